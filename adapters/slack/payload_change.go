@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"parley/ingest/event"
 )
@@ -51,14 +52,14 @@ func (c *wireChange) before() *wireMessage {
 	return before
 }
 
-// changed reports whether the text or the files of a message differ from before. If the
-// payload does not contain the earlier state, changed reports whether the message has
-// an edit time.
+// changed reports whether the text or the files of a message differ from before. A typed
+// "<@U1>" that becomes a mention is a change of the encoded text alone. If the payload does
+// not contain the earlier state, changed reports whether the message has an edit time.
 func changed(before, now *wireMessage) bool {
 	if before == nil {
 		return now.editedAt() != ""
 	}
-	return content(before) != content(now) || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
+	return content(before) != content(now) || strings.Count(before.Text, "<@") != strings.Count(now.Text, "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
 		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode
 	})
 }

@@ -29,6 +29,7 @@ func TestEditRevision(t *testing.T) {
 		{"an unfurled link", messageEvent("a", nil), messageEvent("a", object{"attachments": []object{{"title": "x"}}}), ""},
 		{"an unfurled link in an edited message", messageEvent("a", edited(first)), messageEvent("a", edited(first)), ""},
 		{"an edit that changes nothing", messageEvent("a", edited(first)), messageEvent("a", edited(second)), ""},
+		{"typed text becomes a mention", messageEvent("<@U2> &lt;@U1&gt;", nil), messageEvent("<@U2> <@U1>", edited(first)), first},
 		{"a bot streams text", messageEvent("a", nil), messageEvent("a b", nil), now},
 		{"a bot streams text after an edit", messageEvent("a", edited(first)), messageEvent("a b", edited(first)), now},
 		{"a bot's attachment", messageEvent("", build("running")), messageEvent("", build("passed")), now},
