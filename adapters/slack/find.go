@@ -14,8 +14,9 @@ import (
 	"parley/ingest/event"
 )
 
-// clockSkew is the maximum time by which Slack's clock may be behind ours.
-const clockSkew = time.Second
+// clockSkew is the maximum time by which Slack's clock may be behind ours. If it is behind by
+// more, a post of ours is not found and is sent twice.
+const clockSkew = 2 * time.Minute
 
 // Find reads the thread or conversation from just before post.NotBefore to its last
 // message. Among our own messages it looks for the one that carries the post's key, in

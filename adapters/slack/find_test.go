@@ -54,7 +54,7 @@ func TestFindReadsEveryPageSinceThePost(t *testing.T) {
 	for range 50 { // before the post; Find must not read them
 		server.Put(slacktest.Post{Channel: room, User: "U1", Text: "old"})
 	}
-	now = noon.Add(time.Minute)
+	now = noon.Add(time.Hour)
 	id, err := adapter.Send(t.Context(), testPost("k1"))
 	if err != nil {
 		t.Fatal(err)
@@ -67,8 +67,26 @@ func TestFindReadsEveryPageSinceThePost(t *testing.T) {
 	if got, found, err := adapter.Find(t.Context(), wanted); got != id || !found || err != nil {
 		t.Errorf("id %q, found %v, %v; want %q", got, found, err, id)
 	}
-	if len(queries) != 3 || queries[0].Get("oldest") != "1700000059.000000" || queries[2].Get("oldest") != "1700000059.000000" {
+	if len(queries) != 3 || queries[0].Get("oldest") != "1700003480.000000" || queries[2].Get("oldest") != "1700003480.000000" {
 		t.Errorf("queries: %v", queries)
+	}
+}
+
+// TestFindWithAFastClock lets our clock be nearly two minutes ahead of Slack's.
+func TestFindWithAFastClock(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	wanted := testPost("k1")
+	wanted.NotBefore = noon.Add(119 * time.Second)
+	id, err := adapter.Send(t.Context(), wanted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, found, err := adapter.Find(t.Context(), wanted); got != id || !found || err != nil {
+		t.Errorf("id %q, found %v, %v; want %q", got, found, err, id)
+	}
+	stream := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "x"})
+	if got, err := adapter.FindStream(t.Context(), wanted); len(got) != 1 || got[0] != room+"/"+stream.TS || err != nil {
+		t.Errorf("%v, %v; want %s", got, err, stream.TS)
 	}
 }
 
