@@ -35,6 +35,7 @@ type Adapter struct {
 
 	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
 	tokenRefused  wake.Signal                // is set if Slack has refused the bot token in a call
+	withheld      wake.Signal                // is set if Slack withholds events
 	scopesLogged  atomic.Bool                // the missing scopes are logged
 	refusals      adapters.Rests             // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
@@ -86,6 +87,7 @@ func New(workspace string, config Config) *Adapter {
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:          web,
 		tokenRefused: wake.NewSignal(),
+		withheld:     wake.NewSignal(),
 		greetings:    make(chan assistantGreeting, maxGreetings),
 		files:        httpcall.NewFileClient(transport, base, "the bot may not read the file, or lacks the scope files:read", redirectDomains...),
 		now:          time.Now,
@@ -126,24 +128,36 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	stopGreeting := a.startGreeting(ctx, link)
 	defer stopGreeting()
 	if a.config.Mode == ModeSocket {
-		return a.runSockets(ctx, a.greetingInbox(inbox), self, link)
+		return a.runSockets(ctx, a.wrap(inbox), self, link)
 	}
 	link.Up(self)
-	return a.watchToken(ctx)
+	return a.watch(ctx, func() { link.Up(self) })
 }
 
-// watchToken blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack
-// refuses the bot token in a call, and then in auth.test too.
-func (a *Adapter) watchToken(ctx context.Context) error {
+// wrap returns an inbox that also notes the payloads that concern the adapter itself.
+func (a *Adapter) wrap(inbox adapters.Inbox) adapters.Inbox {
+	return withheldInbox{a.greetingInbox(inbox), a}
+}
+
+// watch blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack refuses
+// the bot token in a call, and then in auth.test too. It calls gap after Slack has withheld
+// events.
+func (a *Adapter) watch(ctx context.Context, gap func()) error {
+	withheld, over := a.withheld, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-withheld:
+			withheld, over = nil, time.After(withheldFor)
+		case <-over:
+			gap()
+			withheld, over = a.withheld, nil
 		case <-a.tokenRefused:
-		}
-		var refused *adapters.RefusedError
-		if _, _, err := a.authTest(ctx); errors.As(err, &refused) {
-			return err
+			var refused *adapters.RefusedError
+			if _, _, err := a.authTest(ctx); errors.As(err, &refused) {
+				return err
+			}
 		}
 	}
 }

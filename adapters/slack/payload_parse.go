@@ -19,6 +19,7 @@ type payload struct {
 	// incomplete.
 	result *event.Result
 
+	withheld    bool   // Slack withholds events
 	mention     bool   // the event is an app_mention
 	channel     string // of the message, or of the message to which the event refers
 	channelType string // Slack's channel type; often missing
@@ -115,6 +116,7 @@ func (p *payload) read(raw []byte, path string) *payload {
 		p.kind = event.KindMember
 		return p.ignore(event.ReasonMember)
 	default:
+		p.withheld = head.Type == "app_rate_limited"
 		return p.ignore(event.ReasonNotAnEvent)
 	}
 }

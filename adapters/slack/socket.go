@@ -105,7 +105,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			}
 		})
 	}
-	untilError(a.watchToken)
+	untilError(func(ctx context.Context) error { return a.watch(ctx, func() { s.update(func() { s.openGap() }) }) })
 	for range a.config.Sockets {
 		untilError(s.keep)
 	}

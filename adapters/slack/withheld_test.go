@@ -1,0 +1,75 @@
+package slack_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/guard"
+	"parley/adapters/slack/slacktest"
+	"parley/ingest/event"
+)
+
+// withheldNotice is Slack's notice that it withholds events in a minute.
+var withheldNotice = []byte(`{"token":"x","type":"app_rate_limited","team_id":"T1","minute_rate_limited":1700000000,"api_app_id":"A1"}`)
+
+// TestWithheldEventsAreAGap lets Slack withhold events in two minutes. A gap is reported when
+// both are over, too.
+func TestWithheldEventsAreAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, slacktest.Options{}, 1, fastTimes, &memoryInbox{})
+		p.up()
+		for range 2 {
+			if result := p.resultOf(p.server.PushRaw(slacktest.EventsAPI, withheldNotice)); result.State != slacktest.Acked {
+				t.Errorf("%+v", result)
+			}
+			<-time.After(time.Minute)
+		}
+		last := time.Now() // a minute after the second notice
+		p.up()
+		p.up()
+		if time.Since(last) <= 0 {
+			t.Error("the last gap was reported too early")
+		}
+	})
+}
+
+func TestWithheldEventsOfAHookAreAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := startMemoryFake(t, slacktest.Options{})
+		adapter := newAdapter(server.URL())
+		adapter.SetDial(server.listener.dial)
+		adapter.SetClock(func() time.Time { return noon })
+		ours := newMemoryListener()
+		hook := &http.Server{Handler: adapter.Handler(&memoryInbox{}, guard.New(func(string) {}))}
+		go func() { _ = hook.Serve(ours) }()
+		defer hook.Close()
+		slackSide := &http.Client{Transport: &http.Transport{DialContext: ours.dial, DisableKeepAlives: true}}
+		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+		defer cancel()
+		var ups []time.Time
+		_ = adapter.Run(ctx, nil, adapters.Link{Up: func(event.Self) {
+			if ups = append(ups, time.Now()); len(ups) > 1 {
+				return
+			}
+			for _, body := range [][]byte{withheldNotice, []byte(helloEvent), bytes.ReplaceAll([]byte(helloEvent), []byte("hi"), []byte("app_rate_limited"))} {
+				request, err := slacktest.NewRequest(ctx, "http://parley/", signed, noon, body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answer, err := slackSide.Do(request)
+				if err != nil || answer.StatusCode != http.StatusOK {
+					t.Fatalf("%v, %v", answer, err)
+				}
+				_ = answer.Body.Close()
+			}
+		}})
+		if len(ups) != 2 || ups[1].Sub(ups[0]) < time.Minute {
+			t.Errorf("reported at %v", ups)
+		}
+	})
+}
