@@ -228,9 +228,11 @@ func TestActionKeysNameTheMessage(t *testing.T) {
 // TestOpenedOnNeedsOurRoot replies to a message of ours and to another user's message.
 func TestOpenedOnNeedsOurRoot(t *testing.T) {
 	for parent, want := range map[string]string{"UPARLEY01": "C1/1750000000.000001", "UTOMAS001": ""} {
-		m := messageOf(t, eventCallback(messageEvent("and?", object{"thread_ts": "1750000000.000001", "parent_user_id": parent})), fakeDirectory{self: us})
-		if m.OpenedOn != want {
-			t.Errorf("under a message of %s: opened on %q, want %q", parent, m.OpenedOn, want)
+		for _, reply := range []object{{"parent_user_id": parent}, {"subtype": "thread_broadcast", "root": object{"user": parent}}} {
+			reply["thread_ts"] = "1750000000.000001"
+			if m := messageOf(t, eventCallback(messageEvent("and?", reply)), fakeDirectory{self: us}); m.OpenedOn != want {
+				t.Errorf("%v: opened on %q, want %q", reply, m.OpenedOn, want)
+			}
 		}
 	}
 }

@@ -91,7 +91,7 @@ func (p *payload) assistantKey() string {
 // and the payload does not name our user. An app_mention always mentions us.
 func (p *payload) needs(facts adapters.Facts) string {
 	m := p.message
-	depends := m.isBot() || m.ParentUserID != "" || mentionsAnyone(m.Text)
+	depends := m.isBot() || m.rootUser() != "" || mentionsAnyone(m.Text)
 	if p.mention || !depends || p.self(facts).UserID != "" || len(p.outer.AuthedUsers) > 0 {
 		return ""
 	}

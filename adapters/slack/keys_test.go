@@ -104,6 +104,7 @@ func TestKeysNeedOurUser(t *testing.T) {
 		want  string
 	}{
 		{"a mention may be ours", alone(messageEvent("<@U1> hi", nil)), event.Self{}, "user"},
+		{"a broadcast reply may be to us", alone(messageEvent("hi", object{"thread_ts": "1.1", "root": object{"user": "U1"}})), event.Self{}, "user"},
 		{"a reply may be to us", alone(messageEvent("hi", object{"thread_ts": "1.1", "parent_user_id": "U1"})), event.Self{}, "user"},
 		{"a bot may be us", alone(messageEvent("hi", object{"bot_id": "B1"})), event.Self{}, "user"},
 		{"a person's plain text needs nothing", alone(messageEvent("hi", nil)), event.Self{}, ""},

@@ -96,7 +96,7 @@ func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *pay
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {
 		message.ReplyTo = messageID(p.channel, m.ThreadTS)
 		message.FollowUp = channel.Type == event.ChannelRoom && !callsSomeone(m.Text)
-		if channel.Type != event.ChannelRoom || sameID(m.ParentUserID, self.UserID) { // the reply to a command is not a thread's root in a room
+		if channel.Type != event.ChannelRoom || sameID(m.rootUser(), self.UserID) { // the reply to a command is not a thread's root in a room
 			message.OpenedOn = message.ReplyTo
 		}
 	}
@@ -118,7 +118,7 @@ func (p *payload) addressed(channel event.Channel, facts adapters.Facts) event.A
 		return event.AddressedMention
 	case channel.Type == event.ChannelDirect:
 		return event.AddressedDirect
-	case sameID(p.message.ParentUserID, us):
+	case sameID(p.message.rootUser(), us):
 		return event.AddressedReply
 	default:
 		return event.AddressedNone

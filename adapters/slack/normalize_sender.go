@@ -59,6 +59,10 @@ func (m *wireMessage) author() string {
 	return author
 }
 
+// rootUser returns the user who wrote the root of the message's thread; empty if the message
+// does not show it.
+func (m *wireMessage) rootUser() string { return firstOf(m.ParentUserID, m.Root.User) }
+
 // payloadName returns the author's name in the payload; empty if there is none.
 func (m *wireMessage) payloadName() string {
 	switch {

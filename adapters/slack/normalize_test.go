@@ -194,6 +194,7 @@ func TestAddressed(t *testing.T) {
 		{"a direct message", eventCallback(messageEvent("hi", inDirect)), us, event.AddressedDirect},
 		{"a group direct message", eventCallback(messageEvent("hi", object{"channel_type": "mpim"})), us, event.AddressedNone},
 		{"a thread whose root is ours", eventCallback(messageEvent("hi", object{"thread_ts": "1.1", "parent_user_id": "UPARLEY01"})), us, event.AddressedReply},
+		{"a broadcast reply in such a thread", eventCallback(messageEvent("hi", object{"subtype": "thread_broadcast", "thread_ts": "1.1", "root": object{"ts": "1.1", "user": "UPARLEY01"}})), us, event.AddressedReply},
 		{"another's thread", eventCallback(messageEvent("hi", object{"thread_ts": "1.1", "parent_user_id": "UTOMAS001"})), us, event.AddressedNone},
 		{"our user is named by the callback", eventCallback(messageEvent("<@UPARLEY01>", nil)), event.Self{}, event.AddressedMention},
 		{"our user is named by authed_users", object{"type": "event_callback", "event": messageEvent("<@UOLD00001>", nil), "authed_users": []string{"UOLD00001"}},

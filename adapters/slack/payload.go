@@ -55,12 +55,19 @@ type wireMessage struct {
 	TS           string           `json:"ts"`
 	ThreadTS     string           `json:"thread_ts"`
 	ParentUserID string           `json:"parent_user_id"`
+	Root         wireRoot         `json:"root"`
 	ClientMsgID  string           `json:"client_msg_id"`
 	Edited       *wireEdited      `json:"edited"`
 	Files        []wireFile       `json:"files"`
 	Attachments  json.RawMessage  `json:"attachments"`
 	Blocks       json.RawMessage  `json:"blocks"`
 	Metadata     json.RawMessage  `json:"metadata"`
+}
+
+// wireRoot is the root of a thread, in a reply that was also sent to the channel. Such a reply
+// has no parent_user_id.
+type wireRoot struct {
+	User string `json:"user"`
 }
 
 // wireChange is a message event that changes another message.
