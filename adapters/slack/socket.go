@@ -153,7 +153,11 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 		}
 		s.mu.Lock()
 		open, gap := s.open, s.gap
-		s.gap = nil
+		if open == 0 {
+			gap = nil // the next socket reports it
+		} else {
+			s.gap = nil
+		}
 		self.AppID = s.appID
 		s.mu.Unlock()
 		if gap != nil {

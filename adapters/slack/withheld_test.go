@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,6 +36,31 @@ func TestWithheldEventsAreAGap(t *testing.T) {
 		if time.Since(last) <= 0 {
 			t.Error("the last gap was reported too early")
 		}
+	})
+}
+
+// TestWithheldEventsAreReportedOnceASocketIsOpen: without a socket, no events can arrive.
+func TestWithheldEventsAreReportedOnceASocketIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := fastTimes
+		times.BackoffMin, times.BackoffMax = time.Second, 10*time.Second
+		var down atomic.Bool
+		p := runAdapter(t, slacktest.Options{Plan: func(c slacktest.Call) slacktest.Fault {
+			if down.Load() && c.Method == "apps.connections.open" {
+				return slacktest.Fault{Status: http.StatusServiceUnavailable}
+			}
+			return slacktest.Fault{}
+		}}, 1, times, &memoryInbox{})
+		p.up()
+		p.resultOf(p.server.PushRaw(slacktest.EventsAPI, withheldNotice))
+		down.Store(true)
+		p.server.Cut(slacktest.All)
+		<-time.After(3 * time.Minute)
+		if len(p.ups) != 0 {
+			t.Error("reported as up without a socket")
+		}
+		down.Store(false)
+		p.up()
 	})
 }
 
