@@ -1,7 +1,6 @@
 package turn_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -97,15 +96,16 @@ func TestAnHeirLeavesARunThatGoesOn(t *testing.T) {
 	})
 }
 
-// TestAFileThatTheStoreRefusesAtFirst asks the agent once.
-func TestAFileThatTheStoreRefusesAtFirst(t *testing.T) {
-	inBubble(t, func(d *fixture) { d.noFile = true }, func(d *fixture) {
-		d.agent.does = []script{func(_ context.Context, emit func(stream.Message) error) error {
-			return emit(stream.Message{Type: stream.Answer, Text: "here", Details: []byte(`{"files":[{"name":"a.txt","mime_type":"text/plain","data":"aGk="}]}`)})
-		}}
-		d.asks("1", "first")
-		pass(time.Second)
-		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
-		same(t, "files", d.files(), []string{"a.txt"})
-	})
+// TestAFileThatTheStoreRefuses waits for the store, for a bounded time. Then the agent is asked again.
+func TestAFileThatTheStoreRefuses(t *testing.T) {
+	for refused, want := range map[time.Duration][]turn.Outcome{100 * time.Millisecond: {turn.Answered}, 12 * time.Minute: {turn.LeftOff, turn.Answered}} {
+		inBubble(t, func(d *fixture) { d.noFile = time.Now().Add(refused) }, func(d *fixture) {
+			answer := streams(stream.Message{Type: stream.Answer, Text: "here", Details: []byte(`{"files":[{"name":"a.txt","mime_type":"text/plain","data":"aGk="}]}`)})
+			d.agent.does = []script{answer, answer}
+			d.asks("1", "first")
+			pass(refused + time.Second)
+			same(t, "outcomes", d.outcomes(), want)
+			same(t, "files", d.files(), []string{"a.txt"})
+		})
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/journal"
 )
 
 // events returns the stored events of a run as "seq type activity text".
@@ -162,4 +163,113 @@ func TestARunIsNotFollowedElsewhere(t *testing.T) {
 			same(t, "followed", d.runs[0].Followed, followed)
 		})
 	}
+}
+
+// TestEachTextHasItsActivity: a text without an id belongs to the answer of its workstream, and an
+// answer to the last tokens of the main one.
+func TestEachTextHasItsActivity(t *testing.T) {
+	inBubble(t, api, func(d *fixture) {
+		aside := func(kind stream.Type, activity, text string) stream.Message {
+			return stream.Message{Type: kind, Workstream: "w2", ActivityID: activity, Text: text}
+		}
+		script, next := steps(
+			streams(said(stream.StreamingChunk, "t", "a")),
+			streams(
+				token("b"), said(stream.StreamingChunk, "t", "c"), aside(stream.StreamingChunk, "t", "d"), said(stream.Thought, "x", "e"),
+				said(stream.StreamingChunk, "x", "f"), aside(stream.StreamingChunk, "", "g"), aside(stream.Answer, "", "h"), said(stream.Thought, "th", "i"),
+			),
+			streams(stream.Message{Type: stream.Answer, Text: "j", Details: []byte(`{"a":1}`)}),
+		)
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script, streams(stream.Message{Type: stream.Answer, Text: "k", Details: []byte(`{"a":1}`)})}
+		d.asks("C1/1", "so?")
+		run := d.agent.inputs[0].RunID
+		next()
+		next()
+		pass(16 * time.Millisecond)
+		answer := run + "/answer"
+		same(t, "during the run", d.events(run), []string{
+			"1 STREAMING_CHUNK t a", "2 STREAMING_CHUNK " + answer + " b", "3 STREAMING_CHUNK t c", "4 STREAMING_CHUNK t d", "5 THOUGHT x e",
+			"6 STREAMING_CHUNK x f", "8 ANSWER " + answer + "/w2 h", "9 THOUGHT th i",
+		})
+		next()
+		same(t, "at the end", d.events(run), []string{"5 THOUGHT x e", "8 ANSWER " + answer + "/w2 h", "9 THOUGHT th i", "10 ANSWER x j"})
+		d.asks("C1/2", "and?")
+		run = d.agent.inputs[1].RunID
+		same(t, "without tokens", d.events(run), []string{"1 ANSWER " + run + "/answer k"})
+	})
+}
+
+// TestEventsAreBounded in number. The answer of the main workstream waits for the run's end, whatever
+// the others say.
+func TestEventsAreBounded(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.profile.MaxBytes = 1 << 20 }, func(d *fixture) {
+		messages := []stream.Message{said(stream.Answer, "", "yes"), {Type: stream.Update, Workstream: "w2", Text: "half"}}
+		for range 1005 {
+			messages = append(messages, stream.Message{Type: stream.Update, Workstream: "w2", Text: "more"})
+		}
+		d.agent.does = []script{streams(messages...)}
+		d.asks("C1/1", "so?")
+		d.outcomes()
+		events := d.events(d.agent.inputs[0].RunID)
+		same(t, "events", len(events), 1000)
+		same(t, "the first", events[0], "1 UPDATE  half")
+	})
+}
+
+// TestEventsWithAnUnclearOutcome are not stored twice.
+func TestEventsWithAnUnclearOutcome(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		script, next := steps(streams(said(stream.Thought, "", "a")), streams(said(stream.Thought, "", "b")), answers("yes"))
+		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+		d.asks("C1/1", "so?")
+		d.engine.unclear.Store(true)
+		next()
+		synctest.Wait()
+		next()
+		synctest.Wait()
+		next()
+		same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  a", "2 THOUGHT  b"})
+	})
+}
+
+// TestTheTimeOfTheFirstMessage is stored with the run.
+func TestTheTimeOfTheFirstMessage(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{func(_ context.Context, emit func(stream.Message) error) error {
+			for _, m := range []stream.Message{token("a"), said(stream.Answer, "", "a")} {
+				pass(time.Second)
+				if err := emit(m); err != nil {
+					return err
+				}
+			}
+			return nil
+		}}
+		d.asks("C1/1", "so?")
+		pass(5 * time.Second)
+		var begun, answered int64
+		d.must(d.engine.ReadOne(d.Context(), func(tx journal.Tx) error {
+			_, err := tx.Row([]any{&begun, &answered}, `SELECT begun_at, answered_at FROM runs`)
+			return err
+		}))
+		same(t, "time to the first message", answered-begun, 1000)
+	})
+}
+
+// TestARefusedAgentIsHeardNoMore: each later message is refused.
+func TestARefusedAgentIsHeardNoMore(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		var errs []bool
+		d.agent.does = []script{func(_ context.Context, emit func(stream.Message) error) error {
+			for _, m := range []stream.Message{
+				said(stream.Thought, "", "hm"), {Type: stream.Answer, Details: []byte(`{"files":[{"data":"?"}]}`)}, said(stream.Thought, "", "well"),
+			} {
+				errs = append(errs, emit(m) != nil)
+			}
+			return nil
+		}}
+		d.asks("C1/1", "so?")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Failed})
+		same(t, "refused", errs, []bool{false, true, true})
+		same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  hm"})
+	})
 }

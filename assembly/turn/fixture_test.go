@@ -82,12 +82,26 @@ func (a *agent) said() [][]string {
 	return out
 }
 
-// engine is a store that refuses writes while it is down. The outcome of a write is unknown if
-// unclear is set, and that clears it.
+// engine is a store that refuses writes while it is down, and reads while it is blind. The outcome
+// of a write is unknown if unclear is set, and that clears it.
 type engine struct {
 	journal.Engine
-	down, unclear atomic.Bool
-	heard         sync.Map // func(words string), by node
+	down, blind, unclear atomic.Bool
+	heard                sync.Map // func(words string), by node
+}
+
+func (e *engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
+	if e.blind.Load() {
+		return journal.ErrUnavailable
+	}
+	return e.Engine.Read(ctx, fn)
+}
+
+func (e *engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
+	if e.blind.Load() {
+		return journal.ErrUnavailable
+	}
+	return e.Engine.ReadOne(ctx, fn)
 }
 
 // Notify and Listen implement journal.Notifier.
@@ -122,8 +136,11 @@ type fixture struct {
 	recorded func()
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
-	history turn.History    // usually nil
-	answer  *journal.Answer // of each message to the open question; nil for none
+	history turn.History       // usually nil
+	keep    func()             // is called before a file is copied; nil for none
+	cannot  error              // to show a run
+	show    func(*journal.Run) // is called when a run is shown; nil for none
+	answer  *journal.Answer    // of each message to the open question; nil for none
 
 	*testing.T
 	*turn.Runner
@@ -144,7 +161,8 @@ type fixture struct {
 	nodes   int
 	thread  int64
 	place   event.ThreadKey           // of new messages
-	noFile  bool                      // the store refuses the next file
+	noFile  time.Time                 // until then the store refuses files
+	posted  int                       // how often deliveries were reported
 	entries map[int64][]journal.Entry // the entries before the intake, by thread
 	runs    []*journal.Run
 	reports []turn.Report
@@ -186,7 +204,7 @@ func (d *fixture) work() {
 	d.nodes++
 	node := fmt.Sprint("node", d.nodes)
 	d.journal = journal.New(d.engine, journal.Options{Node: node})
-	scheduler := work.New(d.engine, work.Options{Node: node, Log: log})
+	scheduler := work.New(d.engine, work.Options{Node: node, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
 	d.scheduler = scheduler
 	parts := turn.Parts{
 		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
@@ -218,6 +236,17 @@ func (d *fixture) work() {
 	synctest.Wait()
 }
 
+// Write takes an error of the scheduler: a worker has failed or panicked, and not because its agent
+// is gone.
+func (d *fixture) Write(line []byte) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.gone {
+		d.Errorf("%s", line)
+	}
+	return len(line), nil
+}
+
 // intake records the thread's entries.
 func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 	for {
@@ -242,16 +271,23 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // Show, Notice and Posted implement turn.Outbox.
-func (d *fixture) Show(_ context.Context, c *work.Claim, _ *journal.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
+func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.show != nil {
+		d.show(run)
+	}
 	d.serials = append(d.serials, c.Serial())
 	d.mentions = append(d.mentions, mentions)
 	d.shown = append(d.shown, nil)
-	return &preview{d: d, run: len(d.shown) - 1}, nil
+	return &preview{d: d, run: len(d.shown) - 1}, d.cannot
 }
 func (d *fixture) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
-func (d *fixture) Posted(*work.Claim, *journal.Delivery)                      {}
+func (d *fixture) Posted(*work.Claim, *journal.Delivery) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.posted++
+}
 
 // preview is a run that a fixture shows.
 type preview struct {
@@ -291,8 +327,7 @@ func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error)
 	if file.Name == "too large" {
 		return journal.File{}, errors.New("too large")
 	}
-	if d.noFile {
-		d.noFile = false
+	if time.Now().Before(d.noFile) {
 		return journal.File{}, journal.ErrUnavailable
 	}
 	return journal.File{Name: file.Name, Size: int64(len(file.Data))}, nil
@@ -300,6 +335,12 @@ func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error)
 
 // Keep implements turn.Files.
 func (d *fixture) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment {
+	if d.keep != nil {
+		d.keep()
+	}
+	if a.Row == 0 {
+		d.Error("a file without its row")
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept = append(d.kept, a.Name)

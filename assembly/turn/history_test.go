@@ -13,6 +13,8 @@ import (
 type reading struct {
 	lasts time.Duration
 	gap   bool
+	// history is called before a thread's first turn; nil for none.
+	history func() error
 
 	mu    sync.Mutex
 	begun time.Time
@@ -33,7 +35,19 @@ func (r *reading) Ready(_ *journal.Claim, wake func()) (ready, gap bool) {
 	return true, r.gap
 }
 
-func (*reading) ReadHistory(context.Context, *journal.Claim, *journal.Run, int) error { return nil }
+// readies returns the number of calls of Ready.
+func (r *reading) readies() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
+}
+
+func (r *reading) ReadHistory(context.Context, *journal.Claim, *journal.Run, int) error {
+	if r.history == nil {
+		return nil
+	}
+	return r.history()
+}
 
 // TestATurnWaitsForItsMissedMessages, and its block says if some could not be read.
 func TestATurnWaitsForItsMissedMessages(t *testing.T) {

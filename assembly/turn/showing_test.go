@@ -64,7 +64,8 @@ func TestShow(t *testing.T) {
 				d.agent.does = []script{streams(
 					said(stream.Thought, "", "hm"), said(stream.Plan, "", "first this"), said(stream.Update, "", "half"), said(stream.Update, "", ""),
 					stream.Message{Type: stream.Update, Text: "search", Details: []byte(`{"tool":"search"}`)}, said(stream.Warning, "", "careful"),
-					token("It rains."), said(stream.Answer, "", "It rains."),
+					token("It rains."), stream.Message{Type: stream.StreamingChunk, Workstream: "other", Text: "aside", Details: []byte(`{"tool":"search"}`)},
+					stream.Message{Type: stream.Answer, Text: "It rains.", Details: []byte(`{"tool":"search"}`)},
 				)}
 				d.asks("C1/1", "so?")
 				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})

@@ -20,11 +20,17 @@ type steered struct {
 	mu    sync.Mutex
 	given []string // "run text", in order
 	fails error
+	store *engine // is down while the agent takes its first run; nil if it works
 }
 
 func (s *steered) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if !input.Taken {
-		if err := input.Take(); err != nil {
+		if s.store != nil {
+			s.store.down.Store(true)
+			_ = input.Take() // the agent works on regardless
+			s.store.down.Store(false)
+			s.store = nil
+		} else if err := input.Take(); err != nil {
 			return err
 		}
 	}
@@ -34,6 +40,9 @@ func (s *steered) Run(ctx context.Context, input assembly.Input, emit func(strea
 func (s *steered) Steer(_ context.Context, input assembly.Input, messages []assembly.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(messages) == 0 {
+		s.given = append(s.given, "nothing")
+	}
 	for _, m := range messages {
 		s.given = append(s.given, input.RunID+" "+m.Text())
 	}
@@ -109,6 +118,28 @@ func TestAnAgentThatTakesNoMessages(t *testing.T) {
 			pass(20 * time.Second)
 			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
 			same(t, "turns", d.agent.said(), [][]string{{"one"}, {"two"}})
+		})
+	}
+}
+
+// TestOnlyASteeredRunTakesMessages leaves them to the next turn with another mode, and if the store
+// has not noted that the agent took the run.
+func TestOnlyASteeredRunTakesMessages(t *testing.T) {
+	for _, mode := range []string{turn.ModeQueue, turn.ModeSteer} {
+		s := &steered{}
+		inBubble(t, func(d *fixture) {
+			steering(s)(d)
+			if d.settings.Mode = mode; mode == turn.ModeSteer {
+				s.store = d.engine
+			}
+		}, func(d *fixture) {
+			d.agent.does = []script{thinks(10*time.Second, "done")}
+			d.asks("1", "one")
+			pass(time.Second)
+			d.asks("2", "two")
+			pass(20 * time.Second)
+			same(t, "given", s.given, nil)
+			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
 		})
 	}
 }

@@ -90,3 +90,23 @@ func TestAStopCancelsTheRun(t *testing.T) {
 		})
 	}
 }
+
+// TestAHintOfAnotherNodeCancelsNoRun that is unfinished, or may be because the store cannot tell.
+func TestAHintOfAnotherNodeCancelsNoRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		other := work.New(d.engine, work.Options{Node: "other", Log: slog.New(slog.DiscardHandler)})
+		d.agent.does = []script{thinks(10*time.Second, "done")}
+		d.asks("1", "one")
+		pass(time.Second)
+		for _, blind := range []bool{false, true} {
+			d.engine.blind.Store(blind)
+			other.Tell("node1", work.Turns, "helper", d.thread)
+			synctest.Wait()
+		}
+		d.engine.blind.Store(false)
+		pass(20 * time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		other.Tell("node1", work.Turns, "helper", d.thread) // it has no run now
+		synctest.Wait()
+	})
+}

@@ -72,15 +72,16 @@ func TestQueue(t *testing.T) {
 		pass(15 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"two"}, {"three"}})
 		same(t, "posts", d.deliveries(), []string{"first", "ok", "ok"})
+		same(t, "the second turn waited", d.agent.times[1].Sub(d.agent.times[0]), 10*time.Second)
 	})
 }
 
 // TestAWorkspacesRunsAreBounded: its further turns wait, and those of other workspaces do not.
 func TestAWorkspacesRunsAreBounded(t *testing.T) {
-	inBubble(t, func(d *fixture) { d.settings.MaxConcurrent = 1 }, func(d *fixture) {
+	inBubble(t, func(d *fixture) { d.settings.MaxConcurrent = 2 }, func(d *fixture) {
 		begin := time.Now()
 		for i, place := range []event.ThreadKey{"slack:acme:C1:1", "slack:acme:C1:2", "slack:acme:C1:3", "slack:acme:C1:4", "slack:acme:C1:5", "slack:other:C1:1"} {
-			d.agent.does = append(d.agent.does, thinks(10*time.Second, "done"))
+			d.agent.does = append(d.agent.does, thinks(time.Duration(10+5*(i%2))*time.Second, "done"))
 			d.place = place
 			d.asks(fmt.Sprint(i), "please")
 		}
@@ -89,7 +90,20 @@ func TestAWorkspacesRunsAreBounded(t *testing.T) {
 		for _, at := range d.agent.times {
 			waits = append(waits, at.Sub(begin).Truncate(time.Second))
 		}
-		same(t, "waits", waits, []time.Duration{0, 0, 10 * time.Second, 20 * time.Second, 30 * time.Second, 40 * time.Second})
+		same(t, "waits", waits, []time.Duration{0, 0, 0, 10 * time.Second, 15 * time.Second, 25 * time.Second})
+	})
+}
+
+// TestAWorkspaceWithRoomIsNotFull: a retry in one thread does not wait for the run of another.
+func TestAWorkspaceWithRoomIsNotFull(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{thinks(20*time.Second, "done"), fails(errors.New("oops"))}
+		d.asks("1", "one")
+		d.place = "slack:acme:C1:2"
+		d.asks("2", "two")
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Answered, turn.Answered})
+		same(t, "wait", d.agent.times[2].Sub(d.agent.times[1]), time.Second)
 	})
 }
 
@@ -231,6 +245,7 @@ func TestTheNextRunSeesAnEditAtTheEndOfARun(t *testing.T) {
 			m := human("2", "before")
 			m.Revision = "r1"
 			d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"2"}})
+			d.record(journal.TriggerPassive, human("3", "aside"))
 		}
 		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 		pass(2 * time.Second)
@@ -243,6 +258,12 @@ type temporary bool
 
 func (temporary) Error() string     { return "the agent's words" }
 func (e temporary) Temporary() bool { return bool(e) }
+
+// wordless is an agent's error that has no sentence of its own for the people.
+type wordless struct{}
+
+func (wordless) Error() string    { return "the agent's words" }
+func (wordless) Sentence() string { return "" }
 
 // TestFailures checks how often the agent is asked, and the post to the thread.
 func TestFailures(t *testing.T) {
@@ -259,6 +280,8 @@ func TestFailures(t *testing.T) {
 		post string
 	}{
 		"a temporary failure":            {fails(temporary(true)), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a failure without a sentence":   {fails(wordless{}), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
+		"a completion without words":     {streams(stream.Message{Type: stream.Complete}), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
 		"a failure without a kind":       {fails(errors.New("oops")), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
 		"a permanent failure":            {fails(temporary(false)), []turn.Outcome{turn.Failed}, sorry},
 		"no answer":                      {fails(nil), []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}, sorry},
@@ -426,12 +449,16 @@ func TestStreams(t *testing.T) {
 		says []stream.Message
 		want string
 	}{
-		"tokens and an answer":    {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Answer, Text: "the answer"}}, "the answer"},
-		"tokens and a completion": {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Complete}}, "ab"},
-		"a completion with words": {[]stream.Message{{Type: stream.Thought, Text: "hm"}, {Type: stream.Complete, Text: "all done"}}, "all done"},
-		"an answer, completed":    {[]stream.Message{{Type: stream.Answer, Text: "yes"}, {Type: stream.Complete, Text: "bye"}}, "yes"},
-		"another workstream":      {[]stream.Message{{Type: stream.Answer, Text: "aside", Workstream: "w2"}, {Type: stream.Answer, Text: "main"}}, "main"},
-		"bytes that are no text":  {[]stream.Message{{Type: stream.Answer, Text: "a\xffb\x00"}}, "a\uFFFDb\uFFFD"},
+		"tokens and an answer":                            {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Answer, Text: "the answer"}}, "the answer"},
+		"tokens and a completion":                         {[]stream.Message{chunk("a"), chunk("b"), {Type: stream.Complete}}, "ab"},
+		"a completion with words":                         {[]stream.Message{{Type: stream.Thought, Text: "hm"}, {Type: stream.Complete, Text: "all done"}}, "all done"},
+		"an answer, completed":                            {[]stream.Message{{Type: stream.Answer, Text: "yes"}, {Type: stream.Complete, Text: "bye"}}, "yes"},
+		"a later workstream":                              {[]stream.Message{{Type: stream.Answer, Text: "main"}, {Type: stream.Answer, Text: "aside", Workstream: "w2"}}, "main"},
+		"tokens and an answer, each as long as it may be": {[]stream.Message{chunk(strings.Repeat("x", 600)), {Type: stream.Answer, Text: strings.Repeat("y", 600)}}, strings.Repeat("y", 600)},
+		"a question":                                      {[]stream.Message{{Type: stream.RequestInput, Text: "so?"}}, "so?"},
+		"a question without words":                        {[]stream.Message{{Type: stream.Answer, Text: "yes"}, {Type: stream.RequestInput}}, "yes"},
+		"another workstream":                              {[]stream.Message{{Type: stream.Answer, Text: "aside", Workstream: "w2"}, {Type: stream.Answer, Text: "main"}}, "main"},
+		"bytes that are no text":                          {[]stream.Message{{Type: stream.Answer, Text: "a\xffb\x00"}}, "a\uFFFDb\uFFFD"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(d *fixture) {
@@ -510,9 +537,9 @@ func TestARunIsAskedOnce(t *testing.T) {
 // TestAnAnswerWaitsForTheStore for a bounded time. Then the agent is asked again.
 func TestAnAnswerWaitsForTheStore(t *testing.T) {
 	for name, c := range map[string]struct {
-		down  time.Duration
-		asked int
-	}{"a minute": {time.Minute, 1}, "an hour": {time.Hour, 2}} {
+		down     time.Duration
+		outcomes []turn.Outcome
+	}{"a minute": {time.Minute, []turn.Outcome{turn.Answered}}, "an hour": {time.Hour, []turn.Outcome{turn.LeftOff, turn.Answered}}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(d *fixture) {
 				d.agent.does = []script{func(ctx context.Context, emit func(stream.Message) error) error {
@@ -522,7 +549,7 @@ func TestAnAnswerWaitsForTheStore(t *testing.T) {
 				}}
 				d.asks("1", "one")
 				pass(c.down + 10*time.Second)
-				same(t, "asked", len(d.agent.said()), c.asked)
+				same(t, "outcomes", d.outcomes(), c.outcomes)
 				same(t, "posts", d.deliveries(), []string{"ok"})
 			})
 		})
