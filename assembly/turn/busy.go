@@ -25,9 +25,7 @@ func (r *Runner) room(workspace, agent string) (leave func(), ok bool) {
 	return func() {
 		r.busy.mu.Lock()
 		full := r.isFull(workspace)
-		if r.busy.turns[workspace]--; r.busy.turns[workspace] == 0 {
-			delete(r.busy.turns, workspace)
-		}
+		r.busy.turns[workspace]--
 		r.busy.mu.Unlock()
 		if full { // turns of other agents begin when their queues look again, within a second
 			r.Work.WakeAt(work.Turns, agent, r.Now())

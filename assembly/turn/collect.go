@@ -16,7 +16,7 @@ type collector struct {
 	now   func() time.Time
 
 	grow   func(text string)      // gets the tokens of the answer; nil for none
-	note   func(m stream.Message) // gets the whole messages; nil for none
+	note   func(m stream.Message) // gets the whole messages
 	files  []stream.File          // of the answer
 	events *recorder
 
@@ -60,7 +60,7 @@ func (c *collector) emit(m stream.Message) error {
 		}
 	}
 	c.events.add(m)
-	if c.note != nil && !chunk {
+	if !chunk {
 		c.note(m)
 	}
 	return nil

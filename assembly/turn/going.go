@@ -87,7 +87,7 @@ func (g *going) record(agent string, result journal.RecordResult) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed = g.changed || result.Disposition == event.Updated
-	if !result.TurnAt.IsZero() && result.Message != nil && agent == g.agent {
+	if !result.TurnAt.IsZero() && agent == g.agent {
 		g.newest = max(g.newest, result.Message.Seq)
 		g.arrived.Set()
 	}

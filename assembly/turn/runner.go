@@ -193,7 +193,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 			r.Work.Wake(work.Turns, string(other), c.Thread)
 			return false, nil
 		}
-		if err != nil || g.run == nil {
+		if g.run == nil {
 			return false, err
 		}
 	}
@@ -208,10 +208,10 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
+		_, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
-		return err == nil && next.IsZero(), err
-	case run.Claims >= journal.SuspectClaims && run.Claims < journal.DeadClaims && !c.Serial():
+		return true, err // a newer message has interrupted the run, or nothing is due now
+	case run.Claims >= journal.SuspectClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}
 	r.works.Store(c.Thread, g)
@@ -233,7 +233,7 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *j
 		most = journal.DeadClaims
 	}
 	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
-	if err == nil && run != nil {
+	if run != nil {
 		c.Put(begunKey{}, run.ID)
 	}
 	return run, err

@@ -45,7 +45,7 @@ func (a *attempt) showSaid() {
 		a.said.grow = a.preview.Grow
 	}
 	a.said.note = func(m stream.Message) {
-		if name := shownAs(m); name != "" && m.Text != "" && shows(name) {
+		if name := shownAs(m); m.Text != "" && shows(name) {
 			a.preview.Note(m.Text)
 		}
 	}
