@@ -41,6 +41,10 @@ type payload struct {
 	Pressed string            `json:"pressed,omitempty"`
 	// Count counts the message in the adapter's state, and appends the number to its text.
 	Count bool `json:"count,omitempty"`
+	// Age is the message's age at its arrival.
+	Age       time.Duration `json:"age,omitempty"`
+	Recipient string        `json:"recipient,omitempty"`
+	Run       string        `json:"run,omitempty"`
 }
 
 // Values of a payload's Trouble.
@@ -50,6 +54,8 @@ const (
 	panicsOnce   = "panics-once"   // Normalize panics the first time
 	panicsAlways = "panics-always" // Normalize panics each time
 	incomplete   = "incomplete"    // the metadata lacks its required fields
+	wordless     = "wordless"      // the event has no message
+	setAside     = "set-aside"     // the event is ignored, and has neither message nor reaction
 )
 
 // platform reads payloads. A text in slow waits for its signal.
@@ -114,11 +120,11 @@ func (f *platform) Normalize(ctx context.Context, envelope event.Envelope, direc
 	}
 	if p.Count {
 		if err := directory.State().Update(ctx, "count", func(value string) string { return value + "+" }); err != nil {
-			return event.Event{}, fmt.Errorf("count the message: %w", err)
+			return event.Event{Kind: p.kind()}, fmt.Errorf("count the message: %w", err)
 		}
 		count, err := directory.State().Get(ctx, "count")
 		if err != nil {
-			return event.Event{}, fmt.Errorf("read the count: %w", err)
+			return event.Event{Kind: p.kind()}, fmt.Errorf("read the count: %w", err)
 		}
 		p.Text += count
 	}
@@ -127,6 +133,13 @@ func (f *platform) Normalize(ctx context.Context, envelope event.Envelope, direc
 
 func (p *payload) event(envelope event.Envelope, directory adapters.Directory) event.Event {
 	e := event.Event{Kind: p.kind(), Targets: []string{p.ID}}
+	switch p.Trouble {
+	case setAside:
+		e.Ignored = event.ReasonSystemMessage
+		return e
+	case wordless:
+		return e
+	}
 	switch p.kind() {
 	case event.KindDelete:
 		return e
@@ -138,12 +151,14 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	}
 	e.Message = &event.Message{
 		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
-		SentAt: envelope.ReceivedAt, Thread: p.thread(envelope, directory), Pressed: p.Pressed,
+		SentAt: envelope.ReceivedAt.Add(-p.Age), Thread: p.thread(envelope, directory), Pressed: p.Pressed, RunID: p.Run,
 	}
 	if p.Sender != "" && p.Trouble != incomplete {
 		e.Message.Metadata = event.Metadata{
-			Source: "slack", SenderID: "slack:" + p.Sender, SenderDisplayName: p.Sender, SenderType: event.Human, ChannelExternalID: p.Channel,
+			Source: "slack", SenderID: "slack:" + p.Sender, SenderDisplayName: p.Sender, SenderType: event.Human, ChannelExternalID: p.Channel, RecipientID: p.Recipient,
 		}
+	} else {
+		e.Message.Metadata.ChannelExternalID = p.Channel
 	}
 	if p.Bot {
 		e.Message.Metadata.SenderType = event.Bot
@@ -269,9 +284,17 @@ func (h *harness) open(options journal.Options) {
 	h.Helper()
 	h.journal = journal.New(h.engine, options)
 	log := slog.New(slog.DiscardHandler)
-	h.scheduler = work.New(h.engine, work.Options{Node: options.Node, Lease: options.Lease, Now: options.Now, Log: log})
+	h.scheduler = work.New(h.engine, work.Options{
+		Node: options.Node, Lease: options.Lease, Now: options.Now, Log: slog.New(slog.NewTextHandler(h, &slog.HandlerOptions{Level: slog.LevelError})),
+	})
 	h.Ingest = New(Parts{Journal: h.journal, Work: h.scheduler, Turns: h, Observer: h, Notices: h, Log: log, Now: time.Now})
 	h.configure(h.workspace("acme"))
+}
+
+// Write takes an error of the scheduler: a worker has failed or panicked.
+func (h *harness) Write(line []byte) (int, error) {
+	h.Errorf("%s", line)
+	return len(line), nil
 }
 
 func (h *harness) workspace(id string) Workspace {

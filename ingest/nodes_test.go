@@ -75,3 +75,19 @@ func TestWaitSeesAResultOfAnotherNode(t *testing.T) {
 		}
 	})
 }
+
+// TestTheFirstEventAfterAnotherNodeKnowsUs is recorded at once.
+func TestTheFirstEventAfterAnotherNodeKnowsUs(t *testing.T) {
+	twoNodes(t, func(one, other *harness) {
+		w := one.workspace("acme")
+		w.Introduce = func(_ event.Envelope, known event.Self) event.Self { return known }
+		one.configure(w)
+		one.work()
+		if err := other.SetSelf(one.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
+			t.Fatal(err)
+		}
+		if got := one.send(payload{ID: "1"}); got.Disposition != event.Stored {
+			t.Errorf("the event: %+v", got.Result)
+		}
+	})
+}

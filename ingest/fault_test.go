@@ -1,0 +1,356 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// TestStoreFailsWhileAnEnvelopeIsRead proves that the envelope stays pending, that this is no failure
+// of it, and that it is recorded after the store has recovered.
+func TestStoreFailsWhileAnEnvelopeIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		p     payload
+		fails func(e *engine, fails bool)
+	}{
+		"a write of the adapter's state": {payload{Sender: "U1", Count: true}, func(e *engine, fails bool) { e.refuses.Store(fails) }},
+		"a read of the adapter's state":  {payload{Sender: "U1", Count: true}, func(e *engine, fails bool) { e.blind.Store(fails) }},
+		"a channel's type":               {payload{Sender: "U1", Channel: "G8"}, func(e *engine, fails bool) { e.blind.Store(fails) }},
+		"the author of an edit":          {payload{Kind: event.KindEdit, ID: "known", Revision: "r1"}, func(e *engine, fails bool) { e.blind.Store(fails) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(h *harness) {
+				slow := make(chan struct{})
+				h.platform.slow["slow"] = slow
+				h.work()
+				h.send(payload{ID: "known"})
+				p := c.p
+				p.Text, p.Thread = "slow", "t"
+				if p.ID == "" {
+					p.ID = "1"
+				}
+				if p.Channel == "" {
+					p.Channel = "C1"
+				}
+				receipt := h.accept(p)
+				<-h.platform.begun
+				advance(unknownFor)
+				c.fails(h.engine, true)
+				close(slow)
+				synctest.Wait()
+				c.fails(h.engine, false)
+				h.pending(receipt.ID)
+				attempts := h.attempts(receipt.ID)
+				advance(time.Minute)
+				if got := h.result(receipt.ID); got.Message == nil || !strings.HasPrefix(got.Message.Content, "slow") || attempts != 0 {
+					t.Errorf("the result is %+v with the message %+v after %d failures", got.Result, got.Message, attempts)
+				}
+			})
+		})
+	}
+}
+
+// attempts returns the counted failures of an envelope.
+func (h *harness) attempts(envelope int64) (n int64) {
+	h.Helper()
+	if err := h.engine.Engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+		_, err := tx.Row([]any{&n}, `SELECT attempts FROM envelopes WHERE id = $1`, envelope)
+		return err
+	}); err != nil {
+		h.Fatal(err)
+	}
+	return n
+}
+
+// TestADeadLetterThatTheStoreRefuses proves that it is reported once, when it is stored, and also if
+// the store cannot be read.
+func TestADeadLetterThatTheStoreRefuses(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		slow := make(chan struct{})
+		h.platform.slow["slow"] = slow
+		h.work()
+		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Text: "slow", Trouble: incomplete})
+		<-h.platform.begun
+		h.engine.refuses.Store(true)
+		close(slow)
+		synctest.Wait()
+		if h.mu.Lock(); len(h.results) != 0 {
+			t.Errorf("reported before it was stored: %+v", h.results)
+		}
+		h.mu.Unlock()
+		h.engine.refuses.Store(false)
+		advance(time.Minute)
+		if got := h.result(receipt.ID); got.Disposition != event.Dead || len(h.results) != 1 {
+			t.Errorf("results %+v", h.results)
+		}
+	})
+	inBubble(t, func(h *harness) {
+		slow := make(chan struct{})
+		h.platform.slow["slow"] = slow
+		h.work()
+		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Text: "slow", Trouble: incomplete})
+		<-h.platform.begun
+		h.engine.blind.Store(true)
+		close(slow)
+		if got := h.result(receipt.ID); got.Disposition != event.Dead || got.Kind != event.KindOther {
+			t.Errorf("result %+v of kind %s", got.Result, got.Kind)
+		}
+		h.engine.blind.Store(false)
+	})
+}
+
+// TestAnEventWithoutItsMessage proves that a message or an edit without content is settled at once, and
+// that an ignored event needs none.
+func TestAnEventWithoutItsMessage(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		h.send(payload{ID: "known"})
+		for _, c := range []struct {
+			p    payload
+			want event.Result
+		}{
+			{payload{ID: "1", Trouble: wordless}, event.Result{Disposition: event.Dead, Error: "the payload is a message without a message"}},
+			{payload{ID: "2", Trouble: setAside}, *event.Ignore(event.ReasonSystemMessage)},
+			{payload{ID: "known", Kind: event.KindEdit, Trouble: wordless, Thread: "t"}, *event.Ignore(event.ReasonNoChange)},
+			{payload{ID: "known", Kind: event.KindReaction, Trouble: setAside, Thread: "t"}, *event.Ignore(event.ReasonSystemMessage)},
+		} {
+			if got := h.send(c.p); got.Result != c.want {
+				t.Errorf("%+v: %+v", c.p, got.Result)
+			}
+		}
+	})
+}
+
+// TestAWorkspaceThatIsNotConfigured proves that its envelopes wait until it is configured again.
+func TestAWorkspaceThatIsNotConfigured(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1"})
+		h.configure()
+		h.work()
+		advance(10 * time.Minute)
+		h.pending(receipt.ID)
+		h.configure(h.workspace("acme"))
+		advance(unconfigured)
+		if got := h.result(receipt.ID); got.Disposition != event.Stored || h.attempts(receipt.ID) != 0 {
+			t.Errorf("result %+v", got.Result)
+		}
+	})
+}
+
+// TestGapsMayBeOpenedAfterTheStart proves that no envelope gives up its message in the first minute.
+func TestGapsMayBeOpenedAfterTheStart(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		waits := h.accept(payload{ID: "unknown", Kind: event.KindDelete})
+		advance(10 * time.Minute)
+		h.work()
+		advance(journal.WaitLimit - time.Second)
+		h.pending(waits.ID)
+		advance(2 * reviewEvery)
+		if got := h.result(waits.ID); got.Reason != event.ReasonUnknownMessage {
+			t.Errorf("result %+v", got.Result)
+		}
+	})
+}
+
+// TestConfigureReadsNewWorkspaces proves that only a new workspace needs the store, and that our
+// identity there is not guessed.
+func TestConfigureReadsNewWorkspaces(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.engine.blind.Store(true)
+		if err := h.Configure(h.Context(), []Workspace{h.workspace("acme")}); err != nil {
+			t.Errorf("a known workspace: %v", err)
+		}
+		if err := h.Configure(h.Context(), []Workspace{h.workspace("acme"), h.workspace("new")}); err == nil {
+			t.Error("a new workspace was configured without our identity")
+		}
+	})
+}
+
+// TestSetSelf proves that our identity is written if it is new, and not during a replay.
+func TestSetSelf(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		set := func(workspace, user string) error {
+			return h.SetSelf(h.Context(), event.Slack, workspace, event.Self{UserID: user})
+		}
+		known := set("acme", "UBOT")
+		h.engine.refuses.Store(true)
+		if err := errors.Join(known, set("acme", "UBOT"), set("gone", "UBOT")); err != nil {
+			t.Error(err)
+		}
+		if err := set("acme", "UNEW"); err == nil {
+			t.Error("an identity that is not stored was accepted")
+		}
+	})
+}
+
+// TestATypeThatWasNotStored proves that a refused payload teaches nothing: the next one stores the type.
+func TestATypeThatWasNotStored(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		typed, typeless := payload{ID: "1", Thread: "t", Channel: "G7", Type: event.ChannelGroup}, payload{ID: "3", Thread: "t", Channel: "G7"}
+		h.engine.refuses.Store(true)
+		if _, err := h.Accept(h.Context(), h.envelope(typed)); err == nil {
+			t.Error("the store has not refused")
+		}
+		h.engine.refuses.Store(false)
+		h.accept(typed)
+		next := restart(h)
+		next.engine.blind.Store(true)
+		if _, err := next.Accept(next.Context(), next.envelope(typeless)); err == nil {
+			t.Error("a type was guessed")
+		}
+		next.engine.blind.Store(false)
+		next.work()
+		if got := next.send(typeless); got.Thread != "slack:acme:tgroup" {
+			t.Errorf("the message is in %s", got.Thread)
+		}
+	})
+}
+
+// TestTypesInMemory proves that they are bounded, and which ones are news.
+func TestTypesInMemory(t *testing.T) {
+	m := &memory{channels: map[string]knownType{}}
+	for i := range channelLimit + 1 {
+		m.remember(event.Channel{ID: fmt.Sprint(i), Type: event.ChannelGroup})
+	}
+	if n := len(m.channels); n > channelLimit {
+		t.Errorf("%d channels", n)
+	}
+	m.remember(event.Channel{ID: "G7", Type: event.ChannelGroup})
+	for channel, want := range map[event.Channel]bool{
+		{ID: "G7", Type: event.ChannelGroup}: false, {ID: "G7", Type: event.ChannelDirect}: true, {ID: "G7"}: false, {Type: event.ChannelGroup}: false,
+		{ID: "G8", Type: event.ChannelGroup}: true,
+	} {
+		if got := m.news(channel); got != want {
+			t.Errorf("%+v is news: %v", channel, got)
+		}
+	}
+}
+
+// TestRuns proves what a platform learns about an envelope.
+func TestRuns(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		for _, c := range []struct {
+			p    payload
+			want bool
+		}{
+			{payload{ID: "1", Mention: true}, true}, {payload{ID: "2"}, false}, {payload{ID: "3", Text: "/status", Mention: true}, true},
+			{payload{ID: "4", Bot: true}, false},
+		} {
+			c.p.Sender, c.p.Channel, c.p.Thread = "U1", "C1", "t"
+			if runs, known := h.Runs(h.Context(), h.accept(c.p).ID); runs != c.want || !known {
+				t.Errorf("%+v: %v, %v", c.p, runs, known)
+			}
+		}
+		ended, cancel := context.WithCancel(h.Context())
+		cancel()
+		if runs, known := h.Runs(ended, 99); runs || known {
+			t.Errorf("an unknown envelope: %v, %v", runs, known)
+		}
+		h.engine.blind.Store(true)
+		if settled, err := h.Wait(h.Context(), 1); settled != nil || err == nil {
+			t.Errorf("a store that cannot be read: %+v, %v", settled, err)
+		}
+	})
+}
+
+// TestRefusing proves that only a failure of the store counts.
+func TestRefusing(t *testing.T) {
+	for err, want := range map[error]bool{
+		journal.ErrUnavailable: true, journal.ErrUnclear: false, fmt.Errorf("%w: %w", journal.ErrUnavailable, journal.ErrUnclear): false, context.Canceled: false,
+	} {
+		inBubble(t, func(h *harness) {
+			h.refused("acme", err)
+			if h.Refusing() != want {
+				t.Errorf("after %v: %v", err, !want)
+			}
+		})
+	}
+}
+
+// TestAnEditWithoutItsChannel proves that the channel of its thread decides who is admitted, and that
+// the stored author and channel fill in only what the edit leaves out.
+func TestAnEditWithoutItsChannel(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		h.send(payload{ID: "1", Text: "one"})
+		edit := func(revision, sender, channel string) journal.RecordResult {
+			return h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: revision, Sender: sender, Channel: channel, Text: revision}).ID)
+		}
+		for _, c := range [][2]string{{"U2", ""}, {"", "C1"}} {
+			got := edit("by "+c[0], c[0], c[1])
+			if m, err := event.ReadMetadata(got.Message.Metadata); err != nil || m.ChannelExternalID != "C1" || m.SenderID != "slack:"+max(c[0], "U2") {
+				t.Errorf("%v: %s, %v", c, got.Message.Metadata, err)
+			}
+		}
+		h.settings.Policy.AllowChannels = []string{"C2"}
+		h.configure(h.workspace("acme"))
+		if got := edit("refused", "U1", ""); got.Reason != event.ReasonChannelRefused {
+			t.Errorf("the channel is refused: %+v", got.Result)
+		}
+		h.settings.Policy.AllowChannels = nil
+		h.channels["C1"] = Settings{Agent: "helper", Policy: Policy{AllowUsers: []string{}}}
+		if got := edit("nobody", "U1", ""); got.Reason != event.ReasonUserRefused {
+			t.Errorf("the channel admits nobody: %+v", got.Result)
+		}
+	})
+}
+
+// TestAnEditWithoutSenderWaits for a message that is not stored yet.
+func TestAnEditWithoutSenderWaits(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		edit := h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Channel: "C1", Text: "new"})
+		h.pending(edit.ID)
+		h.send(payload{ID: "1", Text: "old"})
+		if got := h.result(edit.ID); got.Disposition != event.Updated {
+			t.Errorf("result %+v", got.Result)
+		}
+	})
+}
+
+// TestARecipientIsAsked if the message names an agent that may be asked.
+func TestARecipientIsAsked(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		ask := func(recipient string) string {
+			return h.send(payload{ID: fmt.Sprint(recipient, h.settings.Asks != nil), Mention: true, Recipient: recipient}).Message.Agent
+		}
+		got := []string{ask("bot:other")}
+		h.settings.Asks = func(agent string) bool { return agent == "other" }
+		for _, recipient := range []string{"bot:other", "other", "bot:gone"} {
+			got = append(got, ask(recipient))
+		}
+		if want := []string{"helper", "other", "helper", "helper"}; !slices.Equal(got, want) {
+			t.Errorf("asked %v, want %v", got, want)
+		}
+	})
+}
+
+// TestTheAgeOfALateMessage has a bound of its own. The run of a client does not wait for further messages.
+func TestTheAgeOfALateMessage(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.LateAge, h.settings.Coalesce, h.settings.CoalesceMax = 24*time.Hour, time.Second, time.Second
+		h.work()
+		old := payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Mention: true, Age: 2 * time.Hour}
+		if got := h.send(old); got.Reason != event.ReasonTooOld {
+			t.Errorf("a live message: %+v", got.Result)
+		}
+		old.ID = "2"
+		receipt, err := h.Accept(h.Context(), h.late(old))
+		if got := h.result(receipt.ID); err != nil || got.Reason != event.ReasonMention || !got.TurnDue.After(time.Now()) {
+			t.Errorf("a late message: %+v, due %v: %v", got.Result, got.TurnDue, err)
+		}
+		if got := h.send(payload{ID: "3", Thread: "other", Mention: true, Run: "run-1"}); got.TurnDue.After(time.Now()) {
+			t.Errorf("the run of a client is due at %v", got.TurnDue)
+		}
+	})
+}
