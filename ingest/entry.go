@@ -85,7 +85,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
 		Budgets: g.budgets(r.Message), Over: over.decide,
-		Begin: g.Coalesce == 0 && in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
+		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
 	}, nil
 }
 
@@ -157,7 +157,7 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 // complete fills in the author and the channel of an edited message from the stored one,
 // as far as the edit's payload leaves them out.
 func (in *Ingest) complete(ctx context.Context, w *workspace, e *event.Event) error {
-	if e.Kind != event.KindEdit || e.Message == nil || len(e.Targets) == 0 {
+	if e.Kind != event.KindEdit || e.Message == nil {
 		return nil
 	}
 	m := &e.Message.Metadata

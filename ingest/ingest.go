@@ -202,8 +202,8 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.EnvelopeRe
 
 // Runs implements adapters.Results.
 func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
-	settled, err := in.Wait(ctx, envelope)
-	if err != nil || settled == nil {
+	settled, _ := in.Wait(ctx, envelope) // nil after an error
+	if settled == nil {
 		return false, false
 	}
 	m := settled.Message
