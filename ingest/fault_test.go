@@ -191,6 +191,37 @@ func TestSetSelf(t *testing.T) {
 	})
 }
 
+// after is a store that calls then once, after its next commit.
+type after struct {
+	journal.Engine
+	then func()
+}
+
+func (a *after) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	err := a.Engine.Write(ctx, options, fn)
+	if then := a.then; then != nil {
+		a.then = nil
+		then()
+	}
+	return err
+}
+
+// TestOurIdentityComesAfterTheAccept proves that an envelope whose keys need it is recorded at once if
+// it becomes known between the durable accept and the intake.
+func TestOurIdentityComesAfterTheAccept(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		h.engine.Engine = &after{h.engine.Engine, func() {
+			if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
+				t.Error(err)
+			}
+		}}
+		if got := h.send(payload{ID: "1", Needs: "user"}); got.Disposition != event.Stored {
+			t.Errorf("result %+v", got.Result)
+		}
+	})
+}
+
 // TestATypeThatWasNotStored proves that a refused payload teaches nothing: the next one stores the type.
 func TestATypeThatWasNotStored(t *testing.T) {
 	inBubble(t, func(h *harness) {
