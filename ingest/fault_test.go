@@ -132,9 +132,14 @@ func TestAnEventWithoutItsMessage(t *testing.T) {
 // TestAWorkspaceThatIsNotConfigured proves that its envelopes wait until it is configured again.
 func TestAWorkspaceThatIsNotConfigured(t *testing.T) {
 	inBubble(t, func(h *harness) {
-		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1"})
-		h.configure()
+		slow := make(chan struct{})
+		h.platform.slow["slow"] = slow
 		h.work()
+		h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "slow"})
+		<-h.platform.begun
+		receipt := h.accept(payload{ID: "2", Thread: "t", Channel: "C1", Sender: "U1"})
+		h.configure() // during the work on the thread
+		close(slow)
 		advance(10 * time.Minute)
 		h.pending(receipt.ID)
 		h.configure(h.workspace("acme"))
