@@ -179,19 +179,19 @@ func (c caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 	if raw == nil && c.bare {
 		return c.own(event.Metadata{}), nil
 	}
-	if c.any {
-		_, faults := parse(raw)
-		return raw, faults
+	if !c.any {
+		given, err := event.ReadMetadata(raw)
+		var faults event.FieldErrors
+		if errors.As(err, &faults) {
+			return nil, faults
+		}
+		if faults = c.refusedClaims(&given); len(faults) > 0 {
+			return nil, faults
+		}
+		raw = c.own(given)
 	}
-	given, err := event.ReadMetadata(raw)
-	var faults event.FieldErrors
-	if errors.As(err, &faults) {
-		return nil, faults
-	}
-	if faults = c.refusedClaims(&given); len(faults) > 0 {
-		return nil, faults
-	}
-	return c.own(given), nil
+	_, faults := parse(raw)
+	return raw, faults
 }
 
 // refusedClaims returns a fault for every key with which the caller claims another identity,

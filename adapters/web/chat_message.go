@@ -168,7 +168,9 @@ func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []Actor) 
 			m.RecipientID = "bot:" + agent
 		}
 	}
-	return own.own(m), nil
+	stored := own.own(m)
+	_, faults = parse(stored)
+	return stored, faults
 }
 
 // ListChatMessages responds with a page of a thread's messages, without deleted ones: GET

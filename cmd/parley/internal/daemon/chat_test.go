@@ -274,6 +274,7 @@ func TestFaultyChatMessage(t *testing.T) {
 		"the server's own":      {scoutToken, `{"content":"x","server_seq_at_submit":1}`, "server_seq_at_submit"},
 		"no object":             {ownToken, `7`, "body"},
 		"an idempotency key":    {ownToken, `{"content":"x","client_message_id":""}`, "client_message_id"},
+		"deep metadata":         {ownToken, `{"content":"x","metadata":{"a":` + nested(101) + `}}`, "metadata.a"},
 		"a file that is copied": {ownToken, `{"content":"x","attachments":[{"name":"a","bucket":"b","path":"c"}]}`, "attachments[0]"},
 	} {
 		path := "/messages"

@@ -123,6 +123,9 @@ func TestPassiveOverHTTP(t *testing.T) {
 	same(t, h.nextRequest().messages, []chatMessage{{"system", contextHead + "- Olivia: beside\n- Olivia: inside"}, {"user", "[Olivia]: now"}})
 }
 
+// nested returns a JSON value of so many lists inside each other.
+func nested(lists int) string { return strings.Repeat("[", lists) + strings.Repeat("]", lists) }
+
 // TestFaultyBody compares the fields that a response names, for each body.
 func TestFaultyBody(t *testing.T) {
 	t.Parallel()
@@ -141,6 +144,7 @@ func TestFaultyBody(t *testing.T) {
 			"metadata.source metadata.sender_id metadata.sender_display_name metadata.sender_type"},
 		"reserved keys": {ownToken, `{"content":"x","metadata":{"thread_context":"x","is_from_me":false,"recipient_id":"bot:x"}}`,
 			"metadata.thread_context metadata.is_from_me metadata.recipient_id"},
+		"nested deeply": {ownToken, `{"content":"x","metadata":{"a":` + nested(101) + `}}`, "metadata.a"},
 	} {
 		got := h.post(c.token, c.body)
 		fault := decode[rejected](t, got.body).Error
