@@ -33,6 +33,7 @@ func Read(raw []byte) (Received, error) {
 	var in Received
 	rest := members[:0:0]
 	for _, m := range members {
+		r.faults.Check(!event.IsDeep(m.Value), m.Key, "must not be nested more than 100 deep")
 		switch m.Key {
 		case "threadId":
 			in.ThreadID = strings.ToLower(r.text("", m))

@@ -87,6 +87,8 @@ func TestReadReportsFaults(t *testing.T) {
 		message(`{"id":"m","role":"user","content":"hi"},{"id":"n","role":"tool","content":"x"}`):                 "messages[1].toolCallId",
 		message(`{"id":"m","role":"user","content":"hi"},{"id":"n","role":"system"}`):                             "messages[1].content",
 		`{"threadId":5,"runId":5,"messages":{},"tools":[{"name":"a","parameters":[]}],"context":[{"value":"x"}]}`: "threadId runId messages tools[0].description tools[0].parameters context[0].description runId",
+		`{"runId":"r","state":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`:                       "",
+		`{"runId":"r","state":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`:                       "state",
 		`{"threadId":"x","runId":"a\nb"}`:                                                                         "runId",
 	} {
 		_, err := runinput.Read([]byte(body))

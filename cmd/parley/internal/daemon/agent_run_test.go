@@ -175,7 +175,7 @@ func TestRunRules(t *testing.T) {
 		}
 		for body, field := range map[string]string{
 			`[]`: "body", runInput(thread, "", `"hi"`): "runId", runInput(thread, "r", `7`): "messages[0].content",
-			runInput(thread, "r", `"hi"`, `"tools":[{"name":"a"}]`): "tools[0].description",
+			runInput(thread, "r", `"hi"`, `"tools":[{"name":"a"}]`): "tools[0].description", runInput(thread, "r", `"hi"`, `"state":`+nested(9999)): "state",
 		} {
 			got := h.postRun(ownToken, body)
 			if faults := decode[rejected](t, got.body).Error.Fields; got.status != 400 || len(faults) == 0 || faults[0].Field != field {
