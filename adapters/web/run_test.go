@@ -136,13 +136,13 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 	t.Helper()
 	adapters := []*web.Adapter{
 		web.New("ours", web.Config{Tokens: []web.Token{
-			{ID: "olivia", Token: secret.New(ownToken)},
-			{ID: "helper", Token: secret.New(anyToken), Actor: agentActor},
+			{ID: "olivia", Name: "Olivia", Token: secret.New(ownToken)},
+			{ID: "helper", Name: "Helper", Token: secret.New(anyToken), Actor: agentActor},
 		}}),
 		web.New("theirs", web.Config{Tokens: []web.Token{
-			{ID: "olivia", Token: secret.New("their-token")},
-			{ID: "helper", Token: secret.New("their-agent"), Actor: agentActor, Read: []string{"ours"}},
-			{ID: "console", Token: secret.New(readerToken), Read: []string{"ours"}},
+			{ID: "olivia", Name: "Olivia", Token: secret.New("their-token")},
+			{ID: "helper", Name: "Helper", Token: secret.New("their-agent"), Actor: agentActor, Read: []string{"ours"}},
+			{ID: "console", Name: "Console", Token: secret.New(readerToken), Read: []string{"ours"}},
 		}}),
 	}
 	guards, streams := guard.New(func(string) {}), web.NewStreams()

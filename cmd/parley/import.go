@@ -170,7 +170,7 @@ func (m *past) byKey() bool {
 type importer struct {
 	journal *journal.Journal
 
-	of          past               // the line that names the thread of the batch
+	of          past                 // the line that names the thread of the batch
 	to          journal.ImportThread // the thread of the batch
 	batch       []journal.ImportMessage
 	read, added int

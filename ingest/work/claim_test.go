@@ -287,7 +287,7 @@ func aFollowUpExtendsTheLease(t *testing.T, s *store) {
 	now := time.UnixMilli(1_700_000_000_000)
 	s.at(now)
 	one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
-	worked := make(chan int64)
+	worked := make(chan int64, 10) // a look may find the thread once more
 	stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
 		err := one.settle(c)
 		worked <- c.Fence
