@@ -22,8 +22,8 @@ import (
 	"parley/ingest/event"
 )
 
-// desk is an adapters.Inbox that accepts each dedupe key once.
-type desk struct {
+// inbox is an adapters.Inbox that accepts each dedupe key once.
+type inbox struct {
 	mu      sync.Mutex
 	seen    map[string]bool
 	taken   []event.Envelope
@@ -34,13 +34,13 @@ type desk struct {
 	changed *sync.Cond
 }
 
-func newDesk() *desk {
-	d := &desk{seen: map[string]bool{}, known: map[string]bool{}}
+func newInbox() *inbox {
+	d := &inbox{seen: map[string]bool{}, known: map[string]bool{}}
 	d.changed = sync.NewCond(&d.mu)
 	return d
 }
 
-func (d *desk) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
+func (d *inbox) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {
 	receipt, err := d.take(e)
 	if d.commit != nil {
 		d.commit()
@@ -48,7 +48,7 @@ func (d *desk) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, er
 	return receipt, err
 }
 
-func (d *desk) take(e event.Envelope) (adapters.Receipt, error) {
+func (d *inbox) take(e event.Envelope) (adapters.Receipt, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.busy > 0 {
@@ -77,7 +77,7 @@ func (d *desk) take(e event.Envelope) (adapters.Receipt, error) {
 }
 
 // await waits until n envelopes are accepted, and returns their texts.
-func (d *desk) await(t *testing.T, n int) []string {
+func (d *inbox) await(t *testing.T, n int) []string {
 	t.Helper()
 	stop := context.AfterFunc(t.Context(), d.changed.Broadcast)
 	defer stop()
@@ -103,7 +103,7 @@ func (d *desk) await(t *testing.T, n int) []string {
 type node struct {
 	*live
 	t     *testing.T
-	desk  *desk
+	inbox *inbox
 	state adapters.State
 	hook  *httptest.Server
 	ups   chan event.Self
@@ -134,14 +134,14 @@ func (l *lines) String() string {
 // newNode returns a node whose poller does not run yet. Its webhook is registered by hand.
 func newNode(t *testing.T, options bluebubblestest.Options, change ...func(*bluebubbles.Config)) *node {
 	t.Helper()
-	n := &node{live: newLive(t, options), t: t, desk: newDesk(), state: adaptertest.NewState(), ups: make(chan event.Self, 100), downs: make(chan error, 100), log: new(lines), stop: func() {}}
+	n := &node{live: newLive(t, options), t: t, inbox: newInbox(), state: adaptertest.NewState(), ups: make(chan event.Self, 100), downs: make(chan error, 100), log: new(lines), stop: func() {}}
 	c := settings(n.URL())
 	for _, f := range change {
 		f(&c)
 	}
 	n.adapter = bluebubbles.New("home", c)
 	n.adapter.UseState(n.state)
-	n.hook = httptest.NewServer(n.adapter.Handler(n.desk, guard.New(func(string) {})))
+	n.hook = httptest.NewServer(n.adapter.Handler(n.inbox, guard.New(func(string) {})))
 	t.Cleanup(n.hook.Close)
 	n.Register(n.hook.URL+"/hooks/bluebubbles/home/"+canaryWebhook, "new-message", "updated-message")
 	return n
@@ -158,7 +158,7 @@ func (n *node) start() {
 	}
 	running.Go(func() {
 		for ctx.Err() == nil { // as the supervisor does, without its waits
-			if err := n.adapter.Connections()[0].Run(ctx, n.desk, link); err != nil {
+			if err := n.adapter.Connections()[0].Run(ctx, n.inbox, link); err != nil {
 				n.downs <- err
 			}
 		}
@@ -190,13 +190,13 @@ func TestFirstStartReplaysNoHistory(t *testing.T) {
 	}
 	n.start()
 	n.hears("new")
-	if diff := cmp.Diff([]string{"new by backfill"}, n.desk.await(t, 1)); diff != "" {
+	if diff := cmp.Diff([]string{"new by backfill"}, n.inbox.await(t, 1)); diff != "" {
 		t.Error(diff)
 	}
 	n.stop()
 	n.start() // the next start does not read the window of before the first start
 	n.hears("newer")
-	if diff := cmp.Diff([]string{"new by backfill", "newer by backfill"}, n.desk.await(t, 2)); diff != "" {
+	if diff := cmp.Diff([]string{"new by backfill", "newer by backfill"}, n.inbox.await(t, 2)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -208,7 +208,7 @@ func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	n.start()
 	old := n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "old", CreatedAt: time.Now().Add(-15 * time.Minute)})
 	edited, unsent, late := n.hears("edited"), n.hears("unsent"), n.hears("late")
-	n.desk.await(t, 4)
+	n.inbox.await(t, 4)
 	n.stop()
 	n.Edit(old.GUID, "old, indeed")
 	n.Edit(edited.GUID, "edited, indeed")
@@ -220,7 +220,7 @@ func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "synced late", CreatedAt: time.Now().Add(-48 * time.Hour)})
 	n.start()
 	got := map[string]bool{}
-	for _, text := range n.desk.await(t, 10)[4:] {
+	for _, text := range n.inbox.await(t, 10)[4:] {
 		got[text] = true
 	}
 	want := map[string]bool{"old, indeed by backfill": true, "edited, indeed by backfill": true, "delete by backfill": true, "late by backfill": true, "reaction by backfill": true, "synced late by backfill": true}
@@ -248,7 +248,7 @@ func TestAMessageFromTheFuture(t *testing.T) {
 	n.Edit(question.GUID, "another question")
 	n.start()
 	want := []string{"early by backfill", "a question by backfill", "yes by backfill", "another question by backfill"}
-	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+	if diff := cmp.Diff(want, n.inbox.await(t, 4)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -267,7 +267,7 @@ func TestPollReadsAllPages(t *testing.T) {
 		n.Script("POST message/query", bluebubblestest.Fault{}, bluebubblestest.Fault{}, bluebubblestest.Fault{Status: http.StatusInternalServerError})
 	}
 	n.start()
-	n.desk.await(t, rows)
+	n.inbox.await(t, rows)
 	stored, err := n.state.Get(t.Context(), "cursor")
 	if err != nil || !strings.Contains(stored, fmt.Sprintf(`"row":%d`, rows)) {
 		t.Errorf("the cursor is %s, %v", stored, err)
@@ -284,7 +284,7 @@ func TestRowsAreAcceptedTogether(t *testing.T) {
 	var want []string
 	var all sync.WaitGroup
 	all.Add(rows)
-	n.desk.commit = func() {
+	n.inbox.commit = func() {
 		all.Done()
 		all.Wait()
 	}
@@ -293,11 +293,11 @@ func TestRowsAreAcceptedTogether(t *testing.T) {
 		want = append(want, fmt.Sprint(i, " by backfill"))
 	}
 	n.start()
-	if diff := cmp.Diff(want, n.desk.await(t, rows)); diff != "" {
+	if diff := cmp.Diff(want, n.inbox.await(t, rows)); diff != "" {
 		t.Error(diff)
 	}
-	for _, e := range n.desk.taken {
-		if e.Batch == nil || e.Batch != n.desk.taken[0].Batch {
+	for _, e := range n.inbox.taken {
+		if e.Batch == nil || e.Batch != n.inbox.taken[0].Batch {
 			t.Fatal("the rows are no batch: a later one may overtake one that is not stored")
 		}
 	}
@@ -308,12 +308,12 @@ func TestTheCursorMovesOverCommittedRows(t *testing.T) {
 	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
 	n.start()
 	n.stop()
-	n.desk.busy = 1
+	n.inbox.busy = 1
 	for _, text := range []string{"one", "two", "three"} {
 		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: text, CreatedAt: time.Now().Add(-48 * time.Hour)})
 	}
 	n.start()
-	if diff := cmp.Diff([]string{"one by backfill", "two by backfill", "three by backfill"}, n.desk.await(t, 3)); diff != "" {
+	if diff := cmp.Diff([]string{"one by backfill", "two by backfill", "three by backfill"}, n.inbox.await(t, 3)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -339,7 +339,7 @@ func TestAGapIsReadFirst(t *testing.T) {
 		}
 	}
 	want := []string{"one by webhook", "two by backfill", "three by backfill", "four by backfill"}
-	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+	if diff := cmp.Diff(want, n.inbox.await(t, 4)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -349,14 +349,14 @@ func TestAGapIsReadFirst(t *testing.T) {
 func TestARefusedWebhookIsRead(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = 50 * time.Millisecond })
 	n.start()
-	n.desk.mu.Lock()
-	n.desk.busy = 1
-	n.desk.mu.Unlock()
+	n.inbox.mu.Lock()
+	n.inbox.busy = 1
+	n.inbox.mu.Unlock()
 	_, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: "hi"})
 	if status, err := sent.Wait(t.Context()); err != nil || status != http.StatusServiceUnavailable && status != http.StatusOK {
 		t.Errorf("status %d, %v", status, err)
 	}
-	if got := n.desk.await(t, 1); !strings.HasPrefix(got[0], "hi by ") {
+	if got := n.inbox.await(t, 1); !strings.HasPrefix(got[0], "hi by ") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -366,16 +366,16 @@ func TestARefusedWebhookIsRead(t *testing.T) {
 func TestARefusedWebhookComesBeforeTheNext(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
 	n.start()
-	n.desk.mu.Lock()
-	n.desk.busy = 1
-	n.desk.mu.Unlock()
+	n.inbox.mu.Lock()
+	n.inbox.busy = 1
+	n.inbox.mu.Unlock()
 	for _, text := range []string{"one", "two"} {
 		_, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
 		if _, err := sent.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"one by backfill", "two by backfill"}, n.desk.await(t, 2)); diff != "" {
+	if diff := cmp.Diff([]string{"one by backfill", "two by backfill"}, n.inbox.await(t, 2)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -386,14 +386,14 @@ func TestWebhooksInFlight(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
 	n.start()
 	committed := make(chan struct{})
-	n.desk.commit = func() { <-committed }
+	n.inbox.commit = func() { <-committed }
 	before := n.queries.Load()
 	for i, text := range []string{"one", "two"} {
 		n.Say(bluebubblestest.Message{Chat: direct, From: nora, Text: text})
-		n.desk.await(t, i+1)
+		n.inbox.await(t, i+1)
 	}
 	close(committed)
-	if diff := cmp.Diff([]string{"one by webhook", "two by webhook"}, n.desk.await(t, 2)); diff != "" || n.queries.Load() != before {
+	if diff := cmp.Diff([]string{"one by webhook", "two by webhook"}, n.inbox.await(t, 2)); diff != "" || n.queries.Load() != before {
 		t.Errorf("%d queries: %s", n.queries.Load()-before, diff)
 	}
 }
@@ -410,7 +410,7 @@ func TestAWebhookNeedsNoServer(t *testing.T) {
 	if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
 		t.Errorf("status %d", status)
 	}
-	if diff := cmp.Diff([]string{"arrived by webhook"}, n.desk.await(t, 1)); diff != "" {
+	if diff := cmp.Diff([]string{"arrived by webhook"}, n.inbox.await(t, 1)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -430,7 +430,7 @@ func TestAnUnknownUpdateIsAskedFor(t *testing.T) {
 		}
 	}
 	want := []string{"changed by webhook", "changed by webhook", "hello by backfill"}
-	if diff := cmp.Diff(want, n.desk.await(t, 3)); diff != "" {
+	if diff := cmp.Diff(want, n.inbox.await(t, 3)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -455,7 +455,7 @@ func TestALateWebhookUndoesNoChange(t *testing.T) {
 	n.Edit(changed.GUID, "at seven")
 	n.Unsend(unsent.GUID)
 	n.start()
-	n.desk.await(t, 2)
+	n.inbox.await(t, 2)
 	unknown := bluebubblestest.Message{ROWID: unsent.ROWID + 1, GUID: guid, CreatedAt: time.Now()}
 	for _, body := range []string{original(changed, time.Time{}), original(unsent, time.Time{}), original(unknown, time.Now()), original(unknown, time.Time{})} {
 		if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
@@ -463,7 +463,7 @@ func TestALateWebhookUndoesNoChange(t *testing.T) {
 		}
 	}
 	want := []string{"at seven by backfill", "delete by backfill", "changed by webhook", "original by webhook"}
-	if diff := cmp.Diff(want, n.desk.await(t, 4)); diff != "" {
+	if diff := cmp.Diff(want, n.inbox.await(t, 4)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -490,7 +490,7 @@ func TestWeekOldWebhooksReadNothing(t *testing.T) {
 			t.Fatalf("status %d, %v", status, err)
 		}
 	}
-	if got := n.desk.await(t, 21); len(got) != 21 || n.queries.Load() != before {
+	if got := n.inbox.await(t, 21); len(got) != 21 || n.queries.Load() != before {
 		t.Errorf("%d envelopes, %d queries", len(got), n.queries.Load()-before)
 	}
 }
@@ -536,7 +536,7 @@ func TestTheServerIsAway(t *testing.T) {
 	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "meanwhile"})
 	n.SetAway(false)
 	<-n.ups
-	if diff := cmp.Diff([]string{"meanwhile by backfill"}, n.desk.await(t, 1)); diff != "" {
+	if diff := cmp.Diff([]string{"meanwhile by backfill"}, n.inbox.await(t, 1)); diff != "" {
 		t.Error(diff)
 	}
 	if text := n.log.String(); strings.Contains(text, canary) || strings.Contains(text, canaryQuery) {

@@ -64,7 +64,7 @@ func TestAMessageDuringTheRegistration(t *testing.T) {
 	n.Deregister()
 	n.wants.Hook = hookURL
 	n.start()
-	if diff := cmp.Diff([]string{"hello by backfill"}, n.desk.await(t, 1)); diff != "" {
+	if diff := cmp.Diff([]string{"hello by backfill"}, n.inbox.await(t, 1)); diff != "" {
 		t.Error(diff)
 	}
 }
