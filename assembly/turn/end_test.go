@@ -332,7 +332,7 @@ func TestAQuestionOfAnotherTime(t *testing.T) {
 				asked := d.runs[0].ID
 				q, err := d.journal.Question(d.Context(), asked)
 				d.must(err)
-				same(t, "time to answer", q.UntilAt.Sub(time.Now()), d.profile.AnswerWithin)
+				same(t, "time to answer", time.Until(q.UntilAt), d.profile.AnswerWithin)
 				d.must(d.engine.Write(d.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
 					_, err := tx.Exec(query)
 					return err
