@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -169,12 +170,12 @@ func (a API) fail(w http.ResponseWriter, err error) {
 	_ = respond(w, f.status, map[string]any{"error": body})
 }
 
-// body reads a body. tooLarge is the message of the error for one that is too long.
+// body reads a body, with U+FFFD for invalid UTF-8. tooLarge is the message of the error for one that is too long.
 func (a API) body(w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, error) {
 	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
 	switch {
 	case refusal == nil:
-		return raw, nil
+		return bytes.ToValidUTF8(raw, []byte("\uFFFD")), nil
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return nil, fail(refusal.Status, refusal.Reason, tooLarge)
 	}

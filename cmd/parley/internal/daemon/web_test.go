@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -127,6 +128,16 @@ func TestPassiveOverHTTP(t *testing.T) {
 func nested(lists int) string { return strings.Repeat("[", lists) + strings.Repeat("]", lists) }
 
 // TestFaultyBody compares the fields that a response names, for each body.
+// TestInvalidUTF8 becomes U+FFFD in all that the caller gives, so that every response is JSON.
+func TestInvalidUTF8(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	got := h.post(ownToken, "{\"content\":\"a\xffb\",\"metadata\":{\"k\":\"\xff\"}}")
+	if !utf8.ValidString(string(got.body)) || strings.Count(string(got.body), "\uFFFD") < 2 {
+		t.Errorf("%q", got.body)
+	}
+}
+
 func TestFaultyBody(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
