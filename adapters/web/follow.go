@@ -93,8 +93,8 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	out.comment() // the reader learns at once that the stream is open
-	for out.err == nil {
+	out.comment()                                       // the reader learns at once that the stream is open
+	for out.err == nil && r.Method != http.MethodHead { // a HEAD asks for the headers alone
 		events, last, err := s.next(r.Context())
 		switch out.send(events); {
 		case last, errors.Is(err, journal.ErrNotFound):

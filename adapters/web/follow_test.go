@@ -116,6 +116,18 @@ func TestStreamSendsWhatItsSourceHas(t *testing.T) {
 	})
 }
 
+// TestHeadOfAStreamEnds checks that the connection is free again after the headers.
+func TestHeadOfAStreamEnds(t *testing.T) {
+	out := newEar()
+	c := Call{API: API{Workspace: "ours", Streams: NewStreams(), Guard: guard.New(func(string) {})}, Token: Token{ID: "olivia"}}
+	c.Serve(out, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/", nil), func(_ API, w http.ResponseWriter, r *http.Request) error {
+		return c.follow(w, r, (&tap{}).source())
+	})
+	if got := out.Header().Get("Content-Type"); got != "text/event-stream; charset=utf-8" {
+		t.Errorf("the type is %q", got)
+	}
+}
+
 // TestStreamLooksWithoutWake checks that a lost wake only delays an event, and that a silent
 // stream sends a comment.
 func TestStreamLooksWithoutWake(t *testing.T) {
