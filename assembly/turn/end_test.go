@@ -272,6 +272,7 @@ func TestALaterAnswerBeforeTheEndOfTheAttempt(t *testing.T) {
 			return turn.ErrLater
 		}}
 		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
+		pass(1500 * time.Millisecond) // the next look may be needed
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered})
 	})
 }
