@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -73,14 +74,18 @@ func (h *harness) attempts(envelope int64) (n int64) {
 // TestADeadLetterThatTheStoreRefuses proves that it is reported once, when it is stored, and also if
 // the store cannot be read.
 func TestADeadLetterThatTheStoreRefuses(t *testing.T) {
-	inBubble(t, func(h *harness) {
-		slow := make(chan struct{})
-		h.platform.slow["slow"] = slow
+	faulty := func(h *harness) (receipt adapters.Receipt, goesOn chan struct{}) {
+		goesOn = make(chan struct{})
+		h.platform.slow["slow"] = goesOn
 		h.work()
-		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Text: "slow", Trouble: incomplete})
+		receipt = h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Text: "slow", Trouble: incomplete})
 		<-h.platform.begun
+		return receipt, goesOn
+	}
+	inBubble(t, func(h *harness) {
+		receipt, goesOn := faulty(h)
 		h.engine.refuses.Store(true)
-		close(slow)
+		close(goesOn)
 		synctest.Wait()
 		if h.mu.Lock(); len(h.results) != 0 {
 			t.Errorf("reported before it was stored: %+v", h.results)
@@ -93,13 +98,9 @@ func TestADeadLetterThatTheStoreRefuses(t *testing.T) {
 		}
 	})
 	inBubble(t, func(h *harness) {
-		slow := make(chan struct{})
-		h.platform.slow["slow"] = slow
-		h.work()
-		receipt := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Text: "slow", Trouble: incomplete})
-		<-h.platform.begun
+		receipt, goesOn := faulty(h)
 		h.engine.blind.Store(true)
-		close(slow)
+		close(goesOn)
 		if got := h.result(receipt.ID); got.Disposition != event.Dead || got.Kind != event.KindOther {
 			t.Errorf("result %+v of kind %s", got.Result, got.Kind)
 		}

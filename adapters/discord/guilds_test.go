@@ -24,7 +24,7 @@ func TestManyServersMayTakeLong(t *testing.T) {
 		g.begin(0, event.Self{UserID: "900"}, []discordgo.Guild{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}})
 		go func() {
 			for id := range 3 {
-				time.Sleep(limit - time.Second)
+				<-time.After(limit - time.Second)
 				g.arrive(fmt.Appendf(nil, `{"id":"%d"}`, id+1), "", true, time.Now())
 			}
 		}()

@@ -175,7 +175,7 @@ func TestADeleteThatTheRunHasNotHeardOf(t *testing.T) {
 	})
 }
 
-// TestADeleteOfASuspectsMessage cancels the run: nobody is told that it failed.
+// TestADeleteOfASuspectsMessage cancels the run. The thread gets no sentence about a failure.
 func TestADeleteOfASuspectsMessage(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{fails(errors.New("oops"))}

@@ -199,8 +199,8 @@ func TestEachTextHasItsActivity(t *testing.T) {
 	})
 }
 
-// TestEventsAreBounded in number. The answer of the main workstream waits for the run's end, whatever
-// the others say.
+// TestEventsAreBounded in number. The answer of the main workstream waits for the end of the run, and
+// the messages of other workstreams do not change that.
 func TestEventsAreBounded(t *testing.T) {
 	inBubble(t, func(d *fixture) { d.profile.MaxBytes = 1 << 20 }, func(d *fixture) {
 		messages := []stream.Message{said(stream.Answer, "", "yes"), {Type: stream.Update, Workstream: "w2", Text: "half"}}

@@ -18,6 +18,9 @@ var reserved = []string{"run_id", "stage", "latency_ms", "message_id", "files"}
 // in their order. It leaves out the keys with a meaning of ours, each key whose value is nested
 // too deep, and each key that would make them too large together. Details that are no object, or that have a key twice, have none.
 func ownKeys(details json.RawMessage) (own []event.Extra) {
+	if len(details) == 0 {
+		return nil
+	}
 	members, err := event.ReadObject([]byte(event.Text(string(details))))
 	if err != nil {
 		return nil

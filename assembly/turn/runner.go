@@ -208,10 +208,10 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		_, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
+		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
-		return true, err // a newer message has interrupted the run, or nothing is due now
-	case run.Claims >= journal.SuspectClaims && !c.Serial():
+		return err == nil && next.IsZero(), err
+	case run.Claims >= journal.SuspectClaims && run.Claims < journal.DeadClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}
 	r.works.Store(c.Thread, g)

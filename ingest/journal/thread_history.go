@@ -42,15 +42,15 @@ func (j *Journal) SetThreadHistory(ctx context.Context, claim *Claim, run *Run, 
 			return tx.readThreadHistory(stored)
 		}
 		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, txn: tx, claim: claim, now: millis(j.now()), out: &RecordResult{}}
-		p := history
+		h := history
 		for _, read := range list {
-			r.addRead(read, &p)
+			r.addRead(read, &h)
 		}
 		if r.moved > 0 {
 			tx.addPending(claim.Thread, r.moved, r.now)
 		}
-		tx.do(`UPDATE threads SET history = $2 WHERE id = $1`, claim.Thread, tx.pack(p, false))
-		return &p
+		tx.do(`UPDATE threads SET history = $2 WHERE id = $1`, claim.Thread, tx.pack(h, false))
+		return &h
 	})
 	if err == nil {
 		run.History = made
@@ -59,7 +59,7 @@ func (j *Journal) SetThreadHistory(ctx context.Context, claim *Claim, run *Run, 
 }
 
 // addRead stores a message of a thread history, if it is not stored yet.
-func (r *recordTx) addRead(read Read, p *ThreadHistory) {
+func (r *recordTx) addRead(read Read, h *ThreadHistory) {
 	m := *read.Message
 	if read.Agent != "" {
 		m.Metadata.SenderID = "agent:" + read.Agent
@@ -71,8 +71,8 @@ func (r *recordTx) addRead(read Read, p *ThreadHistory) {
 	if read.Agent != "" {
 		r.do(`UPDATE messages SET author = 'agent' WHERE row = $1`, row.Row)
 	}
-	p.First = cmp.Or(p.First, row.Seq)
-	p.Last = row.Seq
+	h.First = cmp.Or(h.First, row.Seq)
+	h.Last = row.Seq
 	r.do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, r.claim.Thread)
 }
 
@@ -81,17 +81,17 @@ func readThreadHistory(column string) (*ThreadHistory, error) {
 	if column == "" {
 		return nil, nil
 	}
-	p := new(ThreadHistory)
-	if err := unpack(column, p); err != nil {
+	h := new(ThreadHistory)
+	if err := unpack(column, h); err != nil {
 		return nil, fmt.Errorf("thread history: %w", err)
 	}
-	return p, nil
+	return h, nil
 }
 
 func (tx *txn) readThreadHistory(column string) *ThreadHistory {
-	p, err := readThreadHistory(column)
+	h, err := readThreadHistory(column)
 	tx.fail(err)
-	return p
+	return h
 }
 
 // notContext is the condition that a message was not read as context for another turn.
@@ -100,18 +100,18 @@ const notContext = `origin <> 'context'`
 // threadHistory reads the messages from before a thread's first turn. All messages from First to
 // Last were read as context, because one transaction stores them. A deleted one, or one that
 // a run has, is not passive any more.
-func (t *transcript) threadHistory(p *ThreadHistory, turn *Turn) {
-	turn.Gap = turn.Gap || p.Gap
-	turn.Earlier += p.Earlier
-	if p.First == 0 {
+func (t *transcript) threadHistory(h *ThreadHistory, turn *Turn) {
+	turn.Gap = turn.Gap || h.Gap
+	turn.Earlier += h.Earlier
+	if h.First == 0 {
 		return
 	}
 	read := t.lines(`thread = $1 AND seq BETWEEN $2 AND $3 AND trigger = 'passive'
 		AND (content <> '' OR files > 0 OR quotes <> '') ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
-		t.run.Thread, p.First, p.Last, p.Last-p.First+1)
+		t.run.Thread, h.First, h.Last, h.Last-h.First+1)
 	for i := range read {
 		t.bytes += len(read[i].Content)
-		if read[i].ExternalID == p.Root {
+		if read[i].ExternalID == h.Root {
 			turn.Root = &read[i]
 		} else {
 			turn.Context = append(turn.Context, read[i])
