@@ -77,6 +77,10 @@ type Engine interface {
 	// ReadOne is Read for a function that runs one query, which needs no transaction to
 	// see one state.
 	ReadOne(ctx context.Context, fn func(tx Tx) error) error
+	// ReadRecent is Read for the few rows that a turn needs, most of which were written a
+	// moment ago. An engine may run it between the writes, whose connection still has these
+	// rows in memory. fn must not write.
+	ReadRecent(ctx context.Context, fn func(tx Tx) error) error
 	// Close ends the engine, after the calls that have begun.
 	Close() error
 }

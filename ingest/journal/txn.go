@@ -112,6 +112,15 @@ func read[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, e
 	return made, err
 }
 
+// readRecent is read for rows of which most were written a moment ago.
+func readRecent[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (T, error) {
+	made := new(T)
+	if err := j.engine.ReadRecent(ctx, sticky(func(tx *txn) { *made = fn(tx) })); err != nil {
+		return *new(T), err
+	}
+	return *made, nil
+}
+
 // readOne is read for a function that runs one query.
 func readOne[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, err error) {
 	err = j.engine.ReadOne(ctx, sticky(func(tx *txn) { made = fn(tx) }))

@@ -42,7 +42,7 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	if run.alone() {
 		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
 	}
-	turns, err := read(ctx, j, func(tx *txn) []Turn {
+	turns, err := readRecent(ctx, j, func(tx *txn) []Turn {
 		t := transcript{txn: tx, run: run, window: window}
 		return t.read()
 	})
@@ -50,6 +50,7 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 		return nil, err
 	}
 	slices.Reverse(turns)
+	run.sees(turns[len(turns)-1].Messages)
 	return turns, nil
 }
 
@@ -85,7 +86,6 @@ func (t *transcript) read() []Turn {
 	asked := t.run.Messages
 	if !t.run.Fresh {
 		asked = t.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
-		t.run.sees(asked)
 	}
 	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
 	t.see(asked)

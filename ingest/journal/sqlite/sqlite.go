@@ -163,6 +163,12 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
 
+// ReadRecent implements journal.Engine. It reads on the writing connection, because each commit
+// empties the page caches of all others.
+func (e *Engine) ReadRecent(ctx context.Context, fn func(tx journal.Tx) error) error {
+	return e.Write(ctx, journal.WriteOptions{}, fn)
+}
+
 // Close finishes the running calls, moves the log into the database and unlocks the file.
 // It ends a write that waits for a busy file. Closing twice does nothing.
 func (e *Engine) Close() error {
