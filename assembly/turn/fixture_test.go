@@ -104,13 +104,6 @@ func (e *engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 	return e.Engine.ReadOne(ctx, fn)
 }
 
-func (e *engine) ReadRecent(ctx context.Context, fn func(tx journal.Tx) error) error {
-	if e.blind.Load() {
-		return journal.ErrUnavailable
-	}
-	return e.Engine.ReadRecent(ctx, fn)
-}
-
 // Notify and Listen implement journal.Notifier.
 func (e *engine) Notify(node, words string) {
 	if heard, ok := e.heard.Load(node); ok {

@@ -77,10 +77,6 @@ type Engine interface {
 	// ReadOne is Read for a function that runs one query, which needs no transaction to
 	// see one state.
 	ReadOne(ctx context.Context, fn func(tx Tx) error) error
-	// ReadRecent is Read for the few rows that a turn needs, most of which were written a
-	// moment ago. An engine may run it between the writes, whose connection still has these
-	// rows in memory. fn must not write.
-	ReadRecent(ctx context.Context, fn func(tx Tx) error) error
 	// Close ends the engine, after the calls that have begun.
 	Close() error
 }
@@ -115,6 +111,13 @@ type Recorder interface {
 type Clock interface {
 	// Now returns the database's time, as exactly as this node knows it.
 	Now() time.Time
+}
+
+// RecentReader is an engine that reads the newest rows fastest between its writes.
+type RecentReader interface {
+	// ReadRecent is Read for a function that reads few rows, because writes wait for it. The
+	// function must not write, and may still run after ErrUnclear.
+	ReadRecent(ctx context.Context, fn func(tx Tx) error) error
 }
 
 // Notifier is an engine that carries short messages between nodes. Messages may be

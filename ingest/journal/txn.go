@@ -112,10 +112,14 @@ func read[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (made T, e
 	return made, err
 }
 
-// readRecent is read for rows of which most were written a moment ago.
+// readRecent is read for few rows, of which most were written a moment ago.
 func readRecent[T any](ctx context.Context, j *Journal, fn func(tx *txn) T) (T, error) {
+	reader, ok := j.engine.(RecentReader)
+	if !ok {
+		return read(ctx, j, fn)
+	}
 	made := new(T)
-	if err := j.engine.ReadRecent(ctx, sticky(func(tx *txn) { *made = fn(tx) })); err != nil {
+	if err := reader.ReadRecent(ctx, sticky(func(tx *txn) { *made = fn(tx) })); err != nil {
 		return *new(T), err
 	}
 	return *made, nil

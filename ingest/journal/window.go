@@ -29,6 +29,10 @@ type Turn struct {
 // EarlierLimit bounds the count of left-out messages.
 const EarlierLimit = 10_000
 
+// shortThread is the number of messages up to which writes wait while a thread is read. In a
+// longer one, the blocks of many passive messages take too long.
+const shortThread = 200
+
 // Window bounds the part of a thread that is read.
 type Window struct {
 	Turns   int // including the current one
@@ -42,7 +46,11 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	if run.alone() {
 		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
 	}
-	turns, err := readRecent(ctx, j, func(tx *txn) []Turn {
+	from := read[[]Turn]
+	if run.BaseSeq <= shortThread {
+		from = readRecent
+	}
+	turns, err := from(ctx, j, func(tx *txn) []Turn {
 		t := transcript{txn: tx, run: run, window: window}
 		return t.read()
 	})

@@ -36,10 +36,6 @@ func (r *recorder) ReadOne(ctx context.Context, fn func(journal.Tx) error) error
 	return r.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
 }
 
-func (r *recorder) ReadRecent(ctx context.Context, fn func(journal.Tx) error) error {
-	return r.Engine.ReadRecent(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
-}
-
 // taken returns the records since the last call.
 func (r *recorder) taken() (statements []string, commits int) {
 	statements, commits = r.statements, r.commits

@@ -302,10 +302,6 @@ func (c *counter) Read(ctx context.Context, fn func(journal.Tx) error) error {
 	return c.Engine.Read(ctx, func(tx journal.Tx) error { return fn(counted{tx, c}) })
 }
 
-func (c *counter) ReadRecent(ctx context.Context, fn func(journal.Tx) error) error {
-	return c.Engine.ReadRecent(ctx, func(tx journal.Tx) error { return fn(counted{tx, c}) })
-}
-
 type counted struct {
 	journal.Tx
 	*counter

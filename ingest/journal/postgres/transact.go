@@ -43,11 +43,6 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 	return e.calls.Do(func() error { return e.read(ctx, nil, fn) })
 }
 
-// ReadRecent implements journal.Engine. The server has one cache for all connections.
-func (e *Engine) ReadRecent(ctx context.Context, fn func(tx journal.Tx) error) error {
-	return e.Read(ctx, fn)
-}
-
 func (e *Engine) read(ctx context.Context, opening []string, fn func(tx journal.Tx) error) error {
 	for tries := (tries{began: time.Now()}); ; {
 		err := e.transact(ctx, e.within, opening, func(t *tx) error {

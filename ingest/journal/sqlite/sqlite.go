@@ -28,9 +28,12 @@ import (
 	"parley/ingest/journal/internal/queue"
 )
 
-var _ journal.Engine = (*Engine)(nil)
+var (
+	_ journal.Engine       = (*Engine)(nil)
+	_ journal.RecentReader = (*Engine)(nil)
+)
 
-// Engine is an open database file. It implements journal.Engine.
+// Engine is an open database file. It implements journal.Engine and journal.RecentReader.
 type Engine struct {
 	committer  *committer
 	readers    readers
@@ -163,8 +166,8 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) erro
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
 
-// ReadRecent implements journal.Engine. It reads on the writing connection, because each commit
-// empties the page caches of all others.
+// ReadRecent implements journal.RecentReader. It reads on the writing connection, because each
+// commit empties the page caches of all others.
 func (e *Engine) ReadRecent(ctx context.Context, fn func(tx journal.Tx) error) error {
 	return e.Write(ctx, journal.WriteOptions{}, fn)
 }
