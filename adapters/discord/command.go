@@ -243,7 +243,11 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 // change calls the route of a message of ours. If the bot does not see its channel, the message can
 // only be the response to a command, which people can use everywhere.
 func (a *Adapter) change(ctx context.Context, method, id string, post adapters.Post, body any) error {
-	err := a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
+	post, err := a.placed(ctx, post)
+	if err != nil {
+		return err
+	}
+	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
 	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
 	state := a.state.Load()
 	if refusedCode(err) != codeMissingAccess || !isCommand || state == nil {

@@ -173,6 +173,9 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 	if err != nil {
 		return nil, fmt.Errorf("look for a post: %w", err)
 	}
+	if post, err = a.placed(ctx, post); err != nil {
+		return nil, fmt.Errorf("look for a post: %w", err)
+	}
 	err = a.eachMessage(ctx, post.To.Channel, post.NotBefore.Add(-clockSkew), func(m historyMessage) bool {
 		if m.Author.ID == self && m.shows(post) {
 			ids = append(ids, m.ID)

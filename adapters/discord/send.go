@@ -65,7 +65,8 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 			return id, err
 		}
 	}
-	if err := a.openThread(ctx, post); err != nil {
+	post, err := a.openThread(ctx, post)
+	if err != nil {
 		return "", err
 	}
 	body := content(post.Text)
@@ -76,7 +77,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
 	}
 	var sent struct{ ID string }
-	err := a.post(ctx, post, body, &sent)
+	err = a.post(ctx, post, body, &sent)
 	if refer && refusedCode(err) == codeNoHistory { // the call had no effect
 		a.noReplies(post.To.Channel)
 		body.Reference = nil

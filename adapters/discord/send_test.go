@@ -351,6 +351,37 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 	}
 }
 
+// TestAThreadThatDiscordRefuses checks that the answer then comes in the question's channel, where
+// it can be found, edited and removed, also after a restart.
+func TestAThreadThatDiscordRefuses(t *testing.T) {
+	var calls calls
+	l := startLive(t, discordtest.Options{OnCall: calls.note}, func(c *discord.Config) { c.AutoThread = true })
+	l.SetChannel(discordtest.Channel{ID: roomID, Guild: gardenID, Name: "lounge", Type: discordtest.Voice})
+	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
+	l.await(1)
+	first, second := l.post("k1", question.ID, question.ID, "an answer"), l.post("k2", question.ID, question.ID, "more")
+	id := l.send(first)
+	l.adapter = newAdapter(l.Server, func(c *discord.Config) { c.AutoThread = true })
+	l.adapter.UseState(l.state)
+	l.send(second)
+	if posts := l.Posts(roomID); len(posts) != 2 || posts[0].ReplyTo != question.ID {
+		t.Fatalf("the channel has the posts %+v", posts)
+	}
+	if opens := calls.of(discordtest.OpenThread); len(opens) != 1 {
+		t.Errorf("%d calls for a thread", len(opens))
+	}
+	if ids, err := l.adapter.List(t.Context(), first); err != nil || !slices.Equal(ids, []string{id}) {
+		t.Errorf("the search finds %q, %v", ids, err)
+	}
+	first.Text = "another answer"
+	if err := errors.Join(l.adapter.Edit(t.Context(), id, first), l.adapter.Remove(t.Context(), l.Posts(roomID)[1].ID, second)); err != nil {
+		t.Error(err)
+	}
+	if posts := l.Posts(roomID); len(posts) != 1 || posts[0].Content != first.Text {
+		t.Errorf("after an edit and a delete, the posts are %+v", posts)
+	}
+}
+
 // TestAThreadThatIsNotOpenYet checks the calls about a question before the first answer opens its
 // thread: the sign of work, the search for a post, and the opening itself.
 func TestAThreadThatIsNotOpenYet(t *testing.T) {

@@ -60,18 +60,12 @@ func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign) 
 // questionChannel returns the channel of the answered message: the parent if the message opens
 // its own thread.
 func (a *Adapter) questionChannel(ctx context.Context, sign adapters.Sign) (string, error) {
-	state := a.state.Load()
-	if sign.Message != sign.To.Channel || state == nil {
+	if sign.Message != sign.To.Channel {
 		return sign.To.Channel, nil
 	}
-	list, err := adapters.GetList[question](ctx, *state, questionsName)
-	if err != nil {
-		return "", &adapters.SendError{Failure: adapters.NotSent, Err: err}
+	q, err := a.question(ctx, sign.Message)
+	if err != nil || q == nil {
+		return sign.To.Channel, err
 	}
-	for _, q := range list {
-		if q.ID == sign.Message {
-			return q.Channel, nil
-		}
-	}
-	return sign.To.Channel, nil
+	return q.Channel, nil
 }

@@ -19,6 +19,7 @@ type question struct {
 	ID      string `json:"id"`
 	Channel string `json:"channel"`
 	Opened  bool   `json:"opened,omitempty"`
+	Refused bool   `json:"refused,omitempty"` // the answer is in the question's channel
 }
 
 // rememberQuestion stores the channel of a question, because the key of its thread has only the
@@ -36,36 +37,66 @@ func rememberQuestion(ctx context.Context, state adapters.State, id, channel str
 	return nil
 }
 
-// openThread opens the thread of a post if it is the thread of a question that has none yet.
-// https://docs.discord.com/developers/resources/channel#start-thread-from-message
-func (a *Adapter) openThread(ctx context.Context, post adapters.Post) error {
+// question returns the question whose own thread has an id; nil for none.
+func (a *Adapter) question(ctx context.Context, thread string) (*question, error) {
 	state := a.state.Load()
 	if !a.AutoThread || state == nil {
-		return nil
+		return nil, nil
 	}
 	list, err := adapters.GetList[question](ctx, *state, questionsName)
 	if err != nil {
-		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}
+		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}
 	}
-	at := slices.IndexFunc(list, func(q question) bool { return q.ID == post.To.Channel })
-	if at < 0 || list[at].Opened {
-		return nil
+	if at := slices.IndexFunc(list, func(q question) bool { return q.ID == thread }); at >= 0 {
+		return &list[at], nil
+	}
+	return nil, nil
+}
+
+// place returns a post of the question's thread with the channel that holds it: the question's, if
+// Discord refuses the thread.
+func (q *question) place(post adapters.Post) adapters.Post {
+	if q != nil && q.Refused {
+		post.To.Channel = q.Channel
+	}
+	return post
+}
+
+// placed returns a post with the channel that holds it.
+func (a *Adapter) placed(ctx context.Context, post adapters.Post) (adapters.Post, error) {
+	q, err := a.question(ctx, post.To.Channel)
+	return q.place(post), err
+}
+
+// openThread opens the thread of a post if it is the thread of a question that has none yet. It
+// returns the post with the channel that holds it. Discord refuses a thread in the chat of a voice
+// channel, without the permission for threads, and in a server with a thousand active threads.
+// https://docs.discord.com/developers/resources/channel#start-thread-from-message
+func (a *Adapter) openThread(ctx context.Context, post adapters.Post) (adapters.Post, error) {
+	q, err := a.question(ctx, post.To.Channel)
+	if err != nil || q == nil || q.Opened || q.Refused {
+		return q.place(post), err
 	}
 	body := discordgo.ThreadStart{Name: threadName(post.Text), AutoArchiveDuration: 1440}
-	err = a.send(ctx, http.MethodPost, messagePath(list[at].Channel, post.To.Channel)+"/threads", body, nil)
-	if err != nil && refusedCode(err) != codeThreadExists {
-		return sendError("open a thread in discord channel "+list[at].Channel, adapters.WithoutEffect(err))
+	err = a.send(ctx, http.MethodPost, messagePath(q.Channel, q.ID)+"/threads", body, nil)
+	status := refusedStatus(err)
+	q.Opened = err == nil || refusedCode(err) == codeThreadExists
+	q.Refused = !q.Opened && (status == http.StatusBadRequest || status == http.StatusForbidden)
+	if !q.Opened && !q.Refused {
+		return post, sendError("open a thread in discord channel "+q.Channel, adapters.WithoutEffect(err))
 	}
-	err = adapters.UpdateList(ctx, *state, questionsName, func(list []question) []question {
+	err = adapters.UpdateList(ctx, *a.state.Load(), questionsName, func(list []question) []question {
 		for i := range list {
-			list[i].Opened = list[i].Opened || list[i].ID == post.To.Channel
+			if list[i].ID == q.ID {
+				list[i] = *q
+			}
 		}
 		return list
 	})
 	if err != nil {
-		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("store a question: %w", err)}
+		return post, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("store a question: %w", err)}
 	}
-	return nil
+	return q.place(post), nil
 }
 
 // threadName returns the name of a thread: the beginning of its first answer.

@@ -39,6 +39,7 @@ type Guild struct {
 const (
 	Text         = 0
 	Direct       = 1
+	Voice        = 2
 	PublicThread = 11
 	Forum        = 15
 )

@@ -423,6 +423,9 @@ func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cm
 // https://docs.discord.com/developers/resources/channel#start-thread-from-message
 func (s *Server) openThread(r request) any {
 	return s.withMessage(r, func(c *channel, m *Message) any {
+		if c.Type == Voice {
+			return refusal{http.StatusBadRequest, 50024, "Cannot execute action on this channel type"}
+		}
 		if s.channels[m.ID] != nil {
 			return refusal{http.StatusBadRequest, 160004, "A thread has already been created for this message"}
 		}
