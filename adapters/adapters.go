@@ -98,6 +98,9 @@ type Limits struct {
 	// PostRate is the number of posts a second that one channel takes. If it is 0, only
 	// the platform's refusals set the pace.
 	PostRate float64
+	// PostText is the greatest length of a post in characters, if the parts of a reply may have
+	// it. 0 means that parts leave room for a mark.
+	PostText int
 	// Timeout bounds one call.
 	Timeout time.Duration
 	// Preview is the form of the live preview. PreviewEvery is the shortest time between

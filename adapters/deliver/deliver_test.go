@@ -186,20 +186,25 @@ func TestAnUnclearDeliveryEndsAfterADay(t *testing.T) {
 // outcome.
 func TestUnknownOutcomes(t *testing.T) {
 	const mark = "(sent again, since it is not known whether it arrived) "
-	for policy, want := range map[string]struct {
+	for name, want := range map[string]struct {
+		policy string
+		most   int // characters of a post; 0 for no bound
 		posts  []string
 		states []journal.DeliveryState
 	}{
-		"resend": {[]string{"one", "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"marked": {[]string{"one", mark + "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"hold":   {[]string{"one", "two"}, []journal.DeliveryState{unknown, sent}},
+		"resend":  {"resend", 0, []string{"one", "one", "two"}, []journal.DeliveryState{sent, sent}},
+		"marked":  {"marked", 0, []string{"one", mark + "one", "two"}, []journal.DeliveryState{sent, sent}},
+		"room":    {"marked", len(mark) + 3, []string{"one", mark + "one", "two"}, []journal.DeliveryState{sent, sent}},
+		"no room": {"marked", len(mark) + 2, []string{"one", "one", "two"}, []journal.DeliveryState{sent, sent}},
+		"hold":    {"hold", 0, []string{"one", "two"}, []journal.DeliveryState{unknown, sent}},
 	} {
-		t.Run(policy, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			withOutbox(t, func(o *fixture) {
 				o.platform.Sender = o.chat // the chat has no Find
+				o.platform.Limits.PostText = want.most
 				o.platform.Unknown = func(d *journal.Delivery) string {
 					same(t, "channel", d.Channel, "C1")
-					return policy
+					return want.policy
 				}
 				o.chat.faults["one"] = []fault{arrived}
 				o.reply("t", "one")

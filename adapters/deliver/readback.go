@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"parley/adapters"
 	"parley/assembly/turn"
@@ -105,7 +106,7 @@ func askAgain(past time.Duration, err error) time.Duration {
 
 // unknown applies the channel's policy to a delivery with an unknown outcome. A delivery
 // that was sent maxResends times is held. A preview is never sent again, because the
-// reply is posted anyway.
+// reply is posted anyway. A text that has no room for the mark is sent again as it is.
 func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Platform, cause error) error {
 	policy := turn.UnknownHold
 	if d.Kind != journal.DeliveryPreview && d.Attempts < maxResends {
@@ -115,7 +116,10 @@ func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Plat
 	case turn.UnknownHold:
 		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
 	case turn.UnknownMarked:
-		return o.Journal.ResendMarked(ctx, d, mark+strings.TrimPrefix(d.Post.Text, mark), cause.Error())
+		marked, most := mark+strings.TrimPrefix(d.Post.Text, mark), platform.Limits.PostText
+		if most == 0 || utf8.RuneCountInString(marked) <= most {
+			return o.Journal.ResendMarked(ctx, d, marked, cause.Error())
+		}
 	}
 	return o.Journal.Resend(ctx, d, o.Now(), cause.Error())
 }

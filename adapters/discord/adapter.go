@@ -80,7 +80,7 @@ func New(workspace string, config Config) *Adapter {
 // Limits returns the configured limits.
 func (a *Adapter) Limits() adapters.Limits {
 	limits := adapters.Limits{
-		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
+		PostRate: a.config.PostRate, PostText: maxText, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
 		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
 	}
 	if a.config.Working == WorkingTyping {
