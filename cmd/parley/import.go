@@ -153,7 +153,11 @@ func readPast(raw []byte, conf *config.Config) (m past, err error) {
 	faults.Check(m.Role == "user" || m.Role == "assistant", "role", "must be user or assistant")
 	faults.Check(m.Content != nil, "content", "is required")
 	faults.Check(!m.CreatedAt.IsZero(), "created_at", "is required")
-	faults.Check(m.settings == nil || m.byKey() || uuid.Validate(m.ThreadID) == nil, "thread_id", "must be a UUID, or the key of a thread of the workspace")
+	if m.settings != nil && !m.byKey() {
+		id, err := uuid.Parse(m.ThreadID)
+		faults.Check(err == nil, "thread_id", "must be a UUID, or the key of a thread of the workspace")
+		m.ThreadID = id.String() // the form of the API: lower case, with dashes
+	}
 	if m.known, err = event.ReadMetadata(m.Metadata); err != nil {
 		more, _ := errors.AsType[event.FieldErrors](err)
 		faults = append(faults, more...)
@@ -211,7 +215,7 @@ func (i *importer) flush(ctx context.Context) error {
 func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread, err error) {
 	w := m.settings
 	to = journal.ImportThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
-	switch id := strings.ToLower(m.ThreadID); {
+	switch id := m.ThreadID; {
 	case m.byKey():
 		to.Key = event.ThreadKey(m.ThreadID)
 		to.ID = journal.ThreadUUID(to.Key)

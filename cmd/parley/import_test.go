@@ -47,10 +47,11 @@ func TestImport(t *testing.T) {
 		pastLine("m-2", "ours", pastWeb, "assistant", "Hello.", 2),
 		pastLine("m-1", "acme", pastSlack, "user", "hi", 3), // the same id in another workspace
 		pastLine("m-4", "acme", pastKey, "user", "ho", 4),
-		pastLine("m-5", "ours", strings.ToUpper(pastWeb), "user", "more", 5),
+		pastLine("m-5", "ours", "{"+strings.ToUpper(pastWeb)+"}", "user", "more", 5),
+		pastLine("m-6", "acme", strings.ReplaceAll(pastSlack, "-", ""), "user", "he", 6),
 	))
-	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "5 messages are imported; 0 were known\n", "")
-	expect(t, parley(t, dir, "import", "--config", "parley.yaml", "old.jsonl"), 0, "0 messages are imported; 5 were known\n", "")
+	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "6 messages are imported; 0 were known\n", "")
+	expect(t, parley(t, dir, "import", "--config", "parley.yaml", "old.jsonl"), 0, "0 messages are imported; 6 were known\n", "")
 	engine := open(t, dir+"/data/parley.db")
 	defer done(t, engine)
 	j := journal.New(engine, journal.Options{})
@@ -66,7 +67,7 @@ func TestImport(t *testing.T) {
 	}
 	want := [][]string{
 		{"1 human slack:U1 [Slack channel:C1 user:Olivia] hi v0 01", "2 agent agent:echo Hello. v0 02", "3 human slack:U1 more v0 05"},
-		{"1 human slack:U1 hi v0 03"}, {"1 human slack:U1 ho v0 04"},
+		{"1 human slack:U1 hi v0 03", "2 human slack:U1 he v0 06"}, {"1 human slack:U1 ho v0 04"},
 	}
 	got := [][]string{read("ours", pastWeb), read("acme", pastSlack), read("acme", journal.ThreadUUID(pastKey))}
 	if diff := cmp.Diff(want, got); diff != "" {
