@@ -4,6 +4,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -60,7 +61,9 @@ type Call struct {
 	Token Token
 	Actor Actor
 
-	tooLong string // the route's TooLarge
+	// admitted reports whether the token is still configured with the same rights.
+	admitted func() bool
+	tooLong  string // the route's TooLarge
 }
 
 // Handler returns the handler of a route. It refuses bodies that declare too many bytes,
@@ -114,7 +117,16 @@ func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, error) {
 }
 
 func (d Documents) call(a *Adapter, token Token) Call {
-	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace)}
+	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace), admitted: func() bool { return d.has(a.workspace, token) }}
+}
+
+// has reports whether a workspace has a token. A token with another secret or other rights is
+// another one.
+func (d Documents) has(workspace string, token Token) bool {
+	return slices.ContainsFunc(d.Adapters(), func(a *Adapter) bool {
+		isSame := func(t Token) bool { return reflect.DeepEqual(t, token) }
+		return a.workspace == workspace && (a.config.Local || slices.ContainsFunc(a.config.Tokens, isSame))
+	})
 }
 
 // find returns the token with a value and its workspace's adapter. It compares with every

@@ -78,7 +78,8 @@ type source struct {
 }
 
 // follow responds with the events of a source as they come, until the last one, the end of the
-// request, or the end of the server. Each event is read from the store, so a reader that comes
+// request, or the end of the server. If a reload removes or changes the token, the stream ends
+// before its next event, or within a heartbeat. Each event is read from the store, so a reader that comes
 // back behind an event misses none and gets none twice.
 func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	owner := streamOwner{c.Workspace, c.Token.ID}
@@ -93,8 +94,8 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	out.comment()                                       // the reader learns at once that the stream is open
-	for out.err == nil && r.Method != http.MethodHead { // a HEAD asks for the headers alone
+	out.comment()                                                       // the reader learns at once that the stream is open
+	for out.err == nil && r.Method != http.MethodHead && c.admitted() { // a HEAD asks for the headers alone
 		events, last, err := s.next(r.Context())
 		switch out.send(events); {
 		case last, errors.Is(err, journal.ErrNotFound):

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/adapters/guard"
+	"parley/config/secret"
 	"parley/ingest/journal"
 )
 
@@ -86,8 +87,24 @@ func (e *ear) deaf() {
 
 // following runs a stream in a bubble. stop ends its request.
 func following(t *testing.T, streams *Streams, w http.ResponseWriter, s source) (ended chan struct{}, stop func()) {
+	return followed(t, callOf(streams), w, s)
+}
+
+// callOf returns a call with a token that stays.
+func callOf(streams *Streams) Call {
+	token := Token{ID: "olivia"}
+	ours := []*Adapter{New("ours", Config{Tokens: []Token{token}})}
+	return Documents{
+		Adapters: func() []*Adapter { return ours },
+		API: func(workspace string) API {
+			return API{Workspace: workspace, Streams: streams, Guard: guard.New(func(string) {})}
+		},
+	}.call(ours[0], token)
+}
+
+// followed runs the stream of a call. stop ends its request.
+func followed(t *testing.T, c Call, w http.ResponseWriter, s source) (ended chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c := Call{API: API{Workspace: "ours", Streams: streams, Guard: guard.New(func(string) {})}, Token: Token{ID: "olivia"}}
 	ended = make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -119,7 +136,7 @@ func TestStreamSendsWhatItsSourceHas(t *testing.T) {
 // TestHeadOfAStreamEnds checks that the connection is free again after the headers.
 func TestHeadOfAStreamEnds(t *testing.T) {
 	out := newEar()
-	c := Call{API: API{Workspace: "ours", Streams: NewStreams(), Guard: guard.New(func(string) {})}, Token: Token{ID: "olivia"}}
+	c := callOf(NewStreams())
 	c.Serve(out, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/", nil), func(_ API, w http.ResponseWriter, r *http.Request) error {
 		return c.follow(w, r, (&tap{}).source())
 	})
@@ -174,6 +191,47 @@ func TestStreamEnds(t *testing.T) {
 				if len(streams.open) != 0 {
 					t.Errorf("the ended stream still counts: %v", streams.open)
 				}
+			})
+		})
+	}
+}
+
+// TestStreamEndsWithItsToken checks that a stream sends nothing after a reload has removed its
+// token, or changed the secret or the rights.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	token := func(secretText string, read ...string) Token {
+		return Token{ID: "olivia", Token: secret.New(secretText), Read: read}
+	}
+	for name, c := range map[string]struct {
+		next []*Adapter
+		want string
+	}{
+		"same":      {[]*Adapter{New("ours", Config{Tokens: []Token{token("one", "acme")}})}, ":\n\nid: 1\ndata: 1\n\n"},
+		"removed":   {[]*Adapter{New("ours", Config{Tokens: []Token{{ID: "mara", Token: secret.New("two")}}})}, ":\n\n"},
+		"rotated":   {[]*Adapter{New("ours", Config{Tokens: []Token{token("two", "acme")}})}, ":\n\n"},
+		"fewer":     {[]*Adapter{New("ours", Config{Tokens: []Token{token("one")}})}, ":\n\n"},
+		"moved":     {[]*Adapter{New("theirs", Config{Tokens: []Token{token("one", "acme")}})}, ":\n\n"},
+		"workspace": {nil, ":\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				now := []*Adapter{New("ours", Config{Tokens: []Token{token("one", "acme")}})}
+				d := Documents{Adapters: func() []*Adapter { return now }, API: func(workspace string) API {
+					return API{Workspace: workspace, Streams: NewStreams(), Guard: guard.New(func(string) {})}
+				}}
+				from, out := &tap{changed: make(chan struct{})}, newEar()
+				ended, stop := followed(t, d.call(now[0], token("one", "acme")), out, from.source())
+				now = c.next
+				from.have(false, nil, sent{"1", "", 1})
+				from.changed <- struct{}{}
+				synctest.Wait()
+				if got := out.heard(); got != c.want {
+					t.Errorf("the stream sent %q, want %q", got, c.want)
+				}
+				if name == "same" {
+					stop()
+				}
+				<-ended
 			})
 		})
 	}
