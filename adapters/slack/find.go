@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -122,7 +121,7 @@ func (m ownMessage) key() string {
 func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
-		if err := a.ask(ctx, method, math.MaxInt, query, &page); err != nil {
+		if err := a.ask(ctx, method, query, &page); err != nil {
 			return "", err
 		}
 		for _, raw := range page.Messages {

@@ -14,14 +14,15 @@ import (
 var _ adapters.Backfiller = (*Adapter)(nil)
 
 const (
-	// historyPerMinute is the number of calls per minute that Slack allows for one method
-	// that reads history (tier 3). historyReserve is the part of it that is kept for
-	// urgent calls.
+	// backgroundPerMinute bounds the background's calls of one method that reads history,
+	// counted with the urgent ones: four fifths of the calls per minute that Slack
+	// guarantees (tier 3). Slack often allows more, so urgent calls wait for its refusal
+	// only.
 	// https://docs.slack.dev/apis/web-api/rate-limits
-	historyPerMinute, historyReserve = 50, 10
-	// historyBurst is the number of calls in a minute from which the other calls keep a
-	// steady pace, so that urgent calls soon after a gap find more than the reserve.
-	historyBurst = 20
+	backgroundPerMinute = 40
+	// backgroundBurst is the number of calls in a minute from which the background keeps a
+	// steady pace, so that urgent calls soon after a gap find more than a fifth.
+	backgroundBurst = 20
 	// paceWindow is Slack's minute and one second more, because the latency of calls
 	// varies.
 	paceWindow = time.Minute + time.Second
@@ -126,8 +127,8 @@ func (a *Adapter) kind(ctx context.Context, urgent <-chan struct{}, channel stri
 }
 
 // paced makes a call as soon as the method's pace allows it, and again after each rate
-// limit. Until urgent is closed, the call leaves the reserve to other calls. If only
-// the operator can fix a refusal, the error is a *adapters.RefusedError.
+// limit. The call is the background's until urgent is closed. If only the operator can fix a
+// refusal, the error is a *adapters.RefusedError.
 func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method string, query url.Values, answer answer) error {
 	for p := a.pace(method); ; {
 		if err := p.wait(ctx, urgent); err != nil {
@@ -139,12 +140,12 @@ func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method stri
 	}
 }
 
-// ask makes a call at once, unless the last minute had most calls or Slack's rate limit
-// lasts. Then the error is a *adapters.SendError with the failure RateLimited.
-func (a *Adapter) ask(ctx context.Context, method string, most int, query url.Values, answer answer) error {
+// ask makes an urgent call at once, unless Slack's rate limit lasts. Then the error is a
+// *adapters.SendError with the failure RateLimited.
+func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
 	p := a.pace(method)
-	if wait := p.take(time.Now(), most); wait > 0 {
-		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the calls of this minute are used up", method)}
+	if wait := p.take(time.Now(), true); wait > 0 {
+		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: Slack allows no call yet", method)}
 	}
 	_, err := a.counted(ctx, p, method, query, answer)
 	return err
@@ -189,56 +190,55 @@ func (a *Adapter) Inherit(old adapters.Adapter) {
 	}
 }
 
-// pace bounds the calls of one method, of this node alone: several nodes together may make
-// more calls than Slack allows, and Slack then refuses some. The zero value has counted no
-// call.
+// pace spaces the background's calls of one method, and keeps every call waiting while
+// Slack's rate limit lasts. It counts the calls of this node alone. The zero value has
+// counted no call.
 type pace struct {
 	mu        sync.Mutex
 	calls     []time.Time // times of the last minute's calls, oldest first
 	notBefore time.Time   // the end of Slack's last rate limit
 }
 
-// wait blocks until the next call is allowed, and counts that call.
+// wait blocks until the next call is allowed, and counts that call. The call is the
+// background's until urgent is closed.
 func (p *pace) wait(ctx context.Context, urgent <-chan struct{}) error {
-	most := historyPerMinute - historyReserve
+	hurried := false
 	for ctx.Err() == nil {
 		select {
 		case <-urgent:
-			most, urgent = historyPerMinute, nil
+			hurried, urgent = true, nil
 		default:
 		}
-		wait := p.take(time.Now(), most)
+		wait := p.take(time.Now(), hurried)
 		if wait <= 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 		case <-urgent:
-			most, urgent = historyPerMinute, nil
+			hurried, urgent = true, nil
 		case <-time.After(wait):
 		}
 	}
 	return ctx.Err()
 }
 
-// take counts a call and returns 0 if fewer than most calls were made in the last
-// minute. Otherwise it returns the time until a call is allowed.
-func (p *pace) take(now time.Time, most int) time.Duration {
+// take counts a call and returns 0 if the call is allowed. Otherwise it returns the time
+// until the call may be allowed.
+func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for len(p.calls) > 0 && now.Sub(p.calls[0]) >= paceWindow {
 		p.calls = p.calls[1:]
 	}
-	if wait := p.notBefore.Sub(now); wait > 0 {
+	wait := p.notBefore.Sub(now)
+	if n := len(p.calls); n >= backgroundPerMinute && !urgent {
+		wait = max(wait, p.calls[n-backgroundPerMinute].Add(paceWindow).Sub(now))
+	} else if n >= backgroundBurst && !urgent {
+		wait = max(wait, p.calls[n-1].Add(paceWindow/backgroundPerMinute).Sub(now))
+	}
+	if wait > 0 {
 		return wait
-	}
-	if over := len(p.calls) - most; over >= 0 {
-		return p.calls[over].Add(paceWindow).Sub(now)
-	}
-	if n := len(p.calls); n >= historyBurst && most < historyPerMinute {
-		if wait := p.calls[n-1].Add(paceWindow / (historyPerMinute - historyReserve)).Sub(now); wait > 0 {
-			return wait
-		}
 	}
 	p.calls = append(p.calls, now)
 	return 0

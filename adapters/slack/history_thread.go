@@ -168,7 +168,7 @@ func (r *threadReader) page(ctx context.Context, limit int, cursor string, since
 		query.Set("oldest", timestamp(since))
 	}
 	var page messagePage
-	if err := r.adapter.ask(ctx, "conversations.replies", historyPerMinute, query, &page); err != nil {
+	if err := r.adapter.ask(ctx, "conversations.replies", query, &page); err != nil {
 		return part, err
 	}
 	for _, raw := range page.Messages {
