@@ -33,14 +33,13 @@ type Adapter struct {
 	history   history
 	greetings chan assistantGreeting // not yet shown
 
-	self          atomic.Pointer[event.Self] // nil until Slack has answered auth.test
-	tokenRefused  wake.Signal                // is set if Slack has refused the bot token in a call
-	withheld      wake.Signal                // is set if Slack withholds events
-	scopesLogged  atomic.Bool                // the missing scopes are logged
-	refusals      adapters.Rests             // features that Slack refuses in this workspace
-	closedStreams closedStreams              // messages that are not open streams
-	now           func() time.Time           // for the hook and for refusals
-	times         socketTimes
+	self         atomic.Pointer[event.Self] // nil until Slack has answered auth.test
+	tokenRefused wake.Signal                // is set if Slack has refused the bot token in a call
+	withheld     wake.Signal                // is set if Slack withholds events
+	scopesLogged atomic.Bool                // the missing scopes are logged
+	refusals     adapters.Rests             // features that Slack refuses in this workspace
+	now          func() time.Time           // for the hook and for refusals
+	times        socketTimes
 }
 
 var (

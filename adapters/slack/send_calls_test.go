@@ -54,7 +54,7 @@ var calls = map[string]struct {
 	}},
 	"append":   {"chat.appendStream", func(ctx context.Context, s fixture) error { return s.adapter.Append(ctx, s.stream, s.post, "x") }},
 	"end":      {"chat.stopStream", func(ctx context.Context, s fixture) error { return s.adapter.End(ctx, s.stream, s.post, "x") }},
-	"stop":     {"chat.stopStream", func(ctx context.Context, s fixture) error { return s.adapter.Edit(ctx, s.message, s.post) }},
+	"stop":     {"chat.stopStream", func(ctx context.Context, s fixture) error { return s.adapter.Edit(ctx, s.stream, s.post) }},
 	"tell":     {"chat.postEphemeral", func(ctx context.Context, s fixture) error { return s.adapter.PostEphemeral(ctx, s.post) }},
 	"sign":     {"assistant.threads.setStatus", func(ctx context.Context, s fixture) error { return s.adapter.ShowWorking(ctx, s.sign) }},
 	"unsign":   {"assistant.threads.setStatus", func(ctx context.Context, s fixture) error { return s.adapter.ClearWorking(ctx, s.sign) }},

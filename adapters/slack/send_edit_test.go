@@ -26,7 +26,7 @@ func TestEditShowsTheText(t *testing.T) {
 	}
 }
 
-// TestEditStopsAStreamOnce: Slack allows fewer stops than edits.
+// TestEditStopsAStreamOnce: Slack allows fewer stops than edits. Only an open stream is stopped.
 func TestEditStopsAStreamOnce(t *testing.T) {
 	stops := 0
 	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) {
@@ -35,21 +35,24 @@ func TestEditStopsAStreamOnce(t *testing.T) {
 		}
 	}})
 	reply := replyIn(server, "hello")
-	for name, begin := range map[string]func() (string, error){
-		"a stream":  func() (string, error) { return adapter.Begin(t.Context(), reply) },
-		"a message": func() (string, error) { return adapter.Send(t.Context(), reply) },
-		"an ended stream": func() (string, error) {
+	for name, begun := range map[string]struct {
+		begin func() (string, error)
+		want  int
+	}{
+		"a stream":  {func() (string, error) { return adapter.Begin(t.Context(), reply) }, 1},
+		"a message": {func() (string, error) { return adapter.Send(t.Context(), reply) }, 0},
+		"an ended stream": {func() (string, error) {
 			id, err := adapter.Begin(t.Context(), reply)
 			return id, errors.Join(err, adapter.End(t.Context(), id, reply, ""))
-		},
+		}, 0},
 	} {
+		id, err := begun.begin()
 		stops = 0
-		id, err := begin()
 		for range 3 {
 			err = errors.Join(err, adapter.Edit(t.Context(), id, reply))
 		}
-		if err = errors.Join(err, adapter.Remove(t.Context(), id, reply)); err != nil || stops != 1 {
-			t.Errorf("%s was stopped %d times, %v", name, stops, err)
+		if err = errors.Join(err, adapter.Remove(t.Context(), id, reply)); err != nil || stops != begun.want {
+			t.Errorf("%s was stopped %d times, want %d, %v", name, stops, begun.want, err)
 		}
 	}
 }
@@ -117,7 +120,8 @@ func TestEditRefusals(t *testing.T) {
 // TestEditOfAClosingStreamIsNotSent checks that the refusal is not permanent.
 func TestEditOfAClosingStreamIsNotSent(t *testing.T) {
 	s := newFixture(t)
-	s.server.Script("chat.update", slacktest.Fault{Error: "streaming_state_conflict"})
+	refused := slacktest.Fault{Error: "streaming_state_conflict"}
+	s.server.Script("chat.update", refused, refused)
 	if got := failure(t, s.adapter.Edit(t.Context(), s.stream, s.post)); got.Failure != adapters.NotSent {
 		t.Errorf("failure %d: %v", got.Failure, got)
 	}
@@ -128,17 +132,17 @@ func TestEditOfAClosingStreamIsNotSent(t *testing.T) {
 
 // TestEditCanBeRepeatedAfterAnyFailure repeats the call after each unclear failure.
 func TestEditCanBeRepeatedAfterAnyFailure(t *testing.T) {
-	s := newFixture(t)
-	s.post.Text = "the whole answer"
 	for _, method := range []string{"chat.stopStream", "chat.update"} {
 		for _, fault := range []slacktest.Fault{{Cut: true, Effect: true}, {Cut: true}, {Status: 500, Effect: true}} {
+			s := newFixture(t)
+			s.post.Text = "the whole answer"
 			s.server.Script(method, fault)
 			if err := s.adapter.Edit(t.Context(), s.stream, s.post); err == nil {
 				t.Errorf("%s with %+v succeeded", method, fault)
 			}
+			if err := s.adapter.Edit(t.Context(), s.stream, s.post); err != nil || shown(s.server, s.stream) != s.post.Text {
+				t.Errorf("%s with %+v: %q, %v", method, fault, shown(s.server, s.stream), err)
+			}
 		}
-	}
-	if err := s.adapter.Edit(t.Context(), s.stream, s.post); err != nil || shown(s.server, s.stream) != s.post.Text {
-		t.Errorf("%q, %v", shown(s.server, s.stream), err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -92,7 +91,6 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 	}
 	_, _, err = a.api.StopStreamContext(ctx, channel, ts, options...)
 	if err == nil || text == "" && refusedCode(err) == notStreaming {
-		a.closedStreams.add(id)
 		return nil
 	}
 	return a.sendError("chat.stopStream", channel, err)
@@ -108,11 +106,7 @@ func isStreaming(code string) bool {
 // stream that can be ended: the following call reports that.
 func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, err error) {
 	_, _, err = a.api.StopStreamContext(ctx, channel, ts)
-	code := refusedCode(err)
-	if err == nil || code == notStreaming {
-		a.closedStreams.add(messageID(channel, ts))
-	}
-	if code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
+	if code := refusedCode(err); code != "" && refusal("chat.stopStream", code) == adapters.Permanent {
 		return false, nil
 	}
 	return err == nil, err
@@ -120,29 +114,3 @@ func (a *Adapter) stop(ctx context.Context, channel, ts string) (stopped bool, e
 
 // notStreaming is Slack's code for a message that is not an open stream.
 const notStreaming = "message_not_in_streaming_state"
-
-// maxClosedStreams bounds the remembered messages that are not open streams. Slack
-// allows far fewer stops than edits per minute.
-// https://docs.slack.dev/reference/methods/chat.stopStream
-const maxClosedStreams = 4096
-
-// closedStreams are messages that are not open streams and never become one again.
-type closedStreams struct {
-	mu  sync.Mutex
-	ids map[string]bool
-}
-
-func (e *closedStreams) add(id string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.ids == nil || len(e.ids) >= maxClosedStreams {
-		e.ids = map[string]bool{}
-	}
-	e.ids[id] = true
-}
-
-func (e *closedStreams) has(id string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.ids[id]
-}
