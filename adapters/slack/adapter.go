@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,18 +125,16 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	if granted, known := grantedScopes(header); known {
 		a.logMissingScopes(granted, link.Wants, link.Log)
 	}
-	stopGreeting := a.startGreeting(ctx, link)
-	defer stopGreeting()
+	var greeter sync.WaitGroup
+	defer greeter.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	greeter.Go(func() { a.greetAll(ctx, link) })
 	if a.config.Mode == ModeSocket {
-		return a.runSockets(ctx, a.wrap(inbox), self, link)
+		return a.runSockets(ctx, notingInbox{inbox, a}, self, link)
 	}
 	link.Up(self)
 	return a.watch(ctx, func() { link.Up(self) })
-}
-
-// wrap returns an inbox that also notes the payloads that concern the adapter itself.
-func (a *Adapter) wrap(inbox adapters.Inbox) adapters.Inbox {
-	return withheldInbox{a.greetingInbox(inbox), a}
 }
 
 // watch blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack refuses

@@ -1,10 +1,8 @@
 package slack
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/slack-go/slack"
 
@@ -16,8 +14,6 @@ const (
 	// maxPrompts is the number of prompts that Slack shows in a thread.
 	// https://docs.slack.dev/reference/methods/assistant.threads.setSuggestedPrompts
 	maxPrompts = 4
-	// greeters is the number of assistant threads that are greeted at the same time.
-	greeters = 4
 	// maxGreetings bounds the waiting greetings. A greeting is a courtesy, so further
 	// threads get none.
 	maxGreetings = 64
@@ -34,55 +30,23 @@ type Prompt struct {
 // assistantGreeting names an assistant thread that a user has started.
 type assistantGreeting struct{ channel, thread string }
 
-// greetingInbox returns an inbox that also requests a greeting of each assistant thread
-// whose start it accepts. If no prompts are configured, it returns the inbox itself.
-func (a *Adapter) greetingInbox(inbox adapters.Inbox) adapters.Inbox {
-	if len(a.config.SuggestedPrompts) == 0 {
-		return inbox
-	}
-	return greetingInbox{inbox, a}
-}
-
-type greetingInbox struct {
-	adapters.Inbox
-	adapter *Adapter
-}
-
-// Accept implements adapters.Inbox. It does not wait for the greeting.
-func (i greetingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
-	receipt, err := i.Inbox.Accept(ctx, envelope)
-	if err != nil || receipt.Duplicate || !bytes.Contains(envelope.Body, []byte("assistant_thread_started")) {
-		return receipt, err
-	}
+// requestGreeting requests a greeting of the thread whose start a payload reports, if
+// prompts are configured. It does not wait for the greeting.
+func (a *Adapter) requestGreeting(p *payload) {
 	var self event.Self
-	if known := i.adapter.self.Load(); known != nil {
+	if known := a.self.Load(); known != nil {
 		self = *known
 	}
-	if p := payloadOf(envelope); p.assistant != nil && p.assistant.started && p.earlyResult(self) == nil {
-		select {
-		case i.adapter.greetings <- assistantGreeting{p.channel, p.ts}:
-		default:
-		}
+	if len(a.config.SuggestedPrompts) == 0 || p.assistant == nil || !p.assistant.started || p.earlyResult(self) != nil {
+		return
 	}
-	return receipt, nil
-}
-
-// startGreeting greets the requested threads until ctx ends or stop is called.
-func (a *Adapter) startGreeting(ctx context.Context, link adapters.Link) (stop func()) {
-	if len(a.config.SuggestedPrompts) == 0 {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	var greeting sync.WaitGroup
-	for range greeters {
-		greeting.Go(func() { a.greetAll(ctx, link) })
-	}
-	return func() {
-		cancel()
-		greeting.Wait()
+	select {
+	case a.greetings <- assistantGreeting{p.channel, p.ts}:
+	default:
 	}
 }
 
+// greetAll greets the requested threads until ctx ends.
 func (a *Adapter) greetAll(ctx context.Context, link adapters.Link) {
 	for {
 		select {

@@ -30,7 +30,7 @@ const (
 // as such and otherwise treats it like a first attempt, because the journal decides
 // whether a payload is new.
 func (a *Adapter) Handler(inbox adapters.Inbox, guard *guard.Guard) http.Handler {
-	return &hook{adapter: a, inbox: a.wrap(inbox), guard: guard}
+	return &hook{adapter: a, inbox: notingInbox{inbox, a}, guard: guard}
 }
 
 // HookOnly reports whether the mode is http.

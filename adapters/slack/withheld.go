@@ -3,6 +3,7 @@ package slack
 import (
 	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"parley/adapters"
@@ -15,17 +16,28 @@ import (
 // https://docs.slack.dev/reference/events/app_rate_limited
 const withheldFor = 90 * time.Second
 
-// withheldInbox is an inbox that notes when Slack withholds events.
-type withheldInbox struct {
+// notingInbox is an inbox that also notes the payloads that concern the adapter itself: the
+// notice that Slack withholds events, and the start of an assistant thread.
+type notingInbox struct {
 	adapters.Inbox
 	adapter *Adapter
 }
 
+// notedTypes are the types of those payloads.
+var notedTypes = [][]byte{[]byte("app_rate_limited"), []byte("assistant_thread_started")}
+
 // Accept implements adapters.Inbox.
-func (i withheldInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
+func (i notingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	receipt, err := i.Inbox.Accept(ctx, envelope)
-	if err == nil && bytes.Contains(envelope.Body, []byte("app_rate_limited")) && payloadOf(envelope).withheld {
+	if err != nil || !slices.ContainsFunc(notedTypes, func(t []byte) bool { return bytes.Contains(envelope.Body, t) }) {
+		return receipt, err
+	}
+	p := payloadOf(envelope)
+	if p.withheld {
 		i.adapter.withheld.Set()
 	}
-	return receipt, err
+	if !receipt.Duplicate {
+		i.adapter.requestGreeting(p)
+	}
+	return receipt, nil
 }
