@@ -24,6 +24,7 @@ import (
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
 	Normalizer
+	Workspace string // its name in thread keys
 	config    Config
 	base      *url.URL // address of the Web API; its path ends in a slash
 	transport *http.Transport
@@ -79,10 +80,10 @@ func New(workspace string, config Config) *Adapter {
 	transport := httpcall.NewTransport()
 	web := caller{httpcall.NewClient(transport), new(adapters.Rests)}
 	return &Adapter{
-		Normalizer: Normalizer{Workspace: workspace},
-		config:     config,
-		base:       base,
-		transport:  transport,
+		Workspace: workspace,
+		config:    config,
+		base:      base,
+		transport: transport,
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:          web,

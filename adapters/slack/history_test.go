@@ -232,7 +232,7 @@ func TestBackfilledMessageHasTheKeysOfItsEvent(t *testing.T) {
 			}
 			h, _ := readGap(t, adapter, gap, 10)
 			live := slacktest.Message{Channel: post.Channel, ChannelType: of.kind, User: post.User, Text: post.Text, TS: post.TS, ThreadTS: post.ThreadTS}
-			want := adapter.Keys(event.Envelope{Body: live.Event()}, noFacts{})
+			want := adapter.Keys(event.Envelope{Workspace: "acme", Body: live.Event()}, noFacts{})
 			if len(h.envelopes) != 1 {
 				t.Fatalf("%v", h.lines)
 			}

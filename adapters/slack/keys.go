@@ -13,7 +13,7 @@ import (
 // Events API, a Socket Mode frame, an interaction, or a bare event. Edits, deletes and
 // reactions have a MessageID but no Thread, because the journal knows the message's
 // thread. If a payload needs no further processing, Keys sets Result.
-func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+func (Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
 	p := payloadOf(envelope)
 	keys := event.Keys{Kind: p.kind, Result: p.earlyResult(facts.Self()), Parsed: p}
 	if keys.Result != nil {
@@ -23,17 +23,17 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 	keys.MessageID, keys.Channel = p.messageID(), p.namedChannel()
 	if p.assistant != nil {
 		keys.Dedupe = p.assistantKey()
-		keys.Thread, keys.MessageID = p.thread(n.workspace(envelope), facts), ""
+		keys.Thread, keys.MessageID = p.thread(envelope.Workspace, facts), ""
 		return keys
 	}
 	switch p.kind {
 	case event.KindMessage:
 		keys.Dedupe, keys.AltKey = p.messageKeys()
-		keys.Thread = p.thread(n.workspace(envelope), facts)
+		keys.Thread = p.thread(envelope.Workspace, facts)
 		keys.Needs = p.needs(facts)
 	case event.KindCommand, event.KindAction:
 		keys.Dedupe = dedupeKey(string(p.kind), keys.MessageID)
-		keys.Thread = p.thread(n.workspace(envelope), facts)
+		keys.Thread = p.thread(envelope.Workspace, facts)
 		if p.interaction.target != nil {
 			keys.PostID = messageID(p.channel, p.interaction.target.TS)
 		}

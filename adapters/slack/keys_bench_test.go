@@ -20,7 +20,7 @@ func BenchmarkKeysAndNormalize(b *testing.B) {
 		"event_ts": "1750000000.000100", "blocks": blocks,
 	})))
 	directory := fakeDirectory{self: us, users: map[string]adapters.User{"UMARA0001": {DisplayName: "Mara"}}}
-	normalizer := slack.Normalizer{Workspace: "acme"}
+	normalizer := slack.Normalizer{}
 	for name, reuse := range map[string]bool{"decoded once": true, "decoded twice": false} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

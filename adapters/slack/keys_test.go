@@ -45,7 +45,7 @@ var us = event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", BotID: "BPARLEY01"
 
 func keysOf(t testing.TB, body any, facts fakeDirectory) event.Keys {
 	t.Helper()
-	return slack.Normalizer{Workspace: "acme"}.Keys(envelopeOf(t, body), facts)
+	return slack.Normalizer{}.Keys(envelopeOf(t, body), facts)
 }
 
 func TestMessageAndMentionNameEachOther(t *testing.T) {
@@ -59,18 +59,6 @@ func TestMessageAndMentionNameEachOther(t *testing.T) {
 	}
 	if plain := keysOf(t, eventCallback(messageEvent("hi", nil)), fakeDirectory{self: us}); plain.AltKey != "" {
 		t.Errorf("a message without a mention has the second key %s", plain.AltKey)
-	}
-}
-
-func TestNormalizerWorkspaceReplacesTheEnvelopes(t *testing.T) {
-	envelope := envelopeOf(t, messageEvent("hi", nil))
-	for workspace, want := range map[string]event.ThreadKey{
-		"":      "slack:acme:C1:1750000000.000100",
-		"other": "slack:other:C1:1750000000.000100",
-	} {
-		if got := (slack.Normalizer{Workspace: workspace}).Keys(envelope, fakeDirectory{}).Thread; got != want {
-			t.Errorf("workspace %q: %s, want %s", workspace, got, want)
-		}
 	}
 }
 

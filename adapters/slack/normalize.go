@@ -12,12 +12,8 @@ import (
 	"parley/ingest/event"
 )
 
-// Normalizer decodes Slack's payloads for one workspace.
-type Normalizer struct {
-	// Workspace is the workspace's name in thread keys. If it is empty, each envelope's
-	// workspace is used.
-	Workspace string
-}
+// Normalizer decodes Slack's payloads. It has no state.
+type Normalizer struct{}
 
 var _ adapters.Normalizer = Normalizer{}
 
@@ -25,19 +21,12 @@ var _ adapters.Normalizer = Normalizer{}
 // {"key": <the delivery's idempotency key>}.
 const deliveryMetadata = "parley_delivery"
 
-func (n Normalizer) workspace(envelope event.Envelope) string {
-	if n.Workspace != "" {
-		return n.Workspace
-	}
-	return envelope.Workspace
-}
-
 // Normalize returns the event of a body. It uses the names in the payload: a bot's
 // name, or the name of a user of the other team in a shared channel. It looks up other
 // names in the directory, and uses the id if the directory does not know the name. It
 // leaves the run hints of the metadata unset, because the policy sets them. The
 // directory's state holds the channels that users view in assistant threads.
-func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
 	p := payloadOf(envelope)
 	if result := p.earlyResult(directory.Self()); result != nil {
 		if result.Disposition == event.Dead {
@@ -53,10 +42,10 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		out.Targets = []string{p.messageID()}
 	}
 	if p.message != nil {
-		out.Message = n.message(ctx, envelope, p, directory)
+		out.Message = p.toMessage(ctx, envelope, directory)
 	}
 	if p.interaction != nil {
-		out.Message = n.interactionMessage(ctx, envelope, p, directory)
+		out.Message = p.interactionMessage(ctx, envelope, directory)
 	}
 	if p.reaction != nil {
 		out.Reaction = &event.Reaction{
@@ -76,12 +65,12 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 	return out, nil
 }
 
-// message returns the message, or its state after an edit.
-func (n Normalizer) message(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
+// toMessage returns the message, or its state after an edit.
+func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, directory adapters.Directory) *event.Message {
 	m, channel, self := p.message, p.channelOf(directory), p.self(directory)
 	message := &event.Message{
 		ExternalID:  p.messageID(),
-		Thread:      p.thread(n.workspace(envelope), directory),
+		Thread:      p.thread(envelope.Workspace, directory),
 		Channel:     channel,
 		Content:     content(m),
 		Metadata:    m.metadata(ctx, directory),

@@ -9,11 +9,11 @@ import (
 
 // interactionMessage returns an interaction as a message of its user. If Slack gives no
 // time, for example for a command, the time is the arrival.
-func (n Normalizer) interactionMessage(ctx context.Context, envelope event.Envelope, p *payload, directory adapters.Directory) *event.Message {
+func (p *payload) interactionMessage(ctx context.Context, envelope event.Envelope, directory adapters.Directory) *event.Message {
 	d, channel, self := p.interaction, p.channelOf(directory), p.self(directory)
 	message := &event.Message{
 		ExternalID: p.messageID(),
-		Thread:     p.thread(n.workspace(envelope), directory),
+		Thread:     p.thread(envelope.Workspace, directory),
 		Channel:    channel,
 		Content:    d.text,
 		Metadata:   (&wireMessage{User: d.user}).metadata(ctx, directory),

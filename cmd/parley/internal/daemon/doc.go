@@ -33,7 +33,7 @@
 //  20. ingest Ingest.entry: collects the settings and the policy of the channel.
 //  21. ingest Ingest.normalize: bounds the time of name lookups.
 //  22. adapters/slack Normalizer.Normalize: makes the event.
-//  23. adapters/slack Normalizer.message: decodes the typed text and resolves names.
+//  23. adapters/slack payload.toMessage: decodes the typed text and resolves names.
 //  24. ingest/event Metadata.Validate: checks the contract.
 //  25. ingest Ingest.channel: returns the channel.
 //  26. ingest/journal Journal.Record: runs the transaction and returns after its commit.
