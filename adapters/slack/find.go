@@ -23,7 +23,7 @@ const clockSkew = 2 * time.Minute
 // may contain the message. Find does not wait for the pace of the method.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	id := ""
-	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
+	err := a.eachOwnMessage(ctx, post, func(m *wireMessage) bool {
 		if m.key() == post.Key {
 			id = messageID(post.To.Channel, m.TS)
 		}
@@ -36,7 +36,7 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string, error) {
 	var found []string
 	from := fromTS(post.NotBefore)
-	err := a.eachOwnMessage(ctx, post, func(m ownMessage) bool {
+	err := a.eachOwnMessage(ctx, post, func(m *wireMessage) bool {
 		if m.key() == "" && m.TS >= from { // every page contains the thread's root
 			found = append(found, m.TS)
 		}
@@ -63,7 +63,7 @@ func fromTS(since time.Time) string {
 
 // eachOwnMessage calls visit for our own messages at the post's address, until visit
 // returns false.
-func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit func(ownMessage) bool) error {
+func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit func(*wireMessage) bool) error {
 	self, err := a.knownSelf(ctx)
 	if err != nil {
 		return err
@@ -96,19 +96,8 @@ func (a *Adapter) knownSelf(ctx context.Context) (event.Self, error) {
 	return self, err
 }
 
-// ownMessage has the fields of a message by which Parley recognises its own post.
-type ownMessage struct {
-	TS       string          `json:"ts"`
-	User     string          `json:"user"`
-	BotID    string          `json:"bot_id"`
-	Metadata json.RawMessage `json:"metadata"`
-	Files    []struct {
-		Name string `json:"name"`
-	} `json:"files"`
-}
-
 // key returns the key of the delivery that posted the message; empty if there is none.
-func (m ownMessage) key() string {
+func (m *wireMessage) key() string {
 	key := deliveryKey(m.Metadata)
 	for i := 0; i < len(m.Files) && key == ""; i++ {
 		key = fileKey(m.Files[i].Name)
@@ -118,19 +107,16 @@ func (m ownMessage) key() string {
 
 // scan reads page by page and calls visit for our messages, until visit returns false. Its
 // calls count as calls of the minute and come before all others, because a reply waits.
-func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(ownMessage) bool) error {
+func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(*wireMessage) bool) error {
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
 		if err := a.ask(ctx, method, query, &page); err != nil {
 			return "", err
 		}
 		for _, raw := range page.Messages {
-			var m ownMessage
-			if json.Unmarshal(raw, &m) != nil {
-				continue // not ours: our messages have every field in the right form
-			}
-			own := sameID(m.User, self.UserID) || sameID(m.BotID, self.BotID)
-			if own && !visit(m) {
+			m := new(wireMessage)
+			_ = json.Unmarshal(raw, m) // our messages have every field in the right form
+			if m.isOwn(self) && !visit(m) {
 				return "", nil
 			}
 		}
