@@ -71,16 +71,14 @@ type sockets struct {
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 	unwatched  chan struct{}  // closed when gaps are not reported any more
 
-	mu         sync.Mutex
-	changed    wake.Signal   // a field below has changed
-	open       int           // sockets that are ready and have not ended
-	gap        chan struct{} // nil without an unreported gap; closed when the gap is reported
-	eventLost  bool          // Slack has given up an event that the inbox did not accept
-	appID      string
-	cause      error     // of the last failure
-	dialAfter  time.Time // earliest time of the next request for a socket
-	warned     time.Time
-	suppressed int // warnings that were logged at debug level since then
+	mu        sync.Mutex
+	changed   wake.Signal   // a field below has changed
+	open      int           // sockets that are ready and have not ended
+	gap       chan struct{} // nil without an unreported gap; closed when the gap is reported
+	eventLost bool          // Slack has given up an event that the inbox did not accept
+	appID     string
+	cause     error // of the last failure
+	warned    time.Time
 }
 
 // runSockets keeps sockets open until ctx ends or Slack refuses the credentials. When
@@ -247,20 +245,12 @@ func (s *sockets) warnError(message string, err error, args ...any) {
 func (s *sockets) warn(message string, args ...any) {
 	now := time.Now()
 	s.mu.Lock()
-	quiet := now.Sub(s.warned) < warnEvery
-	if quiet {
-		s.suppressed++
-	}
-	suppressed := s.suppressed
-	if !quiet {
-		s.warned, s.suppressed = now, 0
+	log := s.link.Log.Debug
+	if now.Sub(s.warned) >= warnEvery {
+		log, s.warned = s.link.Log.Warn, now
 	}
 	s.mu.Unlock()
-	if quiet {
-		s.link.Log.Debug(message, args...)
-	} else {
-		s.link.Log.Warn(message, append(args, "suppressed", suppressed)...)
-	}
+	log(message, args...)
 }
 
 // jitter returns a random duration below most, so that clients that failed together do

@@ -82,12 +82,6 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 // help.
 func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 	for failures := 0; ; failures++ {
-		s.mu.Lock()
-		until := s.dialAfter
-		s.mu.Unlock()
-		if !wake.After(ctx, time.Until(until)) {
-			return nil, nil
-		}
 		c, err := s.dialOnce(ctx, before)
 		var refused *adapters.RefusedError
 		switch {
@@ -106,17 +100,12 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 	}
 }
 
-// backoff returns the wait after the given number of earlier failures and one more.
-// After a rate limit, it also delays the requests of all keepers.
+// backoff returns the wait after the given number of earlier failures and one more. After a
+// rate limit, the requests of all keepers fail until the method may be called again.
 func (s *sockets) backoff(failures int, err error) time.Duration {
 	wait := jitter(min(s.times.backoffMax, s.times.backoffMin<<min(failures, 20)))
-	if after, limited := adapters.RetryAfter(err); limited {
-		s.mu.Lock()
-		s.dialAfter = time.Now().Add(after)
-		s.mu.Unlock()
-		wait += after
-	}
-	return wait
+	after, _ := adapters.RetryAfter(err)
+	return wait + after
 }
 
 // dialOnce opens a socket and waits for Slack's hello.
