@@ -8,19 +8,7 @@ import (
 // mentions reports whether the encoded text mentions the user, as "<@U1>" or
 // "<@U1|name>". Slack escapes typed text that only looks like a mention.
 func mentions(encoded, user string) bool {
-	if user == "" {
-		return false
-	}
-	for rest := encoded; ; {
-		_, after, found := strings.Cut(rest, "<@"+user)
-		if !found {
-			return false
-		}
-		if strings.HasPrefix(after, ">") || (strings.HasPrefix(after, "|") && strings.Contains(after, ">")) {
-			return true
-		}
-		rest = after
-	}
+	return user != "" && (strings.Contains(encoded, "<@"+user+">") || strings.Contains(encoded, "<@"+user+"|"))
 }
 
 // mentionsAnyone reports whether the encoded text mentions any user.

@@ -119,15 +119,13 @@ func (p *payload) readCommand(raw []byte, path string) *payload {
 // readInteraction reads a shortcut on a message or an action on a message's blocks.
 // Forms, and interactions outside messages, are not events.
 func (p *payload) readInteraction(raw []byte, path string) *payload {
-	var head wireHead
-	_ = unmarshal(raw, &head, path)
-	if head.Type != "message_action" && head.Type != "block_actions" {
-		return p.ignore(event.ReasonInteraction)
-	}
 	var i wireInteraction
 	f := fields{path: path, faults: unmarshal(raw, &i, path)}
+	if i.Type != "message_action" && i.Type != "block_actions" {
+		return p.ignore(event.ReasonInteraction)
+	}
 	p.setInstallation(i.Team.ID, firstOf(i.Enterprise.ID, i.Team.EnterpriseID), i.APIAppID, i.IsEnterpriseInstall)
-	if head.Type == "message_action" {
+	if i.Type == "message_action" {
 		return p.readShortcut(&i, &f)
 	}
 	return p.readActions(&i, &f)

@@ -75,7 +75,6 @@ func TestMentions(t *testing.T) {
 		{"&lt;@U1&gt;", false},
 		{"@U1", false},
 		{"<@U1", false},
-		{"<@U1|", false},
 		{"<#U1>", false},
 		{"", false},
 	} {
