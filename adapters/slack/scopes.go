@@ -81,40 +81,31 @@ type missingScope struct {
 	scopes, events []string
 }
 
-// missingScopes compares the granted scopes with those that the configuration needs.
+// delivers reports whether messages arrive by the scope.
+func (s scope) delivers() bool { return s.effect == effectMentions || s.effect == effectMessages }
+
+// missingScopes compares the granted scopes with those that the configuration needs. If the
+// app lacks every scope by which messages arrive, these have one effect.
 func missingScopes(granted []string, config Config, wants adapters.Wants) []missingScope {
 	var all []missingScope
+	arrive := slices.ContainsFunc(scopes, func(s scope) bool { return s.delivers() && slices.Contains(granted, s.name) })
 	for _, s := range scopes {
 		if slices.Contains(granted, s.name) || s.needed != nil && !s.needed(config, wants) {
 			continue
 		}
-		at := slices.IndexFunc(all, func(l missingScope) bool { return l.effect == s.effect })
+		effect := s.effect
+		if s.delivers() && !arrive {
+			effect = effectAll
+		}
+		at := slices.IndexFunc(all, func(l missingScope) bool { return l.effect == effect })
 		if at < 0 {
 			at = len(all)
-			all = append(all, missingScope{effect: s.effect})
+			all = append(all, missingScope{effect: effect})
 		}
 		all[at].scopes = append(all[at].scopes, s.name)
 		all[at].events = append(all[at].events, s.events...)
 	}
-	return mergeUnreachable(granted, all)
-}
-
-// mergeUnreachable checks whether the app lacks every scope by which messages arrive.
-// If so, it replaces their entries by a single one.
-func mergeUnreachable(granted []string, all []missingScope) []missingScope {
-	delivers := func(s scope) bool { return s.effect == effectMentions || s.effect == effectMessages }
-	if slices.ContainsFunc(scopes, func(s scope) bool { return delivers(s) && slices.Contains(granted, s.name) }) {
-		return all
-	}
-	merged := missingScope{effect: effectAll}
-	all = slices.DeleteFunc(all, func(l missingScope) bool {
-		if l.effect != effectMentions && l.effect != effectMessages {
-			return false
-		}
-		merged.scopes, merged.events = append(merged.scopes, l.scopes...), append(merged.events, l.events...)
-		return true
-	})
-	return append([]missingScope{merged}, all...)
+	return all
 }
 
 // isFault reports whether the workspace can't work without the scopes.
