@@ -114,7 +114,7 @@ func (b *builder) lines(shown string) {
 		if i > 0 {
 			b.breakLine()
 		}
-		b.words(b.style.literal(line))
+		b.words(line)
 	}
 }
 

@@ -11,8 +11,12 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// rule is the text of a thematic break.
-const rule = "———"
+const (
+	// rule is the text of a thematic break.
+	rule = "———"
+	// bullet begins an item of a list, and indent its other lines.
+	bullet, indent = "• ", "    "
+)
 
 // blocks adds the blocks of a container with empty lines between them.
 func (b *builder) blocks(parent node) {
@@ -42,8 +46,8 @@ func (b *builder) separate(k kind) {
 
 func (b *builder) block(n node) {
 	switch n := n.(type) {
-	case *ast.Heading:
-		b.heading(n)
+	case *ast.Heading: // no dialect has headings
+		b.oneLine(func() { b.within(b.style.bold, func() { b.inlines(n) }) })
 	case *ast.ThematicBreak:
 		b.oneLine(func() { b.words(rule) })
 	case *ast.CodeBlock:
@@ -65,7 +69,7 @@ func (b *builder) block(n node) {
 		}
 		b.oneLine(func() { b.lines(strings.TrimSpace(html)) })
 	case *extast.Table:
-		b.table(n)
+		b.code(b.aligned(n), "")
 	default: // a paragraph
 		b.oneLine(func() { b.inlines(n) })
 	}
@@ -85,26 +89,15 @@ func (b *builder) indented(p *prefix, content func()) {
 	b.prefixes = b.prefixes[:len(b.prefixes)-1]
 }
 
-// heading adds a heading if the dialect has headings of this level, and bold text
-// otherwise.
-func (b *builder) heading(n *ast.Heading) {
-	if n.Level <= b.style.headings {
-		hashes := strings.Repeat("#", n.Level) + " "
-		b.indented(&prefix{hashes, hashes, false}, func() { b.oneLine(func() { b.inlines(n) }) })
-		return
-	}
-	b.oneLine(func() { b.within(b.style.bold, func() { b.inlines(n) }) })
-}
-
 func (b *builder) list(n *ast.List) {
 	number := n.Start
 	b.children(n, func(node) kind { return gap(n) }, func(item node) {
-		marker := b.style.bullet
+		marker := bullet
 		if n.IsOrdered() {
 			marker = strconv.Itoa(number) + ". "
 			number++
 		}
-		b.indented(&prefix{marker, b.style.indent, false}, func() { b.item(n, item) })
+		b.indented(&prefix{marker, indent, false}, func() { b.item(n, item) })
 	})
 }
 
@@ -131,20 +124,15 @@ func (b *builder) item(list *ast.List, item node) {
 // text, so it becomes the first line of the code.
 func (b *builder) code(code, info string) {
 	code = strings.TrimRight(code, "\n")
-	s := b.style
-	head := "\n"
-	switch {
-	case info == "":
-	case !isLanguage(info):
+	if info != "" && !isLanguage(info) {
 		code = info + "\n" + code
-	case s.language:
-		head = info + "\n"
 	}
-	if s.fence == "" {
+	signs := b.style.fence
+	if signs == "" {
 		b.oneLine(func() { b.codeLines(code) })
 		return
 	}
-	fence := &mark{open: s.fence + head, again: s.fence + head, close: "\n" + s.fence}
+	fence := &mark{open: signs + "\n", again: signs + "\n", close: "\n" + signs}
 	b.open(fence)
 	b.codeLines(splitBackticks(code, 3))
 	b.close(fence)

@@ -63,7 +63,7 @@ func (b *builder) span(n node) {
 // reference, is not a mention.
 func (b *builder) text(raw string) {
 	if b.style.mention == nil {
-		b.words(b.style.text(raw))
+		b.words(unescape(raw))
 		return
 	}
 	from := 0
@@ -72,11 +72,11 @@ func (b *builder) text(raw string) {
 		if slashes := len(before) - len(strings.TrimRight(before, `\`)); slashes%2 == 1 {
 			continue
 		}
-		b.words(b.style.text(before))
+		b.words(unescape(before))
 		b.add(atom{kind: whole, text: raw[at[0]:at[1]]})
 		from = at[1]
 	}
-	b.words(b.style.text(raw[from:]))
+	b.words(unescape(raw[from:]))
 }
 
 // codeSpan adds a code span. Not every platform allows a backtick inside one, so code with
@@ -84,12 +84,12 @@ func (b *builder) text(raw string) {
 func (b *builder) codeSpan(code string) {
 	tick := b.style.code
 	if tick == "" || strings.Contains(code, "`") || strings.TrimSpace(code) == "" {
-		b.words(b.style.literal(code))
+		b.words(code)
 		return
 	}
 	pieces := b.scan(code, true)
 	text := tick + joined(pieces) + tick
-	m := around(tick, false)
+	m := &mark{open: tick, again: tick, close: tick}
 	pieces = append([]atom{{kind: opening, mark: m}}, pieces...)
 	b.add(atom{kind: whole, text: text, pieces: append(pieces, atom{kind: closing, mark: m})})
 }
@@ -98,11 +98,11 @@ func (b *builder) codeSpan(code string) {
 func (b *builder) link(label string, destination []byte) {
 	label = strings.Join(strings.Fields(label), " ")
 	if raw := unescape(string(destination)); !isLink(raw) {
-		b.words(b.style.literal(plainLink(label, raw)))
+		b.words(plainLink(label, raw))
 		return
 	}
 	address := string(util.URLEscape(destination, true))
-	pieces := b.cut(b.style.literal(plainLink(label, address)))
+	pieces := b.cut(plainLink(label, address))
 	b.add(atom{kind: whole, text: b.style.link(label, address), pieces: pieces})
 }
 
@@ -117,7 +117,7 @@ func (b *builder) autoLink(n *ast.AutoLink) {
 	switch {
 	case isMail && strings.ContainsAny(label, "!#$&'*/=?^`{|}~"),
 		!isMail && !isLink(address) && !strings.HasPrefix(strings.ToLower(address), "ftp:"):
-		b.words(b.style.literal("<" + label + ">"))
+		b.words("<" + label + ">")
 	case !isMail && n.Protocol == nil && isLink(address) && b.runsOn(n):
 		b.add(atom{kind: whole, text: b.style.link("", address), pieces: b.cut(label)})
 	default:

@@ -29,9 +29,6 @@ const (
 	// escaped.
 	// https://docs.slack.dev/messaging/formatting-message-text
 	Slack Dialect = iota
-	// Discord is most of CommonMark.
-	// https://support.discord.com/hc/en-us/articles/210298617
-	Discord
 	// Plain is readable text without any marks.
 	Plain
 )

@@ -10,60 +10,55 @@ import (
 )
 
 // row is a text and its post in each dialect.
-type row struct{ name, source, slack, discord, plain string }
+type row struct{ name, source, slack, plain string }
 
 var rows = []row{
-	{"plain words", "hello  world, how's it?", "hello  world, how's it?", "hello  world, how's it?", "hello  world, how's it?"},
+	{"plain words", "hello  world, how's it?", "hello  world, how's it?", "hello  world, how's it?"},
 	{"emphasis", "**b** *i* __b__ _i_ ~~s~~ ***bi***",
-		"*b* _i_ *b* _i_ ~s~ _*bi*_", "**b** *i* **b** *i* ~~s~~ ***bi***", "b i b i s bi"},
-	{"emphasis inside a word", "foo**bar**baz", "foo\u200b*bar*\u200bbaz", "foo**bar**baz", "foobarbaz"},
-	{"emphasis over two lines", "**one\ntwo**", "*one*\n*two*", "**one**\n**two**", "one\ntwo"},
-	{"snake case", "a_snake_case", "a_snake_case", "a_snake_case", "a_snake_case"},
-	{"escapes", `\*not\* 2 &lt; 3 &amp;amp; AT&T`, "*not* 2 &lt; 3 &amp;amp; AT&amp;T", `\*not\* 2 < 3 &amp; AT&T`, "*not* 2 < 3 &amp; AT&T"},
-	{"heading", "# Title **x**\ntext", "*Title x*\n\ntext", "# Title **x**\n\ntext", "Title x\n\ntext"},
-	{"deep heading", "#### Deep", "*Deep*", "**Deep**", "Deep"},
-	{"code span", "run `a < b`", "run `a &lt; b`", "run `a < b`", "run a < b"},
-	{"code span with a backtick", "``a`b``", "a`b", "a\\`b", "a`b"},
-	{"fence", "```go\nif a < b {\n\n\tx()\n}\n```", "```\nif a &lt; b {\n\n\tx()\n}\n```",
-		"```go\nif a < b {\n\n\tx()\n}\n```", "if a < b {\n\n\tx()\n}"},
-	{"fence with words after it", "```see this\nx\n```", "```\nsee this\nx\n```", "```\nsee this\nx\n```", "see this\nx"},
-	{"fence inside a fence", "~~~\n```\nx\n```\n~~~", "```\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```",
-		"```\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```", "```\nx\n```"},
-	{"literal fence", "\\`\\`\\` x", "`\u200b`\u200b` x", "\\`\\`\\` x", "``` x"},
-	{"bullets", "- a\n- b\n  - c\n    more\n- d", "• a\n• b\n    • c\n        more\n• d", "- a\n- b\n  - c\n    more\n- d",
+		"*b* _i_ *b* _i_ ~s~ _*bi*_", "b i b i s bi"},
+	{"emphasis inside a word", "foo**bar**baz", "foo\u200b*bar*\u200bbaz", "foobarbaz"},
+	{"emphasis over two lines", "**one\ntwo**", "*one*\n*two*", "one\ntwo"},
+	{"snake case", "a_snake_case", "a_snake_case", "a_snake_case"},
+	{"escapes", `\*not\* 2 &lt; 3 &amp;amp; AT&T`, "*not* 2 &lt; 3 &amp;amp; AT&amp;T", "*not* 2 < 3 &amp; AT&T"},
+	{"heading", "# Title **x**\ntext", "*Title x*\n\ntext", "Title x\n\ntext"},
+	{"deep heading", "#### Deep", "*Deep*", "Deep"},
+	{"code span", "run `a < b`", "run `a &lt; b`", "run a < b"},
+	{"code span with a backtick", "``a`b``", "a`b", "a`b"},
+	{"fence", "```go\nif a < b {\n\n\tx()\n}\n```", "```\nif a &lt; b {\n\n\tx()\n}\n```", "if a < b {\n\n\tx()\n}"},
+	{"fence with words after it", "```see this\nx\n```", "```\nsee this\nx\n```", "see this\nx"},
+	{"fence inside a fence", "~~~\n```\nx\n```\n~~~", "```\n`\u200b`\u200b`\nx\n`\u200b`\u200b`\n```", "```\nx\n```"},
+	{"literal fence", "\\`\\`\\` x", "`\u200b`\u200b` x", "``` x"},
+	{"bullets", "- a\n- b\n  - c\n    more\n- d", "• a\n• b\n    • c\n        more\n• d",
 		"• a\n• b\n    • c\n        more\n• d"},
-	{"numbers", "3. a\n4. b\n   1. c", "3. a\n4. b\n    1. c", "3. a\n4. b\n  1. c", "3. a\n4. b\n    1. c"},
-	{"loose list", "- a\n\n- b", "• a\n\n• b", "- a\n\n- b", "• a\n\n• b"},
-	{"quote", "> a\n> b\n>\n> c\n\nd", "> a\n> b\n> c\n\nd", "> a\n> b\n> c\n\nd", "> a\n> b\n> c\n\nd"},
-	{"link", "[the **docs**](https://x.y/a?b=1&c=2 \"title\")", "<https://x.y/a?b=1&amp;c=2|the docs>",
-		"[the docs](https://x.y/a?b=1&c=2)", "the docs (https://x.y/a?b=1&c=2)"},
-	{"link that shows itself", "[https://x.y](https://x.y)", "<https://x.y>", "https://x.y", "https://x.y"},
-	{"link with a bar", "[a|b>](<https://x.y/p|q>)", "<https://x.y/p%7Cq|a|b&gt;>", "[a\\|b>](https://x.y/p%7Cq)", "a|b> (https://x.y/p%7Cq)"},
-	{"mail link", "[write](mailto:a@x.y)", "<mailto:a@x.y|write>", "[write](mailto:a@x.y)", "write (mailto:a@x.y)"},
-	{"odd scheme", "[go](javascript:alert(1)) [f](file:///x)", "go (javascript:alert(1)) f (file:///x)",
-		"go (javascript:alert(1)) f (file:///x)", "go (javascript:alert(1)) f (file:///x)"},
-	{"odd scheme in brackets", "<slack://x>", "&lt;slack://x&gt;", `\<slack://x>`, "<slack://x>"},
-	{"relative link", "[a](b.md)", "a (b.md)", "a (b.md)", "a (b.md)"},
-	{"image without a text", "![](https://x.y/cat.png)", "<https://x.y/cat.png>", "https://x.y/cat.png", "https://x.y/cat.png"},
-	{"image", "![cat](https://x.y/cat.png)", "<https://x.y/cat.png|cat>", "[cat](https://x.y/cat.png)", "cat (https://x.y/cat.png)"},
-	{"bare link", "see https://x.y/_a_?b&c now", "see https://x.y/_a_?b&amp;c now", "see https://x.y/_a_?b&c now", "see https://x.y/_a_?b&c now"},
-	{"bare link before a bracket", "(https://x.y/a)", "(<https://x.y/a>)", "(https://x.y/a)", "(https://x.y/a)"},
-	{"hard break", "a  \nb\\\nc", "a\nb\nc", "a\nb\nc", "a\nb\nc"},
-	{"html", "a <b>x</b> <!-- c -->", "a &lt;b&gt;x&lt;/b&gt; &lt;!-- c --&gt;", `a \<b>x\</b> \<!-- c -->`, "a <b>x</b> <!-- c -->"},
-	{"html block", "<div>\nx\n</div>", "&lt;div&gt;\nx\n&lt;/div&gt;", "\\<div>\nx\n\\</div>", "<div>\nx\n</div>"},
-	{"table", "| a | wide b |\n|--:|---|\n| long *c* | d |", "```\n     a | wide b\n-------+-------\nlong c | d\n```",
-		"```\n     a | wide b\n-------+-------\nlong c | d\n```", "     a | wide b\n-------+-------\nlong c | d"},
-	{"rule", "a\n\n---\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb"},
-	{"text like a definition", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello"},
-	{"syntax alone", "#", "#", "#", "#"},
-	{"line ends", "a\r\nb\rc", "a\nb\nc", "a\nb\nc", "a\nb\nc"},
-	{"invalid bytes", "a\x00\xffb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb"},
+	{"numbers", "3. a\n4. b\n   1. c", "3. a\n4. b\n    1. c", "3. a\n4. b\n    1. c"},
+	{"loose list", "- a\n\n- b", "• a\n\n• b", "• a\n\n• b"},
+	{"quote", "> a\n> b\n>\n> c\n\nd", "> a\n> b\n> c\n\nd", "> a\n> b\n> c\n\nd"},
+	{"link", "[the **docs**](https://x.y/a?b=1&c=2 \"title\")", "<https://x.y/a?b=1&amp;c=2|the docs>", "the docs (https://x.y/a?b=1&c=2)"},
+	{"link that shows itself", "[https://x.y](https://x.y)", "<https://x.y>", "https://x.y"},
+	{"link with a bar", "[a|b>](<https://x.y/p|q>)", "<https://x.y/p%7Cq|a|b&gt;>", "a|b> (https://x.y/p%7Cq)"},
+	{"mail link", "[write](mailto:a@x.y)", "<mailto:a@x.y|write>", "write (mailto:a@x.y)"},
+	{"odd scheme", "[go](javascript:alert(1)) [f](file:///x)", "go (javascript:alert(1)) f (file:///x)", "go (javascript:alert(1)) f (file:///x)"},
+	{"odd scheme in brackets", "<slack://x>", "&lt;slack://x&gt;", "<slack://x>"},
+	{"relative link", "[a](b.md)", "a (b.md)", "a (b.md)"},
+	{"image without a text", "![](https://x.y/cat.png)", "<https://x.y/cat.png>", "https://x.y/cat.png"},
+	{"image", "![cat](https://x.y/cat.png)", "<https://x.y/cat.png|cat>", "cat (https://x.y/cat.png)"},
+	{"bare link", "see https://x.y/_a_?b&c now", "see https://x.y/_a_?b&amp;c now", "see https://x.y/_a_?b&c now"},
+	{"bare link before a bracket", "(https://x.y/a)", "(<https://x.y/a>)", "(https://x.y/a)"},
+	{"hard break", "a  \nb\\\nc", "a\nb\nc", "a\nb\nc"},
+	{"html", "a <b>x</b> <!-- c -->", "a &lt;b&gt;x&lt;/b&gt; &lt;!-- c --&gt;", "a <b>x</b> <!-- c -->"},
+	{"html block", "<div>\nx\n</div>", "&lt;div&gt;\nx\n&lt;/div&gt;", "<div>\nx\n</div>"},
+	{"table", "| a | wide b |\n|--:|---|\n| long *c* | d |", "```\n     a | wide b\n-------+-------\nlong c | d\n```", "     a | wide b\n-------+-------\nlong c | d"},
+	{"rule", "a\n\n---\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb"},
+	{"text like a definition", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello"},
+	{"syntax alone", "#", "#", "#"},
+	{"line ends", "a\r\nb\rc", "a\nb\nc", "a\nb\nc"},
+	{"invalid bytes", "a\x00\xffb", "a\uFFFD\uFFFDb", "a\uFFFD\uFFFDb"},
 }
 
 func TestDialects(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			for dialect, want := range map[markdown.Dialect]string{markdown.Slack: r.slack, markdown.Discord: r.discord, markdown.Plain: r.plain} {
+			for dialect, want := range map[markdown.Dialect]string{markdown.Slack: r.slack, markdown.Plain: r.plain} {
 				if diff := cmp.Diff([]string{want}, markdown.Format(r.source, dialect, 4000)); diff != "" {
 					t.Errorf("dialect %d:\n%s", dialect, diff)
 				}
@@ -100,7 +95,7 @@ func TestTokensOfSlack(t *testing.T) {
 
 func TestEmptyTextHasNoPosts(t *testing.T) {
 	for _, source := range []string{"", " \n\t\r\n ", "\u00a0\u2028"} {
-		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain} {
+		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Plain} {
 			if posts := markdown.Format(source, dialect, 4000); len(posts) != 0 {
 				t.Errorf("%q became %q", source, posts)
 			}

@@ -1,16 +1,21 @@
 package markdown
 
-import "strings"
+import (
+	"strings"
+
+	extast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/text"
+)
 
 // Adapt replaces what a chat with CommonMark does not render: a table becomes aligned text in a
 // code fence, and a heading below the third level one of the third. It leaves code as it is. If
 // more text can change the end of the text, that end is held and adapted is what precedes it.
 // The adapted text of a longer text begins with that of a shorter one. Only a table whose lines
 // begin with a | is one.
-func Adapt(text string, done bool) (adapted, held string) {
+func Adapt(source string, done bool) (adapted, held string) {
 	var out strings.Builder
 	var open *fence
-	for rest := text; rest != ""; {
+	for rest := source; rest != ""; {
 		line, next := cutLine(rest)
 		whole := done || strings.HasSuffix(line, "\n")
 		switch {
@@ -43,11 +48,11 @@ func Adapt(text string, done bool) (adapted, held string) {
 }
 
 // cutLine cuts a text behind its first line.
-func cutLine(text string) (line, rest string) {
-	if end := strings.IndexByte(text, '\n'); end >= 0 {
-		return text[:end+1], text[end+1:]
+func cutLine(source string) (line, rest string) {
+	if end := strings.IndexByte(source, '\n'); end >= 0 {
+		return source[:end+1], source[end+1:]
 	}
-	return text, ""
+	return source, ""
 }
 
 // isRow reports whether a line may be a row of a table.
@@ -57,19 +62,21 @@ func isRow(line string) bool {
 
 // tableOf returns the table at the beginning of a text as aligned text in a fence, and the number
 // of bytes of its rows. Rows that are no table stay as they are.
-func tableOf(text string) (table string, n int) {
-	for rest := text; rest != "" && isRow(rest); {
+func tableOf(source string) (table string, n int) {
+	for rest := source; rest != "" && isRow(rest); {
 		var line string
 		line, rest = cutLine(rest)
 		n += len(line)
 	}
-	rows := text[:n]
-	posts := Format(rows, Discord, 1<<30)
-	if len(posts) != 1 || !strings.HasPrefix(posts[0], "```") {
+	rows := source[:n]
+	b := builder{source: []byte(clean(rows))}
+	parsed, isTable := commonMark().Parse(text.NewReader(b.source)).FirstChild().(*extast.Table)
+	if !isTable || parsed.NextSibling() != nil {
 		return rows, n
 	}
+	table = "```\n" + splitBackticks(b.aligned(parsed), 3) + "```"
 	if strings.HasSuffix(rows, "\n") {
-		return posts[0] + "\n", n
+		table += "\n"
 	}
-	return posts[0], n
+	return table, n
 }

@@ -54,7 +54,7 @@ func TestPlacesWherePostsEnd(t *testing.T) {
 }
 
 func TestTheLimitCountsUTF16(t *testing.T) {
-	got := markdown.Format(strings.Repeat("😀", 40), markdown.Discord, limit)
+	got := markdown.Format(strings.Repeat("😀", 40), markdown.Plain, limit)
 	if diff := cmp.Diff([]string{strings.Repeat("😀", 32), strings.Repeat("😀", 8)}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -136,7 +136,7 @@ var nasty = []string{
 	"\\", "|", "|-|-|\n", "---\n", "===\n", "https://x.y/z", "www.x.y", "a@b.cd", "javascript:", "é", "e\u0301", "👩‍👩‍👧", "\u200b", "日本", "loooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooooong",
 }
 
-var dialects = rapid.SampledFrom([]markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain})
+var dialects = rapid.SampledFrom([]markdown.Dialect{markdown.Slack, markdown.Plain})
 
 func TestAnyTextIsSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -183,7 +183,7 @@ func TestCodeIsKept(t *testing.T) {
 	line := rapid.StringMatching(`[ ]{0,4}[a-z(){}"]{1,50}`)
 	rapid.Check(t, func(t *rapid.T) {
 		code := strings.Join(rapid.SliceOfN(line, 1, 12).Draw(t, "code"), "\n")
-		parts := markdown.Format("```\n"+code+"\n```", markdown.Discord, 80)
+		parts := markdown.Format("```\n"+code+"\n```", markdown.Slack, 80)
 		for i, part := range parts {
 			body, opened := strings.CutPrefix(part, "```\n")
 			body, closed := strings.CutSuffix(body, "\n```")
@@ -205,7 +205,7 @@ func FuzzUncut(f *testing.F) {
 		f.Add(r.source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain} {
+		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Plain} {
 			cut := markdown.FormatCut(source, dialect, 1<<20)
 			if got := markdown.Format(source, dialect, 1<<20); len(cut) > 0 && !slices.Equal(got, cut) {
 				t.Fatalf("%q became %q, and %q if it is cut", source, got, cut)
@@ -219,7 +219,7 @@ func FuzzFormat(f *testing.F) {
 		f.Add(r.source)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Discord, markdown.Plain} {
+		for _, dialect := range []markdown.Dialect{markdown.Slack, markdown.Plain} {
 			checkParts(t, dialect, limit, markdown.Format(source, dialect, limit))
 		}
 	})

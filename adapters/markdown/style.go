@@ -19,20 +19,13 @@ type mark struct {
 	tight bool
 }
 
-func around(s string, tight bool) *mark { return &mark{s, s, s, tight} }
+// around returns the tight mark that opens and closes with s.
+func around(s string) *mark { return &mark{s, s, s, true} }
 
 // style is the syntax of a dialect. A nil mark adds nothing.
 type style struct {
 	bold, italic, strike *mark
 	code, fence          string // empty: code is text
-	language             bool   // a fence has a language
-	headings             int    // the number of levels that have a mark
-	bullet, indent       string
-	// text resolves the escapes of a text of the source that the platform does not
-	// resolve.
-	text func(raw string) string
-	// literal escapes a text, so that the platform does not read it as syntax.
-	literal func(shown string) string
 	// escapes are the indivisible replacements of characters.
 	escapes map[rune]string
 	// mention matches the tokens that keep their effect; nil for none.
@@ -41,23 +34,12 @@ type style struct {
 }
 
 func (d Dialect) style() *style {
-	switch d {
-	case Slack:
-		return &style{
-			bold: around("*", true), italic: around("_", true), strike: around("~", true),
-			code: "`", fence: "```", bullet: "• ", indent: "    ",
-			text: unescape, literal: asIs, link: slackLink,
-			escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"},
-			mention: userMention,
-		}
-	case Discord:
-		return &style{
-			bold: around("**", false), italic: around("*", false), strike: around("~~", false),
-			code: "`", fence: "```", language: true, headings: 3, bullet: "- ", indent: "  ",
-			text: unescapeEntities, literal: discordSyntax.Replace, link: discordLink,
-		}
-	default:
-		return &style{bullet: "• ", indent: "    ", text: unescape, literal: asIs, link: plainLink}
+	if d == Plain {
+		return &style{link: plainLink}
+	}
+	return &style{
+		bold: around("*"), italic: around("_"), strike: around("~"), code: "`", fence: "```",
+		escapes: map[rune]string{'&': "&amp;", '<': "&lt;", '>': "&gt;"}, mention: userMention, link: slackLink,
 	}
 }
 
@@ -102,16 +84,11 @@ func unescape(raw string) string {
 	return b.String()
 }
 
-func asIs(s string) string { return s }
-
 // The replacers escape characters that a platform would read as syntax. A replacer is
 // immutable.
 var (
-	discordSyntax = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "~", `\~`, "`", "\\`", "|", `\|`, "<", `\<`)
-	discordLabel  = strings.NewReplacer("[", `\[`, "]", `\]`)
-	discordTarget = strings.NewReplacer("(", "%28", ")", "%29", "`", "%60")
-	slackLabel    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-	slackTarget   = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "`", "%60")
+	slackLabel  = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	slackTarget = strings.NewReplacer("&", "&amp;", "<", "%3C", ">", "%3E", "|", "%7C", "`", "%60")
 )
 
 func slackLink(label, address string) string {
@@ -120,13 +97,6 @@ func slackLink(label, address string) string {
 		return "<" + target + ">"
 	}
 	return "<" + target + "|" + slackLabel.Replace(splitBackticks(label, 2)) + ">"
-}
-
-func discordLink(label, address string) string {
-	if label == "" || label == address {
-		return strings.ReplaceAll(address, "`", "%60")
-	}
-	return "[" + discordLabel.Replace(discordSyntax.Replace(label)) + "](" + discordTarget.Replace(address) + ")"
 }
 
 func plainLink(label, address string) string {

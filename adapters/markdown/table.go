@@ -7,8 +7,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// table adds a table as aligned text in a fence, because no chat dialect has tables.
-func (b *builder) table(n *extast.Table) {
+// aligned returns a table as aligned text, because no chat dialect has tables.
+func (b *builder) aligned(n *extast.Table) string {
 	var rows [][]string
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
@@ -33,7 +33,7 @@ func (b *builder) table(n *extast.Table) {
 			writeRule(&out, widths)
 		}
 	}
-	b.code(out.String(), "")
+	return out.String()
 }
 
 func writeRow(out *strings.Builder, row []string, widths []int, alignments []extast.Alignment) {
