@@ -12,6 +12,7 @@ require (
 	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
 	github.com/jackc/puddle/v2 v2.2.3 // the reading connections of the embedded store
+	github.com/klauspost/compress v1.20.1 // gzip for clients that accept it
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/mattn/go-isatty v0.0.24 // whether people read the output
 	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket
@@ -36,7 +37,6 @@ require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
-	github.com/klauspost/compress v1.20.1 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/klauspost/crc32 v1.3.0 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect

@@ -1,13 +1,13 @@
 package web
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
@@ -30,41 +30,15 @@ func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return respondZipped(w, r, map[string]any{"messages": messages})
+	zipped(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = respond(w, http.StatusOK, map[string]any{"messages": messages})
+	})).ServeHTTP(w, r)
+	return nil
 }
 
-// respondZipped responds with JSON, compressed if the client accepts gzip.
-func respondZipped(w http.ResponseWriter, r *http.Request, body any) error {
-	w.Header().Add("Vary", "Accept-Encoding")
-	if !acceptsGzip(r) {
-		return respond(w, http.StatusOK, body)
-	}
-	w.Header().Set("Content-Encoding", "gzip")
-	z := zipped{w, gzip.NewWriter(w)}
-	defer z.zip.Close() // an error means that the client has disconnected
-	return respond(z, http.StatusOK, body)
-}
-
-// zipped compresses the body of a response.
-type zipped struct {
-	http.ResponseWriter
-	zip *gzip.Writer
-}
-
-// Write implements http.ResponseWriter.
-func (z zipped) Write(p []byte) (int, error) { return z.zip.Write(p) }
-
-// acceptsGzip reports whether a client takes a body that is compressed with gzip.
-func acceptsGzip(r *http.Request) bool {
-	for coding := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, parameters, _ := strings.Cut(coding, ";")
-		quality, weighted := strings.CutPrefix(strings.TrimSpace(parameters), "q=")
-		if q, err := strconv.ParseFloat(quality, 64); strings.EqualFold(strings.TrimSpace(name), "gzip") && !(weighted && err == nil && q == 0) {
-			return true
-		}
-	}
-	return false
-}
+// zipped wraps a handler: it compresses each body for a client that accepts gzip. The options
+// have no fault.
+var zipped, _ = gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.EnableZstd(false))
 
 // streamRun responds with the messages of a run as they come: GET
 // /runs/{workflowId}/{runId}/stream?skipHistory=&since= and GET
