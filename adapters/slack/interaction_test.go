@@ -2,7 +2,6 @@ package slack_test
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
@@ -194,28 +193,10 @@ func TestActionContentIsTheLabel(t *testing.T) {
 			t.Errorf("%q: metadata %s, want %s", want, m.Metadata.Bytes(), raw)
 		}
 	}
-	large := messageOf(t, buttonPress(object{"type": "rich_text_input", "action_id": "a1", "value": strings.Repeat("x", 1<<15)}, nil), directory)
-	if extra := string(large.Metadata.Extra[0].Value); len(extra) > 1000 || !strings.Contains(extra, `"action_id":"a1"`) {
-		t.Errorf("metadata of a large action: %s", extra)
-	}
 }
 
 // TestActionKeysNameTheMessage: if the message is a post of ours, the action belongs to
 // that post's thread.
-// TestTooManyActions presses more buttons at once than Slack's users can.
-func TestTooManyActions(t *testing.T) {
-	for n, want := range map[int]string{100: "", 101: "actions: has 101 actions, must have at most 100"} {
-		keys := keysOf(t, buttonPress(nil, object{"actions": slices.Repeat([]object{{"type": "button", "action_ts": "1.1"}}, n)}), fakeDirectory{self: us})
-		got := ""
-		if keys.Result != nil {
-			got = keys.Result.Error
-		}
-		if got != want {
-			t.Errorf("%d actions: %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestActionKeysNameTheMessage(t *testing.T) {
 	if keys := keysOf(t, buttonPress(object{}, nil), fakeDirectory{self: us}); keys.PostID != "C1/1750000000.000100" {
 		t.Errorf("%+v", keys)

@@ -15,9 +15,7 @@ import (
 // wireAction is one action of a user on one element of a message's blocks.
 // https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
 type wireAction struct {
-	Type     string    `json:"type"`
 	ActionID string    `json:"action_id"`
-	BlockID  string    `json:"block_id"`
 	Text     *wireText `json:"text"`
 	Value    string    `json:"value"`
 	ActionTS string    `json:"action_ts"`
@@ -44,11 +42,6 @@ type wireText struct {
 type wireOption struct {
 	Text wireText `json:"text"`
 }
-
-// maxAction bounds the metadata of a payload's actions, in bytes. Except for rich text,
-// Slack's own limits allow at most a quarter of it.
-// https://docs.slack.dev/reference/block-kit/block-elements
-const maxAction = 16 << 10
 
 // readActions reads a user's actions on the blocks of a message, as one message. Its
 // content is the visible label of each action, one line each (Slack sends one action at
@@ -81,15 +74,8 @@ func (p *payload) readActions(i *wireInteraction, f *fields) *payload {
 	return p.checkFields(f)
 }
 
-// maxActions bounds the actions of a payload.
-const maxActions = 100
-
 // readActionList reads the actions of the payload.
 func (p *payload) readActionList(i *wireInteraction, f *fields) {
-	if len(i.Actions) > maxActions {
-		f.faults.Check(false, f.path+"actions", fmt.Sprintf("has %d actions, must have at most %d", len(i.Actions), maxActions))
-		return
-	}
 	var labels []string
 	for n, raw := range i.Actions {
 		var a wireAction
@@ -157,34 +143,16 @@ func joinNonEmpty(words []string) string {
 	return strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), ", ")
 }
 
-// actionMetadata returns the metadata of the actions. If they are too large, it only
-// identifies the first action; the envelope has the rest.
+// actionMetadata returns the metadata of the actions; none without actions.
 func actionMetadata(actions []json.RawMessage) []event.Extra {
+	if len(actions) == 0 {
+		return nil
+	}
 	value, _ := json.Marshal(actions) // encoding never fails, because the values were decoded from JSON
 	if len(actions) == 1 {
 		value = actions[0]
 	}
-	if len(actions) == 0 {
-		return nil
-	}
-	if len(value) > maxAction {
-		var a wireAction
-		_ = json.Unmarshal(actions[0], &a)
-		value, _ = json.Marshal(map[string]any{
-			"type": a.Type, "action_id": truncateID(a.ActionID), "block_id": truncateID(a.BlockID), "actions": len(actions), "too_large": true,
-		})
-	}
 	var compact bytes.Buffer
-	if json.Compact(&compact, value) != nil {
-		return nil
-	}
+	_ = json.Compact(&compact, value) // never fails for the same reason
 	return []event.Extra{{Key: "slack_action", Value: json.RawMessage(event.Text(compact.String()))}}
-}
-
-// truncateID cuts an id to Slack's maximum of 255 characters.
-func truncateID(id string) string {
-	if len(id) > 255 {
-		id = id[:255]
-	}
-	return event.Text(id)
 }
