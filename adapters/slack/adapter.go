@@ -135,13 +135,14 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 		return a.runSockets(ctx, notingInbox{inbox, a}, self, link)
 	}
 	link.Up(self)
-	return a.watch(ctx, func() { link.Up(self) })
+	return a.watch(ctx, link.Log, func() { link.Up(self) })
 }
 
 // watch blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack refuses
 // the bot token in a call, and then in auth.test too. It calls gap after Slack has withheld
 // events.
-func (a *Adapter) watch(ctx context.Context, gap func()) error {
+func (a *Adapter) watch(ctx context.Context, log *slog.Logger, gap func()) (err error) {
+	defer adapters.Recover(log, &err)
 	withheld, over := a.withheld, (<-chan time.Time)(nil)
 	for {
 		select {

@@ -53,8 +53,7 @@ func (a *Adapter) greetAll(ctx context.Context, link adapters.Link) {
 		case <-ctx.Done():
 			return
 		case g := <-a.greetings:
-			err := catchPanic(func() error { return a.greet(ctx, g, link.State) })
-			if err != nil && ctx.Err() == nil {
+			if err := a.greet(ctx, g, link); err != nil && ctx.Err() == nil {
 				link.Log.Warn("assistant thread not greeted", "channel", g.channel, "err", err)
 			}
 		}
@@ -64,11 +63,12 @@ func (a *Adapter) greetAll(ctx context.Context, link adapters.Link) {
 // greet shows the configured prompts in an assistant thread, at most once. The state
 // holds each conversation's newest greeted thread, so an older thread gets no greeting
 // any more.
-func (a *Adapter) greet(ctx context.Context, g assistantGreeting, state adapters.State) error {
+func (a *Adapter) greet(ctx context.Context, g assistantGreeting, link adapters.Link) (err error) {
+	defer adapters.Recover(link.Log, &err)
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
 	isNew := false
-	err := state.Update(ctx, "greeted/"+g.channel, func(newest string) string {
+	err = link.State.Update(ctx, "greeted/"+g.channel, func(newest string) string {
 		isNew = newest == "" || sentAt(newest).Before(sentAt(g.thread))
 		if isNew {
 			return g.thread

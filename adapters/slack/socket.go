@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -86,8 +85,9 @@ type sockets struct {
 func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self event.Self, link adapters.Link) error {
 	s := &sockets{
 		adapter: a, times: a.times, link: link,
-		accept: func(e event.Envelope) error {
-			_, err := inbox.Accept(context.WithoutCancel(ctx), e)
+		accept: func(e event.Envelope) (err error) {
+			defer adapters.Recover(link.Log, &err)
+			_, err = inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
 		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight), placing: slots(1),
@@ -98,12 +98,14 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 	var keepers sync.WaitGroup
 	untilError := func(f func(context.Context) error) {
 		keepers.Go(func() {
-			if err := catchPanic(func() error { return f(running) }); err != nil {
+			if err := f(running); err != nil {
 				stop(err)
 			}
 		})
 	}
-	untilError(func(ctx context.Context) error { return a.watch(ctx, func() { s.update(func() { s.openGap() }) }) })
+	untilError(func(ctx context.Context) error {
+		return a.watch(ctx, link.Log, func() { s.update(func() { s.openGap() }) })
+	})
 	for range a.config.Sockets {
 		untilError(s.keep)
 	}
@@ -114,16 +116,6 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 		return nil
 	}
 	return context.Cause(running)
-}
-
-// catchPanic calls f and returns a panic of f as an error, with its stack.
-func catchPanic(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return f()
 }
 
 // slots returns a channel with n slots: a receive takes one, and a send returns it.

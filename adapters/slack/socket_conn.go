@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"parley/adapters"
 )
 
 // socket is one connection of Socket Mode. One goroutine reads it and one pings. Each
@@ -43,7 +45,7 @@ func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 		ready: make(chan struct{}), leaving: make(chan struct{}), ended: make(chan struct{}), idle: make(chan struct{}),
 	}
 	s.goroutines.Go(func() {
-		c.err = catchPanic(c.read)
+		c.err = c.read()
 		_ = conn.Close()
 		if c.gotHello {
 			s.disconnected()
@@ -55,7 +57,8 @@ func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 }
 
 // read handles frames until the connection ends.
-func (c *socket) read() error {
+func (c *socket) read() (err error) {
+	defer adapters.Recover(c.set.link.Log, &err)
 	c.conn.SetReadLimit(maxFrame)
 	answer := c.conn.PingHandler()
 	c.conn.SetPingHandler(func(data string) error {

@@ -141,15 +141,7 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 // acceptEnvelope passes a frame to the inbox and reports whether it is durable. The
 // inbox logs the reason if it is not.
 func (s *sockets) acceptEnvelope(f wireFrame, envelope event.Envelope) bool {
-	var err error
-	panicked := catchPanic(func() error {
-		err = s.accept(envelope)
-		return nil
-	})
-	if panicked != nil {
-		s.link.Log.Error("durable accept panicked", "err", panicked)
-	}
-	if err != nil || panicked != nil {
+	if err := s.accept(envelope); err != nil {
 		s.noteRejected(f)
 		return false
 	}

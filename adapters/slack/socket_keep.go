@@ -15,7 +15,8 @@ import (
 var errTooMany = errors.New("too_many_websockets: the app already has ten open sockets, here or elsewhere")
 
 // keep keeps one socket open, until ctx ends or a retry is useless.
-func (s *sockets) keep(ctx context.Context) error {
+func (s *sockets) keep(ctx context.Context) (err error) {
+	defer adapters.Recover(s.link.Log, &err)
 	current, err := s.dial(ctx, nil)
 	defer func() {
 		if current != nil {
