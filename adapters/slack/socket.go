@@ -70,14 +70,13 @@ type sockets struct {
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 	unwatched  chan struct{}  // closed when gaps are not reported any more
 
-	mu        sync.Mutex
-	changed   wake.Signal   // a field below has changed
-	open      int           // sockets that are ready and have not ended
-	gap       chan struct{} // nil without an unreported gap; closed when the gap is reported
-	eventLost bool          // Slack has given up an event that the inbox did not accept
-	appID     string
-	cause     error // of the last failure
-	warned    time.Time
+	mu      sync.Mutex
+	changed wake.Signal   // a field below has changed
+	open    int           // sockets that are ready and have not ended
+	gap     chan struct{} // nil without an unreported gap; closed when the gap is reported
+	appID   string
+	cause   error // of the last failure
+	warned  time.Time
 }
 
 // runSockets keeps sockets open until ctx ends or Slack refuses the credentials. When

@@ -109,12 +109,12 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
 	if !await(s.frameSlots, s.times.slotWait) {
 		s.warn("too many frames in flight; slack sends this frame again", "in_flight", maxInFlight)
-		s.noteRejected(f)
+		s.noteRejected(f, raw)
 		return
 	}
 	if !c.begin() {
 		s.frameSlots <- struct{}{}
-		s.noteRejected(f)
+		s.noteRejected(f, raw)
 		return
 	}
 	envelope := event.Envelope{
@@ -131,39 +131,27 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 			s.frameSlots <- struct{}{}
 			c.finish()
 		}()
-		if s.acceptEnvelope(f, envelope) && f.EnvelopeID != "" {
-			c.acknowledge(f.EnvelopeID)
-		}
+		c.acceptEnvelope(f, envelope)
 	}()
 	await(placed, s.times.orderWait)
 }
 
-// acceptEnvelope passes a frame to the inbox and reports whether it is durable. The
-// inbox logs the reason if it is not.
-func (s *sockets) acceptEnvelope(f wireFrame, envelope event.Envelope) bool {
-	if err := s.accept(envelope); err != nil {
-		s.noteRejected(f)
-		return false
+// acceptEnvelope passes a frame to the inbox, and acknowledges it if it is durable. The inbox
+// logs the reason if it is not.
+func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
+	switch err := c.set.accept(envelope); {
+	case err != nil:
+		c.set.noteRejected(f, envelope.Body)
+	case f.EnvelopeID != "":
+		c.acknowledge(f.EnvelopeID)
 	}
-	s.mu.Lock()
-	lost := s.eventLost
-	s.mu.Unlock()
-	if lost {
-		s.update(func() {
-			s.openGap()
-			s.eventLost = false
-		})
-	}
-	return true
 }
 
-// noteRejected notes a frame that was not accepted. If it was Slack's last retry, the
-// event is lost, and the next accepted frame reports a gap.
-func (s *sockets) noteRejected(f wireFrame) {
-	if f.RetryAttempt >= lastRetry {
-		s.mu.Lock()
-		s.eventLost = true
-		s.mu.Unlock()
+// noteRejected notes a frame that was not accepted. If it was Slack's last retry, the event is
+// lost, and its message must be read from Slack.
+func (s *sockets) noteRejected(f wireFrame, raw []byte) {
+	if p := parse(raw); f.RetryAttempt >= lastRetry && p.result == nil && p.message != nil {
+		s.link.Missed(p.channel, sentAt(p.ts))
 	}
 }
 

@@ -28,6 +28,7 @@ const waitLimit = 10 * time.Minute
 type linkRecorder struct {
 	ups    chan event.Self
 	downs  chan error
+	missed chan string // the channels
 	mu     sync.Mutex
 	buffer bytes.Buffer
 }
@@ -47,9 +48,10 @@ func (l *linkRecorder) log() string {
 
 func (l *linkRecorder) link() adapters.Link {
 	return adapters.Link{
-		Up:   func(self event.Self) { l.ups <- self },
-		Down: func(err error) { l.downs <- err },
-		Log:  slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Up:     func(self event.Self) { l.ups <- self },
+		Down:   func(err error) { l.downs <- err },
+		Missed: func(channel string, _ time.Time) { l.missed <- channel },
+		Log:    slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
 
@@ -84,7 +86,8 @@ func runAdapterOn(t *testing.T, server *memoryFake, sockets int, times slack.Soc
 	adapter.SetClock(func() time.Time { return noon })
 	adapter.SetSocketTimes(times)
 	adapter.SetDial(server.listener.dial)
-	p := &runningAdapter{t: t, server: server, adapter: adapter, ended: make(chan error, 1), linkRecorder: &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000)}}
+	recorder := &linkRecorder{ups: make(chan event.Self, 1000), downs: make(chan error, 1000), missed: make(chan string, 1000)}
+	p := &runningAdapter{t: t, server: server, adapter: adapter, ended: make(chan error, 1), linkRecorder: recorder}
 	var cancel context.CancelFunc
 	p.ctx, cancel = context.WithTimeout(t.Context(), waitLimit)
 	t.Cleanup(cancel)
@@ -247,8 +250,8 @@ func fastRetries() slacktest.Options {
 	}}
 }
 
-// TestEventAfterItsLastRetryIsAGap: the event is missing, as if no socket had been
-// open.
+// TestEventAfterItsLastRetryIsAGap: the event is missing, as if no socket had been open.
+// Only its channel has a gap.
 func TestEventAfterItsLastRetryIsAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := runAdapter(t, fastRetries(), 1, fastTimes, &busyInbox{first: 4})
@@ -259,7 +262,9 @@ func TestEventAfterItsLastRetryIsAGap(t *testing.T) {
 		if result := p.resultOf(p.say("taken")); result.State != slacktest.Acked {
 			t.Errorf("%+v", result)
 		}
-		p.up()
+		if len(p.missed) != 1 || <-p.missed != "D0OLIVIA" {
+			t.Error("its channel is not reported once")
+		}
 	})
 }
 

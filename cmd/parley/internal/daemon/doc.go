@@ -12,7 +12,7 @@
 //  2. adapters/slack socket.handle: recognises an envelope by its type.
 //  3. adapters/slack socket.accept: bounds the frames in work and keeps a conversation's order.
 //  4. adapters/slack parse: decodes the payload.
-//  5. adapters/slack sockets.acceptEnvelope: makes the envelope; Slack gets its acknowledgement after the commit.
+//  5. adapters/slack socket.acceptEnvelope: passes the envelope on; Slack gets its acknowledgement after the commit.
 //  6. cmd/parley/internal/daemon timed.Accept: measures the durable accept.
 //  7. ingest Ingest.Accept: bounds the memory and the time of waiting envelopes.
 //  8. ingest Ingest.store: turns a panic of the adapter into a dead letter.
