@@ -135,14 +135,14 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 		return a.runSockets(ctx, notingInbox{inbox, a}, self, link)
 	}
 	link.Up(self)
-	return a.watch(ctx, link.Log, func() { link.Up(self) })
+	return a.watch(ctx, link)
 }
 
 // watch blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack refuses
-// the bot token in a call, and then in auth.test too. It calls gap after Slack has withheld
-// events.
-func (a *Adapter) watch(ctx context.Context, log *slog.Logger, gap func()) (err error) {
-	defer adapters.Recover(log, &err)
+// the bot token in a call, and then in auth.test too. After Slack has withheld events, it
+// reports that messages of every channel are missing.
+func (a *Adapter) watch(ctx context.Context, link adapters.Link) (err error) {
+	defer adapters.Recover(link.Log, &err)
 	withheld, over := a.withheld, (<-chan time.Time)(nil)
 	for {
 		select {
@@ -151,7 +151,7 @@ func (a *Adapter) watch(ctx context.Context, log *slog.Logger, gap func()) (err 
 		case <-withheld:
 			withheld, over = nil, time.After(withheldFor)
 		case <-over:
-			gap()
+			link.Missed("", a.now().Add(-withheldSince))
 			withheld, over = a.withheld, nil
 		case <-a.tokenRefused:
 			var refused *adapters.RefusedError

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,9 +103,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			}
 		})
 	}
-	untilError(func(ctx context.Context) error {
-		return a.watch(ctx, link.Log, func() { s.update(func() { s.openGap() }) })
-	})
+	untilError(func(ctx context.Context) error { return a.watch(ctx, link) })
 	for range a.config.Sockets {
 		untilError(s.keep)
 	}
@@ -198,7 +197,8 @@ func (s *sockets) connected(appID string) {
 			s.appID = appID
 		}
 		if s.open == 0 {
-			gap = s.openGap()
+			s.gap = cmp.Or(s.gap, make(chan struct{}))
+			gap = s.gap
 		}
 		s.open++
 	})
@@ -210,15 +210,6 @@ func (s *sockets) connected(appID string) {
 	case <-s.unwatched:
 	case <-time.After(gapReportWait):
 	}
-}
-
-// openGap notes a gap that watch must report, and returns the signal of the report. The
-// caller holds s.mu.
-func (s *sockets) openGap() chan struct{} {
-	if s.gap == nil {
-		s.gap = make(chan struct{})
-	}
-	return s.gap
 }
 
 func (s *sockets) disconnected() { s.update(func() { s.open-- }) }

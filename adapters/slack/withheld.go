@@ -16,6 +16,11 @@ import (
 // https://docs.slack.dev/reference/events/app_rate_limited
 const withheldFor = 90 * time.Second
 
+// withheldSince is the time from before the notice's minute until withheldFor is over. Slack
+// may send the notice again for six minutes.
+// https://docs.slack.dev/apis/events-api/#retries
+const withheldSince = withheldFor + 8*time.Minute
+
 // notingInbox is an inbox that also notes the payloads that concern the adapter itself: the
 // notice that Slack withholds events, and the start of an assistant thread.
 type notingInbox struct {
