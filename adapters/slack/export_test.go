@@ -12,14 +12,14 @@ func (a *Adapter) SetClock(now func() time.Time) { a.now = now }
 
 // SocketTimes are the time limits of Socket Mode. A zero keeps the default.
 type SocketTimes struct {
-	Hello, Ping, Silence, SlotWait, OrderWait, Drain, MinAge, BackoffMin, BackoffMax, DownAfter time.Duration
+	Hello, Ping, Silence, OrderWait, Drain, MinAge, BackoffMin, BackoffMax, DownAfter time.Duration
 }
 
 // SetSocketTimes sets time limits of Socket Mode.
 func (a *Adapter) SetSocketTimes(t SocketTimes) {
 	of := &a.times
 	for to, d := range map[*time.Duration]time.Duration{
-		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.slotWait: t.SlotWait, &of.orderWait: t.OrderWait, &of.drain: t.Drain,
+		&of.hello: t.Hello, &of.ping: t.Ping, &of.silence: t.Silence, &of.orderWait: t.OrderWait, &of.drain: t.Drain,
 		&of.minAge: t.MinAge, &of.backoffMin: t.BackoffMin, &of.backoffMax: t.BackoffMax, &of.downAfter: t.DownAfter,
 	} {
 		if d != 0 {

@@ -22,8 +22,6 @@ const (
 	// maxSockets bounds Config.Sockets. It leaves two connections for sockets that Slack
 	// has asked us to replace.
 	maxSockets = maxConnections - 2
-	// maxInFlight bounds the frames of a workspace that wait for their durable accept.
-	maxInFlight = 64
 	// maxFrame bounds one frame, in bytes. Slack's frames have a few kilobytes.
 	maxFrame = 1 << 20
 	// lastRetry is the number of the retry after which Slack gives up an event.
@@ -40,7 +38,6 @@ type socketTimes struct {
 	ping      time.Duration // between two pings of ours
 	silence   time.Duration // without anything from Slack, after which a socket is dead; Slack sends pings and answers ours
 	write     time.Duration // one frame of ours
-	slotWait  time.Duration // maximum wait of a frame for one of maxInFlight slots
 	orderWait time.Duration // maximum wait of a frame for its place in the order of the commits
 	flush     time.Duration // maximum wait of a new socket for the frames on their way over the old one
 	drain     time.Duration // from the hello of a socket's replacement until we close the socket
@@ -54,7 +51,7 @@ type socketTimes struct {
 func defaultSocketTimes() socketTimes {
 	return socketTimes{
 		open: 10 * time.Second, hello: 10 * time.Second, ping: 10 * time.Second, silence: 30 * time.Second,
-		write: 5 * time.Second, slotWait: 2 * time.Second, orderWait: time.Second, flush: time.Second, drain: 10 * time.Second, closeWait: time.Second,
+		write: 5 * time.Second, orderWait: time.Second, flush: time.Second, drain: 10 * time.Second, closeWait: time.Second,
 		minAge: 200 * time.Millisecond, backoffMin: time.Second, backoffMax: time.Minute, downAfter: 30 * time.Second,
 	}
 }
@@ -66,7 +63,6 @@ type sockets struct {
 	accept     func(event.Envelope) error // calls the inbox; a stop does not cancel the call
 	link       adapters.Link
 	spares     chan struct{}  // the connections that may be open beside the configured ones
-	frameSlots chan struct{}  // the frames that may be in flight
 	placing    chan struct{}  // has one slot, for the frame that gets its place in the order of the commits
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 	unwatched  chan struct{}  // closed when gaps are not reported any more
@@ -90,7 +86,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			_, err = inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
-		spares: slots(maxConnections - a.config.Sockets), frameSlots: slots(maxInFlight), placing: slots(1),
+		spares: slots(maxConnections - a.config.Sockets), placing: slots(1),
 		changed: wake.NewSignal(), unwatched: make(chan struct{}),
 	}
 	running, stop := context.WithCancelCause(ctx)

@@ -199,12 +199,10 @@ func (c *socket) close() {
 	<-c.ended
 }
 
-// await waits for a signal or a free slot. It returns false if none comes in time.
-func await(signal <-chan struct{}, most time.Duration) bool {
+// await waits for a signal, but not longer than most.
+func await(signal <-chan struct{}, most time.Duration) {
 	select {
 	case <-signal:
-		return true
 	case <-time.After(most):
-		return false
 	}
 }

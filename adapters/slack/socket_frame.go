@@ -101,19 +101,11 @@ func (c *socket) disconnect(reason string) error {
 // accept starts the durable accept of a frame, and the acknowledgement that follows it. It
 // returns before either ends, when the frame has its place in the order of the commits, for
 // which it waits for orderWait at most: so the frames are accepted in the order of their
-// arrival, whichever sockets carried them, and the agent reads the earlier message first. If
-// all slots are taken, accept waits for one for slotWait at most; during this wait the socket
-// answers no ping. Without a slot it drops the frame like one that the journal can't accept:
-// Slack sends it again.
+// arrival, whichever sockets carried them, and the agent reads the earlier message first. The
+// inbox bounds the frames that wait for their durable accept, by their size and their time.
 func (c *socket) accept(f wireFrame, raw []byte) {
 	s, at := c.set, c.set.adapter.now()
-	if !await(s.frameSlots, s.times.slotWait) {
-		s.warn("too many frames in flight; slack sends this frame again", "in_flight", maxInFlight)
-		s.noteRejected(f, raw)
-		return
-	}
 	if !c.begin() {
-		s.frameSlots <- struct{}{}
 		s.noteRejected(f, raw)
 		return
 	}
@@ -128,7 +120,6 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 	go func() {
 		defer func() {
 			envelope.Queued()
-			s.frameSlots <- struct{}{}
 			c.finish()
 		}()
 		c.acceptEnvelope(f, envelope)
