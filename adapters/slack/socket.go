@@ -210,25 +210,17 @@ func (s *sockets) connected(appID string) {
 
 func (s *sockets) disconnected() { s.update(func() { s.open-- }) }
 
-// warnError stores the error for downError, and logs it as a warning.
-func (s *sockets) warnError(message string, err error, args ...any) {
+// warn stores the error for downError, and logs it as a warning. If the last warning is more
+// recent than warnEvery, it logs at debug level instead.
+func (s *sockets) warn(message string, err error, args ...any) {
+	now, log := time.Now(), s.link.Log.Debug
 	s.mu.Lock()
 	s.cause = err
-	s.mu.Unlock()
-	s.warn(message, append(args, "err", err)...)
-}
-
-// warn logs a warning. If the last warning is more recent than warnEvery, it logs at
-// debug level instead.
-func (s *sockets) warn(message string, args ...any) {
-	now := time.Now()
-	s.mu.Lock()
-	log := s.link.Log.Debug
 	if now.Sub(s.warned) >= warnEvery {
 		log, s.warned = s.link.Log.Warn, now
 	}
 	s.mu.Unlock()
-	log(message, args...)
+	log(message, append(args, "err", err)...)
 }
 
 // jitter returns a random duration below most, so that clients that failed together do

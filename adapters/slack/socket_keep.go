@@ -65,7 +65,7 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 			return nil, refused
 		}
 		if !old.expected() {
-			s.warnError("slack socket broke; opening another", old.err)
+			s.warn("slack socket broke; opening another", old.err)
 		}
 		if errors.Is(old.err, errTooMany) {
 			wait = jitter(s.times.backoffMax)
@@ -94,7 +94,7 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 			return nil, err
 		}
 		wait := s.backoff(failures, err)
-		s.warnError("opening a slack socket failed; retrying", err, "wait", wait)
+		s.warn("opening a slack socket failed; retrying", err, "wait", wait)
 		if !wake.After(ctx, wait) {
 			return nil, nil
 		}
