@@ -1,11 +1,9 @@
 package slack
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/adapters"
@@ -43,18 +41,12 @@ func (v views) at(thread string, when time.Time) string {
 // add returns the views with one more. Changed reports whether it changes the channel
 // that the user views now. Adding the same view again has the same result.
 func (v views) add(n view) (all views, changed bool) {
-	i, known := slices.BinarySearchFunc(v, n, func(a, b view) int {
-		return cmp.Or(sentAt(a.At).Compare(sentAt(b.At)), strings.Compare(a.Thread, b.Thread))
-	})
-	before, after := v[:i], v[i:]
-	changed = before.at(n.Thread, sentAt(n.At)) != n.Channel
-	if known {
-		after = after[1:]
-	}
-	if slices.ContainsFunc(after, func(later view) bool { return later.Thread == n.Thread }) {
-		changed = false
-	}
-	return slices.Concat(before, views{n}, after), changed
+	all = slices.DeleteFunc(slices.Clone(v), func(o view) bool { return o.Thread == n.Thread && o.At == n.At })
+	isLater := func(o view) bool { return o.Thread == n.Thread && sentAt(o.At).After(sentAt(n.At)) }
+	changed = !slices.ContainsFunc(all, isLater) && all.at(n.Thread, time.Time{}) != n.Channel
+	all = append(all, n)
+	slices.SortStableFunc(all, func(a, b view) int { return sentAt(a.At).Compare(sentAt(b.At)) })
+	return all, changed
 }
 
 // rememberView stores the channel that the user views beside an assistant thread.
