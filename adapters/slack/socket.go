@@ -65,7 +65,6 @@ type sockets struct {
 	spares     chan struct{}  // the connections that may be open beside the configured ones
 	placing    chan struct{}  // has one slot, for the frame that gets its place in the order of the commits
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
-	unwatched  chan struct{}  // closed when gaps are not reported any more
 
 	mu      sync.Mutex
 	changed wake.Signal   // a field below has changed
@@ -87,7 +86,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			return err
 		},
 		spares: slots(maxConnections - a.config.Sockets), placing: slots(1),
-		changed: wake.NewSignal(), unwatched: make(chan struct{}),
+		changed: wake.NewSignal(),
 	}
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -125,7 +124,6 @@ func slots(n int) chan struct{} {
 func (s *sockets) watch(ctx context.Context, self event.Self) {
 	timer := time.NewTimer(s.times.downAfter)
 	defer timer.Stop()
-	defer close(s.unwatched)
 	waiting := true
 	for {
 		select {
@@ -198,13 +196,8 @@ func (s *sockets) connected(appID string) {
 		}
 		s.open++
 	})
-	if gap == nil {
-		return
-	}
-	select {
-	case <-gap:
-	case <-s.unwatched:
-	case <-time.After(gapReportWait):
+	if gap != nil {
+		await(gap, gapReportWait)
 	}
 }
 
