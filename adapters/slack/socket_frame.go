@@ -104,14 +104,14 @@ func (c *socket) disconnect(reason string) error {
 // arrival, whichever sockets carried them, and the agent reads the earlier message first. The
 // inbox bounds the frames that wait for their durable accept, by their size and their time.
 func (c *socket) accept(f wireFrame, raw []byte) {
-	s, at := c.set, c.set.adapter.now()
+	s, at, p := c.set, c.set.adapter.now(), parse(raw)
 	if !c.begin() {
-		s.noteRejected(f, raw)
+		s.noteRejected(f, p)
 		return
 	}
 	envelope := event.Envelope{
 		Workspace: s.adapter.Workspace, Platform: event.Slack, Transport: "socket", ReceivedAt: at, Body: raw,
-		Retried: f.RetryAttempt > 0, Parsed: parse(raw),
+		Retried: f.RetryAttempt > 0, Parsed: p,
 	}
 	placed := make(chan struct{})
 	envelope.Queued = sync.OnceFunc(func() { close(placed) })
@@ -132,7 +132,7 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
 	switch err := c.set.accept(envelope); {
 	case err != nil:
-		c.set.noteRejected(f, envelope.Body)
+		c.set.noteRejected(f, payloadOf(envelope))
 	case f.EnvelopeID != "":
 		c.acknowledge(f.EnvelopeID)
 	}
@@ -140,8 +140,8 @@ func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
 
 // noteRejected notes a frame that was not accepted. If it was Slack's last retry, the event is
 // lost, and its message must be read from Slack.
-func (s *sockets) noteRejected(f wireFrame, raw []byte) {
-	if p := parse(raw); f.RetryAttempt >= lastRetry && p.result == nil && p.message != nil {
+func (s *sockets) noteRejected(f wireFrame, p *payload) {
+	if f.RetryAttempt >= lastRetry && p.result == nil && p.message != nil {
 		s.link.Missed(p.channel, sentAt(p.ts))
 	}
 }
