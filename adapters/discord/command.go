@@ -47,8 +47,8 @@ type interaction struct {
 	Key  string                    `json:"key,omitempty"`
 	Type discordgo.InteractionType `json:"type,omitempty"`
 	Data *struct {
-		Type int64  `json:"type"`
-		Name string `json:"name"`
+		Type discordgo.ApplicationCommandType `json:"type"`
+		Name string                           `json:"name"`
 		// CustomID is the id of a used component.
 		CustomID string `json:"custom_id,omitempty"`
 	} `json:"data,omitempty"`
@@ -162,7 +162,7 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 	path := "/interactions/" + asked.ID + "/" + asked.Token + "/callback"
 	var err error
 	for range 3 {
-		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == codeAcknowledged {
+		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == discordgo.ErrCodeInteractionHasAlreadyBeenAcknowledged {
 			return
 		}
 		if refusedCode(err) != 0 || !wake.After(ctx, acceptPause) {
@@ -231,7 +231,7 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 		return sent.ID, true, nil
 	case err == nil:
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
-	case code == codeUnknownWebhook || code == codeUnknownMessage || code == codeInvalidToken:
+	case code == discordgo.ErrCodeUnknownWebhook || code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeInvalidWebhookTokenProvided:
 		if age > responded {
 			return "", false, nil
 		}
@@ -250,7 +250,7 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
 	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
 	state := a.state.Load()
-	if refusedCode(err) != codeMissingAccess || !isCommand || state == nil {
+	if refusedCode(err) != discordgo.ErrCodeMissingAccess || !isCommand || state == nil {
 		return err
 	}
 	list, failure := adapters.GetList[interaction](ctx, *state, interactionsName)

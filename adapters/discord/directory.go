@@ -44,7 +44,7 @@ func (a *Adapter) member(ctx context.Context, guild, user string) (answer discor
 // noUser adds adapters.ErrNoUser to an error if Discord does not know the user, such as one who
 // has left the server.
 func noUser(err error) error {
-	if code := refusedCode(err); code == codeUnknownMember || code == codeUnknownUser {
+	if code := refusedCode(err); code == discordgo.ErrCodeUnknownMember || code == discordgo.ErrCodeUnknownUser {
 		return fmt.Errorf("%w: %w", err, adapters.ErrNoUser)
 	}
 	return err

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters"
 )
 
@@ -182,7 +184,7 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		}
 		return len(ids) == 0 || snowflakeTime(m.ID).Sub(snowflakeTime(ids[0])) < alikeFor
 	})
-	if err != nil && refusedCode(err) != codeUnknownChannel { // the thread was never opened
+	if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownChannel { // the thread was never opened
 		return nil, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
 	}
 	return ids, nil

@@ -32,7 +32,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 	}
 	c, err := a.channel(ctx, to.Channel)
 	switch {
-	case refusedCode(err) == codeUnknownChannel: // a question's own thread is not open yet
+	case refusedCode(err) == discordgo.ErrCodeUnknownChannel: // a question's own thread is not open yet
 		return before, nil
 	case err != nil:
 		return before, err

@@ -78,7 +78,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	}
 	var sent struct{ ID string }
 	err = a.post(ctx, post, body, &sent)
-	if refer && refusedCode(err) == codeNoHistory { // the call had no effect
+	if refer && refusedCode(err) == discordgo.ErrCodeCannotReplyWithoutPermissionToReadMessageHistory { // the call had no effect
 		a.noReplies(post.To.Channel)
 		body.Reference = nil
 		err = a.post(ctx, post, body, &sent)
@@ -125,7 +125,7 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	err := a.change(ctx, http.MethodDelete, id, post, nil)
-	if err != nil && refusedCode(err) != codeUnknownMessage {
+	if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownMessage {
 		return sendError("delete in discord channel "+post.To.Channel, err)
 	}
 	return nil

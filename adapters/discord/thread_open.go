@@ -80,7 +80,7 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) (adapters.
 	body := discordgo.ThreadStart{Name: threadName(post.Text), AutoArchiveDuration: 1440}
 	err = a.send(ctx, http.MethodPost, messagePath(q.Channel, q.ID)+"/threads", body, nil)
 	status := refusedStatus(err)
-	q.Opened = err == nil || refusedCode(err) == codeThreadExists
+	q.Opened = err == nil || refusedCode(err) == discordgo.ErrCodeThreadAlreadyCreatedForThisMessage
 	q.Refused = !q.Opened && (status == http.StatusBadRequest || status == http.StatusForbidden)
 	if !q.Opened && !q.Refused {
 		return post, sendError("open a thread in discord channel "+q.Channel, adapters.WithoutEffect(err))
