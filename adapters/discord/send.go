@@ -87,7 +87,6 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
 	}
 	if err != nil {
-		a.nonces.unclear(post.Key, err, a.now())
 		return "", sendError("post in discord channel "+post.To.Channel, err)
 	}
 	a.nonces.add(post.Key, sent.ID)
