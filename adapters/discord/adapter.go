@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"parley/adapters"
@@ -23,8 +22,8 @@ type Adapter struct {
 	base      *url.URL // address of the REST API
 	files     *http.Client
 
-	state    atomic.Pointer[adapters.State] // nil before UseState
-	guilds   guilds
+	state    adapters.State
+	guilds   *guilds
 	coverage coverage
 	names    *adapters.Names // of fetched messages' authors
 	nonces   nonces
@@ -70,7 +69,7 @@ func New(workspace string, config Config) *Adapter {
 	a := &Adapter{
 		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
 		files:  httpcall.NewFileClient(transport, base, "the address is not discord's", fileHosts...),
-		limits: defaultGatewayLimits(), now: time.Now,
+		guilds: newGuilds(), limits: defaultGatewayLimits(), now: time.Now,
 	}
 	a.names = adapters.NewNames(a)
 	a.rest = newREST(config, transport, &a.paces)
@@ -90,7 +89,7 @@ func (a *Adapter) Limits() adapters.Limits {
 }
 
 // UseState implements adapters.Stateful.
-func (a *Adapter) UseState(state adapters.State) { a.state.Store(&state) }
+func (a *Adapter) UseState(state adapters.State) { a.state = state }
 
 // Inherit takes over the rate limits of the workspace's previous adapter, if that one has the
 // same token.

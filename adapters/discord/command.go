@@ -75,7 +75,7 @@ func (a *accepts) noteInteraction(ctx context.Context, r received) (received, in
 	if !asked.isCommand() {
 		return r, asked, nil
 	}
-	err := adapters.UpdateList(ctx, a.link.State, interactionsName, func(list []interaction) []interaction {
+	err := adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
 		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
 		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
 			return list
@@ -187,12 +187,11 @@ func (a *Adapter) bounded(ctx context.Context, method, path string, body any) er
 func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, done bool, err error) {
 	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
 	age := a.now().Sub(snowflakeTime(asked))
-	state := a.state.Load()
-	if state == nil || age > answerFor {
+	if age > answerFor {
 		return "", false, nil
 	}
 	var mine interaction
-	err = adapters.UpdateList(ctx, *state, interactionsName, func(list []interaction) []interaction {
+	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
 		mine = interaction{}
 		for i := range list {
 			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
@@ -249,11 +248,10 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	}
 	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
 	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
-	state := a.state.Load()
-	if refusedCode(err) != discordgo.ErrCodeMissingAccess || !isCommand || state == nil {
+	if refusedCode(err) != discordgo.ErrCodeMissingAccess || !isCommand {
 		return err
 	}
-	list, failure := adapters.GetList[interaction](ctx, *state, interactionsName)
+	list, failure := adapters.GetList[interaction](ctx, a.state, interactionsName)
 	if failure != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", failure)}
 	}

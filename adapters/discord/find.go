@@ -91,7 +91,7 @@ func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
 		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
 	}
 	if m.Guild == "" && isSnowflake(m.Channel) {
-		return a.guilds.rememberDirect(ctx, a.link.State, m.Channel)
+		return a.guilds.rememberDirect(ctx, a.state, m.Channel)
 	}
 	return nil
 }

@@ -98,9 +98,6 @@ type session struct {
 func shardName(id int) string { return "shard-" + strconv.Itoa(id) }
 
 func (a *Adapter) newShard(id, count int, inbox adapters.Inbox, link adapters.Link) *shard {
-	if link.State != nil {
-		a.UseState(link.State)
-	}
 	s := &shard{Adapter: a, id: id, count: count, link: link, lost: time.Now()}
 	s.accepts = newAccepts(s, inbox)
 	return s

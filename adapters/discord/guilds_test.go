@@ -20,7 +20,7 @@ import (
 func TestManyServersMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 5 * time.Second
-		var g guilds
+		g := newGuilds()
 		g.begin(0, event.Self{UserID: "900"}, []discordgo.Guild{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}})
 		go func() {
 			for id := range 3 {
@@ -56,7 +56,8 @@ func (s *failsOnce) Update(ctx context.Context, name string, change func(string)
 // first event the store did not take, and one whose first message is a forward from a server.
 func TestDirectMessagesAreRemembered(t *testing.T) {
 	a, state := New("acme", DefaultConfig()), &failsOnce{State: adaptertest.NewState()}
-	s := a.newShard(0, 1, broken{}, adapters.Link{State: state})
+	a.UseState(state)
+	s := a.newShard(0, 1, broken{}, adapters.Link{})
 	a.guilds.begin(0, event.Self{UserID: "900"}, nil)
 	for _, data := range []string{
 		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`,

@@ -37,22 +37,19 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	if err := a.get(ctx, "/users/@me/guilds?limit=1", new(json.RawMessage)); err != nil {
 		return nil, fmt.Errorf("ask discord for the bot's servers: %w", err)
 	}
-	channels := a.guilds.missed(a.now())
-	if state := a.state.Load(); state != nil {
-		direct, err := adapters.GetList[string](ctx, *state, directName)
+	direct, err := adapters.GetList[string](ctx, a.state, directName)
+	if err != nil {
+		return nil, fmt.Errorf("read the known direct messages: %w", err)
+	}
+	channels := append(a.guilds.missed(a.now()), direct...)
+	for _, id := range absent {
+		value, err := a.state.Get(ctx, guildName(id))
 		if err != nil {
-			return nil, fmt.Errorf("read the known direct messages: %w", err)
+			return nil, fmt.Errorf("read the known channels: %w", err)
 		}
-		channels = append(channels, direct...)
-		for _, id := range absent {
-			value, err := (*state).Get(ctx, guildName(id))
-			if err != nil {
-				return nil, fmt.Errorf("read the known channels: %w", err)
-			}
-			var known guildState
-			_ = json.Unmarshal([]byte(value), &known) // an unreadable value names no channel
-			channels = append(channels, known.Channels...)
-		}
+		var known guildState
+		_ = json.Unmarshal([]byte(value), &known) // an unreadable value names no channel
+		channels = append(channels, known.Channels...)
 	}
 	return channels, nil
 }
