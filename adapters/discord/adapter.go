@@ -27,7 +27,6 @@ type Adapter struct {
 	names  *adapters.Names // of fetched messages' authors
 	nonces nonces
 	paces  paces
-	starts starts
 	limits gatewayLimits
 	now    func() time.Time
 }
