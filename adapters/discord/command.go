@@ -119,9 +119,9 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
 		return
 	}
-	err := a.bounded(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil)
+	err := a.send(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil, nil)
 	if err == nil {
-		err = a.bounded(ctx, http.MethodPost, asked.hook(), refused)
+		err = a.send(ctx, http.MethodPost, asked.hook(), refused, nil)
 	}
 	if err != nil {
 		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
@@ -162,7 +162,7 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 	path := "/interactions/" + asked.ID + "/" + asked.Token + "/callback"
 	var err error
 	for range 3 {
-		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == discordgo.ErrCodeInteractionHasAlreadyBeenAcknowledged {
+		if err = a.send(ctx, http.MethodPost, path, response, nil); err == nil || refusedCode(err) == discordgo.ErrCodeInteractionHasAlreadyBeenAcknowledged {
 			return
 		}
 		if refusedCode(err) != 0 || !wake.After(ctx, acceptPause) {
@@ -172,13 +172,6 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 	if ctx.Err() == nil {
 		a.link.Log.Warn("an interaction gets no response in time", "interaction", asked.ID, "err", err)
 	}
-}
-
-// bounded is send with the configured timeout.
-func (a *Adapter) bounded(ctx context.Context, method, path string, body any) error {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
-	defer cancel()
-	return a.send(ctx, method, path, body, nil)
 }
 
 // answer edits the deferred response to a command. done is false if the post is not the first
@@ -287,7 +280,7 @@ func (a *accepts) upsertCommands(ctx context.Context, app string) {
 		var err error
 		for _, c := range commands() {
 			if err == nil {
-				err = a.bounded(ctx, http.MethodPost, "/applications/"+app+"/commands", c)
+				err = a.send(ctx, http.MethodPost, "/applications/"+app+"/commands", c, nil)
 			}
 		}
 		if err == nil || ctx.Err() != nil {
