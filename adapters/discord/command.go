@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,12 +44,12 @@ type interaction struct {
 	// Key is the key of the post that edits the deferred response; empty for none yet.
 	Key  string                    `json:"key,omitempty"`
 	Type discordgo.InteractionType `json:"type,omitempty"`
-	Data *struct {
+	Data struct {
 		Type discordgo.ApplicationCommandType `json:"type"`
 		Name string                           `json:"name"`
 		// CustomID is the id of a used component.
 		CustomID string `json:"custom_id,omitempty"`
-	} `json:"data,omitempty"`
+	} `json:"data,omitzero"`
 }
 
 // hook is the path of the calls about the responses to the interaction.
@@ -59,7 +57,7 @@ func (i interaction) hook() string { return "/webhooks/" + i.App + "/" + i.Token
 
 // isCommand reports whether the interaction is a command that the bot registers.
 func (i interaction) isCommand() bool {
-	return i.Type == discordgo.InteractionApplicationCommand && i.Data != nil && isOurs(i.Data.Type, i.Data.Name)
+	return i.Type == discordgo.InteractionApplicationCommand && isOurs(i.Data.Type, i.Data.Name)
 }
 
 // noteInteraction removes the token from an interaction's frame, so that it is not stored with
@@ -95,25 +93,30 @@ type callback struct {
 	Data *outgoing                         `json:"data,omitempty"`
 }
 
-// respond responds to an accepted interaction. A person whom the policy refuses sees a sentence
-// alone; otherwise the response is deferred, and the answer edits it.
+// respond responds to an accepted interaction. A person whom the policy refuses, and one whose press
+// of a button answers no question, sees a sentence alone. Otherwise the response is deferred; the
+// answer to a command edits it.
 func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
+	words, deferred := refusedText, discordgo.InteractionResponseDeferredChannelMessageWithSource
+	isPress := asked.Type == discordgo.InteractionMessageComponent
 	switch {
-	case asked.Type == discordgo.InteractionMessageComponent:
-		a.respondToPress(ctx, inbox, receipt, asked)
+	case isPress && !strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix):
+		a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredMessageUpdate})
 		return
+	case isPress:
+		words, deferred = refusedPress, discordgo.InteractionResponseDeferredMessageUpdate
 	case !asked.isCommand():
 		return
 	}
-	refused := content(refusedText)
+	refused := content(words)
 	refused.Flags |= discordgo.MessageFlagsEphemeral
 	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
 	}
-	a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource})
-	if known {
+	a.callback(ctx, asked, callback{Type: deferred})
+	if known || isPress {
 		return
 	}
 	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
@@ -130,20 +133,6 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 
 // refusedPress is shown to a person whose press of a button of ours answers nothing.
 const refusedPress = "This question is closed, or you can't answer it."
-
-// respondToPress responds to the use of a component. A person whose press answers no question
-// sees a sentence alone.
-func (a *accepts) respondToPress(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
-	response := callback{Type: discordgo.InteractionResponseDeferredMessageUpdate}
-	if asked.Data != nil && strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix) {
-		if runs, known := outcome(ctx, inbox, receipt, a.limits.look); known && !runs {
-			refused := content(refusedPress)
-			refused.Flags |= discordgo.MessageFlagsEphemeral
-			response = callback{discordgo.InteractionResponseChannelMessageWithSource, &refused}
-		}
-	}
-	a.callback(ctx, asked, response)
-}
 
 // outcome waits for the decision about an envelope.
 func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, within time.Duration) (runs, known bool) {
@@ -210,19 +199,12 @@ const responded = 10 * time.Second
 // post an ordinary message. The call can be repeated after any failure.
 func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
 	path := asked.hook() + "/messages/@original"
-	var sent struct{ ID string }
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
-	if post.File != nil {
-		err = a.sendFile(ctx, http.MethodPatch, path, post.File, body, &sent)
-	} else {
-		err = a.send(ctx, http.MethodPatch, path, body, &sent)
-	}
+	id, err = a.publish(ctx, http.MethodPatch, path, post.File, body)
 	switch code := refusedCode(err); {
-	case err == nil && isSnowflake(sent.ID):
-		return sent.ID, true, nil
 	case err == nil:
-		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
+		return id, true, nil
 	case code == discordgo.ErrCodeUnknownWebhook || code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeInvalidWebhookTokenProvided:
 		if age > responded {
 			return "", false, nil
@@ -254,23 +236,15 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	return err
 }
 
-// chatCommands are the slash commands that ask the agent nothing, with their descriptions.
-var chatCommands = map[string]string{
-	"stop": "Stop what the agent is doing here", "new": "Begin a new context here", "status": "Tell what the agent is doing here",
-}
-
-// commands are the commands of the bot.
-func commands() []discordgo.ApplicationCommand {
-	list := []discordgo.ApplicationCommand{
-		{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
-			{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
-		}},
-		{Type: discordgo.MessageApplicationCommand, Name: askMessage},
-	}
-	for _, name := range slices.Sorted(maps.Keys(chatCommands)) {
-		list = append(list, discordgo.ApplicationCommand{Type: discordgo.ChatApplicationCommand, Name: name, Description: chatCommands[name]})
-	}
-	return list
+// commands are the commands of the bot. Those without options ask the agent nothing.
+var commands = []discordgo.ApplicationCommand{
+	{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
+		{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
+	}},
+	{Type: discordgo.MessageApplicationCommand, Name: askMessage},
+	{Type: discordgo.ChatApplicationCommand, Name: "new", Description: "Begin a new context here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "status", Description: "Tell what the agent is doing here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "stop", Description: "Stop what the agent is doing here"},
 }
 
 // upsertCommands registers the commands globally. Commands with other names stay.
@@ -278,7 +252,7 @@ func commands() []discordgo.ApplicationCommand {
 func (a *accepts) upsertCommands(ctx context.Context, app string) {
 	for wait := a.limits.backoffMin; ; wait = min(2*wait, a.limits.backoffMax) {
 		var err error
-		for _, c := range commands() {
+		for _, c := range commands {
 			if err == nil {
 				err = a.send(ctx, http.MethodPost, "/applications/"+app+"/commands", c, nil)
 			}

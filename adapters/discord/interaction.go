@@ -55,7 +55,7 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 // isOurs reports whether the bot registers such a command. Another program may have registered
 // others for the same application.
 func isOurs(kind discordgo.ApplicationCommandType, name string) bool {
-	return slices.ContainsFunc(commands(), func(c discordgo.ApplicationCommand) bool { return c.Type == kind && c.Name == name })
+	return slices.ContainsFunc(commands, func(c discordgo.ApplicationCommand) bool { return c.Type == kind && c.Name == name })
 }
 
 // readInteractionUser reads the user of an interaction: a member in a server, and a user

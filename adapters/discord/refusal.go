@@ -44,23 +44,20 @@ func callError(err error) *adapters.SendError {
 	return failure
 }
 
-// refusedCode returns the code of a refused call; 0 if err is not a refusal.
-func refusedCode(err error) int {
+// refusal returns the answer that refused a call; a zero one if err is not a refusal.
+func refusal(err error) statusError {
 	var refused *statusError
 	if errors.As(err, &refused) {
-		return refused.code
+		return *refused
 	}
-	return 0
+	return statusError{}
 }
 
+// refusedCode returns the code of a refused call; 0 if err is not a refusal.
+func refusedCode(err error) int { return refusal(err).code }
+
 // refusedStatus returns the status of a refused call; 0 if err is not a refusal.
-func refusedStatus(err error) int {
-	var refused *statusError
-	if errors.As(err, &refused) {
-		return refused.status
-	}
-	return 0
-}
+func refusedStatus(err error) int { return refusal(err).status }
 
 // sendError adds the attempted action to an error of a call.
 func sendError(action string, err error) error {
