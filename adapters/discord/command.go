@@ -64,8 +64,7 @@ func (i interaction) isCommand() bool {
 // the envelope. The token of a command goes to the state, because any node may answer.
 func (a *accepts) noteInteraction(ctx context.Context, r received) (received, interaction, error) {
 	var asked interaction
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(r.data, &asked) != nil || json.Unmarshal(r.data, &fields) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
+	if json.Unmarshal(r.data, &asked) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
 		return r, interaction{}, nil // intake reports the fault
 	}
 	hidden, _ := json.Marshal(asked.Token) // strings always encode

@@ -1,10 +1,8 @@
 package discord
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,28 +68,12 @@ func (n *nonces) others(nonce string) map[string]bool {
 }
 
 // noteMessage notes the nonce of a message of ours, and the channel of a direct message.
-func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
-	var m struct {
-		ID      string          `json:"id"`
-		Channel string          `json:"channel_id"`
-		Guild   string          `json:"guild_id"`
-		Nonce   json.RawMessage `json:"nonce"`
-		Author  struct {
-			ID string `json:"id"`
-		} `json:"author"`
+func (a *accepts) noteMessage(ctx context.Context, p *parsed) error {
+	if p.message != nil && p.message.author.is(a.guilds.self()) {
+		a.nonces.add(p.message.nonce, p.message.id)
 	}
-	self := a.guilds.self().UserID
-	if !bytes.Contains(raw, []byte(self)) && bytes.Contains(raw, []byte(`"guild_id"`)) && !bytes.Contains(raw, []byte(`"message_reference"`)) {
-		return nil // another author's message in a server: nothing to note
-	}
-	if json.Unmarshal(raw, &m) != nil {
-		return nil // intake reports the fault
-	}
-	if m.Author.ID == self && self != "" {
-		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
-	}
-	if m.Guild == "" && isSnowflake(m.Channel) {
-		return a.guilds.rememberDirect(ctx, a.state, m.Channel)
+	if p.err == nil && p.guild == "" {
+		return a.guilds.rememberDirect(ctx, a.state, p.channel.ID)
 	}
 	return nil
 }

@@ -174,10 +174,6 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 		return nil
 	case isGuildEvent(r.name):
 		return a.learnGuild(noting, r)
-	case r.name == "MESSAGE_CREATE":
-		if err = a.noteMessage(noting, r.data); err != nil {
-			return err
-		}
 	case r.name == "INTERACTION_CREATE":
 		if r, asked, err = a.noteInteraction(noting, r); err != nil {
 			return err
@@ -188,6 +184,12 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	}
 	p := parse(envelope)
 	envelope.Parsed = p
+	if p.kind == event.KindMessage {
+		err = a.noteMessage(noting, p)
+	}
+	if err != nil {
+		return err
+	}
 	if parent := a.guilds.parent(p.guild, p.channel.ID); parent != "" {
 		envelope.Body = withMember(envelope.Body, "parent_id", parent)
 		p.setParent(parent)

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -18,7 +19,8 @@ type message struct {
 	kind      discordgo.MessageType
 	flags     discordgo.MessageFlags
 	author    user
-	hasAuthor bool // false in some updates
+	hasAuthor bool   // false in some updates
+	nonce     string // of a post of ours
 	content   string
 	files     []event.Attachment
 	sent      time.Time
@@ -60,6 +62,7 @@ func readMessage(d jsonobject.Fields) message {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
 	m.everyone = d.Flag("mention_everyone")
+	m.nonce = strings.Trim(string(d.Raw("nonce")), `"`) // other programs send numbers
 	m.readReference(d)
 	return m
 }
