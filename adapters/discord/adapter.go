@@ -5,7 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
+	"regexp"
 	"time"
 
 	"parley/adapters"
@@ -54,7 +54,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsMention: isUserMention,
+		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsMention: userMention.MatchString,
 	}
 }
 
@@ -116,9 +116,5 @@ func (a *Adapter) shards(count int) (all []adapters.Connection) {
 	return all
 }
 
-// isUserMention reports whether a token mentions a user, such as "<@80351110224678912>".
-func isUserMention(token string) bool {
-	id, opened := strings.CutPrefix(token, "<@")
-	id, closed := strings.CutSuffix(id, ">")
-	return opened && closed && id != "" && strings.Trim(id, "0123456789") == ""
-}
+// userMention matches a token that mentions a user, such as "<@80351110224678912>".
+var userMention = regexp.MustCompile(`^<@[0-9]+>$`)
