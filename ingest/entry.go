@@ -120,7 +120,7 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelo
 		arrived: envelope.ReceivedAt, now: in.Now,
 	}
 	if envelope.Transport == event.Backfilled {
-		g.Policy.MaxAge = g.LateAge
+		g.Policy.MaxAge = g.lateAge(w.memory.since)
 	}
 	if r.Message != nil {
 		g.hide(r.Message)

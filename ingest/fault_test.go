@@ -391,3 +391,20 @@ func TestTheAgeOfALateMessage(t *testing.T) {
 		}
 	})
 }
+
+// TestWithoutBackfillAPolledMessageIsNew sends messages that a poller has read. Without backfill,
+// those from before the start are too old.
+func TestWithoutBackfillAPolledMessageIsNew(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.LateAge = 0
+		h.work()
+		advance(10 * time.Minute)
+		for age, want := range map[time.Duration]string{time.Minute: event.ReasonMention, 20 * time.Minute: event.ReasonTooOld} {
+			p := payload{ID: age.String(), Thread: "t", Channel: "C1", Sender: "U1", Mention: true, Age: age}
+			receipt, err := h.Accept(h.Context(), h.late(p))
+			if got := h.result(receipt.ID); err != nil || got.Reason != want {
+				t.Errorf("a message of the age %v: %+v: %v", age, got.Result, err)
+			}
+		}
+	})
+}

@@ -93,7 +93,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 		if known := before[at]; known != nil {
 			w.memory = known.memory
 		} else {
-			w.memory = &memory{channels: map[string]knownType{}}
+			w.memory = &memory{since: in.Now(), channels: map[string]knownType{}}
 			w.self.Store(&event.Self{})
 			if err := in.readSelf(ctx, w); err != nil {
 				return err

@@ -105,6 +105,15 @@ func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
 	return event.AddressedNone
 }
 
+// lateAge returns the greatest age at which a message that was read from the platform still triggers
+// a run. Without backfill, a message of the time since the start is new: a poller has read it.
+func (g gate) lateAge(start time.Time) time.Duration {
+	if g.LateAge > 0 {
+		return g.LateAge
+	}
+	return min(g.Policy.MaxAge, g.arrived.Sub(start))
+}
+
 func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) journal.Decision {
 	switch {
 	case m.Passive || is(m.Metadata.Passive):

@@ -33,7 +33,7 @@ type Settings struct {
 	// Asks reports whether a message may ask the agent with an id instead of Agent, by its
 	// recipient_id. It is nil if no message may.
 	Asks func(agent string) bool
-	// LateAge replaces the policy's MaxAge for a backfilled message.
+	// LateAge replaces the policy's MaxAge for a backfilled message. 0 means that backfill is off.
 	LateAge time.Duration
 }
 
@@ -139,7 +139,8 @@ func (d *directory) ChannelType(channel string) event.ChannelType {
 
 // memory outlives a reload of the configuration.
 type memory struct {
-	self atomic.Pointer[event.Self] // as stored
+	self  atomic.Pointer[event.Self] // as stored
+	since time.Time                  // when this process began with the workspace
 
 	mu       sync.Mutex
 	channels map[string]knownType // of recent channels

@@ -32,10 +32,8 @@ type message struct {
 
 // handle is the author of a message as the payload names him.
 type handle struct {
-	address     string
-	displayName string
-	firstName   string
-	lastName    string
+	address string
+	contact // only names
 }
 
 func readMessage(data jsonobject.Fields) message {
@@ -57,12 +55,8 @@ func readMessage(data jsonobject.Fields) message {
 		m.parts = &parts
 	}
 	if h, ok := data.Child("handle"); ok {
-		m.handle = handle{
-			address:     id(h, "address"),
-			displayName: h.Text("displayName"),
-			firstName:   h.Text("firstName"),
-			lastName:    h.Text("lastName"),
-		}
+		names := contact{DisplayName: h.Text("displayName"), FirstName: h.Text("firstName"), LastName: h.Text("lastName")}
+		m.handle = handle{id(h, "address"), names}
 	}
 	if chats := data.Children("chats"); len(chats) > 0 {
 		m.chat = readChat(chats[0])

@@ -189,10 +189,3 @@ func (m message) senderName(ctx context.Context, directory adapters.Directory) s
 	}
 	return address
 }
-
-func (h handle) name() string {
-	if name := strings.TrimSpace(h.displayName); name != "" {
-		return name
-	}
-	return strings.TrimSpace(strings.TrimSpace(h.firstName) + " " + strings.TrimSpace(h.lastName))
-}

@@ -130,15 +130,6 @@ func (a *Adapter) envelope(transport string, body []byte) event.Envelope {
 	return e
 }
 
-// rowNumber returns the number of a row; 0 if it cannot be read.
-func rowNumber(raw json.RawMessage) int64 {
-	var row struct {
-		Number int64 `json:"originalROWID"`
-	}
-	_ = json.Unmarshal(raw, &row)
-	return row.Number
-}
-
 // readAll reads the rows that are new, and then those that may have changed. Only the first
 // part lets webhooks wait.
 func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
@@ -255,10 +246,10 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(page []json.RawMessage) error {
 			var rows []event.Envelope
 			for _, raw := range page {
-				if n := rowNumber(raw); n == 0 || !seen[n] {
-					seen[n] = true
-					row := a.row(raw)
-					a.see(&end, parse(row))
+				row := a.row(raw)
+				if p := parse(row); p.row == 0 || !seen[p.row] {
+					seen[p.row] = true
+					a.see(&end, p)
 					rows = append(rows, row)
 				}
 			}

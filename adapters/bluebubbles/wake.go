@@ -45,20 +45,22 @@ func (w wakeWords) match(channel event.Channel, text string) string {
 // containsWord reports whether a text contains a word or phrase as a whole, in any case.
 func containsWord(text, word string) bool {
 	text, word = fold(text), fold(strings.TrimSpace(word))
-	starts, ends := newBoundaries(text), newBoundaries(text)
-	for from := 0; word != ""; {
+	if word == "" || !strings.Contains(text, word) {
+		return false
+	}
+	boundaries := wordBoundaries(text)
+	for from := 0; ; {
 		i := strings.Index(text[from:], word)
 		if i < 0 {
 			return false
 		}
 		start := from + i
-		if starts.contain(start) && ends.contain(start+len(word)) {
+		if boundaries[start] && boundaries[start+len(word)] {
 			return true
 		}
 		_, size := utf8.DecodeRuneInString(text[start:])
 		from = start + size
 	}
-	return false
 }
 
 // fold returns a text in which letters that differ only in their case are equal.
@@ -72,35 +74,24 @@ func fold(text string) string {
 	}, text)
 }
 
-// boundaries are the offsets of a text at which a word can begin or end. The text is read once,
-// however many offsets are looked up.
-type boundaries struct {
-	text  string
-	rest  string // behind end
-	end   int    // of the last word that was read
-	state int    // of uniseg
-}
-
-func newBoundaries(text string) *boundaries {
-	return &boundaries{text: text, rest: text, state: -1}
-}
-
-// contain reports whether a word can begin or end at an offset: beside a character that is part
-// of no word, or, in scripts without spaces, where Unicode has a boundary of words. No offset is
-// less than an earlier one.
+// wordBoundaries reports for each offset of a text whether a word can begin or end there: beside a
+// character that is part of no word, or, in scripts without spaces, where Unicode has a boundary of
+// words.
 // https://www.unicode.org/reports/tr29/#Word_Boundaries
-func (b *boundaries) contain(at int) bool {
-	before, _ := utf8.DecodeLastRuneInString(b.text[:at])
-	after, _ := utf8.DecodeRuneInString(b.text[at:])
-	if at == 0 || at == len(b.text) || !isWordRune(before) && !unicode.IsMark(after) || !isWordRune(after) {
-		return true
+func wordBoundaries(text string) []bool {
+	at := make([]bool, len(text)+1)
+	at[0], at[len(text)] = true, true
+	before := rune(-1)
+	for i, r := range text {
+		at[i] = at[i] || !isWordRune(before) && !unicode.IsMark(r) || !isWordRune(r)
+		before = r
 	}
-	for b.end < at {
-		var word string
-		word, b.rest, b.state = uniseg.FirstWordInString(b.rest, b.state)
-		b.end += len(word)
+	rest, state := text, -1
+	for rest != "" {
+		_, rest, state = uniseg.FirstWordInString(rest, state)
+		at[len(text)-len(rest)] = true
 	}
-	return b.end == at
+	return at
 }
 
 func isWordRune(r rune) bool {

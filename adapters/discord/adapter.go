@@ -5,8 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strings"
-	"sync/atomic"
+	"regexp"
 	"time"
 
 	"parley/adapters"
@@ -23,15 +22,13 @@ type Adapter struct {
 	base      *url.URL // address of the REST API
 	files     *http.Client
 
-	state    atomic.Pointer[adapters.State] // nil before UseState
-	guilds   guilds
-	coverage coverage
-	names    *adapters.Names // of fetched messages' authors
-	nonces   nonces
-	paces    paces
-	starts   starts
-	limits   gatewayLimits
-	now      func() time.Time
+	state  adapters.State
+	guilds *guilds
+	names  *adapters.Names // of fetched messages' authors
+	nonces nonces
+	paces  paces
+	limits gatewayLimits
+	now    func() time.Time
 }
 
 var (
@@ -57,7 +54,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsMention: isUserMention,
+		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsMention: userMention.MatchString,
 	}
 }
 
@@ -70,7 +67,7 @@ func New(workspace string, config Config) *Adapter {
 	a := &Adapter{
 		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
 		files:  httpcall.NewFileClient(transport, base, "the address is not discord's", fileHosts...),
-		limits: defaultGatewayLimits(), now: time.Now,
+		guilds: newGuilds(), limits: defaultGatewayLimits(), now: time.Now,
 	}
 	a.names = adapters.NewNames(a)
 	a.rest = newREST(config, transport, &a.paces)
@@ -90,7 +87,7 @@ func (a *Adapter) Limits() adapters.Limits {
 }
 
 // UseState implements adapters.Stateful.
-func (a *Adapter) UseState(state adapters.State) { a.state.Store(&state) }
+func (a *Adapter) UseState(state adapters.State) { a.state = state }
 
 // Inherit takes over the rate limits of the workspace's previous adapter, if that one has the
 // same token.
@@ -119,9 +116,5 @@ func (a *Adapter) shards(count int) (all []adapters.Connection) {
 	return all
 }
 
-// isUserMention reports whether a token mentions a user, such as "<@80351110224678912>".
-func isUserMention(token string) bool {
-	id, opened := strings.CutPrefix(token, "<@")
-	id, closed := strings.CutSuffix(id, ">")
-	return opened && closed && id != "" && strings.Trim(id, "0123456789") == ""
-}
+// userMention matches a token that mentions a user, such as "<@80351110224678912>".
+var userMention = regexp.MustCompile(`^<@[0-9]+>$`)

@@ -33,6 +33,7 @@ const (
 type rest struct {
 	session *discordgo.Session
 	base    string
+	timeout time.Duration // of one call
 }
 
 // logOnce directs discordgo's log, which is a variable of its package.
@@ -47,7 +48,7 @@ func newREST(config Config, transport *http.Transport, paces *paces) rest {
 	session, _ := discordgo.New("Bot " + config.Token.Reveal()) // New cannot fail
 	session.Client = &http.Client{Transport: once{httpcall.NewClient(transport), paces}}
 	session.UserAgent = "DiscordBot (https://github.com/bwmarrin/discordgo, " + discordgo.VERSION + ") parley"
-	return rest{session: session, base: strings.TrimSuffix(config.APIURL, "/")}
+	return rest{session: session, base: strings.TrimSuffix(config.APIURL, "/"), timeout: config.Timeout}
 }
 
 // call makes one call and decodes its answer, unless answer is nil. Its errors are
@@ -57,6 +58,8 @@ func (r rest) call(ctx context.Context, method, path, contentType string, body [
 	if ctx.Err() != nil { // the context may end without a signal
 		return &adapters.SendError{Failure: adapters.NotSent, Err: context.Cause(ctx)}
 	}
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
 	bucket := discordgo.NewRatelimiter().GetBucket("")
 	bucket.Lock()
 	raw, err := r.session.RequestWithLockedBucket(method, r.base+path, contentType, body, bucket, 0,
@@ -75,8 +78,6 @@ func (r rest) call(ctx context.Context, method, path, contentType string, body [
 
 // get calls a route that only reads.
 func (a *Adapter) get(ctx context.Context, path string, answer any) error {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
-	defer cancel()
 	return a.rest.call(ctx, http.MethodGet, path, "", nil, answer)
 }
 

@@ -2,8 +2,8 @@ package discord
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -30,22 +30,17 @@ var needed = []struct {
 // https://docs.discord.com/developers/resources/application#application-object-application-flags
 const contentFlags = 1<<18 | 1<<19
 
-// Check asks for the bot, the application, and the permissions in each server. A note has the
-// invite link.
+// Check asks for the application and for the permissions in each server. A note has the invite link.
 func (a *Adapter) Check(ctx context.Context, _ adapters.Wants) (found []adapters.Finding, err error) {
-	var user discordgo.User
-	var refused *adapters.RefusedError
-	switch err := markRefused(a.get(ctx, "/users/@me", &user)); {
-	case errors.As(err, &refused):
-		return []adapters.Finding{{Key: "token", Words: "is refused by Discord: " + refused.Hint, Fault: true}}, nil
-	case err != nil:
-		return nil, fmt.Errorf("ask discord who we are: %w", err)
-	}
 	var app struct {
 		ID    string `json:"id"`
 		Flags int64  `json:"flags"`
 	}
-	if err := a.get(ctx, "/applications/@me", &app); err != nil {
+	err = a.get(ctx, "/applications/@me", &app)
+	switch {
+	case refusedStatus(err) == http.StatusUnauthorized:
+		return []adapters.Finding{{Key: "token", Words: "is refused by Discord: " + checkToken, Fault: true}}, nil
+	case err != nil:
 		return nil, fmt.Errorf("ask discord for the application: %w", err)
 	}
 	if app.Flags&contentFlags == 0 {
@@ -57,12 +52,13 @@ func (a *Adapter) Check(ctx context.Context, _ adapters.Wants) (found []adapters
 	}
 	found = append(found, adapters.Finding{Key: "token", Note: true, Words: "invite the bot to a server with https://discord.com/oauth2/authorize?client_id=" + app.ID +
 		"&scope=bot+applications.commands&permissions=" + strconv.FormatInt(all, 10)})
-	lacking, err := a.checkGuilds(ctx, user.ID)
-	return append(found, lacking...), err
+	guilds, err := a.checkGuilds(ctx)
+	return append(found, guilds...), err
 }
 
 // checkGuilds returns a finding for each server in which the bot lacks permissions.
-func (a *Adapter) checkGuilds(ctx context.Context, user string) (found []adapters.Finding, err error) {
+// https://docs.discord.com/developers/resources/user#get-current-user-guilds
+func (a *Adapter) checkGuilds(ctx context.Context) (found []adapters.Finding, err error) {
 	const page = 200
 	for after := "0"; ; {
 		var list []discordgo.UserGuild
@@ -71,11 +67,7 @@ func (a *Adapter) checkGuilds(ctx context.Context, user string) (found []adapter
 		}
 		for _, g := range list {
 			after = g.ID
-			missing, err := a.lacking(ctx, g.ID, user)
-			switch {
-			case err != nil:
-				return found, err
-			case len(missing) > 0:
+			if missing := lacking(g); len(missing) > 0 {
 				found = append(found, adapters.Finding{Key: "token", Words: fmt.Sprintf("the bot lacks permissions in the server %q: %s", g.Name, strings.Join(missing, ", "))})
 			}
 		}
@@ -86,21 +78,11 @@ func (a *Adapter) checkGuilds(ctx context.Context, user string) (found []adapter
 }
 
 // lacking returns the names of the permissions that the bot lacks in a server.
-func (a *Adapter) lacking(ctx context.Context, id, user string) (names []string, err error) {
-	g := guild{Guild: new(discordgo.Guild)}
-	if err := a.get(ctx, "/guilds/"+id, g.Guild); err != nil {
-		return nil, fmt.Errorf("ask discord for server %s: %w", id, err)
-	}
-	member, err := a.member(ctx, id, user)
-	if err != nil {
-		return nil, err
-	}
-	g.roles = member.Roles
-	has := g.base(user)
+func lacking(g discordgo.UserGuild) (names []string) {
 	for _, p := range needed {
-		if has&discordgo.PermissionAdministrator == 0 && has&p.bit == 0 {
+		if !g.Owner && g.Permissions&discordgo.PermissionAdministrator == 0 && g.Permissions&p.bit == 0 {
 			names = append(names, p.name)
 		}
 	}
-	return names, nil
+	return names
 }

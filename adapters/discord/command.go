@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,12 +44,12 @@ type interaction struct {
 	// Key is the key of the post that edits the deferred response; empty for none yet.
 	Key  string                    `json:"key,omitempty"`
 	Type discordgo.InteractionType `json:"type,omitempty"`
-	Data *struct {
-		Type int64  `json:"type"`
-		Name string `json:"name"`
+	Data struct {
+		Type discordgo.ApplicationCommandType `json:"type"`
+		Name string                           `json:"name"`
 		// CustomID is the id of a used component.
 		CustomID string `json:"custom_id,omitempty"`
-	} `json:"data,omitempty"`
+	} `json:"data,omitzero"`
 }
 
 // hook is the path of the calls about the responses to the interaction.
@@ -59,15 +57,14 @@ func (i interaction) hook() string { return "/webhooks/" + i.App + "/" + i.Token
 
 // isCommand reports whether the interaction is a command that the bot registers.
 func (i interaction) isCommand() bool {
-	return i.Type == discordgo.InteractionApplicationCommand && i.Data != nil && isOurs(i.Data.Type, i.Data.Name)
+	return i.Type == discordgo.InteractionApplicationCommand && isOurs(i.Data.Type, i.Data.Name)
 }
 
 // noteInteraction removes the token from an interaction's frame, so that it is not stored with
 // the envelope. The token of a command goes to the state, because any node may answer.
 func (a *accepts) noteInteraction(ctx context.Context, r received) (received, interaction, error) {
 	var asked interaction
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(r.data, &asked) != nil || json.Unmarshal(r.data, &fields) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
+	if json.Unmarshal(r.data, &asked) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
 		return r, interaction{}, nil // intake reports the fault
 	}
 	hidden, _ := json.Marshal(asked.Token) // strings always encode
@@ -75,7 +72,7 @@ func (a *accepts) noteInteraction(ctx context.Context, r received) (received, in
 	if !asked.isCommand() {
 		return r, asked, nil
 	}
-	err := adapters.UpdateList(ctx, a.link.State, interactionsName, func(list []interaction) []interaction {
+	err := adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
 		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
 		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
 			return list
@@ -95,33 +92,38 @@ type callback struct {
 	Data *outgoing                         `json:"data,omitempty"`
 }
 
-// respond responds to an accepted interaction. A person whom the policy refuses sees a sentence
-// alone; otherwise the response is deferred, and the answer edits it.
+// respond responds to an accepted interaction. A person whom the policy refuses, and one whose press
+// of a button answers no question, sees a sentence alone. Otherwise the response is deferred; the
+// answer to a command edits it.
 func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
+	words, deferred := refusedText, discordgo.InteractionResponseDeferredChannelMessageWithSource
+	isPress := asked.Type == discordgo.InteractionMessageComponent
 	switch {
-	case asked.Type == discordgo.InteractionMessageComponent:
-		a.respondToPress(ctx, inbox, receipt, asked)
+	case isPress && !strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix):
+		a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredMessageUpdate})
 		return
+	case isPress:
+		words, deferred = refusedPress, discordgo.InteractionResponseDeferredMessageUpdate
 	case !asked.isCommand():
 		return
 	}
-	refused := content(refusedText)
+	refused := content(words)
 	refused.Flags |= discordgo.MessageFlagsEphemeral
 	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
 	}
-	a.callback(ctx, asked, callback{Type: discordgo.InteractionResponseDeferredChannelMessageWithSource})
-	if known {
+	a.callback(ctx, asked, callback{Type: deferred})
+	if known || isPress {
 		return
 	}
 	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
 		return
 	}
-	err := a.bounded(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil)
+	err := a.send(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil, nil)
 	if err == nil {
-		err = a.bounded(ctx, http.MethodPost, asked.hook(), refused)
+		err = a.send(ctx, http.MethodPost, asked.hook(), refused, nil)
 	}
 	if err != nil {
 		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
@@ -130,20 +132,6 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 
 // refusedPress is shown to a person whose press of a button of ours answers nothing.
 const refusedPress = "This question is closed, or you can't answer it."
-
-// respondToPress responds to the use of a component. A person whose press answers no question
-// sees a sentence alone.
-func (a *accepts) respondToPress(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
-	response := callback{Type: discordgo.InteractionResponseDeferredMessageUpdate}
-	if asked.Data != nil && strings.HasPrefix(asked.Data.CustomID, adapters.ButtonPrefix) {
-		if runs, known := outcome(ctx, inbox, receipt, a.limits.look); known && !runs {
-			refused := content(refusedPress)
-			refused.Flags |= discordgo.MessageFlagsEphemeral
-			response = callback{discordgo.InteractionResponseChannelMessageWithSource, &refused}
-		}
-	}
-	a.callback(ctx, asked, response)
-}
 
 // outcome waits for the decision about an envelope.
 func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, within time.Duration) (runs, known bool) {
@@ -162,7 +150,7 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 	path := "/interactions/" + asked.ID + "/" + asked.Token + "/callback"
 	var err error
 	for range 3 {
-		if err = a.bounded(ctx, http.MethodPost, path, response); err == nil || refusedCode(err) == codeAcknowledged {
+		if err = a.send(ctx, http.MethodPost, path, response, nil); err == nil || refusedCode(err) == discordgo.ErrCodeInteractionHasAlreadyBeenAcknowledged {
 			return
 		}
 		if refusedCode(err) != 0 || !wake.After(ctx, acceptPause) {
@@ -174,25 +162,17 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 	}
 }
 
-// bounded is send with the configured timeout.
-func (a *Adapter) bounded(ctx context.Context, method, path string, body any) error {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
-	defer cancel()
-	return a.send(ctx, method, path, body, nil)
-}
-
 // answer edits the deferred response to a command. done is false if the post is not the first
 // one of the answer, or if the response can no longer be edited; the post is then an ordinary
 // message.
 func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, done bool, err error) {
 	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
 	age := a.now().Sub(snowflakeTime(asked))
-	state := a.state.Load()
-	if state == nil || age > answerFor {
+	if age > answerFor {
 		return "", false, nil
 	}
 	var mine interaction
-	err = adapters.UpdateList(ctx, *state, interactionsName, func(list []interaction) []interaction {
+	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
 		mine = interaction{}
 		for i := range list {
 			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
@@ -218,20 +198,13 @@ const responded = 10 * time.Second
 // post an ordinary message. The call can be repeated after any failure.
 func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
 	path := asked.hook() + "/messages/@original"
-	var sent struct{ ID string }
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
-	if post.File != nil {
-		err = a.sendFile(ctx, http.MethodPatch, path, post.File, body, &sent)
-	} else {
-		err = a.send(ctx, http.MethodPatch, path, body, &sent)
-	}
+	id, err = a.publish(ctx, http.MethodPatch, path, post.File, body)
 	switch code := refusedCode(err); {
-	case err == nil && isSnowflake(sent.ID):
-		return sent.ID, true, nil
 	case err == nil:
-		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
-	case code == codeUnknownWebhook || code == codeUnknownMessage || code == codeInvalidToken:
+		return id, true, nil
+	case code == discordgo.ErrCodeUnknownWebhook || code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeInvalidWebhookTokenProvided:
 		if age > responded {
 			return "", false, nil
 		}
@@ -249,11 +222,10 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	}
 	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
 	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
-	state := a.state.Load()
-	if refusedCode(err) != codeMissingAccess || !isCommand || state == nil {
+	if refusedCode(err) != discordgo.ErrCodeMissingAccess || !isCommand {
 		return err
 	}
-	list, failure := adapters.GetList[interaction](ctx, *state, interactionsName)
+	list, failure := adapters.GetList[interaction](ctx, a.state, interactionsName)
 	if failure != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", failure)}
 	}
@@ -263,23 +235,15 @@ func (a *Adapter) change(ctx context.Context, method, id string, post adapters.P
 	return err
 }
 
-// chatCommands are the slash commands that ask the agent nothing, with their descriptions.
-var chatCommands = map[string]string{
-	"stop": "Stop what the agent is doing here", "new": "Begin a new context here", "status": "Tell what the agent is doing here",
-}
-
-// commands are the commands of the bot.
-func commands() []discordgo.ApplicationCommand {
-	list := []discordgo.ApplicationCommand{
-		{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
-			{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
-		}},
-		{Type: discordgo.MessageApplicationCommand, Name: askMessage},
-	}
-	for _, name := range slices.Sorted(maps.Keys(chatCommands)) {
-		list = append(list, discordgo.ApplicationCommand{Type: discordgo.ChatApplicationCommand, Name: name, Description: chatCommands[name]})
-	}
-	return list
+// commands are the commands of the bot. Those without options ask the agent nothing.
+var commands = []discordgo.ApplicationCommand{
+	{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
+		{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
+	}},
+	{Type: discordgo.MessageApplicationCommand, Name: askMessage},
+	{Type: discordgo.ChatApplicationCommand, Name: "new", Description: "Begin a new context here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "status", Description: "Tell what the agent is doing here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "stop", Description: "Stop what the agent is doing here"},
 }
 
 // upsertCommands registers the commands globally. Commands with other names stay.
@@ -287,9 +251,9 @@ func commands() []discordgo.ApplicationCommand {
 func (a *accepts) upsertCommands(ctx context.Context, app string) {
 	for wait := a.limits.backoffMin; ; wait = min(2*wait, a.limits.backoffMax) {
 		var err error
-		for _, c := range commands() {
+		for _, c := range commands {
 			if err == nil {
-				err = a.bounded(ctx, http.MethodPost, "/applications/"+app+"/commands", c)
+				err = a.send(ctx, http.MethodPost, "/applications/"+app+"/commands", c, nil)
 			}
 		}
 		if err == nil || ctx.Err() != nil {

@@ -3,6 +3,8 @@ package discord
 import (
 	"strings"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -46,25 +48,14 @@ func readFiles(d jsonobject.Fields) []event.Attachment {
 		files = append(files, event.Attachment{
 			ID:       requiredSnowflake(sticker, "id"),
 			Name:     sticker.Text("name"),
-			MimeType: stickerType(sticker.Number("format_type")),
+			MimeType: stickerTypes[discordgo.StickerFormat(sticker.Number("format_type"))],
 		})
 	}
 	return files
 }
 
-// stickerType returns the media type of a sticker's format. It is empty for an unknown
-// format.
-// https://docs.discord.com/developers/resources/sticker#sticker-object-sticker-format-types
-func stickerType(format int64) string {
-	switch format {
-	case 1:
-		return "image/png"
-	case 2:
-		return "image/apng"
-	case 3:
-		return "application/json" // Lottie
-	case 4:
-		return "image/gif"
-	}
-	return ""
+// stickerTypes are the media types of the formats of stickers.
+var stickerTypes = map[discordgo.StickerFormat]string{
+	discordgo.StickerFormatTypePNG: "image/png", discordgo.StickerFormatTypeAPNG: "image/apng",
+	discordgo.StickerFormatTypeLottie: "application/json", discordgo.StickerFormatTypeGIF: "image/gif",
 }

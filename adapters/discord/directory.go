@@ -23,28 +23,20 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 		}
 		return shownUser(answer, ""), nil
 	}
-	member, err := a.member(ctx, guild, user)
-	if err != nil {
-		return adapters.User{}, err
+	var member struct {
+		User discordgo.User
+		Nick string
 	}
-	return shownUser(*member.User, member.Nick), nil
-}
-
-// member calls GET /guilds/{guild}/members/{user}.
-func (a *Adapter) member(ctx context.Context, guild, user string) (answer discordgo.Member, err error) {
-	if err = a.get(ctx, "/guilds/"+guild+"/members/"+user, &answer); err != nil {
-		return answer, noUser(fmt.Errorf("look up discord member %s: %w", user, err))
+	if err := a.get(ctx, "/guilds/"+guild+"/members/"+user, &member); err != nil {
+		return adapters.User{}, noUser(fmt.Errorf("look up discord member %s: %w", user, err))
 	}
-	if answer.User == nil {
-		answer.User = &discordgo.User{ID: user}
-	}
-	return answer, nil
+	return shownUser(member.User, member.Nick), nil
 }
 
 // noUser adds adapters.ErrNoUser to an error if Discord does not know the user, such as one who
 // has left the server.
 func noUser(err error) error {
-	if code := refusedCode(err); code == codeUnknownMember || code == codeUnknownUser {
+	if code := refusedCode(err); code == discordgo.ErrCodeUnknownMember || code == discordgo.ErrCodeUnknownUser {
 		return fmt.Errorf("%w: %w", err, adapters.ErrNoUser)
 	}
 	return err

@@ -76,11 +76,7 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 
 // attachment returns an attachment with a fresh link.
 func (a *Adapter) attachment(ctx context.Context, id string) (*discordgo.MessageAttachment, error) {
-	state := a.state.Load()
-	if state == nil {
-		return nil, errors.New("the message of the file is not known")
-	}
-	list, err := adapters.GetList[filePlace](ctx, *state, filesName)
+	list, err := adapters.GetList[filePlace](ctx, a.state, filesName)
 	if err != nil {
 		return nil, err
 	}

@@ -1,15 +1,15 @@
 package discord
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
 )
@@ -19,8 +19,6 @@ const (
 	// nonce. Discord says "the past few minutes".
 	// https://docs.discord.com/developers/resources/message#create-message
 	nonceFor = 2 * time.Minute
-	// settling is the time after an unclear call in which the event of its post may arrive.
-	settling = 500 * time.Millisecond
 	// alikeFor bounds the time between two posts that look alike, such as the files of one reply.
 	// A busy channel has many messages, and reading all of them would take longer than a call may.
 	alikeFor = 10 * time.Minute
@@ -32,9 +30,7 @@ const (
 // our own events. The zero value knows none.
 type nonces struct {
 	mu         sync.Mutex
-	newer, old map[string]string    // ids by nonce, in two generations
-	called     map[string]time.Time // the ends of unclear calls, by nonce
-	changed    chan struct{}        // closed and replaced when one is added
+	newer, old map[string]string // ids by nonce, in two generations
 }
 
 func (n *nonces) add(nonce, id string) {
@@ -47,56 +43,13 @@ func (n *nonces) add(nonce, id string) {
 		n.old, n.newer = n.newer, map[string]string{}
 	}
 	n.newer[nonce] = id
-	delete(n.called, nonce)
-	if n.changed != nil {
-		close(n.changed)
-		n.changed = nil
-	}
 }
 
-// unclear notes that a call ended unclearly.
-func (n *nonces) unclear(nonce string, err error, now time.Time) {
-	var failure *adapters.SendError
-	if !errors.As(err, &failure) || failure.Failure != adapters.Unclear {
-		return
-	}
+// find returns the message with a nonce; empty for none.
+func (n *nonces) find(nonce string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.called == nil || len(n.called) >= maxNonces {
-		n.called = map[string]time.Time{}
-	}
-	n.called[nonce] = now
-}
-
-// find returns the message with a nonce. If the post's call has just ended unclearly, find waits
-// for its event.
-func (n *nonces) find(ctx context.Context, nonce string) (id string) {
-	var expired <-chan time.Time
-	for {
-		n.mu.Lock()
-		if id = n.newer[nonce]; id == "" {
-			id = n.old[nonce]
-		}
-		at, waits := n.called[nonce]
-		if n.changed == nil {
-			n.changed = make(chan struct{})
-		}
-		changed := n.changed
-		n.mu.Unlock()
-		if id != "" || !waits {
-			return id
-		}
-		if expired == nil {
-			expired = time.After(time.Until(at.Add(settling)))
-		}
-		select {
-		case <-changed:
-		case <-expired:
-			return ""
-		case <-ctx.Done():
-			return ""
-		}
-	}
+	return cmp.Or(n.newer[nonce], n.old[nonce])
 }
 
 // others returns the known messages with other nonces.
@@ -115,28 +68,12 @@ func (n *nonces) others(nonce string) map[string]bool {
 }
 
 // noteMessage notes the nonce of a message of ours, and the channel of a direct message.
-func (a *accepts) noteMessage(ctx context.Context, raw []byte) error {
-	var m struct {
-		ID      string          `json:"id"`
-		Channel string          `json:"channel_id"`
-		Guild   string          `json:"guild_id"`
-		Nonce   json.RawMessage `json:"nonce"`
-		Author  struct {
-			ID string `json:"id"`
-		} `json:"author"`
+func (a *accepts) noteMessage(ctx context.Context, p *parsed) error {
+	if p.message != nil && p.message.author.is(a.guilds.self()) {
+		a.nonces.add(p.message.nonce, p.message.id)
 	}
-	self := a.guilds.self().UserID
-	if !bytes.Contains(raw, []byte(self)) && bytes.Contains(raw, []byte(`"guild_id"`)) && !bytes.Contains(raw, []byte(`"message_reference"`)) {
-		return nil // another author's message in a server: nothing to note
-	}
-	if json.Unmarshal(raw, &m) != nil {
-		return nil // intake reports the fault
-	}
-	if m.Author.ID == self && self != "" {
-		a.nonces.add(strings.Trim(string(m.Nonce), `"`), m.ID)
-	}
-	if m.Guild == "" && isSnowflake(m.Channel) {
-		return a.guilds.rememberDirect(ctx, a.link.State, m.Channel)
+	if p.err == nil && p.guild == "" {
+		return a.guilds.rememberDirect(ctx, a.state, p.channel.ID)
 	}
 	return nil
 }
@@ -148,11 +85,11 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 	if err := ctx.Err(); err != nil {
 		return "", false, err
 	}
-	if id := a.nonces.find(ctx, post.Key); id != "" {
+	if id := a.nonces.find(post.Key); id != "" {
 		return id, true, nil
 	}
 	if a.now().Sub(post.NotBefore) >= nonceFor {
-		return "", false, ctx.Err()
+		return "", false, nil
 	}
 	ids, err := a.List(ctx, post)
 	others := a.nonces.others(post.Key)
@@ -182,7 +119,7 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		}
 		return len(ids) == 0 || snowflakeTime(m.ID).Sub(snowflakeTime(ids[0])) < alikeFor
 	})
-	if err != nil && refusedCode(err) != codeUnknownChannel { // the thread was never opened
+	if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownChannel { // the thread was never opened
 		return nil, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)
 	}
 	return ids, nil

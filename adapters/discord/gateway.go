@@ -98,9 +98,6 @@ type session struct {
 func shardName(id int) string { return "shard-" + strconv.Itoa(id) }
 
 func (a *Adapter) newShard(id, count int, inbox adapters.Inbox, link adapters.Link) *shard {
-	if link.State != nil {
-		a.UseState(link.State)
-	}
 	s := &shard{Adapter: a, id: id, count: count, link: link, lost: time.Now()}
 	s.accepts = newAccepts(s, inbox)
 	return s
@@ -126,7 +123,6 @@ func (s *shard) run(ctx context.Context) error {
 	defer func() {
 		stop()
 		<-ended
-		s.coverage.broke(s.now())
 	}()
 	for failures := 0; ; {
 		connected, err := s.connect(ctx)
@@ -193,8 +189,9 @@ func (s *shard) permitted(ctx context.Context) (string, error) {
 		after := time.Duration(limit.ResetAfter) * time.Millisecond
 		return "", limited(min(max(after, minRetry), maxRetry), adapters.ScopeWorkspace, "the bot has no session starts left today")
 	}
-	if err := s.starts.wait(ctx, s.id%max(limit.MaxConcurrency, 1), s.limits.identifyEvery); err != nil {
-		return "", err
+	key := "identify " + strconv.Itoa(s.id%max(limit.MaxConcurrency, 1))
+	if !wake.After(ctx, s.paces.reserve(key, s.limits.identifyEvery, time.Now())) {
+		return "", ctx.Err()
 	}
 	return answer.URL, nil
 }
@@ -206,31 +203,6 @@ func (a *Adapter) askGateway(ctx context.Context) (answer discordgo.GatewayBotRe
 		return answer, markRefused(fmt.Errorf("ask discord for the gateway: %w", err))
 	}
 	return answer, nil
-}
-
-// starts are the times of the last identifies on this node, by rate-limit key.
-type starts struct {
-	mu   sync.Mutex
-	last map[int]time.Time
-}
-
-// wait waits until the key may identify again.
-func (s *starts) wait(ctx context.Context, key int, every time.Duration) error {
-	s.mu.Lock()
-	if s.last == nil {
-		s.last = map[int]time.Time{}
-	}
-	at := time.Now()
-	if next := s.last[key].Add(every); next.After(at) {
-		at = next
-	}
-	s.last[key] = at
-	s.mu.Unlock()
-	select {
-	case <-time.After(time.Until(at)):
-	case <-ctx.Done():
-	}
-	return ctx.Err()
 }
 
 // jitter returns a random duration below most, so that clients that failed together do not

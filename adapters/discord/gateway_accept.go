@@ -42,7 +42,7 @@ type accepts struct {
 	inbox     adapters.Inbox
 	committed atomic.Int64 // the sequence up to which every event is committed
 	answers   sync.WaitGroup
-	commands  chan string // the application whose commands are to be registered
+	upserting atomic.Bool // the commands are being registered
 
 	mu      sync.Mutex
 	waiting []received
@@ -52,7 +52,7 @@ type accepts struct {
 }
 
 func newAccepts(s *shard, inbox adapters.Inbox) *accepts {
-	return &accepts{shard: s, inbox: inbox, changed: make(chan struct{}), commands: make(chan string, 1)}
+	return &accepts{shard: s, inbox: inbox, changed: make(chan struct{})}
 }
 
 var errTooSlow = errors.New("too many events wait for the store")
@@ -112,8 +112,6 @@ func (a *accepts) run(ctx context.Context) {
 		}
 		select {
 		case <-changed:
-		case app := <-a.commands:
-			a.answers.Go(func() { a.upsertCommands(ctx, app) })
 		case <-ctx.Done():
 			return
 		}
@@ -172,14 +170,10 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	var asked interaction
 	switch {
 	case r.name == "READY", r.name == "RESUMED":
-		a.begun(r.name == "RESUMED")
+		a.begun(ctx, r.name == "RESUMED")
 		return nil
 	case isGuildEvent(r.name):
 		return a.learnGuild(noting, r)
-	case r.name == "MESSAGE_CREATE":
-		if err = a.noteMessage(noting, r.data); err != nil {
-			return err
-		}
 	case r.name == "INTERACTION_CREATE":
 		if r, asked, err = a.noteInteraction(noting, r); err != nil {
 			return err
@@ -190,6 +184,12 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	}
 	p := parse(envelope)
 	envelope.Parsed = p
+	if p.kind == event.KindMessage {
+		err = a.noteMessage(noting, p)
+	}
+	if err != nil {
+		return err
+	}
 	if parent := a.guilds.parent(p.guild, p.channel.ID); parent != "" {
 		envelope.Body = withMember(envelope.Body, "parent_id", parent)
 		p.setParent(parent)
@@ -198,9 +198,6 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	if err != nil {
 		return err
 	}
-	if r.name == "MESSAGE_CREATE" && p.err == nil && len(p.targets) > 0 {
-		a.coverage.heard(p.channel.ID, p.targets[0])
-	}
 	if asked.ID != "" {
 		a.answers.Go(func() { a.respond(ctx, a.inbox, receipt, asked) })
 	}
@@ -208,22 +205,14 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 }
 
 // begun reports that events can arrive, and lets the first shard register the commands.
-func (a *accepts) begun(continues bool) {
+func (a *accepts) begun(ctx context.Context, continues bool) {
 	self := a.guilds.self()
-	if !continues {
-		a.coverage.broke(a.now())
-	}
 	a.begins(self, continues)
-	if !continues && a.id == 0 && a.config.Commands {
-		a.register(self.AppID)
-	}
-}
-
-// register registers the commands of an application in the background.
-func (a *accepts) register(app string) {
-	select {
-	case a.commands <- app:
-	default: // they are being registered
+	if !continues && a.id == 0 && a.config.Commands && a.upserting.CompareAndSwap(false, true) {
+		a.answers.Go(func() {
+			defer a.upserting.Store(false)
+			a.upsertCommands(ctx, self.AppID)
+		})
 	}
 }
 

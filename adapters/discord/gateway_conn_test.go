@@ -68,8 +68,9 @@ func TestNotesHaveATimeLimit(t *testing.T) {
 	} {
 		state := &bounded{t: t}
 		a := New("acme", DefaultConfig())
-		s := a.newShard(0, 1, broken{}, adapters.Link{State: state})
-		_ = s.accepts.accept(t.Context(), received{name: name, data: []byte(data), body: []byte(data)}, func() {}, nil)
+		a.UseState(state)
+		s := a.newShard(0, 1, broken{}, adapters.Link{})
+		_ = s.accepts.accept(t.Context(), received{name: name, data: []byte(data), body: []byte(`{"op":0,"t":"` + name + `","d":` + data + `}`)}, func() {}, nil)
 		if state.calls == 0 {
 			t.Errorf("%s: nothing was stored", name)
 		}

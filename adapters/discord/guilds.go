@@ -17,8 +17,7 @@ import (
 	"parley/ingest/event"
 )
 
-// guilds are the servers of this node's shards, as the gateway reports them. The zero value has
-// none.
+// guilds are the servers of this node's shards, as the gateway reports them.
 type guilds struct {
 	mu      sync.Mutex
 	own     event.Self
@@ -26,6 +25,10 @@ type guilds struct {
 	pending map[string]int // the shards of the servers that a new session has announced, or that are unavailable
 	direct  map[string]bool
 	changed chan struct{} // closed and replaced when a server arrives
+}
+
+func newGuilds() *guilds {
+	return &guilds{known: map[string]*guild{}, pending: map[string]int{}, direct: map[string]bool{}, changed: make(chan struct{})}
 }
 
 // guild is a server with its channels.
@@ -66,9 +69,6 @@ func (g *guilds) begin(shard int, self event.Self, announced []discordgo.Guild) 
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.own = self
-	if g.known == nil {
-		g.known, g.pending, g.changed = map[string]*guild{}, map[string]int{}, make(chan struct{})
-	}
 	maps.DeleteFunc(g.pending, func(_ string, of int) bool { return of == shard })
 	for i := range announced {
 		delete(g.known, announced[i].ID)
@@ -81,9 +81,7 @@ func (g *guilds) await(id string, shard int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.known, id)
-	if g.pending != nil { // otherwise there is no session
-		g.pending[id] = shard
-	}
+	g.pending[id] = shard
 }
 
 // self is our identity in the last session.
@@ -130,8 +128,8 @@ func (a *accepts) learnGuild(ctx context.Context, r received) error {
 	}
 	if strings.HasPrefix(r.name, "GUILD_CREATE") {
 		place.GuildID = place.ID
-		before, err := a.link.State.Get(ctx, guildName(place.ID))
-		started, err2 := a.link.State.Get(ctx, startedName)
+		before, err := a.state.Get(ctx, guildName(place.ID))
+		started, err2 := a.state.Get(ctx, startedName)
 		if err = cmp.Or(err, err2); err != nil {
 			return fmt.Errorf("read the known channels: %w", err)
 		}
@@ -139,7 +137,7 @@ func (a *accepts) learnGuild(ctx context.Context, r received) error {
 	} else {
 		a.guilds.apply(r.name, place.ID, r.data)
 	}
-	return a.guilds.store(ctx, place.GuildID, a.link.State, a.now())
+	return a.guilds.store(ctx, place.GuildID, a.state, a.now())
 }
 
 // arrive adds a server. before is its value in the state, and first says that the state knows no
@@ -165,9 +163,6 @@ func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
 	next.stored = before
 	if before != "" || !first {
 		next.refresh(known.Channels, g.own.UserID, now)
-	}
-	if g.known == nil { // an event without a session, in a test
-		g.known, g.pending, g.changed = map[string]*guild{}, map[string]int{}, make(chan struct{})
 	}
 	g.known[next.ID] = next
 	delete(g.pending, next.ID)
@@ -375,8 +370,8 @@ func (g *guilds) rememberDirect(ctx context.Context, state adapters.State, chann
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.direct == nil || len(g.direct) > maxDirect {
-		g.direct = map[string]bool{}
+	if len(g.direct) > maxDirect {
+		clear(g.direct)
 	}
 	g.direct[channel] = true
 	return nil

@@ -20,7 +20,7 @@ import (
 func TestManyServersMayTakeLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const limit = 5 * time.Second
-		var g guilds
+		g := newGuilds()
 		g.begin(0, event.Self{UserID: "900"}, []discordgo.Guild{{ID: "1"}, {ID: "2"}, {ID: "3"}, {ID: "4"}})
 		go func() {
 			for id := range 3 {
@@ -56,14 +56,15 @@ func (s *failsOnce) Update(ctx context.Context, name string, change func(string)
 // first event the store did not take, and one whose first message is a forward from a server.
 func TestDirectMessagesAreRemembered(t *testing.T) {
 	a, state := New("acme", DefaultConfig()), &failsOnce{State: adaptertest.NewState()}
-	s := a.newShard(0, 1, broken{}, adapters.Link{State: state})
+	a.UseState(state)
+	s := a.newShard(0, 1, broken{}, adapters.Link{})
 	a.guilds.begin(0, event.Self{UserID: "900"}, nil)
 	for _, data := range []string{
 		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`,
 		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`, // offered again
 		`{"id":"21","channel_id":"13","author":{"id":"31"},"message_reference":{"type":1,"guild_id":"1","channel_id":"10","message_id":"19"}}`,
 	} {
-		_ = s.accepts.noteMessage(t.Context(), []byte(data))
+		_ = s.accepts.noteMessage(t.Context(), parse(event.Envelope{Body: []byte(`{"op":0,"t":"MESSAGE_CREATE","d":` + data + `}`)}))
 	}
 	if list, err := adapters.GetList[string](t.Context(), state, directName); err != nil || fmt.Sprint(list) != "[12 13]" {
 		t.Errorf("the channels are %q, %v", list, err)

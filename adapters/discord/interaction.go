@@ -5,30 +5,23 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
-)
-
-// The types of interactions and of commands that the bot handles.
-// https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-interaction-type
-const (
-	interactionCommand   = 2
-	interactionComponent = 3
-	commandChatInput     = 1
-	commandMessage       = 3
 )
 
 // readInteraction reads a command or the use of a component. A command is a message of its user:
 // the text of the slash command, its name if it has none, or a quotation of the message on which a
 // message command was used. A used component is a message with the shown labels.
 func (p *payload) readInteraction(d jsonobject.Fields) {
-	kind := d.Number("type")
+	kind := discordgo.InteractionType(d.Number("type"))
 	data, _ := d.Child("data")
-	command := data.Number("type")
-	isCommand := kind == interactionCommand && isOurs(command, data.Text("name"))
+	command := discordgo.ApplicationCommandType(data.Number("type"))
+	isCommand := kind == discordgo.InteractionApplicationCommand && isOurs(command, data.Text("name"))
 	on, hasMessage := d.Child("message")
-	if !isCommand && (kind != interactionComponent || !hasMessage || on.Number("flags")&flagEphemeral != 0) {
+	if !isCommand && (kind != discordgo.InteractionMessageComponent || !hasMessage || on.Number("flags")&int64(discordgo.MessageFlagsEphemeral) != 0) {
 		p.ignored = event.ReasonInteraction
 		return
 	}
@@ -36,7 +29,7 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 	m := message{hasAuthor: true, author: readInteractionUser(d), sent: snowflakeTime(id)}
 	place, _ := d.Child("channel")
 	m.guild = snowflake(d, "guild_id")
-	m.setPlace(requiredSnowflake(d, "channel_id"), place.Number("type"))
+	m.setPlace(requiredSnowflake(d, "channel_id"), discordgo.ChannelType(place.Number("type")))
 	if m.threaded {
 		m.channel.Parent = snowflake(place, "parent_id")
 	}
@@ -45,7 +38,7 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 		p.kind, m.id, m.asked = event.KindAction, actionPrefix+id, event.AddressedAction
 		m.holder = requiredSnowflake(on, "id")
 		m.readComponent(data, on)
-	case command == commandMessage:
+	case command == discordgo.MessageApplicationCommand:
 		p.kind, m.id, m.asked = event.KindCommand, commandPrefix+id, event.AddressedCommand
 		m.readTarget(data)
 	default:
@@ -61,8 +54,8 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 
 // isOurs reports whether the bot registers such a command. Another program may have registered
 // others for the same application.
-func isOurs(kind int64, name string) bool {
-	return kind == commandChatInput && (name == askCommand || chatCommands[name] != "") || kind == commandMessage && name == askMessage
+func isOurs(kind discordgo.ApplicationCommandType, name string) bool {
+	return slices.ContainsFunc(commands, func(c discordgo.ApplicationCommand) bool { return c.Type == kind && c.Name == name })
 }
 
 // readInteractionUser reads the user of an interaction: a member in a server, and a user

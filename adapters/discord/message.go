@@ -1,32 +1,14 @@
 package discord
 
 import (
+	"strings"
 	"time"
+
+	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
-
-// The types of messages that a person or a bot wrote. Discord writes all others.
-// https://docs.discord.com/developers/resources/message#message-object-message-types
-const (
-	typeDefault            = 0
-	typeReply              = 19
-	typeChatInputCommand   = 20
-	typeContextMenuCommand = 23
-)
-
-// Flags of a message.
-// https://docs.discord.com/developers/resources/message#message-object-message-flags
-const (
-	flagCrosspost = 1 << 1 // copied from a channel that this one follows
-	flagEphemeral = 1 << 6 // one user alone sees the message
-	flagLoading   = 1 << 7 // the bot deferred its response
-)
-
-// referenceDefault is the type of a reference other than a forward.
-// https://docs.discord.com/developers/resources/message#message-reference-types
-const referenceDefault = 0
 
 // message contains the fields of Discord's message object that the adapter uses.
 type message struct {
@@ -34,10 +16,11 @@ type message struct {
 	guild     string // empty for direct messages, and in some updates
 	channel   event.Channel
 	threaded  bool // the channel is a thread or a forum post
-	kind      int64
-	flags     int64
+	kind      discordgo.MessageType
+	flags     discordgo.MessageFlags
 	author    user
-	hasAuthor bool // false in some updates
+	hasAuthor bool   // false in some updates
+	nonce     string // of a post of ours
 	content   string
 	files     []event.Attachment
 	sent      time.Time
@@ -60,7 +43,7 @@ type message struct {
 
 // reference is a message's reference to another message.
 type reference struct {
-	kind      int64
+	kind      discordgo.MessageReferenceType
 	channelID string
 	messageID string
 }
@@ -79,6 +62,7 @@ func readMessage(d jsonobject.Fields) message {
 		m.mentioned = append(m.mentioned, readUser(mention))
 	}
 	m.everyone = d.Flag("mention_everyone")
+	m.nonce = strings.Trim(string(d.Raw("nonce")), `"`) // other programs send numbers
 	m.readReference(d)
 	return m
 }
@@ -88,13 +72,13 @@ func readMessage(d jsonobject.Fields) message {
 // https://docs.discord.com/developers/resources/message#message-object-message-structure
 func (m *message) readPlace(d jsonobject.Fields) {
 	m.guild = snowflake(d, "guild_id")
-	m.setPlace(requiredSnowflake(d, "channel_id"), d.Number("channel_type"))
+	m.setPlace(requiredSnowflake(d, "channel_id"), discordgo.ChannelType(d.Number("channel_type")))
 	m.threaded = m.threaded || d.Has("position")
 }
 
 // setPlace sets the channel of a message in m.guild.
-func (m *message) setPlace(id string, channelType int64) {
-	m.threaded = isThread(channelType)
+func (m *message) setPlace(id string, channelType discordgo.ChannelType) {
+	m.threaded = (&discordgo.Channel{Type: channelType}).IsThread()
 	m.channel = targetChannel(id, m.guild)
 	if m.hasAuthor {
 		m.channel = messageChannel(id, m.guild, channelType)
@@ -104,8 +88,8 @@ func (m *message) setPlace(id string, channelType int64) {
 // readBody reads the fields that a message has in common with quoted and forwarded ones.
 func readBody(d jsonobject.Fields) message {
 	return message{
-		kind:    d.Number("type"),
-		flags:   d.Number("flags"),
+		kind:    discordgo.MessageType(d.Number("type")),
+		flags:   discordgo.MessageFlags(d.Number("flags")),
 		content: readContent(d),
 		files:   readFiles(d),
 		sent:    timestamp(d, "timestamp"),
@@ -115,7 +99,7 @@ func readBody(d jsonobject.Fields) message {
 
 func (m *message) readReference(d jsonobject.Fields) {
 	if r, ok := d.Child("message_reference"); ok {
-		m.reference = reference{r.Number("type"), snowflake(r, "channel_id"), snowflake(r, "message_id")}
+		m.reference = reference{discordgo.MessageReferenceType(r.Number("type")), snowflake(r, "channel_id"), snowflake(r, "message_id")}
 	}
 	for _, snapshot := range d.Children("message_snapshots") {
 		if inner, ok := snapshot.Child("message"); ok {
@@ -145,17 +129,18 @@ func readQuoted(d jsonobject.Fields, mentioned []user) *message {
 // copy from a followed channel, a forward and a bot's response to a command refer to messages
 // too, but they are not replies.
 func (m *message) repliedTo() string {
-	forward := m.reference.kind != referenceDefault || len(m.forwarded) > 0
-	if forward || m.flags&flagCrosspost != 0 || m.kind != typeReply && m.kind != typeDefault {
+	forward := m.reference.kind != discordgo.MessageReferenceTypeDefault || len(m.forwarded) > 0
+	if forward || m.flags&discordgo.MessageFlagsIsCrossPosted != 0 || m.kind != discordgo.MessageTypeReply && m.kind != discordgo.MessageTypeDefault {
 		return ""
 	}
 	return m.reference.messageID
 }
 
-// authored reports whether a person or a bot wrote the message.
+// authored reports whether a person or a bot wrote the message. Discord writes those of all other
+// types.
 func (m *message) authored() bool {
 	switch m.kind {
-	case typeDefault, typeReply, typeChatInputCommand, typeContextMenuCommand:
+	case discordgo.MessageTypeDefault, discordgo.MessageTypeReply, discordgo.MessageTypeChatInputCommand, discordgo.MessageTypeContextMenuCommand:
 		return true
 	}
 	return false
@@ -165,8 +150,8 @@ func (m *message) authored() bool {
 // its response to a command ("is thinking…"). Discord does not mark such an update as an
 // edit. It looks like a repetition of an immediate response.
 func (m *message) isDeferredResponse() bool {
-	command := m.kind == typeChatInputCommand || m.kind == typeContextMenuCommand
-	return command && m.hasAuthor && m.edited.IsZero() && m.flags&flagLoading == 0
+	command := m.kind == discordgo.MessageTypeChatInputCommand || m.kind == discordgo.MessageTypeContextMenuCommand
+	return command && m.hasAuthor && m.edited.IsZero() && m.flags&discordgo.MessageFlagsLoading == 0
 }
 
 // sentAt returns the message's timestamp, or the time in its id if it has none.

@@ -101,9 +101,23 @@ func (p *paces) learn(name string, header http.Header, now time.Time) {
 // rest lets a route rest until a time.
 func (p *paces) rest(name string, until time.Time) { p.set(name, pace{until: until}) }
 
+// reserve returns the wait for the next use of a name that may be used once in a time.
+func (p *paces) reserve(name string, every time.Duration, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wait := max(p.routes[name].until.Sub(now), 0)
+	p.put(name, pace{until: now.Add(wait + every)})
+	return wait
+}
+
 func (p *paces) set(name string, state pace) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.put(name, state)
+}
+
+// put stores a state. The caller holds the lock.
+func (p *paces) put(name string, state pace) {
 	if p.routes == nil {
 		p.routes = map[string]pace{}
 	}

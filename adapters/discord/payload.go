@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
@@ -124,7 +126,7 @@ func (p *payload) readCreate(d jsonobject.Fields) {
 	}
 	p.place(m.channel, m.id)
 	switch {
-	case m.flags&flagLoading != 0:
+	case m.flags&discordgo.MessageFlagsLoading != 0:
 		p.ignored = event.ReasonSystemMessage // the response is deferred; an update brings its text
 	case !m.authored():
 		p.dedupe, p.ignored = "message:"+m.id, event.ReasonSystemMessage

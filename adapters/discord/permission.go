@@ -11,9 +11,13 @@ const readPermissions = int64(discordgo.PermissionViewChannel | discordgo.Permis
 
 // permissions are the bot's permissions in a channel.
 // https://docs.discord.com/developers/topics/permissions#permission-overwrites
-func (g *guild) permissions(c *discordgo.Channel, user string) int64 {
-	all := g.base(user)
-	if all&discordgo.PermissionAdministrator != 0 {
+func (g *guild) permissions(c *discordgo.Channel, user string) (all int64) {
+	for _, r := range g.Roles {
+		if r.ID == g.ID || slices.Contains(g.roles, r.ID) {
+			all |= r.Permissions
+		}
+	}
+	if g.OwnerID == user || all&discordgo.PermissionAdministrator != 0 {
 		return -1
 	}
 	var allowRoles, denyRoles, allowUser, denyUser int64
@@ -29,17 +33,4 @@ func (g *guild) permissions(c *discordgo.Channel, user string) int64 {
 	}
 	all = all&^denyRoles | allowRoles
 	return all&^denyUser | allowUser
-}
-
-// base are the bot's permissions in the server, before the channels' own.
-func (g *guild) base(user string) (all int64) {
-	if g.OwnerID == user {
-		return -1
-	}
-	for _, r := range g.Roles {
-		if r.ID == g.ID || slices.Contains(g.roles, r.ID) {
-			all |= r.Permissions
-		}
-	}
-	return all
 }

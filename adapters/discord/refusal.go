@@ -11,22 +11,6 @@ import (
 	"parley/adapters/httpcall"
 )
 
-// Codes of refused calls.
-// https://docs.discord.com/developers/topics/opcodes-and-status-codes#json
-const (
-	codeUnknownChannel  = 10003
-	codeUnknownMember   = 10007
-	codeUnknownMessage  = 10008
-	codeUnknownUser     = 10013
-	codeUnknownWebhook  = 10015
-	codeAcknowledged    = 40060
-	codeMissingAccess   = 50001 // the bot does not see the channel
-	codeInvalidToken    = 50027 // of an interaction
-	codeNoHistory       = 160002
-	codeThreadExists    = 160004
-	codeUnknownReaction = 10014
-)
-
 // statusError is an answer that refuses a call.
 type statusError struct {
 	status, code int
@@ -54,29 +38,26 @@ func callError(err error) *adapters.SendError {
 		status.code, status.text = refused.Message.Code, refused.Message.Message
 	}
 	failure := &adapters.SendError{Failure: adapters.Permanent, Err: status}
-	if status.status == http.StatusUnauthorized && status.code != codeInvalidToken {
+	if status.status == http.StatusUnauthorized && status.code != discordgo.ErrCodeInvalidWebhookTokenProvided {
 		failure.Failure = adapters.NotSent // the call succeeds once the token is right
 	}
 	return failure
 }
 
-// refusedCode returns the code of a refused call; 0 if err is not a refusal.
-func refusedCode(err error) int {
+// refusal returns the answer that refused a call; a zero one if err is not a refusal.
+func refusal(err error) statusError {
 	var refused *statusError
 	if errors.As(err, &refused) {
-		return refused.code
+		return *refused
 	}
-	return 0
+	return statusError{}
 }
 
+// refusedCode returns the code of a refused call; 0 if err is not a refusal.
+func refusedCode(err error) int { return refusal(err).code }
+
 // refusedStatus returns the status of a refused call; 0 if err is not a refusal.
-func refusedStatus(err error) int {
-	var refused *statusError
-	if errors.As(err, &refused) {
-		return refused.status
-	}
-	return 0
-}
+func refusedStatus(err error) int { return refusal(err).status }
 
 // sendError adds the attempted action to an error of a call.
 func sendError(action string, err error) error {
@@ -117,18 +98,16 @@ func markUnreadable(err error) error {
 // fatalClose returns the error for a close code after which no retry helps, or nil.
 // https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-close-event-codes
 func fatalClose(code int) error {
-	hint := map[int]string{
-		4004: checkToken,
-		4010: correctShards,
-		4011: correctShards,
-		4012: "set discord.api_url to the address of version 10 of the API",
-		4013: "set discord.api_url to the address of version 10 of the API, which knows the bot's intents",
-		4014: allowContent,
+	fatal, ok := map[int][2]string{
+		4004: {"authentication failed", checkToken},
+		4010: {"invalid shard", correctShards},
+		4011: {"sharding required", correctShards},
+		4012: {"invalid API version", "set discord.api_url to the address of version 10 of the API"},
+		4013: {"invalid intents", "set discord.api_url to the address of version 10 of the API, which knows the bot's intents"},
+		4014: {"disallowed intents", allowContent},
 	}[code]
-	if hint == "" {
+	if !ok {
 		return nil
 	}
-	reason := map[int]string{4004: "authentication failed", 4010: "invalid shard", 4011: "sharding required",
-		4012: "invalid API version", 4013: "invalid intents", 4014: "disallowed intents"}[code]
-	return &adapters.RefusedError{Err: fmt.Errorf("discord closed the gateway with %d: %s", code, reason), Hint: hint}
+	return &adapters.RefusedError{Err: fmt.Errorf("discord closed the gateway with %d: %s", code, fatal[0]), Hint: fatal[1]}
 }

@@ -76,31 +76,33 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	if refer {
 		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
 	}
-	var sent struct{ ID string }
-	err = a.post(ctx, post, body, &sent)
-	if refer && refusedCode(err) == codeNoHistory { // the call had no effect
+	path := "/channels/" + post.To.Channel + "/messages"
+	id, err := a.publish(ctx, http.MethodPost, path, post.File, body)
+	if refer && refusedCode(err) == discordgo.ErrCodeCannotReplyWithoutPermissionToReadMessageHistory { // the call had no effect
 		a.noReplies(post.To.Channel)
 		body.Reference = nil
-		err = a.post(ctx, post, body, &sent)
+		id, err = a.publish(ctx, http.MethodPost, path, post.File, body)
+	}
+	if err != nil {
+		return "", sendError("post in discord channel "+post.To.Channel, err)
+	}
+	a.nonces.add(post.Key, id)
+	return id, nil
+}
+
+// publish calls a route that posts or edits, with a file unless that is nil, and returns the id of the
+// message.
+func (a *Adapter) publish(ctx context.Context, method, path string, file *adapters.File, body outgoing) (id string, err error) {
+	var sent struct{ ID string }
+	if file == nil {
+		err = a.send(ctx, method, path, body, &sent)
+	} else {
+		err = a.sendFile(ctx, method, path, file, body, &sent)
 	}
 	if err == nil && !isSnowflake(sent.ID) {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
 	}
-	if err != nil {
-		a.nonces.unclear(post.Key, err, a.now())
-		return "", sendError("post in discord channel "+post.To.Channel, err)
-	}
-	a.nonces.add(post.Key, sent.ID)
-	return sent.ID, nil
-}
-
-// post calls the route that posts, with the post's file if it has one.
-func (a *Adapter) post(ctx context.Context, post adapters.Post, body outgoing, answer any) error {
-	path := "/channels/" + post.To.Channel + "/messages"
-	if post.File == nil {
-		return a.send(ctx, http.MethodPost, path, body, answer)
-	}
-	return a.sendFile(ctx, http.MethodPost, path, post.File, body, answer)
+	return sent.ID, err
 }
 
 // Edit replaces the text and the buttons of a message of ours.
@@ -125,7 +127,7 @@ func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) err
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	err := a.change(ctx, http.MethodDelete, id, post, nil)
-	if err != nil && refusedCode(err) != codeUnknownMessage {
+	if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownMessage {
 		return sendError("delete in discord channel "+post.To.Channel, err)
 	}
 	return nil

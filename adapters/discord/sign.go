@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters"
 )
 
@@ -22,7 +24,7 @@ func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	switch a.config.Working {
 	case WorkingTyping:
 		err := a.send(ctx, http.MethodPost, "/channels/"+sign.To.Channel+"/typing", nil, nil)
-		if err != nil && refusedCode(err) != codeUnknownChannel { // a question's thread may not exist yet
+		if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownChannel { // a question's thread may not exist yet
 			return sendError("show the typing indicator", err)
 		}
 	case WorkingReaction:
@@ -51,7 +53,7 @@ func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign) 
 	}
 	err = a.send(ctx, method, messagePath(channel, sign.Message)+"/reactions/"+url.PathEscape(workingEmoji)+"/@me", nil, nil)
 	switch code := refusedCode(err); {
-	case err == nil, method == http.MethodDelete && (code == codeUnknownMessage || code == codeUnknownReaction):
+	case err == nil, method == http.MethodDelete && (code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeUnknownEmoji):
 		return nil
 	}
 	return sendError("react on a message", err)

@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -67,6 +66,3 @@ func snowflakeTime(id string) time.Time {
 func snowflakeAt(t time.Time) string {
 	return strconv.FormatInt(max(t.UnixMilli()-epoch, 0)<<22, 10)
 }
-
-// compareIDs compares two ids by their numbers, which have no leading zeros.
-func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -39,11 +39,10 @@ func rememberQuestion(ctx context.Context, state adapters.State, id, channel str
 
 // question returns the question whose own thread has an id; nil for none.
 func (a *Adapter) question(ctx context.Context, thread string) (*question, error) {
-	state := a.state.Load()
-	if !a.AutoThread || state == nil {
+	if !a.AutoThread {
 		return nil, nil
 	}
-	list, err := adapters.GetList[question](ctx, *state, questionsName)
+	list, err := adapters.GetList[question](ctx, a.state, questionsName)
 	if err != nil {
 		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}
 	}
@@ -80,12 +79,12 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) (adapters.
 	body := discordgo.ThreadStart{Name: threadName(post.Text), AutoArchiveDuration: 1440}
 	err = a.send(ctx, http.MethodPost, messagePath(q.Channel, q.ID)+"/threads", body, nil)
 	status := refusedStatus(err)
-	q.Opened = err == nil || refusedCode(err) == codeThreadExists
+	q.Opened = err == nil || refusedCode(err) == discordgo.ErrCodeThreadAlreadyCreatedForThisMessage
 	q.Refused = !q.Opened && (status == http.StatusBadRequest || status == http.StatusForbidden)
 	if !q.Opened && !q.Refused {
 		return post, sendError("open a thread in discord channel "+q.Channel, adapters.WithoutEffect(err))
 	}
-	err = adapters.UpdateList(ctx, *a.state.Load(), questionsName, func(list []question) []question {
+	err = adapters.UpdateList(ctx, a.state, questionsName, func(list []question) []question {
 		for i := range list {
 			if list[i].ID == q.ID {
 				list[i] = *q

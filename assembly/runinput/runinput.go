@@ -96,16 +96,6 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	return json.Marshal(c.Text)
 }
 
-// UnmarshalJSON reads a string, a list, or null.
-func (c *Content) UnmarshalJSON(raw []byte) error {
-	*c = Content{}
-	if bytes.HasPrefix(raw, []byte("[")) {
-		c.Blocks = []Block{}
-		return json.Unmarshal(raw, &c.Blocks)
-	}
-	return json.Unmarshal(raw, &c.Text)
-}
-
 // Fault is a broken rule. Its text is the protocol's.
 type Fault string
 

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"encoding/json"
 	"time"
 )
 
@@ -25,4 +26,10 @@ func (m Message) Readable(runID string, now time.Time) Readable {
 	}
 	r.Details = encode(details)
 	return r
+}
+
+// encode returns the JSON of a text, a bool or an object, which always encodes.
+func encode(value any) json.RawMessage {
+	raw, _ := json.Marshal(value)
+	return raw
 }

@@ -49,7 +49,7 @@ func (r Readable) Message() (Message, error) {
 		delete(details, streamingID)
 	}
 	if len(details) > 0 {
-		m.Details = encode(details)
+		m.Details, _ = json.Marshal(details) // members of a JSON object always encode
 	}
 	return m, nil
 }
@@ -78,10 +78,4 @@ func truthy(raw json.RawMessage) bool {
 		return false
 	}
 	return true
-}
-
-// encode returns the JSON of a text, a bool or an object, which always encodes.
-func encode(value any) json.RawMessage {
-	raw, _ := json.Marshal(value)
-	return raw
 }

@@ -48,14 +48,9 @@ type outcome struct {
 	Interrupts []json.RawMessage `json:"interrupts"`
 }
 
-// older maps the names of earlier versions to those of 1.0.
-var older = map[string]string{
-	"THINKING_START":                "REASONING_START",
-	"THINKING_END":                  "REASONING_END",
-	"THINKING_TEXT_MESSAGE_START":   "REASONING_MESSAGE_START",
-	"THINKING_TEXT_MESSAGE_CONTENT": "REASONING_MESSAGE_CONTENT",
-	"THINKING_TEXT_MESSAGE_END":     "REASONING_MESSAGE_END",
-}
+// newer changes the names of earlier versions, such as THINKING_START and
+// THINKING_TEXT_MESSAGE_START, to those of 1.0.
+var newer = strings.NewReplacer("THINKING_TEXT_MESSAGE_", "REASONING_MESSAGE_", "THINKING_", "REASONING_")
 
 // thinking is the id of the reasoning of earlier versions, which gave it none.
 const thinking = "thinking"
@@ -103,7 +98,7 @@ func decode(data []byte) (streamEvent, error) {
 	if e.Type == "" {
 		return e, fmt.Errorf("type: is required")
 	}
-	if name, ok := older[e.Type]; ok {
+	if name := newer.Replace(e.Type); name != e.Type && known(name) {
 		if _, has := fields["messageId"]; !has {
 			fields["messageId"] = json.RawMessage(`"` + thinking + `"`)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -102,64 +103,70 @@ func (d *document) patch(raw []byte) error {
 	return nil
 }
 
-func (d *document) apply(o operation) (err error) {
-	var value any
-	var path, from []string
-	if path, err = pointer(o.Path); err != nil {
-		return err
-	}
-	switch o.Op {
-	case "add", "replace", "test":
-		if o.Value == nil {
-			return errors.New("value: is required")
-		}
-		if err = d.grow(len(o.Value)); err == nil {
-			value, err = read(o.Value)
-		}
-	case "move", "copy":
-		if from, err = pointer(o.From); err == nil {
-			value, err = find(d.value, from)
-		}
-	case "remove":
-	default:
-		return errors.New("is no operation")
-	}
+func (d *document) apply(o operation) error {
+	path, err := pointer(o.Path)
 	if err != nil {
 		return err
 	}
-	switch o.Op {
-	case "test", "replace":
+	value, err := d.operand(o)
+	if err != nil {
+		return err
+	}
+	op := o.Op
+	switch op {
+	case "test":
 		old, err := find(d.value, path)
-		if err == nil && o.Op == "test" && !equal(old, value) {
+		if err == nil && !equal(old, value) {
 			err = errors.New("the value is another one")
 		}
-		if err != nil || o.Op == "test" {
-			return err
-		}
-		return d.edit(path, func(in any, key string) (any, error) { return put(in, key, value) })
-	case "remove":
-		return d.edit(path, removed)
+		return err
 	case "copy":
-		value, err = d.copied(value)
+		op = "add"
 	case "move":
+		from, _ := pointer(o.From) // operand has read it
 		if len(from) < len(path) && slices.Equal(from, path[:len(from)]) {
 			return errors.New("path: is inside of from")
 		}
-		err = d.edit(from, removed)
+		if d.value, err = edit(d.value, from, "remove", nil); err != nil {
+			return err
+		}
+		op = "add"
 	}
-	if err != nil {
-		return err
-	}
-	return d.edit(path, func(in any, key string) (any, error) { return insert(in, key, value) })
+	d.value, err = edit(d.value, path, op, value)
+	return err
 }
 
-// copied returns a copy of a value that shares nothing with it.
-func (d *document) copied(value any) (any, error) {
-	raw, err := encode(value)
+// operand returns the value of an operation: its own, or the one at its place in the document; a
+// copy shares nothing with that one.
+func (d *document) operand(o operation) (any, error) {
+	switch o.Op {
+	case "add", "replace", "test":
+		if o.Value == nil {
+			return nil, errors.New("value: is required")
+		}
+		if err := d.grow(len(o.Value)); err != nil {
+			return nil, err
+		}
+		return read(o.Value)
+	case "remove":
+		return nil, nil
+	case "move", "copy":
+	default:
+		return nil, errors.New("is no operation")
+	}
+	from, err := pointer(o.From)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.grow(len(raw)); err != nil {
+	value, err := find(d.value, from)
+	if err != nil || o.Op == "move" {
+		return value, err
+	}
+	raw, err := encode(value)
+	if err == nil {
+		err = d.grow(len(raw))
+	}
+	if err != nil {
 		return nil, err
 	}
 	return read(raw)
@@ -174,6 +181,8 @@ func pointer(text *string) ([]string, error) {
 		return nil, nil
 	case (*text)[0] != '/':
 		return nil, fmt.Errorf("path: %q does not begin with /", *text)
+	case strings.Count(*text, "/") > maxDepth:
+		return nil, fmt.Errorf("path: has more than %d keys", maxDepth)
 	}
 	keys := strings.Split((*text)[1:], "/")
 	for i, key := range keys {
@@ -218,87 +227,45 @@ func find(value any, path []string) (any, error) {
 	return value, nil
 }
 
-// whole takes the place of the object or array for a change of the whole document.
-type whole struct{}
-
-// edit changes the document at a path: change gets the object or array of the last key, and
-// returns it as it is then. For the whole document it gets whole and returns the new value.
-func (d *document) edit(path []string, change func(in any, key string) (any, error)) (err error) {
-	last := len(path) - 1
-	if last < 0 {
-		d.value, err = change(whole{}, "")
-		return err
-	}
-	in, err := find(d.value, path[:last])
-	if err != nil {
-		return err
-	}
-	changed, err := change(in, path[last])
-	if err != nil {
-		return err
-	}
-	if last == 0 {
-		d.value = changed
-		return nil
-	}
-	outer, err := find(d.value, path[:last-1])
-	if err == nil {
-		_, err = put(outer, path[last-1], changed) // an array may be another one now
-	}
-	return err
-}
-
-// put replaces the value of a key, or the whole document.
-func put(in any, key string, value any) (any, error) {
-	switch in := in.(type) {
-	case whole:
+// edit returns a value after an operation at a path: add, replace or remove. The key - is the end of
+// an array. A document without its value is null.
+func edit(in any, path []string, op string, value any) (any, error) {
+	if len(path) == 0 {
 		return value, nil
-	case map[string]any:
-		in[key] = value
-	case []any:
-		i, err := index(key, len(in))
-		if err != nil {
-			return nil, err
-		}
-		in[i] = value
-	default:
-		return nil, fmt.Errorf("path: there is no %q", key)
 	}
-	return in, nil
-}
-
-// insert adds a value to an object, or to an array before a place. The key - is the array's end.
-func insert(in any, key string, value any) (any, error) {
-	array, ok := in.([]any)
-	if !ok {
-		return put(in, key, value)
-	}
-	if key == "-" {
-		return append(array, value), nil
-	}
-	i, err := index(key, len(array)+1)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Insert(array, i, value), nil
-}
-
-// removed removes the value of a key. A document without its value is null.
-func removed(in any, key string) (any, error) {
+	key, isLast := path[0], len(path) == 1
 	switch in := in.(type) {
-	case whole:
-		return nil, nil
 	case map[string]any:
-		if _, ok := in[key]; ok {
+		old, ok := in[key]
+		switch {
+		case !ok && !(isLast && op == "add"):
+			return nil, fmt.Errorf("path: there is no %q", key)
+		case isLast && op == "remove":
 			delete(in, key)
 			return in, nil
 		}
+		changed, err := edit(old, path[1:], op, value)
+		in[key] = changed
+		return in, err
 	case []any:
-		i, err := index(key, len(in))
-		if err != nil {
-			return nil, err
+		limit := len(in)
+		if isLast && op == "add" {
+			limit++
+			if key == "-" {
+				key = strconv.Itoa(len(in))
+			}
 		}
-		return slices.Delete(in, i, i+1), nil
+		i, err := index(key, limit)
+		switch {
+		case err != nil:
+			return nil, err
+		case isLast && op == "add":
+			return slices.Insert(in, i, value), nil
+		case isLast && op == "remove":
+			return slices.Delete(in, i, i+1), nil
+		}
+		in[i], err = edit(in[i], path[1:], op, value)
+		return in, err
 	}
 	return nil, fmt.Errorf("path: there is no %q", key)
 }
@@ -308,15 +275,7 @@ func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for key, inner := range a {
-			if other, ok := b[key]; !ok || !equal(inner, other) {
-				return false
-			}
-		}
-		return true
+		return ok && maps.EqualFunc(a, b, equal)
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, equal)

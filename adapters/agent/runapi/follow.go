@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -69,7 +70,8 @@ func isLost(err error) bool {
 
 // connect reads the stream once.
 func (f *follower) connect(ctx context.Context) error {
-	request, err := f.agent.request(ctx, streamPath(f.run, strconv.FormatInt(f.since, 10)), f.run, nil)
+	path := "runs/" + url.PathEscape(f.run) + "/stream?since=" + strconv.FormatInt(f.since, 10)
+	request, err := f.agent.request(ctx, path, f.run, nil)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"parley/adapters"
@@ -147,11 +146,6 @@ func (a *Agent) request(ctx context.Context, path, run string, body io.Reader) (
 // authorize adds the bearer token.
 func (a *Agent) authorize(request *http.Request) {
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
-}
-
-// streamPath is the path of a run's stream from a time in milliseconds on.
-func streamPath(run, since string) string {
-	return "runs/" + url.PathEscape(run) + "/stream?since=" + since
 }
 
 // input returns the body of a run: the messages since the last reply as one user message, and

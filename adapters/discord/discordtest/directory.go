@@ -177,10 +177,13 @@ func (s *Server) channelWires(guild string) (channels, threads []any) {
 // allPermissions are the permissions of the bot's role; none of them is ADMINISTRATOR.
 const allPermissions = int64(1)<<50 - 1 - 8
 
+// permissions are those of the bot.
+func (g *Guild) permissions() string { return strconv.FormatInt(allPermissions&^g.Denied, 10) }
+
 func (g *Guild) roles() []any {
 	return []any{
 		map[string]any{"id": g.ID, "name": "@everyone", "permissions": "0"},
-		map[string]any{"id": BotRole, "name": "parley", "permissions": strconv.FormatInt(allPermissions&^g.Denied, 10),
+		map[string]any{"id": BotRole, "name": "parley", "permissions": g.permissions(),
 			"managed": true, "tags": map[string]any{"bot_id": BotUser}},
 	}
 }
@@ -209,7 +212,7 @@ func directoryHandlers() map[string]handler {
 			list, after := []any{}, r.URL.Query().Get("after")
 			for _, id := range slices.Sorted(maps.Keys(s.guilds)) {
 				if id > after {
-					list = append(list, map[string]any{"id": id, "name": s.guilds[id].Name})
+					list = append(list, map[string]any{"id": id, "name": s.guilds[id].Name, "owner": false, "permissions": s.guilds[id].permissions()})
 				}
 			}
 			return list

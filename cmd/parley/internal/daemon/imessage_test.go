@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,6 +98,26 @@ func TestIMessage(t *testing.T) {
 	m.awaitMetric(results("stored", "from-me"), 1)
 	if sent := m.sent(3); len(sent) != 3 || m.mac.Reads(noraChat) != 2 {
 		t.Errorf("%d posts, marked as read %d times", len(sent), m.mac.Reads(noraChat))
+	}
+}
+
+// TestALostWebhookIsAnsweredWithoutBackfill checks that a message whose webhook is lost starts a run
+// also if catch-up is off, because it is new.
+func TestALostWebhookIsAnsweredWithoutBackfill(t *testing.T) {
+	t.Parallel()
+	var lost atomic.Bool
+	lost.Store(true)
+	m := openIMessage(t, bluebubblestest.Options{Webhooks: func(event string) []time.Duration {
+		if event == "new-message" && lost.Swap(false) {
+			return nil
+		}
+		return []time.Duration{0}
+	}}, "catch_up: {max_age: 0s}\n")
+	m.says(noraChat, nora, "one")
+	m.says(noraChat, nora, "two") // its webhook shows the gap
+	sent := m.sent(2)
+	if sent[0].Text != "one" || sent[1].Text != "two" {
+		t.Errorf("the answers are %+v", sent)
 	}
 }
 
