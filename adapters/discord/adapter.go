@@ -22,13 +22,14 @@ type Adapter struct {
 	base      *url.URL // address of the REST API
 	files     *http.Client
 
-	state  adapters.State
-	guilds *guilds
-	names  *adapters.Names // of fetched messages' authors
-	nonces nonces
-	paces  paces
-	limits gatewayLimits
-	now    func() time.Time
+	state    adapters.State
+	guilds   *guilds
+	coverage coverage
+	names    *adapters.Names // of fetched messages' authors
+	nonces   nonces
+	paces    paces
+	limits   gatewayLimits
+	now      func() time.Time
 }
 
 var (

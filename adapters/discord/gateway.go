@@ -123,6 +123,7 @@ func (s *shard) run(ctx context.Context) error {
 	defer func() {
 		stop()
 		<-ended
+		s.coverage.broke(s.now())
 	}()
 	for failures := 0; ; {
 		connected, err := s.connect(ctx)

@@ -198,6 +198,9 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	if err != nil {
 		return err
 	}
+	if r.name == "MESSAGE_CREATE" && p.err == nil && len(p.targets) > 0 {
+		a.coverage.heard(p.channel.ID, p.targets[0])
+	}
 	if asked.ID != "" {
 		a.answers.Go(func() { a.respond(ctx, a.inbox, receipt, asked) })
 	}
@@ -207,6 +210,9 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 // begun reports that events can arrive, and lets the first shard register the commands.
 func (a *accepts) begun(ctx context.Context, continues bool) {
 	self := a.guilds.self()
+	if !continues {
+		a.coverage.broke(a.now())
+	}
 	a.begins(self, continues)
 	if !continues && a.id == 0 && a.config.Commands && a.upserting.CompareAndSwap(false, true) {
 		a.answers.Go(func() {

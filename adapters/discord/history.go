@@ -71,8 +71,9 @@ func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read a
 	return err
 }
 
-// ReadChannel reads a channel from the end of the gap back to its beginning. Every channel is one
-// thread, and its threads are channels of their own. It skips our own messages.
+// ReadChannel reads a channel from the end of the gap back to its beginning, or back to the last
+// message that this process has accepted without a gap. Every channel is one thread, and its
+// threads are channels of their own. It skips our own messages.
 func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found adapters.Found, err error) {
 	channel := read.Gap.Channel
 	self, err := a.knownSelf(ctx)
@@ -83,25 +84,35 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err != nil {
 		return found, markUnreadable(err)
 	}
-	list, cut, err := a.readBack(ctx, read, self)
+	lacks := a.coverage.missing(channel)
+	list, newest, cut, err := a.readBack(ctx, read, self, lacks)
 	if err != nil {
 		return found, markUnreadable(err)
 	}
-	return adapters.Found{Cut: cut}, a.handOver(ctx, read, guild, parent, list)
+	if err := a.handOver(ctx, read, guild, parent, list); err != nil {
+		return found, err
+	}
+	a.coverage.filled(channel, lacks, read.Gap.Until, newest)
+	return adapters.Found{Cut: cut}, nil
 }
 
-// readBack returns the messages of a gap, oldest first.
-func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self string) (list []historyMessage, cut bool, err error) {
+// readBack returns the messages of a gap that may be missing, oldest first, and the id of the
+// newest message that it has seen.
+func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self string, lacks missing) (list []historyMessage, newest string, cut bool, err error) {
 	size, before := 0, snowflakeAt(read.Gap.Until.Add(time.Millisecond))
+	if lacks.before != "" && compareIDs(lacks.before, before) < 0 {
+		before = lacks.before
+	}
 	for more := true; more; {
 		page, err := a.page(ctx, read.Gap.Channel, url.Values{"before": {before}}, read.Urgent)
 		if err != nil {
-			return nil, false, err
+			return nil, "", false, err
 		}
 		more = len(page) == historyPage
 		for _, m := range page {
-			before = m.ID
-			if snowflakeTime(m.ID).Before(read.Gap.From.Truncate(time.Millisecond)) {
+			before, newest = m.ID, later(newest, m.ID)
+			isKnown := lacks.after != "" && compareIDs(m.ID, lacks.after) < 0
+			if isKnown || snowflakeTime(m.ID).Before(read.Gap.From.Truncate(time.Millisecond)) {
 				more = false
 				break
 			}
@@ -116,7 +127,7 @@ func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self stri
 		}
 	}
 	slices.Reverse(list)
-	return list, cut, nil
+	return list, newest, cut, nil
 }
 
 // handOver hands messages over, oldest first, as the events of a live connection.
@@ -126,7 +137,7 @@ func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild, pa
 	}
 	var missed []adapters.Missed
 	for _, m := range list {
-		d := m.live(read.Gap.Channel, guild, a.nick(ctx, guild, m))
+		d := m.live(guild, a.nick(ctx, guild, m))
 		one := adapters.Missed{New: a.envelope("MESSAGE_CREATE", event.Backfilled, parent, d)}
 		if m.Edited != "" {
 			one.Change = a.envelope("MESSAGE_UPDATE", event.Backfilled, parent, d)
@@ -149,11 +160,10 @@ func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage) stri
 // historyMessage is a fetched message, with the fields that backfill uses.
 type historyMessage struct {
 	raw         json.RawMessage
-	ID          string                `json:"id"`
-	Type        discordgo.MessageType `json:"type"`
-	Content     string                `json:"content"`
-	Edited      string                `json:"edited_timestamp"`
-	Webhook     string                `json:"webhook_id"`
+	ID          string `json:"id"`
+	Content     string `json:"content"`
+	Edited      string `json:"edited_timestamp"`
+	Webhook     string `json:"webhook_id"`
 	Attachments []struct {
 		ID string `json:"id"`
 	} `json:"attachments"`
@@ -163,14 +173,13 @@ type historyMessage struct {
 }
 
 // live returns the message as the gateway would send it: with its server and its author's
-// nickname. The root of a thread is a message of that channel.
-func (m historyMessage) live(channel, guild, nick string) json.RawMessage {
+// nickname.
+func (m historyMessage) live(guild, nick string) json.RawMessage {
 	var fields map[string]json.RawMessage
 	if guild == "" || json.Unmarshal(m.raw, &fields) != nil {
 		return m.raw
 	}
-	fields["channel_id"], _ = json.Marshal(channel) // strings always encode
-	fields["guild_id"], _ = json.Marshal(guild)
+	fields["guild_id"], _ = json.Marshal(guild) // strings always encode
 	if m.Webhook == "" {
 		fields["member"], _ = json.Marshal(map[string]string{"nick": nick})
 	}

@@ -129,6 +129,88 @@ func TestMissedMessagesHaveNicknames(t *testing.T) {
 	}
 }
 
+// TestOnlyTheMissedAreReadAgain checks that a read after an interruption begins at the last
+// message that was accepted before, and ends at the first one of the new session, however long
+// the gap is. A message on the edge is read again, because messages may arrive out of order.
+func TestOnlyTheMissedAreReadAgain(t *testing.T) {
+	var ahead atomic.Int64 // of the clock, in seconds
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note, Now: clock}, nil)
+	l.adapter.SetClock(clock)
+	l.run()
+	l.up()
+	said := 0
+	say := func(n int) {
+		for range n {
+			ahead.Add(10)
+			said++
+			l.say(roomID, fmt.Sprint(said))
+		}
+	}
+	read := func() (texts []string) {
+		gap := event.Gap{Channel: roomID, From: clock().Add(-24 * time.Hour), Until: clock().Add(2 * time.Minute)}
+		_, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10_000, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+			for _, m := range list {
+				e, err := l.adapter.Normalize(t.Context(), *m.New, l.directory())
+				if err != nil {
+					return err
+				}
+				texts = append(texts, e.Message.Content)
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return texts
+	}
+	say(150)
+	l.await(150)
+	if got := read(); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("the first read finds %q", got)
+	}
+	for round := range 3 {
+		l.stop()
+		before := said
+		say(2)
+		l.run()
+		l.up()
+		say(150)
+		l.await(150 * (round + 2))
+		want := []string{fmt.Sprint(before), fmt.Sprint(before + 1), fmt.Sprint(before + 2), fmt.Sprint(before + 3)}
+		if got := read(); !slices.Equal(got, want) {
+			t.Errorf("the read after interruption %d finds %q, want %q", round, got, want)
+		}
+	}
+	if n := len(calls.of(discordtest.Read)); n != 4 {
+		t.Errorf("%d reads of pages", n)
+	}
+}
+
+// TestAReadOfAnEarlierGapLeavesTheLater checks that a read that does not reach the last
+// interruption does not count for it.
+func TestAReadOfAnEarlierGapLeavesTheLater(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.say(roomID, "heard")
+	l.await(1)
+	l.stop()
+	l.say(roomID, "missed")
+	l.run()
+	l.up()
+	for _, until := range []time.Duration{-time.Hour, 2 * time.Minute} {
+		found := 0
+		gap := event.Gap{Channel: roomID, From: time.Now().Add(-24 * time.Hour), Until: time.Now().Add(until)}
+		_, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+			found += len(list)
+			return nil
+		}})
+		if want := map[bool]int{true: 2}[until > 0]; err != nil || found != want {
+			t.Errorf("a read until %v finds %d messages, %v; want %d", until, found, err, want)
+		}
+	}
+}
+
 // TestAForgottenSessionLeavesAGap checks that a message of the time between two sessions is read,
 // although later ones were heard.
 func TestAForgottenSessionLeavesAGap(t *testing.T) {

@@ -54,13 +54,12 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 		list = append([]historyMessage{*root}, list...)
 	}
 	for _, m := range list {
-		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, c.ParentID, m.live(c.ID, c.GuildID, a.nick(ctx, c.GuildID, m))))
+		before.Envelopes = append(before.Envelopes, *a.envelope("MESSAGE_CREATE", event.Reread, c.ParentID, m.live(c.GuildID, a.nick(ctx, c.GuildID, m))))
 	}
 	return before, nil
 }
 
-// latest returns the latest messages of a thread before upTo, oldest first, without its root and
-// the message that Discord writes to show the root.
+// latest returns the latest messages of a thread before upTo, oldest first, without its root.
 func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (list []historyMessage, err error) {
 	query := url.Values{"limit": {strconv.Itoa(min(newest+1, historyPage))}}
 	if isSnowflake(upTo) {
@@ -69,16 +68,22 @@ func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (
 	if list, _, err = a.messages(ctx, thread, query); err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(m historyMessage) bool {
-		return m.ID == thread || m.Type == discordgo.MessageTypeThreadStarterMessage
-	})
+	list = slices.DeleteFunc(list, func(m historyMessage) bool { return m.ID == thread || m.isStarter() })
 	list = list[:min(len(list), newest)]
 	slices.Reverse(list)
 	return list, nil
 }
 
-// threadRoot returns the root of a thread; nil if it is gone. It is in the parent, except for a
-// forum post.
+// isStarter reports whether Discord wrote the message to show the root of a thread.
+func (m historyMessage) isStarter() bool {
+	var kind struct {
+		Type discordgo.MessageType `json:"type"`
+	}
+	return json.Unmarshal(m.raw, &kind) == nil && kind.Type == discordgo.MessageTypeThreadStarterMessage
+}
+
+// threadRoot returns the root of a thread as a message of the thread; nil if it is gone. It is in
+// the parent, except for a forum post.
 func (a *Adapter) threadRoot(ctx context.Context, thread *discordgo.Channel) (*historyMessage, error) {
 	for _, channel := range []string{thread.ParentID, thread.ID} {
 		var raw json.RawMessage
@@ -87,6 +92,14 @@ func (a *Adapter) threadRoot(ctx context.Context, thread *discordgo.Channel) (*h
 			if status := refusedStatus(err); status != 0 && status != 401 {
 				continue // not there, or not visible
 			}
+			return nil, err
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &fields); err != nil {
+			return nil, err
+		}
+		fields["channel_id"], _ = json.Marshal(thread.ID) // strings always encode
+		if raw, err = json.Marshal(fields); err != nil {
 			return nil, err
 		}
 		if list := decodePage([]json.RawMessage{raw}); len(list) == 1 {
