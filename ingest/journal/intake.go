@@ -114,7 +114,7 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*EnvelopeResult, erro
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}
-		if found := tx.listed(`row = $1`, message); len(found) > 0 {
+		if found := tx.listed(`m.row = $1`, message); len(found) > 0 {
 			s.Message = &found[0]
 		}
 		return &s
