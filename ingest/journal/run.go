@@ -241,6 +241,7 @@ type beginRunTx struct {
 	nextSeq, begunSeq, turnAt int64
 	pending, intakeAt         int64
 	agentDue, botChannel      string
+	answer                    string // the later answer of the unfinished run; empty for none
 }
 
 func (b *beginRunTx) read(claim *Claim) {
@@ -248,11 +249,11 @@ func (b *beginRunTx) read(claim *Claim) {
 	var history string
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
-		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question},
+		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
 		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
 		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
-		CASE WHEN run_id IS NULL THEN question ELSE run_question END`)
+		CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, coalesce(run_answer, '')`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
 }
 
@@ -263,9 +264,7 @@ func (b *beginRunTx) resume(most int64) {
 	b.later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
 		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
 	b.readShown(run)
-	var answer string
-	run.Taken = b.row([]any{&answer}, `SELECT coalesce(content, '') FROM taken_runs WHERE run = $1`, run.ID)
-	b.fail(unpack(answer, &run.Answer))
+	b.fail(unpack(b.answer, &run.Answer))
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
 	if run.EventSeq > 0 {
@@ -311,7 +310,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		waiting, since = waiting[:min(n, limit)], b.now
 	}
 	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = b.runID(waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
-	run.Attempts, run.Reruns, run.NotBefore = 0, 0, time.Time{} // the row still has those of the run before
+	run.Attempts, run.Reruns, run.NotBefore, run.Taken = 0, 0, time.Time{}, false // the row still has those of the run before
 	for i := range waiting {
 		waiting[i].Run = run.ID
 	}

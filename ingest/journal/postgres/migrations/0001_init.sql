@@ -56,6 +56,8 @@ CREATE TABLE threads (
 	run_seq BIGINT NOT NULL DEFAULT 0, -- seq of its last event
 	run_events BIGINT NOT NULL DEFAULT 0, -- number of its events, without chunks
 	run_event_at BIGINT NOT NULL DEFAULT 0, -- time of its last event
+	run_taken BIGINT NOT NULL DEFAULT 0, -- 1: its agent has taken it and answers later
+	run_answer TEXT, -- the later answer of its agent, a compact message; null: none yet
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
 	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
@@ -187,14 +189,6 @@ CREATE TABLE runs (
 );
 CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
-
-CREATE TABLE taken_runs (
-	run TEXT PRIMARY KEY,
-	thread BIGINT NOT NULL,
-	taken_at BIGINT NOT NULL,
-	content TEXT -- the later answer, a compact message; null: none yet
-);
-CREATE INDEX taken_runs_at ON taken_runs (taken_at);
 
 -- What agents have asked the people of a thread.
 CREATE TABLE questions (
