@@ -63,7 +63,7 @@ type appender struct {
 
 const appenderColumns = `id, run_seq, run_events, run_event_at`
 
-// noEvents are the values of a run that begins: it has no events, and nobody has taken it.
+// noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
 const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_taken = 0, run_answer = NULL`
 
 func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at} }
