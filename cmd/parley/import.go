@@ -223,10 +223,11 @@ func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread
 		to.Key, to.ID, to.Channel = web.ThreadKey(w.ID, id), id, id
 	default:
 		to.ID = id
-		if to.Key, err = i.journal.ThreadOf(ctx, w.ID, id); err != nil {
+		known, err := i.journal.Thread(ctx, w.ID, id)
+		if err != nil && !errors.Is(err, journal.ErrNotFound) {
 			return to, err
 		}
-		to.Key = cmp.Or(to.Key, event.ThreadKey(fmt.Sprintf("%s:%s:%s", w.Platform, w.ID, id)))
+		to.Key = cmp.Or(known.Key, event.ThreadKey(fmt.Sprintf("%s:%s:%s", w.Platform, w.ID, id)))
 	}
 	to.Agent = w.Channel(to.Channel).Agent
 	return to, nil

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -81,7 +82,7 @@ type acceptTx struct {
 	token  int64 // identifies this transaction in its thread's row
 	id     int64 // of the envelope; 0 if its key was stored before
 	thread int64
-	// The thread's row, if the payload names the thread.
+	// The thread's row, if the envelope has a thread.
 	key            string
 	owner          string
 	fence, pending int64
@@ -128,55 +129,40 @@ func (a *acceptTx) run() {
 // message, or of the post that carries a pressed button, or the thread that the payload
 // names, or its target's. Without any of them, the envelope waits for its target.
 func (a *acceptTx) place() {
-	if a.Keys.Thread != "" {
-		a.placeNamed()
-		return
-	}
-	if a.Keys.MessageID != "" {
-		a.thread = a.messageThread(a.Envelope.Workspace, a.Keys.MessageID)
-	}
-	if a.thread == 0 {
-		a.insert("pending", insertApart)
-		return
-	}
-	a.countIn()
-	a.insert("pending", insertByID, a.thread, a.token)
-}
-
-// placeNamed puts the envelope into the thread that the payload names, or into the thread
-// of another payload or post if that one is known.
-func (a *acceptTx) placeNamed() {
-	place, other := placeByKey, []any(nil)
+	var known event.ThreadKey
 	switch {
 	case a.Keys.PostID != "":
-		place, other = placeByPost, []any{a.Keys.PostID}
-	case a.Keys.AltKey != "":
-		place, other = placeByPayload, []any{a.Keys.AltKey}
+		_, known = a.postThread(a.Envelope.Workspace, a.Keys.PostID)
+	case a.Keys.Thread == "" && a.Keys.MessageID != "":
+		_, known = a.messageThread(a.Envelope.Workspace, a.Keys.MessageID)
 	}
-	a.upsertThread(place.upsert, other)
-	a.insert("pending", place.insert, append([]any{string(a.Keys.Thread), a.token}, other...)...)
+	key := cmp.Or(known, a.Keys.Thread)
+	switch {
+	case key == "":
+		a.insert("pending", insertApart)
+	case a.Keys.AltKey != "":
+		a.upsertThread(key, upsertByPayload, a.Keys.AltKey)
+		a.insert("pending", insertByPayload, string(key), a.token, a.Keys.AltKey)
+	default:
+		a.upsertThread(key, upsertByKey)
+		a.insert("pending", insertByKey, string(key), a.token)
+	}
 }
 
-// placement are the statements that store an envelope in a thread with a key.
-type placement struct{ upsert, insert string }
-
-// The key is the one that the payload names, or first that of another thread: of the post, or
-// of the payload, that is named by $14 in the first statement and by $18 in the second.
+// The statements that store an envelope in the thread with a key, or first in the thread of
+// another payload, which $14 names in the first statement and $18 in the second. The other
+// payload may have been stored between the two, in another thread; then the token is in the
+// thread with the key.
 var (
-	placeByKey     = placement{upsertThread(`$1`), insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)}
-	placeByPost    = placeByOther(`(SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = %s AND d.platform_id = %s)`)
-	placeByPayload = placeByOther(`(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`)
+	upsertByKey     = upsertThread(`$1`)
+	insertByKey     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
+	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`))
+	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`))
+	// insertApart stores an envelope without a thread if its key is new.
+	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
 )
 
-// placeByOther returns the statements for a query of another thread's key. The row that the
-// query looks for may have been inserted between the two statements, in another thread; then
-// the token is in the thread that the payload names.
-func placeByOther(query string) placement {
-	return placement{
-		upsertThread(fmt.Sprintf(`coalesce(`+query+`, $1)`, `$3`, `$14`)),
-		insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+query+`, $16)) AND accepting = $17`, `$1`, `$18`)),
-	}
-}
+const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`
 
 // upsertThread returns the statement that makes the thread with a key or finds it, and counts
 // the envelope; see acceptTx.upsertThread.
@@ -203,30 +189,15 @@ func upsertThread(key string) string {
 // upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
 // for a claim, it claims the thread or extends this node's claim. A thread whose owner
 // ended during its work is not claimed here; see AcceptRequest.
-func (a *acceptTx) upsertThread(query string, other []any) {
+func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any) {
 	node := ""
 	if a.Claim {
 		node = a.j.node
 	}
 	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
-		append([]any{string(a.Keys.Thread), ThreadUUID(a.Keys.Thread), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+		append([]any{string(key), ThreadUUID(key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node, a.Keys.Channel.Parent}, other...)...)
 }
-
-// countIn counts the envelope in a thread that is known by its id.
-func (a *acceptTx) countIn() {
-	a.later(nil, []any{&a.key, &a.owner, &a.pending}, `UPDATE threads SET pending = pending + 1, accepting = $2, intake_at = coalesce(intake_at, $3)
-		WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $4 AND dedupe_key = $5)
-		RETURNING key, CASE WHEN lease_until > $6 THEN owner ELSE '' END, pending`,
-		a.thread, a.token, a.now, a.Envelope.Workspace, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease))
-}
-
-// The statements that store an envelope in the thread with an id, and without a thread if its
-// key is new.
-var (
-	insertByID  = insertEnvelope(`id FROM threads WHERE id = $16 AND accepting = $17`)
-	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
-)
 
 // insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,
 // whose arguments begin with $16: the thread's id, if the envelope is to be stored.
@@ -254,11 +225,19 @@ func (a *acceptTx) insert(state, query string, args ...any) {
 
 // messageThread finds the thread of the message, or of the delivery of ours, that an
 // external id names; 0 for none.
-func (tx *txn) messageThread(workspace, id string) (thread int64) {
-	if !tx.row([]any{&thread}, `SELECT thread FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
-		tx.row([]any{&thread}, `SELECT thread FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, id)
+func (tx *txn) messageThread(workspace, id string) (thread int64, key event.ThreadKey) {
+	if !tx.row([]any{&thread, (*string)(&key)},
+		`SELECT t.id, t.key FROM messages m JOIN threads t ON t.id = m.thread WHERE m.workspace = $1 AND m.external_id = $2`, workspace, id) {
+		return tx.postThread(workspace, id)
 	}
-	return thread
+	return thread, key
+}
+
+// postThread finds the thread of the post of ours with a platform id; 0 for none.
+func (tx *txn) postThread(workspace, id string) (thread int64, key event.ThreadKey) {
+	tx.row([]any{&thread, (*string)(&key)},
+		`SELECT t.id, t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, id)
+	return thread, key
 }
 
 // addPending counts envelopes that were moved into a thread.

@@ -100,47 +100,33 @@ func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 		r.unchanged(d.Reason)
 		r.saveMessage(known, nil)
 	default:
-		r.apply(r.patch(known, d, edited), known, m, d)
+		r.apply(known, m, d, edited)
 		r.saveMessage(known, r.updateFiles(known, m))
 	}
 }
 
-// patch is the set of a message's parts that change.
-type patch struct {
-	edited   bool // its text, by its author
-	stored   bool // a noted message gets a thread_seq and its text
-	trigger  bool
-	metadata bool
-}
-
-// patch compares a known message with the decision about its new state. It changes
-// nothing.
-func (r *recordTx) patch(known *Message, d Decision, edited bool) patch {
-	p := patch{edited: edited, stored: known.Seq == 0}
-	p.trigger = p.stored || r.raises(known, d)
-	p.metadata = p.trigger || edited && d.Trigger == known.Trigger // an edit cancels no run that was triggered before
-	return p
-}
-
-// apply changes a message, and notes the effects on its thread.
-func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) {
-	if p.edited || p.stored {
+// apply changes a message, and notes the effects on its thread. The author has edited its text
+// if edited is set.
+func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bool) {
+	noted := known.Seq == 0 // it gets a thread_seq and its text now
+	decided := noted || r.raises(known, d)
+	if decided || edited && d.Trigger == known.Trigger { // an edit cancels no run that was triggered before
+		known.Metadata = d.Metadata
+	}
+	if edited || noted {
 		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
 	}
-	if p.edited {
+	if edited {
 		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
 		}
 	}
-	if p.metadata {
-		known.Metadata = d.Metadata
-	}
-	if p.stored {
+	if noted {
 		known.Seq = r.thread.nextSeq
 		r.added++
 	}
-	if p.trigger {
+	if decided {
 		known.Trigger, known.Reason = d.Trigger, d.Reason
 		if known.Trigger == TriggerRun {
 			known.Agent, r.asks = r.Agent, known
@@ -149,10 +135,10 @@ func (r *recordTx) apply(p patch, known *Message, m *event.Message, d Decision) 
 	if known.Trigger == TriggerPassive {
 		r.notice = d.Notice
 	}
-	if p == (patch{}) {
-		r.unchanged(event.ReasonNoChange)
-	} else {
+	if edited || decided {
 		r.updated(known, d)
+	} else {
+		r.unchanged(event.ReasonNoChange)
 	}
 }
 
@@ -225,8 +211,8 @@ func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 	m.files += int64(len(added))
 	quotes, quotedID := r.quoteColumns(m.Quotes)
 	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, quoted_id = $6, metadata = $7,
-		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13 WHERE row = $1`,
-		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent)
+		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13, bot_channel = coalesce(bot_channel, $14) WHERE row = $1`,
+		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, r.askedByBot(m))
 }
 
 // delete blanks the targets, and the raw bodies that contain their words. The targets of

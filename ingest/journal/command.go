@@ -29,7 +29,7 @@ const waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
 func (r *recordTx) state() (s ThreadState) {
 	s.Run = r.thread.run
 	r.row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
-		CASE WHEN EXISTS (SELECT 1 FROM taken_runs WHERE run = run_id AND content IS NULL) THEN 1 ELSE 0 END,
+		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
 		(SELECT count(*) FROM messages WHERE `+waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
 	return s
 }

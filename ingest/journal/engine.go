@@ -113,13 +113,6 @@ type Clock interface {
 	Now() time.Time
 }
 
-// RecentReader is an engine that reads the newest rows fastest between its writes.
-type RecentReader interface {
-	// ReadRecent is Read for a function that reads few rows, because writes wait for it. The
-	// function must not write, and may still run after ErrUnclear.
-	ReadRecent(ctx context.Context, fn func(tx Tx) error) error
-}
-
 // Notifier is an engine that carries short messages between nodes. Messages may be
 // lost: a node that gets none finds its work in the store, only later.
 type Notifier interface {

@@ -63,8 +63,8 @@ type appender struct {
 
 const appenderColumns = `id, run_seq, run_events, run_event_at`
 
-// noEvents are the values of a run that begins.
-const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0`
+// noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
+const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_taken = 0, run_answer = NULL`
 
 func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at} }
 

@@ -104,9 +104,3 @@ func pastID(workspace, id string) string {
 	}
 	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:import:%s:%s", workspace, id)).String()
 }
-
-// ThreadOf returns the key of a workspace's thread with a UUID; empty for none.
-func (j *Journal) ThreadOf(ctx context.Context, workspace, id string) (key event.ThreadKey, err error) {
-	_, err = j.row(ctx, []any{(*string)(&key)}, `SELECT key FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
-	return key, err
-}

@@ -114,7 +114,7 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*EnvelopeResult, erro
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}
-		if found := tx.listed(`row = $1`, message); len(found) > 0 {
+		if found := tx.listed(`m.row = $1`, message); len(found) > 0 {
 			s.Message = &found[0]
 		}
 		return &s
@@ -177,7 +177,7 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved f
 func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
 	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
-		if w.thread = tx.messageThread(w.workspace, w.messageID); w.thread == 0 {
+		if w.thread, _ = tx.messageThread(w.workspace, w.messageID); w.thread == 0 {
 			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
 			return w
 		}

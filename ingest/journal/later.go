@@ -17,13 +17,8 @@ var (
 // TakeRun notes that the agent has taken a run: a later attempt does not ask it again.
 func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run) error {
 	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.lockRun(claim, run, []any{new(int64)}, `id`)
-		tx.take(run.ID, run.Thread, millis(j.now()))
+		tx.must(ErrFenced, `UPDATE threads SET run_taken = 1 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID)
 	})
-}
-
-func (tx *txn) take(run string, thread, now int64) {
-	tx.do(`INSERT INTO taken_runs (run, thread, taken_at) VALUES ($1, $2, $3) ON CONFLICT (run) DO NOTHING`, run, thread, now)
 }
 
 // Later is a run whose agent may answer later.
@@ -45,11 +40,13 @@ func (j *Journal) LaterRun(ctx context.Context, run string) (l Later, err error)
 func (j *Journal) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
 	return j.change(ctx, "", func(tx *txn) {
 		now := millis(j.now())
-		if tx.has(`SELECT 1 FROM taken_runs WHERE run = $1 AND content IS NOT NULL`, run) {
+		if tx.exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
+			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.pack(answer, false)) > 0 {
+			return
+		}
+		if tx.has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
 			tx.fail(ErrAnswered)
 		}
-		tx.must(ErrEnded, `UPDATE threads SET run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END WHERE run_id = $1`, run, now)
-		tx.must(ErrAnswered, `INSERT INTO taken_runs (run, thread, taken_at, content) SELECT $1, id, $2, $3 FROM threads WHERE run_id = $1
-			ON CONFLICT (run) DO UPDATE SET content = excluded.content WHERE taken_runs.content IS NULL`, run, now, tx.pack(answer, false))
+		tx.fail(ErrEnded)
 	})
 }

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -28,6 +29,9 @@ type Listed struct {
 	Freshness *Freshness
 	// Asked is set for messages that ask for a run.
 	Asked *Asked
+
+	base, latest, server int64 // of Freshness; -1: unknown
+	asked                Asked // with the stored state of the run
 }
 
 // Page bounds a list of messages by thread_seq.
@@ -46,10 +50,10 @@ func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string
 			tx.fail(ErrNotFound)
 		}
 		if page.Before == 0 || page.After > 0 {
-			return tx.listed(`thread = $1 AND seq > $2 AND (seq < $3 OR $3 = 0) ORDER BY seq LIMIT CAST($4 AS BIGINT)`,
+			return tx.listed(`m.thread = $1 AND m.seq > $2 AND (m.seq < $3 OR $3 = 0) ORDER BY m.seq LIMIT CAST($4 AS BIGINT)`,
 				thread, page.After, page.Before, int64(page.Limit))
 		}
-		list := tx.listed(`thread = $1 AND seq < $2 ORDER BY seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
+		list := tx.listed(`m.thread = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
 		slices.Reverse(list)
 		return list
 	})
@@ -60,66 +64,50 @@ var runStates = map[RunState]string{
 	RunDone: "done", RunFailed: "failed", RunCanceled: "cancelled", RunDropped: "cancelled", RunInterrupted: "cancelled",
 }
 
-// fact are the columns of a message that only a list shows. A run whose row is too old to
-// be stored ended as its reply and its message show.
-type fact struct {
-	row                  int64
-	base, latest, server int64 // -1: unknown
-	Asked
-}
-
-const facts = `SELECT m.row, coalesce(CASE WHEN m.author = 'agent' THEN m.base_seq ELSE m.sender_base_seq END, -1),
+// listedColumns are the columns of a message in a list. A run whose row is too old to be
+// stored ended as its reply and its message show.
+const listedColumns = messageColumns + `, coalesce(CASE WHEN m.author = 'agent' THEN m.base_seq ELSE m.sender_base_seq END, -1),
 		coalesce(m.latest_seen_seq, -1), coalesce(m.server_seq, -1), coalesce(m.run, ''),
 		CASE WHEN m.run IS NULL THEN 'queued' WHEN t.run_id = m.run THEN 'running' ELSE coalesce(r.state, CASE
 			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
 			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
-		CASE WHEN r.state = 'dropped' THEN r.error ELSE coalesce(n.content, '') END
-	FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run
-		LEFT JOIN messages n ON n.run = m.run AND n.author = 'system' WHERE m.thread = $1 AND m.seq BETWEEN $2 AND $3`
+		CASE WHEN r.state = 'dropped' THEN r.error
+			ELSE coalesce((SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1), '') END`
 
-func (f *fact) dest() []any {
-	return []any{&f.row, &f.base, &f.latest, &f.server, &f.ID, &f.State, &f.Error}
+// dest is the scan target for listedColumns.
+func (l *Listed) dest() []any {
+	return append(l.Message.dest(), &l.base, &l.latest, &l.server, &l.asked.ID, &l.asked.State, &l.asked.Error)
 }
 
-// freshness returns nil for a message of no agent.
-func (f *fact) freshness() *Freshness {
-	if f.server < 0 {
+// freshness returns nil for a message of no agent. The result refers to a copy of the message,
+// because a list may be reversed.
+func freshness(l Listed) *Freshness {
+	if l.server < 0 {
 		return nil
 	}
-	fresh := &Freshness{ServerSeq: f.server}
-	if f.base >= 0 {
-		fresh.BaseSeq = &f.base
+	fresh := &Freshness{ServerSeq: l.server}
+	if l.base >= 0 {
+		fresh.BaseSeq = &l.base
 	}
-	if f.latest >= 0 {
-		fresh.LatestSeenSeq = &f.latest
+	if l.latest >= 0 {
+		fresh.LatestSeenSeq = &l.latest
 	}
 	return fresh
 }
 
-// listed reads messages of one thread with the facts that a list shows.
+// listed reads messages, m in the condition, with the facts that a list shows.
 func (tx *txn) listed(where string, args ...any) []Listed {
-	messages := tx.findAll(where, args...)
-	list := make([]Listed, len(messages))
-	if len(messages) == 0 {
-		return list
-	}
-	first, last := messages[0].Seq, messages[len(messages)-1].Seq
-	known := map[int64]fact{}
-	for _, f := range rows(tx, (*fact).dest, facts, messages[0].Thread, min(first, last), max(first, last)) {
-		known[f.row] = f
-	}
-	for i, m := range messages {
-		list[i].Message = m
-		f, found := known[m.Row]
-		if !found {
-			continue // only its external id is stored
-		}
-		list[i].Freshness = f.freshness()
-		if m.Trigger == TriggerRun {
-			if state, ended := runStates[RunState(f.State)]; ended {
-				f.State = state
-			}
-			list[i].Asked = &f.Asked
+	list := rows(tx, (*Listed).dest, `SELECT `+listedColumns+`
+		FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run WHERE `+where, args...)
+	for i := range list {
+		l := &list[i]
+		tx.unpack(&l.Message)
+		tx.loadFiles(&l.Message)
+		l.Freshness = freshness(*l)
+		if l.Trigger == TriggerRun {
+			asked := l.asked
+			asked.State = cmp.Or(runStates[RunState(asked.State)], asked.State)
+			l.Asked = &asked
 		}
 	}
 	return list

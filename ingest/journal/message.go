@@ -85,9 +85,9 @@ const (
 	AttachmentUnavailable AttachmentState = "unavailable"
 )
 
-const messageColumns = `row, id, thread, coalesce(seq, 0), coalesce(external_id, ''), coalesce(client_message_id, ''), sender_id,
-	author, trigger, reason, agent, content, quotes, metadata, version, origin, revision, files, reactions, envelopes,
-	sent_at, created_at, edited_at, deleted_at, coalesce(run, '')`
+const messageColumns = `m.row, m.id, m.thread, coalesce(m.seq, 0), coalesce(m.external_id, ''), coalesce(m.client_message_id, ''), m.sender_id,
+	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.reactions, m.envelopes,
+	m.sent_at, m.created_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
 
 // dest is the scan target for messageColumns.
 func (m *Message) dest() []any {
@@ -125,7 +125,7 @@ func (tx *txn) metadata(m *Message) event.Metadata {
 // find reads the first message that meets a condition, without its files; nil for none.
 func (tx *txn) find(where string, args ...any) *Message {
 	var m Message
-	if !tx.row(m.dest(), `SELECT `+messageColumns+` FROM messages WHERE `+where, args...) {
+	if !tx.row(m.dest(), `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...) {
 		return nil
 	}
 	tx.unpack(&m)
@@ -134,7 +134,7 @@ func (tx *txn) find(where string, args ...any) *Message {
 
 // findAll reads the messages that meet a condition, with their files.
 func (tx *txn) findAll(where string, args ...any) []Message {
-	return tx.complete(rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages WHERE `+where, args...))
+	return tx.complete(rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...))
 }
 
 // lines reads the columns of messages that a transcript shows, with their files.

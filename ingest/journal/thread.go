@@ -88,14 +88,9 @@ func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before s
 // later, in the order of their changes.
 func (j *Journal) ThreadChanges(ctx context.Context, t *Thread, upTo int64, since time.Time, limit int) ([]Listed, error) {
 	return read(ctx, j, func(tx *txn) []Listed {
-		messages := tx.findAll(`thread = $1 AND seq <= $2 AND (edited_at > 0 AND edited_at >= $3 OR deleted_at > 0 AND deleted_at >= $3)
-			ORDER BY CASE WHEN deleted_at > edited_at THEN deleted_at ELSE edited_at END, seq LIMIT CAST($4 AS BIGINT)`,
+		return tx.listed(`m.thread = $1 AND m.seq <= $2 AND (m.edited_at > 0 AND m.edited_at >= $3 OR m.deleted_at > 0 AND m.deleted_at >= $3)
+			ORDER BY CASE WHEN m.deleted_at > m.edited_at THEN m.deleted_at ELSE m.edited_at END, m.seq LIMIT CAST($4 AS BIGINT)`,
 			t.row, upTo, millis(since), int64(limit))
-		list := make([]Listed, len(messages))
-		for i, m := range messages {
-			list[i].Message = m
-		}
-		return list
 	})
 }
 

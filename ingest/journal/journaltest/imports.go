@@ -110,11 +110,11 @@ func importedApart(f *fixture) {
 
 func threadByUUID(f *fixture) {
 	f.imports(f.past("1", "one"))
-	for of, want := range map[string]event.ThreadKey{workspace: threadKey(1), "other": ""} {
-		key, err := f.ThreadOf(f.ctx, of, journal.ThreadUUID(threadKey(1)))
-		f.must(err)
-		same(f, "in workspace "+of, key, want)
-	}
+	found, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(1)))
+	f.must(err)
+	same(f, "in its workspace", found.Key, threadKey(1))
+	_, err = f.Thread(f.ctx, "other", journal.ThreadUUID(threadKey(1)))
+	f.fails("in another workspace", err, journal.ErrNotFound)
 }
 
 func manyImported(f *fixture) {

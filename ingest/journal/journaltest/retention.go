@@ -255,7 +255,7 @@ func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
 	for _, table := range []string{
-		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "taken_runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state",
+		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state",
 	} {
 		counts[table] = f.count(table)
 	}

@@ -10,11 +10,9 @@ import (
 	"parley/ingest/journal/internal/queue"
 )
 
-// The bounds of one transaction.
-const (
-	maxCallers = 256
-	maxBytes   = 8 << 20
-)
+// maxCallers bounds the calls that share one transaction, and with the bounds of an envelope and
+// of a reply also its size.
+const maxCallers = 256
 
 // minPause and maxPause bound the committer's pause between two attempts while another
 // program has the file locked.
@@ -103,7 +101,7 @@ func (c *committer) transact(ctx context.Context, first *queue.Call, alone bool)
 // collect runs the waiting calls, up to the first that makes the transaction impossible
 // to commit. It returns the calls that have a part in the transaction.
 func (c *committer) collect(first *queue.Call, alone bool) (batch []*queue.Call, err error) {
-	bytes, begun := 0, time.Now()
+	begun := time.Now()
 	behind := func() *queue.Call {
 		if alone {
 			return nil
@@ -119,8 +117,8 @@ func (c *committer) collect(first *queue.Call, alone bool) (batch []*queue.Call,
 			call.Answer(err)
 			continue
 		}
-		batch, bytes = append(batch, call), bytes+t.bytes
-		if err != nil || len(batch) >= maxCallers || bytes >= maxBytes {
+		batch = append(batch, call)
+		if err != nil || len(batch) >= maxCallers {
 			return batch, err
 		}
 	}

@@ -13,11 +13,8 @@ import (
 	sqlite "modernc.org/sqlite"
 )
 
-// maxStatements bounds the prepared statements of a connection. The journal has far
-// fewer. Only queries that are built for each call could reach the bound.
-const maxStatements = 512
-
-// conn is one connection to the database. It belongs to one goroutine at a time.
+// conn is one connection to the database. It belongs to one goroutine at a time. It keeps
+// every prepared statement: no query is built for a single call.
 //
 // It uses the driver directly, not database/sql, whose pool, locks and conversions would
 // cost more than most statements of the journal.
@@ -93,11 +90,6 @@ func (c *conn) statement(query string) (statement, error) {
 	if s, ok := c.statements[query]; ok {
 		return s, nil
 	}
-	if len(c.statements) >= maxStatements {
-		if err := c.forget(); err != nil {
-			return statement{}, err
-		}
-	}
 	verb := firstWord(query)
 	raw, err := c.raw.Prepare(strings.Replace(unlocked.Replace(query), verb, verb+onConflict[verb], 1))
 	if err != nil {
@@ -116,16 +108,6 @@ var unlocked = strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE",
 // a statement changes it, to undo that statement alone if it violates a constraint. The
 // copies are useless here, because the committer then rolls back the whole transaction.
 var onConflict = map[string]string{"INSERT": " OR FAIL", "UPDATE": " OR FAIL"}
-
-// forget closes every prepared statement.
-func (c *conn) forget() error {
-	var errs []error
-	for query, s := range c.statements {
-		errs = append(errs, s.Close())
-		delete(c.statements, query)
-	}
-	return errors.Join(errs...)
-}
 
 // run executes a statement of the engine itself.
 func (c *conn) run(query string, args ...any) error {
@@ -221,5 +203,9 @@ func (c *conn) written() int {
 }
 
 func (c *conn) close() error {
-	return errors.Join(c.forget(), c.raw.Close())
+	var errs []error
+	for _, s := range c.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.raw.Close())...)
 }

@@ -28,12 +28,9 @@ import (
 	"parley/ingest/journal/internal/queue"
 )
 
-var (
-	_ journal.Engine       = (*Engine)(nil)
-	_ journal.RecentReader = (*Engine)(nil)
-)
+var _ journal.Engine = (*Engine)(nil)
 
-// Engine is an open database file. It implements journal.Engine and journal.RecentReader.
+// Engine is an open database file. It implements journal.Engine.
 type Engine struct {
 	committer  *committer
 	readers    readers
@@ -164,12 +161,6 @@ func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
 // ReadOne implements journal.Engine.
 func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
-}
-
-// ReadRecent implements journal.RecentReader. It reads on the writing connection, because each
-// commit empties the page caches of all others.
-func (e *Engine) ReadRecent(ctx context.Context, fn func(tx journal.Tx) error) error {
-	return e.Write(ctx, journal.WriteOptions{}, fn)
 }
 
 // Close finishes the running calls, moves the log into the database and unlocks the file.

@@ -16,8 +16,6 @@ type tx struct {
 	conn *conn
 	// wrote says that the transaction may hold a change of this function, or is lost.
 	wrote bool
-	// bytes is the size of the bound arguments.
-	bytes int
 	// dead is the reason for which no statement may run any more. After most errors,
 	// SQLite may have rolled the transaction back; a later statement would commit by
 	// itself. After a violated constraint, a part of the statement may be left.
@@ -91,14 +89,6 @@ func (t *tx) prepare(query string, args []any) (statement, []driver.NamedValue, 
 	}
 	if t.iterating {
 		return statement{}, nil, errors.New("the transaction is used inside Rows")
-	}
-	for _, arg := range args {
-		switch arg := arg.(type) {
-		case string:
-			t.bytes += len(arg)
-		case []byte:
-			t.bytes += len(arg)
-		}
 	}
 	s, err := t.conn.statement(query)
 	if err != nil {
