@@ -99,7 +99,7 @@ func New(workspace string, config Config) *Adapter {
 func (a *Adapter) Limits() adapters.Limits {
 	limits := adapters.Limits{
 		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
-		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
+		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
 	}
 	if a.config.Working == WorkingStatus {
 		limits.SignText = maxStatus
