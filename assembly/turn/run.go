@@ -96,7 +96,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		a.report.Input.Taken, a.report.Input.Take = a.run.Taken, func() error {
 			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
 			if err == nil && steering != nil {
-				steering.take()
+				steering.begin()
 			}
 			return err
 		}
