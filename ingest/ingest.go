@@ -45,8 +45,8 @@ type Observer interface {
 // Notifier formats what Parley itself says to the sender of a message.
 type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
-	// if the platform has no way to show it.
-	Notice(run *journal.Run, text string) ([]journal.Post, error)
+	// if the platform has no way to show it, or if it fails.
+	Notice(run *journal.Run, text string) []journal.Post
 }
 
 // Parts are the components that Ingest uses.

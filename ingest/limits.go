@@ -116,12 +116,6 @@ const limitText = "Sorry, I can't answer this now: the limit of questions is rea
 // notice returns a notice to the thread of a run; to the sender, if the run has messages.
 func (in *Ingest) notice(run *journal.Run, text string) journal.Notice {
 	notice := journal.NewNotice(run.Platform, text)
-	err := in.guard(func() (err error) {
-		notice.Posts, err = in.Notices.Notice(run, text)
-		return err
-	})
-	if err != nil {
-		in.Log.Error("a notice is not posted", "workspace", run.Workspace, "err", err)
-	}
+	notice.Posts = in.Notices.Notice(run, text)
 	return notice
 }

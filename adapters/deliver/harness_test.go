@@ -166,7 +166,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 		scheduler.WakeAt(work.Turns, "helper", at)
 		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{At: at, Failed: true})
 	case errors.Is(err, errHopeless):
-		notice, _ := box.Notice(run, "Sorry.")
+		notice := box.Notice(run, "Sorry.")
 		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{
 			State: journal.RunFailed, Cause: err.Error(), Notice: journal.Notice{Text: "Sorry.", Posts: notice},
 		})

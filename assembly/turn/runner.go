@@ -45,8 +45,8 @@ type Outbox interface {
 	// start; the caller waits for them.
 	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (LivePreview, error)
 	// Notice returns posts that tell the asker of a run something that is not a
-	// reply. It returns no posts if the platform has no way to tell.
-	Notice(run *journal.Run, text string) ([]journal.Post, error)
+	// reply. It returns no posts if the platform has no way to tell, or if it fails.
+	Notice(run *journal.Run, text string) []journal.Post
 	// Posted reports that a thread has deliveries. If begun is not nil, the journal
 	// has marked that delivery as sending already.
 	Posted(c *work.Claim, begun *journal.Delivery)
