@@ -43,7 +43,6 @@ func TestStoreFailsWhileAnEnvelopeIsRead(t *testing.T) {
 				}
 				receipt := h.accept(p)
 				<-h.platform.begun
-				advance(unknownFor)
 				c.fails(h.engine, true)
 				close(slow)
 				synctest.Wait()
@@ -253,7 +252,7 @@ func TestATypeThatWasNotStored(t *testing.T) {
 
 // TestTypesInMemory proves that they are bounded, and which ones are news.
 func TestTypesInMemory(t *testing.T) {
-	m := &memory{channels: map[string]knownType{}}
+	m := &memory{channels: map[string]event.ChannelType{}}
 	for i := range channelLimit + 1 {
 		m.remember(event.Channel{ID: fmt.Sprint(i), Type: event.ChannelGroup})
 	}

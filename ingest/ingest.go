@@ -2,8 +2,6 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -93,7 +91,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 		if known := before[at]; known != nil {
 			w.memory = known.memory
 		} else {
-			w.memory = &memory{channels: map[string]knownType{}}
+			w.memory = &memory{channels: map[string]event.ChannelType{}}
 			w.self.Store(&event.Self{})
 			if err := in.readSelf(ctx, w); err != nil {
 				return err
@@ -159,8 +157,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	})
 	switch {
 	case errors.Is(err, adapters.ErrPanic):
-		sum := sha256.Sum256(envelope.Body)
-		keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Result: event.Refuse(err)}
+		keys = event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
 	case err != nil:
 		return keys, result, err
 	}

@@ -2,14 +2,13 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -65,8 +64,7 @@ func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
 	add := func(r Rate, counter string, bounded bool) {
 		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
 		if len(b.Name) > maxBudgetName {
-			sum := sha256.Sum256([]byte(b.Name))
-			b.Name = hex.EncodeToString(sum[:])
+			b.Name = adapters.Digest([]byte(b.Name))
 		}
 		if bounded {
 			b.Most = int64(r.Runs)

@@ -55,7 +55,6 @@ func TestANodeReadsAChannelTypeFromAnother(t *testing.T) {
 		stop()
 		other.accept(payload{ID: "2", Thread: "t", Channel: "G7", Type: event.ChannelGroup, Sender: "U1"})
 		one.work()
-		advance(unknownFor)
 		if got := one.send(payload{ID: "3", Thread: "t", Channel: "G7"}); got.Thread != "slack:acme:tgroup" {
 			t.Errorf("after the other node learnt it: %s", got.Thread)
 		}

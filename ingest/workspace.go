@@ -120,18 +120,19 @@ func (in *Ingest) directory(ctx context.Context, w *workspace) *directory {
 // State implements adapters.Directory.
 func (d *directory) State() adapters.State { return d.state }
 
-// ChannelType implements adapters.Facts. It reads the store if the type is not in memory.
+// ChannelType implements adapters.Facts. It reads the store if the type is not in memory: another
+// node may learn it at any time.
 func (d *directory) ChannelType(channel string) event.ChannelType {
 	if d.config.Facts != nil {
 		if told := d.config.Facts.ChannelType(channel); told != event.ChannelUnknown {
 			return told
 		}
 	}
-	kind, known := d.recall(channel)
-	if known || d.err != nil {
+	kind := d.recall(channel)
+	if kind != event.ChannelUnknown || d.err != nil {
 		return kind
 	}
-	if kind, d.err = d.stored(channel); d.err == nil {
+	if kind, d.err = d.stored(channel); kind != event.ChannelUnknown {
 		d.remember(event.Channel{ID: channel, Type: kind})
 	}
 	return kind
@@ -142,31 +143,17 @@ type memory struct {
 	self atomic.Pointer[event.Self] // as stored
 
 	mu       sync.Mutex
-	channels map[string]knownType // of recent channels
+	channels map[string]event.ChannelType // of recent channels
 }
 
-// knownType is a channel's type and the time at which it was learnt.
-type knownType struct {
-	event.ChannelType
-	at time.Time
-}
+// channelLimit bounds the channels whose type is kept in memory.
+const channelLimit = 10_000
 
-const (
-	// channelLimit bounds the channels whose type is kept in memory.
-	channelLimit = 10_000
-	// unknownFor is how long a channel's type counts as unknown before the store is
-	// asked again: another node may learn it at any time.
-	unknownFor = time.Second
-)
-
-func (m *memory) recall(channel string) (kind event.ChannelType, known bool) {
+// recall returns the type of a channel, as far as it is in memory.
+func (m *memory) recall(channel string) event.ChannelType {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	learnt, known := m.channels[channel]
-	if learnt.ChannelType == event.ChannelUnknown && time.Since(learnt.at) >= unknownFor {
-		known = false
-	}
-	return learnt.ChannelType, known
+	return m.channels[channel]
 }
 
 func (m *memory) remember(channel event.Channel) {
@@ -175,13 +162,12 @@ func (m *memory) remember(channel event.Channel) {
 	if len(m.channels) >= channelLimit {
 		clear(m.channels)
 	}
-	m.channels[channel.ID] = knownType{channel.Type, time.Now()}
+	m.channels[channel.ID] = channel.Type
 }
 
 // news reports whether a payload contains a channel's type for the first time.
 func (m *memory) news(channel event.Channel) bool {
-	known, _ := m.recall(channel.ID)
-	return channel.ID != "" && channel.Type != event.ChannelUnknown && channel.Type != known
+	return channel.ID != "" && channel.Type != event.ChannelUnknown && channel.Type != m.recall(channel.ID)
 }
 
 // SetSelf stores our identity in a workspace. Envelopes that waited for it are worked on
