@@ -404,7 +404,7 @@ const (
 type Scope int
 
 // The scopes of rate limits. The posts of a channel or of a workspace wait until the limit
-// has ended. The adapter itself refuses further calls of a method until then; see Rests.
+// has ended. The adapter itself refuses further calls of a method until then.
 const (
 	ScopeChannel   Scope = iota // the calls about the channel of the Address
 	ScopeMethod                 // the calls of one method

@@ -37,7 +37,7 @@ type Adapter struct {
 	tokenRefused  wake.Signal                // is set if Slack has refused the bot token in a call
 	withheld      wake.Signal                // is set if Slack withholds events
 	scopesLogged  atomic.Bool                // the missing scopes are logged
-	refusals      adapters.Rests             // features that Slack refuses in this workspace
+	refusals      rests                      // features that Slack refuses in this workspace
 	closedStreams closedStreams              // messages that are not open streams
 	now           func() time.Time           // for the hook and for refusals
 	times         socketTimes
@@ -77,7 +77,7 @@ func New(workspace string, config Config) *Adapter {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := httpcall.NewTransport()
-	web := caller{httpcall.NewClient(transport), new(adapters.Rests)}
+	web := caller{httpcall.NewClient(transport), new(rests)}
 	return &Adapter{
 		Normalizer: Normalizer{Workspace: workspace},
 		config:     config,
