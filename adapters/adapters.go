@@ -107,9 +107,6 @@ type Limits struct {
 	// two updates of it.
 	Preview      Preview
 	PreviewEvery time.Duration
-	// StreamAge is the greatest age of a stream; an older one is continued in a new
-	// stream. 0 means no bound.
-	StreamAge time.Duration
 	// FileOver is the length in characters above which a reply is posted as a file. 0
 	// means no bound.
 	FileOver int
@@ -278,33 +275,22 @@ type Editor interface {
 	Remove(ctx context.Context, id string, post Post) error
 }
 
-// Partial says where FormatPartial ends a post.
-type Partial struct {
-	// Done says that the text is complete. Otherwise FormatPartial holds back an ending
-	// whose meaning more text could change, such as the beginning of a token.
-	Done bool
-	// From is the number of bytes of the post that are shown already, if the post must
-	// end soon: at the first good place behind them. If it is 0, the post ends near the
-	// platform's limit.
-	From int
-	// Now ends the post at From or just behind it.
-	Now bool
-}
-
 // PartialFormatter is an Editor or a Streamer that can format an incomplete text.
 type PartialFormatter interface {
 	// FormatPartial formats the beginning of a text, as much as one post holds. If the
 	// post is full, rest is the text of the next post. Otherwise rest is text, and the
-	// same call with more text returns a shown that begins with this one. For a text that
-	// is Done, the result is the same as Format's. Pure.
-	FormatPartial(text string, mentions []string, partial Partial) (shown, rest string, full bool)
+	// same call with more text returns a shown that begins with this one. done says that the
+	// text is complete: then the result is the same as Format's. Otherwise FormatPartial holds
+	// back an ending whose meaning more text could change, such as the beginning of a token.
+	// Pure.
+	FormatPartial(text string, mentions []string, done bool) (shown, rest string, full bool)
 }
 
 // FormatWhole is the Format of a PartialFormatter.
 func FormatWhole(f PartialFormatter, text string, mentions []string) (posts []string) {
 	for full := true; full; {
 		var shown string
-		if shown, text, full = f.FormatPartial(text, mentions, Partial{Done: true}); shown != "" {
+		if shown, text, full = f.FormatPartial(text, mentions, true); shown != "" {
 			posts = append(posts, shown)
 		}
 	}
@@ -320,7 +306,8 @@ type Streamer interface {
 	// Begin starts a stream with post.Text, and returns the id of the post. Permanent
 	// means that the destination has no streams; the caller uses Send and Edit instead.
 	Begin(ctx context.Context, post Post) (id string, err error)
-	// Append adds text to the stream with this id.
+	// Append adds text to the stream with this id. Permanent means that the platform has ended
+	// the stream; the caller uses Edit instead.
 	Append(ctx context.Context, id string, post Post, text string) error
 	// End adds a last text, which may be empty, and ends the stream.
 	End(ctx context.Context, id string, post Post, text string) error
@@ -417,7 +404,7 @@ const (
 type Scope int
 
 // The scopes of rate limits. The posts of a channel or of a workspace wait until the limit
-// has ended. The adapter itself refuses further calls of a method until then; see Rests.
+// has ended. The adapter itself refuses further calls of a method until then.
 const (
 	ScopeChannel   Scope = iota // the calls about the channel of the Address
 	ScopeMethod                 // the calls of one method

@@ -3,7 +3,6 @@ package adapters
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"parley/ingest/event"
 )
@@ -17,9 +16,8 @@ import (
 func InOrder(ctx context.Context, n int, accept func(i int, placed func(), batch *event.Batch) error) []error {
 	errs, batch := make([]error, n), new(event.Batch)
 	var flying sync.WaitGroup
-	var broken atomic.Bool
 	for i := range n {
-		if ctx.Err() != nil || broken.Load() {
+		if ctx.Err() != nil || batch.IsBroken() {
 			errs[i] = ErrBusy
 			continue
 		}
@@ -28,7 +26,7 @@ func InOrder(ctx context.Context, n int, accept func(i int, placed func(), batch
 		flying.Go(func() {
 			defer place()
 			if errs[i] = accept(i, place, batch); errs[i] != nil {
-				broken.Store(true)
+				batch.Break()
 			}
 		})
 		<-placed

@@ -142,13 +142,13 @@ func (s *Supervised) split(ctx context.Context) error {
 }
 
 // ErrPanic is wrapped by the error of a panic.
-var ErrPanic = errors.New("the adapter panicked")
+var ErrPanic = errors.New("panic")
 
-// Recover is deferred around the calls of an adapter. It turns a panic into the error of
-// the call, and logs it with args.
+// Recover is deferred around the calls of an adapter or an agent. It turns a panic into the
+// error of the call, and logs it with args.
 func Recover(log *slog.Logger, err *error, args ...any) {
 	if p := recover(); p != nil {
-		log.Error("the adapter panicked", append(args, "panic", p, "stack", string(debug.Stack()))...)
+		log.Error("a call panicked", append(args, "panic", p, "stack", string(debug.Stack()))...)
 		*err = fmt.Errorf("%w: %v", ErrPanic, p)
 	}
 }

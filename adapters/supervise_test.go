@@ -103,7 +103,7 @@ func TestEndsOfARun(t *testing.T) {
 	}{
 		"refused":   {func(context.Context, adapters.Link) error { return refused }, []adapters.ConnectionState{adapters.Starting, adapters.Refused}, "invalid_auth (check bot_token)"},
 		"a failure": {fails, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "connection reset"},
-		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "the adapter panicked: a bug"},
+		"a panic":   {func(context.Context, adapters.Link) error { panic("a bug") }, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "panic: a bug"},
 		"no reason": {func(context.Context, adapters.Link) error { return nil }, []adapters.ConnectionState{adapters.Starting, adapters.Down}, "the connection ended"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,23 +30,21 @@ func (c Commands) Validate() event.FieldErrors {
 	return faults
 }
 
-// commands are the chat commands.
-var commands = []journal.Command{journal.CommandStop, journal.CommandNew, journal.CommandStatus}
-
 // command returns the chat command that a message is; empty for none. Its text is exactly the
 // prefix and the word, beside mentions and the word that called us.
 func (g gate) command(m *event.Message) journal.Command {
 	if m.Metadata.SenderType != event.Human || g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindEdit {
 		return ""
 	}
-	if m.Command != "" {
-		return known(m.Command)
+	word, ok := m.Command, true
+	if word == "" {
+		word, ok = strings.CutPrefix(g.said(m), g.Prefix)
 	}
-	word, ok := strings.CutPrefix(g.said(m), g.Prefix)
-	if !ok {
-		return ""
+	command := journal.Command(word)
+	if ok && slices.Contains([]journal.Command{journal.CommandStop, journal.CommandNew, journal.CommandStatus}, command) {
+		return command
 	}
-	return known(word)
+	return ""
 }
 
 // said returns a message's text without mentions, without the word that called us, and without
@@ -64,13 +62,6 @@ func (g gate) said(m *event.Message) string {
 		rest = strings.TrimLeft(called[len(m.Called):], ",: ")
 	}
 	return rest
-}
-
-func known(word string) journal.Command {
-	if slices.Contains(commands, journal.Command(word)) {
-		return journal.Command(word)
-	}
-	return ""
 }
 
 // isMentionToken reports whether a word is a platform's token for a user or a role.

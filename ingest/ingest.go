@@ -2,8 +2,6 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,8 +43,8 @@ type Observer interface {
 // Notifier formats what Parley itself says to the sender of a message.
 type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
-	// if the platform has no way to show it.
-	Notice(run *journal.Run, text string) ([]journal.Post, error)
+	// if the platform has no way to show it, or if it fails.
+	Notice(run *journal.Run, text string) []journal.Post
 }
 
 // Parts are the components that Ingest uses.
@@ -159,8 +157,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	})
 	switch {
 	case errors.Is(err, adapters.ErrPanic):
-		sum := sha256.Sum256(envelope.Body)
-		keys = event.Keys{Kind: event.KindOther, Dedupe: "body:" + hex.EncodeToString(sum[:]), Result: event.Refuse(err)}
+		keys = event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
 	case err != nil:
 		return keys, result, err
 	}

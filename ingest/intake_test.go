@@ -121,7 +121,7 @@ func TestARepeatedPanicIsADeadLetter(t *testing.T) {
 		h.pending(poison.ID)
 		h.send(payload{ID: "3", Thread: "other", Text: "elsewhere"})
 		advance(time.Minute)
-		if got := h.result(poison.ID); got.Disposition != event.Dead || got.Error != "the adapter panicked: a bug in 1" || got.Kind != event.KindMessage {
+		if got := h.result(poison.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in 1" || got.Kind != event.KindMessage {
 			t.Errorf("result %+v of kind %s", got.Result, got.Kind)
 		}
 		if got := h.platform.panics.Load(); got != maxAttempts {
@@ -137,7 +137,7 @@ func TestARepeatedPanicIsADeadLetter(t *testing.T) {
 func TestAPanicInKeysIsADeadLetter(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		first := h.accept(payload{ID: "1", Trouble: panicsInKeys})
-		if got := h.result(first.ID); got.Disposition != event.Dead || got.Error != "the adapter panicked: a bug in Keys" {
+		if got := h.result(first.ID); got.Disposition != event.Dead || got.Error != "panic: a bug in Keys" {
 			t.Errorf("result %+v", got.Result)
 		}
 		if again := h.accept(payload{ID: "1", Trouble: panicsInKeys}); !again.Duplicate || again.ID != first.ID {

@@ -2,14 +2,13 @@ package ingest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -65,8 +64,7 @@ func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
 	add := func(r Rate, counter string, bounded bool) {
 		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
 		if len(b.Name) > maxBudgetName {
-			sum := sha256.Sum256([]byte(b.Name))
-			b.Name = hex.EncodeToString(sum[:])
+			b.Name = adapters.Digest([]byte(b.Name))
 		}
 		if bounded {
 			b.Most = int64(r.Runs)
@@ -116,12 +114,6 @@ const limitText = "Sorry, I can't answer this now: the limit of questions is rea
 // notice returns a notice to the thread of a run; to the sender, if the run has messages.
 func (in *Ingest) notice(run *journal.Run, text string) journal.Notice {
 	notice := journal.NewNotice(run.Platform, text)
-	err := in.guard(func() (err error) {
-		notice.Posts, err = in.Notices.Notice(run, text)
-		return err
-	})
-	if err != nil {
-		in.Log.Error("a notice is not posted", "workspace", run.Workspace, "err", err)
-	}
+	notice.Posts = in.Notices.Notice(run, text)
 	return notice
 }

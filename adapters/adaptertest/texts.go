@@ -74,7 +74,7 @@ func onlyAllowedMentions(s *fixture) {
 	for allowed, mentions := range map[string][]string{"none": nil, "the asker": {s.Asker.Mention}} {
 		pieces := sender.Format(text, mentions)
 		if grower, ok := s.Adapter.(adapters.PartialFormatter); ok {
-			shown, _, _ := grower.FormatPartial(text, mentions, adapters.Partial{})
+			shown, _, _ := grower.FormatPartial(text, mentions, false)
 			pieces = append(pieces, shown)
 		}
 		for _, piece := range pieces {
@@ -95,7 +95,7 @@ func previewIsStable(s *fixture) {
 	grower := ability[adapters.PartialFormatter](s)
 	text, mentions, last := s.ambiguousText(), []string{s.Asker.Mention}, ""
 	for cut := range text {
-		shown, rest, full := grower.FormatPartial(text[:cut], mentions, adapters.Partial{})
+		shown, rest, full := grower.FormatPartial(text[:cut], mentions, false)
 		if full || rest != text[:cut] {
 			s.t.Fatalf("the preview of %q fills a post, and %q remains", text[:cut], rest)
 		}
@@ -115,7 +115,7 @@ func previewMatchesFormat(s *fixture) {
 		var grown []string
 		for rest, full := text, true; full; {
 			var shown string
-			if shown, rest, full = grower.FormatPartial(rest, nil, adapters.Partial{Done: true}); shown != "" {
+			if shown, rest, full = grower.FormatPartial(rest, nil, true); shown != "" {
 				grown = append(grown, shown)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"parley/adapters"
@@ -77,7 +78,9 @@ func (w *Workspace) unlessRefused(err error, args ...any) error {
 // threads, newest first.
 func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) (err error) {
 	defer adapters.Recover(w.Log, &err, "channel", gap.Channel)
-	config, reach, messages := w.Config(), w.reach(gap), 0
+	config, reach := w.Config(), w.reach(gap)
+	var messages atomic.Int64
+	isFull := func() bool { return messages.Load() >= int64(config.Messages) }
 	if config.MaxAge == 0 || reach.From.After(gap.Until) {
 		return nil
 	}
@@ -96,13 +99,13 @@ func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) (err error) 
 	}
 	var failures []error
 	for _, thread := range w.newestFirst(reach, slices.Concat(found.Threads, recent)) {
-		if found.Cut = found.Cut || messages >= config.Messages; messages >= config.Messages || ctx.Err() != nil {
+		if found.Cut = found.Cut || isFull(); isFull() || ctx.Err() != nil {
 			break
 		}
 		err := w.once(ctx, thread, gap, func(r *threadRead) error { return w.readThread(ctx, r, &messages) })
 		failures = append(failures, w.unlessRefused(err, "thread", thread))
 	}
-	w.Log.Info("missed messages of a channel are read", "channel", gap.Channel, "messages", messages, "cut", found.Cut)
+	w.Log.Info("missed messages of a channel are read", "channel", gap.Channel, "messages", messages.Load(), "cut", found.Cut)
 	return errors.Join(append(failures, ctx.Err())...)
 }
 
@@ -148,18 +151,11 @@ func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.
 const handBatch = 100
 
 // hand hands messages over and counts the new ones.
-func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *int) error {
+func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *atomic.Int64) error {
 	for batch := range slices.Chunk(list, handBatch) {
-		isNew := make([]bool, len(batch))
-		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func(), _ *event.Batch) (err error) {
-			isNew[i], err = w.handOne(ctx, batch[i], placed)
-			return err
+		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func(), _ *event.Batch) error {
+			return w.handOne(ctx, batch[i], placed, messages)
 		})
-		for _, one := range isNew {
-			if one {
-				*messages++
-			}
-		}
 		if err := cmp.Or(ctx.Err(), cmp.Or(errs...)); err != nil {
 			return err
 		}
@@ -167,9 +163,9 @@ func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *
 	return nil
 }
 
-// handOne hands a message over, and returns whether it is new. A known message may have been
+// handOne hands a message over, and counts it if it is new. A known message may have been
 // changed since. placed is called when the message has its place before the next ones.
-func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func()) (isNew bool, err error) {
+func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func(), messages *atomic.Int64) (err error) {
 	defer adapters.Recover(w.Log, &err)
 	known := true
 	if m.New != nil {
@@ -177,10 +173,14 @@ func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func(
 		envelope.Queued = placed
 		known, err = w.accept(ctx, envelope)
 	}
-	if m.Change != nil && known && err == nil {
+	switch {
+	case err != nil:
+	case !known:
+		messages.Add(1)
+	case m.Change != nil:
 		_, err = w.accept(ctx, *m.Change)
 	}
-	return !known && err == nil, err
+	return err
 }
 
 // accept offers an envelope until it is durable. An envelope that is refused although the

@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"parley/adapters"
@@ -108,13 +109,13 @@ func (w *Workspace) end(r *threadRead, err error) error {
 func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
 	defer cancel()
-	if err := w.end(r, w.readThread(ctx, r, new(int))); err != nil {
+	if err := w.end(r, w.readThread(ctx, r, new(atomic.Int64))); err != nil {
 		w.Log.Warn("missed messages of a thread cannot be read in time; its turn continues", "thread", r.thread, "err", err)
 	}
 }
 
 // readThread reads a thread and counts its new messages.
-func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *int) (err error) {
+func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *atomic.Int64) (err error) {
 	defer adapters.Recover(w.Log, &err, "thread", r.thread)
 	return w.Platform.ReadThread(ctx, r.thread, adapters.Reading{
 		Gap: w.reach(r.gap), Urgent: r.urgent,

@@ -119,19 +119,11 @@ func (b *board) Address(thread event.ThreadKey, answered string) (adapters.Addre
 }
 
 // FormatPartial ends a post at the last line end within the limit, or else at the limit.
-func (b *board) FormatPartial(text string, _ []string, g adapters.Partial) (shown, rest string, full bool) {
-	if b.stumble != "" && !g.Done && strings.Contains(text, b.stumble) {
+func (b *board) FormatPartial(text string, _ []string, done bool) (shown, rest string, full bool) {
+	if b.stumble != "" && !done && strings.Contains(text, b.stumble) {
 		panic("a bug in the formatter")
 	}
 	most, least := min(len(text), b.limit), min(len(text), b.limit*3/4)
-	if g.Now {
-		return text[:g.From], text[g.From:], true
-	}
-	if g.From > 0 {
-		if i := strings.IndexByte(text[g.From:most], '\n'); i >= 0 {
-			return text[:g.From+i+1], text[g.From+i+1:], true
-		}
-	}
 	if i := strings.IndexByte(text[least:most], '\n'); i >= 0 {
 		return text[:least+i+1], text[least+i+1:], true
 	}
@@ -143,7 +135,7 @@ func (b *board) Format(text string, _ []string) (texts []string) {
 		return nil
 	}
 	for text != "" {
-		shown, rest, full := b.FormatPartial(text, nil, adapters.Partial{Done: true})
+		shown, rest, full := b.FormatPartial(text, nil, true)
 		texts = append(texts, shown)
 		if !full {
 			break

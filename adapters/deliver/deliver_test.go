@@ -562,3 +562,27 @@ func TestFormat(t *testing.T) {
 		t.Errorf("posts of a web workspace: %v, %v", posts, err)
 	}
 }
+
+// clumsy is a chat whose formatter has a bug.
+type clumsy struct{ *chat }
+
+func (clumsy) Format(string, []string) []string { panic("a bug") }
+
+// TestANoticeThatFailsHasNoPosts: it disturbs nothing else.
+func TestANoticeThatFailsHasNoPosts(t *testing.T) {
+	senders := map[string]adapters.Sender{"acme": &chat{}, "clumsy": clumsy{&chat{}}}
+	box := deliver.New(deliver.Parts{Log: slog.New(slog.DiscardHandler), Platform: func(id string) (deliver.Platform, bool) {
+		return deliver.Platform{Sender: senders[id]}, senders[id] != nil
+	}})
+	for _, c := range []struct {
+		run  journal.Run
+		want []journal.Post
+	}{
+		{journal.Run{Workspace: "acme", ThreadKey: "t"}, []journal.Post{{Channel: "C1", Place: "t", Text: "Sorry."}}},
+		{journal.Run{Workspace: "acme"}, nil}, // without an address
+		{journal.Run{Workspace: "clumsy", ThreadKey: "t"}, nil},
+		{journal.Run{Workspace: "other", ThreadKey: "t"}, nil},
+	} {
+		same(t, c.run.Workspace, box.Notice(&c.run, "Sorry."), c.want)
+	}
+}

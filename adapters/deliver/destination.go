@@ -8,9 +8,18 @@ import (
 	"parley/ingest/journal"
 )
 
-// Notice implements turn.Outbox: it returns a text of our own about a run. If the
-// platform can, it shows the text to the asker alone.
-func (o *Outbox) Notice(run *journal.Run, text string) ([]journal.Post, error) {
+// Notice implements turn.Outbox and ingest.Notifier: it returns a text of our own about a
+// run. If the platform can, it shows the text to the asker alone.
+func (o *Outbox) Notice(run *journal.Run, text string) []journal.Post {
+	list, err := o.notice(run, text)
+	if err != nil {
+		o.Log.Error("a notice is not posted", "workspace", run.Workspace, "run", run.ID, "err", err)
+	}
+	return list
+}
+
+func (o *Outbox) notice(run *journal.Run, text string) (list []journal.Post, err error) {
+	defer adapters.Recover(o.Log, &err, "workspace", run.Workspace)
 	platform, to, err := o.way(run)
 	if err != nil || platform.Sender == nil {
 		return nil, err

@@ -65,7 +65,7 @@ func withHarness(t *testing.T, test func(h *harness)) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &harness{T: t, board: newBoard(), path: filepath.Join(journaltest.Dir(t), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
 		h.platform = deliver.Platform{Sender: h.board, Unknown: func(*journal.Delivery) string { return "resend" }, Limits: adapters.Limits{
-			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second, Sign: true,
+			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, Sign: true,
 		}}
 		h.start()
 		test(h)
@@ -166,7 +166,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 		scheduler.WakeAt(work.Turns, "helper", at)
 		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{At: at, Failed: true})
 	case errors.Is(err, errHopeless):
-		notice, _ := box.Notice(run, "Sorry.")
+		notice := box.Notice(run, "Sorry.")
 		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{
 			State: journal.RunFailed, Cause: err.Error(), Notice: journal.Notice{Text: "Sorry.", Posts: notice},
 		})

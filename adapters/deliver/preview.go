@@ -35,13 +35,13 @@ type LivePreview struct {
 	stopped func() error // not nil if nothing more is shown
 	writing sync.Mutex   // held during writes to the journal, so that Stop waits for them
 
-	mu     sync.Mutex
-	said   strings.Builder
-	fresh  int            // the last bytes of said, which no post has yet
-	posts  []*previewPost // the last one may still grow
-	forced bool           // a post was ended early, because its stream was old
-	note   string         // the last message about the agent's work
-	noted  wake.Signal    // is set if the note has changed
+	mu    sync.Mutex
+	said  strings.Builder
+	fresh int          // the last bytes of said, which no post has yet
+	last  *previewPost // the post that grows
+	part  int64        // its number, from 0
+	note  string       // the last message about the agent's work
+	noted wake.Signal  // is set if the note has changed
 }
 
 var _ turn.LivePreview = (*LivePreview)(nil)
@@ -54,7 +54,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	}
 	preview, stop := context.WithCancel(ctx)
 	s := &LivePreview{
-		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, posts: []*previewPost{newPreviewPost("")},
+		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, last: newPreviewPost(""),
 		grown: wake.NewSignal(), noted: wake.NewSignal(), stop: stop, stopped: preview.Err,
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
@@ -112,7 +112,7 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) 
 	if buttons == nil {
 		text = ask.Numbered(text)
 	}
-	texts := s.texts(text)
+	texts := s.format(text)
 	if isOver(text, s.platform.Limits.FileOver) && strings.TrimSpace(text) != "" {
 		texts = texts[:min(len(texts), 1)]
 		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
@@ -168,41 +168,14 @@ func isOver(text string, over int) bool {
 // firstPost is more characters than the first post of a text can show.
 const firstPost = 20_000
 
-// format formats a text. Of an answer that becomes a file only the first post is used, so only
-// its beginning is formatted: the time can grow with the square of the length.
+// format returns the texts of an answer's posts. Of an answer that becomes a file only the first
+// post is used, so only its beginning is formatted: the time can grow with the square of the
+// length.
 func (s *LivePreview) format(text string) []string {
 	if over := s.platform.Limits.FileOver; over > 0 {
 		text = event.Beginning(text, max(over, firstPost))
 	}
 	return s.platform.Sender.Format(text, s.mentions)
-}
-
-// texts returns the texts of the answer's posts, or those of the beginning of an answer that
-// becomes a file. If a post was ended early, and the answer begins with the shown text, the
-// later posts continue after that post.
-func (s *LivePreview) texts(text string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	more, goesOn := strings.CutPrefix(text, s.said.String())
-	if !s.forced || !goesOn {
-		return s.format(text)
-	}
-	s.takeFresh()
-	var texts []string
-	for _, p := range s.posts[:len(s.posts)-1] {
-		texts = append(texts, p.text)
-	}
-	return append(texts, s.format(s.last().source+more)...)
-}
-
-// last returns the post that grows.
-func (s *LivePreview) last() *previewPost { return s.posts[len(s.posts)-1] }
-
-// takeFresh appends the new text to the last post. The caller holds the lock.
-func (s *LivePreview) takeFresh() {
-	said := s.said.String()
-	s.last().source += said[len(said)-s.fresh:]
-	s.fresh = 0
 }
 
 // write runs f, which writes to the journal, unless the preview has ended. It returns

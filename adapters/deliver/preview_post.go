@@ -1,8 +1,6 @@
 package deliver
 
 import (
-	"time"
-
 	"parley/ingest/journal"
 	"parley/ingest/work"
 )
@@ -13,15 +11,12 @@ type previewPost struct {
 	d *journal.Delivery // of its first text; nil until it is posted. SendBy bounds the last call
 	// source is the agent's text from the beginning of this post.
 	source string
-	text   string // its whole text; empty while it grows
-
 	// calling is held during a call about the post. It guards the fields below.
 	calling turnstile
-	id      string    // the platform's
-	begun   time.Time // when the post was made
-	shown   string    // the text of the post
-	clean   bool      // the outcome of every call is known, so shown is certain
-	open    bool      // the post is a stream that continues
+	id      string // the platform's
+	shown   string // the text of the post
+	clean   bool   // the outcome of every call is known, so shown is certain
+	open    bool   // the post is a stream that continues
 }
 
 // turnstile is a mutex that may be held during calls.

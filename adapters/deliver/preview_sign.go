@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/wake"
 )
@@ -87,11 +88,11 @@ func (s *LivePreview) lastNote() string {
 // line returns a text in one line of at most limit characters.
 func line(text string, limit int) string {
 	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > limit {
-		text = string(runes[:max(limit-1, 0)]) + "…"
-	}
-	if limit <= 0 {
+	switch {
+	case limit <= 0:
 		return ""
+	case isOver(text, limit):
+		return event.Beginning(text, limit-1) + "…"
 	}
 	return text
 }

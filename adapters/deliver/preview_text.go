@@ -9,13 +9,8 @@ import (
 	"parley/ingest/journal"
 )
 
-const (
-	// endSoon is the time before its maximum age at which a stream is ended at the next
-	// good place of its text. At its maximum age, it is ended at any place.
-	endSoon = 20 * time.Second
-	// troubled is the pause after a failure of the platform or the store.
-	troubled = 2 * time.Second
-)
+// troubled is the pause after a failure of the platform or the store.
+const troubled = 2 * time.Second
 
 // show shows the growing text, until preview ends. A text that cannot be formatted also
 // ends it.
@@ -23,7 +18,8 @@ func (s *LivePreview) show(ctx, preview context.Context) {
 	for {
 		var grown <-chan struct{}
 		var again <-chan time.Time
-		v, wait, err := s.look()
+		var wait time.Duration
+		v, err := s.look()
 		switch {
 		case err != nil:
 			s.Stop()
@@ -34,7 +30,7 @@ func (s *LivePreview) show(ctx, preview context.Context) {
 		default:
 			wait = s.change(ctx, v)
 		}
-		if v != nil || wait > 0 {
+		if v != nil {
 			again = time.After(max(wait, time.Millisecond))
 		}
 		select {
@@ -56,36 +52,23 @@ type view struct {
 	ends       bool
 }
 
-// look returns the view of the last post, or nil if the post shows its text already. It
-// also returns the wait until the next look.
-func (s *LivePreview) look() (v *view, wait time.Duration, err error) {
+// look returns the view of the last post, or nil if the post shows its text already.
+func (s *LivePreview) look() (v *view, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer adapters.Recover(s.outbox.Log, &err, "about", s.run.ID)
-	limits := s.platform.Limits
-	if s.stopped() != nil || isOver(s.said.String(), limits.FileOver) {
-		return nil, 0, nil
+	if s.stopped() != nil || isOver(s.said.String(), s.platform.Limits.FileOver) {
+		return nil, nil
 	}
-	s.takeFresh()
-	p := s.last()
-	growth := adapters.Partial{}
-	if p.open && limits.StreamAge > 0 {
-		switch left := limits.StreamAge - s.outbox.Now().Sub(p.begun); {
-		case left <= 0:
-			growth = adapters.Partial{From: len(p.shown), Now: true}
-		case left <= endSoon:
-			growth.From, wait = len(p.shown), left
-		default:
-			wait = left - endSoon
-		}
-	}
+	said, p := s.said.String(), s.last
+	p.source += said[len(said)-s.fresh:]
+	s.fresh = 0
 	v = &view{previewPost: p}
-	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, growth)
+	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, false)
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
-		return nil, wait, nil
+		return nil, nil
 	}
-	s.forced = s.forced || v.ends && growth.From > 0
-	return v, 0, nil
+	return v, nil
 }
 
 // begin posts the first text, or takes over a post of an earlier attempt.
@@ -95,7 +78,7 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	post := s.to
 	post.Text = v.text
 	if !s.write(func() (err error) {
-		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, int64(len(s.posts)-1),
+		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, s.part,
 			post, s.streamer != nil, bounds(s.platform.Limits))
 		return err
 	}) {
@@ -133,7 +116,7 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) ti
 	if err != nil { // the outbox searches for the post
 		return troubled
 	}
-	v.d, v.id, v.begun = d, id, s.outbox.Now()
+	v.d, v.id = d, id
 	v.shown, v.clean, v.open = v.text, true, d.Stream
 	if more {
 		s.outbox.Posted(s.claim, nil)
@@ -226,8 +209,8 @@ func (s *LivePreview) done(v *view) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if v.ends && !v.open && s.stopped() == nil {
-		v.previewPost.text, v.source = v.text, ""
-		s.posts = append(s.posts, newPreviewPost(v.rest))
+		v.source = ""
+		s.last, s.part = newPreviewPost(v.rest), s.part+1
 	}
 	return s.platform.Limits.PreviewEvery
 }

@@ -24,22 +24,20 @@ const headBytes = 8 * maxText
 
 // FormatPartial formats the beginning of a text for one message. If more text follows, it holds
 // back a table that has not ended. Of a long text it reads the beginning alone.
-func (a *Adapter) FormatPartial(text string, mentions []string, partial adapters.Partial) (shown, rest string, full bool) {
+func (a *Adapter) FormatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
 	if len(text) > headBytes {
 		head := text[:strings.LastIndexByte(text[:headBytes], '\n')+1]
-		beginning := partial
-		beginning.Done = false
-		if shown, rest, full = formatPartial(head, mentions, beginning); full {
+		if shown, rest, full = formatPartial(head, mentions, false); full {
 			return shown, rest + text[len(head):], true
 		}
 	}
-	return formatPartial(text, mentions, partial)
+	return formatPartial(text, mentions, done)
 }
 
-func formatPartial(text string, mentions []string, partial adapters.Partial) (shown, rest string, full bool) {
-	adapted, held := markdown.Adapt(text, partial.Done)
+func formatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
+	adapted, held := markdown.Adapt(text, done)
 	shown, rest, full = markdown.FormatPartial(adapted, markdown.PartialOptions{
-		Limit: maxText, Characters: true, Mentions: mentions, Done: partial.Done && held == "", From: partial.From, Now: partial.Now,
+		Limit: maxText, Characters: true, Mentions: mentions, Done: done && held == "",
 	})
 	if !full {
 		return shown, text, false

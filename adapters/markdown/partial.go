@@ -21,12 +21,6 @@ type PartialOptions struct {
 	Mentions []string
 	// Done means that no more text follows.
 	Done bool
-	// From is the number of bytes of the post that readers see already, if the post
-	// must end soon: at the first line end from there. Zero sets no such end.
-	From int
-	// Now ends the post at the first word end from From, at most 64 UTF-16 units
-	// behind it.
-	Now bool
 }
 
 // FormatPartial formats the first post of a text that may still grow. It is for a
@@ -65,8 +59,6 @@ type partial struct {
 	at   int    // the number of bytes of text that are written
 	out  []byte
 	size int // of out, in UTF-16 units
-	// early is the size when out reached From, or -1.
-	early int
 
 	newLine   bool // a line begins at at
 	lineStart int  // where the current line begins
@@ -86,7 +78,7 @@ func formatPartial(text string, options PartialOptions) *partial {
 	if !options.Done {
 		whole = wholeText(text)
 	}
-	p := &partial{PartialOptions: options, text: clean(text[:whole]), held: text[whole:], early: -1, newLine: true}
+	p := &partial{PartialOptions: options, text: clean(text[:whole]), held: text[whole:], newLine: true}
 	visible := strings.TrimLeftFunc(p.text, unicode.IsSpace)
 	if visible == "" {
 		return p
@@ -141,12 +133,8 @@ func (p *partial) run() {
 		p.write(out)
 		p.at += n
 	}
-	switch {
-	case p.full:
-	case p.Done:
+	if p.Done && !p.full {
 		p.close, _ = p.fence.divide(p.inLine())
-	case p.Now && p.early >= 0:
-		p.end()
 	}
 }
 
@@ -177,9 +165,6 @@ func (p *partial) next() (out string, n int) {
 func (p *partial) write(s string) {
 	p.out = append(p.out, s...)
 	p.size += p.units(s)
-	if p.early < 0 && p.From > 0 && len(p.out) >= p.From {
-		p.early = p.size
-	}
 }
 
 // beginLine reads the beginning of a line. It returns false if the post ends before the
@@ -224,18 +209,13 @@ func (p *partial) endsBeforeLine(opens bool) bool {
 }
 
 // mayEnd reports whether the post may end at the end of a paragraph or a line: if at
-// most so many sixteenths of its limit are left, or if it must end soon.
+// most so many sixteenths of its limit are left.
 func (p *partial) mayEnd(sixteenths int) bool {
-	return p.early >= 0 || p.size >= p.limit()*(16-sixteenths)/16
+	return p.size >= p.limit()*(16-sixteenths)/16
 }
-
-// nowRoom is the distance from From, in UTF-16 units, at which a post that must end now
-// ends within a word.
-const nowRoom = 64
 
 // endsBefore reports whether the post ends before a character or a token within a line.
 func (p *partial) endsBefore(out string) bool {
-	now := p.Now && p.early >= 0
 	switch {
 	case p.at < p.solid || len(p.out) == 0 || p.isNew():
 		return false
@@ -245,10 +225,8 @@ func (p *partial) endsBefore(out string) bool {
 		return true
 	case out == "\n" || out == " " || out == "\t":
 		return false
-	case p.spaced && (now || p.size >= p.limit()*15/16):
-		return true
 	}
-	return now && p.size-p.early >= nowRoom
+	return p.spaced && p.size >= p.limit()*15/16
 }
 
 // limit is the maximum size of the post without the end of a fence.

@@ -186,7 +186,7 @@ func TestAnyTextAsPartialPosts(t *testing.T) {
 func TestAnyPartialPostOnlyGrows(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := drawText(t)
-		how := markdown.PartialOptions{Limit: partialLimit, Mentions: allowed, From: rapid.IntRange(0, 900).Draw(t, "from")}
+		how := markdown.PartialOptions{Limit: partialLimit, Mentions: allowed}
 		before, ended := "", false
 		cuts := rapid.SliceOfN(rapid.IntRange(0, len(source)), 0, 20).Draw(t, "cuts")
 		for n := range len(source) + 2 {

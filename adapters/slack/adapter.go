@@ -39,7 +39,7 @@ type Adapter struct {
 	tokenRefused wake.Signal                // is set if Slack has refused the bot token in a call
 	withheld     wake.Signal                // is set if Slack withholds events
 	scopesLogged atomic.Bool                // the missing scopes are logged
-	refusals     adapters.Rests             // features that Slack refuses in this workspace
+	refusals     rests                      // features that Slack refuses in this workspace
 	now          func() time.Time           // for the hook and for refusals
 	times        socketTimes
 }
@@ -78,7 +78,7 @@ func New(workspace string, config Config) *Adapter {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := httpcall.NewTransport()
-	web := caller{httpcall.NewClient(transport), new(adapters.Rests)}
+	web := caller{httpcall.NewClient(transport), new(rests)}
 	return &Adapter{
 		Workspace: workspace,
 		config:    config,
@@ -100,7 +100,7 @@ func New(workspace string, config Config) *Adapter {
 func (a *Adapter) Limits() adapters.Limits {
 	limits := adapters.Limits{
 		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
-		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, StreamAge: streamAge, Sign: a.config.Working != WorkingOff,
+		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
 	}
 	if a.config.Working == WorkingStatus {
 		limits.SignText = maxStatus

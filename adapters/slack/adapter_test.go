@@ -102,7 +102,7 @@ func TestLimitsComeFromTheConfig(t *testing.T) {
 	c.PostRate, c.Timeout, c.FileOver, c.Preview, c.Working = 2.5, 3*time.Second, 7, adapters.PreviewEdit, slack.WorkingOff
 	want := adapters.Limits{
 		PostRate: 2.5, Timeout: 3 * time.Second, FileOver: 7,
-		Preview: adapters.PreviewEdit, PreviewEvery: 1200 * time.Millisecond, StreamAge: 270 * time.Second,
+		Preview: adapters.PreviewEdit, PreviewEvery: 1200 * time.Millisecond,
 	}
 	if got := slack.New("acme", c).Limits(); got != want {
 		t.Errorf("%+v, want %+v", got, want)

@@ -38,10 +38,8 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 }
 
 // FormatPartial formats the beginning of a text for one post or one stream.
-func (a *Adapter) FormatPartial(text string, mentions []string, growth adapters.Partial) (shown, rest string, full bool) {
-	return markdown.FormatPartial(text, markdown.PartialOptions{
-		Limit: postLimit, Mentions: mentions, Done: growth.Done, From: growth.From, Now: growth.Now,
-	})
+func (a *Adapter) FormatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
+	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: postLimit, Mentions: mentions, Done: done})
 }
 
 // sendText calls Slack with the text as a markdown block. If the workspace refuses such

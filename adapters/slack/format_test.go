@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"parley/adapters"
 	"parley/adapters/slack/slacktest"
 )
 
@@ -107,7 +106,7 @@ func TestGrowAgreesWithFormat(t *testing.T) {
 	var got []string
 	for rest, full := text, true; full; {
 		var part string
-		part, rest, full = adapter.FormatPartial(rest, mentions, adapters.Partial{})
+		part, rest, full = adapter.FormatPartial(rest, mentions, false)
 		got = append(got, part)
 	}
 	if len(got) != len(want) || strings.Join(got, "|") != strings.Join(want, "|") || !strings.Contains(got[0], "<@U1> and <\u200b@U2>") {

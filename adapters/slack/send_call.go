@@ -31,13 +31,13 @@ const (
 // method that rests after a rate limit.
 type caller struct {
 	client *http.Client
-	rests  *adapters.Rests
+	rests  *rests
 }
 
 // Do implements slack-go's interface of an HTTP client.
 func (c caller) Do(request *http.Request) (*http.Response, error) {
 	method := path.Base(request.URL.Path)
-	if left := c.rests.Left(method, time.Now()); left > 0 {
+	if left := c.rests.left(method, time.Now()); left > 0 {
 		return nil, &adapters.SendError{
 			Failure: adapters.RateLimited, RetryAfter: left, Scope: adapters.ScopeMethod, Err: errors.New("the method rests after a rate limit"),
 		}
@@ -72,7 +72,7 @@ func (c caller) refusedStatus(method string, response *http.Response) error {
 	case code == http.StatusTooManyRequests:
 		failure.Failure, failure.RetryAfter, failure.Scope = adapters.RateLimited, retryAfter(response.Header), scopeOf(method)
 		if failure.Scope == adapters.ScopeMethod {
-			c.rests.Rest(method, time.Now().Add(failure.RetryAfter))
+			c.rests.rest(method, time.Now().Add(failure.RetryAfter))
 		}
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear

@@ -84,7 +84,7 @@ const refusedFor = time.Hour
 
 // remember notes that Slack refuses a feature in this workspace. Features have Parley's
 // names for them.
-func (a *Adapter) remember(feature string) { a.refusals.Rest(feature, a.now().Add(refusedFor)) }
+func (a *Adapter) remember(feature string) { a.refusals.rest(feature, a.now().Add(refusedFor)) }
 
 // refuses reports whether Slack has refused a feature lately.
-func (a *Adapter) refuses(feature string) bool { return a.refusals.Left(feature, a.now()) > 0 }
+func (a *Adapter) refuses(feature string) bool { return a.refusals.left(feature, a.now()) > 0 }

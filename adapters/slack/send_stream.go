@@ -4,17 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
 )
-
-// streamAge bounds the age of a stream. Slack documents no maximum; users have measured
-// five minutes, whether or not text is appended meanwhile.
-// https://github.com/slackapi/node-slack-sdk/issues/2702
-const streamAge = 4*time.Minute + 30*time.Second
 
 // streamFeature is the key under which a refusal of streams is remembered. For one
 // channel, the channel's id follows it.
@@ -66,7 +60,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 }
 
 // Append calls chat.appendStream. If Slack or a reader has ended the stream, the
-// failure is Permanent, and the message can be edited.
+// failure is Permanent, and the message can be edited. Slack documents no maximum age of a
+// stream; users have measured five minutes, whether or not text is appended meanwhile.
+// https://github.com/slackapi/node-slack-sdk/issues/2702
 func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text string) error {
 	channel, ts, err := splitID(id)
 	if err != nil || text == "" {

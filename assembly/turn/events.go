@@ -13,14 +13,14 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
-	"parley/ingest/wake"
 )
 
 const (
 	// maxEvents bounds the messages of an attempt that are stored beside its answer.
 	maxEvents = 1000
-	// chunkTime is the least time between two writes of tokens, and chunkChars the length of
-	// the waiting tokens that ends it: so many tokens are stored together.
+	// chunkTime is the least time between two writes in a run whose tokens are stored, so that
+	// many tokens are stored together. chunkChars is the length of a chunk to which no more
+	// tokens are added.
 	chunkTime  = 16 * time.Millisecond
 	chunkChars = 200
 	// storeTime bounds one write of events. A slow store delays the run's end no longer.
@@ -38,20 +38,20 @@ type recorder struct {
 	chunks bool   // chunks are stored, too
 	text   string // the activity of the last chunk of main; empty for none
 
+	stopping chan struct{} // closed by stop
+
 	mu      sync.Mutex
 	waiting []stream.Message
 	held    []stream.Message
 	taken   int           // number of messages, without chunks and held ones
-	due     wake.Signal   // is set if the waiting chunks must be stored now
 	done    chan struct{} // closed when the goroutine ends; nil if there is none
 	stopped bool          // nothing more is written
-	wrote   time.Time     // the begin of the last write; zero for none
 }
 
 // newRecorder returns the recorder of an attempt.
 func (a *attempt) newRecorder(ctx context.Context) *recorder {
 	return &recorder{
-		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, due: wake.NewSignal(),
+		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, stopping: make(chan struct{}),
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
@@ -142,40 +142,22 @@ func (r *recorder) join(m stream.Message) {
 	r.waiting = append(r.waiting, m)
 }
 
-// gathers reports whether the waiting messages may wait for more: they are one chunk, which is
-// not full. The caller holds the lock.
-func (r *recorder) gathers() bool {
-	return len(r.waiting) == 1 && r.waiting[0].Type == stream.StreamingChunk && utf8.RuneCountInString(r.waiting[0].Text) < chunkChars
-}
-
-// wake starts the goroutine, or ends its wait for more tokens. The caller holds the lock.
+// wake starts the goroutine, unless it runs. The caller holds the lock.
 func (r *recorder) wake() {
-	switch {
-	case r.stopped || len(r.waiting) == 0:
-	case r.done == nil:
+	if !r.stopped && r.done == nil && len(r.waiting) > 0 {
 		r.done = make(chan struct{})
 		r.start(r.write)
-	case !r.gathers():
-		r.due.Set()
 	}
 }
 
 // write stores the waiting messages until there are none.
 func (r *recorder) write() {
-	for {
-		r.mu.Lock()
-		wait := chunkTime - time.Since(r.wrote)
-		gathers := r.gathers() && !r.stopped && wait > 0
-		r.mu.Unlock()
-		if gathers {
+	for batch := r.take(); batch != nil && r.save(batch); batch = r.take() {
+		if r.chunks { // meanwhile tokens gather
 			select {
-			case <-r.due:
-			case <-time.After(wait):
+			case <-r.stopping:
+			case <-time.After(chunkTime):
 			}
-		}
-		batch := r.take()
-		if batch == nil || !r.save(batch) {
-			return
 		}
 	}
 }
@@ -190,8 +172,7 @@ func (r *recorder) take() []stream.Message {
 		return nil
 	}
 	batch := r.waiting
-	r.waiting, r.wrote = nil, time.Now()
-	r.due.Clear() // it was about this batch
+	r.waiting = nil
 	return batch
 }
 
@@ -226,8 +207,8 @@ func (r *recorder) stop() (rest, held []stream.Message) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopped = true
+	close(r.stopping)
 	if done := r.done; done != nil {
-		r.due.Set()
 		r.mu.Unlock()
 		<-done
 		r.mu.Lock()

@@ -68,7 +68,7 @@ func TestEventsAreStoredDuringTheRun(t *testing.T) {
 	})
 }
 
-// TestChunksAreStoredForTheAPI, joined by time and length. They have the activity of the answer
+// TestChunksAreStoredForTheAPI, joined by time. They have the activity of the answer
 // that replaces them, and another one at each attempt.
 func TestChunksAreStoredForTheAPI(t *testing.T) {
 	inBubble(t, api, func(d *fixture) {
@@ -99,22 +99,6 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
 		pass(time.Second)
 		same(t, "at the end", d.events(run), []string{"5 ANSWER " + run + "/answer/3 Hi", "6 COMPLETE  "})
-	})
-}
-
-// TestLongChunksAreNotHeldBack for the time in which more tokens could come.
-func TestLongChunksAreNotHeldBack(t *testing.T) {
-	inBubble(t, api, func(d *fixture) {
-		script, next := steps(streams(token("a")), streams(token(fmt.Sprintf("%0199d", 1)), token("b")), answers("ab"))
-		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
-		d.asks("C1/1", "so?")
-		run := d.agent.inputs[0].RunID
-		next()
-		same(t, "the first token", len(d.events(run)), 1)
-		next()
-		same(t, "a long one", len(d.events(run)), 2)
-		next()
-		same(t, "at the end", d.events(run), nil)
 	})
 }
 

@@ -282,7 +282,12 @@ func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, menti
 	d.shown = append(d.shown, nil)
 	return &preview{d: d, run: len(d.shown) - 1}, d.cannot
 }
-func (d *fixture) Notice(_ *journal.Run, text string) ([]journal.Post, error) { return d.format(text) }
+func (d *fixture) Notice(_ *journal.Run, text string) (posts []journal.Post) {
+	defer func() { _ = recover() }()
+	posts, _ = d.format(text)
+	return posts
+}
+
 func (d *fixture) Posted(*work.Claim, *journal.Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

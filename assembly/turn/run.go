@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strconv"
 	"time"
 
+	"parley/adapters"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -96,7 +96,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		a.report.Input.Taken, a.report.Input.Take = a.run.Taken, func() error {
 			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
 			if err == nil && steering != nil {
-				steering.take()
+				steering.begin()
 			}
 			return err
 		}
@@ -117,12 +117,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 
 // guard runs f. A panic is this run's failure, not the process's.
 func (a *attempt) guard(part string, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			a.Log.Error("a run panicked", "in", part, "agent", a.profile.ID, "run", a.run.ID, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("%s panicked: %v", part, p)
-		}
-	}()
+	defer adapters.Recover(a.Log, &err, "in", part, "agent", a.profile.ID, "run", a.run.ID)
 	return f()
 }
 
@@ -293,13 +288,7 @@ func backoff(failures int64) time.Duration {
 // fail ends the run for good and posts one sentence to the thread.
 func (a *attempt) fail(ctx context.Context, cause error) error {
 	notice := a.notice(apology(cause))
-	err := a.guard("formatting", func() (err error) {
-		notice.Posts, err = a.Outbox.Notice(a.run, notice.Text)
-		return err
-	})
-	if err != nil {
-		a.Log.Error("the notice of a failed run is not posted", "run", a.run.ID, "err", err)
-	}
+	notice.Posts = a.Outbox.Notice(a.run, notice.Text)
 	return a.end(ctx, Failed, journal.Unanswered{State: journal.RunFailed, Cause: cause.Error(), Notice: notice})
 }
 

@@ -45,8 +45,8 @@ type Outbox interface {
 	// start; the caller waits for them.
 	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (LivePreview, error)
 	// Notice returns posts that tell the asker of a run something that is not a
-	// reply. It returns no posts if the platform has no way to tell.
-	Notice(run *journal.Run, text string) ([]journal.Post, error)
+	// reply. It returns no posts if the platform has no way to tell, or if it fails.
+	Notice(run *journal.Run, text string) []journal.Post
 	// Posted reports that a thread has deliveries. If begun is not nil, the journal
 	// has marked that delivery as sending already.
 	Posted(c *work.Claim, begun *journal.Delivery)
@@ -145,11 +145,10 @@ type Parts struct {
 type Runner struct {
 	Parts
 	works sync.Map // *going by thread: the runs that this node works on
-	busy  busy
 }
 
 // New returns a Runner that runs no turns yet; see Serve.
-func New(p Parts) *Runner { return &Runner{Parts: p, busy: busy{turns: map[string]int{}}} }
+func New(p Parts) *Runner { return &Runner{Parts: p} }
 
 // Serve runs the turns of one agent, as many concurrently as there are slots. It
 // takes new turns until ctx ends, and then waits for the active runs, which end with
@@ -158,7 +157,8 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	var previews sync.WaitGroup
 	defer previews.Wait()
 	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
-	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Full: r.full, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
+	bound := func(workspace string) int { return r.Settings(&journal.Run{Workspace: workspace}).MaxConcurrent }
+	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Bound: bound, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
 			if more, err := r.turn(running, c, agent, previews.Go); err != nil || !more {
 				return err
@@ -175,11 +175,6 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	if !ok {
 		return false, fmt.Errorf("agent %q is not configured", agent)
 	}
-	leave, ok := r.room(c.Workspace, agent)
-	if !ok {
-		return false, work.ErrWaits
-	}
-	defer leave()
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	g := enter(c, agent)

@@ -28,24 +28,24 @@ const steerTimeout = 10 * time.Second
 type steering struct {
 	attempt *attempt
 	agent   Steerer
-	taken   chan struct{} // closed once the agent has taken the run
-	take    func()        // closes it
+	begin   func() // begins to hand over; called once the agent has taken the run
 	stop    chan struct{}
 	ended   sync.WaitGroup
 }
 
-// steer begins to hand over the messages that arrive, if the mode asks for that and the agent
+// steer prepares to hand over the messages that arrive, if the mode asks for that and the agent
 // can take them. It returns nil otherwise.
 func (a *attempt) steer(ctx context.Context, input assembly.Input) *steering {
 	agent, ok := a.profile.Agent.(Steerer)
 	if !ok || a.settings.Mode != ModeSteer {
 		return nil
 	}
-	s := &steering{attempt: a, agent: agent, taken: make(chan struct{}), stop: make(chan struct{})}
-	s.take = sync.OnceFunc(func() { close(s.taken) })
-	s.ended.Go(func() { s.run(ctx, input) })
+	s := &steering{attempt: a, agent: agent, stop: make(chan struct{})}
+	s.begin = sync.OnceFunc(func() {
+		s.ended.Go(func() { s.run(ctx, input) })
+	})
 	if a.run.Taken {
-		s.take()
+		s.begin()
 	}
 	return s
 }
@@ -61,11 +61,6 @@ func (s *steering) end() {
 // run hands over messages until the run ends, also those that an earlier attempt has joined to
 // the run: the process may have ended before the agent took them.
 func (s *steering) run(ctx context.Context, input assembly.Input) {
-	select {
-	case <-s.taken:
-	case <-s.stop:
-		return
-	}
 	handed := map[int64]bool{} // by thread_seq
 	for {
 		s.join(ctx, input, handed)

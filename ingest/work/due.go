@@ -27,15 +27,17 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 	column := dueColumn[q.Kind]
 	s.mu.Lock()
 	args := []any{s.Node, journal.LeasesEnded(now, s.Lease), int64(limit), s.served}
+	var full []string
+	for workspace := range s.turns {
+		if s.isFull(q, workspace) {
+			full = append(full, workspace)
+		}
+	}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
 		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6) AND $7 NOT LIKE '%,' || threads.workspace || ',%'`
-		full := ""
-		if q.Full != nil {
-			full = between(q.Full())
-		}
-		args = append(args, q.Agent, now.UnixMilli(), full)
+		args = append(args, q.Agent, now.UnixMilli(), between(full))
 	}
 	err = s.engine.ReadOne(ctx, func(tx journal.Tx) error {
 		list = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
 
@@ -195,7 +194,7 @@ func (s *Scheduler) Room(kind Kind, agent, workspace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[queueKey{kind, agent}]
-	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2) && (q.Full == nil || !slices.Contains(q.Full(), workspace))
+	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2) && !s.isFull(q, workspace)
 }
 
 // Resize sets the number of threads of a queue that are worked on concurrently.
@@ -273,7 +272,7 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	waits := false
 	c, err := s.take(ctx, q, thread)
 	if c != nil {
-		err = do(ctx, q, &Claim{c.Claim, serial, c.held})
+		err = s.bounded(ctx, q, &Claim{c.Claim, serial, c.held})
 		waits = errors.Is(err, ErrWaits) || errors.Is(err, ErrSuspect) && !serial
 		now, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
 		if release { // while the work waits, the end of this process proves nothing about it
@@ -291,6 +290,42 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	case !waits:
 		s.Log.Error("work on a thread fails", "kind", q.Kind, "agent", q.Agent, "thread", thread, "err", err)
 	}
+	return err
+}
+
+// isFull reports whether a workspace has as many turns as it may. The caller holds the mutex.
+func (s *Scheduler) isFull(q *queue, workspace string) bool {
+	if q.Bound == nil {
+		return false
+	}
+	most := q.Bound(workspace)
+	return most > 0 && s.turns[workspace] >= most
+}
+
+// bounded calls Do, or returns ErrWaits if the workspace is full.
+func (s *Scheduler) bounded(ctx context.Context, q *queue, c *Claim) error {
+	if q.Bound == nil {
+		return do(ctx, q, c)
+	}
+	s.mu.Lock()
+	if s.isFull(q, c.Workspace) {
+		s.mu.Unlock()
+		return ErrWaits
+	}
+	s.turns[c.Workspace]++
+	s.mu.Unlock()
+	err := do(ctx, q, c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isFull(q, c.Workspace) { // from now on the turns that wait can begin
+		for _, other := range s.queues {
+			if other.Bound != nil {
+				clear(other.handed)
+				other.lookBy(0)
+			}
+		}
+	}
+	s.turns[c.Workspace]--
 	return err
 }
 

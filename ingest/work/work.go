@@ -55,9 +55,10 @@ type Queue struct {
 	// must run in the serial queue. The scheduler logs any other error, and calls Do again
 	// after a pause. After ctx has ended, it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
-	// Full returns the workspaces whose threads cannot begin work of Turns now; nil for none. It must
-	// not block or call the scheduler.
-	Full func() []string
+	// Bound returns the number of threads of a workspace that may have work of Turns at once, in
+	// all queues; 0 for no bound. A further thread waits in the store, and the workers are free
+	// for other workspaces. It must not block or call the scheduler; nil for no bounds.
+	Bound func(workspace string) int
 	// Heard is called when another node hints at work of a thread, which a worker may have
 	// already. It must not block or call the scheduler; nil for none.
 	Heard func(thread int64)
@@ -93,7 +94,8 @@ type Scheduler struct {
 	mu     sync.Mutex
 	claims map[int64]*Claim // by thread
 	queues map[queueKey]*queue
-	served string // the configured workspaces, between commas; empty: all
+	turns  map[string]int // the threads that workers of bounded queues work on, by workspace
+	served string         // the configured workspaces, between commas; empty: all
 }
 
 // New returns a scheduler that serves no queue yet.
@@ -104,7 +106,7 @@ func New(engine journal.Engine, o Options) *Scheduler {
 	notifier, _ := engine.(journal.Notifier)
 	s := &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
-		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{},
+		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{}, turns: map[string]int{},
 	}
 	s.serial <- struct{}{} // the process is young
 	time.AfterFunc(suspectsAfter, func() { <-s.serial })

@@ -133,7 +133,7 @@ func (discard) Format(string, stream.Ask, []journal.File) ([]journal.Post, *jour
 }
 
 // Notice implements turn.Outbox.
-func (discard) Notice(*journal.Run, string) ([]journal.Post, error) { return nil, nil }
+func (discard) Notice(*journal.Run, string) []journal.Post { return nil }
 
 // Posted implements turn.Outbox.
 func (discard) Posted(*work.Claim, *journal.Delivery) {}
