@@ -103,7 +103,6 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 		"tenants": {[]string{"tenants", "-rate=20", "-beside=10", "-lasts=1s", "-threads=16"},
 			`(?s)beside two failing ones +acknowledged .*[1-9]\d* times 429.*` + cleanVerdict},
 		"doors":  {[]string{"doors", "-rate=20", "-lasts=500ms", "-callers=20", "-guessers=2"}, `(?s)forged .*tokens .*429.*` + cleanVerdict},
-		"freeze": {[]string{"freeze", "-connections=8", "-rate=50", "-hold=3s"}, `(?s)by status: map\[503:.*` + cleanVerdict},
 		"scale":  {[]string{"scale", "-stored=200", "-pending=50"}, `(?s)200 stored, 50 pending: ready in .*` + cleanVerdict},
 	} {
 		t.Run(name, func(t *testing.T) { example.run(t, parley) })
@@ -126,7 +125,7 @@ func TestScenariosWithSeveralDaemons(t *testing.T) {
 
 func TestWrongUse(t *testing.T) {
 	for _, args := range [][]string{nil, {"nonsense"}, {"load", "-nonsense"}, {"load", "extra"}, {"load", "-threads=1"},
-		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"freeze", "-rate=0"}, {"scale", "-pending=-1"},
+		{"load", "-only=nobody"}, {"kill", "-profile=nobody"}, {"kill", "-threads=1"}, {"sockets", "-rate=0"}, {"scale", "-pending=-1"},
 		{"load", "-daemons=2"}, {"kill", "-daemons=0"}, {"cluster"}, {"cluster", "-daemons=1", "-stops=-1"},
 		{"cluster", "-daemons=1", "-gentle=1.1"}, {"cluster", "-daemons=1", "-outage=true"}, {"pace"}, {"pace", "-daemons=1", "-threads=0"},
 		{"slow", "-daemons=2"}, {"slow", "-threads=0"}, {"sockets", "-sockets=0"}, {"sockets", "-daemons=2"}, {"restarts", "-mode=nobody"},

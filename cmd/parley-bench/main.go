@@ -1,5 +1,5 @@
 // Parley-bench measures a Parley daemon under load and tests its promises under
-// faults: kills, broken connections, a locked store, a Slack that fails.
+// faults: kills, broken connections, attacks, a Slack that fails.
 //
 // The daemon runs as a child process on a loopback port. Several daemons can share
 // one PostgreSQL; then the tool spreads Slack's calls over all of them. The tool plays
@@ -61,7 +61,6 @@ func scenarios() []subcommand {
 		{"scale", "memory and start-up time with a large store", 0, &scale{}},
 		{"doors", "attacks of unknown callers beside Slack's messages", 0, &doors{}},
 		{"follow", "many clients that follow runs on several daemons, one of which is killed", 2, &follow{}},
-		{"freeze", "the store locked by another process under load", 0, &freeze{}},
 	}
 }
 
