@@ -12,23 +12,17 @@ import (
 
 // load measures the daemon beside the floor.
 type load struct {
-	loading
-	rounds int
-	only   string
-}
-
-// loading is the load of one measurement.
-type loading struct {
-	connections, events, threads, warmUp int
-	rate                                 float64
-	wait, calm                           time.Duration
+	connections, events, threads, warmUp, rounds int
+	only                                         string
+	rate                                         float64
+	wait, calm                                   time.Duration
 }
 
 func (l *load) define(f *flagSet) {
 	f.number(&l.connections, "connections", 16, 1, "Slack's connections to the hook; each sends its next event when the last was acknowledged")
 	f.number(&l.events, "events", 20_000, 1, "number of measured messages")
 	f.number(&l.threads, "threads", 1000, 1, "number of threads with these messages")
-	f.number(&l.warmUp, "warmup", defaultWarmUp, 1, "number of messages before the measured ones")
+	f.number(&l.warmUp, "warmup", 500, 1, "number of messages before the measured ones; they open files and connections, and resolve the users' names")
 	f.number(&l.rounds, "rounds", 1, 1, "number of measurements of floor and daemon, in turn; the medians are compared")
 	f.float(&l.rate, "rate", 0, 0, "messages per second, independent of the acknowledgements; 0 for no limit")
 	f.choice(&l.only, "only", "", []string{theFloor, theDaemon}, "measure only this program")
@@ -42,10 +36,6 @@ func (l *load) check(*bench) error {
 	}
 	return nil
 }
-
-// defaultWarmUp messages open files and connections, and resolve the users' names, before
-// the measurement.
-const defaultWarmUp = 500
 
 // The programs under test.
 const (
@@ -78,22 +68,50 @@ func (l *load) run(ctx context.Context, b *bench) error {
 }
 
 // measure starts a program, loads it, and checks its replies.
-func (l *load) measure(ctx context.Context, b *bench, program string, round int) (figures, error) {
+func (l *load) measure(ctx context.Context, b *bench, program string, round int) (f figures, err error) {
 	t, err := b.newTrial(ctx, fmt.Sprintf("%s%d", program, round), setup{floor: program == theFloor})
 	if err != nil {
-		return figures{}, err
+		return f, err
 	}
 	begun := time.Now()
 	if err := t.nodes.start(ctx); err != nil {
-		return figures{}, err
+		return f, err
 	}
-	ready := time.Since(begun)
-	measured, err := newLoader(t, l.loading).measure(ctx)
+	f.ready = time.Since(begun)
+	if !wake.After(ctx, l.calm) {
+		return f, ctx.Err()
+	}
+	f.idle = t.nodes.memory()
+	conversations := newConversations(l.threads)
+	if _, err := l.batch(ctx, t, conversations, l.warmUp, 0); err != nil {
+		return f, err
+	}
+	before, first, begun := t.nodes.cpuTimes(), t.ledger.count(), time.Now()
+	last, err := l.batch(ctx, t, conversations, l.events, l.rate)
 	if err != nil {
-		return figures{}, err
+		return f, err
 	}
-	measured.ready = ready
-	return measured, t.finish()
+	f.rate = float64(l.events) / last.Sub(begun).Seconds()
+	f.cpu = t.nodes.cpuTimes().perMessage(before, l.events)
+	once, again, _ := t.ledger.acks(first)
+	f.ack = summarize(append(once, again...))
+	f.busy = t.nodes.memory()
+	return f, t.finish()
+}
+
+// batch sends n messages and waits until each has its reply. It returns the time of the
+// last post.
+func (l *load) batch(ctx context.Context, t *trial, conversations []*conversation, n int, rate float64) (last time.Time, err error) {
+	first := t.ledger.count()
+	traffic{trial: t, conversations: conversations, workers: l.connections, messages: n, rate: rate, bare: true}.run(ctx, nil)
+	if _, _, none := t.ledger.acks(first); none > 0 {
+		return last, fmt.Errorf("%d messages were not acknowledged\n%s", none, t.nodes.logTail())
+	}
+	if err := t.awaitPosts(ctx, t.ledger.count(), l.wait); err != nil {
+		return last, err
+	}
+	posts := t.api.Posts()
+	return posts[len(posts)-1].At, nil
 }
 
 // figures are the results of one measurement.
@@ -132,56 +150,4 @@ func (c cpuTimes) perMessage(earlier cpuTimes, n int) string {
 		server = ", postgres " + each(c.server, earlier.server)
 	}
 	return each(c.programs, earlier.programs) + "/message" + server + ", tool " + each(c.tool, earlier.tool)
-}
-
-// loader sends batches of messages and waits for their replies.
-type loader struct {
-	*trial
-	loading
-	conversations []*conversation
-}
-
-func newLoader(t *trial, l loading) *loader {
-	return &loader{t, l, newConversations(l.threads)}
-}
-
-func (l *loader) measure(ctx context.Context) (f figures, err error) {
-	if !wake.After(ctx, l.calm) {
-		return f, ctx.Err()
-	}
-	f.idle = l.nodes.memory()
-	if _, err := l.batch(ctx, l.warmUp, 0); err != nil {
-		return f, err
-	}
-	before, first, begun := l.nodes.cpuTimes(), len(l.ledger.messages), time.Now()
-	last, err := l.batch(ctx, l.events, l.rate)
-	if err != nil {
-		return f, err
-	}
-	f.rate = float64(l.events) / last.Sub(begun).Seconds()
-	f.cpu = l.nodes.cpuTimes().perMessage(before, l.events)
-	f.ack = l.ackTimes(first)
-	f.busy = l.nodes.memory()
-	return f, nil
-}
-
-// batch sends n messages and waits until each has its reply. It returns the time of the
-// last post.
-func (l *loader) batch(ctx context.Context, n int, rate float64) (last time.Time, err error) {
-	first := len(l.ledger.messages)
-	traffic{trial: l.trial, conversations: l.conversations, workers: l.connections, messages: n, rate: rate, bare: true}.run(ctx, nil)
-	if _, _, none := l.ledger.acks(first); none > 0 {
-		return last, fmt.Errorf("%d messages were not acknowledged\n%s", none, l.nodes.logTail())
-	}
-	if err := l.awaitPosts(ctx, len(l.ledger.messages), l.wait); err != nil {
-		return last, err
-	}
-	posts := l.api.Posts()
-	return posts[len(posts)-1].At, nil
-}
-
-// ackTimes summarizes the acknowledgement times of the messages from an index on.
-func (l *loader) ackTimes(first int) times {
-	once, again, _ := l.ledger.acks(first)
-	return summarize(append(once, again...))
 }

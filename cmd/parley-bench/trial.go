@@ -193,8 +193,7 @@ type setup struct {
 	// one minute and after five minutes.
 	slackRetries bool
 	// timeout is slack.timeout in the configuration; empty for the daemon's default.
-	timeout  string
-	postRate int // posts per second and channel; 0 for no limit
+	timeout string
 	// streams says that Slack shows the model's answers while they grow, that a reaction
 	// shows the run, and that a newer message interrupts the run.
 	streams bool
@@ -202,8 +201,6 @@ type setup struct {
 	wholeThread bool
 	// runs is the number of concurrent runs of the model; 0 for 128.
 	runs int
-	// agents are entries of further agents in the configuration.
-	agents string
 	// sockets is the daemon's number of Socket Mode connections; 0 for the hook.
 	sockets int
 }
@@ -211,16 +208,16 @@ type setup struct {
 // newDaemon prepares a daemon with its configuration. Each message is a turn of its own
 // (coalesce: 0s), since the ledger compares each reply with one message.
 func (t *trial) newDaemon(name string, d *database) (*child, error) {
-	agents := t.setup.agents
+	agents := ""
 	if t.model != nil {
-		agents += t.model.agent(fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
+		agents = t.model.agent(fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
 	}
 	return t.bench.newDaemon(name, d, agents, t.setup.workspace(t.api.ClientURL(name)))
 }
 
 func (s setup) workspace(apiURL string) string {
 	agent, window, mode := "echo", "", "queue"
-	slack := []string{"bot_token: " + slacktest.Token, fmt.Sprintf("api_url: %q, post_rate: %d", apiURL, s.postRate)}
+	slack := []string{"bot_token: " + slacktest.Token, fmt.Sprintf("api_url: %q, post_rate: 0", apiURL)}
 	if s.sockets > 0 {
 		slack = append(slack, fmt.Sprintf("mode: socket, app_token: %s, sockets: %d", slacktest.AppToken, s.sockets))
 	} else {
