@@ -137,7 +137,7 @@ func (r *restarts) restart(ctx context.Context, n int) error {
 	var fresh, old []mention
 	var group sync.WaitGroup
 	if r.mentions > 0 {
-		if err := r.awaitSockets(ctx, r.setup.sockets); err != nil {
+		if err := r.api.AwaitFresh(ctx, r.setup.sockets); err != nil {
 			return err
 		}
 		fresh, old = r.mentionAll(ctx, first)

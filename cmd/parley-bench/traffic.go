@@ -42,8 +42,7 @@ type mix struct {
 	reacts  float64
 }
 
-// run sends until stop is closed or all messages are sent, and then the follow-up events
-// of the last messages. It returns early when ctx ends.
+// run sends until stop is closed or all messages are sent. It returns early when ctx ends.
 func (t traffic) run(ctx context.Context, stop <-chan struct{}) {
 	t.workers = cmp.Or(t.workers, len(t.conversations))
 	t.messages = cmp.Or(t.messages, t.each*t.workers)
@@ -134,52 +133,27 @@ type worker struct {
 	traffic
 	random *rand.Rand
 	said   []*message // acknowledged messages
-	due    []followUp // events about earlier messages
-}
-
-// followUp is an event about an earlier message. It is sent after some more messages.
-type followUp struct {
-	after int
-	send  func()
 }
 
 func (w *worker) run(ctx context.Context, times <-chan time.Time) {
 	for n := 0; w.each == 0 || n < w.each; n++ {
 		at, more := <-times
 		if !more {
-			break
+			return
 		}
 		w.message(ctx, n, at)
-		w.followUps()
-	}
-	for ctx.Err() == nil && len(w.due) > 0 {
-		w.followUps()
-	}
-}
-
-func (w *worker) followUps() {
-	due := w.due
-	w.due = nil
-	for _, f := range due {
-		if f.after--; f.after < 0 {
-			f.send()
-		} else {
-			w.due = append(w.due, f)
-		}
-	}
-}
-
-// later sends an event with probability p, after 0 to 3 more messages.
-func (w *worker) later(p float64, send func()) {
-	if w.chance(p) {
-		w.due = append(w.due, followUp{w.random.IntN(4), send})
 	}
 }
 
 // chance returns true with probability p.
 func (w *worker) chance(p float64) bool { return w.random.Float64() < p }
 
-// message sends the worker's n-th message, and sends or plans the further events about it.
+// recent returns one of the worker's last messages: it is followed by 0 to 3 others.
+func (w *worker) recent() *message {
+	return w.said[len(w.said)-1-w.random.IntN(min(4, len(w.said)))]
+}
+
+// message sends the worker's n-th message, and further events about its last ones.
 func (w *worker) message(ctx context.Context, n int, at time.Time) {
 	if w.bare {
 		m := w.ledger.say(w.conversations[n%len(w.conversations)])
@@ -195,16 +169,16 @@ func (w *worker) message(ctx context.Context, n int, at time.Time) {
 		return
 	}
 	w.said = append(w.said, m)
-	w.later(w.mix.edits, func() { w.edit(ctx, m) })
-	w.later(w.mix.deletes, func() {
-		m.deleted = &span{sent: time.Now()}
-		m.deleted.acked, _ = deliver(ctx, w.api.Push(w.api.Delete(m.place.channel, m.ts)))
-	})
-	w.later(w.mix.reacts, func() {
-		if event := w.api.React(m.place.channel, m.ts, user(m.id+1), "eyes"); event != nil { // nil if the message was deleted
-			_, _ = deliver(ctx, w.api.Push(event)) // a reaction changes no reply
-		}
-	})
+	if w.chance(w.mix.edits) {
+		w.edit(ctx, w.recent())
+	}
+	if old := w.recent(); w.chance(w.mix.deletes) && old.deleted == nil {
+		old.deleted = &span{sent: time.Now()}
+		old.deleted.acked, _ = deliver(ctx, w.api.Push(w.api.Delete(old.place.channel, old.ts)))
+	}
+	if old := w.recent(); w.chance(w.mix.reacts) && old.deleted == nil {
+		_, _ = deliver(ctx, w.api.Push(w.api.React(old.place.channel, old.ts, user(m.id), "eyes"))) // it changes no reply
+	}
 	if w.chance(w.mix.again) {
 		_, _ = deliver(ctx, w.push(w.said[w.random.IntN(len(w.said))])) // Slack sends it until it is acknowledged
 	}

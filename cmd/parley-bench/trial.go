@@ -96,13 +96,7 @@ func (t *trial) start(ctx context.Context) error {
 	if err := t.nodes.start(ctx); err != nil || t.setup.sockets == 0 {
 		return err
 	}
-	return t.awaitSockets(ctx, t.setup.sockets)
-}
-
-// awaitSockets waits until events can reach the daemons over n sockets. Its error contains the
-// programs' logs.
-func (t *trial) awaitSockets(ctx context.Context, n int) error {
-	if err := t.api.AwaitFresh(ctx, n); err != nil {
+	if err := t.api.AwaitFresh(ctx, t.setup.sockets); err != nil {
 		return fmt.Errorf("%w\n%s", err, t.nodes.logTail())
 	}
 	return nil
