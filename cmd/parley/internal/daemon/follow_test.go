@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -19,11 +20,12 @@ import (
 type pieces struct {
 	runs chan string // the runs that it was asked for
 	next chan string // closed after the last piece
+	gone chan string // the runs whose requests the daemon has ended
 }
 
 func newPieces(t *testing.T) (*pieces, string) {
 	t.Helper()
-	p := &pieces{runs: make(chan string, 1), next: make(chan string)}
+	p := &pieces{runs: make(chan string, 1), next: make(chan string), gone: make(chan string, 1)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			RunID string `json:"run_id"`
@@ -33,34 +35,68 @@ func newPieces(t *testing.T) (*pieces, string) {
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		p.runs <- body.RunID
-		for piece := range p.next {
-			_, _ = fmt.Fprintf(w, "data: {\"content\":%q}\n\n", piece)
+		for open := true; open; {
+			var piece string
+			select {
+			case piece, open = <-p.next:
+			case <-r.Context().Done():
+				p.gone <- body.RunID
+				return
+			}
+			data := fmt.Sprintf(`{"content":%q}`, piece)
+			if !open {
+				data = "[DONE]"
+			}
+			_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
 			_ = http.NewResponseController(w).Flush()
 		}
-		_, _ = w.Write([]byte("data: [DONE]\n\n"))
 	}))
 	t.Cleanup(hook.Close)
 	return p, hook.URL
+}
+
+// openPieces starts two nodes on one store, whose agent speaks in pieces.
+func openPieces(t *testing.T, p plan) (agent *pieces, one, other *harness) {
+	t.Helper()
+	agent, url := newPieces(t)
+	p.store = postgrestest.URL(t)
+	p.files = map[string]string{"workspaces/ours.yaml": `
+id: ours
+platform: web
+agent: pieces
+web: {tokens: [{id: olivia, token: ` + ownToken + `, name: Olivia}]}
+turns: {coalesce: 0s}
+`}
+	p.helper = `
+  - {id: pieces, kind: webhook, url: "` + url + `", secret: webhook-secret-of-the-test}`
+	return agent, open(t, p), open(t, p)
 }
 
 // heard is a stream of a run, as its client hears it.
 type heard struct {
 	h     *harness
 	lines *bufio.Scanner
+	last  string // the id of the last message
 }
 
 // followRun opens the stream of a run.
-func (h *harness) followRun(path string) heard {
+func (h *harness) followRun(path string) *heard {
 	h.t.Helper()
-	return heard{h, h.stream(path, ownToken, "")}
+	return &heard{h, h.stream(path, ownToken, ""), ""}
 }
 
 // next returns the next message as "TYPE text"; "" at the stream's end.
-func (s heard) next() string {
+func (s *heard) next() string {
 	s.h.t.Helper()
 	for s.lines.Scan() {
+		if id, ok := strings.CutPrefix(s.lines.Text(), "id: "); ok {
+			s.last = id
+		}
 		if data, ok := strings.CutPrefix(s.lines.Text(), "data: "); ok {
 			m := decode[stream.Message](s.h.t, data)
+			if m.Type == stream.StreamingChunk && m.Text == "" {
+				continue // the end of the tokens, which is stored if there is time before the run's end
+			}
 			return m.Type.String() + " " + m.Text
 		}
 	}
@@ -71,20 +107,11 @@ func (s heard) next() string {
 // speaks, the answer and the end. Afterwards the history has no tokens.
 func TestClientsFollowARun(t *testing.T) {
 	t.Parallel()
-	agent, url := newPieces(t)
-	p := plan{store: postgrestest.URL(t), files: map[string]string{"workspaces/ours.yaml": `
-id: ours
-platform: web
-agent: pieces
-web: {tokens: [{id: olivia, token: ` + ownToken + `, name: Olivia}]}
-turns: {coalesce: 0s}
-`}, helper: `
-  - {id: pieces, kind: webhook, url: "` + url + `", secret: webhook-secret-of-the-test}`}
-	one, other := open(t, p), open(t, p)
+	agent, one, other := openPieces(t, plan{})
 	one.postWeb("so?")
 	run := <-agent.runs
 	path := "/runs/" + thread + "/" + run
-	streams := []heard{one.followRun(path + "/stream"), other.followRun("/api/v1" + path + "/stream")}
+	streams := []*heard{one.followRun(path + "/stream"), other.followRun("/api/v1" + path + "/stream")}
 	hear := func(want string) {
 		t.Helper()
 		for _, s := range streams {
@@ -115,6 +142,40 @@ turns: {coalesce: 0s}
 	if diff := cmp.Diff([]string{"QUESTION so?", "ANSWER It rains.", "COMPLETE "}, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestARunIsFollowedToAnotherNode stops the node of a run. The other node asks the agent again,
+// and a client that comes back there with its last id hears the rest, each message once.
+func TestARunIsFollowedToAnotherNode(t *testing.T) {
+	t.Parallel()
+	agent, one, other := openPieces(t, plan{stop: 6 * time.Second})
+	one.postWeb("so?")
+	run := <-agent.runs
+	path := "/runs/" + thread + "/" + run + "/stream"
+	s := one.followRun(path)
+	hear := func(want string) {
+		t.Helper()
+		if got := s.next(); got != want {
+			t.Fatalf("heard %q, want %q\n%s", got, want, s.h.log)
+		}
+	}
+	hear("QUESTION so?")
+	agent.next <- "It "
+	hear("STREAMING_CHUNK It ")
+	if err := one.stop(); err != nil {
+		t.Fatal(err)
+	}
+	hear("")
+	if gone, again := <-agent.gone, <-agent.runs; gone != run || again != run {
+		t.Errorf("asked as run %q, then %q; the request of %q was ended", run, again, gone)
+	}
+	s = &heard{other, other.stream(path, ownToken, s.last), ""}
+	agent.next <- "It snows."
+	hear("STREAMING_CHUNK It snows.")
+	close(agent.next)
+	hear("ANSWER It snows.")
+	hear("COMPLETE ")
+	hear("")
 }
 
 // TestStreamsEndWithTheServer: a stop does not wait for clients that follow.
