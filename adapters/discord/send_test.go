@@ -351,8 +351,8 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 	}
 }
 
-// TestAThreadThatDiscordRefuses checks that the answer then comes in the question's channel, where
-// it can be found, edited and removed, also after a restart.
+// TestAThreadThatDiscordRefuses checks that the answer then comes in the question's channel. There
+// the adapter finds, edits and removes it, also after a restart.
 func TestAThreadThatDiscordRefuses(t *testing.T) {
 	var calls calls
 	l := startLive(t, discordtest.Options{OnCall: calls.note}, func(c *discord.Config) { c.AutoThread = true })
