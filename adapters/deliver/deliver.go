@@ -258,6 +258,9 @@ func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) e
 	case unclear && d.Kind == journal.DeliveryTell:
 		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
 	case !unclear:
+		if failure.Failure == adapters.NotSent {
+			o.Log.Warn("a post was not sent; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
+		}
 		return o.Journal.Resend(ctx, d, now.Add(pauseAfter(failure, backoff(d.Attempts))), cause.Error())
 	}
 	o.Log.Warn("the outcome of a post is unclear", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
