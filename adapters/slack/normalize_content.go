@@ -32,7 +32,11 @@ func attachmentText(raw json.RawMessage) string {
 		if a.IsShare {
 			continue
 		}
-		parts := slices.DeleteFunc([]string{a.Pretext, a.Title, a.Text, blockText(a.Blocks)}, func(s string) bool { return s == "" })
+		parts := []string{a.Pretext, a.Title, a.Text}
+		for _, field := range a.Fields {
+			parts = append(parts, field.Title, field.Value)
+		}
+		parts = slices.DeleteFunc(append(parts, blockText(a.Blocks)), func(s string) bool { return s == "" })
 		if len(parts) == 0 && a.Fallback != "" {
 			parts = []string{a.Fallback}
 		}
@@ -41,23 +45,27 @@ func attachmentText(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// blockText joins the texts of an app's header, section and markdown blocks.
+// blockText joins the texts of an app's header, section, context and markdown blocks.
 // https://docs.slack.dev/reference/block-kit/blocks
 func blockText(raw json.RawMessage) string {
 	var blocks []struct {
-		Text json.RawMessage `json:"text"` // a text object, or a string in a markdown block
+		Text     json.RawMessage   `json:"text"`     // a text object, or a string in a markdown block
+		Fields   []json.RawMessage `json:"fields"`   // of a section: text objects
+		Elements []json.RawMessage `json:"elements"` // of a context: text objects and images
 	}
 	_ = json.Unmarshal(raw, &blocks) // an app's odd blocks are no reason to refuse its message
 	var lines []string
 	for _, block := range blocks {
-		var object struct {
-			Text string `json:"text"`
-		}
-		if json.Unmarshal(block.Text, &object) != nil {
-			_ = json.Unmarshal(block.Text, &object.Text)
-		}
-		if object.Text != "" {
-			lines = append(lines, object.Text)
+		for _, text := range slices.Concat([]json.RawMessage{block.Text}, block.Fields, block.Elements) {
+			var object struct {
+				Text string `json:"text"`
+			}
+			if json.Unmarshal(text, &object) != nil {
+				_ = json.Unmarshal(text, &object.Text)
+			}
+			if object.Text != "" {
+				lines = append(lines, object.Text)
+			}
 		}
 	}
 	return strings.Join(lines, "\n")

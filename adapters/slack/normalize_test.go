@@ -79,6 +79,22 @@ func TestTextInTheBlocksOfAnAttachment(t *testing.T) {
 	}
 }
 
+// TestTablesOfApps: an alert often has its values in fields.
+func TestTablesOfApps(t *testing.T) {
+	text := func(s string) object { return object{"type": "mrkdwn", "text": s} }
+	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{{
+		"title": "Disk", "fields": []object{{"title": "Host", "value": "db1", "short": true}, {"title": "Free", "value": "2 %"}},
+		"blocks": []object{
+			{"type": "section", "fields": []object{text("Since"), text("09:00")}},
+			{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, text("by cron")}},
+			{"type": "actions", "elements": []object{{"type": "button", "text": object{"type": "plain_text", "text": "Silence"}}}},
+		},
+	}}}), fakeDirectory{self: us})
+	if want := "Disk\nHost\ndb1\nFree\n2 %\nSince\n09:00\nby cron"; got.Content != want {
+		t.Errorf("content %q, want %q", got.Content, want)
+	}
+}
+
 // TestForwardOfOurOwnMessage: Slack names the author of a bot's message by its bot or its user.
 func TestForwardOfOurOwnMessage(t *testing.T) {
 	for _, author := range []string{us.UserID, us.BotID} {

@@ -117,6 +117,7 @@ type wireAttachment struct {
 	Pretext  string          `json:"pretext"`
 	Title    string          `json:"title"`
 	Text     string          `json:"text"`
+	Fields   []wireField     `json:"fields"`
 	Blocks   json.RawMessage `json:"blocks"`
 	Fallback string          `json:"fallback"`
 
@@ -126,6 +127,12 @@ type wireAttachment struct {
 	ChannelID  string          `json:"channel_id"`
 	TS         string          `json:"ts"`
 	Files      json.RawMessage `json:"files"`
+}
+
+// wireField is a row of an attachment's table.
+type wireField struct {
+	Title string `json:"title"`
+	Value string `json:"value"`
 }
 
 // wireReaction is a reaction_added or reaction_removed event.
