@@ -211,8 +211,8 @@ func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 	m.files += int64(len(added))
 	quotes, quotedID := r.quoteColumns(m.Quotes)
 	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, quoted_id = $6, metadata = $7,
-		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13, bot_channel = coalesce(bot_channel, $14) WHERE row = $1`,
-		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, r.askedByBot(m))
+		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13 WHERE row = $1`,
+		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent)
 }
 
 // delete blanks the targets, and the raw bodies that contain their words. The targets of

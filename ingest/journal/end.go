@@ -190,12 +190,15 @@ func (e *endRunTx) asked() bool {
 }
 
 // join gives the run the messages that may join it, and returns their number. A message that
-// came with an id for its run has a run of its own.
+// came with an id for its run has a run of its own. The run counts as a bot's if one of them is.
 func (tx *txn) join(run *Run) int64 {
 	if run.Named {
 		return 0
 	}
-	return tx.exec(`UPDATE messages SET run = $3 WHERE `+forAgent+` AND client_run_id IS NULL`, run.Thread, run.Agent, run.ID)
+	const joins = forAgent + ` AND client_run_id IS NULL`
+	tx.do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
+		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+joins+` AND author = 'bot')`, run.Thread, run.Agent)
+	return tx.exec(`UPDATE messages SET run = $3 WHERE `+joins, run.Thread, run.Agent, run.ID)
 }
 
 // rerun adds the newer messages that may join to the run, which then runs again. The others
@@ -206,7 +209,8 @@ func (e *endRunTx) rerun() {
 	e.join(e.run)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
-		run_edited_at = 0, run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
+		`+keepBotChannel+`, run_edited_at = 0,
+		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
 
 // store stores the reply with the thread's next thread_seq, its events and its
@@ -245,8 +249,8 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 	if len(e.run.Messages) > 0 {
 		sender = e.run.Messages[0].SenderID
 	}
-	e.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
-		SELECT $2, $1, $3, $4, $5, $6, $7, $8, CASE WHEN run_event_at < $9 THEN $9 ELSE run_event_at + 1 END, $10 FROM threads WHERE id = $1`,
+	e.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, bot_channel, error)
+		SELECT $2, $1, $3, $4, $5, $6, $7, $8, CASE WHEN run_event_at < $9 THEN $9 ELSE run_event_at + 1 END, run_bot_channel, $10 FROM threads WHERE id = $1`,
 		e.run.Thread, e.run.ID, e.run.Agent, sender, string(state), e.run.Attempts, millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
 }
 
@@ -255,7 +259,7 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	e.close(e.run.Question, "expired", "", e.now)
-	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_answer = NULL, next_seq = next_seq + $2,
+	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
 		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }
@@ -277,7 +281,7 @@ func (e *endRunTx) requeue() {
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
 	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1`, e.run.ID)
-	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
+	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
 		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
 }

@@ -17,18 +17,20 @@ func (r *recordTx) Answered() bool {
 }
 
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.
-// Otherwise a thread's waiting messages are one turn, which this message joins.
+// Otherwise a thread's waiting messages are one turn, which this message joins. A thread without
+// an unfinished run has no run_bot_channel.
 func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	channel = r.channel(channel)
 	r.lockPace(r.Workspace, channel)
-	turn, joined := `thread`, r.claim.Thread
+	asked, joined := `threads`, r.claim.Thread
 	if r.Coalesce == 0 {
-		turn, joined = `row`, 0
+		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
 	}
-	const asked = ` FROM messages WHERE workspace = $1 AND bot_channel = $2 AND `
 	var n int64
-	r.row([]any{&n}, `SELECT (SELECT count(DISTINCT run)`+asked+`created_at > $3 AND run IS NOT NULL)
-		+ (SELECT count(DISTINCT `+turn+`)`+asked+`trigger = 'run' AND run IS NULL AND thread <> $4)`, r.Workspace, channel, millis(since), joined)
+	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2)
+		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_begun_at > $2)
+		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
+		botChannel(r.Workspace, channel), millis(since), joined)
 	return int(n)
 }
 
@@ -55,11 +57,13 @@ func (r *recordTx) channel(told string) string {
 	return told
 }
 
-// askedByBot returns the channel in which a bot's message asks for a run; null for any other
-// message.
-func (r *recordTx) askedByBot(m *Message) any {
-	if m.Author != ByBot || m.Trigger != TriggerRun {
-		return nil
-	}
-	return r.channel(r.Event.Message.Channel.ID)
-}
+// botWaits is the condition that a message is a bot's and waits for a run.
+const botWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
+
+// keepBotChannel clears a thread's bot_channel unless a bot's message still waits.
+const keepBotChannel = `bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
+	SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND ` + botWaits + ` LIMIT 1) END`
+
+// botChannel returns the name under which the turns that bots request in a channel are
+// counted.
+func botChannel(workspace, channel string) string { return workspace + " " + channel }

@@ -79,9 +79,9 @@ type ThreadLook interface {
 
 // LoopLook is the part of Look that bounds the runs of bots that answer each other.
 type LoopLook interface {
-	// BotRuns counts the runs that bots have requested in a channel since a time, and earlier
-	// requested ones that have not begun, except one that this message would join. No other
-	// message is counted in the channel until this one is recorded.
+	// BotRuns counts the runs that bots have begun in a channel since a time, and the
+	// requested ones that have not begun, except one that this message would join. No
+	// other message is counted in the channel until this one is recorded.
 	BotRuns(channel string, since time.Time) int
 	// Echoes counts the messages since a time that requested a run and repeat an earlier post
 	// of ours in their thread word for word. It is 0 if the content repeats none. It looks at
@@ -202,7 +202,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note || decision.Command != "" {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $33 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $32 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, insertMessage+fresh+insertMessageEnd, r.Envelope) {
 		return false
 	}
@@ -328,10 +328,10 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND env
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
 		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory,
-		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, bot_channel, run, context_after, base_seq)
+		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
 		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
-		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, $32, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
@@ -353,7 +353,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
 		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, knownSeqs(m)...)
-	args = append(append(args, optional(row.ClientRunID), string(m.RunInput), r.askedByBot(row)), more...)
+	args = append(append(args, optional(row.ClientRunID), string(m.RunInput)), more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
 		return false
 	}

@@ -107,7 +107,7 @@ func (r *recordTx) saveThread() {
 	args = append(args, r.deleted, r.editedAt)
 	if r.asks != nil {
 		query = save + changeRun + askForTurn + saved + `, run_left`
-		args = append(args, r.Agent, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds())
+		args = append(args, r.Agent, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds(), r.askedByBot())
 	}
 	r.later(nil, append(dest, &r.runLeft), query, args...)
 }
@@ -132,7 +132,7 @@ const contextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE 
 
 // beginWithMessage makes the run of a message the thread's run.
 const beginWithMessage = `, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
-	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0` + noEvents
+	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
 
 // changeRun notes deletes and edits of messages of the unfinished run.
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
@@ -140,7 +140,7 @@ const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > ru
 // askForTurn makes a turn due: at $9, but no more than $10 after the first message that
 // waits. The thread keeps the agent of its unfinished run, or of the messages that wait
 // already.
-const askForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $8 ELSE agent END, turn_since = coalesce(turn_since, $4),
+const askForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $8 ELSE agent END, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
 	turn_at = CASE WHEN coalesce(turn_since, $4) + $10 < $9 THEN coalesce(turn_since, $4) + $10 ELSE $9 END`
 
 // openedOn returns the message of another thread on which the message's thread was
@@ -150,6 +150,14 @@ func (r *recordTx) openedOn() string {
 		return m.OpenedOn
 	}
 	return ""
+}
+
+// askedByBot returns the channel in which a bot requested the turn; null for none.
+func (r *recordTx) askedByBot() any {
+	if r.asks.Author != ByBot {
+		return nil
+	}
+	return botChannel(r.Workspace, r.channel(r.Event.Message.Channel.ID))
 }
 
 // begun returns the run that began with a message. saveThread reads the rest.
@@ -232,7 +240,7 @@ type beginRunTx struct {
 	run                       Run
 	nextSeq, begunSeq, turnAt int64
 	pending, intakeAt         int64
-	agentDue                  string
+	agentDue, botChannel      string
 	answer                    string // the later answer of the unfinished run; empty for none
 }
 
@@ -240,10 +248,10 @@ func (b *beginRunTx) read(claim *Claim) {
 	run := &b.run
 	var history string
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.agentDue, &history,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
-		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), agent, history,
+		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
 		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
 		CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, coalesce(run_answer, '')`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
@@ -289,7 +297,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	waiting := b.lines(`m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
 		run.Thread, int64(limit+1))
 	if len(waiting) == 0 {
-		b.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL WHERE id = $1`, run.Thread)
+		b.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
 		return nil
 	}
 	if first := waiting[0].Agent; first != b.agent {
@@ -309,8 +317,8 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	run.has(waiting)
 	b.take(waiting)
 	b.do(`UPDATE threads SET run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0`+noEvents+` WHERE id = $1`,
-		run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)))
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
+			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
 }
 
@@ -331,4 +339,13 @@ func (b *beginRunTx) take(waiting []Message) {
 		b.run.Thread, b.run.ID, millis(last.SentAt), last.Seq)
 	b.do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`,
 		first.Row, b.run.ContextAfter, b.run.BaseSeq, number(b.gap))
+}
+
+// askedByBot returns the channel in which a bot requested the run. It is null if no bot
+// did, or if an earlier run gave the message back, because that run counts.
+func (b *beginRunTx) askedByBot() any {
+	if slices.ContainsFunc(b.run.Messages, func(m Message) bool { return m.Author == ByBot }) {
+		return optional(b.botChannel)
+	}
+	return nil
 }

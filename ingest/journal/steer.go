@@ -9,7 +9,7 @@ func (j *Journal) JoinRun(ctx context.Context, claim *Claim, run *Run) ([]Messag
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) []Message {
 		tx.lockRun(claim, run, []any{new(int64)}, `id`)
 		if joined := tx.join(run); joined > 0 {
-			tx.do(`UPDATE threads SET run_left = run_left + $2,
+			tx.do(`UPDATE threads SET run_left = run_left + $2, `+keepBotChannel+`,
 				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END WHERE id = $1`, run.Thread, joined)
 		}
 		return tx.lines(`m.run = $1 AND m.seq > $2 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID, run.BaseSeq)

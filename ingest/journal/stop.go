@@ -71,7 +71,7 @@ func (tx *txn) stopWaiting(thread, now int64) {
 		SELECT $2, thread, agent, sender_id, $3, 0, $4, 0, $4, 'stopped' FROM messages WHERE `+waits+` ORDER BY sent_at, seq LIMIT 1`,
 		thread, id, string(RunCanceled), now)
 	tx.do(`UPDATE messages SET run = $2 WHERE `+waits, thread, id)
-	tx.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL WHERE id = $1`, thread)
+	tx.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 
 // stop ends the run. Messages that wait for a turn are due at once.

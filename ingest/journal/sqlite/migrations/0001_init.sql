@@ -37,6 +37,7 @@ CREATE TABLE threads (
 	intake_at INTEGER, -- when its envelopes are due; null: none are pending
 	turn_at INTEGER, -- when its next turn, or its unfinished run, is due; null: none
 	turn_since INTEGER, -- since when a message waits for a turn; null: none waits
+	bot_channel TEXT, -- workspace and channel, if a bot requested the waiting turn
 	run_id TEXT, -- the unfinished run; null: none, and the other run_* columns have no meaning
 	run_begun_at INTEGER NOT NULL DEFAULT 0,
 	run_not_before INTEGER NOT NULL DEFAULT 0, -- of its next attempt
@@ -46,6 +47,7 @@ CREATE TABLE threads (
 	run_reruns INTEGER NOT NULL DEFAULT 0,
 	run_left INTEGER NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at INTEGER NOT NULL DEFAULT 0, -- the last edit of one of its messages
+	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
 	run_question TEXT NOT NULL DEFAULT '', -- id of the run whose question the unfinished run answers; empty: none
 	question TEXT NOT NULL DEFAULT '', -- id of the run whose question the next run gets; empty: none
 	run_seq INTEGER NOT NULL DEFAULT 0, -- seq of its last event
@@ -64,6 +66,8 @@ CREATE INDEX threads_made_at ON threads (workspace, made_at, id) WHERE made_by <
 CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
 CREATE INDEX threads_turn ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
 CREATE UNIQUE INDEX threads_run ON threads (run_id) WHERE run_id IS NOT NULL;
+CREATE INDEX threads_bot ON threads (bot_channel) WHERE bot_channel IS NOT NULL;
+CREATE INDEX threads_run_bot ON threads (run_bot_channel) WHERE run_bot_channel IS NOT NULL;
 
 CREATE TABLE envelopes (
 	id          INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -108,7 +112,6 @@ CREATE TABLE messages (
 	trigger TEXT NOT NULL, -- run, passive, none
 	reason TEXT NOT NULL DEFAULT '', -- of the trigger
 	agent TEXT NOT NULL DEFAULT '', -- the agent that it asks; empty: none
-	bot_channel TEXT, -- the channel in which it asks for a run, if a bot wrote it
 	memory INTEGER NOT NULL DEFAULT 1, -- 0: no block and no later turn shows it
 	content TEXT NOT NULL,
 	quotes TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none
@@ -141,8 +144,6 @@ CREATE UNIQUE INDEX messages_client_run ON messages (client_run_id, thread) WHER
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
-CREATE INDEX messages_bot ON messages (workspace, bot_channel, created_at) WHERE bot_channel IS NOT NULL;
-CREATE INDEX messages_bot_waiting ON messages (workspace, bot_channel) WHERE bot_channel IS NOT NULL AND trigger = 'run' AND run IS NULL;
 CREATE INDEX messages_quoted ON messages (workspace, quoted_id) WHERE quoted_id IS NOT NULL;
 
 CREATE TABLE attachments (
@@ -180,9 +181,11 @@ CREATE TABLE runs (
 	begun_at INTEGER NOT NULL,
 	answered_at INTEGER NOT NULL, -- first token; 0: none
 	ended_at INTEGER NOT NULL,
+	bot_channel TEXT, -- workspace and channel, if a bot requested it
 	error TEXT NOT NULL
 ) STRICT;
 CREATE INDEX runs_ended ON runs (ended_at);
+CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
 
 -- What agents have asked the people of a thread.
 CREATE TABLE questions (
