@@ -232,8 +232,9 @@ var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("to
 func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, id string) (more bool, err error) {
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
+	var result journal.SentResult
 	err = work.Insist(ctx, storeTime, func() (err error) {
-		more, err = o.Journal.Sent(ctx, d, id)
+		result, err = o.arrived(ctx, d, id)
 		return err
 	})
 	switch {
@@ -242,7 +243,17 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, i
 	case !journal.Unavailable(err):
 		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which cannot be recorded: %w", id, err))
 	}
-	return more, err
+	return result.More, err
+}
+
+// arrived records that a delivery has arrived, and wakes the intake of envelopes that
+// waited for its id.
+func (o *Outbox) arrived(ctx context.Context, d *journal.Delivery, id string) (journal.SentResult, error) {
+	result, err := o.Journal.Sent(ctx, d, id)
+	if result.Awaited {
+		o.Work.Wake(work.Intake, "", d.Thread)
+	}
+	return result, err
 }
 
 // failed handles a failed call.
