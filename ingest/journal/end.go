@@ -202,14 +202,14 @@ func (tx *txn) join(run *Run) int64 {
 }
 
 // rerun adds the newer messages that may join to the run, which then runs again. The others
-// wait.
+// wait. The agent is asked anew, also if it has taken the run or answered later.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
 	e.join(e.run)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
-		`+keepBotChannel+`, run_edited_at = 0,
+		`+keepBotChannel+`, run_edited_at = 0, run_taken = 0, run_answer = NULL,
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
 }
 

@@ -15,6 +15,7 @@ func laterPromises() []promise {
 		{"a run that is put off has its answer already", answerDuringPutOff},
 		{"a run has one later answer", oneLaterAnswer},
 		{"an answer after another end of its run is refused", answerAfterEnd},
+		{"a run whose later answer is stale is asked anew", staleLaterAnswer},
 	}
 }
 
@@ -95,4 +96,19 @@ func answerAfterEnd(f *fixture) {
 	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
 	_, err := f.LaterRun(f.ctx, "no such run")
 	f.fails("an unknown run", err, journal.ErrNotFound)
+}
+
+func staleLaterAnswer(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.message(threadKey(1), said("C1/2", "and this?"), runs)
+	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
+	reply := answer("one")
+	reply.Stale = "rerun"
+	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+	again := f.begin(threadKey(1))
+	same(f, "run", again.ID, run.ID)
+	same(f, "taken or answered", again.Taken || again.Answer != nil, false)
+	f.must(f.AnswerRun(f.ctx, run.ID, late("two")))
 }
