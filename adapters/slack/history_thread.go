@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -18,8 +19,9 @@ const (
 	// number for each further call; it is Slack's maximum.
 	// https://docs.slack.dev/reference/methods/conversations.replies#arguments
 	firstPage, nextPage = 200, 999
-	// maxNextPages bounds the calls that read on to the end of a thread of maxThread replies.
-	maxNextPages = maxThread/nextPage + 1
+	// maxNextPages bounds the calls that read on to the end of a thread. maxProbes bounds
+	// the calls that search for the end of a longer thread.
+	maxNextPages, maxProbes = 2, 4
 )
 
 // Root returns the id of the root message of a thread in a channel or group. It returns
@@ -34,9 +36,8 @@ func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 }
 
 // ReadHistory reads a thread up to the message upTo. One call reads most threads whole.
-// Slack returns the oldest messages first, so ReadHistory reads on to the end of a long
-// thread. It reads no thread of more than maxThread replies. A deleted thread has no
-// messages.
+// Slack returns the oldest messages first, so ReadHistory searches for the end of a long
+// thread by time. A deleted thread has no messages.
 func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (adapters.ThreadHistory, error) {
 	var before adapters.ThreadHistory
 	channel, root, err := parseThreadKey(thread)
@@ -81,16 +82,17 @@ type threadReader struct {
 
 // read returns the root, if it still exists, and the newest replies.
 func (r *threadReader) read(ctx context.Context) ([]historyMessage, error) {
-	first, err := r.page(ctx, firstPage, "")
+	first, err := r.page(ctx, firstPage, "", time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	list := first.replies
-	if first.next != "" && len(first.root) > 0 {
+	if first.next != "" && len(list) > 0 && len(first.root) > 0 {
 		count := first.root[0].ReplyCount
-		list, r.gap = nil, true
-		if count <= maxThread {
-			list, r.gap = r.readOn(ctx, first.replies, first.next)
+		if left := count - len(list); left <= maxNextPages*nextPage {
+			list, r.gap = r.readOn(ctx, list, first.next)
+		} else {
+			list, r.gap = r.findEnd(ctx, list[len(list)-1].at, left)
 		}
 		r.earlier = max(count-len(list), 0)
 	}
@@ -107,7 +109,7 @@ func (r *threadReader) read(ctx context.Context) ([]historyMessage, error) {
 // reach the end.
 func (r *threadReader) readOn(ctx context.Context, list []historyMessage, next string) (all []historyMessage, gap bool) {
 	for range maxNextPages + 1 { // one page more, for replies that arrive meanwhile
-		page, err := r.page(ctx, nextPage, next)
+		page, err := r.page(ctx, nextPage, next, time.Time{})
 		if err != nil {
 			return nil, true
 		}
@@ -119,6 +121,33 @@ func (r *threadReader) readOn(ctx context.Context, list []historyMessage, next s
 	return nil, true
 }
 
+// findEnd searches for the end of a thread that has the given number of replies left
+// after a time. It assumes that the replies are evenly spread in time. It returns true
+// for gap if it does not find the end.
+func (r *threadReader) findEnd(ctx context.Context, behind time.Time, left int) (list []historyMessage, gap bool) {
+	end := r.adapter.now()
+	if r.upTo != "" {
+		end = sentAt(r.upTo)
+	}
+	whole := end.Sub(behind)
+	reach := whole / time.Duration(left) * firstPage
+	for range maxProbes {
+		page, err := r.page(ctx, nextPage, "", end.Add(-reach))
+		switch {
+		case err != nil:
+			return nil, true
+		case page.next != "": // more replies than one page: the end is not on it
+			reach /= 8
+		case len(page.replies) > r.newest:
+			return page.replies, false
+		default: // the end of the thread, but fewer replies than wanted
+			list = page.replies
+			reach = min(4*reach, whole)
+		}
+	}
+	return list, len(list) == 0
+}
+
 // repliesPage is one page of a thread.
 type repliesPage struct {
 	root    []historyMessage // one message, or none if it is not on the page
@@ -126,14 +155,17 @@ type repliesPage struct {
 	next    string // cursor of the next page; empty if there is none
 }
 
-// page reads at most limit messages from a cursor, or from the thread's begin if that is empty.
-func (r *threadReader) page(ctx context.Context, limit int, cursor string) (part repliesPage, err error) {
+// page reads at most limit messages, from a cursor or from a time.
+func (r *threadReader) page(ctx context.Context, limit int, cursor string, since time.Time) (part repliesPage, err error) {
 	query := url.Values{"channel": {r.channel}, "ts": {r.root}, "limit": {strconv.Itoa(limit)}, "inclusive": {"true"}}
 	if r.upTo != "" {
 		query.Set("latest", r.upTo)
 	}
 	if cursor != "" {
 		query.Set("cursor", cursor)
+	}
+	if !since.IsZero() {
+		query.Set("oldest", timestamp(since))
 	}
 	var page messagePage
 	if err := r.adapter.ask(ctx, "conversations.replies", query, &page); err != nil {
