@@ -27,7 +27,7 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 	if len(faults) > 0 {
 		return faults
 	}
-	var message *signalMessage
+	var message map[string]any
 	switch signal {
 	case "UserInput":
 		message, faults = userInput(data)
@@ -42,7 +42,7 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 	case message == nil:
 		return c.stopRun(w, r, run)
 	}
-	message.ThreadID = run.ThreadID
+	message["thread_id"] = run.ThreadID
 	raw, _ = json.Marshal(message) // texts and valid JSON always encode
 	return c.post(w, r, caller{workspace: c.Workspace, token: c.Token, sender: string(c.Actor), kind: event.Human, bare: true}, raw)
 }
@@ -57,20 +57,13 @@ func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunSta
 	return respond(w, http.StatusAccepted, map[string]string{"run_id": run.ID})
 }
 
-// signalMessage is the message of a signal, in the form of Body.
-type signalMessage struct {
-	Content         string          `json:"content"`
-	ThreadID        string          `json:"thread_id"`
-	ClientMessageID string          `json:"client_message_id,omitempty"`
-	Metadata        json.RawMessage `json:"metadata,omitempty"`
-	Attachments     json.RawMessage `json:"attachments,omitempty"`
-}
-
-// userInput returns the message of a UserInput.
-func userInput(data []byte) (*signalMessage, event.FieldErrors) {
+// userInput returns the message of a UserInput, in the form of Body.
+func userInput(data []byte) (map[string]any, event.FieldErrors) {
 	var input struct {
-		Message *string `json:"message"`
-		signalMessage
+		Message         *string         `json:"message"`
+		ClientMessageID string          `json:"client_message_id"`
+		Metadata        json.RawMessage `json:"metadata"`
+		Attachments     json.RawMessage `json:"attachments"`
 	}
 	var faults event.FieldErrors
 	err := json.Unmarshal(data, &input)
@@ -78,12 +71,22 @@ func userInput(data []byte) (*signalMessage, event.FieldErrors) {
 	if len(faults) > 0 {
 		return nil, faults
 	}
-	input.Content = *input.Message
-	return &input.signalMessage, nil
+	message := map[string]any{"content": *input.Message}
+	if input.ClientMessageID != "" {
+		message["client_message_id"] = input.ClientMessageID
+	}
+	if input.Metadata != nil {
+		message["metadata"] = input.Metadata
+	}
+	if input.Attachments != nil {
+		message["attachments"] = input.Attachments
+	}
+	return message, nil
 }
 
-// fileUploaded returns the message of a FileUploaded. It has the file and no words.
-func fileUploaded(data []byte) (*signalMessage, event.FieldErrors) {
+// fileUploaded returns the message of a FileUploaded, in the form of Body. It has the file and
+// no words.
+func fileUploaded(data []byte) (map[string]any, event.FieldErrors) {
 	var file struct {
 		Name        string `json:"name"`
 		Filename    string `json:"filename"`
@@ -96,6 +99,5 @@ func fileUploaded(data []byte) (*signalMessage, event.FieldErrors) {
 	err := json.Unmarshal(data, &file)
 	attached := Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data, URL: file.URL}
 	faults.Check(err == nil && (attached.URL != "" || attached.Name != "" && len(attached.Data) > 0), "data", "must be an object with name, mime_type and data, the file's bytes in base64, or with url")
-	files, _ := json.Marshal([]Attachment{attached}) // texts and bytes always encode
-	return &signalMessage{Attachments: files}, faults
+	return map[string]any{"content": "", "attachments": []Attachment{attached}}, faults
 }
