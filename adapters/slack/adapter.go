@@ -143,7 +143,7 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 // reports that messages of every channel are missing.
 func (a *Adapter) watch(ctx context.Context, link adapters.Link) (err error) {
 	defer adapters.Recover(link.Log, &err)
-	withheld, over := a.withheld, (<-chan time.Time)(nil)
+	began, withheld, over := a.now(), a.withheld, (<-chan time.Time)(nil)
 	for {
 		select {
 		case <-ctx.Done():
@@ -151,7 +151,11 @@ func (a *Adapter) watch(ctx context.Context, link adapters.Link) (err error) {
 		case <-withheld:
 			withheld, over = nil, time.After(withheldFor)
 		case <-over:
-			link.Missed("", a.now().Add(-withheldSince))
+			since := a.now().Add(-withheldSince)
+			if since.Before(began) { // what is older is in the gap of the start, or from before the first one
+				since = began
+			}
+			link.Missed("", since)
 			withheld, over = a.withheld, nil
 		case <-a.tokenRefused:
 			var refused *adapters.RefusedError

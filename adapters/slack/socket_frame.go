@@ -141,7 +141,7 @@ func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
 // noteRejected notes a frame that was not accepted. If it was Slack's last retry, the event is
 // lost, and its message must be read from Slack.
 func (s *sockets) noteRejected(f wireFrame, p *payload) {
-	if f.RetryAttempt >= lastRetry && p.result == nil && p.message != nil {
+	if f.RetryAttempt >= lastRetry && p.result == nil && p.kind == event.KindMessage {
 		s.link.Missed(p.channel, sentAt(p.ts))
 	}
 }

@@ -8,18 +8,30 @@ import (
 )
 
 // TestAFrameOfAClosingSocketIsRejected drops the last retry of a frame because its socket is
-// closing. The event is lost, so its message must be read from Slack.
+// closing. The event is lost, so its message must be read from Slack. An edit of an old message
+// is no reason to read everything since then.
 func TestAFrameOfAClosingSocketIsRejected(t *testing.T) {
-	const frame = `{"type":"events_api","payload":{"type":"event_callback","event":{"type":"message","channel":"C1","user":"U1","ts":"1700000000.000100","text":"hi"}}}`
+	const (
+		message = `"channel":"C1","user":"U1","ts":"1700000000.000100","text":"hi"`
+		edit    = `"channel":"C1","ts":"1800000000.000100","subtype":"message_changed","message":{"type":"message","user":"U1","ts":"1700000000.000100","text":"ho"}`
+	)
 	a := New("acme", DefaultConfig())
-	for retry, want := range map[int]string{lastRetry - 1: "", lastRetry: "C1 1700000000.000100"} {
+	for name, c := range map[string]struct {
+		event string
+		retry int
+		want  string
+	}{
+		"a message before its last retry": {message, lastRetry - 1, ""},
+		"a message":                       {message, lastRetry, "C1 1700000000.000100"},
+		"an edit":                         {edit, lastRetry, ""},
+	} {
 		missed := ""
 		link := adapters.Link{Missed: func(channel string, since time.Time) { missed = channel + " " + timestamp(since) }}
 		s := &sockets{adapter: a, times: a.times, link: link}
-		c := &socket{set: s, closing: true}
-		c.accept(wireFrame{RetryAttempt: retry}, []byte(frame))
-		if missed != want {
-			t.Errorf("retry %d: missed %q, want %q", retry, missed, want)
+		closing := &socket{set: s, closing: true}
+		closing.accept(wireFrame{RetryAttempt: c.retry}, []byte(`{"type":"events_api","payload":{"type":"event_callback","event":{"type":"message",`+c.event+`}}}`))
+		if missed != c.want {
+			t.Errorf("%s: missed %q, want %q", name, missed, c.want)
 		}
 	}
 }
