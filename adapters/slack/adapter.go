@@ -152,7 +152,7 @@ func (a *Adapter) watch(ctx context.Context, link adapters.Link) (err error) {
 			withheld, over = nil, time.After(withheldFor)
 		case <-over:
 			since := a.now().Add(-withheldSince)
-			if since.Before(began) { // what is older is in the gap of the start, or from before the first one
+			if since.Before(began) { // the gap of the start has the older messages
 				since = began
 			}
 			link.Missed("", since)

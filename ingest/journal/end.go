@@ -202,7 +202,7 @@ func (tx *txn) join(run *Run) int64 {
 }
 
 // rerun adds the newer messages that may join to the run, which then runs again. The others
-// wait. The agent is asked anew, also if it has taken the run or answered later.
+// wait. The next attempt asks the agent again, even if the agent took the run or answered later.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
