@@ -9,11 +9,11 @@ import (
 
 // After waits for d, and reports whether ctx still lasts. It returns at once when ctx ends.
 func After(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	if d > 0 {
+		select {
+		case <-time.After(d):
+		case <-ctx.Done():
+		}
 	}
 	return ctx.Err() == nil
 }

@@ -68,17 +68,19 @@ func (s *Scheduler) Serve(ctx context.Context, config Queue) error {
 	s.mu.Lock()
 	s.queues[key] = q
 	s.mu.Unlock()
-	for timer := time.NewTimer(0); ; timer.Reset(s.look(ctx, q)) {
-		select {
-		case <-ctx.Done():
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			delete(s.queues, key)
-			return nil
-		case <-q.changed:
-		case <-timer.C:
+	for ctx.Err() == nil {
+		if wait := s.look(ctx, q); wait > 0 {
+			select {
+			case <-ctx.Done():
+			case <-q.changed:
+			case <-time.After(wait):
+			}
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.queues, key)
+	return nil
 }
 
 // free is the number of further threads that workers could begin with.
