@@ -299,12 +299,13 @@ func TestAPassiveMessageBeginsNoTurn(t *testing.T) {
 		d.record(journal.TriggerPassive, human("1", "aside"))
 		same(t, "begun", history.readies(), 0)
 		d.recorded = func() { pass(100 * time.Millisecond) }
-		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("2", "two")})
+		d.accept(journal.TriggerPassive, event.Event{Kind: event.KindMessage, Message: human("2", "another aside")}) // its commit lasts until all are accepted
 		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("3", "three")})
-		pass(150 * time.Millisecond)
+		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("4", "four")})
+		pass(250 * time.Millisecond)
 		same(t, "begun before the second message", history.readies(), 0)
 		pass(time.Second)
-		same(t, "turns", d.agent.said(), [][]string{{"two"}, {"three"}})
+		same(t, "turns", d.agent.said(), [][]string{{"three"}, {"four"}})
 	})
 }
 
