@@ -106,7 +106,7 @@ func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
 }
 
 // lateAge returns the greatest age at which a message that was read from the platform still triggers
-// a run. Without backfill, a message of the time since the start is new: a poller has read it.
+// a run. Without backfill, only a poller reads messages, and those sent after the start are new.
 func (g gate) lateAge(start time.Time) time.Duration {
 	if g.LateAge > 0 {
 		return g.LateAge

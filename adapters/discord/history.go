@@ -257,7 +257,7 @@ func (a *Adapter) eachMessage(ctx context.Context, channel string, since time.Ti
 		if err != nil {
 			return err
 		}
-		slices.Reverse(page) // Discord sends the newest first
+		slices.SortFunc(page, func(x, y historyMessage) int { return compareIDs(x.ID, y.ID) })
 		for _, m := range page {
 			if !visit(m) {
 				return nil

@@ -79,18 +79,17 @@ func (l *Listed) dest() []any {
 	return append(l.Message.dest(), &l.base, &l.latest, &l.server, &l.asked.ID, &l.asked.State, &l.asked.Error)
 }
 
-// freshness returns nil for a message of no agent. The result refers to a copy of the message,
-// because a list may be reversed.
-func freshness(l Listed) *Freshness {
-	if l.server < 0 {
+// freshness returns nil for a message of no agent.
+func freshness(base, latest, server int64) *Freshness {
+	if server < 0 {
 		return nil
 	}
-	fresh := &Freshness{ServerSeq: l.server}
-	if l.base >= 0 {
-		fresh.BaseSeq = &l.base
+	fresh := &Freshness{ServerSeq: server}
+	if base >= 0 {
+		fresh.BaseSeq = &base
 	}
-	if l.latest >= 0 {
-		fresh.LatestSeenSeq = &l.latest
+	if latest >= 0 {
+		fresh.LatestSeenSeq = &latest
 	}
 	return fresh
 }
@@ -103,7 +102,7 @@ func (tx *txn) listed(where string, args ...any) []Listed {
 		l := &list[i]
 		tx.unpack(&l.Message)
 		tx.loadFiles(&l.Message)
-		l.Freshness = freshness(*l)
+		l.Freshness = freshness(l.base, l.latest, l.server)
 		if l.Trigger == TriggerRun {
 			asked := l.asked
 			asked.State = cmp.Or(runStates[RunState(asked.State)], asked.State)

@@ -10,7 +10,7 @@
 //
 //  1. adapters/slack socket.read: reads a frame from the socket.
 //  2. adapters/slack socket.handle: recognises an envelope by its type.
-//  3. adapters/slack socket.accept: bounds the frames in work and keeps a conversation's order.
+//  3. adapters/slack socket.accept: keeps a conversation's order.
 //  4. adapters/slack parse: decodes the payload.
 //  5. adapters/slack socket.acceptEnvelope: passes the envelope on; Slack gets its acknowledgement after the commit.
 //  6. cmd/parley/internal/daemon timed.Accept: measures the durable accept.
