@@ -78,7 +78,8 @@ func TestATurnWaitsTenSeconds(t *testing.T) {
 		want string
 	}{
 		"a slow platform":    {func(w *world) { w.slow["a:-9000"] = time.Hour }, "begins with a gap after 10s"},
-		"a failing platform": {func(w *world) { w.broken["a:-9000"] = errors.New("no route") }, "begins with a gap after 0s"},
+		"a failing platform": {func(w *world) { w.broken["a:-9000"] = errors.New("no route") }, "begins with a gap after 10s"},
+		"a refusal":          {func(w *world) { w.broken["a:-9000"] = &adapters.RefusedError{Err: errors.New("not_in_channel")} }, "begins with a gap after 0s"},
 		"a refusing store":   {func(w *world) { w.busy = errDown; w.said["a:-9000"] = []int{-9} }, "begins with a gap after 10s"},
 		"a slow reading":     {func(w *world) { w.slow["a:-9000"] = 9 * time.Second }, "begins after 9s"},
 		"no reader":          {func(*world) {}, "begins with a gap after 10s"},
@@ -102,6 +103,33 @@ func TestATurnWaitsTenSeconds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestATurnReadsAgainAfterAFailure proves that a failed read, the turn's own or one that it
+// joined, costs no missed message.
+func TestATurnReadsAgainAfterAFailure(t *testing.T) {
+	fail := func(w *world) {
+		w.broken["a:-9000"], w.said["a:-9000"] = errors.New("the connection was reset"), []int{-9}
+	}
+	mend := func(w *world) { w.change(func() { clear(w.broken); delete(w.slow, "a:-9000") }) }
+	inWorld(t, func(w *world) { slowly(w); fail(w) }, func(w *world) {
+		w.up()
+		w.turn("a:-9000")
+		synctest.Wait()
+		mend(w)
+		same(w, "the turn", w.begins("a:-9000"), "begins after 1s")
+		same(w, "accepted", w.known(), []string{"a:-9000/-9"})
+	})
+	inWorld(t, func(w *world) {
+		fail(w)
+		w.recent, w.slow["a:-9000"] = []event.ThreadKey{"a:-9000"}, 5*time.Second
+	}, func(w *world) {
+		w.up()
+		advance(2 * time.Second)
+		mend(w)
+		same(w, "the turn that joined", w.begins("a:-9000"), "begins after 3s")
+		same(w, "accepted", w.known(), []string{"a:-9000/-9"})
+	})
 }
 
 // TestCallersNeverWait proves that the calls of ingest and the turns are answered from

@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,7 @@ type threadRead struct {
 	gap    event.Gap     // of the channel, at the begin of the read
 	urgent chan struct{} // closed once a turn waits
 	done   chan struct{} // closed at the end of the read
+	asked  bool          // a turn asked for the read, which is repeated after a failure
 	ended  bool
 	err    error // of an ended read
 
@@ -27,9 +29,15 @@ func (r *threadRead) succeeded(gap event.Gap) bool {
 	return r != nil && r.ended && r.err == nil && r.gap.Covers(gap)
 }
 
-// waited reports whether a turn has waited for the thread to be read from a gap.
+// waited reports whether a turn waits for the thread to be read from a gap, or has waited.
 func (r *threadRead) waited(gap event.Gap) bool {
 	return r != nil && !r.since.IsZero() && r.gap.Covers(gap)
+}
+
+// failed reports whether the thread cannot be read from a gap in the time of a turn. If the
+// turn joined a read of the background, one attempt has failed, and the turn asks for more.
+func (r *threadRead) failed(gap event.Gap) bool {
+	return r.waited(gap) && r.ended && r.asked
 }
 
 // behind returns the range in which messages of the thread may be missing, and whether
@@ -59,9 +67,10 @@ func (w *Workspace) Ready(thread event.ThreadKey, wakeTurn func()) (ready, gap b
 	defer w.mu.Unlock()
 	missing, behind := w.behind(thread)
 	r := w.threads[thread]
-	if behind && (!r.waited(missing) || !r.ended) {
+	if behind && !r.failed(missing) {
 		if r == nil || r.ended {
 			r = w.newRead(thread, missing)
+			r.asked = true
 			w.asked = append(w.asked, r)
 			w.wake.urgent.Set()
 		}
@@ -105,11 +114,19 @@ func (w *Workspace) end(r *threadRead, err error) error {
 	return err
 }
 
-// readUrgently reads a thread whose turn waits.
+// readUrgently reads a thread whose turn waits, again after each failure.
 func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
 	defer cancel()
-	if err := w.end(r, w.readThread(ctx, r, new(atomic.Int64))); err != nil {
+	var err error
+	w.retry(ctx, "read missed messages of a thread", func(ctx context.Context) error {
+		err = w.readThread(ctx, r, new(atomic.Int64))
+		if _, refused := errors.AsType[*adapters.RefusedError](err); refused {
+			return nil // only the operator can resolve it
+		}
+		return err
+	})
+	if w.end(r, err) != nil {
 		w.Log.Warn("missed messages of a thread cannot be read in time; its turn continues", "thread", r.thread, "err", err)
 	}
 }
