@@ -85,10 +85,10 @@ func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before s
 }
 
 // ThreadChanges returns the messages up to a thread_seq that were edited or deleted at a time or
-// later, in the order of their changes.
+// later, in the order of their changes. The plus keeps to the indexes of changed messages.
 func (j *Journal) ThreadChanges(ctx context.Context, t *Thread, upTo int64, since time.Time, limit int) ([]Listed, error) {
 	return read(ctx, j, func(tx *txn) []Listed {
-		return tx.listed(`m.thread = $1 AND m.seq <= $2 AND (m.edited_at > 0 AND m.edited_at >= $3 OR m.deleted_at > 0 AND m.deleted_at >= $3)
+		return tx.listed(`m.thread = $1 AND +m.seq <= $2 AND (m.edited_at > 0 AND m.edited_at >= $3 OR m.deleted_at > 0 AND m.deleted_at >= $3)
 			ORDER BY CASE WHEN m.deleted_at > m.edited_at THEN m.deleted_at ELSE m.edited_at END, m.seq LIMIT CAST($4 AS BIGINT)`,
 			t.row, upTo, millis(since), int64(limit))
 	})

@@ -208,6 +208,23 @@ func TestTranscriptReadsTheWindow(t *testing.T) {
 	}
 }
 
+// TestThreadChangesReadsTheChangesAlone proves that the cost of a stream's poll does not grow with
+// its thread.
+func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	thread, err := c.Thread(c.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"))
+	c.must(err)
+	c.recorder.taken()
+	_, err = c.ThreadChanges(c.Context(), &thread, 10, time.Now(), 10)
+	c.must(err)
+	for statement, plan := range c.plans() {
+		if strings.Contains(plan, "messages_seq") {
+			t.Errorf("%s\nreads the whole thread:\n%s", statement, plan)
+		}
+	}
+}
+
 // plans returns the plans of the recorded statements.
 func (c *conversation) plans() map[string]string {
 	c.Helper()
