@@ -97,12 +97,12 @@ func (m *Message) dest() []any {
 }
 
 // lineColumns are the columns of a message that a transcript shows.
-const lineColumns = `m.row, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
+const lineColumns = `m.row, m.id, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
 	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, ''), coalesce(m.client_run_id, '')`
 
 // line is the scan target for lineColumns.
 func (m *Message) line() []any {
-	return []any{&m.Row, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Agent, &m.Content, &m.quotes, &m.Metadata,
+	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Agent, &m.Content, &m.quotes, &m.Metadata,
 		&m.Version, &m.files, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
 }
 

@@ -25,6 +25,7 @@ func transcriptPromises() []promise {
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
 		{"the message on which a thread was opened comes first", openedOn},
 		{"a reply of ours in another thread, on which a thread was opened, comes first", openedOnReply},
+		{"each message of a transcript has its UUID", uuids},
 		{"the cost of a transcript does not depend on the thread", bounded},
 	}
 }
@@ -83,6 +84,24 @@ func blocks(f *fixture) {
 	same(f, "transcript", f.transcript(run, wide), want)
 	same(f, "repeated transcript", f.transcript(run, wide), want)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), want)
+}
+
+// uuids compares the messages of a transcript with those of the list of messages.
+func uuids(f *fixture) {
+	f.ask("a")
+	f.say("b", passive)
+	f.say("c", runs)
+	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), wide)
+	f.must(err)
+	id := func(m journal.Message) string { return m.UUID }
+	var got []string
+	for _, turn := range turns {
+		got = append(append(got, each(turn.Context, id)...), each(turn.Messages, id)...)
+		if turn.Reply != nil {
+			got = append(got, turn.Reply.UUID)
+		}
+	}
+	same(f, "UUIDs", got, each(f.list(threadKey(1)), func(m journal.Listed) string { return m.UUID }))
 }
 
 func blockDuringRun(f *fixture) {
