@@ -22,8 +22,9 @@ func (j *Journal) HistoryDay(ctx context.Context, t *Thread, before time.Time) (
 	const shown = `thread = $1 AND seq IS NOT NULL AND author <> 'system' AND deleted_at = 0`
 	const day = 24 * time.Hour
 	return read(ctx, j, func(tx *txn) (d HistoryDay) {
+		// Imported messages come after the thread's own ones and are older.
 		var newest time.Time
-		if !tx.row([]any{&newest}, `SELECT created_at FROM messages WHERE `+shown+` AND (created_at < $2 OR $2 = 0) ORDER BY seq DESC LIMIT 1`,
+		if !tx.row([]any{&newest}, `SELECT created_at FROM messages WHERE `+shown+` AND (created_at < $2 OR $2 = 0) ORDER BY created_at DESC LIMIT 1`,
 			t.row, millis(before)) {
 			return d
 		}

@@ -9,6 +9,7 @@ import (
 func historyPromises() []promise {
 	return []promise{
 		{"the history of a thread is read day by day", historyByDay},
+		{"imported messages do not hide the newer days of a history", historyOfImport},
 		{"a history has no notices, and no messages that are deleted or not stored", historyShown},
 	}
 }
@@ -50,6 +51,18 @@ func historyByDay(f *fixture) {
 		same(f, "messages", contents(day.Messages), c.want)
 		same(f, "more", day.More, c.more)
 	}
+}
+
+func historyOfImport(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "today"), passive)
+	today := f.clock.Now().UTC().Truncate(24 * time.Hour)
+	old := f.past("old", "yesterday")
+	old.CreatedAt = today.Add(-time.Hour)
+	f.imports(old)
+	newest, before := f.day(1, time.Time{}), f.day(1, today)
+	same(f, "newest day", contents(newest.Messages), []string{"today"})
+	same(f, "more", newest.More, true)
+	same(f, "day before", contents(before.Messages), []string{"yesterday"})
 }
 
 func historyShown(f *fixture) {
