@@ -89,8 +89,9 @@ func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
 }
 
 // Limited returns the time from which on the sender of an envelope of our API may ask for a run
-// again. It is zero if the sender may now, or if the envelope was accepted before. Runs that
-// begin meanwhile are counted only when a message is recorded.
+// again. It is zero if the sender may now, if the message asks for none, such as a command, or if
+// the envelope was accepted before. Runs that begin meanwhile are counted only when a message is
+// recorded.
 func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Time, error) {
 	w := in.workspace(envelope.Platform, envelope.Workspace)
 	if w == nil {
@@ -104,6 +105,10 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	e, err := in.normalize(ctx, w, envelope)
 	if err != nil {
 		return time.Time{}, err
+	}
+	g := gate{Settings: settings, kind: e.Kind}
+	if m := e.Message; m != nil && (m.Passive || is(m.Metadata.Passive) || g.command(m) != "") {
+		return time.Time{}, nil
 	}
 	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, settings.budgets(e.Message))
 }

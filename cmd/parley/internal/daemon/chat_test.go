@@ -417,6 +417,9 @@ func TestChatLimit(t *testing.T) {
 	h.clock.advance(time.Hour)
 	golden(t, h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, `{"content":"two"}`), `{"id":"ID","thread_id":"ID","sender_id":"`+oliviaID+`",
 		"role":"user","content":"two","metadata":null,"created_at":"TIME","client_message_id":null,"thread_seq":3}`)
+	for _, unasked := range []string{`{"content":"for later","metadata":{"passive":true}}`, `{"content":"/status"}`} {
+		h.chat(http.StatusCreated, "POST", thread+"/messages", ownToken, unasked)
+	}
 }
 
 // TestOrigins checks that browsers may show the answers only to pages of configured origins.
