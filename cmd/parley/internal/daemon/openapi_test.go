@@ -17,6 +17,7 @@ import (
 // description is the document at /openapi.json, as far as the tests read it.
 type description struct {
 	Openapi    string
+	Security   []map[string][]string // of operations without their own
 	Paths      map[string]map[string]json.RawMessage
 	Components struct {
 		Schemas    map[string]*schema
@@ -29,6 +30,7 @@ type description struct {
 // operation is one method of a path.
 type operation struct {
 	Summary     string
+	Security    []map[string][]string // nil for a bearer token
 	RequestBody *struct{ Content map[string]media }
 	Responses   map[string]*reaction
 }
@@ -153,6 +155,22 @@ func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 	if got := h.get("/openapi.json"); d.Openapi != "3.1.0" || got.status != http.StatusOK || !strings.Contains(got.body, `"openapi":"3.1.0"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
+}
+
+// TestOpenAPIDescribesTickets compares the operations that take a ticket with the routes that do.
+func TestOpenAPIDescribesTickets(t *testing.T) {
+	t.Parallel()
+	d, takes := readDescription(t), map[string]bool{}
+	for _, route := range web.Routes() {
+		takes[route.Pattern] = strings.HasPrefix(route.Pattern, http.MethodGet)
+	}
+	for _, pattern := range d.patterns() {
+		described := slices.ContainsFunc(d.operation(t, pattern).Security, func(s map[string][]string) bool { return s["ticket"] != nil })
+		if described != takes[pattern] {
+			t.Errorf("%s: a ticket is described: %v", pattern, described)
+		}
+	}
+	same(t, d.Security, []map[string][]string{{"token": {}}})
 }
 
 // TestOpenAPIExamples compares each example with its schema. Each operation must have a summary.
