@@ -18,12 +18,13 @@ type Runs interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
 	RunMessages(ctx context.Context, run string) ([]journal.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
-	NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run string, err error)
+	NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (journal.NamedRun, error)
 }
 
-// Updates adds messages to runs.
+// Updates adds messages to runs, and stops a run that has not begun.
 type Updates interface {
 	AddEvents(ctx context.Context, run string, messages []stream.Message) error
+	StopNamedRun(ctx context.Context, workspace, madeBy, threadID, name string, notice journal.Notice) error
 }
 
 // runRoutes returns the routes of the messages of runs.
@@ -47,13 +48,14 @@ func runRoutes() []Route {
 	return routes
 }
 
-// run returns the status of the run that the path names. The ID is empty if a client has asked for the run under this name and it has not begun. A run that
-// the caller may not read, or of another thread than the path's, is like an unknown one.
+// run returns the status of the run that the path names. The ID is empty if the caller has asked
+// for the run under this name and it has not begun. A run that the caller may not read, or of
+// another thread than the path's, is like an unknown one.
 func (c Call) run(r *http.Request) (journal.RunStatus, error) {
-	id, err := c.runID(r)
-	var page journal.RunPage
-	if err == nil && id != "" {
-		page, err = c.Runs.RunEvents(r.Context(), id, 0, 0)
+	named, err := c.namedRun(r)
+	page := journal.RunPage{RunStatus: journal.RunStatus{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
+	if err == nil && named.ID != "" {
+		page, err = c.Runs.RunEvents(r.Context(), named.ID, 0, 0)
 		thread := r.PathValue("workflowId")
 		if err == nil && (!c.readsRun(&page.RunStatus) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
 			err = journal.ErrNotFound
@@ -62,15 +64,15 @@ func (c Call) run(r *http.Request) (journal.RunStatus, error) {
 	return page.RunStatus, err
 }
 
-// runID returns the id of the run that the path names: a client may have given it a name of its
-// own. It is empty if that run has not begun.
-func (c Call) runID(r *http.Request) (string, error) {
+// namedRun returns the run that the path names: the caller may have given it a name of its own, or
+// else the name is its id. The ID is empty if the run has not begun.
+func (c Call) namedRun(r *http.Request) (journal.NamedRun, error) {
 	name := r.PathValue("runId")
-	id, err := c.Runs.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
+	run, err := c.Runs.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
 	if errors.Is(err, journal.ErrNotFound) {
-		return name, nil
+		return journal.NamedRun{ID: name}, nil
 	}
-	return id, err
+	return run, err
 }
 
 // readsRun reports whether the caller may read a run.
@@ -79,8 +81,8 @@ func (c Call) readsRun(run *journal.RunStatus) bool {
 	return reader.reads(run.Workspace) && reader.uses(run.Workspace, run.MadeBy)
 }
 
-// changesRun returns a handler of JSON that changes a run. A run that has not begun, or that the
-// caller may only read, is like an unknown one.
+// changesRun returns a handler of JSON that changes a run. A run that the caller may only read is
+// like an unknown one.
 func changesRun(change func(c Call, w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error) func(Call, http.ResponseWriter, *http.Request) error {
 	return func(c Call, w http.ResponseWriter, r *http.Request) error {
 		raw, err := c.JSON(w, r)

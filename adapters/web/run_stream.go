@@ -57,7 +57,10 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if reader.run = run.ID; run.ID == "" {
-		changed := reader.await(r.Context(), func() (string, error) { return c.runID(r) })
+		changed := reader.await(r.Context(), func() (string, error) {
+			named, err := c.namedRun(r)
+			return named.ID, err
+		})
 		return c.follow(w, r, source{changed, reader.sent})
 	}
 	var heard bool

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"parley/ingest/event"
@@ -50,8 +51,23 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStat
 // stopped is the notice of a run that a signal has stopped.
 const stopped = "Stopped."
 
+// stopRun ends a run, also one that has not begun.
 func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunStatus) error {
-	if err := c.Stop(r.Context(), run.ID, journal.NewNotice(run.Platform, stopped)); err != nil {
+	notice, name := journal.NewNotice(run.Platform, stopped), r.PathValue("runId")
+	var err error
+	if run.ID == "" {
+		err = c.Updates.StopNamedRun(r.Context(), c.Workspace, string(c.Actor), run.ThreadID, name, notice)
+		if err == nil {
+			return respond(w, http.StatusAccepted, map[string]string{"run_id": name})
+		}
+		if errors.Is(err, journal.ErrNotFound) { // it has begun meanwhile
+			run, err = c.run(r)
+		}
+	}
+	if err == nil {
+		err = c.Stop(r.Context(), run.ID, notice)
+	}
+	if err != nil {
 		return err
 	}
 	return respond(w, http.StatusAccepted, map[string]string{"run_id": run.ID})

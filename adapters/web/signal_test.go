@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -56,5 +57,36 @@ func TestSignals(t *testing.T) {
 	s.end("done", nil)
 	if status, body := post(t, s.serve(t), ownToken, path, `{"signal":"Stop"}`); status != http.StatusGone {
 		t.Errorf("a stop after the end: %d %s", status, body)
+	}
+}
+
+// TestSignalsBeforeTheBegin checks that a caller signals a run of its own that waits for others, and
+// one that begins during the request.
+func TestSignalsBeforeTheBegin(t *testing.T) {
+	s := working()
+	s.named = map[string]string{"soon": "", "late": ""}
+	s.backend.result = stored
+	server := s.serve(t)
+	for _, signal := range []struct {
+		run, body, answer string
+	}{
+		{"soon", `{"signal":"UserInput","data":{"message":"and?"}}`, ""},
+		{"soon", `{"signal":"Stop"}`, `{"run_id":"soon"}`},
+		{"late", `{"signal":"Stop"}`, `{"run_id":"` + run + `"}`},
+	} {
+		status, body := post(t, server, ownToken, "/runs/"+signal.run+"/signals", signal.body)
+		if status != http.StatusAccepted || signal.answer != "" && strings.TrimSpace(body) != signal.answer {
+			t.Errorf("%s %s: %d %s", signal.run, signal.body, status, body)
+		}
+	}
+	if diff := cmp.Diff([]string{"soon Stopped.", run + " Stopped."}, s.stopped); diff != "" {
+		t.Error(diff)
+	}
+	got, err := web.ReadBody(s.backend.accepted[0].Body)
+	if err != nil || got.ThreadID != thread || got.Content != "and?" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if status, body := post(t, server, "their-token", "/runs/soon/signals", `{"signal":"Stop"}`); status != http.StatusNotFound {
+		t.Errorf("a run of others: %d %s", status, body)
 	}
 }

@@ -25,13 +25,45 @@ func (j *Journal) RunInput(ctx context.Context, run *Run) (input []byte, err err
 	return input, err
 }
 
-// NamedRun returns the id of the run that a client of a workspace asked for under an id of its
-// own; empty if it has not begun. The client is madeBy, which has made the thread. The thread is
-// the one with the UUID threadID; if that is empty, the newest with such a run. NamedRun fails
-// with ErrNotFound if there is none.
-func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run string, err error) {
-	err = j.one(ctx, []any{&run}, `SELECT coalesce(m.run, '') FROM messages m JOIN threads t ON t.id = m.thread
-		WHERE m.client_run_id = $1 AND t.workspace = $2 AND t.made_by = $4 AND (t.uuid = $3 OR $3 = '') ORDER BY m.row DESC LIMIT 1`,
-		name, workspace, threadID, madeBy)
+// NamedRun is a run that a client asked for under an id of its own.
+type NamedRun struct {
+	ID       string // empty if it has not begun
+	ThreadID string // the thread's UUID
+}
+
+// asked is the condition that a message asked for a run: the client that has made the thread gave
+// the run this name. The thread is the one with a UUID; if that is empty, the newest with such a run.
+const asked = ` FROM messages m JOIN threads t ON t.id = m.thread
+	WHERE t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4 ORDER BY m.row DESC LIMIT 1`
+
+// NamedRun returns the run that a client of a workspace asked for under an id of its own. The
+// client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if
+// that is empty, the newest with such a run. NamedRun fails with ErrNotFound if there is none.
+func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run NamedRun, err error) {
+	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT coalesce(m.run, ''), t.uuid`+asked, workspace, madeBy, threadID, name)
 	return run, err
+}
+
+// StopNamedRun ends a run before it begins, because its client wants no answer; see NamedRun. The
+// notice, which has no posts, informs the thread. StopNamedRun returns ErrNotFound if no such run
+// waits to begin.
+func (j *Journal) StopNamedRun(ctx context.Context, workspace, madeBy, threadID, name string, notice Notice) error {
+	thread, err := write(ctx, j, WriteOptions{}, func(tx *txn) (thread int64) {
+		var message, seq int64
+		if !tx.row([]any{&thread, &message}, `SELECT m.thread, m.row`+asked, workspace, madeBy, threadID, name) {
+			tx.fail(ErrNotFound)
+			return 0
+		}
+		tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, thread)
+		run, now := tx.runID(name), millis(j.now())
+		tx.must(ErrNotFound, `UPDATE messages SET run = $2 WHERE row = $1 AND trigger = 'run' AND run IS NULL`, message, run)
+		tx.do(insertStopped+`row = $1`, message, run, now, string(RunCanceled))
+		tx.addNotice(thread, seq, workspace, run, notice, now)
+		tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, thread, now)
+		return thread
+	})
+	if err == nil {
+		j.threadChanged(thread, true)
+	}
+	return err
 }

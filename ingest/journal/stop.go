@@ -63,13 +63,16 @@ func (tx *txn) stopping(thread, now int64) *endRunTx {
 	return e
 }
 
+// insertStopped stores a run that ended before it began: $2 is its id, $3 the time and $4 the state.
+// The condition of its message follows.
+const insertStopped = `INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
+	SELECT $2, thread, agent, sender_id, $4, 0, $3, 0, $3, 'stopped' FROM messages WHERE `
+
 // stopWaiting ends the turn that waits in a thread without a run. The thread must be locked.
 // Its messages have a run that ended before it began.
 func (tx *txn) stopWaiting(thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
-	tx.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
-		SELECT $2, thread, agent, sender_id, $3, 0, $4, 0, $4, 'stopped' FROM messages WHERE `+waits+` ORDER BY sent_at, seq LIMIT 1`,
-		thread, id, string(RunCanceled), now)
+	tx.do(insertStopped+waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(RunCanceled))
 	tx.do(`UPDATE messages SET run = $2 WHERE `+waits, thread, id)
 	tx.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }

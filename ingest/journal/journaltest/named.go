@@ -13,6 +13,7 @@ func namedPromises() []promise {
 		{"a message with an id for its run is a turn of its own", namedAlone},
 		{"no other message joins a run with an id of its client", namedJoined},
 		{"the same id in a thread is the same run", namedAgain},
+		{"a run that has not begun is stopped by its name, alone", namedStopped},
 		{"what a client gave for a run is deleted with its message", namedInputDeleted},
 	}
 }
@@ -29,7 +30,8 @@ func (f *fixture) named(thread event.ThreadKey, name string) string {
 	f.Helper()
 	run, err := f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(thread), name)
 	f.must(err)
-	return run
+	same(f, "thread", run.ThreadID, journal.ThreadUUID(thread))
+	return run.ID
 }
 
 // input returns what a client gave for a run.
@@ -56,6 +58,34 @@ func namedRun(f *fixture) {
 	f.fails("another workspace", err, journal.ErrNotFound)
 	_, err = f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-1")
 	f.fails("another thread", err, journal.ErrNotFound)
+}
+
+func namedStopped(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), runs)
+	first := f.begin(threadKey(1))
+	f.message(threadKey(1), asks("C1/2", "two", "run-2"), runs)
+	f.message(threadKey(1), asks("C1/3", "three", "run-3"), runs)
+	stop := func(name string) error {
+		return f.StopNamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	}
+	f.fails("an unknown one", stop("run-4"), journal.ErrNotFound)
+	f.must(stop("run-2"))
+	f.fails("again", stop("run-2"), journal.ErrNotFound)
+	same(f, "run", f.named(threadKey(1), "run-2"), "run-2")
+	page, err := f.RunEvents(f.ctx, "run-2", 0, 10)
+	f.must(err)
+	same(f, "state", page.State, "cancelled")
+	f.commit(first, answer("re one"))
+	second := f.begin(threadKey(1))
+	same(f, "asked next", contents(second.Messages), []string{"three"})
+	f.fails("one that has begun", stop("run-3"), journal.ErrNotFound)
+	f.commit(second, answer("re three"))
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
+
+	f.message(threadKey(2), asks("C1/4", "four", "run-4"), runs)
+	f.must(f.StopNamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
+	same(f, "a run of a thread without another turn", f.mayBegin(threadKey(2), false) == nil, true)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func namedAtOnce(f *fixture) {
@@ -92,7 +122,7 @@ func namedTwice(f *fixture) {
 	for by, want := range map[string]string{"user:1": first.ID, "user:2": second.ID} {
 		run, err := f.NamedRun(f.ctx, workspace, by, "", "run-1")
 		f.must(err)
-		same(f, by, run, want)
+		same(f, by, run.ID, want)
 	}
 	_, err := f.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
 	f.fails("another client", err, journal.ErrNotFound)
