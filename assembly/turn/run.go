@@ -327,6 +327,9 @@ type permanent struct{ error }
 // Temporary returns false.
 func (permanent) Temporary() bool { return false }
 
+// Unwrap returns the failure, whose kind decides about the sentence to the thread.
+func (p permanent) Unwrap() error { return p.error }
+
 // pauseOf returns the pause that the agent's server asks for before another attempt.
 func pauseOf(err error) time.Duration {
 	var e interface{ Pause() time.Duration }

@@ -360,6 +360,8 @@ func TestALaterAnswer(t *testing.T) {
 		d.asks("3", "three")
 		pass(6 * time.Minute)
 		same(t, "the end of the wait", d.outcomes()[3:], []turn.Outcome{turn.Awaited, turn.Failed})
+		all := d.all()
+		same(t, "its sentence", all[len(all)-1].Content, "Sorry, I couldn't answer this in time. Please ask again later.")
 	})
 }
 
