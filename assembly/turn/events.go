@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,9 @@ type recorder struct {
 	log    *slog.Logger
 	chunks bool   // chunks are stored, too
 	text   string // the activity of the last chunk of main; empty for none
+	// before are the messages that an earlier attempt has stored, if the agent continues its run:
+	// it emits them once more.
+	before []stream.Message
 
 	stopping chan struct{} // closed by stop
 
@@ -51,13 +55,29 @@ type recorder struct {
 // newRecorder returns the recorder of an attempt.
 func (a *attempt) newRecorder(ctx context.Context) *recorder {
 	return &recorder{
-		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, stopping: make(chan struct{}),
+		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, before: a.before(ctx), stopping: make(chan struct{}),
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
 			return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages)
 		},
 	}
+}
+
+// before returns the messages that an earlier attempt has stored of a run that its agent has taken.
+// After an error of the store, the run has them twice.
+func (a *attempt) before(ctx context.Context) (messages []stream.Message) {
+	if !a.run.Taken || a.run.EventSeq == 0 {
+		return nil
+	}
+	page, err := a.Journal.RunEvents(ctx, a.run.ID, 0, maxEvents)
+	if err != nil {
+		a.Log.Warn("the earlier messages of a run are not known", "run", a.run.ID, "err", err)
+	}
+	for _, e := range page.Events {
+		messages = append(messages, e.Message)
+	}
+	return messages
 }
 
 // add takes a message. It never waits.
@@ -122,8 +142,15 @@ func (r *recorder) activity(m stream.Message) string {
 	return id
 }
 
-// wait appends a message that is not a chunk. The caller holds the lock.
+// wait appends a message that is not a chunk, unless it is stored already. The caller holds the lock.
 func (r *recorder) wait(m stream.Message) {
+	repeats := func(b stream.Message) bool { // the attempt has other activities
+		return b.Type == m.Type && b.Workstream == m.Workstream && b.Text == m.Text && bytes.Equal(b.Details, m.Details)
+	}
+	if i := slices.IndexFunc(r.before, repeats); i >= 0 {
+		r.before = slices.Delete(r.before, i, i+1)
+		return
+	}
 	if r.taken++; r.taken <= maxEvents {
 		r.waiting = append(r.waiting, m)
 	}

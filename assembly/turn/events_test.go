@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,42 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
 		pass(time.Second)
 		same(t, "at the end", d.events(run), []string{"5 ANSWER " + run + "/answer/3 Hi", "6 COMPLETE  "})
+	})
+}
+
+// TestEventsOfAContinuedRun checks that an agent which continues its run after a restart, and emits
+// its messages once more, has each of them stored once.
+func TestEventsOfAContinuedRun(t *testing.T) {
+	s := &steered{}
+	steers := steering(s)
+	inBubble(t, func(d *fixture) { api(d); steers(d) }, func(d *fixture) {
+		tool := stream.Message{Type: stream.Update, Text: "tool", Details: []byte(`{"a":1}`)}
+		first := streams(said(stream.Thought, "x", "hm"), said(stream.Answer, "", "no"), tool, said(stream.Thought, "", "hm"), token("y"))
+		d.agent.does = []script{
+			func(ctx context.Context, emit func(stream.Message) error) error {
+				_ = first(ctx, emit)
+				return thinks(50*time.Second, "never")(ctx, emit)
+			},
+			func(ctx context.Context, emit func(stream.Message) error) error {
+				_ = first(ctx, emit)
+				return streams(said(stream.Thought, "", "hm"), said(stream.Answer, "", "yes"))(ctx, emit)
+			},
+		}
+		d.asks("1", "so?")
+		pass(time.Second)
+		run := d.running()
+		d.kill()
+		d.work()
+		pass(10 * time.Second)
+		var got []string
+		for _, e := range d.events(run) {
+			_, e, _ = strings.Cut(e, " ")
+			got = append(got, e)
+		}
+		want := []string{"THOUGHT x hm", "ANSWER " + run + "/answer no", "UPDATE  tool", "THOUGHT  hm", "THOUGHT  hm"}
+		same(t, "events", got[:len(want)], want)
+		same(t, "the answer", len(got), len(want)+1)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.LeftOff, turn.Answered})
 	})
 }
 
