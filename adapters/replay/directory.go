@@ -30,7 +30,7 @@ func (d *Directory) Add(line *DirectoryLine) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, u := range line.Users {
-		d.users[u.ID] = adapters.User{DisplayName: u.DisplayName, IsBot: u.IsBot}
+		d.users[u.ID] = adapters.User{DisplayName: cmp.Or(u.DisplayName, u.ID), IsBot: u.IsBot} // a bot without a name is still a bot
 	}
 	for _, c := range line.Channels {
 		if c.IsDM {
@@ -38,7 +38,7 @@ func (d *Directory) Add(line *DirectoryLine) {
 		}
 	}
 	if s := line.Self; s != nil {
-		d.self = event.Self{TeamID: s.TeamID, UserID: s.UserID, BotID: s.BotID, AppID: s.AppID, Address: s.Address}
+		d.self = *s
 	}
 }
 
@@ -82,5 +82,5 @@ func (d *Directory) User(_ context.Context, id string) (adapters.User, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	u, ok := d.users[id]
-	return u, ok && u.DisplayName != ""
+	return u, ok
 }

@@ -14,8 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
+	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
 
@@ -35,24 +35,22 @@ type Line struct {
 
 // DirectoryLine contains the answers to an adapter's lookups on its platform.
 type DirectoryLine struct {
-	Users []struct {
-		ID          string `json:"id"`
-		DisplayName string `json:"display_name"`
-		IsBot       bool   `json:"is_bot"`
-	} `json:"users"`
-	Channels []struct {
-		ID   string `json:"id"`
-		Name string `json:"name"`
-		IsDM bool   `json:"is_dm"`
-	} `json:"channels"`
-	Self *struct {
-		TeamID       string `json:"team_id"`
-		EnterpriseID string `json:"enterprise_id"`
-		UserID       string `json:"user_id"`
-		BotID        string `json:"bot_id"`
-		AppID        string `json:"app_id"`
-		Address      string `json:"address"`
-	} `json:"self"`
+	Users    []DirectoryUser
+	Channels []DirectoryChannel
+	Self     *event.Self // nil if the line does not give it
+}
+
+// DirectoryUser is a person or a program.
+type DirectoryUser struct {
+	ID          string
+	DisplayName string // empty if the line does not give it
+	IsBot       bool
+}
+
+// DirectoryChannel is a channel.
+type DirectoryChannel struct {
+	ID   string
+	IsDM bool
 }
 
 // Raw reports whether a file contains one raw payload, which does not name its platform.
@@ -125,37 +123,51 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// parse reads one line. It reports a fault in Line.Err, because the lines below it are still
-// readable.
+// parse reads one line. It reports the faults of all its fields in Line.Err, because the lines
+// below it are still readable. Keys match exactly.
 func parse(text []byte, platform event.Platform, known []string) Line {
-	var wire struct {
-		Directory  *DirectoryLine  `json:"directory"`
-		Platform   event.Platform  `json:"platform"`
-		Workspace  string          `json:"workspace"`
-		Transport  string          `json:"transport"`
-		ReceivedAt *time.Time      `json:"received_at"`
-		Body       json.RawMessage `json:"body"`
-	}
 	if text[0] != '{' {
 		return Line{Err: errors.New("the line is not a JSON object")}
 	}
-	if err := json.Unmarshal(text, &wire); err != nil {
-		return Line{Err: fmt.Errorf("the line is not a recorded envelope: %w", err)}
+	f, err := jsonobject.Parse(text)
+	if err != nil {
+		return Line{Err: fmt.Errorf("the line is not a recorded envelope: %w", json.Unmarshal(text, new(json.RawMessage)))}
 	}
-	if wire.Directory != nil {
-		return Line{Directory: wire.Directory}
+	if f.Has("directory") {
+		directory := readDirectory(f)
+		if err := f.Err(); err != nil {
+			return Line{Err: err}
+		}
+		return Line{Directory: directory}
 	}
-	wire.Platform = cmp.Or(wire.Platform, platform)
-	if !slices.Contains(known, string(wire.Platform)) {
-		return Line{Err: fmt.Errorf("platform: is %q, must be one of %s", wire.Platform, strings.Join(known, ", "))}
+	line := Line{Platform: cmp.Or(event.Platform(f.Text("platform")), platform)}
+	if f.Err() == nil && !slices.Contains(known, string(line.Platform)) {
+		f.Fault("platform", fmt.Sprintf("is %q, must be one of %s", line.Platform, strings.Join(known, ", ")))
 	}
-	if wire.Body == nil {
-		return Line{Err: errors.New("body: is missing; it must contain the platform's raw payload")}
+	line.Workspace = f.Text("workspace")
+	line.Envelope = event.Envelope{Platform: line.Platform, Transport: cmp.Or(f.Text("transport"), "replay"), Body: f.Raw("body")}
+	f.Decode("received_at", "a time such as 2026-09-21T14:00:00Z", &line.Envelope.ReceivedAt)
+	if !f.Has("body") {
+		f.Fault("body", "is missing; it must contain the platform's raw payload")
 	}
-	line := Line{Platform: wire.Platform, Workspace: wire.Workspace}
-	line.Envelope = event.Envelope{Platform: wire.Platform, Transport: cmp.Or(wire.Transport, "replay"), Body: wire.Body}
-	if wire.ReceivedAt != nil {
-		line.Envelope.ReceivedAt = *wire.ReceivedAt
+	line.Err = f.Err()
+	return line
+}
+
+// readDirectory reads a directory line.
+func readDirectory(f jsonobject.Fields) *DirectoryLine {
+	line := new(DirectoryLine)
+	d, _ := f.Child("directory")
+	for _, u := range d.Children("users") {
+		line.Users = append(line.Users, DirectoryUser{ID: u.Text("id"), DisplayName: u.Text("display_name"), IsBot: u.Flag("is_bot")})
+	}
+	for _, c := range d.Children("channels") {
+		line.Channels = append(line.Channels, DirectoryChannel{ID: c.Text("id"), IsDM: c.Flag("is_dm")})
+	}
+	if self, ok := d.Child("self"); ok {
+		line.Self = &event.Self{
+			TeamID: self.Text("team_id"), UserID: self.Text("user_id"), BotID: self.Text("bot_id"), AppID: self.Text("app_id"), Address: self.Text("address"),
+		}
 	}
 	return line
 }

@@ -66,18 +66,23 @@ func TestReadRawPayload(t *testing.T) {
 	}
 }
 
-// TestLineFaults checks that a faulty line has an error and that the line below it is read.
+// TestLineFaults checks that the error of a faulty line names each of its fields, and that the
+// line below it is read.
 func TestLineFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		`nonsense`:                            "not a JSON object",
 		`[1]`:                                 "not a JSON object",
-		`{"platform":"slack"`:                 "not a recorded envelope",
+		`{"platform":"slack"`:                 "not a recorded envelope: unexpected end",
 		`{"platform":"slack"}`:                "body: is missing",
-		`{"body":{}}`:                         "platform: is \"\", must be one of slack, discord, bluebubbles, web",
+		`{"Platform":"slack","body":{}}`:      "platform: is \"\", must be one of slack, discord, bluebubbles, web",
 		`{"platform":"irc","body":{}}`:        "platform: is \"irc\"",
-		`{"received_at":"noon","body":{}}`:    "not a recorded envelope",
-		`{"directory":{"users":"everybody"}}`: "not a recorded envelope",
-		strings.Repeat("[", 16<<20):           "longer than 16 MiB",
+		`{"directory":{"users":"everybody"}}`: "directory.users: must be a list of objects",
+		`{"platform":7,"workspace":[],"transport":{},"received_at":"noon"}`: "platform: must be a string; workspace: must be a string; transport: must be a string; " +
+			"received_at: must be a time such as 2026-09-21T14:00:00Z; body: is missing",
+		`{}`: "platform: is \"\", must be one of slack, discord, bluebubbles, web; body: is missing",
+		`{"directory":{"users":[{"id":1,"is_bot":"no"}],"channels":[{"is_dm":1}],"self":[]}}`: "directory.users[0].id: must be a string; " +
+			"directory.users[0].is_bot: must be true or false; directory.channels[0].is_dm: must be true or false; directory.self: must be an object",
+		strings.Repeat("[", 16<<20): "longer than 16 MiB",
 	} {
 		got := lines(t, file(t, "a.jsonl", text+"\n"+`{"platform":"web","body":{}}`), "")
 		if len(got) != 2 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
@@ -112,17 +117,18 @@ func TestFileFaults(t *testing.T) {
 func TestDirectory(t *testing.T) {
 	d := replay.NewDirectory()
 	for _, l := range lines(t, file(t, "a.jsonl", `{"directory":{"users":[{"id":"U1","display_name":"Olivia"},`+
-		`{"id":"B1","display_name":"CI","is_bot":true},{"id":"U2","display_name":""}],`+
+		`{"id":"B1","display_name":"CI","is_bot":true},{"id":"B2","is_bot":true}],`+
 		`"channels":[{"id":"C1","name":"garden"},{"id":"D1","is_dm":true}],"self":{"bot_id":"BBOT"}}}`), "") {
 		d.Add(l.Directory)
 	}
 	if u, ok := d.User(t.Context(), "B1"); !ok || u.DisplayName != "CI" || !u.IsBot {
 		t.Errorf("B1 is %+v, %v", u, ok)
 	}
-	for _, id := range []string{"U2", "U9"} {
-		if u, ok := d.User(t.Context(), id); ok {
-			t.Errorf("%s is %+v", id, u)
-		}
+	if u, ok := d.User(t.Context(), "B2"); !ok || u.DisplayName != "B2" || !u.IsBot {
+		t.Errorf("B2, a bot without a name, is %+v, %v", u, ok)
+	}
+	if u, ok := d.User(t.Context(), "U9"); ok {
+		t.Errorf("U9 is %+v", u)
 	}
 	d.Learn(event.Slack, event.Self{UserID: "UBOT", TeamID: "T1"})
 	d.Learn(event.Slack, event.Self{UserID: "ULATER"})
