@@ -172,6 +172,14 @@ func TestAnErrorNamesEveryField(t *testing.T) {
 	if diff := cmp.Diff(want, keys.Result); diff != "" {
 		t.Error(diff)
 	}
+	body := eventCallback(messageEvent("hi", object{"user": 7}))
+	body["team_id"], body["authorizations"] = 8, "none"
+	keys = keysOf(t, object{"type": "events_api", "payload": body}, fakeDirectory{self: us})
+	want = &event.Result{Disposition: event.Dead, Error: "payload.authorizations: must be an array, not string; " +
+		"payload.team_id: must be a string, not number; payload.event.user: must be a string, not number"}
+	if diff := cmp.Diff(want, keys.Result); diff != "" || keys.Kind != event.KindMessage {
+		t.Errorf("a callback with faults around its event, of kind %s: %s", keys.Kind, diff)
+	}
 }
 
 func TestDedupeKeyLimits(t *testing.T) {

@@ -18,6 +18,7 @@ type payload struct {
 	// result is set if the payload needs no further processing. The fields below are then
 	// incomplete.
 	result *event.Result
+	faults event.FieldErrors // of a refused payload
 
 	withheld    bool   // Slack withholds events
 	mention     bool   // the event is an app_mention
@@ -78,10 +79,12 @@ func parse(body []byte) *payload {
 	case p.outer.Type != "event_callback":
 		p.outer = wireOuter{}
 		return p.read(p.raw, path)
-	case faults != nil:
-		return p.refuse(faults)
 	default:
-		return p.read(p.outer.Event, path+"event.")
+		p.read(p.outer.Event, path+"event.")
+		if faults != nil {
+			return p.refuse(append(faults, p.faults...))
+		}
+		return p
 	}
 }
 
@@ -91,7 +94,7 @@ func (p *payload) ignore(reason string) *payload {
 }
 
 func (p *payload) refuse(faults event.FieldErrors) *payload {
-	p.result = event.Refuse(faults)
+	p.faults, p.result = faults, event.Refuse(faults)
 	return p
 }
 
