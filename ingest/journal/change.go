@@ -143,13 +143,14 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 }
 
 // updated returns the result of a change. If no run has taken the message, the result
-// contains the message's trigger, and the reason if this change decided it.
+// contains the message's trigger and its reason: that of this decision, or the stored one if
+// the decision has no effect.
 func (r *recordTx) updated(known *Message, d Decision) {
 	r.out.Result = event.Result{Disposition: event.Updated}
 	if known.Run != "" {
 		return
 	}
-	r.out.Trigger = known.Trigger
+	r.out.Trigger, r.out.Reason = known.Trigger, known.Reason
 	if known.Trigger == d.Trigger {
 		r.out.Reason = d.Reason
 	}

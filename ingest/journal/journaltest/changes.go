@@ -46,6 +46,7 @@ func editBeforeRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot one"), mentions)
 	result := f.change(threadKey(1), edited("C1/1", "two", "2"), mentions)
 	same(f, "trigger", result.Trigger, journal.TriggerRun)
+	same(f, "reason", result.Reason, event.ReasonMention) // the stored one, because the edit has taken the mention away
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"two"})
 }
 
@@ -64,7 +65,7 @@ func editAfterRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), mentions)
 	f.exchange(threadKey(1), "C1/2", "@bot what?", "Nothing.")
 	result := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
-	same(f, "result", result.Disposition, event.Updated)
+	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonNoMention})
 	same(f, "trigger", result.Trigger, journal.TriggerPassive)
 	same(f, "turns", f.due(turns), nil)
 }
