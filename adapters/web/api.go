@@ -175,12 +175,15 @@ func (a API) body(w http.ResponseWriter, r *http.Request, tooLarge string) ([]by
 	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
 	switch {
 	case refusal == nil:
-		return bytes.ToValidUTF8(raw, []byte("\uFFFD")), nil
+		return validUTF8(raw), nil
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return nil, fail(refusal.Status, refusal.Reason, tooLarge)
 	}
 	return nil, fail(refusal.Status, refusal.Reason, "the body must arrive within 10 seconds")
 }
+
+// validUTF8 replaces invalid UTF-8, so that stored metadata can be shown as JSON.
+func validUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\uFFFD")) }
 
 // respond responds with JSON. It returns nil, so that a handler can return it.
 func respond(w http.ResponseWriter, status int, body any) error {

@@ -201,9 +201,10 @@ func (b Body) Bytes() []byte {
 	return raw
 }
 
-// Stamp adds a message id to a body without an id, as the handler does before the durable
-// accept. It returns an invalid body unchanged.
+// Stamp makes a recorded body what the handler accepts durably: it replaces invalid UTF-8, and
+// adds a message id if the body has no id.
 func Stamp(raw []byte) []byte {
+	raw = validUTF8(raw)
 	b, err := ReadBody(raw)
 	if err != nil || b.ClientMessageID != "" || b.MessageID != "" {
 		return raw

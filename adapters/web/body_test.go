@@ -54,12 +54,17 @@ func TestBodyRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStamp checks that Stamp adds an id to a body without one, and changes nothing else.
+// TestStamp checks that Stamp replaces invalid UTF-8, adds an id to a body without one, and changes
+// nothing else.
 func TestStamp(t *testing.T) {
 	for _, body := range []string{`{"content":"x","client_message_id":"m1"}`, `{"content":"x","message_id":"m2"}`, `nonsense`} {
 		if got := web.Stamp([]byte(body)); string(got) != body {
 			t.Errorf("%s became %s", body, got)
 		}
+	}
+	invalid := []byte("{\"content\":\"x\",\"client_message_id\":\"1\",\"metadata\":{\"k\":\"\xff\"}}")
+	if b, err := web.ReadBody(web.Stamp(invalid)); err != nil || string(b.Metadata) != "{\"k\":\"\uFFFD\"}" {
+		t.Errorf("metadata with invalid UTF-8 becomes %q, %v", b.Metadata, err)
 	}
 	if b, err := web.ReadBody(web.Stamp([]byte(`{"content":"x"}`))); err != nil || b.MessageID == "" || b.Content != "x" {
 		t.Errorf("%+v, %v", b, err)

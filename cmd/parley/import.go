@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
+	"parley/adapters/jsonobject"
 	"parley/adapters/web"
 	"parley/config"
 	"parley/ingest/event"
@@ -122,40 +124,47 @@ func checkPast(path string, conf *config.Config) error {
 
 // past is a line of an import.
 type past struct {
-	ID        string          `json:"id"`
-	Workspace string          `json:"workspace"`
-	ThreadID  string          `json:"thread_id"`
-	Role      string          `json:"role"`
-	Content   *string         `json:"content"`
-	Metadata  json.RawMessage `json:"metadata"`
-	CreatedAt time.Time       `json:"created_at"`
+	ID        string
+	Workspace string
+	ThreadID  string
+	Role      string
+	Content   string
+	Metadata  json.RawMessage
+	CreatedAt time.Time
 
 	known    event.Metadata
 	settings *config.Workspace
 }
 
-// readPast reads and checks a line.
+// readPast reads and checks a line. Its error names every faulty field.
 func readPast(raw []byte, conf *config.Config) (m past, err error) {
-	if err := json.Unmarshal(raw, &m); err != nil {
-		return m, fmt.Errorf("the line is no message: %w", err)
+	f, err := jsonobject.Parse(bytes.ToValidUTF8(raw, []byte("\uFFFD"))) // a copy; the stored metadata is shown as JSON
+	if err != nil {
+		return m, fmt.Errorf("the line is no message: %s", strings.TrimPrefix(err.Error(), "body: "))
 	}
+	m = past{ID: f.Text("id"), Workspace: f.Text("workspace"), ThreadID: f.Text("thread_id"), Role: f.Text("role"), Content: f.Text("content"), Metadata: f.Raw("metadata")}
+	f.Decode("created_at", "a time such as 2024-05-01T09:30:00Z", &m.CreatedAt)
 	for i := range conf.Workspaces {
 		if w := &conf.Workspaces[i]; w.ID == m.Workspace {
 			m.settings = w
 		}
 	}
-	if len(m.Metadata) == 0 || string(m.Metadata) == "null" {
+	if m.Metadata == nil {
 		m.Metadata = json.RawMessage("{}")
 	}
-	var faults event.FieldErrors
-	faults.Check(m.ID != "", "id", "is required")
-	faults.Check(m.settings != nil, "workspace", "must be a configured workspace")
-	faults.Check(m.Role == "user" || m.Role == "assistant", "role", "must be user or assistant")
-	faults.Check(m.Content != nil, "content", "is required")
-	faults.Check(!m.CreatedAt.IsZero(), "created_at", "is required")
-	if m.settings != nil && !m.byKey() {
+	faults, _ := errors.AsType[event.FieldErrors](f.Err())
+	check := func(ok bool, field, message string) { // a field's first fault causes the later ones
+		noted := slices.ContainsFunc(faults, func(e event.FieldError) bool { return e.Field == field })
+		faults.Check(ok || noted, field, message)
+	}
+	check(m.ID != "", "id", "is required")
+	check(m.settings != nil, "workspace", "must be a configured workspace")
+	check(m.Role == "user" || m.Role == "assistant", "role", "must be user or assistant")
+	check(f.Has("content"), "content", "is required")
+	check(!m.CreatedAt.IsZero(), "created_at", "is required")
+	if m.settings == nil || !m.byKey() {
 		id, err := uuid.Parse(m.ThreadID)
-		faults.Check(err == nil, "thread_id", "must be a UUID, or the key of a thread of the workspace")
+		check(err == nil || m.settings == nil && m.ThreadID != "", "thread_id", "must be a UUID, or the key of a thread of the workspace")
 		m.ThreadID = id.String() // the form of the API: lower case, with dashes
 	}
 	if m.known, err = event.ReadMetadata(m.Metadata); err != nil {
@@ -194,7 +203,7 @@ func (i *importer) add(ctx context.Context, m past) error {
 	}
 	i.read++
 	i.batch = append(i.batch, journal.ImportMessage{
-		ID: m.ID, Own: m.Role == "assistant", Content: event.Text(*m.Content), Metadata: m.Metadata,
+		ID: m.ID, Own: m.Role == "assistant", Content: m.Content, Metadata: m.Metadata,
 		SenderID: m.known.SenderID, Bot: m.known.SenderType == event.Bot, CreatedAt: m.CreatedAt,
 	})
 	return nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,10 +49,11 @@ func TestImport(t *testing.T) {
 		pastLine("m-1", "acme", pastSlack, "user", "hi", 3), // the same id in another workspace
 		pastLine("m-4", "acme", pastKey, "user", "ho", 4),
 		pastLine("m-5", "ours", "{"+strings.ToUpper(pastWeb)+"}", "user", "more", 5),
+		strings.Replace(pastLine("m-7", "ours", pastWeb, "user", "odd", 7), `1e2`, "\"\xff\"", 1),
 		pastLine("m-6", "acme", strings.ReplaceAll(pastSlack, "-", ""), "user", "he", 6),
 	))
-	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "6 messages are imported; 0 were known\n", "")
-	expect(t, parley(t, dir, "import", "--config", "parley.yaml", "old.jsonl"), 0, "0 messages are imported; 6 were known\n", "")
+	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "7 messages are imported; 0 were known\n", "")
+	expect(t, parley(t, dir, "import", "--config", "parley.yaml", "old.jsonl"), 0, "0 messages are imported; 7 were known\n", "")
 	engine := open(t, dir+"/data/parley.db")
 	defer done(t, engine)
 	j := journal.New(engine, journal.Options{})
@@ -61,12 +63,15 @@ func TestImport(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range list {
+			if !utf8.Valid(m.Metadata) {
+				t.Errorf("the metadata is no JSON: %q", m.Metadata)
+			}
 			out = append(out, fmt.Sprintf("%d %s %s %s v%d %s", m.Seq, m.Author, m.SenderID, m.Content, m.Version, m.CreatedAt.Format("05")))
 		}
 		return out
 	}
 	want := [][]string{
-		{"1 human slack:U1 [Slack channel:C1 user:Olivia] hi v0 01", "2 agent agent:echo Hello. v0 02", "3 human slack:U1 more v0 05"},
+		{"1 human slack:U1 [Slack channel:C1 user:Olivia] hi v0 01", "2 agent agent:echo Hello. v0 02", "3 human slack:U1 more v0 05", "4 human slack:U1 odd v0 07"},
 		{"1 human slack:U1 hi v0 03", "2 human slack:U1 he v0 06"}, {"1 human slack:U1 ho v0 04"},
 	}
 	got := [][]string{read("ours", pastWeb), read("acme", pastSlack), read("acme", journal.ThreadUUID(pastKey))}
@@ -80,10 +85,11 @@ func TestImportFaults(t *testing.T) {
 	t.Parallel()
 	dir := importDir(t)
 	good := pastLine("m-1", "ours", pastWeb, "user", "hi", 1)
-	write(t, dir, "old.jsonl", joinLines(good, `{"id":7}`, `{}`, strings.Replace(good, `"user"`, `"tool"`, 1),
+	write(t, dir, "old.jsonl", joinLines(good, `[]`, `{"ID":"m-9","id":7,"thread_id":"x","created_at":"noon","metadata":[]}`, strings.Replace(good, `"user"`, `"tool"`, 1),
 		pastLine("m-2", "acme", "slack:other:C1:1", "user", "hi", 1), strings.Replace(good, `"slack:U1"`, `7`, 1)))
 	got := parley(t, dir, "import", "old.jsonl")
-	for _, words := range []string{"old.jsonl:3: the line is no message", "old.jsonl:5: id: is required; workspace: must be a configured workspace; role: must be user or assistant; content: is required; created_at: is required",
+	for _, words := range []string{"old.jsonl:3: the line is no message: must be a JSON object",
+		"old.jsonl:5: id: must be a string; created_at: must be a time such as 2024-05-01T09:30:00Z; workspace: must be a configured workspace; role: must be user or assistant; content: is required; metadata: ",
 		"old.jsonl:7: role:", "old.jsonl:9: thread_id:", "old.jsonl:11: metadata.sender_id: must be a string"} {
 		expect(t, got, 1, "", words)
 	}
