@@ -29,6 +29,9 @@ type Platform struct {
 	// IsUser reports whether a string has the form of the id of a user or a bot. It is nil if
 	// that does not tell ids from names.
 	IsUser func(id string) bool
+	// IsChannel reports whether a string has the form of the id of a channel. It is nil if that
+	// does not tell ids from names.
+	IsChannel func(id string) bool
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/ingest"
 	"parley/ingest/event"
 )
 
@@ -91,34 +92,39 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
-	check.under("", w.Settings.faults(agents, userForm(platform)))
+	check.under("", w.Settings.faults(agents, formsOf(platform)))
 	return check.faults
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does
-// not check the agent if there are no agents: parley.yaml has a fault then. isUser is that
-// of userForm.
-func (s Settings) faults(agents []Agent, isUser func(id string) bool) event.FieldErrors {
+// not check the agent if there are no agents: parley.yaml has a fault then. forms are
+// those of formsOf.
+func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
 	var check checks
 	ids := make([]string, len(agents))
 	for i, agent := range agents {
 		ids[i] = agent.ID
 	}
 	check.require(len(ids) == 0 || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
-	check.under("policy", s.Policy.Validate(isUser))
+	check.under("policy", s.Policy.Validate(forms))
 	check.under("turns", s.Turns.Validate())
 	return check.faults
 }
 
-// userForm returns the check of a listed user's id on a platform; nil if any string may be one. The
-// workspaces of several platforms can share a list, so the ids of other platforms pass too.
-func userForm(p adapters.Platform) func(id string) bool {
-	if p.IsUser == nil {
-		return nil
+// formsOf returns the forms of the listed ids on a platform. The workspaces of several platforms can
+// share a list, so the ids of other platforms pass too.
+func formsOf(p adapters.Platform) (forms ingest.Forms) {
+	if p.IsUser != nil {
+		forms.User = func(id string) bool {
+			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
+		}
 	}
-	return func(id string) bool {
-		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
+	if p.IsChannel != nil {
+		forms.Channel = func(id string) bool {
+			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsChannel != nil && p.IsChannel(id) })
+		}
 	}
+	return forms
 }
 
 // channels lays each entry's settings over the workspace's. It does not repeat the
@@ -126,7 +132,7 @@ func userForm(p adapters.Platform) func(id string) bool {
 // for a configured id.
 func (f *file) channels(w *Workspace, entries []map[string]any, known func(id string) string, base map[string]any, agents []Agent) {
 	platform, _ := Platform(w.Platform)
-	inherited := w.Settings.faults(agents, userForm(platform))
+	inherited := w.Settings.faults(agents, formsOf(platform))
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
@@ -148,11 +154,12 @@ func (f *file) channels(w *Workspace, entries []map[string]any, known func(id st
 		w.Channels[id] = settings
 
 		var check checks
-		check.under(at, slices.DeleteFunc(settings.faults(agents, userForm(platform)), func(fault event.FieldError) bool {
+		check.under(at, slices.DeleteFunc(settings.faults(agents, formsOf(platform)), func(fault event.FieldError) bool {
 			return slices.Contains(inherited, fault)
 		}))
 		before := ids.add(id, at)
 		check.require(id != "", at+".id", "is required: the channel's id, as the platform writes it")
+		check.require(id == "" || platform.IsChannel == nil || platform.IsChannel(id), at+".id", ingest.NotChannel)
 		check.require(before == "", at+".id", "is also the id of "+before+": put the channel's settings into one entry")
 		f.report(check.faults)
 	}

@@ -53,23 +53,29 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Validate returns every fault, by key, without any value. isUser reports whether a string has the
-// form of a user's id on the platform; nil if any string may be one.
-func (p Policy) Validate(isUser func(id string) bool) event.FieldErrors {
+// NotChannel are the words of a fault of a string that is no channel's id.
+const NotChannel = "must be a channel's id, not a name: names can be taken by others"
+
+// Forms report whether a string has the form of the id of a user, or of a channel, on the platform.
+// A nil one means that any string may be an id.
+type Forms struct{ User, Channel func(id string) bool }
+
+// Validate returns every fault, by key, without any value.
+func (p Policy) Validate(forms Forms) event.FieldErrors {
 	var faults event.FieldErrors
 	faults.Check(p.MaxAge > 0, "max_age", "must be more than 0s")
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	for i, id := range p.AllowUsers {
-		faults.Check(isID(id) && (isUser == nil || isUser(id)), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
+		faults.Check(isID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
 	}
 	for i, id := range p.AllowChannels {
-		faults.Check(isID(id), fmt.Sprintf("allow_channels[%d]", i), "must be a channel's id, not a name: names can be taken by others")
+		faults.Check(isID(id, forms.Channel), fmt.Sprintf("allow_channels[%d]", i), NotChannel)
 	}
 	return faults
 }
 
 // isID reports whether a string may be a platform's id: it is no name and no mention.
-func isID(s string) bool {
-	return s != "" && strings.TrimSpace(s) == s && !strings.ContainsAny(s[:1], "#@<")
+func isID(s string, hasForm func(id string) bool) bool {
+	return s != "" && strings.TrimSpace(s) == s && !strings.ContainsAny(s[:1], "#@<") && (hasForm == nil || hasForm(s))
 }

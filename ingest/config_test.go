@@ -25,7 +25,7 @@ func TestPolicyFaults(t *testing.T) {
 		settings := DefaultPolicy()
 		c.change(&settings)
 		var got []string
-		for _, fault := range settings.Validate(nil) {
+		for _, fault := range settings.Validate(Forms{}) {
 			got = append(got, fault.Field)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {

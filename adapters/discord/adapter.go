@@ -55,7 +55,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsMention: userMention.MatchString,
+		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsChannel: isSnowflake, IsMention: userMention.MatchString,
 	}
 }
 

@@ -224,6 +224,10 @@ func isID(s string) bool {
 	return s != "" && len(s) <= 64 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-") == ""
 }
 
+// isChannel reports whether s can be the id of a channel, a direct message or a group conversation.
+// No channel's name begins so, because names are in lower case.
+func isChannel(s string) bool { return isID(s) && strings.ContainsAny(s[:1], "CDG") }
+
 // isTimestamp reports whether s has the form of a Slack ts, such as
 // "1700000000.000100".
 func isTimestamp(s string) bool {
