@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -36,7 +37,10 @@ func (w *workspace) reactionMessage(ctx context.Context, e *resolved) *event.Mes
 		return nil
 	}
 	_, id, _ := strings.Cut(r.SenderID, ":")
-	user, known := w.config.Names.User(ctx, id)
+	user, known := adapters.User{DisplayName: r.SenderName}, true
+	if r.SenderName == "" {
+		user, known = w.config.Names.User(ctx, id)
+	}
 	guess := event.Human
 	if user.IsBot {
 		guess = event.Bot
@@ -47,7 +51,8 @@ func (w *workspace) reactionMessage(ctx context.Context, e *resolved) *event.Mes
 		Passive: r.SenderType == "" && !known,
 		Metadata: event.Metadata{
 			Source: string(w.config.Platform), SenderID: r.SenderID, SenderDisplayName: event.Text(cmp.Or(user.DisplayName, id)),
-			SenderType: sender, ChannelExternalID: e.channel, Extra: reactionExtra(w.config.Platform, r.Emoji, e.Targets[0]),
+			SenderType: sender, ChannelExternalID: cmp.Or(r.ChannelExternalID, e.channel), IsFromMe: r.IsFromMe, MessageGUID: r.GUID,
+			Extra: reactionExtra(w.config.Platform, r.Emoji, e.Targets[0]),
 		},
 	}
 	if sender == event.Human {

@@ -78,6 +78,29 @@ func TestAReactionIsAMessage(t *testing.T) {
 	})
 }
 
+// TestAReactionOfTheOwner proves that a reaction has the metadata of its payload, and that the
+// owner's is passive as the owner's messages are. The directory has another name.
+func TestAReactionOfTheOwner(t *testing.T) {
+	for fromMe, want := range map[bool]string{false: event.ReasonFromMe, true: event.ReasonReply} {
+		withReactions(t, func(h *harness) {
+			h.settings.Policy.FromMe = fromMe
+			got := h.send(payload{Kind: event.KindReaction, ID: "2", Sender: "U2", Channel: "C1", FromMe: true})
+			if got.Reason != want {
+				t.Errorf("with from_me %t: %+v, %s; want %s", fromMe, got.Result, got.Trigger, want)
+			}
+			var metadata map[string]any
+			if err := json.Unmarshal(got.Message.Metadata, &metadata); err != nil {
+				t.Fatal(err)
+			}
+			for key, want := range map[string]any{"sender_display_name": "Me", "is_from_me": true, "message_guid": "guid", "channel_external_id": "chat;C1"} {
+				if metadata[key] != want {
+					t.Errorf("%s is %v, want %v", key, metadata[key], want)
+				}
+			}
+		})
+	}
+}
+
 // TestAReactionMayTriggerNothing covers reactions that the settings refuse, repeated
 // reactions, and senders that may not be people.
 func TestAReactionMayTriggerNothing(t *testing.T) {

@@ -45,6 +45,8 @@ type payload struct {
 	Age       time.Duration `json:"age,omitempty"`
 	Recipient string        `json:"recipient,omitempty"`
 	Run       string        `json:"run,omitempty"`
+	// FromMe gives a reaction the metadata that the owner's tapback has.
+	FromMe bool `json:"from_me,omitempty"`
 }
 
 // Values of a payload's Trouble.
@@ -145,6 +147,10 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 		return e
 	case event.KindReaction:
 		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender}
+		if p.FromMe {
+			e.Reaction.SenderName, e.Reaction.SenderType, e.Reaction.IsFromMe = "Me", event.Human, event.Bool(true)
+			e.Reaction.GUID, e.Reaction.ChannelExternalID = "guid", "chat;"+p.Channel
+		}
 		return e
 	case event.KindMessage, event.KindCommand, event.KindAction:
 		e.Targets = nil

@@ -38,6 +38,15 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 			Removed:  p.tapback.removed,
 
 			SenderType: event.Human, // iMessage has no bots
+			SenderName: p.handle.name(),
+			IsFromMe:   event.Bool(p.fromMe),
+			GUID:       p.guid,
+		}
+		if p.fromMe {
+			e.Reaction.SenderName = meName
+		}
+		if p.chat != nil {
+			e.Reaction.ChannelExternalID = p.chat.guid
 		}
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)

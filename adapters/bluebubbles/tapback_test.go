@@ -17,6 +17,14 @@ func tapback(kind any, text string) fields {
 	return hello().with(fields{"text": text, "associatedMessageType": kind, "associatedMessageGuid": "p:0/" + target})
 }
 
+// reaction returns Nora's reaction to target, with the metadata of the tapback.
+func reaction(emoji string, removed bool) *event.Reaction {
+	return &event.Reaction{
+		Emoji: emoji, SenderID: "bb:" + nora, Removed: removed,
+		SenderType: event.Human, ChannelExternalID: "iMessage;-;" + nora, IsFromMe: event.Bool(false), GUID: guid,
+	}
+}
+
 func TestTapback(t *testing.T) {
 	want := event.Keys{
 		Kind:      event.KindReaction,
@@ -33,12 +41,12 @@ func TestTapback(t *testing.T) {
 	if diff := cmp.Diff(want, keys(t, "updated-message", love.update())); diff != "" {
 		t.Errorf("an update without a chat: %s", diff)
 	}
-	reaction := event.Event{
+	applied := event.Event{
 		Kind:     event.KindReaction,
 		Targets:  []string{target},
-		Reaction: &event.Reaction{Emoji: "love", SenderID: "bb:" + nora, SenderType: event.Human},
+		Reaction: reaction("love", false),
 	}
-	if diff := cmp.Diff(reaction, normalize(t, "new-message", love, contacts{})); diff != "" {
+	if diff := cmp.Diff(applied, normalize(t, "new-message", love, contacts{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -82,7 +90,7 @@ func TestTapbackNames(t *testing.T) {
 		{"2006", "Reacted ⚡" + strings.Repeat("\u0301", 32) + " to “x”", "emoji", false},
 	} {
 		got := normalize(t, "new-message", tapback(test.kind, test.text), contacts{})
-		want := &event.Reaction{Emoji: test.emoji, SenderID: "bb:" + nora, Removed: test.removed, SenderType: event.Human}
+		want := reaction(test.emoji, test.removed)
 		if diff := cmp.Diff(want, got.Reaction); diff != "" {
 			t.Errorf("%v %q: %s", test.kind, test.text, diff)
 		}
@@ -136,10 +144,15 @@ func TestTapbackTarget(t *testing.T) {
 	}
 }
 
+// TestReactionSender checks the sender's id and name, which are those of his messages.
 func TestReactionSender(t *testing.T) {
-	data := tapback("love", "").with(fields{"isFromMe": true, "handle": nil})
+	mine := tapback("love", "").with(fields{"isFromMe": true, "handle": nil})
 	known := contacts{self: event.Self{Address: owner}}
-	if got := normalize(t, "new-message", data, known).Reaction.SenderID; got != "bb:"+owner {
-		t.Errorf("the sender of our own tapback is %q", got)
+	if got := normalize(t, "new-message", mine, known).Reaction; got.SenderID != "bb:"+owner || got.SenderName != "Me" || !*got.IsFromMe {
+		t.Errorf("the sender of our own tapback is %+v", got)
+	}
+	named := tapback("love", "").with(fields{"handle": fields{"address": nora, "firstName": "Nora", "lastName": "Lind"}})
+	if got := normalize(t, "new-message", named, known).Reaction; got.SenderName != "Nora Lind" || *got.IsFromMe {
+		t.Errorf("the sender of a tapback with a name is %+v", got)
 	}
 }

@@ -100,6 +100,25 @@ func TestReaction(t *testing.T) {
 	}
 }
 
+// TestReactionSender checks that a name and a type in the payload are the sender's.
+func TestReactionSender(t *testing.T) {
+	for name, test := range map[string]struct {
+		member fields
+		want   event.Reaction
+	}{
+		"nickname":  {fields{"nick": "Sammy", "user": person(sam, "sam")}, event.Reaction{SenderName: "Sammy", SenderType: event.Human}},
+		"user name": {fields{"nick": nil, "user": person(sam, "sam")}, event.Reaction{SenderName: "sam", SenderType: event.Human}},
+		"bot":       {fields{"user": person(sam, "ci").with(fields{"bot": true})}, event.Reaction{SenderName: "ci", SenderType: event.Bot}},
+		"no member": {nil, event.Reaction{}},
+	} {
+		data := fields{"user_id": sam, "channel_id": room, "message_id": "31", "emoji": fields{"name": "👍"}, "member": test.member}
+		got := normalize(t, known, "MESSAGE_REACTION_ADD", data).Reaction
+		if got.SenderName != test.want.SenderName || got.SenderType != test.want.SenderType {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 func TestOwnReaction(t *testing.T) {
 	data := fields{"user_id": bot, "channel_id": room, "message_id": "31", "emoji": fields{"name": "⏳"}}
 	if got := normalize(t, known, "MESSAGE_REACTION_ADD", data).Ignored; got != event.ReasonOwnMessage {

@@ -178,8 +178,11 @@ func (p *payload) readReaction(name string, frame, d jsonobject.Fields) {
 		p.reaction.All = true
 		p.reaction.Emoji = readEmoji(d)
 	default:
-		by := user{id: requiredSnowflake(d, "user_id")}
+		by := readReactor(d)
 		p.reaction.SenderID, p.reaction.MentionToken = senderID(by.id), by.mentionToken()
+		if by.name() != by.id {
+			p.reaction.SenderName, p.reaction.SenderType = by.name(), by.senderType()
+		}
 		p.reaction.Emoji = readEmoji(d)
 	}
 }

@@ -47,6 +47,17 @@ func readAuthor(d jsonobject.Fields) (user, bool) {
 	return u, true
 }
 
+// readReactor reads the user who added or removed a reaction. Only an added one in a server has the
+// member, and with it the names.
+func readReactor(d jsonobject.Fields) user {
+	u := user{id: requiredSnowflake(d, "user_id")}
+	member, _ := d.Child("member")
+	if who, ok := member.Child("user"); ok {
+		u.nick, u.globalName, u.username, u.bot = member.Text("nick"), who.Text("global_name"), who.Text("username"), who.Flag("bot")
+	}
+	return u
+}
+
 // readNick reads the nickname from the member object beside a user.
 func readNick(d jsonobject.Fields) string {
 	member, _ := d.Child("member")

@@ -319,10 +319,14 @@ type Reaction struct {
 	// All says that all reactions are removed: of this emoji, or of any if Emoji is
 	// empty.
 	All bool `json:"all,omitempty"`
-	// MentionToken and SenderType are the sender's, if the payload has them. They are
-	// not stored with the reaction.
-	MentionToken string     `json:"-"`
-	SenderType   SenderType `json:"-"`
+	// The fields below are values of the contract's metadata, if the payload has them. They
+	// are not stored with the reaction.
+	SenderName        string     `json:"-"`
+	SenderType        SenderType `json:"-"`
+	MentionToken      string     `json:"-"`
+	ChannelExternalID string     `json:"-"` // empty: the channel's id
+	IsFromMe          *bool      `json:"-"`
+	GUID              string     `json:"-"` // of the reaction itself
 }
 
 // Attachment is a file that came with a message. It holds no URL: a platform's
