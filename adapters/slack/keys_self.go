@@ -20,7 +20,7 @@ func SelfOf(envelope event.Envelope) (event.Self, bool) {
 
 func (o *wireOuter) self() event.Self {
 	self := event.Self{AppID: o.APIAppID}
-	if len(o.Authorizations) > 0 && o.Authorizations[0].IsBot {
+	if len(o.Authorizations) > 0 && o.Authorizations[0].isBot() {
 		first := o.Authorizations[0]
 		self.TeamID, self.UserID = first.TeamID, first.UserID
 		if first.IsEnterpriseInstall {
@@ -29,6 +29,8 @@ func (o *wireOuter) self() event.Self {
 	}
 	return self
 }
+
+func (a wireAuthorization) isBot() bool { return a.IsBot == nil || *a.IsBot }
 
 // self returns our identity. It takes our user from the payload if facts do not know
 // it.

@@ -207,6 +207,8 @@ func TestSelfOf(t *testing.T) {
 			event.Self{TeamID: "TACME0001", UserID: "UPARLEY01", AppID: "APARLEY01"}},
 		{"a person's authorization", object{"type": "event_callback", "api_app_id": "A1", "event": messageEvent("hi", nil),
 			"authorizations": []object{{"team_id": "T1", "user_id": "UMARA0001", "is_bot": false}}}, event.Self{AppID: "A1"}},
+		{"an authorization without a type", object{"type": "event_callback", "event": messageEvent("hi", nil),
+			"authorizations": []object{{"team_id": "T1", "user_id": "UPARLEY01"}}}, event.Self{TeamID: "T1", UserID: "UPARLEY01"}},
 		{"an event alone", messageEvent("hi", nil), event.Self{}},
 		{"no object", 7, event.Self{}},
 	} {

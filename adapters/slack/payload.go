@@ -28,7 +28,7 @@ type wireAuthorization struct {
 	TeamID              string `json:"team_id"`
 	EnterpriseID        string `json:"enterprise_id"`
 	UserID              string `json:"user_id"`
-	IsBot               bool   `json:"is_bot"`
+	IsBot               *bool  `json:"is_bot"` // nil: the bot's, because a person's says so
 	IsEnterpriseInstall bool   `json:"is_enterprise_install"`
 }
 
