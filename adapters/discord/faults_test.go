@@ -28,6 +28,7 @@ func TestUnreadableBody(t *testing.T) {
 // TestFaults checks that one error names every faulty field that the adapter reads.
 func TestFaults(t *testing.T) {
 	reaction := fields{"user_id": sam, "channel_id": room, "message_id": sentID, "emoji": fields{"name": "👍"}}
+	ask := fields{"id": sentID, "type": 2, "channel_id": room, "data": fields{"type": 1, "name": "ask"}}
 	tests := map[string]struct {
 		frame fields
 		want  []string
@@ -57,6 +58,8 @@ func TestFaults(t *testing.T) {
 		"reaction":         {frame("MESSAGE_REACTION_ADD", fields{"emoji": fields{}}), []string{"d.user_id", "d.channel_id", "d.message_id", "d.emoji.name"}},
 		"no emoji":         {frame("MESSAGE_REACTION_REMOVE", reaction.with(fields{"emoji": nil})), []string{"d.emoji"}},
 		"sequence":         {frame("MESSAGE_REACTION_ADD", reaction).with(fields{"session_id": "abc", "s": "7"}), []string{"s"}},
+		"user":             {frame("INTERACTION_CREATE", ask), []string{"d.user"}},
+		"member":           {frame("INTERACTION_CREATE", ask.with(fields{"member": 5})), []string{"d.member"}},
 		"session":          {frame("MESSAGE_REACTION_ADD", reaction).with(fields{"session_id": 5}), []string{"session_id"}},
 		"endless session":  {frame("MESSAGE_REACTION_ADD", reaction).with(fields{"session_id": strings.Repeat("a", 200)}), []string{"session_id"}},
 	}

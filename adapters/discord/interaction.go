@@ -62,13 +62,18 @@ func isOurs(kind discordgo.ApplicationCommandType, name string) bool {
 // elsewhere.
 func readInteractionUser(d jsonobject.Fields) user {
 	member, inGuild := d.Child("member")
-	if !inGuild {
-		who, _ := d.RequiredChild("user")
-		return readUser(who)
+	switch {
+	case inGuild:
+		d = member
+	case d.Has("member"):
+		return user{} // the fault is noted
 	}
-	who, _ := member.RequiredChild("user")
+	who, ok := d.RequiredChild("user")
+	if !ok {
+		return user{}
+	}
 	u := readUser(who)
-	u.nick, u.hasMember = member.Text("nick"), true
+	u.nick, u.hasMember = member.Text("nick"), inGuild
 	return u
 }
 
