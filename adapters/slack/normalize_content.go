@@ -45,13 +45,13 @@ func attachmentText(raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// blockText joins the texts of an app's header, section, context and markdown blocks.
+// blockText joins the texts of an app's header, section, context, markdown and rich_text blocks.
 // https://docs.slack.dev/reference/block-kit/blocks
 func blockText(raw json.RawMessage) string {
 	var blocks []struct {
 		Text     json.RawMessage   `json:"text"`     // a text object, or a string in a markdown block
 		Fields   []json.RawMessage `json:"fields"`   // of a section: text objects
-		Elements []json.RawMessage `json:"elements"` // of a context: text objects and images
+		Elements []json.RawMessage `json:"elements"` // of a context: text objects and images; of a rich_text: a richElement each
 	}
 	_ = json.Unmarshal(raw, &blocks) // an app's odd blocks are no reason to refuse its message
 	var lines []string
@@ -62,6 +62,9 @@ func blockText(raw json.RawMessage) string {
 			}
 			if json.Unmarshal(text, &object) != nil {
 				_ = json.Unmarshal(text, &object.Text)
+			}
+			if object.Text == "" {
+				object.Text = richText(text)
 			}
 			if object.Text != "" {
 				lines = append(lines, object.Text)

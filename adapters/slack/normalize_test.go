@@ -95,6 +95,25 @@ func TestTablesOfApps(t *testing.T) {
 	}
 }
 
+// TestRichTextOfApps: a message may have its words in a rich_text block alone.
+func TestRichTextOfApps(t *testing.T) {
+	text := func(s string) object { return object{"type": "text", "text": s} }
+	section := func(elements ...object) object { return object{"type": "rich_text_section", "elements": elements} }
+	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "blocks": []object{{"type": "rich_text", "elements": []object{
+		section(text("3 < 4 &amp; "), object{"type": "user", "user_id": "U1"}, text(", "), object{"type": "emoji", "name": "tomato"}),
+		section(object{"type": "link", "url": "https://example.com/?a=1&b=2"}, text(" "), object{"type": "link", "url": "https://example.com", "text": "a page"}),
+		section(object{"type": "channel", "channel_id": "C1"}, object{"type": "usergroup", "usergroup_id": "S1"}, object{"type": "broadcast", "range": "here"},
+			object{"type": "date", "fallback": "noon"}, object{"type": "user", "user_id": "U1> <!here"}, object{"type": "color", "value": "#fff"}),
+		{"type": "rich_text_list", "style": "bullet", "elements": []object{section(text("one")), section(text("two"))}},
+		{"type": "rich_text_preformatted", "elements": []object{text("go run .")}},
+		{"type": "rich_text_section", "elements": "none"},
+	}}}}), fakeDirectory{self: us})
+	want := "3 < 4 &amp; <@U1>, :tomato:\nhttps://example.com/?a=1&b=2 [a page](https://example.com)\n<#C1><!subteam^S1><!here>noon\none\ntwo\ngo run ."
+	if got.Content != want {
+		t.Errorf("content %q, want %q", got.Content, want)
+	}
+}
+
 // TestForwardOfOurOwnMessage: Slack names the author of a bot's message by its bot or its user.
 func TestForwardOfOurOwnMessage(t *testing.T) {
 	for _, author := range []string{us.UserID, us.BotID} {
