@@ -109,9 +109,11 @@ func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) any {
 
 // scalar checks a single value and returns it in the type of its setting.
 func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) {
-	text, replaced, err := f.substitute(node.Value)
-	if err != nil {
-		f.fault(node.Line, path, err.Error())
+	text, replaced, faults := f.substitute(node.Value)
+	for _, fault := range faults {
+		f.fault(node.Line, path, fault.Error())
+	}
+	if len(faults) > 0 {
 		return nil, false
 	}
 	value, err := scalar{text: text, tag: node.ShortTag(), replaced: replaced}.read(t)

@@ -18,14 +18,15 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // substitute replaces ${NAME} with the value of the environment variable, and ${file:path}
 // with the file's content without its last line end. It replaces $${ with a plain ${, and
-// nothing within replaced text. It returns whether it replaced a reference.
-func (f *file) substitute(text string) (out string, replaced bool, err error) {
+// nothing within replaced text. It returns whether it replaced a reference, and the errors of
+// all references.
+func (f *file) substitute(text string) (out string, replaced bool, faults []error) {
 	var b strings.Builder
 	for {
 		before, after, found := strings.Cut(text, "${")
 		if !found {
 			b.WriteString(text)
-			return b.String(), replaced, nil
+			return b.String(), replaced, faults
 		}
 		if plain, escaped := strings.CutSuffix(before, "$"); escaped {
 			b.WriteString(plain + "${")
@@ -34,11 +35,11 @@ func (f *file) substitute(text string) (out string, replaced bool, err error) {
 		}
 		name, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return "", false, errors.New("has a ${ without a }; write $${ for a plain ${")
+			return "", false, append(faults, errors.New("has a ${ without a }; write $${ for a plain ${"))
 		}
 		value, err := f.reference(name)
 		if err != nil {
-			return "", false, err
+			faults = append(faults, err)
 		}
 		b.WriteString(before + value)
 		text, replaced = rest, true
