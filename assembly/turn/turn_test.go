@@ -356,11 +356,20 @@ func TestALaterAnswer(t *testing.T) {
 		same(t, "posts", d.deliveries(), []string{"later", "ok"})
 		same(t, "requests", len(d.agent.inputs), 2)
 
+		d.agent.does = []script{func(ctx context.Context, emit func(stream.Message) error) error {
+			run := d.agent.inputs[len(d.agent.inputs)-1].RunID
+			return errors.Join(d.Journal.AnswerRun(ctx, run, stream.Message{Type: stream.Answer, Text: "both"}), emit(stream.Message{Type: stream.Answer, Text: "twice"}))
+		}}
+		d.asks("both", "both?")
+		pass(time.Second)
+		all := d.all()
+		same(t, "the answer that was acknowledged", all[len(all)-1].Content, "both")
+
 		d.agent.does = []script{fails(turn.ErrLater), fails(turn.ErrLater)}
 		d.asks("3", "three")
 		pass(6 * time.Minute)
-		same(t, "the end of the wait", d.outcomes()[3:], []turn.Outcome{turn.Awaited, turn.Failed})
-		all := d.all()
+		same(t, "the end of the wait", d.outcomes()[5:], []turn.Outcome{turn.Awaited, turn.Failed})
+		all = d.all()
 		same(t, "its sentence", all[len(all)-1].Content, "Sorry, I couldn't answer this in time. Please ask again later.")
 	})
 }

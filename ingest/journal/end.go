@@ -142,6 +142,8 @@ func (e *endRunTx) commit(reply Reply) {
 		e.events(reply.Events, RunDropped, "")
 		e.deliver(nil, nil)
 		e.end(RunDropped, "stale: newer messages were recorded", reply.AnsweredAt)
+	case e.answered && e.run.Answer == nil:
+		// the next attempt has the answer that another request gave meanwhile, and that was acknowledged
 	case !e.store(reply):
 		e.fail(ErrFenced)
 	}
@@ -215,7 +217,8 @@ func (e *endRunTx) rerun() {
 
 // store stores the reply with the thread's next thread_seq, its events and its
 // deliveries, and ends the run. It returns false, and has stored nothing, if the run is
-// no longer the thread's or every message of the turn was deleted.
+// no longer the thread's, if it has a later answer that is not the reply, or if every message of
+// the turn was deleted.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
 	metadata, err := reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt))
@@ -229,9 +232,10 @@ func (e *endRunTx) store(reply Reply) bool {
 		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,
 			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq)
 		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1
-		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0 FOR UPDATE) AS t WHERE true
+		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0
+			AND (run_answer IS NULL OR $12 = 1) FOR UPDATE) AS t WHERE true
 		RETURNING row, seq`,
-		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq) {
+		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil)) {
 		return false
 	}
 	e.Message, e.added = m, 1

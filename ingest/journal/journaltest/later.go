@@ -14,6 +14,7 @@ func laterPromises() []promise {
 		{"an answer may come before the wait for it", answerBeforeWait},
 		{"a run that is put off has its answer already", answerDuringPutOff},
 		{"a run has one later answer", oneLaterAnswer},
+		{"an acknowledged answer counts, not the one of the open request", answerDuringRequest},
 		{"an answer after another end of its run is refused", answerAfterEnd},
 		{"a run whose later answer is stale is asked anew", staleLaterAnswer},
 	}
@@ -86,6 +87,16 @@ func oneLaterAnswer(f *fixture) {
 	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
 	f.commit(f.begin(threadKey(1)), answer("one"))
 	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
+}
+
+func answerDuringRequest(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	run := f.begin(threadKey(1))
+	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
+	same(f, "the other answer", f.commit(run, answer("two")).State, journal.RunUnfinished)
+	again := f.begin(threadKey(1))
+	same(f, "answer", *again.Answer, late("one"))
+	same(f, "result", f.commit(again, answer("one")).State, journal.RunDone)
 }
 
 func answerAfterEnd(f *fixture) {
