@@ -1,10 +1,10 @@
 package slack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -32,7 +32,8 @@ const (
 // https://docs.slack.dev/messaging/working-with-files#uploading_files
 func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, error) {
 	file := post.File
-	if err := file.Fits(maxUpload); err != nil {
+	content, err := file.Content(ctx, maxUpload)
+	if err != nil {
 		return "", err
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
@@ -41,7 +42,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 	if err != nil {
 		return "", adapters.WithoutEffect(a.sendError("files.getUploadURLExternal", post.To.Channel, err))
 	}
-	if err := a.upload(ctx, target.UploadURL, file); err != nil {
+	if err := a.upload(ctx, target.UploadURL, file, content); err != nil {
 		return "", adapters.WithoutEffect(a.sendError("upload a file", post.To.Channel, err))
 	}
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
@@ -58,27 +59,17 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 
 // upload sends a file's content to the address that Slack has given. The upload needs
 // no token.
-func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File) error {
+func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File, content []byte) error {
 	target, err := url.Parse(to)
 	if err != nil || !httpcall.IsAt(target, a.base, slackDomain) {
 		return adapters.Permanently("slack's upload address is not an address of slack")
 	}
-	content, err := file.Reader(ctx, maxUpload)
-	if err != nil {
-		return err
-	}
-	defer content.Close()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, io.NopCloser(content))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(content))
 	if err != nil {
 		return adapters.Permanently("slack's address for the file can't be read")
 	}
-	request.ContentLength = file.Size
 	request.Header.Set("Content-Type", firstOf(file.MimeType, "application/octet-stream"))
-	_, err = a.web.Do(request)
-	switch {
-	case errors.Is(err, adapters.ErrFileSize):
-		return adapters.Permanently(file.Name + ": " + adapters.ErrFileSize.Error())
-	case err != nil:
+	if _, err = a.web.Do(request); err != nil {
 		return fmt.Errorf("send %s: %w", file.Name, httpcall.WithoutURL(err))
 	}
 	return nil
