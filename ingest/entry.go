@@ -84,12 +84,12 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	return journal.Entry{
 		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
-		Budgets: g.budgets(r.Message), Over: over.decide,
+		Budgets: g.budgets, Over: over.decide,
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
 	}, nil
 }
 
-// resolve reads the event of an envelope and completes it from the store.
+// resolve reads the event of an envelope, and its channel from the store.
 func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t task) (r resolved, err error) {
 	if t.keys == nil {
 		keys, err := in.keys(ctx, w, &t.Envelope)
@@ -103,9 +103,6 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 	}
 	r.dedupe, r.parent = t.keys.Dedupe, t.keys.Channel.Parent
 	if r.Event, err = in.normalize(ctx, w, t.Envelope); err != nil {
-		return r, err
-	}
-	if err := in.complete(ctx, w, &r.Event); err != nil {
 		return r, err
 	}
 	r.channel, err = in.channel(ctx, c, &r.Event)
@@ -152,33 +149,6 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 		return e, unreadableError{err}
 	}
 	return e, err
-}
-
-// complete fills in the author and the channel of an edited message from the stored one,
-// as far as the edit's payload leaves them out.
-func (in *Ingest) complete(ctx context.Context, w *workspace, e *event.Event) error {
-	if e.Kind != event.KindEdit || e.Message == nil {
-		return nil
-	}
-	m := &e.Message.Metadata
-	if m.SenderID != "" && m.ChannelExternalID != "" {
-		return nil
-	}
-	raw, err := in.Journal.StoredMetadata(ctx, w.config.ID, e.Targets[0])
-	if err != nil || raw == nil {
-		return err
-	}
-	stored, err := event.ReadMetadata(raw)
-	if err != nil {
-		return fmt.Errorf("metadata of %s: %w", e.Targets[0], err)
-	}
-	if m.SenderID == "" {
-		m.Source, m.SenderID, m.SenderDisplayName, m.SenderType = stored.Source, stored.SenderID, stored.SenderDisplayName, stored.SenderType
-		m.MentionToken, m.IsFromMe = stored.MentionToken, stored.IsFromMe
-	}
-	m.ChannelExternalID = cmp.Or(m.ChannelExternalID, stored.ChannelExternalID)
-	m.Edited()
-	return nil
 }
 
 // channel returns the channel of an event: its message's, else its thread's.

@@ -25,19 +25,14 @@ func TestStoreFailsWhileAnEnvelopeIsRead(t *testing.T) {
 		"a write of the adapter's state": {payload{Sender: "U1", Count: true}, func(e *engine, fails bool) { e.refuses.Store(fails) }},
 		"a read of the adapter's state":  {payload{Sender: "U1", Count: true}, func(e *engine, fails bool) { e.blind.Store(fails) }},
 		"a channel's type":               {payload{Sender: "U1", Channel: "G8"}, func(e *engine, fails bool) { e.blind.Store(fails) }},
-		"the author of an edit":          {payload{Kind: event.KindEdit, ID: "known", Revision: "r1"}, func(e *engine, fails bool) { e.blind.Store(fails) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(h *harness) {
 				slow := make(chan struct{})
 				h.platform.slow["slow"] = slow
 				h.work()
-				h.send(payload{ID: "known"})
 				p := c.p
-				p.Text, p.Thread = "slow", "t"
-				if p.ID == "" {
-					p.ID = "1"
-				}
+				p.ID, p.Text, p.Thread = "1", "slow", "t"
 				if p.Channel == "" {
 					p.Channel = "C1"
 				}

@@ -49,6 +49,7 @@ func (r *recordTx) spend(b Budget, runs int64) (spent int64, told bool) {
 // decide judges a message, or the new state of a known one.
 func (r *recordTx) decide(m *event.Message, known *Message) Decision {
 	d := r.Decide(m, r)
+	r.budgets = r.budgetsOf(m)
 	asks := d.Trigger == TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
 	if asks && r.exhausted() && !r.joins() {
 		return r.Over(m, r)
@@ -56,9 +57,16 @@ func (r *recordTx) decide(m *event.Message, known *Message) Decision {
 	return d
 }
 
+func (r *recordTx) budgetsOf(m *event.Message) []Budget {
+	if r.Budgets == nil {
+		return nil
+	}
+	return r.Budgets(m)
+}
+
 // exhausted reports whether one of the budgets has no run left.
 func (r *recordTx) exhausted() (exhausted bool) {
-	for i, b := range r.Budgets {
+	for i, b := range r.budgets {
 		spent, told := r.spend(b, 0)
 		if i == 0 {
 			r.told = told
@@ -75,7 +83,7 @@ func (r *recordTx) joins() bool { return r.Coalesce > 0 && r.thread.waiting }
 // is none left.
 func (r *recordTx) count() {
 	if r.asks != nil && !r.joins() {
-		for _, b := range r.Budgets {
+		for _, b := range r.budgets {
 			r.spend(b, 1)
 		}
 	}
@@ -84,7 +92,7 @@ func (r *recordTx) count() {
 	}
 	r.tell()
 	if r.out.Reason == event.ReasonLimit {
-		r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.Budgets[0].Name)
+		r.do(`UPDATE budgets SET told = 1 WHERE workspace = $1 AND name = $2`, r.Workspace, r.budgets[0].Name)
 	}
 }
 

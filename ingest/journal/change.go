@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -90,7 +91,7 @@ func (r *recordTx) holdsWords(m *Message) {
 // it now.
 func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	r.loadFiles(known)
-	d := r.decide(r.withChannel(m, known), known)
+	d := r.decide(r.completed(m, known), known)
 	switch {
 	case d.Ignore:
 		r.ignore(d.Reason)
@@ -165,16 +166,21 @@ func (r *recordTx) unchanged(reason string) {
 	}
 }
 
-// withChannel returns a message with the stored message's channel, if its payload has
-// none.
-func (r *recordTx) withChannel(m *event.Message, known *Message) *event.Message {
-	if m.Metadata.ChannelExternalID != "" {
+// completed returns a message with the stored message's author and channel, as far as its payload
+// has none.
+func (r *recordTx) completed(m *event.Message, known *Message) *event.Message {
+	if m.Metadata.SenderID != "" && m.Metadata.ChannelExternalID != "" {
 		return m
 	}
-	merged := *m
-	merged.Metadata.ChannelExternalID = r.metadata(known).ChannelExternalID
-	merged.Metadata.Edited()
-	return &merged
+	whole, stored := *m, r.metadata(known)
+	to := &whole.Metadata
+	if to.SenderID == "" {
+		to.Source, to.SenderID, to.SenderDisplayName, to.SenderType = stored.Source, stored.SenderID, stored.SenderDisplayName, stored.SenderType
+		to.MentionToken, to.IsFromMe = stored.MentionToken, stored.IsFromMe
+	}
+	to.ChannelExternalID = cmp.Or(to.ChannelExternalID, stored.ChannelExternalID)
+	to.Edited()
+	return &whole
 }
 
 // raises reports whether the message triggers a run now, for the first time: no run has

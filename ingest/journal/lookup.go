@@ -15,13 +15,6 @@ func (j *Journal) ThreadChannel(ctx context.Context, thread int64) (channel stri
 	return channel, err
 }
 
-// StoredMetadata returns the current metadata of the message with an external id; nil if
-// there is no such message.
-func (j *Journal) StoredMetadata(ctx context.Context, workspace, externalID string) (metadata []byte, err error) {
-	_, err = j.row(ctx, []any{&metadata}, `SELECT metadata FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, externalID)
-	return metadata, err
-}
-
 // ReplyID returns the external id of the reply of ours that the post with a platform id
 // belongs to; empty if the post belongs to none.
 func (j *Journal) ReplyID(ctx context.Context, workspace, platformID string) (id string, err error) {

@@ -25,9 +25,9 @@ type Entry struct {
 	// Begin means that the agent could begin soon. If the turn need not wait, its run
 	// then begins in the transaction that records its message.
 	Begin bool
-	// Budgets count the run that the message asks for, if any. The first one also remembers
-	// that the sender was told.
-	Budgets []Budget
+	// Budgets returns the counters of the run that the message asks for, if any. The first one
+	// also remembers that the sender was told. It may be nil.
+	Budgets func(m *event.Message) []Budget
 	// Decide is the policy: it decides what this message, or this new state of one,
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
@@ -176,6 +176,7 @@ type recordTx struct {
 	pending  bool     // the envelope is known to be pending in this thread
 	copies   bool     // stored copies may have lost their last reference
 	notice   *Notice  // for the message's sender
+	budgets  []Budget // of the message
 	told     bool     // the sender was told in the first budget's window already
 }
 
@@ -195,7 +196,7 @@ type threadState struct {
 // thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || len(r.Budgets) > 0 {
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || len(r.budgetsOf(m)) > 0 {
 		return false
 	}
 	decision := r.Decide(m, r)

@@ -38,12 +38,17 @@ func over(m *event.Message, _ journal.Look) journal.Decision {
 	return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
 }
 
+// with returns the budgets of every message.
+func with(budgets ...journal.Budget) func(*event.Message) []journal.Budget {
+	return func(*event.Message) []journal.Budget { return budgets }
+}
+
 // budgeted accepts a message, and returns its entry for the record.
 func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) (*journal.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, runs)
-	e.Budgets, e.Over, e.Coalesce, e.CoalesceMax = budgets, over, coalesce, coalesce
+	e.Budgets, e.Over, e.Coalesce, e.CoalesceMax = with(budgets...), over, coalesce, coalesce
 	return f.claim(accepted.Thread), e
 }
 
@@ -178,11 +183,12 @@ func budgetOfEdit(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hello"), passive)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
 	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), runs)
-	e.Over, e.Budgets = over, []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	e.Over, e.Budgets = over, with(once)
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "the edit", out.Trigger, journal.TriggerRun)
-	out = f.demand(threadKey(2), 0, e.Budgets...)
+	out = f.demand(threadKey(2), 0, once)
 	same(f, "after the edit", out.Result, overLimit)
 	same(f, "told", out.Told, true)
 
@@ -192,7 +198,7 @@ func budgetOfEdit(f *fixture) {
 	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
 		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), runs)
-		e.Over, e.Budgets = over, []journal.Budget{{Name: " slack:U1", Most: 1, Per: time.Hour}}
+		e.Over, e.Budgets = over, with(journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour})
 		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)

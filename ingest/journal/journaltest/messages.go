@@ -57,11 +57,6 @@ func exactContent(f *fixture) {
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, m.Content)
 	same(f, "metadata", string(got.Metadata), string(raw))
-	for id, want := range map[string]string{"C1/1": string(raw), "C1/2": ""} {
-		stored, err := f.StoredMetadata(f.ctx, workspace, id)
-		f.must(err)
-		same(f, "metadata by id", string(stored), want)
-	}
 	same(f, "quotes", got.Quotes, journal.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded})
 	same(f, "file", got.Attachments[0].Attachment, m.Attachments[0])
 	same(f, "the platform's time", got.SentAt, m.SentAt)
