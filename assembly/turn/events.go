@@ -14,6 +14,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 )
 
 const (
@@ -28,13 +29,12 @@ const (
 	storeTime = 5 * time.Second
 )
 
-// recorder stores the messages of a run while the agent works. One goroutine writes, and
-// only while messages wait: all that wait go into its next write. The messages that end the
-// run wait for the run's end, because the end decides whether they take effect.
+// recorder stores the messages of a run while the agent works. One goroutine writes: all messages
+// that wait go into its next write. The messages that end the run wait for the run's end, because
+// the end decides whether they take effect.
 type recorder struct {
 	run    *journal.Run
 	store  func(messages []stream.Message) error
-	start  func(func()) // starts the goroutine
 	log    *slog.Logger
 	chunks bool   // chunks are stored, too
 	text   string // the activity of the last chunk of main; empty for none
@@ -42,26 +42,29 @@ type recorder struct {
 	// it emits them once more.
 	before []stream.Message
 
+	more     wake.Signal   // is set if messages wait
 	stopping chan struct{} // closed by stop
+	done     chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
 	waiting []stream.Message
 	held    []stream.Message
-	taken   int           // number of messages, without chunks and held ones
-	done    chan struct{} // closed when the goroutine ends; nil if there is none
-	stopped bool          // nothing more is written
+	taken   int // number of messages, without chunks and held ones
 }
 
-// newRecorder returns the recorder of an attempt.
+// newRecorder returns the recorder of an attempt. Its goroutine ends with stop.
 func (a *attempt) newRecorder(ctx context.Context) *recorder {
-	return &recorder{
-		run: a.run, start: a.show, log: a.Log, chunks: a.settings.API, before: a.before(ctx), stopping: make(chan struct{}),
+	r := &recorder{
+		run: a.run, log: a.Log, chunks: a.settings.API, before: a.before(ctx), more: wake.NewSignal(),
+		stopping: make(chan struct{}), done: make(chan struct{}),
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
 			return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages)
 		},
 	}
+	a.show(r.write)
+	return r
 }
 
 // before returns the messages that an earlier attempt has stored of a run that its agent has taken.
@@ -103,7 +106,7 @@ func (r *recorder) add(m stream.Message) {
 		}
 		r.wait(m)
 	}
-	r.wake()
+	r.more.Set()
 }
 
 // isHeld reports whether a message belongs to the end of the run.
@@ -169,77 +172,58 @@ func (r *recorder) join(m stream.Message) {
 	r.waiting = append(r.waiting, m)
 }
 
-// wake starts the goroutine, unless it runs. The caller holds the lock.
-func (r *recorder) wake() {
-	if !r.stopped && r.done == nil && len(r.waiting) > 0 {
-		r.done = make(chan struct{})
-		r.start(r.write)
-	}
-}
-
-// write stores the waiting messages until there are none.
+// write stores the waiting messages until stop or a lost claim.
 func (r *recorder) write() {
-	for batch := r.take(); batch != nil && r.save(batch); batch = r.take() {
+	defer close(r.done)
+	for {
+		select {
+		case <-r.stopping:
+			return
+		case <-r.more:
+		}
+		if !r.save() {
+			return
+		}
 		if r.chunks { // meanwhile tokens gather
 			select {
 			case <-r.stopping:
+				return
 			case <-time.After(chunkTime):
 			}
 		}
 	}
 }
 
-// take returns the waiting messages. If there are none, or they must not be written now, it
-// returns nil, and the goroutine ends.
-func (r *recorder) take() []stream.Message {
+// save stores the waiting messages. If the store cannot take them now, they wait for the next
+// message or for the end of the run. They are lost if they may be stored already. It returns false
+// if the claim is lost.
+func (r *recorder) save() bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.stopped || len(r.waiting) == 0 {
-		r.end()
-		return nil
-	}
 	batch := r.waiting
 	r.waiting = nil
-	return batch
-}
-
-// end ends the goroutine. The caller holds the lock.
-func (r *recorder) end() {
-	close(r.done)
-	r.done = nil
-}
-
-// save stores a batch. If the store cannot take it now, the batch waits for the next message
-// or for the end of the run, and the goroutine ends. It is lost if it may be stored already.
-func (r *recorder) save(batch []stream.Message) (saved bool) {
-	err := r.store(batch)
-	switch fenced := errors.Is(err, journal.ErrFenced); {
-	case err == nil:
+	r.mu.Unlock()
+	if len(batch) == 0 {
 		return true
+	}
+	err := r.store(batch)
+	fenced := errors.Is(err, journal.ErrFenced)
+	switch {
+	case err == nil:
 	case fenced, journal.Unavailable(err) && !errors.Is(err, journal.ErrUnclear):
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.waiting = append(batch, r.waiting...)
-		r.stopped = r.stopped || fenced
-		r.end()
-		return false
+	default:
+		r.log.Error("messages of a run are lost", "run", r.run.ID, "messages", len(batch), "err", err)
 	}
-	r.log.Error("messages of a run are lost", "run", r.run.ID, "messages", len(batch), "err", err)
-	return true
+	return !fenced
 }
 
 // stop ends the writing. It returns the messages that are not stored, and those that were
 // held back.
 func (r *recorder) stop() (rest, held []stream.Message) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stopped = true
 	close(r.stopping)
-	if done := r.done; done != nil {
-		r.mu.Unlock()
-		<-done
-		r.mu.Lock()
-	}
+	<-r.done
 	isChunk := func(m stream.Message) bool { return m.Type == stream.StreamingChunk }
 	return slices.DeleteFunc(r.waiting, isChunk), r.held
 }

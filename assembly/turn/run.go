@@ -41,6 +41,7 @@ type attempt struct {
 // whether the thread may have a further turn now.
 func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	begun := a.Now()
+	a.said.events = a.newRecorder(ctx)
 	err = a.ask(ctx, asking)
 	if a.preview != nil {
 		a.preview.Stop()

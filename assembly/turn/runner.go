@@ -199,7 +199,6 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 		settings: r.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now}, show: show,
 	}
 	run.Followed = a.settings.API
-	a.said.events = a.newRecorder(ctx)
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
