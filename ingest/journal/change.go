@@ -232,10 +232,12 @@ func (r *recordTx) delete() {
 		if known == nil { // the target may be the only post of a reply of ours
 			known = r.find(replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
 		}
-		if known != nil {
-			found = true
-			r.blank(known, target)
+		if known == nil { // a message from before we knew the thread can stand in a quotation
+			r.blankQuotes(target, target)
+			continue
 		}
+		found = true
+		r.blank(known, target)
 	}
 	if !found {
 		r.unknown(event.ReasonOwnMessage)
@@ -259,7 +261,7 @@ func (r *recordTx) blank(m *Message, platformID string) {
 		r.checkCopies(`message = $1`, m.Row)
 		r.do(`DELETE FROM attachments WHERE message = $1`, m.Row)
 	}
-	r.blankQuotes(m, platformID)
+	r.blankQuotes(m.ExternalID, platformID)
 	if m.Author == ByAgent {
 		r.blankReply(m)
 		return
@@ -270,10 +272,10 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	r.blankEnvelopes(m)
 }
 
-// blankQuotes removes the message's words from the messages that quote it.
-func (r *recordTx) blankQuotes(m *Message, platformID string) {
+// blankQuotes removes a message's words from the messages that quote it by one of its ids.
+func (r *recordTx) blankQuotes(externalID, platformID string) {
 	for _, q := range rows(r.txn, func(q *Message) []any { return []any{&q.Row, &q.quotes} },
-		`SELECT row, quotes FROM messages WHERE workspace = $1 AND quoted_id IN ($2, $3)`, r.Workspace, m.ExternalID, platformID) {
+		`SELECT row, quotes FROM messages WHERE workspace = $1 AND quoted_id IN ($2, $3)`, r.Workspace, externalID, platformID) {
 		r.unpack(&q)
 		left, _ := r.quoteColumns(Quotes{Forwarded: q.Quotes.Forwarded})
 		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.Row, left)

@@ -269,7 +269,7 @@ func deleteOfPart(f *fixture) {
 func deleteQuoted(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "secret", "our secret", "our secret")
 	f.deliver(threadKey(1), "C1/9")
-	for i, quoted := range []string{"C1/1", "C1/9", "C1/other"} {
+	for i, quoted := range []string{"C1/1", "C1/9", "C1/never-seen", "C1/other"} {
 		m := said(fmt.Sprint("C1/quotes", i), "look")
 		m.Quoted, m.Forwarded = &event.Quote{ExternalID: quoted, Content: "secret"}, []event.Quote{{Content: "kept"}}
 		f.message(threadKey(1), m, passive)
@@ -277,6 +277,7 @@ func deleteQuoted(f *fixture) {
 	f.change("", inWords("C1/1"), passive)
 	f.change("", deleted("C1/1"), nil)
 	f.change("", deleted("C1/9"), nil)
+	same(f, "the delete of a message that was never seen", f.change(threadKey(1), deleted("C1/never-seen"), nil).Waits, true)
 	var left []string
 	for _, m := range f.list(threadKey(1))[2:] {
 		if m.Quotes.Quoted != nil {
