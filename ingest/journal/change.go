@@ -232,7 +232,7 @@ func (r *recordTx) delete() {
 		if known == nil { // the target may be the only post of a reply of ours
 			known = r.find(replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
 		}
-		if known == nil { // a message from before we knew the thread can stand in a quotation
+		if known == nil { // other messages may quote a message that was never recorded
 			r.blankQuotes(target, target)
 			continue
 		}
