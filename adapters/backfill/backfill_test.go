@@ -130,6 +130,20 @@ func TestATurnReadsAgainAfterAFailure(t *testing.T) {
 		same(w, "the turn that joined", w.begins("a:-9000"), "begins after 3s")
 		same(w, "accepted", w.known(), []string{"a:-9000/-9"})
 	})
+	inWorld(t, func(w *world) {
+		fail(w)
+		w.recent, w.slow["a:-9000"] = []event.ThreadKey{"a:-9000"}, 11*time.Second
+	}, func(w *world) {
+		w.up()
+		same(w, "the turn that joined for too long", w.begins("a:-9000"), "begins with a gap after 10s")
+		advance(time.Second) // the joined read has failed
+		same(w, "the next turn", w.turn("a:-9000"), "begins with a gap")
+		synctest.Wait()
+		same(w, "a turn after it", w.turn("a:-9000"), "begins with a gap")
+		mend(w)
+		advance(time.Minute)
+		same(w, "accepted", w.known(), []string{"a:-9000/-9"})
+	})
 }
 
 // TestCallersNeverWait proves that the calls of ingest and the turns are answered from

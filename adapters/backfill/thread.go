@@ -118,7 +118,7 @@ func (w *Workspace) end(r *threadRead, err error) error {
 func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
 	defer cancel()
-	var err error
+	err := context.DeadlineExceeded // if no attempt begins in time
 	w.retry(ctx, "read missed messages of a thread", func(ctx context.Context) error {
 		err = w.readThread(ctx, r, new(atomic.Int64))
 		if _, refused := errors.AsType[*adapters.RefusedError](err); refused {
