@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -250,6 +251,30 @@ func TestFinalPostsGoFirst(t *testing.T) {
 		texts, _ := h.board.stands()
 		if len(texts) != 6 {
 			t.Errorf("posts after a minute: %q\n%s", texts, strings.Join(h.board.did(""), "\n"))
+		}
+	})
+}
+
+// TestThePaceAloneDelaysAnAnswer proves that the end of a preview, whose calls have ended, waits
+// for its place in the pace and no longer.
+func TestThePaceAloneDelaysAnAnswer(t *testing.T) {
+	withHarness(t, func(h *harness) {
+		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.5, false // a post every 2 s
+		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+			if run.ThreadKey == "slow" {
+				return says(time.Second, "a ", "growing ", "answer")(ctx, run, s)
+			}
+			return "whole in " + string(run.ThreadKey), nil
+		}
+		h.ask("slow")
+		advance(time.Second)
+		for i := range 3 {
+			h.ask(fmt.Sprint("t", i))
+		}
+		advance(9 * time.Second)
+		texts, wrong := h.board.stands()
+		if len(texts) != 4 || len(wrong) > 0 || !slices.Contains(texts, "a growing answer") {
+			t.Errorf("posts after ten seconds: %q, %q\n%s", texts, wrong, strings.Join(h.board.did(""), "\n"))
 		}
 	})
 }

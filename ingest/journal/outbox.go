@@ -114,7 +114,8 @@ func (tx *txn) update(d *Delivery, set string, args ...any) {
 
 // BeginSend marks a delivery as sending until SendBy, if the claim holds and its
 // channel's pace allows it now. Otherwise it returns the time of the next attempt; the
-// delivery keeps its place in the pace until then.
+// delivery keeps its place in the pace until then. No call about the post that the delivery
+// takes over may be in progress: a worker that looks again need not wait for one.
 func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
 		tx.lock(claim, []any{new(int64)}, `id`)
@@ -125,6 +126,9 @@ func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send
 		now := j.now() // another node may have held the channel's row meanwhile
 		if at > millis(now) {
 			tx.update(d, `due_at = $3`, at)
+			if d.Replaces != nil {
+				tx.do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
+			}
 			return Slot{Wait: Instant(at)}
 		}
 		if send.Every > 0 {
