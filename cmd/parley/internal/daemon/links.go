@@ -34,6 +34,12 @@ func (l *links) status() (adapters.Status, bool) {
 	return l.workspace(), len(l.states) > 0
 }
 
+// refused reports whether the platform has refused a connection, which then stays stopped.
+func (l *links) refused() bool {
+	s, _ := l.status()
+	return s.State == adapters.Refused
+}
+
 // workspace returns the workspace's state. The caller holds the lock.
 func (l *links) workspace() (state adapters.Status) {
 	first := len(worst)

@@ -137,6 +137,21 @@ func TestBotTokenRotates(t *testing.T) {
 	h.posts(1)
 }
 
+// TestAReloadTriesARefusedWorkspaceAgain resolves the refusal at Slack alone: the files do not change.
+func TestAReloadTriesARefusedWorkspaceAgain(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.awaitState("acme", "up")
+	revoked := slacktest.Fault{Error: "token_revoked"}
+	h.slack.Script("chat.postMessage", revoked)
+	h.slack.Script("auth.test", revoked)
+	h.mention("hello")
+	h.answerNext(replyWith("Hello."))
+	h.awaitState("acme", "refused")
+	h.reload()
+	h.awaitState("acme", "up")
+}
+
 // TestAppTokenRotates gives a workspace with sockets its new token.
 func TestAppTokenRotates(t *testing.T) {
 	t.Parallel()

@@ -114,10 +114,11 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-// takeOver keeps the adapter of a workspace whose account has not changed.
+// takeOver keeps the adapter of a workspace whose account has not changed, unless the platform has
+// refused it: the operator may have resolved that on the platform.
 func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace) (*account, error) {
 	a := &account{Workspace: w, platform: d.platforms[w.Platform], links: &links{states: map[string]adapters.Status{}}}
-	if old != nil && old.Platform == w.Platform && reflect.DeepEqual(old.Config, w.Config) {
+	if old != nil && old.Platform == w.Platform && reflect.DeepEqual(old.Config, w.Config) && !old.links.refused() {
 		a.adapter, a.names, a.backfill, a.stop, a.links = old.adapter, old.names, old.backfill, old.stop, old.links
 		return a, nil
 	}
