@@ -232,16 +232,22 @@ func TestARetryTakesOverThePost(t *testing.T) {
 	})
 }
 
+// oneGrows sets the rate of posts and the answers: that of the thread "slow" grows by one text each
+// second, and the others are whole at once.
+func (h *harness) oneGrows(rate float64, texts ...string) {
+	h.platform.Limits.PostRate, h.platform.Limits.Sign = rate, false
+	h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+		if run.ThreadKey == "slow" {
+			return says(time.Second, texts...)(ctx, run, s)
+		}
+		return "whole in " + string(run.ThreadKey), nil
+	}
+}
+
 // TestFinalPostsGoFirst proves that previews wait for final posts. Both share one pace.
 func TestFinalPostsGoFirst(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.1, false // a post every 10 s
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
-			if run.ThreadKey == "slow" {
-				return says(time.Second, strings.Split(strings.Repeat("word ", 60), "")...)(ctx, run, s)
-			}
-			return "whole in " + string(run.ThreadKey), nil
-		}
+		h.oneGrows(0.1, strings.Split(strings.Repeat("word ", 60), "")...) // a post every 10 s
 		h.ask("slow")
 		advance(time.Second)
 		for i := range 5 {
@@ -259,13 +265,7 @@ func TestFinalPostsGoFirst(t *testing.T) {
 // for its place in the pace and no longer.
 func TestThePaceAloneDelaysAnAnswer(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.platform.Limits.PostRate, h.platform.Limits.Sign = 0.5, false // a post every 2 s
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
-			if run.ThreadKey == "slow" {
-				return says(time.Second, "a ", "growing ", "answer")(ctx, run, s)
-			}
-			return "whole in " + string(run.ThreadKey), nil
-		}
+		h.oneGrows(0.5, "a ", "growing ", "answer") // a post every 2 s
 		h.ask("slow")
 		advance(time.Second)
 		for i := range 3 {

@@ -126,7 +126,7 @@ func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send
 		now := j.now() // another node may have held the channel's row meanwhile
 		if at > millis(now) {
 			tx.update(d, `due_at = $3`, at)
-			if d.Replaces != nil {
+			if d.Kind == DeliveryPost && d.Replaces != nil {
 				tx.do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
 			}
 			return Slot{Wait: Instant(at)}
