@@ -111,6 +111,25 @@ func TestGivenIsSent(t *testing.T) {
 	}
 }
 
+// TestStateBeginsAsGiven changes a state that a client gave for the run.
+func TestStateBeginsAsGiven(t *testing.T) {
+	for change, want := range map[string]string{
+		`{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/n","value":2}]}`: `{"state":{"n":2}}`,
+		`{"type":"STATE_DELTA","delta":[{"op":"remove","path":"/n"}]}`:            `{"state":{}}`,
+		`{"type":"CUSTOM","name":"x"}`:                                            "",
+	} {
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(started, change, finished)) })
+		emitted, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Given())
+		if err != nil {
+			t.Errorf("%s: %v", change, err)
+			continue
+		}
+		if got := string(emitted[len(emitted)-1].Details); got != want {
+			t.Errorf("%s: the reply has %s, want %s", change, got, want)
+		}
+	}
+}
+
 // TestImagesAreParts checks a message with an image, and that other files are named.
 func TestImagesAreParts(t *testing.T) {
 	var got struct{ Messages []any }

@@ -6,6 +6,7 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 )
 
@@ -21,7 +22,9 @@ type run struct {
 	shown  string                    // the id of the text message that was written last
 	others map[string]bool           // open text messages that are no answer: of other roles and of subagents
 	calls  map[string]*call
-	state  *document
+	given  json.RawMessage // the client's state, with which the agent's begins
+	limit  int             // of the state, in bytes
+	state  *document       // nil if no event was about it
 	usage  json.RawMessage
 	result json.RawMessage
 	snaps  []snapshot // of the last MESSAGES_SNAPSHOT
@@ -36,7 +39,7 @@ type call struct {
 
 func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
 	r := &run{
-		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, state: &document{value: map[string]any{}, limit: limit, room: limit},
+		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, given: runinput.Or(input.Given.State, `{}`), limit: limit,
 		halves: map[string]*remote.Halves{}, others: map[string]bool{}, calls: map[string]*call{},
 	}
 	for _, m := range input.Messages {
@@ -173,9 +176,13 @@ func (r *run) tool(e streamEvent) error {
 
 // change applies a snapshot or a JSON Patch to the agent's state.
 func (r *run) change(e streamEvent) (err error) {
-	if e.Type == "STATE_SNAPSHOT" {
-		r.state, err = newDocument(e.Snapshot, r.state.limit)
-	} else {
+	switch {
+	case e.Type == "STATE_SNAPSHOT":
+		r.state, err = newDocument(e.Snapshot, r.limit)
+	case r.state == nil:
+		r.state, err = newDocument(r.given, r.limit)
+	}
+	if err == nil && e.Type == "STATE_DELTA" {
 		err = r.state.patch(e.Delta)
 	}
 	if err != nil {
@@ -222,7 +229,7 @@ func (r *run) end() error {
 // own returns the agent's own keys of the reply; nil for none.
 func (r *run) own() (json.RawMessage, error) {
 	own := map[string]any{}
-	if !equal(r.state.value, map[string]any{}) {
+	if r.state != nil {
 		own["state"] = r.state.value
 	}
 	for key, value := range map[string]json.RawMessage{"usage": r.usage, "result": r.result} {
