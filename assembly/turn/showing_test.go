@@ -48,6 +48,20 @@ func TestTheAnswersTokensAreShown(t *testing.T) {
 	})
 }
 
+// TestAnInventedTokenStaysPlain, although the agent reads it in its own earlier answer.
+func TestAnInventedTokenStaysPlain(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{answers("Ask <@U0NOBODY>, not <@U0MARA>."), answers("As I said, <@U0NOBODY>.")}
+		d.asks("C1/1", "who knows? <@U0MARA>?")
+		d.outcomes()
+		d.asks("C1/2", "who?")
+		d.outcomes()
+		if diff := cmp.Diff([][]string{{"<@U0MARA>"}, {"<@U0MARA>"}}, d.mentions); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestShow checks which messages people see, and that the answer is posted in any case.
 func TestShow(t *testing.T) {
 	for name, c := range map[string]struct {
