@@ -122,6 +122,17 @@ func TestALateSign(t *testing.T) {
 	})
 }
 
+// TestALateRepeatOfASign proves that the removal of a sign waits for the last call that shows it.
+func TestALateRepeatOfASign(t *testing.T) {
+	withHarness(t, func(h *harness) {
+		h.platform.Limits.Preview, h.platform.Limits.SignEvery = adapters.PreviewOff, 8*time.Second
+		h.board.faults["sign"] = []fault{none, none, {failure: adapters.Unclear, effect: 4 * time.Second}}
+		h.answer = says(17*time.Second, "an answer")
+		h.ask("t")
+		h.settles("an answer")
+	})
+}
+
 // TestARerunHasOneSign proves that the repeated run of a stale reply has one sign of
 // work.
 func TestARerunHasOneSign(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"parley/ingest/work"
 )
 
-// previewPost is one post of a growing answer, or a sign of work. Of a sign, only calling and
+// previewPost is one post of a growing answer, or a sign of work. Of a sign, only d, calling and
 // clean are used.
 type previewPost struct {
 	d *journal.Delivery // of its first text; nil until it is posted. SendBy bounds the last call

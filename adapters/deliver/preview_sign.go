@@ -30,6 +30,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	sendBy := s.outbox.Now().Add(timeout)
 	certain := s.run.Sign == "" || before != nil && before.clean // the call of a process that ended may still take effect
 	call := newPreviewPost("")
+	call.d = d
 	call.calling.enter() // the sign's removal waits for it
 	defer call.calling.leave()
 	if !s.write(func() error {
@@ -39,7 +40,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 		return
 	}
 	for {
-		sign.Text = s.lastNote()
+		sign.Text, d.SendBy = s.lastNote(), sendBy
 		err := s.outbox.call(ctx, s.platform, d, sendBy, func(ctx context.Context) error { return signer.ShowWorking(ctx, sign) })
 		certain = certain && !isFailure(err, adapters.Unclear)
 		call.clean = certain

@@ -108,6 +108,8 @@ func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool
 	switch {
 	case p != nil && p.clean:
 		return time.Time{}, takesOver(d) && !p.open && p.shown == d.Post.Text
+	case d.Kind == journal.DeliveryUnsign && p != nil && p.d.SendBy.Add(readBackAfter).After(d.SendBy): // it was shown again
+		return p.d.SendBy.Add(readBackAfter), false
 	case d.Kind == journal.DeliveryUnsign:
 		return d.SendBy, false
 	case takesOver(d):
