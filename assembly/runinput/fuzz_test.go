@@ -16,28 +16,31 @@ func FuzzInput(f *testing.F) {
 	f.Add(`{"threadId":"` + thread + `","runId":"r","state":{},"messages":[{"id":"m","role":"user","content":[{"type":"text","text":"hi"},{"type":"binary","mimeType":"image/png","url":"u","data":""}]}],"tools":[{"name":"a","description":"b","parameters":{"x":[1,null]}}],"context":[{"description":"d","value":"v"}],"forwardedProps":null}`)
 	f.Add(`{"threadId":"x","runId":"","parentRunId":"p","messages":[{"role":"assistant","content":null},{"role":"tool","content":"x"}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		var in, again runinput.Input
-		if json.Unmarshal([]byte(body), &in) != nil {
+		in, err := runinput.Read([]byte(body))
+		if err != nil {
 			return
 		}
 		_ = in.Check(len(body))
-		raw, err := json.Marshal(in)
+		raw, err := json.Marshal(in.Input)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(raw, &again); err != nil {
-			t.Fatal(err)
-		}
-		twice, err := json.Marshal(again)
+		again, err := runinput.Read(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(string(raw), string(twice)); diff != "" {
+		if diff := cmp.Diff(in.Input, again.Input); diff != "" {
 			t.Error(diff)
 		}
-		if block, err := runinput.ToolsPrompt(in.Tools); err == nil && len(in.Tools) > 0 &&
-			(strings.Count(block, "\n") != 2*len(in.Tools)+2 || strings.Count(block, "-->") != 2) {
-			t.Errorf("the block is\n%s", block)
+		rest, err := runinput.ReadRest(in.Rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tools []json.RawMessage
+		_ = json.Unmarshal(rest.Tools, &tools) // Read has checked it
+		if block, err := rest.ToolsPrompt(); err != nil || len(tools) > 0 &&
+			(strings.Count(block, "\n") != 2*len(tools)+2 || strings.Count(block, "-->") != 2) {
+			t.Errorf("the block is\n%s\n%v", block, err)
 		}
 	})
 }
