@@ -43,11 +43,11 @@ func (b *builder) span(n node) {
 	case *extast.Strikethrough:
 		b.within(b.style.strike, func() { b.inlines(n) })
 	case *ast.CodeSpan:
-		b.codeSpan(b.plain(n))
+		b.codeSpan(b.plain(n, false))
 	case *ast.Link:
-		b.link(b.plain(n), n.Destination)
+		b.link(b.plain(n, false), n.Destination)
 	case *ast.Image:
-		b.link(b.plain(n), n.Destination)
+		b.link(b.plain(n, false), n.Destination)
 	case *ast.AutoLink:
 		b.autoLink(n)
 	case *ast.RawHTML:
@@ -149,8 +149,9 @@ func (b *builder) runsOn(n node) bool {
 	return n.NextSibling() != nil
 }
 
-// plain returns the content of a node without marks, on one line.
-func (b *builder) plain(parent node) string {
+// plain returns the content of a node without marks, on one line. With addresses, the address of
+// a link or an image follows its label.
+func (b *builder) plain(parent node, addresses bool) string {
 	var out strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -168,9 +169,21 @@ func (b *builder) plain(parent node) string {
 			out.Write(n.Label(b.source))
 		case *ast.RawHTML:
 			out.Write(n.Segments.Value(b.source))
+		case *ast.Link:
+			out.WriteString(b.plainLink(n, n.Destination, addresses))
+		case *ast.Image:
+			out.WriteString(b.plainLink(n, n.Destination, addresses))
 		default:
-			out.WriteString(b.plain(n))
+			out.WriteString(b.plain(n, addresses))
 		}
 	}
 	return out.String()
+}
+
+func (b *builder) plainLink(n node, destination []byte, addresses bool) string {
+	label := b.plain(n, false)
+	if !addresses {
+		return label
+	}
+	return plainLink(label, unescape(string(destination)))
 }

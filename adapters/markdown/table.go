@@ -13,7 +13,7 @@ func (b *builder) aligned(n *extast.Table) string {
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		var cells []string
 		for cell := row.FirstChild(); cell != nil; cell = cell.NextSibling() {
-			cells = append(cells, b.plain(cell))
+			cells = append(cells, b.plain(cell, true))
 		}
 		rows = append(rows, cells)
 	}
