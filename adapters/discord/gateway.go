@@ -56,10 +56,11 @@ type shard struct {
 	link      adapters.Link
 	accepts   *accepts
 
-	session session
-	lost    time.Time // when the last connection ended
-	cause   error     // the last failure; nil before the first connection
-	reports reports
+	session  session
+	lost     time.Time // when the last connection ended
+	cause    error     // the last failure; nil before the first connection
+	failures int       // the failed connections since the last success
+	reports  reports
 }
 
 // reports passes the state of a shard on, one call at a time.
@@ -125,7 +126,8 @@ func (s *shard) run(ctx context.Context) error {
 		<-ended
 		s.coverage.broke(s.now())
 	}()
-	for failures := 0; ; {
+	for {
+		begun := time.Now()
 		connected, err := s.connect(ctx)
 		var refused *adapters.RefusedError
 		switch {
@@ -137,20 +139,27 @@ func (s *shard) run(ctx context.Context) error {
 			return err // the supervisor waits; another node may do better
 		}
 		if connected {
-			failures, s.lost = 0, time.Now()
+			s.lost = time.Now()
 		}
 		s.cause = err
 		s.link.Log.Debug("the gateway connection ended", "shard", s.id, "err", err, "session", s.session.id != "")
-		wait := time.Duration(0)
-		if !connected {
-			limit, _ := adapters.RetryAfter(err)
-			wait = jitter(min(s.limits.backoffMax, s.limits.backoffMin<<min(failures, 20))) + limit
-			failures++
-		}
-		if !s.pause(ctx, wait) || !s.accepts.drained(ctx) {
+		if !s.pause(ctx, s.backoff(connected, time.Since(begun), err)) || !s.accepts.drained(ctx) {
 			return nil
 		}
 	}
+}
+
+// backoff returns the wait after a connection that lasted for a time. A connection that ends at
+// once is a failure even if its session was resumed, because the next one may end in the same way.
+func (s *shard) backoff(connected bool, lasted time.Duration, err error) time.Duration {
+	if connected && lasted >= s.limits.backoffMin {
+		s.failures = 0
+		return 0
+	}
+	limit, _ := adapters.RetryAfter(err)
+	wait := jitter(min(s.limits.backoffMax, s.limits.backoffMin<<min(s.failures, 20))) + limit
+	s.failures++
+	return wait
 }
 
 // pause waits. It reports that the shard is down once it had no connection for a while.

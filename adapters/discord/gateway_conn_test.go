@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -20,6 +21,23 @@ func TestAcknowledgementsAreTimedMonotonically(t *testing.T) {
 	}
 	if acked := fmt.Sprint(c.acked.Load()); !strings.Contains(acked, " m=") {
 		t.Errorf("the acknowledgement came at %s, without a reading of the monotonic clock", acked)
+	}
+}
+
+// TestShortConnectionsBackOff checks that a gateway that resumes each session and then closes the
+// connection at once gets ever fewer connections, and that a connection that lasts is a success.
+func TestShortConnectionsBackOff(t *testing.T) {
+	s := &shard{Adapter: &Adapter{limits: defaultGatewayLimits()}}
+	for range 30 {
+		if wait := s.backoff(true, time.Millisecond, errReconnect); wait <= 0 || wait > s.limits.backoffMax {
+			t.Errorf("the wait after a short connection is %v", wait)
+		}
+	}
+	if s.failures != 30 {
+		t.Errorf("30 short connections count as %d failures", s.failures)
+	}
+	if wait := s.backoff(true, time.Minute, errReconnect); wait != 0 || s.failures != 0 {
+		t.Errorf("after a connection of a minute: a wait of %v and %d failures", wait, s.failures)
 	}
 }
 
