@@ -100,9 +100,7 @@ func (s *shard) open(ctx context.Context, address string) (*conn, error) {
 func (c *conn) serve(ctx context.Context) (connected bool, err error) {
 	running, stop := context.WithCancelCause(ctx)
 	c.stop = stop
-	closed := make(chan struct{})
 	c.beating.Go(func() {
-		defer close(closed)
 		<-running.Done()
 		c.close(ctx)
 	})
