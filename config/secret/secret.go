@@ -2,11 +2,14 @@
 package secret
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -56,8 +59,12 @@ func (v Value) LogValue() slog.Value { return slog.StringValue(mask) }
 // MarshalText gives the mask, to JSON and YAML alike.
 func (v Value) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
-// UnmarshalText reads the secret from a configuration value.
+// UnmarshalText reads the secret from a configuration value. It refuses control characters: no
+// secret has them, and a line end easily comes with a secret from a file or the environment.
 func (v *Value) UnmarshalText(text []byte) error {
+	if bytes.ContainsFunc(text, unicode.IsControl) {
+		return errors.New("contains a line end or another control character: remove it")
+	}
 	*v = New(string(text))
 	return nil
 }
