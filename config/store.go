@@ -46,11 +46,14 @@ func (s *Store) UnmarshalText(text []byte) error {
 		return nil
 	}
 	if !isPostgres(given) {
-		return errors.New("must be sqlite:<file> or postgres://user@host/database")
+		return errors.New("must be sqlite:<file> or " + postgresForm)
 	}
 	*s = Store{Engine: Postgres, URL: secret.New(given), Connections: defaultConnections}
 	return nil
 }
+
+// postgresForm is the form of an address that isPostgres accepts.
+const postgresForm = "postgres://user@host/database, where / ? # @ % in a password are written as %2F %3F %23 %40 %25"
 
 func isPostgres(address string) bool {
 	u, err := url.Parse(address)
@@ -94,7 +97,7 @@ func (f *file) store(node *yaml.Node, path string) (any, bool) {
 	}
 	if direct, given := values["listen_url"].(string); given {
 		s.ListenURL = secret.New(direct)
-		check.require(isPostgres(direct), at("listen_url"), "must be postgres://user@host/database")
+		check.require(isPostgres(direct), at("listen_url"), "must be "+postgresForm)
 	}
 	if n, given := values["connections"].(int); given {
 		s.Connections = n
