@@ -70,32 +70,41 @@ func Read(path string, platform event.Platform, known []string, each func(Line) 
 		}
 		return each(Line{Platform: platform, Envelope: event.Envelope{Platform: platform, Transport: "replay", Body: body}})
 	}
+	return Lines(path, func(n int, text []byte, fault error) error {
+		line := Line{Err: fault}
+		if fault == nil {
+			line = parse(text, platform, known)
+		}
+		if err := each(line); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+		return nil
+	})
+}
+
+// Lines calls each with the number and the text of every line of a file that is not blank. A line
+// over 16 MiB has a fault and no text. An error means that the file is unreadable, or is an error
+// of each.
+func Lines(path string, each func(n int, text []byte, fault error) error) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	return readLines(file, path, platform, known, each)
-}
-
-func readLines(r io.Reader, path string, platform event.Platform, known []string, each func(Line) error) error {
-	lines := bufio.NewReaderSize(r, 64<<10)
+	lines := bufio.NewReaderSize(file, 64<<10)
 	for n := 1; ; n++ {
 		text, err := readLine(lines)
-		line := Line{Err: err}
-		switch text = bytes.TrimSpace(text); {
+		text = bytes.TrimSpace(text)
+		switch {
 		case err == io.EOF:
 			return nil
-		case errors.Is(err, errTooLong):
-		case err != nil:
+		case err != nil && !errors.Is(err, errTooLong):
 			return fmt.Errorf("%s: %w", path, err)
-		case len(text) == 0:
+		case err == nil && len(text) == 0:
 			continue
-		default:
-			line = parse(text, platform, known)
 		}
-		if err := each(line); err != nil {
-			return fmt.Errorf("%s:%d: %w", path, n, err)
+		if err := each(n, text, err); err != nil {
+			return err
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -18,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/adapters/jsonobject"
+	"parley/adapters/replay"
 	"parley/adapters/web"
 	"parley/config"
 	"parley/ingest/event"
@@ -64,7 +64,7 @@ func importFile(ctx context.Context, conf *config.Config, path string, out io.Wr
 	if err := journal.Whole(ctx, engine); err != nil {
 		return err
 	}
-	err = eachPast(path, func(_ int, raw []byte) error {
+	err = replay.Lines(path, func(_ int, raw []byte, _ error) error { // checkPast has found no fault
 		m, err := readPast(raw, conf)
 		if err != nil {
 			return err
@@ -79,43 +79,24 @@ func importFile(ctx context.Context, conf *config.Config, path string, out io.Wr
 }
 
 const (
-	// maxPast bounds a line of an import, in bytes.
-	maxPast = 16 << 20
 	// maxPastFaults bounds the printed faults.
 	maxPastFaults = 20
 	// pastBatch bounds the messages of one transaction.
 	pastBatch = 200
 )
 
-// eachPast calls each with the number and the bytes of every line that is not blank.
-func eachPast(path string, each func(line int, raw []byte) error) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(make([]byte, 64<<10), maxPast)
-	n := 1
-	for ; lines.Scan(); n++ {
-		if raw := bytes.TrimSpace(lines.Bytes()); len(raw) > 0 {
-			if err := each(n, raw); err != nil {
-				return err
-			}
-		}
-	}
-	if err := lines.Err(); err != nil {
-		return fmt.Errorf("%s:%d: %w", path, n, err)
-	}
-	return nil
-}
-
 // checkPast returns the first faults of the file.
 func checkPast(path string, conf *config.Config) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: must be a regular file, because an import reads it twice", path)
+	}
 	var list []error
-	err := eachPast(path, func(line int, raw []byte) error {
-		if _, err := readPast(raw, conf); err != nil && len(list) < maxPastFaults {
-			list = append(list, fmt.Errorf("%s:%d: %w", path, line, err))
+	err := replay.Lines(path, func(line int, raw []byte, fault error) error {
+		if fault == nil {
+			_, fault = readPast(raw, conf)
+		}
+		if fault != nil && len(list) < maxPastFaults {
+			list = append(list, fmt.Errorf("%s:%d: %w", path, line, fault))
 		}
 		return nil
 	})

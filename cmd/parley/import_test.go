@@ -94,6 +94,11 @@ func TestImportFaults(t *testing.T) {
 		expect(t, got, 1, "", words)
 	}
 	expect(t, parley(t, dir, "import", "missing.jsonl"), 1, "", "missing.jsonl")
+	expect(t, parley(t, dir, "import", "/dev/null"), 1, "", "must be a regular file")
+	write(t, dir, "long.jsonl", strings.Repeat("x", 17<<20)+"\n[]\n")
+	for _, words := range []string{"long.jsonl:1: the line is longer than 16 MiB", "long.jsonl:2: the line is no message"} {
+		expect(t, parley(t, dir, "import", "long.jsonl"), 1, "", words)
+	}
 	expect(t, parley(t, dir, "import"), 2, "", "arg")
 	write(t, dir, "old.jsonl", joinLines(good))
 	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "1 messages are imported; 0 were known\n", "")
