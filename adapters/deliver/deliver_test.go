@@ -520,13 +520,14 @@ func TestFormat(t *testing.T) {
 		posts, _ := preview.Format(text, stream.Ask{}, files)
 		return posts, nil
 	}
-	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})
+	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"}, journal.File{Name: "a\r\nb/ü.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "posts", posts, []journal.Post{
 		{Channel: "C1", Place: "slack:acme:C1:1", Text: "hello"},
 		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
+		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "a__b/ü.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("posts of an empty text: %v, %v", posts, err)
