@@ -100,8 +100,8 @@ func fileName(name, key string) string {
 		return r
 	}, name)
 	extension := path.Ext(name)
-	if len(extension) > 16 {
-		extension = ""
+	if len(extension) > 16 { // a part of a sentence; fileKey would take it for the extension
+		name, extension = strings.ReplaceAll(name, ".", "_"), ""
 	}
 	base := strings.TrimSuffix(name, extension)
 	for len(base) > maxFileName {

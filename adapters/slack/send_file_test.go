@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,15 +44,16 @@ func TestSendUploadsAFileUnderItsKey(t *testing.T) {
 // TestFindFindsAFileAfterAnUnclearUpload loses the answer, after Slack has shared the
 // file.
 func TestFindFindsAFileAfterAnUnclearUpload(t *testing.T) {
-	for _, method := range []string{"files.completeUploadExternal", "files.info"} {
+	names := []string{"a", "a.tar-gz", ".hidden", "a.", "notes no. 7 of the meeting in May", strings.Repeat("я", 200) + ".md"}
+	for i, method := range slices.Repeat([]string{"files.completeUploadExternal", "files.info"}, len(names)) {
 		s := newFixture(t)
-		s.post.Key, s.post.File = "k7", file("a", "content")
+		s.post.Key, s.post.File = "k7", file(names[i/2], "content")
 		s.server.Script(method, slacktest.Fault{Cut: true, Effect: true})
 		if _, err := s.adapter.Send(t.Context(), s.post); failure(t, err).Failure != adapters.Unclear {
 			t.Errorf("%s: %v", method, err)
 		}
 		if id, found, err := s.adapter.Find(t.Context(), s.post); !found || err != nil || len(s.server.Uploads()) != 1 {
-			t.Errorf("%s: %q, %v, %v", method, id, found, err)
+			t.Errorf("%s of %s: %q, %v, %v", method, names[i/2], id, found, err)
 		}
 	}
 }
