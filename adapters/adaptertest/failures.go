@@ -86,7 +86,7 @@ func (s *fixture) operations() []operation {
 
 // fileOf returns a file with the content.
 func fileOf(content []byte) *adapters.File {
-	return &adapters.File{Name: "a \"b\"/\\ü.txt", MimeType: "text/plain", Size: int64(len(content)),
+	return &adapters.File{Name: "a \"b\" ü.txt", MimeType: "text/plain", Size: int64(len(content)),
 		Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}
 }
 

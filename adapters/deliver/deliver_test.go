@@ -505,6 +505,24 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestNamesOfFiles proves that a file's name neither breaks a form nor leads to another folder.
+func TestNamesOfFiles(t *testing.T) {
+	box := deliver.New(deliver.Parts{Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
+	preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	preview.Stop()
+	for name, want := range map[string]string{
+		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_",
+	} {
+		posts, _ := preview.Format("", stream.Ask{}, []journal.File{{Name: name}})
+		if len(posts) != 1 || posts[0].File.Name != want {
+			t.Errorf("%q: %+v, want %q", name, posts, want)
+		}
+	}
+}
+
 // TestFormat proves that a reply goes to its thread's destination. A reply that clients
 // read from the journal needs no post.
 func TestFormat(t *testing.T) {
@@ -520,14 +538,13 @@ func TestFormat(t *testing.T) {
 		posts, _ := preview.Format(text, stream.Ask{}, files)
 		return posts, nil
 	}
-	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"}, journal.File{Name: "a\r\nb/ü.png"})
+	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "posts", posts, []journal.Post{
 		{Channel: "C1", Place: "slack:acme:C1:1", Text: "hello"},
 		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
-		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "a__b/ü.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("posts of an empty text: %v, %v", posts, err)

@@ -3,6 +3,8 @@ package deliver
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"parley/adapters"
 	"parley/ingest/journal"
@@ -50,6 +52,21 @@ func posts(to journal.Post, texts []string) (list []journal.Post) {
 		list = append(list, to)
 	}
 	return list
+}
+
+// fileName returns a file's name as platforms get it. A line end would break the form in which
+// a file is uploaded. A slash would lead out of the folder in which a BlueBubbles server keeps it.
+func fileName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '/' || r == '\\' || r == utf8.RuneError {
+			return '_'
+		}
+		return r
+	}, name)
+	if strings.Trim(name, ".") == "" { // a folder
+		return "file"
+	}
+	return name
 }
 
 // answered returns the external id of the last message in a run's turn. It is empty if

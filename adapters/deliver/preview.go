@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"parley/adapters"
@@ -104,15 +103,6 @@ func (s *LivePreview) Stop() {
 	s.stop()
 }
 
-// plain returns a character of a file's name. It replaces a control character: a line end would
-// break the form in which a platform gets the file.
-func plain(r rune) rune {
-	if unicode.IsControl(r) {
-		return '_'
-	}
-	return r
-}
-
 // Format implements turn.LivePreview.
 func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
 	if s.platform.Sender == nil {
@@ -129,7 +119,7 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) 
 	}
 	list := s.withButtons(posts(s.to, texts), buttons)
 	for _, file := range files {
-		file.Name = strings.Map(plain, file.Name)
+		file.Name = fileName(file.Name)
 		post := s.to
 		post.File = &file
 		list = append(list, post)

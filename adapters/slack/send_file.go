@@ -93,12 +93,6 @@ func (a *Adapter) sharedMessageID(ctx context.Context, id string, post adapters.
 
 // fileName returns a file's name with the post's key before its extension.
 func fileName(name, key string) string {
-	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == '/' || r == '\\' || r == utf8.RuneError {
-			return '_'
-		}
-		return r
-	}, name)
 	extension := path.Ext(name)
 	if len(extension) > 16 { // a part of a sentence; fileKey would take it for the extension
 		name, extension = strings.ReplaceAll(name, ".", "_"), ""

@@ -17,13 +17,13 @@ import (
 func TestSendUploadsAFileUnderItsKey(t *testing.T) {
 	s := newFixture(t)
 	s.post.Key, s.post.Text = "k7", "The **chart** <@U1>"
-	s.post.File = file("Q3 chart/final.v2.svg", "<svg/>")
+	s.post.File = file("Q3 chart final.v2.svg", "<svg/>")
 	id, err := s.adapter.Send(t.Context(), s.post)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := s.server.Uploads()
-	if len(got) != 1 || got[0].Name != "Q3 chart_final.v2-k7.svg" || got[0].Title != s.post.File.Name || string(got[0].Content) != "<svg/>" {
+	if len(got) != 1 || got[0].Name != "Q3 chart final.v2-k7.svg" || got[0].Title != s.post.File.Name || string(got[0].Content) != "<svg/>" {
 		t.Fatalf("%+v", got)
 	}
 	if want := room + "/" + got[0].TS; id != want || shown(s.server, id) != "The *chart* <@U1>" {
