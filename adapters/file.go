@@ -10,7 +10,7 @@ import (
 
 // File is a file that an agent made.
 type File struct {
-	// Name has no control characters and no slashes, and is neither . nor ..
+	// Name has at most 166 bytes, no control characters and no slashes, and is neither . nor ..
 	Name, MimeType string
 	Size           int64 // bytes
 	// Open reads the file; the caller closes the reader.

@@ -515,6 +515,7 @@ func TestNamesOfFiles(t *testing.T) {
 	preview.Stop()
 	for name, want := range map[string]string{
 		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_",
+		strings.Repeat("я", 200) + ".md": strings.Repeat("я", 75) + ".md", strings.Repeat("a", 90) + ". " + strings.Repeat("b", 90): strings.Repeat("a", 90) + ". " + strings.Repeat("b", 58),
 	} {
 		posts, _ := preview.Format("", stream.Ask{}, []journal.File{{Name: name}})
 		if len(posts) != 1 || posts[0].File.Name != want {

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"fmt"
+	"path"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,6 +55,9 @@ func posts(to journal.Post, texts []string) (list []journal.Post) {
 	return list
 }
 
+// maxFileName and maxExtension bound the parts of a file's name, in bytes. File systems take 255.
+const maxFileName, maxExtension = 150, 16
+
 // fileName returns a file's name as platforms get it. A line end would break the form in which
 // a file is uploaded. A slash would lead out of the folder in which a BlueBubbles server keeps it.
 func fileName(name string) string {
@@ -66,7 +70,16 @@ func fileName(name string) string {
 	if strings.Trim(name, ".") == "" { // a folder
 		return "file"
 	}
-	return name
+	extension := path.Ext(name)
+	if len(extension) > maxExtension {
+		extension = ""
+	}
+	base := strings.TrimSuffix(name, extension)
+	for len(base) > maxFileName {
+		_, n := utf8.DecodeLastRuneInString(base)
+		base = base[:len(base)-n]
+	}
+	return base + extension
 }
 
 // answered returns the external id of the last message in a run's turn. It is empty if

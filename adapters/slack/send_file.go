@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
@@ -18,13 +17,9 @@ import (
 	"parley/adapters/markdown"
 )
 
-const (
-	// maxUpload bounds a file that Slack accepts, in bytes.
-	// https://slack.com/help/articles/201330736
-	maxUpload = 1 << 30
-	// maxFileName bounds the kept part of a file's name, in bytes.
-	maxFileName = 150
-)
+// maxUpload bounds a file that Slack accepts, in bytes.
+// https://slack.com/help/articles/201330736
+const maxUpload = 1 << 30
 
 // sendFile uploads a file and posts it with the text as its comment. Nothing is visible
 // before the last call, so any earlier failure may be retried. Such a post takes no
@@ -97,12 +92,7 @@ func fileName(name, key string) string {
 	if len(extension) > 16 { // a part of a sentence; fileKey would take it for the extension
 		name, extension = strings.ReplaceAll(name, ".", "_"), ""
 	}
-	base := strings.TrimSuffix(name, extension)
-	for len(base) > maxFileName {
-		_, n := utf8.DecodeLastRuneInString(base)
-		base = base[:len(base)-n]
-	}
-	return firstOf(base, "file") + "-" + key + extension
+	return firstOf(strings.TrimSuffix(name, extension), "file") + "-" + key + extension
 }
 
 // fileKey returns the key in a file's name; empty if there is none.

@@ -44,7 +44,7 @@ func TestSendUploadsAFileUnderItsKey(t *testing.T) {
 // TestFindFindsAFileAfterAnUnclearUpload loses the answer, after Slack has shared the
 // file.
 func TestFindFindsAFileAfterAnUnclearUpload(t *testing.T) {
-	names := []string{"a", "a.tar-gz", ".hidden", "a.", "notes no. 7 of the meeting in May", strings.Repeat("я", 200) + ".md"}
+	names := []string{"a", "a.tar-gz", ".hidden", "a.", "notes no. 7 of the meeting in May"}
 	for i, method := range slices.Repeat([]string{"files.completeUploadExternal", "files.info"}, len(names)) {
 		s := newFixture(t)
 		s.post.Key, s.post.File = "k7", file(names[i/2], "content")
