@@ -130,7 +130,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	}
 	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Duplicate: stored.Duplicate}
 	if stored.Duplicate {
-		in.Observer.Processed(w.config.ID, 0, journal.RecordResult{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
+		in.processed(w.config.ID, 0, journal.RecordResult{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 		return receipt, nil
 	}
 	in.refusals.over()
@@ -171,8 +171,14 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	return keys, result, err
 }
 
-// processed reports the result of an envelope to the observer and to every Wait.
+// processed reports the result of an envelope to the log, to the observer and to every Wait.
 func (in *Ingest) processed(workspace string, envelope int64, result journal.RecordResult) {
+	if result.Disposition == event.Dead {
+		in.Log.Warn("an envelope is a dead letter", "workspace", workspace, "envelope", envelope, "kind", result.Kind, "err", result.Error)
+	} else {
+		in.Log.Debug("an envelope is processed", "workspace", workspace, "envelope", envelope, "kind", result.Kind,
+			"thread", result.Thread, "disposition", result.Disposition, "trigger", result.Trigger, "reason", result.Reason)
+	}
 	in.Observer.Processed(workspace, envelope, result)
 	in.waiters.Wake(envelope)
 }

@@ -166,7 +166,6 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
 	}
-	in.Log.Error("dead letter", "workspace", t.Envelope.Workspace, "envelope", t.ID, "err", cause)
 	result := journal.RecordResult{Kind: event.KindOther, Trigger: journal.TriggerNone,
 		Result: event.Result{Disposition: event.Dead, Error: cause.Error()}}
 	if settled, err := in.Journal.Envelope(ctx, t.ID); err == nil && settled != nil {
