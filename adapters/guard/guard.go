@@ -16,6 +16,10 @@ type Guard struct {
 	bodies      bodies
 	failures    failures
 	rejected    func(reason string)
+
+	// OnFault receives the error of each request that fails by our own fault; nil for nobody.
+	// Set it before the server serves.
+	OnFault func(err error)
 }
 
 // New returns the guard of a server. rejected receives the reason of each refused request.
@@ -73,3 +77,10 @@ func (g *Guard) Refuse(w http.ResponseWriter, refusal *Refusal) {
 
 // Rejected reports a request that its handler refuses by itself.
 func (g *Guard) Rejected(reason string) { g.rejected(reason) }
+
+// Fault reports the error of a request that fails by our own fault. Its caller does not learn it.
+func (g *Guard) Fault(err error) {
+	if g.OnFault != nil {
+		g.OnFault(err)
+	}
+}

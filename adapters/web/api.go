@@ -159,6 +159,9 @@ func (a API) fail(w http.ResponseWriter, err error) {
 	case errors.Is(err, journal.ErrEnded):
 		f = &failure{http.StatusGone, "ended", err.Error(), nil}
 	default:
+		if !journal.Unavailable(err) && !errors.Is(err, adapters.ErrBusy) { // these are logged elsewhere
+			a.Guard.Fault(err)
+		}
 		w.Header().Set("Retry-After", "1")
 		f = &failure{http.StatusServiceUnavailable, "busy", "the store does not answer now; send the request again", nil}
 	}

@@ -38,6 +38,7 @@ type backend struct {
 	accepted           []event.Envelope
 	receipt            adapters.Receipt
 	busy               error
+	faults             []error
 	result             func(b web.Body) *journal.EnvelopeResult // nil: the wait times out
 	listed             []journal.Listed
 	list               error
@@ -135,6 +136,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 		"acme": web.New("", web.DefaultConfig()),
 	}
 	mux, guards := http.NewServeMux(), guard.New(func(reason string) { b.rejected = append(b.rejected, reason) })
+	guards.OnFault = func(err error) { b.faults = append(b.faults, err) }
 	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request) error) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {
@@ -249,8 +251,8 @@ func TestStatuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := do(t, c.backend.serve(t), "POST", "/messages", `{"content":"hi","client_message_id":"m1"}`)
-			if got.Status != c.want || strings.Join(c.backend.rejected, " ") != c.reason {
-				t.Errorf("status %d and rejections %q; want %d, %q", got.Status, c.backend.rejected, c.want, c.reason)
+			if got.Status != c.want || strings.Join(c.backend.rejected, " ") != c.reason || c.backend.faults != nil {
+				t.Errorf("status %d, rejections %q, faults %v; want %d, %q and none", got.Status, c.backend.rejected, c.backend.faults, c.want, c.reason)
 			}
 			if problem, ok := got.Body["error"].(map[string]any); ok && (problem["code"] != c.reason || strings.Contains(problem["message"].(string), "secret")) {
 				t.Errorf("error %v", problem)

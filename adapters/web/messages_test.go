@@ -3,6 +3,7 @@ package web_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -220,6 +221,9 @@ func TestAttachments(t *testing.T) {
 		before := len(b.accepted)
 		if b.unkept = c.err; post(`[`+one+`]`).Status != c.want || len(b.accepted) != before {
 			t.Errorf("%v: want %d and no envelope", c.err, c.want)
+		}
+		if ours := slices.ContainsFunc(b.faults, func(err error) bool { return errors.Is(err, c.err) }); ours != (c.want == 503) {
+			t.Errorf("%v: the faults are %v", c.err, b.faults)
 		}
 	}
 }
