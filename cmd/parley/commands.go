@@ -14,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/lmittmann/tint"
 	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
@@ -65,10 +64,9 @@ func run(c *cobra.Command, path string) error {
 	if err != nil {
 		return faults(err)
 	}
-	level := new(slog.LevelVar)
-	level.Set(conf.Log.Severity())
+	log, logging := liveLogger(os.Stderr, conf.Log)
 	d, err := daemon.New(c.Context(), daemon.Options{
-		Config: conf, Log: newLogger(conf.Log.Format, os.Stderr, level), Level: level,
+		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
 		Hello: helloOn(os.Stdout),
 	})
@@ -103,18 +101,6 @@ func faults(err error) error {
 		return fmt.Errorf("the configuration has faults:\n%w", err)
 	}
 	return err
-}
-
-// newLogger logs in one of the formats text, tint and json. With the format auto it logs
-// tint, which has colours for people, if w is a terminal, and otherwise JSON for programs.
-func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
-	switch {
-	case format == "text":
-		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
-	case format == "tint", format == "auto" && isatty.IsTerminal(w.Fd()):
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
-	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 func replayCommand() *cobra.Command {

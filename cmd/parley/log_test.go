@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/config"
 )
 
 // TestLogFormats logs one line in each format to a file, which is no terminal.
@@ -29,5 +31,27 @@ func TestLogFormats(t *testing.T) {
 			t.Errorf("%s has colour codes: %q", format, line)
 		}
 		_ = file.Close()
+	}
+}
+
+// TestALoggerTakesOtherSettings proves that this holds for its children, which keep their attributes
+// and groups.
+func TestALoggerTakesOtherSettings(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	log, apply := liveLogger(file, config.Log{Level: "info", Format: "json"})
+	child := log.With("a", 1).WithGroup("g")
+	child.Debug("too low")
+	child.Info("first", "n", 1)
+	apply(config.Log{Level: "debug", Format: "text"})
+	child.Debug("second", "n", 2)
+	written, err := os.ReadFile(path)
+	lines := strings.Split(strings.TrimSpace(string(written)), "\n")
+	if err != nil || len(lines) != 2 || !strings.HasSuffix(lines[0], `"msg":"first","a":1,"g":{"n":1}}`) || !strings.HasSuffix(lines[1], "msg=second a=1 g.n=2") {
+		t.Errorf("%q, %v", lines, err)
 	}
 }

@@ -269,8 +269,8 @@ func (p *process) end() {
 	}
 }
 
-// TestSignals runs the daemon as a process. SIGHUP reloads its files, and SIGTERM ends it
-// with the status 0.
+// TestSignals runs the daemon as a process. SIGHUP reloads its files, the format of the log
+// included, and SIGTERM ends it with the status 0.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -278,8 +278,11 @@ func TestSignals(t *testing.T) {
 	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
 	daemon := start(t, dir, os.Args[0], "run")
 	daemon.await("parley is ready")
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nlog: {format: text}\n")
 	daemon.signal(syscall.SIGHUP)
-	daemon.await("the configuration was reloaded")
+	if line := daemon.await("the configuration was reloaded"); !strings.HasPrefix(line, "time=") {
+		t.Errorf("after a change of the format: %s", line)
+	}
 	daemon.signal(syscall.SIGTERM)
 	daemon.await("parley stops")
 	daemon.end()

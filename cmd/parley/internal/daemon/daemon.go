@@ -32,7 +32,7 @@ import (
 // Daemon is the whole of Parley in one process.
 type Daemon struct {
 	log     *slog.Logger
-	level   *slog.LevelVar
+	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
 	now     func() time.Time
@@ -65,9 +65,10 @@ type Daemon struct {
 type Options struct {
 	Config *config.Config
 	// Load reads the configuration again, for Reload.
-	Load  func() (*config.Config, error)
-	Log   *slog.Logger
-	Level *slog.LevelVar // of Log
+	Load func() (*config.Config, error)
+	Log  *slog.Logger
+	// Logging applies the settings of a configuration to Log; nil if Log has its own.
+	Logging func(config.Log)
 	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
@@ -87,7 +88,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		log: o.Log, level: o.Level, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
+		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan chan struct{}, 1),
 	}

@@ -230,9 +230,7 @@ func (h *harness) start(path string) error {
 
 // run starts a daemon that logs to the harness.
 func (h *harness) run(o daemon.Options) (err error) {
-	level := new(slog.LevelVar)
-	level.Set(slog.LevelDebug)
-	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: level}))
+	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if h.hello != nil {
 		o.Hello = func(text string) { h.hello <- text }
 	}

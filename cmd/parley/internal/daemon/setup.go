@@ -103,8 +103,8 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	d.current.Store(next)
-	if d.level != nil {
-		d.level.Set(c.Log.Severity())
+	if d.logging != nil {
+		d.logging(c.Log)
 	}
 	for _, w := range c.Warnings {
 		d.log.Warn("the configuration is not safe", "warning", w.String())
