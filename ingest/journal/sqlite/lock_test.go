@@ -83,6 +83,20 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	}
 }
 
+// TestALinkHasTheFilesLock proves that a second daemon is refused also if it knows the database by
+// a symbolic link.
+func TestALinkHasTheFilesLock(t *testing.T) {
+	path := file(t)
+	open(t, path)
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sqlite.Open(t.Context(), link, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); !errors.Is(err, journal.ErrLocked) {
+		t.Errorf("open by the link: %v", err)
+	}
+}
+
 func TestLockFollowsNoLink(t *testing.T) {
 	path := file(t)
 	other := filepath.Join(t.TempDir(), "other")

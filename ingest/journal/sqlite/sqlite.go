@@ -61,6 +61,9 @@ func open(ctx context.Context, path string, o Options) (e *Engine, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target // a link to the file has the file's lock
+	}
 	lock, err := create(path)
 	if err != nil {
 		return nil, err
