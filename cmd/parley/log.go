@@ -21,7 +21,15 @@ func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
 	case format == "tint", format == "auto" && isatty.IsTerminal(w.Fd()):
 		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// readable gives a duration its unit, as the other formats do: slog writes nanoseconds to JSON.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // liveLogger returns a logger to w, and a function that applies other settings to it and to all

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/config"
 )
@@ -13,13 +14,13 @@ import (
 // TestLogFormats logs one line in each format to a file, which is no terminal.
 func TestLogFormats(t *testing.T) {
 	for format, want := range map[string]string{
-		"json": `"msg":"hello","n":1}`, "auto": `"msg":"hello","n":1}`, "text": `msg=hello n=1`, "tint": "hello \x1b[2mn=\x1b[0m1",
+		"json": `"msg":"hello","wait":"1s"}`, "auto": `"msg":"hello","wait":"1s"}`, "text": `msg=hello wait=1s`, "tint": "hello \x1b[2mwait=\x1b[0m1s",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		newLogger(format, file, nil).Info("hello", "n", 1)
+		newLogger(format, file, nil).Info("hello", "wait", time.Second)
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
