@@ -78,6 +78,17 @@ func load(t *testing.T, main, workspace string) *config.Config {
 	return c
 }
 
+// TestHiddenFilesOfWorkspaces proves that an editor's file beside a workspace's is read only if the
+// pattern has its dot.
+func TestHiddenFilesOfWorkspaces(t *testing.T) {
+	for pattern, sound := range map[string]bool{"workspaces/*.yaml": true, "workspaces/.*.yaml": false} {
+		write(t, map[string]string{"parley.yaml": "workspaces: " + pattern + "\n", "workspaces/w.yaml": webWorkspace, "workspaces/.w.yaml": "\x00"})
+		if c, _ := config.Load(""); (c != nil) != sound {
+			t.Errorf("%s: the configuration is %v", pattern, c)
+		}
+	}
+}
+
 // TestFaults compares the exact text of every fault. Each file in testdata contains a
 // configuration and its faults.
 func TestFaults(t *testing.T) {

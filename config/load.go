@@ -128,7 +128,8 @@ func (f *file) decode(path string, into any, layers ...map[string]any) {
 	}
 }
 
-// workspaces returns the names of the files that match the pattern, in order.
+// workspaces returns the names of the files that match the pattern, in order. As in a shell, a
+// hidden file, such as an editor's lock, matches only a pattern with the dot.
 func (f *file) workspaces(pattern string) []string {
 	if f.hasFault("workspaces") {
 		return nil
@@ -139,7 +140,10 @@ func (f *file) workspaces(pattern string) []string {
 	var check checks
 	names, err := filepath.Glob(pattern)
 	check.require(err == nil, "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
-	names = slices.DeleteFunc(names, func(name string) bool { return name == filepath.Clean(f.name) })
+	hidden := func(name string) bool { return strings.HasPrefix(filepath.Base(name), ".") }
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return name == filepath.Clean(f.name) || hidden(name) && !hidden(pattern)
+	})
 	check.require(len(names) > 0, "workspaces",
 		fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run the built-in workspace", pattern, f.name))
 	f.report(check.faults)
