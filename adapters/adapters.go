@@ -181,8 +181,8 @@ type Link struct {
 	// State is the workspace's state.
 	State State
 	Log   *slog.Logger
-	// Wants are the wants of the workspace, so that the log can name missing permissions.
-	Wants Wants
+	// Wants returns the present wants of the workspace, which a reload can change.
+	Wants func() Wants
 }
 
 // Hook is an adapter that receives envelopes over HTTP.

@@ -153,6 +153,7 @@ func (s *fixture) run() *run {
 		Up:     func(self event.Self) { r.ups <- self },
 		Down:   func(err error) { _ = s.record(err) },
 		Missed: func(string, time.Time) {},
+		Wants:  func() adapters.Wants { return adapters.Wants{} },
 		Log:    slog.New(slog.NewTextHandler(s.output, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	go func() {

@@ -84,7 +84,7 @@ func (a *Adapter) Connections() []adapters.Connection {
 // missed, at the start and then at each poll. After a failure the supervisor runs it again, so it
 // reads at once.
 func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-	if link.Wants.Everybody {
+	if link.Wants().Everybody {
 		a.warned.Do(func() { link.Log.Warn(everybodyWords) })
 	}
 	for up := false; ; up = true {
@@ -93,7 +93,7 @@ func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.
 			err = a.reading(ctx, func(*cursor) error { return nil })
 		}
 		if err == nil {
-			if err := a.register(ctx, link.Wants.Hook); err != nil && ctx.Err() == nil {
+			if err := a.register(ctx, link.Wants().Hook); err != nil && ctx.Err() == nil {
 				link.Log.Warn("the webhook cannot be registered; messages arrive at the next poll", "err", err)
 			}
 			err = a.readAll(ctx, inbox)

@@ -154,7 +154,7 @@ func (n *node) start() {
 	var running sync.WaitGroup
 	link := adapters.Link{
 		Up: func(self event.Self) { n.ups <- self }, Down: func(err error) { n.downs <- err }, State: n.state,
-		Log: slog.New(slog.NewTextHandler(n.log, nil)), Wants: n.wants,
+		Log: slog.New(slog.NewTextHandler(n.log, nil)), Wants: func() adapters.Wants { return n.wants },
 	}
 	running.Go(func() {
 		for ctx.Err() == nil { // as the supervisor does, without its waits

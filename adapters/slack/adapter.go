@@ -124,7 +124,7 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 		return err
 	}
 	if granted, known := grantedScopes(header); known {
-		a.logMissingScopes(granted, link.Wants, link.Log)
+		a.logMissingScopes(granted, link.Wants(), link.Log)
 	}
 	var greeter sync.WaitGroup
 	defer greeter.Wait()

@@ -67,7 +67,7 @@ func TestRunReportsRevokedToken(t *testing.T) {
 		adapter.SetDial(server.listener.dial)
 		ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
 		defer cancel()
-		err := adapter.Run(ctx, nil, adapters.Link{Up: func(event.Self) {
+		err := adapter.Run(ctx, nil, adapters.Link{Wants: noWants, Up: func(event.Self) {
 			server.Revoke()
 			if _, err := adapter.Send(ctx, testPost("k1")); failure(t, err).Failure != adapters.NotSent {
 				t.Errorf("%v", err)

@@ -167,7 +167,7 @@ func TestMissingScopesAreLoggedOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		link := recorded.link()
 		link.Up = func(event.Self) { cancel() }
-		link.Wants.Reactions = true
+		link.Wants = func() adapters.Wants { return adapters.Wants{Reactions: true} }
 		if err := adapter.Run(ctx, nil, link); err != nil {
 			t.Fatal(err)
 		}

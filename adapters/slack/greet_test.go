@@ -93,7 +93,7 @@ func (g *greeted) run(inbox adapters.Inbox) {
 	var run sync.WaitGroup
 	run.Go(func() {
 		_ = g.adapter.Run(running, inbox, adapters.Link{
-			Up: func(self event.Self) { g.ups <- self }, Down: func(error) {}, State: g.state, Log: slog.New(slog.DiscardHandler),
+			Up: func(self event.Self) { g.ups <- self }, Down: func(error) {}, State: g.state, Log: slog.New(slog.DiscardHandler), Wants: noWants,
 		})
 	})
 	g.t.Cleanup(func() {

@@ -46,12 +46,16 @@ func (l *linkRecorder) log() string {
 	return l.buffer.String()
 }
 
+// noWants are the wants of a workspace with the default settings.
+func noWants() adapters.Wants { return adapters.Wants{} }
+
 func (l *linkRecorder) link() adapters.Link {
 	return adapters.Link{
 		Up:     func(self event.Self) { l.ups <- self },
 		Down:   func(err error) { l.downs <- err },
 		Missed: func(channel string, _ time.Time) { l.missed <- channel },
 		Log:    slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Wants:  noWants,
 	}
 }
 

@@ -88,7 +88,7 @@ func TestWithheldEventsOfAHookAreAGap(t *testing.T) {
 				t.Errorf("channel %q since %v", channel, since)
 			}
 		}
-		_ = adapter.Run(ctx, nil, adapters.Link{Missed: missed, Up: func(event.Self) {
+		_ = adapter.Run(ctx, nil, adapters.Link{Missed: missed, Wants: noWants, Up: func(event.Self) {
 			up = time.Now()
 			for _, body := range [][]byte{withheldNotice, []byte(helloEvent), bytes.ReplaceAll([]byte(helloEvent), []byte("hi"), []byte("app_rate_limited"))} {
 				request, err := slacktest.NewRequest(ctx, "http://parley/", signed, noon, body)

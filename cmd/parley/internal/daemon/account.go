@@ -80,7 +80,8 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 					a.backfill.Missed(channel, since)
 				}
 			},
-			State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID), Wants: wants(d.publicURL(), a.Workspace),
+			State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
+			Wants: func() adapters.Wants { return wants(d.publicURL(), d.successor(a).Workspace) },
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
 	})

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -282,6 +284,30 @@ func TestNoPasswordLeaks(t *testing.T) {
 	for _, form := range []string{macPassword, url.QueryEscape(macPassword), url.PathEscape(macPassword), hookCanary} {
 		if at := strings.Index(text, form); at >= 0 {
 			t.Errorf("%q leaked: …%s", form, text[max(0, at-200):at])
+		}
+	}
+}
+
+// TestReloadRegistersAnotherAddress proves that a change of public_url reaches the server by the
+// next poll.
+func TestReloadRegistersAnotherAddress(t *testing.T) {
+	t.Parallel()
+	m := openIMessage(t, bluebubblestest.Options{}, "")
+	edit := func(name, before, after string) {
+		content, err := os.ReadFile(filepath.Join(m.dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.change(name, strings.Replace(string(content), before, after, 1))
+	}
+	edit("workspaces/home.yaml", "poll: 1h", "poll: 10ms")
+	edit("parley.yaml", "listen:", "public_url: https://parley.example\nlisten:")
+	isNew := func(w bluebubblestest.Webhook) bool {
+		return strings.HasPrefix(w.URL, "https://parley.example/hooks/bluebubbles/home/")
+	}
+	for !slices.ContainsFunc(m.mac.Registered(), isNew) {
+		if !m.poll() {
+			t.Fatalf("the new address is not registered\n%s", m.log)
 		}
 	}
 }
