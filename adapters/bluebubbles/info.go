@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -71,6 +73,8 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 		}
 	}
 	note(wants.Everybody, false, "url", everybodyWords)
+	note(isOwnMachine(wants.Hook) && !isOwnMachine(a.config.URL), false, "url",
+		"the server cannot call our hook, whose address is one of this machine only: set public_url in parley.yaml to the address at which the server reaches Parley")
 	info, err := a.askInfo(ctx)
 	if refused, ok := errors.AsType[*adapters.RefusedError](err); ok {
 		note(true, true, "password", refused.Error())
@@ -93,6 +97,12 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 		found = append(found, adapters.Finding{Key: "webhook_secret", Note: true, Words: "the webhook is not registered at the server yet; a running daemon registers it"})
 	}
 	return found, nil
+}
+
+// isOwnMachine reports whether an address means the machine that uses it.
+func isOwnMachine(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
 }
 
 // everybodyWords warn about a workspace that admits every sender.

@@ -1,6 +1,7 @@
 package bluebubbles_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -123,6 +124,14 @@ func TestCheck(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // the server of another machine is not asked
+	for hook, want := range map[string]int{"http://127.0.0.1:8484/hooks/bluebubbles/home": 1, "http://localhost:8484/hooks/bluebubbles/home": 1, hookURL: 0, "": 0} {
+		far := bluebubbles.New("home", settings("http://192.168.1.10:1234"))
+		if found, _ := far.Check(ctx, adapters.Wants{Hook: hook}); len(found) != want {
+			t.Errorf("a hook at %q: %v", hook, found)
 		}
 	}
 	n := newNode(t, bluebubblestest.Options{})

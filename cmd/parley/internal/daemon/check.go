@@ -33,7 +33,7 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	found := make([][]Found, 1+len(c.Workspaces))
-	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), "http://"+c.Listen)
+	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), baseOf(c.Listen))
 	var asking sync.WaitGroup
 	asking.Go(func() { found[0] = checkStart(ctx, c) })
 	for i, w := range c.Workspaces {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
@@ -51,6 +52,29 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	store := config.Store{Engine: config.SQLite, Path: filepath.Join(t.TempDir(), "parley.db")}
 	found := daemon.Check(ctx, &config.Config{Listen: "127.0.0.1:0", Store: store, Workspaces: []config.Workspace{w}})
 	if len(found) != 1 || !found[0].Unasked || found[0].Fault || found[0].Workspace != "acme" || found[0].Key != "slack" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestCheckKnowsTheRegisteredHook proves that a daemon that listens on every address, and check,
+// have the same address of the hook.
+func TestCheckKnowsTheRegisteredHook(t *testing.T) {
+	t.Parallel()
+	mac, err := bluebubblestest.Start(bluebubblestest.Options{Password: macPassword, PrivateAPI: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = mac.Close() })
+	file := filepath.Join(t.TempDir(), "parley.yaml")
+	write(t, file, "listen: 0.0.0.0:0\nworkspaces: home.yaml\n")
+	write(t, filepath.Join(filepath.Dir(file), "home.yaml"), "id: home\nplatform: bluebubbles\nagent: echo\npolicy: {allow_users: []}\nbluebubbles: {url: \""+mac.URL()+
+		"\", password: \""+macPassword+"\", webhook_secret: "+hookCanary+"}\n")
+	c, err := config.Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac.Register("http://localhost:0/hooks/bluebubbles/home/"+hookCanary, "new-message", "updated-message", "message-send-error")
+	if found := daemon.Check(t.Context(), c); len(found) != 0 {
 		t.Errorf("%+v", found)
 	}
 }

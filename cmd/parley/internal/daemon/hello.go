@@ -35,8 +35,11 @@ func (d *Daemon) sayHello(ctx context.Context, a *account, self event.Self) {
 }
 
 // baseURL returns the address of the HTTP server for a client on this machine.
-func (d *Daemon) baseURL() string {
-	host, port, _ := net.SplitHostPort(d.Addr().String()) // a listener's address has both
+func (d *Daemon) baseURL() string { return baseOf(d.Addr().String()) }
+
+// baseOf returns the address of an HTTP server that listens on host:port for a client on its machine.
+func baseOf(listen string) string {
+	host, port, _ := net.SplitHostPort(listen) // it has both
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "localhost"
 	}
