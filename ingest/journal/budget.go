@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"parley/ingest/event"
@@ -100,6 +101,6 @@ func (r *recordTx) count() {
 func (r *recordTx) tell() {
 	r.addNotice(r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, optional(r.out.Stopped), *r.notice, r.now)
 	r.added++
-	r.post(r.claim.Thread, r.Workspace, r.out.Message.UUID, r.notice.Posts, r.now)
+	r.post(r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", r.out.Message.UUID, r.Envelope), r.notice.Posts, r.now) // a later edit may have another
 	r.out.Told = r.out.Told || len(r.notice.Posts) > 0
 }

@@ -111,6 +111,7 @@ func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bool) {
 	noted := known.Seq == 0 // it gets a thread_seq and its text now
 	decided := noted || r.raises(known, d)
+	repeated := !edited && d.Reason == known.Reason      // the first payload has told the sender
 	if decided || edited && d.Trigger == known.Trigger { // an edit cancels no run that was triggered before
 		known.Metadata = d.Metadata
 	}
@@ -133,7 +134,7 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 			known.Agent, r.asks = r.Agent, known
 		}
 	}
-	if known.Trigger == TriggerPassive {
+	if known.Trigger == TriggerPassive && !repeated {
 		r.notice = d.Notice
 	}
 	if edited || decided {

@@ -21,6 +21,7 @@ func budgetPromises() []promise {
 		{"each budget of a message bounds it", budgetsTogether},
 		{"a sender is told once in a window that a budget is exhausted", budgetNotice},
 		{"an edit that asks for a run costs one", budgetOfEdit},
+		{"the sender of a message that is edited in a later window is told again", budgetNoticeOfEdit},
 		{"concurrent requests in many threads are counted one after the other", budgetAtOnce},
 		{"budgets whose window has ended are removed", budgetsPruned},
 	}
@@ -203,6 +204,22 @@ func budgetOfEdit(f *fixture) {
 		f.must(err)
 		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)
 	}
+}
+
+func budgetNoticeOfEdit(f *fixture) {
+	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	f.demand(threadKey(1), 0, once)
+	same(f, "told", f.demand(threadKey(2), 0, once).Told, true)
+	f.clock.advance(time.Hour)
+	f.demand(threadKey(3), 0, once)
+	m := f.list(threadKey(2))[0]
+	accepted := f.accept(f.envelope(event.KindEdit, threadKey(2), m.ExternalID))
+	e := entry(accepted.ID, edited(m.ExternalID, "@bot hello", "2"), runs)
+	e.Over, e.Budgets = over, with(once)
+	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	same(f, "told of the edit", out.Told, true)
+	same(f, "deliveries", f.count("deliveries"), 2)
 }
 
 func budgetAtOnce(f *fixture) {

@@ -13,6 +13,7 @@ func questionPromises() []promise {
 	return []promise{
 		{"a question is open until its answer, also over a restart, and the next run has both", questionAnswered},
 		{"a question is answered once", questionAnsweredOnce},
+		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
@@ -90,6 +91,20 @@ func questionAnsweredOnce(f *fixture) {
 	same(f, "answer after the run", q.Answer != nil && q.Answer.Text == "yes", true)
 	begun := f.tell("C1/4", answering(&open), nil).Begun
 	same(f, "the next run", begun.Question, "")
+}
+
+func noAnswerTwice(f *fixture) {
+	f.questions()
+	refused := func(m *event.Message, look journal.Look) journal.Decision {
+		d := over(m, look)
+		d.Reason = event.ReasonNoAnswer
+		return d
+	}
+	same(f, "told", f.message(threadKey(1), said("C1/2", "why?"), refused).Told, true)
+	again := f.message(threadKey(1), said("C1/2", "why?"), refused)
+	same(f, "the second payload", again.Disposition, event.Duplicate)
+	same(f, "told again", again.Told, false)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?", "3 why?", "4 Later."})
 }
 
 func questionRequeued(f *fixture) {
