@@ -476,6 +476,42 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 	})
 }
 
+// TestAClockThatWentBackLeavesNoPostWaiting proves that no post waits for the clock, neither for
+// its place in its channel's pace nor for the end of a rate limit.
+func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		before := newNode(t, s, "before", 0)
+		begin := func(n *node, thread int64) journal.Slot {
+			t.Helper()
+			fence, _ := n.claimNow(thread)
+			d, err := n.journal.NextDelivery(t.Context(), thread)
+			n.check(err)
+			slot, err := n.journal.BeginSend(t.Context(), &journal.Claim{Thread: thread, Fence: fence}, d, journal.Send{Timeout: time.Second, Every: 10 * time.Second})
+			n.check(err)
+			return slot
+		}
+		var threads []int64
+		for i, channel := range []string{"paced", "paced", "limited"} {
+			thread := before.accept(i).Thread
+			before.exec(`INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload, created_at, kind, state, due_at)
+				VALUES ($1, 'run', 0, $2, 'acme', $3, '', '', 0, 'post', 'pending', 0)`, thread, fmt.Sprint(thread), channel)
+			threads = append(threads, thread)
+		}
+		before.check(before.journal.HoldUp(t.Context(), "acme", "limited", time.Now().Add(time.Minute)))
+		for _, thread := range threads {
+			begin(before, thread)
+		}
+		s.at(time.Now().Add(-24 * time.Hour))
+		after := newNode(t, s, "after", 0)
+		after.check(after.AdjustClock(t.Context()))
+		for _, thread := range threads[1:] {
+			if slot := begin(after, thread); slot.Wait.Sub(s.clock()) > time.Hour {
+				t.Errorf("the post of thread %d waits %v", thread, slot.Wait.Sub(s.clock()))
+			}
+		}
+	})
+}
+
 func TestNodesTellEachOtherOfWork(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)

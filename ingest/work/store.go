@@ -108,8 +108,13 @@ func (s *Scheduler) releaseDue(ctx context.Context) error {
 		`UPDATE threads SET `+givesBack+` WHERE owner = $1 AND id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`)
 }
 
-// maxSendTime is longer than any adapter allows for one call, in milliseconds.
-const maxSendTime = 2 * 60 * 1000
+const (
+	// maxSendTime is longer than any adapter allows for one call, in milliseconds.
+	maxSendTime = 2 * 60 * 1000
+	// maxRateLimit is longer than most rate limits, in milliseconds. A platform repeats a longer
+	// one at the next call.
+	maxRateLimit = 10 * 60 * 1000
+)
 
 // AdjustClock makes future work due now, if the store is for one process: the clock may
 // have been set back since the last one ended. The deadline of a call to a platform moves
@@ -124,9 +129,10 @@ func (s *Scheduler) AdjustClock(ctx context.Context) error {
 		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1`,
 		`UPDATE threads SET run_not_before = $1 WHERE run_id IS NOT NULL AND run_not_before > $1`,
 		`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > $1`,
-		`UPDATE deliveries SET due_at = $1 WHERE state IN ('pending', 'sending') AND due_at > $1`,
+		`UPDATE deliveries SET due_at = $1, reserved_at = 0 WHERE state IN ('pending', 'sending') AND due_at > $1`,
 		`UPDATE deliveries SET send_by = $1 WHERE state = 'sending' AND send_by > $1 + `+strconv.Itoa(maxSendTime),
-		`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > $1`)
+		`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > $1`,
+		`UPDATE paces SET blocked_until = $1 WHERE blocked_until > $1 + `+strconv.Itoa(maxRateLimit))
 }
 
 // update runs statements with the same argument in a transaction that may happen twice.
