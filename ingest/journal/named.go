@@ -33,8 +33,9 @@ type NamedRun struct {
 
 // asked is the condition that a message asked for a run: the client that has made the thread gave
 // the run this name. The thread is the one with a UUID; if that is empty, the newest with such a run.
-const asked = ` FROM messages m JOIN threads t ON t.id = m.thread
-	WHERE t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4 ORDER BY m.row DESC LIMIT 1`
+// With a plain JOIN, SQLite would begin with all threads of the workspace.
+const asked = ` FROM messages m CROSS JOIN threads t
+	WHERE t.id = m.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4 ORDER BY m.row DESC LIMIT 1`
 
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
 // client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if

@@ -107,7 +107,6 @@ const sendersOf = 1000
 // Senders returns the senders of a thread's newest 1,000 messages, those of the newest last.
 func (j *Journal) Senders(ctx context.Context, t *Thread) ([]Sender, error) {
 	return list(ctx, j, func(s *Sender) []any { return []any{&s.ID, (*string)(&s.Author), &s.Metadata} },
-		`SELECT m.sender_id, m.author, m.metadata FROM messages m JOIN (
-			SELECT max(seq) AS seq FROM messages WHERE thread = $1 AND seq > $2 GROUP BY sender_id) AS newest ON m.seq = newest.seq
-		WHERE m.thread = $1 ORDER BY m.seq`, t.row, t.Newest-sendersOf)
+		`SELECT sender_id, author, metadata FROM messages
+		WHERE thread = $1 AND seq IN (SELECT max(seq) FROM messages WHERE thread = $1 AND seq > $2 GROUP BY sender_id) ORDER BY seq`, t.row, t.Newest-sendersOf)
 }

@@ -3,6 +3,7 @@ package journaltest_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -221,6 +222,26 @@ func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 	for statement, plan := range c.plans() {
 		if strings.Contains(plan, "messages_seq") {
 			t.Errorf("%s\nreads the whole thread:\n%s", statement, plan)
+		}
+	}
+}
+
+// TestClientsReadNoWholeThreadOrWorkspace proves that the cost of a thread's senders, and of a run
+// under a client's name, does not grow with the thread and the number of threads.
+func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	thread, err := c.Thread(c.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"))
+	c.must(err)
+	c.recorder.taken()
+	_, err = c.Senders(c.Context(), &thread)
+	c.must(err)
+	if _, err := c.NamedRun(c.Context(), "acme", "", thread.ID, "run"); !errors.Is(err, journal.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for statement, plan := range c.plans() {
+		if strings.Contains(plan, "messages_seq (thread=?)") || strings.Contains(plan, "threads_channel") {
+			t.Errorf("%s\nreads the whole thread, or all threads:\n%s", statement, plan)
 		}
 	}
 }
