@@ -197,8 +197,12 @@ func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Add
 }
 
 // reaction returns the reason for which a reaction is ignored. It is empty for an admitted one.
+// The removal of all reactions has no sender, and removes only admitted ones.
 func (g gate) reaction(r *event.Reaction, channel, ownID string) string {
-	if r.SenderID == ownID {
+	switch {
+	case r.All:
+		g.Policy.AllowUsers = nil
+	case r.SenderID == ownID:
 		return event.ReasonOwnMessage
 	}
 	return g.refuses(r.SenderID, channel, event.Human)

@@ -351,6 +351,15 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
+	for channels, want := range map[string]string{"C1": "", "C2": "channel-refused"} {
+		g := defaultGate()
+		g.Policy.AllowUsers, g.Policy.AllowChannels = []string{"U0"}, []string{channels}
+		for _, ownID := range []string{"", "slack:UBOT"} { // a recording may not name us
+			if got := g.reaction(&event.Reaction{All: true}, "C1", ownID); got != want {
+				t.Errorf("the removal of all reactions in C1, with %s on the list: %q, want %q", channels, got, want)
+			}
+		}
+	}
 }
 
 // TestQuotationsPassTheSameGate proves that the text and the name of a refused author, or from
