@@ -22,8 +22,8 @@ const (
 	// maxWords bounds the server's words in an error, in bytes.
 	maxWords = 300
 	// minRetry is the wait after a 429 without a time. BlueBubbles has no rate limit, but a
-	// proxy before it may have one.
-	minRetry = time.Second
+	// proxy before it may have one. maxRetry bounds the wait, which stops the whole workspace.
+	minRetry, maxRetry = time.Second, 10 * time.Minute
 )
 
 // newTransport returns the transport of all calls. Each call's URL contains the password, so
@@ -116,7 +116,7 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 	case code == http.StatusTooManyRequests:
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After"))
 		failure.Failure, failure.Scope = adapters.RateLimited, adapters.ScopeWorkspace
-		failure.RetryAfter = max(time.Duration(seconds)*time.Second, minRetry)
+		failure.RetryAfter = max(time.Duration(min(seconds, int(maxRetry/time.Second)))*time.Second, minRetry)
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear
 	case code >= 400 && answer.Status == code:

@@ -311,8 +311,13 @@ func TestAProxysAnswerIsNoRefusal(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
+	n.Script("POST message/text", bluebubblestest.RateLimited(30*24*time.Hour))
+	_, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
+	if wait, limited := adapters.RetryAfter(err); !limited || wait > time.Hour {
+		t.Errorf("a proxy stops the workspace for %v", wait)
+	}
 	proxy := newEcho(t, "<html>offline</html>")
-	_, err := bluebubbles.New("home", settings(proxy)).Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
+	_, err = bluebubbles.New("home", settings(proxy)).Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
 	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.NotSent {
 		t.Errorf("a proxy's 404: %v", err)
 	}
