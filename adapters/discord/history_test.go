@@ -365,3 +365,18 @@ func TestTheRootOfAThreadMayBeGone(t *testing.T) {
 		t.Errorf("%+v, %v", before, err)
 	}
 }
+
+// TestMoreLinesThanAPage checks that the history of a long thread tells what is left out, although
+// the block may have more lines than a page of Discord has messages.
+func TestMoreLinesThanAPage(t *testing.T) {
+	const thread = "700000000000000014"
+	l := prepareLive(t, discordtest.Options{}, nil)
+	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
+	for range 130 {
+		l.say(thread, "more")
+	}
+	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "last").ID, 150)
+	if n := len(before.Envelopes); err != nil || n != 100 || before.Earlier != 30 {
+		t.Errorf("%d messages and %d earlier ones, %v", n, before.Earlier, err)
+	}
+}

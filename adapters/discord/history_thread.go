@@ -43,7 +43,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 	if err != nil {
 		return before, fmt.Errorf("read discord thread %s: %w", c.ID, err)
 	}
-	if len(list) == newest { // the thread also has the message upTo
+	if len(list) >= min(newest, historyPage-1) { // the page may be full; the thread also has the message upTo
 		before.Earlier = max(c.MessageCount-len(list)-1, 0)
 	}
 	root, err := a.threadRoot(ctx, c)
