@@ -19,6 +19,7 @@ type socket struct {
 	set   *sockets
 	conn  *websocket.Conn
 	begun time.Time
+	brief int // the sockets in a row before this one that ended soon; only the keeper uses it
 
 	ready      chan struct{} // closed at Slack's hello
 	leaving    chan struct{} // closed when Slack asks for a replacement

@@ -55,10 +55,11 @@ func (s *sockets) replace(ctx context.Context, old *socket) (*socket, error) {
 	return s.next(ctx, old)
 }
 
-// next opens the socket that follows old, as soon as old has its minimum age. It
+// next opens the socket that follows old, as soon as old has its minimum age. If old ended soon
+// after its begin, the next one may end in the same way, so next waits as after a failure. It
 // returns what dial returns.
 func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
-	wait := time.Until(old.begun) + jitter(s.times.minAge)
+	wait, brief := time.Until(old.begun)+jitter(s.times.minAge), 0
 	select {
 	case <-old.ended:
 		if refused, ok := errors.AsType[*adapters.RefusedError](old.err); ok {
@@ -66,6 +67,9 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 		}
 		if !old.expected() {
 			s.warn("slack socket broke; opening another", old.err)
+		}
+		if time.Since(old.begun) < s.times.backoffMin {
+			wait, brief = s.backoff(old.brief, old.err), old.brief+1
 		}
 		if errors.Is(old.err, errTooMany) {
 			wait = jitter(s.times.backoffMax)
@@ -75,7 +79,11 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 	if !wake.After(ctx, wait) {
 		return nil, nil
 	}
-	return s.dial(ctx, old)
+	c, err := s.dial(ctx, old)
+	if c != nil {
+		c.brief = brief
+	}
+	return c, err
 }
 
 // dial opens a socket that follows the socket before, and retries until it has one. It

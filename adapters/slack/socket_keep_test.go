@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
 )
 
@@ -105,6 +106,29 @@ func TestQuietSocketStaysOpen(t *testing.T) {
 		p.resultOf(p.say("hi"))
 		if acks := p.acks(1); acks[0].Socket != 1 {
 			t.Errorf("the socket was replaced\n%s", p.log())
+		}
+	})
+}
+
+// TestSocketsThatEndAtOnceBackOff uses a proxy that cuts each socket after Slack's hello.
+func TestSocketsThatEndAtOnceBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := runAdapter(t, slacktest.Options{}, 1, slack.SocketTimes{BackoffMax: 3 * time.Second}, &memoryInbox{})
+		begun := time.Now()
+		for range 12 {
+			p.up()
+			p.server.Cut(1)
+		}
+		p.up()
+		if took := time.Since(begun); took < 3*time.Second {
+			t.Errorf("12 sockets were opened in %v", took)
+		}
+		<-time.After(time.Minute)
+		p.server.Cut(1)
+		cut := time.Now()
+		p.up()
+		if took := time.Since(cut); took > time.Second {
+			t.Errorf("a socket that lasted a minute was replaced after %v", took)
 		}
 	})
 }
