@@ -98,8 +98,9 @@ type Limits struct {
 	// PostRate is the number of posts a second that one channel takes. If it is 0, only
 	// the platform's refusals set the pace.
 	PostRate float64
-	// PostText is the greatest length of a post in characters, if the parts of a reply may have
-	// it. 0 means that parts leave room for a mark.
+	// PostText is the greatest length of a post in characters, if a part of a reply may be that
+	// long. Such a part has no room for the mark of a post that is sent again. 0 means that every
+	// part leaves room for it.
 	PostText int
 	// Timeout bounds one call.
 	Timeout time.Duration
