@@ -227,7 +227,7 @@ func (p *pieces) take(event remote.Event) error {
 		Content, Error json.RawMessage
 	}
 	err := json.Unmarshal(event.Data, &piece)
-	if err == nil && piece.Error != nil {
+	if err == nil && len(piece.Error) > 0 && string(piece.Error) != "null" {
 		text, status := remote.ErrorText(event.Data)
 		return p.client.Failure("the stream reports: "+text, status)
 	}

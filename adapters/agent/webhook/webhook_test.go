@@ -29,7 +29,7 @@ func newAgent(address string, config remote.Config, transport http.RoundTripper)
 	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config}, files, transport, now)
 }
 
-const answer = "data: {\"content\":\"Grüße, \"}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
+const answer = "data: {\"content\":\"Grüße, \",\"error\":null}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
 
 func TestMisbehavingServers(t *testing.T) {
 	agenttest.Test(t, agenttest.Protocol{
