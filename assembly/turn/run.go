@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strconv"
 	"time"
 
@@ -129,12 +130,12 @@ func (a *attempt) commit(ctx context.Context) error {
 	if question != nil {
 		ask = question.Ask
 	}
-	posts, send, err := a.posts(ctx, ask)
+	posts, files, send, err := a.posts(ctx, ask)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
 	reply := journal.Reply{
-		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
 		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
 	}
 	var ended journal.EndResult
@@ -158,8 +159,8 @@ func (a *attempt) commit(ctx context.Context) error {
 }
 
 // posts returns the posts of the answer and of the agent's files, and the bounds of the
-// first post.
-func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Post, send *journal.Send, err error) {
+// first post. Without posts, it returns the files as the reply's attachments.
+func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Post, attached []event.Attachment, send *journal.Send, err error) {
 	var files []journal.File
 	for _, file := range a.said.files {
 		var stored journal.File
@@ -171,7 +172,7 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 		case err == nil:
 			files = append(files, stored)
 		case journal.Unavailable(err):
-			return nil, nil, storeError{err}
+			return nil, nil, nil, storeError{err}
 		default: // the answer is sent without the file
 			a.Log.Error("an agent's file is left out", "agent", a.profile.ID, "run", a.run.ID, "file", file.Name, "err", err)
 		}
@@ -180,7 +181,12 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 		posts, send = a.preview.Format(a.said.text, ask, files)
 		return nil
 	})
-	return posts, send, err
+	for _, f := range files {
+		if len(posts) == 0 {
+			attached = append(attached, event.Attachment{ID: path.Base(f.Path), Name: f.Name, MimeType: f.MimeType, Size: f.Size, Copy: &event.Copy{Bucket: f.Bucket, Path: f.Path}})
+		}
+	}
+	return posts, attached, send, err
 }
 
 var outcomes = map[journal.RunState]Outcome{

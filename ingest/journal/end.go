@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly/stream"
+	"parley/ingest/event"
 )
 
 // Post is one part of a reply in the platform's form.
@@ -45,6 +46,8 @@ type Reply struct {
 	Content    string
 	AnsweredAt time.Time // the time of its first token
 	Posts      []Post
+	// Files are the attachments of a reply that is not posted: its readers take it from the journal.
+	Files []event.Attachment
 	// Send, if it is set, begins the first delivery in the same transaction, if no other
 	// delivery of the thread is open and its channel's pace allows it.
 	Send *Send
@@ -230,15 +233,16 @@ func (e *endRunTx) store(reply Reply) bool {
 	}
 	if !e.row([]any{&m.Row, &m.Seq}, `
 		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,
-			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq)
-		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1
+			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq, files)
+		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1, $13
 		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0
 			AND (run_answer IS NULL OR $12 = 1) FOR UPDATE) AS t WHERE true
 		RETURNING row, seq`,
-		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil)) {
+		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil), int64(len(reply.Files))) {
 		return false
 	}
 	e.Message, e.added = m, 1
+	e.addFiles(m, 0, reply.Files)
 	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.ask(reply.Question)

@@ -400,7 +400,7 @@ func knownSeqs(m *event.Message) []any {
 }
 
 // addFiles stores the message's files from a part on.
-func (r *recordTx) addFiles(row *Message, part int, files []event.Attachment) {
+func (tx *txn) addFiles(row *Message, part int, files []event.Attachment) {
 	for i, file := range files {
 		a := Attachment{Attachment: file, State: AttachmentPending}
 		switch {
@@ -409,7 +409,7 @@ func (r *recordTx) addFiles(row *Message, part int, files []event.Attachment) {
 		case file.Copy != nil:
 			a.State, a.Bucket, a.Path = AttachmentStored, file.Copy.Bucket, file.Copy.Path
 		}
-		r.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		tx.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(a.State), a.Bucket, a.Path)
 		row.Attachments = append(row.Attachments, a)
 	}

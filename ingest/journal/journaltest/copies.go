@@ -21,6 +21,7 @@ func copyPromises() []promise {
 		{"a failed removal is repeated later, and stops no other", copyRemovalFails},
 		{"the copy of an agent's file stays while a delivery names it", copyOfAgent},
 		{"the copy of an agent's file is removed with its deleted post", copyOfDeletedReply},
+		{"the copy of a file of a reply without posts stays", copyOfUnposted},
 		{"a lost copy is copied again", copyLost},
 	}
 }
@@ -238,6 +239,17 @@ func copyOfDeletedReply(f *fixture) {
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "signal", f.woken(), true)
 	same(f, "removed", f.removed(), []string{copyPath})
+}
+
+func copyOfUnposted(f *fixture) {
+	f.must(f.CheckCopy(f.ctx, "attachments", copyPath, day))
+	f.message(threadKey(1), said("C1/1", "plot it"), runs)
+	reply := answer("here")
+	reply.Files = []event.Attachment{{Name: "plot.png", Copy: &event.Copy{Bucket: "attachments", Path: copyPath}}}
+	f.commit(f.begin(threadKey(1)), reply)
+	f.clock.advance(2 * day)
+	same(f, "removed", f.removed(), nil)
+	same(f, "the reply's file", f.list(threadKey(1))[1].Attachments[0].Path, copyPath)
 }
 
 func copyLost(f *fixture) {

@@ -69,7 +69,7 @@ func TestALaterReply(t *testing.T) {
 	run := h.take()
 	h.restart()
 
-	const hello = `{"content":"Hello.","mood":{"n":null}}`
+	const hello = `{"content":"Hello.","mood":{"n":null},"files":[{"name":"hi.txt","mime_type":"text/plain","data":"aGk="}]}`
 	same(t, h.reply(run, "guessed", hello).status, http.StatusUnauthorized)
 	same(t, h.reply("0190a0e4-0000-7000-8000-000000000000", laterSecret, hello).status, http.StatusNotFound)
 	same(t, h.reply(run, laterSecret, `{"text":"Hello."}`).status, http.StatusBadRequest)
@@ -78,7 +78,7 @@ func TestALaterReply(t *testing.T) {
 	same(t, h.reply(run, laterSecret, hello).status, http.StatusConflict)
 
 	got := h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, "").body
-	if strings.Count(got, `"content":"Hello."`) != 1 || !strings.Contains(got, `"mood":{"n":null}`) || len(h.runs) != 0 {
+	if strings.Count(got, `"content":"Hello."`) != 1 || !strings.Contains(got, `"mood":{"n":null}`) || !strings.Contains(got, `[{"name":"hi.txt","mime_type":"text/plain","size":2,`) || len(h.runs) != 0 {
 		t.Errorf("%d further requests; the thread is %s", len(h.runs), got)
 	}
 }
