@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,7 @@ func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []
 		case !strings.HasPrefix(file.MimeType, "image/"): // by its bytes
 			return nil, nil, runinput.NoImage
 		}
+		file.Name = cmp.Or(block.Filename, file.Name)
 		files = append(files, file)
 	}
 	faults.Check(len(files) <= maxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", maxAttachments))

@@ -79,6 +79,7 @@ func (a API) keep(ctx context.Context, b *Body) error {
 			if err != nil {
 				return err
 			}
+			linked.Name = cmp.Or(file.Name, linked.Name)
 			*file, b.Metadata = linked, nameFile(b.Metadata, linked)
 			continue
 		}

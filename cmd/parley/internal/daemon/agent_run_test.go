@@ -239,7 +239,7 @@ func TestRunKeepsWhatItsClientGave(t *testing.T) {
 	t.Parallel()
 	h := open(t, documentsPlan("sqlite:data/parley.db", "")).echoes()
 	made := h.upload(ownToken, "cat.png", "image/png", catPNG)
-	h.started(ownToken, runInput(thread, `run "1"`, `[{"type":"text","text":"look"},{"type":"text","text":"here"},{"type":"binary","mimeType":"image/jpeg","url":"`+made.URL+`"}]`))
+	h.started(ownToken, runInput(thread, `run "1"`, `[{"type":"text","text":"look"},{"type":"text","text":"here"},{"type":"binary","mimeType":"image/jpeg","filename":"tom.png","url":"`+made.URL+`"}]`))
 	h.awaitReply("Noted.")
 	messages := decode[struct {
 		Messages []struct {
@@ -257,7 +257,7 @@ func TestRunKeepsWhatItsClientGave(t *testing.T) {
 	m := messages[0]
 	same(t, []string{m.Content, m.SenderID[:5], m.Run.ID, string(m.Metadata["run_id"]), string(m.Metadata["message_id"]), string(m.Metadata["user_message_attachments"])},
 		[]string{"look\nhere", "user:", `run "1"`, `"run \"1\""`, `"msg-001"`, `{"bucket":"` + made.Bucket + `","path":"` + made.Path + `","mime_type":"image/png"}`})
-	same(t, fmt.Sprint(m.Attachments), fmt.Sprintf("[{cat.png image/png %d}]", len(catPNG)))
+	same(t, fmt.Sprint(m.Attachments), fmt.Sprintf("[{tom.png image/png %d}]", len(catPNG)))
 	same(t, string(messages[1].Metadata["run_id"]), `"run \"1\""`)
 	_, token, _ := strings.Cut(made.URL, "?token=")
 	err := filepath.WalkDir(filepath.Join(h.dir, "data"), func(path string, d fs.DirEntry, err error) error {

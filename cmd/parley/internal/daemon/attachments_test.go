@@ -303,7 +303,7 @@ func TestAMessageNamesAFileByItsLink(t *testing.T) {
 	everyStore(t, func(t *testing.T, h *harness) {
 		thread, made := h.newThread("open"), h.upload(ownToken, "cat.png", "image/png", catPNG)
 		body := func(address string) string {
-			return fmt.Sprintf(`{"content":"look","attachments":[{"url":%q}]}`, address)
+			return fmt.Sprintf(`{"content":"look","attachments":[{"name":"tom.png","url":%q}]}`, address)
 		}
 		for name, address := range map[string]string{
 			"another origin":   strings.Replace(made.URL, h.url, "http://127.0.0.1:9", 1),
@@ -326,7 +326,7 @@ func TestAMessageNamesAFileByItsLink(t *testing.T) {
 			}
 		}](t, list).Messages[0]
 		same(t, first.Metadata["user_message_attachments"], attachment{made.Bucket, made.Path, "", "image/png"})
-		if len(first.Attachments) != 1 || first.Attachments[0].URL == made.URL {
+		if len(first.Attachments) != 1 || first.Attachments[0].URL == made.URL || !strings.Contains(list, `"name":"tom.png"`) {
 			t.Fatal(list)
 		}
 		read := h.request(http.MethodGet, first.Attachments[0].URL, "", "", "")
