@@ -266,7 +266,9 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 // turn is due if messages wait for one.
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
-	e.close(e.run.Question, "expired", "", e.now)
+	if state != RunFailed || !e.reopen() {
+		e.close(e.run.Question, "expired", "", e.now)
+	}
 	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
 		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)

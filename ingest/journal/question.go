@@ -72,11 +72,24 @@ func (r *recordTx) Question() *Question {
 // close ends a question in a state. A delivery takes the buttons from its post. It returns false,
 // and changes nothing, if the question is not open.
 func (tx *txn) close(question, state, answer string, now int64) bool {
-	if question == "" || tx.exec(`UPDATE questions SET state = $2, answer = $3 WHERE run = $1 AND state = 'open'`, question, state, answer) == 0 {
+	if question == "" || tx.exec(`UPDATE questions SET state = CASE WHEN answer = 'null' THEN 'final' ELSE $2 END, answer = $3
+		WHERE run = $1 AND state = 'open'`, question, state, answer) == 0 {
 		return false
 	}
 	tx.do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
-		FROM deliveries WHERE run = $1 AND buttons <> ''`, question, DeliveryKey(question+"/close", 0), now)
+		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, DeliveryKey(question+"/close", 0), now)
+	return true
+}
+
+// reopen opens the question of a failed run once more if a person had answered it: the agent
+// still waits, and the people are asked to try again. A second failure leaves it closed, because
+// the agent may have forgotten it.
+func (e *endRunTx) reopen() bool {
+	question := e.run.Question
+	if question == "" || e.exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'`, question) == 0 {
+		return false
+	}
+	e.do(`UPDATE threads SET question = $2 WHERE id = $1`, e.run.Thread, question)
 	return true
 }
 

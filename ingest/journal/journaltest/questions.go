@@ -15,6 +15,7 @@ func questionPromises() []promise {
 		{"a question is answered once", questionAnsweredOnce},
 		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
+		{"the answered question of a failed run is open once more", questionReopened},
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
 		{"a post with buttons takes over no preview", questionWithButtons},
@@ -113,6 +114,22 @@ func questionRequeued(f *fixture) {
 	same(f, "the question of a run that begins with its message", run.Question, asked.ID)
 	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	same(f, "the question of the next", f.begin(threadKey(1)).Question, asked.ID)
+}
+
+func questionReopened(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	reply := f.asking()
+	reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+	f.commit(f.begin(threadKey(1)), reply)
+	for i, want := range []bool{true, true, false} {
+		open := new(journal.Question)
+		f.message(threadKey(1), said(fmt.Sprint("C1/yes", i), "yes"), answering(&open))
+		same(f, "open", open != nil, want)
+		same(f, "answer of an open question", want && open.Answer != nil, false)
+		run := f.begin(threadKey(1))
+		same(f, "the run has the question", run.Question != "", want)
+		f.fail(run, "Sorry.")
+	}
 }
 
 func questionExpires(f *fixture) {

@@ -195,7 +195,7 @@ CREATE TABLE questions (
 	run TEXT PRIMARY KEY, -- that asked it
 	thread BIGINT NOT NULL,
 	agent TEXT NOT NULL,
-	state TEXT NOT NULL, -- open, answered, expired
+	state TEXT NOT NULL, -- open, answered, expired; final if it was open a second time
 	body TEXT NOT NULL, -- JSON: the options and the agent's details
 	answer TEXT NOT NULL DEFAULT '', -- JSON; empty: none
 	asked_at BIGINT NOT NULL,
