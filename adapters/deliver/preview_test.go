@@ -403,3 +403,27 @@ func TestARestartTakesOverThePost(t *testing.T) {
 		})
 	}
 }
+
+// TestTheNextAttemptTakesOverThePost proves that a further attempt in the same process changes
+// the post without a wait, because every earlier call about it has ended.
+func TestTheNextAttemptTakesOverThePost(t *testing.T) {
+	for _, preview := range []adapters.Preview{adapters.PreviewStream, adapters.PreviewEdit} {
+		t.Run(string(preview), func(t *testing.T) {
+			withHarness(t, func(h *harness) {
+				h.platform.Limits.Preview, h.stale = preview, "rerun"
+				h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+					return says(2*time.Second, fmt.Sprintf("answer %d ", h.attempts), "of two")(ctx, run, s)
+				}
+				h.ask("t")
+				advance(time.Second)
+				h.ask("t")
+				advance(8 * time.Second)
+				texts, _ := h.board.stands()
+				if diff := cmp.Diff([]string{"answer 2 of two"}, texts); diff != "" {
+					t.Errorf("%s\ncalls: %q", diff, h.board.did(""))
+				}
+				h.settles("answer 2 of two")
+			})
+		})
+	}
+}

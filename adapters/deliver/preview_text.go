@@ -87,8 +87,11 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	switch {
 	case d == nil:
 		return s.until(again)
-	case d.PlatformID != "": // of an earlier attempt: the text of the post is unknown
+	case d.PlatformID != "": // of an earlier attempt: without its previewPost, the text of the post is unknown
 		v.d, v.id = d, d.PlatformID
+		if p := previewPostOf(s.claim, &journal.Delivery{Replaces: d}); p != nil {
+			v.shown, v.clean, v.open = p.shown, p.clean, p.open
+		}
 		s.claim.Put(postKey{preview: d.ID}, v.previewPost)
 		return s.change(ctx, v)
 	}
