@@ -20,7 +20,8 @@ var peoplePromises = []promise{
 func ephemeralIsPrivate(s *fixture) {
 	ephemeral := ability[adapters.Ephemeral](s)
 	s.start()
-	post := s.ask(s.Room.ID, "k1")
+	question, to := s.thread(s.Room.ID, "a question")
+	post := s.reply("k1", ephemeral.EphemeralAddress(to, question.event.Message.ExternalID))
 	post.Text = "Sorry."
 	s.must(ephemeral.PostEphemeral(s.ctx, post))
 	if got := s.Ephemerals(s.Asker.ID); !slices.Equal(got, []string{post.Text}) {

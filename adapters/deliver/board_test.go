@@ -233,6 +233,8 @@ func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	})
 }
 
+func (b *board) EphemeralAddress(to adapters.Address, _ string) adapters.Address { return to }
+
 func (b *board) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	return b.do(ctx, "tell", post.Text, func() error { b.told = append(b.told, post.Asker+": "+post.Text); return nil })
 }

@@ -27,8 +27,10 @@ func (o *Outbox) notice(run *journal.Run, text string) (list []journal.Post, err
 	if err != nil || platform.Sender == nil {
 		return nil, err
 	}
-	_, alone := platform.Sender.(adapters.Ephemeral)
-	to.Alone = alone && to.Asker != ""
+	if one, ok := platform.Sender.(adapters.Ephemeral); ok && to.Asker != "" {
+		address := one.EphemeralAddress(adapters.Address{Channel: to.Channel, Place: to.Place}, answered(run))
+		to.Channel, to.Place, to.Alone = address.Channel, address.Place, true
+	}
 	return posts(to, platform.Sender.Format(text, nil)), nil
 }
 

@@ -49,6 +49,16 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	return messageID(firstOf(channel, post.To.Channel), ts), nil
 }
 
+// EphemeralAddress returns the channel without the thread if the answered message is the thread's
+// root, or a shortcut: Slack shows an ephemeral message only in a thread that has a reply.
+// https://docs.slack.dev/reference/methods/chat.postEphemeral#arg_thread_ts
+func (a *Adapter) EphemeralAddress(to adapters.Address, answered string) adapters.Address {
+	if answered == messageID(to.Channel, to.Place) || strings.HasPrefix(answered, messageID(to.Channel, "shortcut-")) {
+		to.Place = ""
+	}
+	return to
+}
+
 // PostEphemeral calls chat.postEphemeral. Only one user sees the post, until that user reloads
 // Slack.
 func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {

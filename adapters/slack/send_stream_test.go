@@ -197,3 +197,17 @@ func TestTellShowsOneUser(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestEphemeralAddress proves that an ephemeral message is in a thread only if the thread has a
+// reply.
+func TestEphemeralAddress(t *testing.T) {
+	adapter, root := newFixture(t).adapter, "1600000000.000100"
+	for answered, want := range map[string]string{
+		room + "/" + root: "", room + "/shortcut-1-2": "", room + "/1600000000.000200": root, room + "/action-1-2": root,
+	} {
+		got := adapter.EphemeralAddress(adapters.Address{Channel: room, Place: root}, answered)
+		if got != (adapters.Address{Channel: room, Place: want}) {
+			t.Errorf("%s: %+v, want %q", answered, got, want)
+		}
+	}
+}

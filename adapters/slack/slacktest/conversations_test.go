@@ -118,8 +118,11 @@ func TestChannelsWithoutPosts(t *testing.T) {
 
 func TestEphemeral(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
-	if _, err := client.PostEphemeralContext(t.Context(), channel, "U1", slack.MsgOptionText("psst", false), under(root)); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{"hidden", "psst"} {
+		if _, err := client.PostEphemeralContext(t.Context(), channel, "U1", slack.MsgOptionText(text, false), under(root)); err != nil {
+			t.Fatal(err)
+		}
+		server.Put(slacktest.Post{Channel: channel, User: "U1", Text: "a reply", ThreadTS: root})
 	}
 	want := []slacktest.Ephemeral{{Channel: channel, ThreadTS: root, User: "U1", Text: "psst"}}
 	got := server.Ephemerals()

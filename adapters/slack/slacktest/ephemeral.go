@@ -23,10 +23,11 @@ func (s *Server) Ephemerals() []Ephemeral {
 	return slices.Clone(s.ephemerals)
 }
 
-// postEphemeral is chat.postEphemeral.
+// postEphemeral is chat.postEphemeral. A message in a thread without replies is not shown.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral
 func (s *Server) postEphemeral(form url.Values) []byte {
 	what, code := s.readContent(form, maxText)
+	root, hidden := form.Get("thread_ts"), false
 	switch {
 	case code != "":
 	case form.Get("channel") == "":
@@ -39,6 +40,7 @@ func (s *Server) postEphemeral(form url.Values) []byte {
 		c := s.channel(form.Get("channel"))
 		c.mu.Lock()
 		code = c.refusesPosts()
+		hidden = root != "" && (c.threads[root] == nil || c.threads[root].count == 0)
 		c.mu.Unlock()
 	}
 	if code != "" {
@@ -47,12 +49,15 @@ func (s *Server) postEphemeral(form url.Values) []byte {
 	var shown Post
 	what.write(&shown)
 	at := s.options.Now()
+	if hidden {
+		return encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ephemerals) == maxEphemerals {
 		s.ephemerals = slices.Delete(s.ephemerals, 0, 1)
 	}
-	s.ephemerals = append(s.ephemerals, Ephemeral{Channel: form.Get("channel"), ThreadTS: form.Get("thread_ts"),
+	s.ephemerals = append(s.ephemerals, Ephemeral{Channel: form.Get("channel"), ThreadTS: root,
 		User: form.Get("user"), Text: shown.Shown(), At: at})
 	return encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
 }

@@ -151,6 +151,7 @@ func TestStopCommand(t *testing.T) {
 	asked := h.nextRequest()
 	stop := h.newMessage("<@" + slacktest.BotUser + "> /stop")
 	stop.ThreadTS = m.TS
+	h.slack.Put(slacktest.Post{Channel: stop.Channel, User: stop.User, Text: stop.Text, TS: stop.TS, ThreadTS: stop.ThreadTS})
 	h.accept(stop.Mention())
 	h.awaitHangup(asked)
 	if told := h.private(1); told.User != mara || told.Text != "Stopped." || told.ThreadTS != m.TS {
