@@ -218,6 +218,22 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
+// TestARefusedQuery proves that the policy decides without a wait if the platform refuses for good
+// to report the outcome.
+func TestARefusedQuery(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
+		o.platform.Unknown = func(*journal.Delivery) string { return "hold" }
+		o.chat.findings = []error{&adapters.SendError{Failure: adapters.Permanent, Err: errors.New("a scope is missing")}}
+		o.chat.faults["one"] = []fault{arrived}
+		o.reply("t", "one")
+		o.reply("t", "two")
+		o.send()
+		advance(time.Minute)
+		same(t, "posts", o.chat.texts(), []string{"one", "two"})
+		same(t, "states", o.settled(), []journal.DeliveryState{unknown, sent})
+	})
+}
+
 // TestPostsThatLookAlike checks posts with the same text on a platform that has forgotten their
 // keys: a post that another delivery has is not the wanted one.
 func TestPostsThatLookAlike(t *testing.T) {

@@ -35,7 +35,7 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 	case errors.Is(err, adapters.ErrUndelivered):
 		d.PlatformID = id
 		return true, o.giveUp(ctx, d, journal.DeliveryFailed, err)
-	case errors.Is(err, errCantTell), err != nil && now.Sub(d.SendBy) > readBackFor:
+	case errors.Is(err, errCantTell), isFailure(err, adapters.Permanent), err != nil && now.Sub(d.SendBy) > readBackFor:
 		return true, o.unknown(ctx, d, platform, err)
 	case err != nil:
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"time"
@@ -82,7 +81,7 @@ func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit 
 		err = a.scan(ctx, "conversations.history", query, self, visit)
 	}
 	if err != nil {
-		return fmt.Errorf("look for a post in slack channel %s: %w", post.To.Channel, err)
+		return a.sendError("look for a post", post.To.Channel, err)
 	}
 	return nil
 }

@@ -120,6 +120,13 @@ func TestFindErrors(t *testing.T) {
 			}
 		})
 	}
+	t.Run("refused for good", func(t *testing.T) {
+		server, adapter := startFake(t, slacktest.Options{})
+		server.Script("conversations.history", slacktest.Fault{Error: "missing_scope"})
+		if _, _, err := adapter.Find(t.Context(), testPost("k1")); failure(t, err).Failure != adapters.Permanent {
+			t.Error(err)
+		}
+	})
 	t.Run("auth.test", func(t *testing.T) {
 		server, adapter := startFake(t, slacktest.Options{})
 		server.Script("auth.test", slacktest.Fault{Status: 503})
