@@ -29,7 +29,7 @@ func Migrate(files fs.FS, pattern, exists string, exec func(query string, args .
 		have, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
 	}
 	if err != nil {
-		return fmt.Errorf("read the schema's version: %w", err)
+		return fmt.Errorf("prepare the schema: %w", err)
 	}
 	if have > int64(len(names)) {
 		return fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
