@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -49,7 +50,8 @@ func NewFileClient(transport *http.Transport, base *url.URL, hint string, domain
 }
 
 // Open requests a file, with a bearer token unless that is empty. The caller closes the body of the
-// response, whose status is 200. No error contains the address, which may contain a credential.
+// response, whose status is 200. No error contains the address, which may contain a credential. A
+// *adapters.SendError says whether the failure may pass.
 func Open(ctx context.Context, client *http.Client, address, token string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -60,11 +62,15 @@ func Open(ctx context.Context, client *http.Client, address, token string) (*htt
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, WithoutURL(err)
+		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: WithoutURL(err)}
 	}
-	if response.StatusCode != http.StatusOK {
+	if code := response.StatusCode; code != http.StatusOK {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("the platform answered %s", response.Status)
+		failure := adapters.Permanently("the platform answered " + response.Status)
+		if code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout {
+			failure.Failure = adapters.Unclear
+		}
+		return nil, failure
 	}
 	return response, nil
 }

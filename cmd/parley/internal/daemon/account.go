@@ -236,7 +236,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	if err := d.files.Fits(a.Size); err != nil {
 		return d.unavailable(ctx, a, err)
 	}
-	source, err := fetcher.Fetch(ctx, a.Attachment)
+	source, err := adapters.Fetch(ctx, fetcher, a.Attachment)
 	if err != nil {
 		return d.unavailable(ctx, a, err)
 	}
