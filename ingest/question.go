@@ -68,11 +68,12 @@ func (g gate) approves(agent, user string) bool {
 	return len(list) == 0 || slices.Contains(list, user)
 }
 
-// private returns the decision about a message that answers nothing. Only its sender is told.
+// private returns the decision about a message that answers nothing. Its sender is told: of a
+// message in the room if the platform shows no post to one person, of a press only alone.
 func (g gate) private(m *event.Message, reason, text string) journal.Decision {
 	d := passive(reason)
 	d.Notice = g.tell(m, text)
-	if m.Channel.Type != event.ChannelDirect { // no platform shows a post to one person otherwise
+	if g.kind == event.KindAction && m.Channel.Type != event.ChannelDirect {
 		d.Notice.Posts = slices.DeleteFunc(d.Notice.Posts, func(p journal.Post) bool { return !p.Alone })
 	}
 	return d
