@@ -24,8 +24,8 @@ type Option struct {
 	Label string `json:"label"`
 }
 
-// maxOptions bounds the options of a question. Chat platforms show no more buttons.
-const maxOptions = 25
+// maxOptions bounds the options of a question. A platform with fewer buttons shows a numbered list.
+const maxOptions = 100
 
 // Ask reads the details of a REQUEST_INPUT. They contain the options as
 // {"ux":{"options":[{"id","label"}]}}, and beside them "approval" and "expires_at" (RFC 3339).

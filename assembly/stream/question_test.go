@@ -1,6 +1,7 @@
 package stream_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -26,6 +27,10 @@ func TestAsk(t *testing.T) {
 		if diff := cmp.Diff(want, (stream.Message{Details: []byte(details)}).Ask()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", details, diff)
 		}
+	}
+	many := `{"id":"a","label":"A"}` + strings.Repeat(`,{"id":"b","label":"B"}`, 39) // more than any platform's buttons
+	if got := (stream.Message{Details: []byte(`{"ux":{"options":[` + many + `]}}`)}).Ask(); len(got.Options) != 40 {
+		t.Errorf("%d options", len(got.Options))
 	}
 	if got := (stream.Ask{Options: options}).Numbered("Shall I?"); got != "Shall I?\n\n1. Yes please\n2. No" {
 		t.Errorf("%q", got)
