@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -171,24 +172,44 @@ func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, do
 	if age > answerFor {
 		return "", false, nil
 	}
-	var mine interaction
-	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-		mine = interaction{}
-		for i := range list {
-			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
-				list[i].Key = post.Key
-				mine = list[i]
-			}
-		}
-		return list
-	})
+	mine, err := a.bind(ctx, post, post.Key)
 	switch {
 	case err != nil:
 		return "", false, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
 	case mine.ID == "":
 		return "", false, nil
 	}
-	return a.editResponse(ctx, post, mine, age)
+	id, done, err = a.editResponse(ctx, post, mine, age)
+	if failure, ok := errors.AsType[*adapters.SendError](err); ok && failure.Failure != adapters.Unclear {
+		a.release(ctx, post)
+	}
+	return id, done, err
+}
+
+// bind stores the key of the post that edits the response to a command, and returns the
+// interaction; a zero one if it is unknown or bound to another post.
+func (a *Adapter) bind(ctx context.Context, post adapters.Post, key string) (mine interaction, err error) {
+	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
+	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
+		mine = interaction{}
+		for i := range list {
+			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
+				list[i].Key = key
+				mine = list[i]
+			}
+		}
+		return list
+	})
+	return mine, err
+}
+
+// release lets another post edit the response, because this one has not: a live preview that
+// fails is not sent again, and the answer has another key. Without it, the answer is an ordinary
+// message.
+func (a *Adapter) release(ctx context.Context, post adapters.Post) {
+	if strings.HasPrefix(post.To.Place, commandPrefix) {
+		_, _ = a.bind(ctx, post, "")
+	}
 }
 
 // responded is the age of an interaction at which it surely has a response.

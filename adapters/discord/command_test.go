@@ -152,6 +152,30 @@ func TestCommandIsAnswered(t *testing.T) {
 	}
 }
 
+// TestAnotherPostAnswersTheCommand: after a live preview that failed, the answer edits the response.
+func TestAnotherPostAnswersTheCommand(t *testing.T) {
+	for name, fault := range map[string]discordtest.Fault{
+		"refused": {Status: http.StatusNotFound, Code: 10008}, "unclear": {Status: http.StatusInternalServerError},
+	} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.inbox.runs, l.inbox.decides = true, true
+		i, _ := l.Command(roomID, mara, "what is new?")
+		l.callback(i)
+		l.Script(discordtest.EditAnswer, fault)
+		preview := l.post("k1", roomID, "command-"+i.ID, "the")
+		if _, err := l.adapter.Send(t.Context(), preview); err == nil {
+			t.Fatalf("%s: it was sent", name)
+		}
+		if _, found, err := l.adapter.Find(t.Context(), preview); found || err != nil {
+			t.Fatalf("%s: found %t, %v", name, found, err)
+		}
+		if id := l.send(l.post("k2", roomID, "command-"+i.ID, "the answer")); id != l.Asked(i.Token).Answer {
+			t.Errorf("%s: the answer is %+v", name, l.Posts(roomID))
+		}
+		l.stop()
+	}
+}
+
 // TestCommandIsAnsweredWhereTheBotSeesNothing checks the edits and the removal of the response in a
 // channel that the bot does not see: people can use its commands there.
 func TestCommandIsAnsweredWhereTheBotSeesNothing(t *testing.T) {

@@ -93,8 +93,12 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 	}
 	ids, err := a.List(ctx, post)
 	others := a.nonces.others(post.Key)
-	if err != nil || !slices.ContainsFunc(ids, func(id string) bool { return !others[id] }) {
+	if err != nil {
 		return "", false, err
+	}
+	if !slices.ContainsFunc(ids, func(id string) bool { return !others[id] }) {
+		a.release(ctx, post)
+		return "", false, nil
 	}
 	id, err := a.Send(ctx, post)
 	return id, err == nil, err
