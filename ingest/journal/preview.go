@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // previews reads a run's previews that may be on the platform, in their order: their id, deadline
@@ -38,7 +40,8 @@ func (j *Journal) BeginPreview(ctx context.Context, claim *Claim, run *Run, at i
 			return result{again: again}
 		}
 		d := run.delivery(DeliveryPreview, post, now)
-		d.Key, d.Stream = DeliveryKey(run.ID, -1-int(run.Previews)), stream
+		// run.Previews does not count a preview that a call with an unclear outcome has made.
+		d.Key, d.Stream = DeliveryKey(uuid.Must(uuid.NewV7()).String(), noPart), stream
 		d.State, d.Attempts, d.SendBy = DeliverySending, 1, now.Add(send.Timeout)
 		tx.insertDelivery(d, noPart, false) // due at SendBy, unless its result is recorded before
 		return result{begun: d}

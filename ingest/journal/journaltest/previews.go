@@ -12,6 +12,7 @@ func previewPromises() []promise {
 		{"a preview waits for its thread's deliveries", previewWaits},
 		{"a preview whose node died is due again", previewOrphan},
 		{"a preview that was given up is neither changed nor taken over", previewGivenUp},
+		{"a preview that an unclear call made, and that never arrived, is begun again", previewMadeUnclearly},
 		{"a run that has ended shows no further preview", previewFenced},
 		{"a reply takes over the posts of its previews, and the others are removed", previewsReplaced},
 		{"neither a preview nor a reply waits for the removal of a sign of work", unsignLast},
@@ -113,6 +114,17 @@ func previewGivenUp(f *fixture) {
 	f.must(err)
 	f.commit(run, answer("A", "A1", "A2"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9", "post A2"})
+}
+
+func previewMadeUnclearly(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	unaware := *run
+	made, _ := f.preview(run, "grow")
+	f.must(f.GiveUp(f.ctx, made, journal.DeliveryFailed, "the post had not arrived"))
+	f.shows(&unaware, "grow", "C1/9")
+	f.commit(&unaware, answer("A", "A1"))
+	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9"})
 }
 
 func previewFenced(f *fixture) {
