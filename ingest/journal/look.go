@@ -27,12 +27,16 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
 	}
 	var n int64
-	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2)
-		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_begun_at > $2)
+	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2 AND begun_at < $4)
+		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_begun_at > $2 AND run_begun_at < $4)
 		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
-		botChannel(r.Workspace, channel), millis(since), joined)
+		botChannel(r.Workspace, channel), millis(since), joined, r.future(since))
 	return int(n)
 }
+
+// future returns a time that is as far after now as since is before it. A row of a later time is
+// older: the clock led then. The clocks of nodes differ by far less.
+func (r *recordTx) future(since time.Time) int64 { return 2*r.now - millis(since) }
 
 // Echoes implements Look.
 func (r *recordTx) Echoes(content string, since time.Time) int {
@@ -44,8 +48,8 @@ func (r *recordTx) Echoes(content string, since time.Time) int {
 		return 0
 	}
 	var n int64
-	r.row([]any{&n}, `WITH `+recent+` SELECT count(*) FROM recent m WHERE m.author = 'human' AND m.trigger = 'run' AND m.created_at > $2
-		AND EXISTS (`+posted+`m.content AND r.seq < m.seq)`, r.claim.Thread, millis(since))
+	r.row([]any{&n}, `WITH `+recent+` SELECT count(*) FROM recent m WHERE m.author = 'human' AND m.trigger = 'run' AND m.created_at > $2 AND m.created_at < $3
+		AND EXISTS (`+posted+`m.content AND r.seq < m.seq)`, r.claim.Thread, millis(since), r.future(since))
 	return int(n)
 }
 

@@ -15,6 +15,7 @@ func botPromises() []promise {
 	return []promise{
 		{"runs begun by bots are counted by channel", botRuns},
 		{"requested runs of bots in many threads count before they begin", botsInManyThreads},
+		{"runs of bots that a faulty clock dated into the future do not count", botsOfTheFuture},
 		{"concurrent requests of bots in many threads are counted one after the other", botsAtOnce},
 		{"messages of bots that join one turn count once", botsInOneTurn},
 		{"if each message is a turn, each message of a bot counts", botsEachTheirTurn},
@@ -112,6 +113,19 @@ func botsInManyThreads(f *fixture) {
 	same(f, "at the limit", f.recordBot(threadKey(20), time.Second), enough)
 	f.clock.advance(5 * time.Minute)
 	same(f, "later", f.recordBot(threadKey(21), time.Second), letIn)
+}
+
+func botsOfTheFuture(f *fixture) {
+	for i := range botLimit {
+		f.recordBot(threadKey(i), 0)
+		run := f.begin(threadKey(i))
+		if i > 0 { // one run is unfinished
+			f.commit(run, answer("boop"))
+		}
+	}
+	same(f, "at the limit", f.recordBot(threadKey(20), 0), enough)
+	f.clock.advance(-time.Hour)
+	same(f, "after the clock was set right", f.recordBot(threadKey(20), 0), letIn)
 }
 
 func botsAtOnce(f *fixture) {
@@ -257,4 +271,6 @@ func echoes(f *fixture) {
 	same(f, "in another thread", echoes(threadKey(2), "Hello."), 0)
 	f.clock.advance(time.Minute)
 	same(f, "a minute later", echoes(threadKey(1), "Hello."), 0)
+	f.clock.advance(-time.Hour)
+	same(f, "after the clock was set right", echoes(threadKey(1), "Hello."), 0)
 }
