@@ -118,8 +118,9 @@ const (
 
 // AdjustClock makes future work due now, if the store is for one process: the clock may
 // have been set back since the last one ended. The deadline of a call to a platform moves
-// only if it is too far away, because the call may still be running. It must end before
-// Serve begins, so that it leaves the work of this process alone.
+// only if it is too far away, because the call may still be running, and so does the end
+// of a rate limit. AdjustClock must end before Serve begins, so that it leaves the work of
+// this process alone.
 func (s *Scheduler) AdjustClock(ctx context.Context) error {
 	if s.Lease > 0 {
 		return nil
