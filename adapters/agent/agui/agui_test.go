@@ -251,6 +251,8 @@ func TestEvents(t *testing.T) {
 		{"a null state", []string{`{"type":"STATE_SNAPSHOT","snapshot":null}`}, []stream.Message{answer("", `{"state":null}`)}},
 		{"whole messages", []string{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"user","content":"hi"},{"id":"m2","role":"assistant","content":"Bye"}]}`},
 			[]stream.Message{answer("Bye", "")}},
+		{"whole messages of an agent that keeps its own", []string{`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"hello"},{"id":"a","role":"assistant","content":"Old"},{"id":"m1","role":"user","content":"hi"},{"id":"b","role":"assistant","content":"Bye"},{"id":"t","role":"tool","content":"x"},{"id":"c","role":"assistant","content":"now"}]}`},
+			[]stream.Message{answer("Bye\n\nnow", "")}},
 		{"what only its clients know", []string{`{"type":"CUSTOM","name":"x","value":null}`, `{"type":"SPARKLE","x":1}`},
 			[]stream.Message{{Type: stream.System, Details: []byte(`{"type":"CUSTOM","name":"x","value":null}`)}, {Type: stream.System, Details: []byte(`{"type":"SPARKLE","x":1}`)}, answer("", "")}},
 	} {

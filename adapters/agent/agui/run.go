@@ -248,10 +248,14 @@ func (r *run) own() (json.RawMessage, error) {
 }
 
 // fromSnapshot returns the answer of an agent that sends whole messages only: the
-// assistant's messages that the input did not contain.
+// assistant's messages after the last user's that the input did not contain. An agent that keeps
+// the thread itself has earlier answers under ids of its own.
 func (r *run) fromSnapshot() string {
 	var texts []string
 	for _, m := range r.snaps {
+		if m.Role == "user" {
+			texts = nil
+		}
 		if m.Role == "assistant" && !r.asked[m.ID] {
 			if t := text(m.Content); t != "" {
 				texts = append(texts, t)
