@@ -22,9 +22,9 @@ type run struct {
 	shown  string                    // the id of the text message that was written last
 	others map[string]bool           // open text messages that are no answer: of other roles and of subagents
 	calls  map[string]*call
-	given  json.RawMessage // the client's state, with which the agent's begins
+	given  json.RawMessage // the client's state, with which the agent's begins; nil after a patch that did not fit
 	limit  int             // of the state, in bytes
-	state  *document       // nil if no event was about it
+	state  *document       // nil if no event was about it, or if it is unknown
 	usage  json.RawMessage
 	result json.RawMessage
 	snaps  []snapshot // of the last MESSAGES_SNAPSHOT
@@ -174,21 +174,28 @@ func (r *run) tool(e streamEvent) error {
 	return r.answer.Say(said)
 }
 
-// change applies a snapshot or a JSON Patch to the agent's state.
+// change applies a snapshot or a JSON Patch to the agent's state. A patch that does not fit is no
+// fault of the answer, as in the protocol's own client: the state is unknown until the next snapshot.
 func (r *run) change(e streamEvent) (err error) {
 	switch {
 	case e.Type == "STATE_SNAPSHOT":
-		r.state, err = newDocument(e.Snapshot, r.limit)
+		if r.state, err = newDocument(e.Snapshot, r.limit); err != nil {
+			return r.client.Invalid("the stream contains an invalid event: "+e.Type, err)
+		}
+		return nil
+	case r.state == nil && r.given == nil:
+		return nil
 	case r.state == nil:
 		r.state, err = newDocument(r.given, r.limit)
 	}
-	if err == nil && e.Type == "STATE_DELTA" {
+	if err == nil {
 		err = r.state.patch(e.Delta)
 	}
-	if err != nil {
-		return r.client.Invalid("the stream contains an invalid event: "+e.Type, err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	r.state, r.given = nil, nil
+	return r.answer.Say(stream.Message{Type: stream.Warning, Text: r.client.Clean("the agent's state is unknown: " + e.Type + ": " + err.Error())})
 }
 
 func (r *run) finished(e streamEvent) error {
