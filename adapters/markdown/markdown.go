@@ -19,6 +19,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
 )
 
 // Dialect is the markup that a platform reads.
@@ -79,8 +80,11 @@ var commonMark = sync.OnceValue(func() parser.Parser {
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
 		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
 	)
-	goldmark.New(goldmark.WithParser(p),
-		goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify))
+	goldmark.New(goldmark.WithParser(p), goldmark.WithExtensions(extension.Strikethrough, extension.Linkify))
+	p.AddOptions(
+		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
+		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
+	)
 	return p
 })
 

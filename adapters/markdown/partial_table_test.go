@@ -32,3 +32,19 @@ func TestAdaptGrows(t *testing.T) {
 		t.Errorf("the last is %q", last)
 	}
 }
+
+// TestTablesAreBounded checks that no table becomes a text of another order of size: one with a
+// long cell above many short ones, and one whose short rows have as many cells as its first.
+func TestTablesAreBounded(t *testing.T) {
+	for name, source := range map[string]string{
+		"long cell":    "| " + strings.Repeat("x", 2000) + " | b |\n|---|---|\n" + strings.Repeat("| a | b |\n", 200),
+		"many columns": strings.Repeat("|a", 400) + "|\n" + strings.Repeat("|-", 400) + "|\n" + strings.Repeat("|\n", 1200),
+		"empty cells":  strings.Repeat("|a", 30) + "|\n" + strings.Repeat("|-", 30) + "|\n" + strings.Repeat("|\n", 300),
+	} {
+		adapted, _ := markdown.Adapt(source, true)
+		plain := strings.Join(markdown.Format(source, markdown.Plain, 1<<20), "")
+		if most := 8 * len(source); len(adapted) > most || len(plain) > most {
+			t.Errorf("%s: %d bytes become %d and %d", name, len(source), len(adapted), len(plain))
+		}
+	}
+}
