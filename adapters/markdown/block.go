@@ -82,8 +82,16 @@ func (b *builder) oneLine(content func()) {
 	b.endLine()
 }
 
+// maxPrefixes bounds the prefixes of a line. A short text can nest thousands of quotes or lists, and
+// would otherwise begin each of its lines with all their prefixes.
+const maxPrefixes = 10
+
 // indented adds content whose lines begin with a prefix.
 func (b *builder) indented(p *prefix, content func()) {
+	if len(b.prefixes) == maxPrefixes {
+		content()
+		return
+	}
 	b.prefixes = append(b.prefixes, p)
 	content()
 	b.prefixes = b.prefixes[:len(b.prefixes)-1]

@@ -239,3 +239,15 @@ func BenchmarkFormat(b *testing.B) {
 		})
 	}
 }
+
+// TestNestingIsBounded checks that deeply nested quotes and lists do not become a text of another
+// order of size, and that the text stays.
+func TestNestingIsBounded(t *testing.T) {
+	for _, marker := range []string{">", "- ", "1. "} {
+		source := strings.Repeat(marker, 1000) + "begin\n" + strings.Repeat("b\n", 500)
+		got := strings.Join(markdown.Format(source, markdown.Plain, 10_000), "")
+		if len(got) > 8*len(source) || !strings.Contains(got, "begin") || strings.Count(got, "b") != 501 {
+			t.Errorf("%q: %d bytes become %d", marker, len(source), len(got))
+		}
+	}
+}
