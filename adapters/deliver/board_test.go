@@ -210,7 +210,7 @@ func (b *board) stream(id, text string, open bool) error {
 func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []string, err error) {
 	err = b.do(ctx, "find", "", func() error {
 		for _, p := range b.posts {
-			if p.key == "" && !p.removed && !p.at.Before(post.NotBefore) {
+			if p.key == "" && !p.removed && p.to == post.To && !p.at.Before(post.NotBefore) {
 				ids = append(ids, p.id)
 			}
 		}
