@@ -22,21 +22,22 @@ const (
 )
 
 // List returns our own messages that look like the post: in its chat, with its text or its
-// file. It reads the chat's rows since the post was made and compares here, because the server
-// cannot search for the text of own messages. If Messages could not deliver any of them, the error
-// is ErrUndelivered.
+// file. It reads all rows since the post was made and compares here, because the server cannot
+// search for the text of own messages, and an earlier process may have used another service of the
+// chat. If Messages could not deliver any of them, the error is ErrUndelivered.
 func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
-	chat, _, err := a.destination(ctx, post.To)
-	if err != nil {
-		return nil, err
-	}
 	var found []payload
-	for _, guid := range variants(chat) {
-		more, err := a.ownRows(ctx, guid, post)
-		if err != nil && (guid == chat || !isMissing(err)) {
-			return nil, err
+	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
+	if _, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
+		for _, raw := range page {
+			p := parse(a.row(raw))
+			if p.err == nil && p.kind == event.KindMessage && p.fromMe && chatName(p.chat.guid) == post.To.Channel && p.looksLike(post) {
+				found = append(found, p.payload)
+			}
 		}
-		found = append(found, more...)
+		return nil
+	}); err != nil {
+		return nil, err
 	}
 	slices.SortStableFunc(found, func(a, b payload) int { return cmp.Compare(a.row, b.row) })
 	var failed []string
@@ -51,32 +52,6 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		return failed, adapters.ErrUndelivered
 	}
 	return ids, nil
-}
-
-// variants returns the guids that a chat has on the services, beginning with its own. An
-// earlier process may have used another service than the one last seen.
-func variants(guid string) []string {
-	all := []string{guid}
-	for _, service := range services {
-		if at := strings.IndexByte(guid, ';'); at >= 0 && service != guid[:at] {
-			all = append(all, service+guid[at:])
-		}
-	}
-	return all
-}
-
-// ownRows returns the own messages of a chat that look like a post.
-func (a *Adapter) ownRows(ctx context.Context, chat string, post adapters.Post) (found []payload, err error) {
-	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
-	_, err = a.rows(ctx, query{Chat: chat, After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
-		for _, raw := range page {
-			if p := parse(a.row(raw)); p.err == nil && p.kind == event.KindMessage && p.fromMe && p.looksLike(post) {
-				found = append(found, p.payload)
-			}
-		}
-		return nil
-	})
-	return found, err
 }
 
 // looksLike reports whether a message has the post's text or file.

@@ -73,7 +73,6 @@ type cursor struct {
 
 // query is the body of message/query.
 type query struct {
-	Chat   string   `json:"chatGuid,omitempty"`
 	With   []string `json:"with"`
 	Where  []where  `json:"where"`
 	After  int64    `json:"after,omitempty"`

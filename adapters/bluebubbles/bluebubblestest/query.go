@@ -55,6 +55,9 @@ func (s *Server) query(r *request) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if _, known := s.chats[q.ChatGUID]; q.ChatGUID != "" && !known {
+		return nil, errNoAnswer // the server forgets to send its answer
+	}
 	var found []*Message
 	for _, m := range s.rows {
 		created := m.CreatedAt.UnixMilli()

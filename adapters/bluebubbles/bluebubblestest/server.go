@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -274,8 +275,15 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, route string, hand
 	s.answer(w, r, s.fault(call), func() (any, error) { return handle(made) })
 }
 
+// errNoAnswer means that a handler has no answer. Then the server's framework writes one.
+var errNoAnswer = errors.New("no answer")
+
 // write writes an answer in the server's envelope, or a file.
 func (s *Server) write(w http.ResponseWriter, data any, err error) {
+	if err == errNoAnswer {
+		http.Error(w, "Not Found", http.StatusNotFound)
+		return
+	}
 	if content, ok := data.(file); ok && err == nil {
 		_, _ = w.Write(content)
 		return

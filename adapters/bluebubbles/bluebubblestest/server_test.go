@@ -118,11 +118,10 @@ func TestQuery(t *testing.T) {
 		s.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: text, CreatedAt: at})
 	}
 	for body, want := range map[string][]string{
-		`{"sort":"ASC"}`:                           {"late", "one", "two", "three"},
-		`{"limit":2}`:                              {"three", "two"},
-		`{"sort":"ASC","offset":3}`:                {"three"},
-		`{"sort":"ASC","after":1790000000000}`:     {"one", "two", "three"},
-		`{"sort":"ASC","chatGuid":"iMessage;-;x"}`: nil,
+		`{"sort":"ASC"}`:                       {"late", "one", "two", "three"},
+		`{"limit":2}`:                          {"three", "two"},
+		`{"sort":"ASC","offset":3}`:            {"three"},
+		`{"sort":"ASC","after":1790000000000}`: {"one", "two", "three"},
 		`{"sort":"ASC","where":[{"statement":"message.ROWID > :r","args":{"r":2}}]}`: {"late", "three"},
 	} {
 		a, err := ask(t, s, "POST", "message/query", body)
@@ -135,6 +134,9 @@ func TestQuery(t *testing.T) {
 	}
 	if a, _ := ask(t, s, "POST", "message/query", `{"limit":1001}`); a.Status != 400 || a.Error.Type != "Validation Error" {
 		t.Errorf("a limit of 1001: %+v", a)
+	}
+	if a, _ := ask(t, s, "POST", "message/query", `{"chatGuid":"iMessage;-;x"}`); a.Status != 0 {
+		t.Errorf("an unknown chat has an answer in JSON: %+v", a)
 	}
 }
 
