@@ -10,9 +10,10 @@ import (
 	"parley/ingest/wake"
 )
 
-// fetchTries bounds the calls for one file, and fetchPause is the least wait between two of them.
+// fetchTries bounds the calls for one file, and fetchPause is the least wait after the first one. It
+// doubles with each further one: Messages may show a message seconds before it has its files.
 const (
-	fetchTries = 3
+	fetchTries = 4
 	fetchPause = time.Second
 )
 
@@ -25,7 +26,7 @@ func Fetch(ctx context.Context, from Fetcher, attachment event.Attachment) (io.R
 		if !ok || failure.Failure == Permanent || tries == fetchTries {
 			return content, err
 		}
-		wait := max(failure.RetryAfter, fetchPause)
+		wait := max(failure.RetryAfter, fetchPause<<(tries-1))
 		if end, ok := ctx.Deadline(); ok && time.Until(end) < wait {
 			return nil, err
 		}

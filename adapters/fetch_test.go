@@ -33,8 +33,8 @@ func TestFetchTriesAgain(t *testing.T) {
 		took    time.Duration
 		ok      bool
 	}{
-		"a rate limit ends":     {answers{limited, broken, nil}, 0, 6 * time.Second, true},
-		"it stays broken":       {answers{broken, broken, broken, nil}, 1, 2 * time.Second, false},
+		"a rate limit ends":     {answers{limited, broken, nil}, 0, 7 * time.Second, true},
+		"it stays broken":       {answers{broken, broken, broken, broken, nil}, 1, 7 * time.Second, false},
 		"the limit is too long": {answers{&adapters.SendError{Failure: adapters.RateLimited, RetryAfter: time.Minute, Err: io.EOF}, nil}, 1, 0, false},
 		"the file is gone":      {answers{adapters.Permanently("gone"), nil}, 1, 0, false},
 		"another error":         {answers{errors.New("unknown"), nil}, 1, 0, false},
