@@ -18,7 +18,7 @@ func (w *workspace) react(ctx context.Context, g gate, r *resolved) error {
 	switch {
 	case r.Ignored != "" || !g.Policy.Reactions:
 		return nil
-	case w.ownID() == "" && w.config.Facts == nil: // the reaction may be ours
+	case w.ownID() == "" && r.Reaction.IsFromMe == nil && w.config.Facts == nil: // the reaction may be ours
 		return errNeedsSelf
 	}
 	r.Message = w.reactionMessage(ctx, r)

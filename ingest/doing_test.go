@@ -184,6 +184,18 @@ func TestAReactionWaitsForOurIdentity(t *testing.T) {
 	})
 }
 
+// TestAReactionThatNamesItsOwnerDoesNotWait matters because some platforms have no own user id.
+func TestAReactionThatNamesItsOwnerDoesNotWait(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.Policy.Reactions = true
+		h.work()
+		h.send(payload{ID: "1", Text: "hi"})
+		if got := h.send(payload{Kind: event.KindReaction, ID: "1", Sender: "U2", FromMe: true}); got.Reason != event.ReasonFromMe {
+			t.Errorf("%+v", got.Result)
+		}
+	})
+}
+
 func TestEmojiText(t *testing.T) {
 	for emoji, want := range map[string]string{
 		"tomato": ":tomato:", "+1::skin-tone-2": ":+1::skin-tone-2:", "100": ":100:", "trauben_ä": ":trauben_ä:",
