@@ -127,9 +127,11 @@ func (m message) unsent() bool {
 	if !m.retracted.IsZero() {
 		return true
 	}
-	nothing := m.parts != nil && *m.parts == 0 && m.text == "" && m.subject == "" && len(m.attachments) == 0
-	return nothing && !m.edited.IsZero()
+	return m.parts != nil && *m.parts == 0 && m.empty() && !m.edited.IsZero()
 }
+
+// empty reports whether the message has no content.
+func (m message) empty() bool { return m.text == "" && m.subject == "" && len(m.attachments) == 0 }
 
 // revision returns a hash of every field that can change. Receipts are not part of it: the
 // delivery or the reading of a message does not change it.

@@ -120,9 +120,10 @@ func isProgram(address string) bool {
 }
 
 // addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
-// messages there address the other person, except in the chat with oneself.
+// messages there address the other person, except in the chat with oneself. A message without
+// content addresses nobody: it is a balloon, or its files come later.
 func (m message) addressed(self event.Self) event.Addressed {
-	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect {
+	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect || m.empty() {
 		return event.AddressedNone
 	}
 	if m.fromMe && !m.chat.isWith(self.Address) {

@@ -165,6 +165,7 @@ func TestAddressed(t *testing.T) {
 	}{
 		"direct":                  {hello(), self, event.AddressedDirect},
 		"by text message":         {hello().in("SMS;-;"+nora, 45), self, event.AddressedDirect},
+		"without content yet":     {hello().with(fields{"text": "\uFFFC"}), self, event.AddressedNone},
 		"group":                   {hello().in(group, 43), self, event.AddressedNone},
 		"owner, to Nora":          {mine(), self, event.AddressedNone},
 		"owner, to oneself":       {mine().in(oneself, 45), self, event.AddressedDirect},

@@ -275,7 +275,8 @@ func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, rows []event.E
 }
 
 // accept makes an envelope durable, unless this process has accepted the same state of its
-// message last, or a later one. If it is about an unknown message, the server is asked for that message.
+// message last, or a later one. If it is about an unknown message, or its files came late, the server is
+// asked for the message with its chat.
 func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope event.Envelope) error {
 	p := parse(envelope)
 	if a.reader.isTaken(p) {
@@ -290,7 +291,8 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope eve
 	}
 	waits := receipt.Waits && p.kind == event.KindEdit
 	a.reader.took(p, !waits)
-	if waits && a.isRecent(p) {
+	late := p.kind == event.KindEdit && !p.fromMe && p.edited.IsZero() && len(p.attachments) > 0
+	if (waits || late) && a.isRecent(p) {
 		a.askMessage(ctx, inbox, p.guid)
 	}
 	return nil

@@ -435,6 +435,23 @@ func TestAnUnknownUpdateIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestALateFileIsReadWithItsChat checks that a file that comes after its message also comes with the
+// chat, because a message without content is a question only now.
+func TestALateFileIsReadWithItsChat(t *testing.T) {
+	n := newNode(t, bluebubblestest.Options{}, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	n.start()
+	m, sent := n.Say(bluebubblestest.Message{Chat: direct, From: nora})
+	if _, err := sent.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.Change(m.GUID, func(m *bluebubblestest.Message) {
+		m.Attachments = []bluebubblestest.Attachment{{GUID: "at_1", Name: "a.png"}}
+	})
+	if diff := cmp.Diff([]string{" by webhook", " by webhook", " by backfill"}, n.inbox.await(t, 3)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestALateWebhookUndoesNoChange checks that a webhook which the server sent before a change of its
 // message is dropped if a later state arrived first, also if that state is that the message is
 // unsent. A change of an unknown message drops nothing.
