@@ -48,7 +48,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.BlueBubbles, Senders: senders, Title: "iMessage", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, ID: chatName,
+		Normalizer: Normalizer{}, ID: configuredID,
 	}
 }
 

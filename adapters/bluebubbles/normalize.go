@@ -114,7 +114,7 @@ func isProgram(address string) bool {
 	if address == "" || strings.ContainsRune(address, '@') {
 		return false
 	}
-	number := strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "", "+", "").Replace(address)
+	number := strings.ReplaceAll(separators.Replace(address), "+", "")
 	isDigit := func(r rune) bool { return r >= '0' && r <= '9' }
 	return len(number) <= shortCode || strings.TrimFunc(number, isDigit) != ""
 }

@@ -25,6 +25,18 @@ func chatName(chat string) string {
 	return name
 }
 
+// configuredID is the chatName of an id that a person wrote: a telephone number may have separators.
+func configuredID(id string) string {
+	name := chatName(id)
+	if number := separators.Replace(name); strings.Trim(number, "+0123456789") == "" {
+		return number
+	}
+	return name
+}
+
+// separators removes what people write between the digits of a telephone number.
+var separators = strings.NewReplacer(" ", "", "-", "", "(", "", ")", "", ".", "")
+
 // The styles of a chat, as Messages stores them.
 const (
 	styleGroup  = 43

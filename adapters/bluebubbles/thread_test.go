@@ -85,3 +85,15 @@ func TestChannelType(t *testing.T) {
 		}
 	}
 }
+
+// TestConfiguredIDs checks that an id from a configuration is the one that events have.
+func TestConfiguredIDs(t *testing.T) {
+	for written, want := range map[string]string{
+		"+1 (555) 555-0142": nora, "+1.555.555.0142": nora, direct: nora, "Nora@Example.org": "nora@example.org", "22395": "22395",
+		group: "chat640021977", "b-2 c": "b-2 c", "urn:biz:1-2": "urn:biz:1-2",
+	} {
+		if got := bluebubbles.Platform().ID(written); got != want {
+			t.Errorf("%q is %q, want %q", written, got, want)
+		}
+	}
+}
