@@ -2,6 +2,7 @@ package bluebubbles
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,11 +105,11 @@ type envelope struct {
 // although a message may be sent. A 4xx that has not the form of the server's own answers comes
 // from a proxy.
 func (a *Adapter) refusal(name string, response *http.Response, answer envelope) error {
-	words := answer.Error.Message
-	if words == "" {
-		words = answer.Message
+	words := cmp.Or(answer.Error.Message, answer.Message)
+	if to, err := response.Location(); err == nil {
+		words = "it redirects to " + to.Scheme + "://" + to.Host + "; set bluebubbles.url to the server's own address"
 	}
-	err := fmt.Errorf("%s: bluebubbles answered %s: %s", name, response.Status, a.hide(words))
+	err := fmt.Errorf("%s: bluebubbles answered %s", name, strings.TrimSuffix(response.Status+": "+a.hide(words), ": "))
 	failure := &adapters.SendError{Failure: adapters.NotSent, Err: err}
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized && answer.Status == code:

@@ -102,7 +102,11 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 // isOwnMachine reports whether an address means the machine that uses it.
 func isOwnMachine(address string) bool {
 	u, err := url.Parse(address)
-	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip.IsLoopback() || ip.IsUnspecified()
 }
 
 // everybodyWords warn about a workspace that admits every sender.

@@ -2,6 +2,8 @@ package bluebubbles_test
 
 import (
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -128,7 +130,7 @@ func TestCheck(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the server of another machine is not asked
-	for hook, want := range map[string]int{"http://127.0.0.1:8484/hooks/bluebubbles/home": 1, "http://localhost:8484/hooks/bluebubbles/home": 1, hookURL: 0, "": 0} {
+	for hook, want := range map[string]int{"http://127.0.0.1:8484/hooks/bluebubbles/home": 1, "http://localhost:8484/hooks/bluebubbles/home": 1, "http://0.0.0.0:8484/h": 1, hookURL: 0, "": 0} {
 		far := bluebubbles.New("home", settings("http://192.168.1.10:1234"))
 		if found, _ := far.Check(ctx, adapters.Wants{Hook: hook}); len(found) != want {
 			t.Errorf("a hook at %q: %v", hook, found)
@@ -138,5 +140,16 @@ func TestCheck(t *testing.T) {
 	_ = n.Close()
 	if _, err := n.adapter.Check(t.Context(), adapters.Wants{}); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("an unreachable server: %v", err)
+	}
+}
+
+// TestRedirect checks that the error of a redirect names the host and no secret of the address.
+func TestRedirect(t *testing.T) {
+	server := httptest.NewServer(http.RedirectHandler("https://mac.example.org/x?password="+canaryQuery, http.StatusMovedPermanently))
+	defer server.Close()
+	_, err := bluebubbles.New("home", settings(server.URL)).LookupUser(t.Context(), nora)
+	checkHidden(t, err)
+	if !strings.Contains(err.Error(), "https://mac.example.org;") {
+		t.Errorf("the error is %v", err)
 	}
 }
