@@ -24,10 +24,15 @@ type contactAddress struct {
 	Address string `json:"address"`
 }
 
-// LookupUser returns the name of an address in the server's contacts.
+// LookupUser returns the name of an address in the server's contacts. The server's query finds only
+// telephone numbers, so an e-mail address is looked up among all contacts.
 func (a *Adapter) LookupUser(ctx context.Context, address string) (adapters.User, error) {
 	var found []contact
-	if err := a.call(ctx, http.MethodPost, "contact/query", nil, map[string]any{"addresses": []string{address}}, &found); err != nil {
+	method, path, body := http.MethodPost, "contact/query", any(map[string]any{"addresses": []string{address}})
+	if strings.ContainsRune(address, '@') {
+		method, path, body = http.MethodGet, "contact", nil
+	}
+	if err := a.call(ctx, method, path, nil, body, &found); err != nil {
 		return adapters.User{}, err
 	}
 	for _, c := range found {

@@ -255,6 +255,19 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestLookupOfAnEMail checks that the name of an e-mail address is found, and no other.
+func TestLookupOfAnEMail(t *testing.T) {
+	n := newNode(t, silent)
+	n.AddContact(bluebubblestest.Contact{Address: nora, Name: "Nora Lindqvist"})
+	n.AddContact(bluebubblestest.Contact{Address: "Tomas@Example.org", Name: "Tomás Reyes"})
+	if user, err := n.adapter.LookupUser(t.Context(), "tomas@example.org"); err != nil || user.DisplayName != "Tomás Reyes" {
+		t.Errorf("%+v, %v", user, err)
+	}
+	if user, err := n.adapter.LookupUser(t.Context(), "nobody@example.org"); !errors.Is(err, adapters.ErrNoUser) {
+		t.Errorf("%+v, %v", user, err)
+	}
+}
+
 // TestErrorsHideSecrets checks every form of the secrets in errors of the server and of the
 // network.
 func TestErrorsHideSecrets(t *testing.T) {

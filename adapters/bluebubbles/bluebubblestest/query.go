@@ -112,6 +112,7 @@ func (s *Server) queryChats(r *request) (any, error) {
 	return p, nil
 }
 
+// queryContacts finds telephone numbers only, as the real server does.
 func (s *Server) queryContacts(r *request) (any, error) {
 	var q struct {
 		Addresses []string `json:"addresses"`
@@ -119,11 +120,22 @@ func (s *Server) queryContacts(r *request) (any, error) {
 	if err := r.decode(&q); err != nil {
 		return nil, err
 	}
+	return s.contactRows(func(c Contact) bool {
+		return slices.Contains(q.Addresses, c.Address) && !strings.Contains(c.Address, "@")
+	}), nil
+}
+
+func (s *Server) listContacts(*request) (any, error) {
+	return s.contactRows(func(Contact) bool { return true }), nil
+}
+
+// contactRows returns the contacts for which f holds, as the server sends them.
+func (s *Server) contactRows(f func(Contact) bool) []any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found := []any{}
 	for _, c := range s.contacts {
-		if !slices.Contains(q.Addresses, c.Address) {
+		if !f(c) {
 			continue
 		}
 		first, last, _ := strings.Cut(c.Name, " ")
@@ -135,7 +147,7 @@ func (s *Server) queryContacts(r *request) (any, error) {
 		contact[kind] = []any{map[string]any{"address": c.Address, "id": 1}}
 		found = append(found, contact)
 	}
-	return found, nil
+	return found
 }
 
 // findFile returns the attachment with the guid in the path.

@@ -192,8 +192,8 @@ func (s *Server) routes() {
 		"GET chat/{guid}": s.chat, "POST chat/query": s.queryChats,
 		"POST chat/{guid}/typing": s.startTyping, "DELETE chat/{guid}/typing": s.stopTyping, "POST chat/{guid}/read": s.markRead,
 		"GET attachment/{guid}": s.attachment, "GET attachment/{guid}/download": s.download,
-		"POST contact/query": s.queryContacts,
-		"GET webhook":        s.listWebhooks, "POST webhook": s.createWebhook, "DELETE webhook/{id}": s.deleteWebhook,
+		"POST contact/query": s.queryContacts, "GET contact": s.listContacts,
+		"GET webhook": s.listWebhooks, "POST webhook": s.createWebhook, "DELETE webhook/{id}": s.deleteWebhook,
 	} {
 		method, path, _ := strings.Cut(route, " ")
 		name := method + " " + strings.NewReplacer("{guid}/", "", "/{guid}", "", "/{id}", "").Replace(path)
