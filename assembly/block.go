@@ -22,9 +22,8 @@ const maxSupplied = 16 << 10
 // block builds the thread context of one turn.
 type block struct {
 	naming
-	// visible are the external ids of the messages that the agent sees. The block quotes a
-	// visible message only if the quoting one has no text of its own, such as the command "Ask
-	// about this". A message that it quotes becomes visible.
+	// visible are the external ids of the messages that the agent sees. The block quotes
+	// no visible message, and a message that it quotes becomes visible.
 	visible map[string]bool
 	text    strings.Builder
 }
@@ -67,7 +66,7 @@ func (b *block) line(l *Line) {
 
 func (b *block) quoted(l *Line) {
 	q := l.Quoted
-	if q == nil || q.ExternalID != "" && b.visible[q.ExternalID] && strings.TrimSpace(l.typed()) != "" {
+	if q == nil || q.ExternalID != "" && b.visible[q.ExternalID] {
 		return
 	}
 	switch {

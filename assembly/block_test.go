@@ -150,18 +150,6 @@ func TestQuotedUnlessVisible(t *testing.T) {
 	}
 }
 
-// TestOnlyQuoted: a message without words of its own is about the message that it quotes.
-func TestOnlyQuoted(t *testing.T) {
-	first := asked(said(1, ash, "five o'clock"), said(2, ash, "or six"))
-	about := said(3, olivia, "")
-	about.Quoted = &event.Quote{ExternalID: "C1/1", Name: "Ash", MentionToken: "<@U03AAAAAAAA>", Content: "five o'clock"}
-	messages := assembly.Assemble("echo", []assembly.Turn{first, asked(about)}, wide, mentions)
-	want := "--- system\n" + head + "\n- Ash (<@U03AAAAAAAA>): five o'clock\n--- user\n[Olivia (<@U06STGBF4Q0>)]:\n"
-	if got := show(messages[len(messages)-2:]); got != want {
-		t.Errorf("the agent gets\n%s", got)
-	}
-}
-
 // TestHiddenQuotations: the agent learns of a refused author or channel only that there is a
 // message.
 func TestHiddenQuotations(t *testing.T) {
