@@ -124,6 +124,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonNoMention) // an agent outside Parley asks another one only by a mention
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe)
+	case m.Unfinished:
+		return g.unasked(event.ReasonNoMention)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):
 		return g.unasked(event.ReasonNoMention)
 	case addressed != event.AddressedMention && addressed != event.AddressedCommand && look.InvocationOnly():

@@ -121,6 +121,7 @@ func TestGate(t *testing.T) {
 
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
 	agent := with(bot, botsWelcome, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
+	unfinished := func(m *event.Message, _ *Policy, _ *store) { m.Unfinished = true }
 	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }
 
 	for name, c := range map[string]struct {
@@ -152,6 +153,11 @@ func TestGate(t *testing.T) {
 		"a mention in an open channel":             {with(open, mention), runs("mention")},
 		"an agent outside":                         {with(agent, open, addressed(event.AddressedDirect)), passively("no-mention")},
 		"an agent outside that mentions ours":      {with(agent, mention), runs("mention")},
+		"direct, its content comes later":          {with(addressed(event.AddressedDirect), unfinished), passively("no-mention")},
+		"open, its content comes later":            {with(open, unfinished), passively("no-mention")},
+		"a reply, its content comes later":         {with(replies, unfinished), passively("no-mention")},
+		"the owner, its content comes later":       {with(fromMe, ownerRuns, directChat, unfinished), passively("no-mention")},
+		"content comes later, without memory":      {with(open, unfinished, noMemory), noted},
 		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
 		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
 		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},

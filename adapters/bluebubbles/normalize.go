@@ -66,6 +66,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		SentAt:      p.created,
 		Revision:    p.revision(),
 		Addressed:   p.addressed(self),
+		Unfinished:  p.empty(), // its files come later, or it is a balloon
 		ReplyTo:     p.replyTo,
 		OwnKey:      p.ownKey(),
 		Metadata: event.Metadata{
@@ -120,10 +121,9 @@ func isProgram(address string) bool {
 }
 
 // addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
-// messages there address the other person, except in the chat with oneself. A message without
-// content addresses nobody: it is a balloon, or its files come later.
+// messages there address the other person, except in the chat with oneself.
 func (m message) addressed(self event.Self) event.Addressed {
-	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect || m.empty() {
+	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect {
 		return event.AddressedNone
 	}
 	if m.fromMe && !m.chat.isWith(self.Address) {

@@ -53,6 +53,15 @@ func TestUpdateIsComplete(t *testing.T) {
 	}
 }
 
+// TestContentComesLater checks that a message without content asks nothing yet.
+func TestContentComesLater(t *testing.T) {
+	for text, want := range map[string]bool{"hello": false, "\uFFFC": true} {
+		if got := message(t, "new-message", hello().with(fields{"text": text}), contacts{}).Unfinished; got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}
+
 // TestContentIsVerbatim: the content is the text alone. A subject is metadata.
 func TestContentIsVerbatim(t *testing.T) {
 	for _, test := range []struct {
@@ -165,7 +174,6 @@ func TestAddressed(t *testing.T) {
 	}{
 		"direct":                  {hello(), self, event.AddressedDirect},
 		"by text message":         {hello().in("SMS;-;"+nora, 45), self, event.AddressedDirect},
-		"without content yet":     {hello().with(fields{"text": "\uFFFC"}), self, event.AddressedNone},
 		"group":                   {hello().in(group, 43), self, event.AddressedNone},
 		"owner, to Nora":          {mine(), self, event.AddressedNone},
 		"owner, to oneself":       {mine().in(oneself, 45), self, event.AddressedDirect},

@@ -268,6 +268,9 @@ type Message struct {
 	Own bool
 	// Passive says that its sender wants it stored only, even if it addresses us.
 	Passive bool
+	// Unfinished says that the content may come later. Until then the message asks nothing, even
+	// if it addresses us.
+	Unfinished bool
 	// OwnKey is the idempotency key of a delivery of ours that this payload
 	// carries (a BlueBubbles tempGuid, Slack metadata); empty for none.
 	OwnKey string
