@@ -3,7 +3,6 @@ package httpcall
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -35,10 +34,10 @@ const maxRedirects = 3
 func NewFileClient(transport *http.Transport, base *url.URL, hint string, domains ...string) *http.Client {
 	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
 		if !IsAt(next.URL, base, domains...) {
-			return fmt.Errorf("redirected to %s: %s", next.URL.Host, hint)
+			return adapters.Permanently("redirected to " + next.URL.Host + ": " + hint)
 		}
 		if len(via) > maxRedirects {
-			return errors.New("too many redirects")
+			return adapters.Permanently("too many redirects")
 		}
 		for _, request := range append(via[1:len(via):len(via)], next) {
 			if request.URL.Host != via[0].URL.Host {
@@ -61,6 +60,9 @@ func Open(ctx context.Context, client *http.Client, address, token string) (*htt
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := client.Do(request)
+	if refused, ok := errors.AsType[*adapters.SendError](err); ok { // a redirect
+		return nil, refused
+	}
 	if err != nil {
 		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: WithoutURL(err)}
 	}
