@@ -317,8 +317,8 @@ type Streamer interface {
 // Ephemeral is an adapter that can show a text to one user alone. The platform keeps no
 // record of it.
 type Ephemeral interface {
-	// EphemeralAddress returns the destination of such a text: that of an ordinary post, which
-	// Sender's Address has returned for the same message, or another one. Pure.
+	// EphemeralAddress returns the destination of such a text. to is the destination of an ordinary
+	// post, and answered is the external id of the answered message; see Sender. Pure.
 	EphemeralAddress(to Address, answered string) Address
 	// PostEphemeral shows post.Text to post.Asker alone. Its errors are *SendError.
 	PostEphemeral(ctx context.Context, post Post) error
