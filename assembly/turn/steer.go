@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -15,9 +14,9 @@ import (
 // Steerer is an Agent that takes messages while it works on a run.
 type Steerer interface {
 	Agent
-	// Steer hands further messages to a run that the agent has taken (see assembly.Input.Take).
-	// The agent must recognise a repeated message by its id. An error means that it did not take
-	// them. Steer is called concurrently with Run.
+	// Steer hands a further message, and the context that it quotes, to a run that the agent has
+	// taken (see assembly.Input.Take). The agent must recognise a repeated message by its id. An
+	// error means that it did not take the message. Steer is called concurrently with Run.
 	Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error
 }
 
@@ -58,12 +57,10 @@ func (s *steering) end() {
 	}
 }
 
-// run hands over messages until the run ends, also those that an earlier attempt has joined to
-// the run: the process may have ended before the agent took them.
+// run hands over messages until the run ends, also those that wait since an earlier attempt.
 func (s *steering) run(ctx context.Context, input assembly.Input) {
-	handed := map[int64]bool{} // by thread_seq
 	for {
-		s.join(ctx, input, handed)
+		s.join(ctx, input)
 		select {
 		case <-s.stop:
 			return
@@ -72,22 +69,31 @@ func (s *steering) run(ctx context.Context, input assembly.Input) {
 	}
 }
 
-// join gives the run the messages that wait, and hands over those that the agent has not been
-// given. If the agent does not take them, they wait for the next turn.
-func (s *steering) join(ctx context.Context, input assembly.Input, handed map[int64]bool) {
+// join hands over the messages that wait. Each joins the run after the agent has taken it, so that
+// a message of the run is never handed over again, and one that the agent refuses waits for the
+// next turn.
+func (s *steering) join(ctx context.Context, input assembly.Input) {
 	a := s.attempt
-	var messages []journal.Message
+	var waiting []journal.Message
 	s.insist(ctx, func(ctx context.Context) (err error) {
-		messages, err = a.Journal.JoinRun(ctx, &a.claim.Claim, a.run)
+		waiting, err = a.Journal.Joinable(ctx, a.run)
 		return err
 	})
-	messages = slices.DeleteFunc(messages, func(m journal.Message) bool { return handed[m.Seq] })
-	if len(messages) == 0 {
-		return
+	for i := range waiting {
+		if err := s.hand(ctx, input, waiting[i:i+1]); err != nil {
+			a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
+			return
+		}
+		s.insist(ctx, func(ctx context.Context) error { return a.Journal.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) })
 	}
-	err := a.guard("steering", func() error {
+}
+
+// hand hands a message to the agent.
+func (s *steering) hand(ctx context.Context, input assembly.Input, message []journal.Message) error {
+	a := s.attempt
+	return a.guard("steering", func() error {
 		l := lines{agent: a.run.Agent}
-		turn := assembly.Turn{Messages: l.many(messages)}
+		turn := assembly.Turn{Messages: l.many(message)}
 		if l.err != nil {
 			return l.err
 		}
@@ -95,21 +101,13 @@ func (s *steering) join(ctx context.Context, input assembly.Input, handed map[in
 		defer cancel()
 		return s.agent.Steer(calling, input, assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions))
 	})
-	if err == nil {
-		for _, m := range messages {
-			handed[m.Seq] = true
-		}
-		return
-	}
-	a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
-	s.insist(ctx, func(ctx context.Context) error { return a.Journal.LeaveRun(ctx, &a.claim.Claim, a.run, messages) })
 }
 
-// insist repeats a write while the store is unavailable: a message must not be left between the
+// insist repeats a call while the store is unavailable: a message must not be left between the
 // run and the next turn.
-func (s *steering) insist(ctx context.Context, write func(context.Context) error) {
+func (s *steering) insist(ctx context.Context, call func(context.Context) error) {
 	a := s.attempt
-	if err := work.Insist(ctx, commitTime, func() error { return write(context.WithoutCancel(ctx)) }); err != nil && !errors.Is(err, journal.ErrFenced) {
+	if err := work.Insist(ctx, commitTime, func() error { return call(context.WithoutCancel(ctx)) }); err != nil && !errors.Is(err, journal.ErrFenced) {
 		a.Log.Error("messages to a working agent are not recorded", "run", a.run.ID, "err", err)
 	}
 }

@@ -49,6 +49,13 @@ func (s *steered) Steer(_ context.Context, input assembly.Input, messages []asse
 	return s.fails
 }
 
+// refuses sets the error of the next calls of Steer.
+func (s *steered) refuses(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = err
+}
+
 func steering(s *steered) func(d *fixture) {
 	return func(d *fixture) {
 		s.agent = d.agent
@@ -144,8 +151,8 @@ func TestOnlyASteeredRunTakesMessages(t *testing.T) {
 	}
 }
 
-// TestSteerAfterARestart checks that the agent gets a joined message again after a restart,
-// because it may not have it, and that no message is answered twice.
+// TestSteerAfterARestart checks that the agent gets a message again if the store has not noted
+// before the restart that the agent took it, and that no message is answered twice.
 func TestSteerAfterARestart(t *testing.T) {
 	s := &steered{}
 	inBubble(t, steering(s), func(d *fixture) {
@@ -155,17 +162,47 @@ func TestSteerAfterARestart(t *testing.T) {
 		run := d.running()
 		d.asks("2", "two")
 		pass(time.Second)
-		d.kill()
-		d.work()
+		d.recorded = func() { d.engine.down.Store(true) }
 		d.asks("3", "three")
+		d.recorded = nil
+		pass(time.Second)
+		d.kill()
+		d.engine.down.Store(false)
+		d.work()
 		pass(20 * time.Second)
-		two := run + " [Olivia]: two"
-		same(t, "given", s.given, []string{two, two, run + " [Olivia]: three"})
+		three := run + " [Olivia]: three"
+		same(t, "given", s.given, []string{run + " [Olivia]: two", three, three})
 		same(t, "posts", d.deliveries(), []string{"all done"})
 		for _, m := range d.all() {
 			if m.Author == journal.ByHuman && m.Run != run {
 				t.Errorf("%s belongs to run %s", m.Content, m.Run)
 			}
 		}
+	})
+}
+
+// TestAHandedMessageStaysWithItsRun checks that a message is answered by the run whose agent took
+// it in an earlier attempt, and by no other, although the agent takes no message any more.
+func TestAHandedMessageStaysWithItsRun(t *testing.T) {
+	s := &steered{}
+	inBubble(t, steering(s), func(d *fixture) {
+		d.agent.does = []script{
+			func(context.Context, func(stream.Message) error) error {
+				pass(10 * time.Second)
+				s.refuses(errors.New("the run has ended"))
+				return errors.New("the stream is lost")
+			},
+			thinks(10*time.Second, "both done"),
+		}
+		d.asks("1", "one")
+		pass(time.Second)
+		run := d.running()
+		d.asks("2", "two")
+		pass(10 * time.Second)
+		d.asks("3", "three")
+		pass(20 * time.Second)
+		same(t, "given", s.given, []string{run + " [Olivia]: two", run + " [Olivia]: three"})
+		same(t, "posts", d.deliveries(), []string{"both done", "ok"})
+		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"one", "two"}, {"three"}})
 	})
 }

@@ -194,16 +194,20 @@ func (e *endRunTx) asked() bool {
 	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
 }
 
-// join gives the run the messages that may join it, and returns their number. A message that
-// came with an id for its run has a run of its own. The run counts as a bot's if one of them is.
-func (tx *txn) join(run *Run) int64 {
+// joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
+// the message's row, or null for any. A message that came with an id for its run has a run of its
+// own.
+const joins = forAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
+
+// join gives the run the messages that may join it, or one of them, and returns their number. The
+// run counts as a bot's if one of them is.
+func (tx *txn) join(run *Run, row any) int64 {
 	if run.Named {
 		return 0
 	}
-	const joins = forAgent + ` AND client_run_id IS NULL`
 	tx.do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
-		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+joins+` AND author = 'bot')`, run.Thread, run.Agent)
-	return tx.exec(`UPDATE messages SET run = $3 WHERE `+joins, run.Thread, run.Agent, run.ID)
+		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+joins+` AND author = 'bot')`, run.Thread, run.Agent, row)
+	return tx.exec(`UPDATE messages SET run = $4 WHERE `+joins, run.Thread, run.Agent, row, run.ID)
 }
 
 // rerun adds the newer messages that may join to the run, which then runs again. The others
@@ -211,7 +215,7 @@ func (tx *txn) join(run *Run) int64 {
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
-	e.join(e.run)
+	e.join(e.run, nil)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
 		`+keepBotChannel+`, run_edited_at = 0, run_taken = 0, run_answer = NULL,

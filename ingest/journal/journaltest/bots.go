@@ -216,10 +216,7 @@ func botsTakenOver(f *fixture) {
 func botsLeftBehind(f *fixture) {
 	counted := 0
 	for name, join := range map[string]func(*journal.Run){
-		"steer": func(run *journal.Run) {
-			_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
-			f.must(err)
-		},
+		"steer": func(run *journal.Run) { f.join(run) },
 		"rerun": func(run *journal.Run) {
 			reply := answer("Hello.")
 			reply.Stale = "rerun"

@@ -152,9 +152,7 @@ func namedJoined(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/1", "earlier"), runs)
 	f.message(threadKey(1), said("C1/3", "newer"), runs)
-	joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
-	f.must(err)
-	same(f, "joined", contents(joined), []string{})
+	same(f, "joined", contents(f.join(run)), []string{})
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
 	same(f, "a stale reply", f.commit(run, reply).State, journal.RunUnfinished)

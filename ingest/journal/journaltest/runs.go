@@ -532,8 +532,7 @@ func notStale(f *fixture) {
 	for name, newer := range map[string]func(run *journal.Run){
 		"a message of the run": func(run *journal.Run) {
 			f.message(run.ThreadKey, said("C1/joins", "and?"), runs)
-			_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
-			f.must(err)
+			f.join(run)
 		},
 		"a deleted message": func(run *journal.Run) {
 			f.message(run.ThreadKey, said("C1/gone", "no"), passive)

@@ -21,7 +21,7 @@ func stopPromises() []promise {
 		{"a command knows the work in its thread", statusCommand},
 		{"an edit carries out no command", editedCommand},
 		{"a run gets the messages that its agent takes during it, once", joinedRun},
-		{"messages that the agent does not take wait for the next turn", leftRun},
+		{"a message that changes while the agent takes it", joinedLate},
 	}
 }
 
@@ -199,24 +199,33 @@ func editedCommand(f *fixture) {
 	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
 }
 
+// join gives the run the messages that may join it, and returns them.
+func (f *fixture) join(run *journal.Run) []journal.Message {
+	f.Helper()
+	joined, err := f.Joinable(f.ctx, run)
+	f.must(err)
+	for i := range joined {
+		for range 2 { // the outcome of the first call may be unknown
+			f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, &joined[i]))
+		}
+	}
+	return joined
+}
+
 func joinedRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	join := func() []string {
-		joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
-		f.must(err)
-		return contents(joined)
-	}
+	join := func() []string { return contents(f.join(run)) }
 	same(f, "joined at first", join(), []string{})
 	f.message(threadKey(1), said("C1/2", "and?"), runs)
 	f.message(threadKey(1), said("C1/3", "aside"), passive)
 	same(f, "joined", join(), []string{"and?"})
 	f.message(threadKey(1), asks("C1/4", "alone", "run-1"), runs)
-	same(f, "joined again", join(), []string{"and?"})
+	same(f, "joined again", join(), []string{})
 	f.message(threadKey(1), said("C1/5", "gone"), runs)
-	same(f, "joined at last", join(), []string{"and?", "gone"})
+	same(f, "joined at last", join(), []string{"gone"})
 	f.change(threadKey(1), deleted("C1/5"), nil)
-	same(f, "after a delete", join(), []string{"and?"})
+	same(f, "after a delete", join(), []string{})
 	f = f.successor("after")
 	run = f.begin(threadKey(1))
 	same(f, "messages of the resumed run", contents(run.Messages), []string{"hi", "and?"})
@@ -227,22 +236,33 @@ func joinedRun(f *fixture) {
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
 	same(f, "more", ended.More, true)
 	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})
-	_, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
-	f.fails("after the end", err, journal.ErrFenced)
+	f.fails("after the end", f.JoinRun(f.ctx, f.claim(run.Thread), run, &run.Messages[0]), journal.ErrFenced)
 }
 
-func leftRun(f *fixture) {
+// joinedLate changes messages while the agent takes them.
+func joinedLate(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "and?"), runs)
-	f.message(threadKey(1), said("C1/3", "gone"), runs)
-	joined, err := f.JoinRun(f.ctx, f.claim(run.Thread), run)
+	f.message(threadKey(1), said("C1/2", "gone"), runs)
+	f.message(threadKey(1), said("C1/3", "and?"), runs)
+	taken, err := f.Joinable(f.ctx, run)
 	f.must(err)
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	f.change(threadKey(1), edited("C1/3", "and then?", "1"), runs)
+	join := func(m *journal.Message) { f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, m)) }
+	join(&taken[0])
+	join(&taken[1])
+	reply := answer("both")
+	reply.Stale = "rerun"
+	same(f, "a reply to the text before the edit", f.commit(run, reply).State, journal.RunUnfinished)
+	run = f.begin(threadKey(1))
+	same(f, "messages", contents(run.Messages), []string{"hi", "and then?"})
+	f.message(threadKey(1), said("C1/4", "more"), runs)
+	taken, err = f.Joinable(f.ctx, run)
+	f.must(err)
+	f.change(threadKey(1), deleted("C1/1"), nil)
 	f.change(threadKey(1), deleted("C1/3"), nil)
-	for range 2 { // the outcome of the first call may be unknown
-		f.must(f.LeaveRun(f.ctx, f.claim(run.Thread), run, joined))
-	}
-	ended := f.commit(run, answer("one"))
-	same(f, "result", []any{ended.State, ended.More}, []any{journal.RunDone, true})
-	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
+	join(&taken[0])
+	same(f, "the run without its messages", f.commit(run, reply).State, journal.RunCanceled)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"more"})
 }
