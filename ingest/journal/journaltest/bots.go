@@ -116,16 +116,20 @@ func botsInManyThreads(f *fixture) {
 }
 
 func botsOfTheFuture(f *fixture) {
-	for i := range botLimit {
-		f.recordBot(threadKey(i), 0)
-		run := f.begin(threadKey(i))
-		if i > 0 { // one run is unfinished
-			f.commit(run, answer("boop"))
+	for round, ended := range []bool{true, false} {
+		first := 30 * round
+		for i := range botLimit {
+			f.recordBot(threadKey(first+i), 0)
+			if run := f.begin(threadKey(first + i)); ended {
+				f.commit(run, answer("boop"))
+			}
 		}
+		same(f, "at the limit", f.recordBot(threadKey(first+20), 0), enough)
+		f.clock.advance(-time.Hour)
+		same(f, "after the clock was set right", f.recordBot(threadKey(first+20), 0), letIn)
+		f.begin(threadKey(first + 20))
+		f.clock.advance(-time.Hour)
 	}
-	same(f, "at the limit", f.recordBot(threadKey(20), 0), enough)
-	f.clock.advance(-time.Hour)
-	same(f, "after the clock was set right", f.recordBot(threadKey(20), 0), letIn)
 }
 
 func botsAtOnce(f *fixture) {
