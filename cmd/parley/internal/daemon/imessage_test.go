@@ -293,21 +293,19 @@ func TestNoPasswordLeaks(t *testing.T) {
 func TestReloadRegistersAnotherAddress(t *testing.T) {
 	t.Parallel()
 	m := openIMessage(t, bluebubblestest.Options{}, "")
-	edit := func(name, before, after string) {
+	edit := func(name, registered string, changes ...string) {
 		content, err := os.ReadFile(filepath.Join(m.dir, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.change(name, strings.Replace(string(content), before, after, 1))
-	}
-	edit("workspaces/home.yaml", "poll: 1h", "poll: 10ms")
-	edit("parley.yaml", "listen:", "public_url: https://parley.example\nlisten:")
-	isNew := func(w bluebubblestest.Webhook) bool {
-		return strings.HasPrefix(w.URL, "https://parley.example/hooks/bluebubbles/home/")
-	}
-	for !slices.ContainsFunc(m.mac.Registered(), isNew) {
-		if !m.poll() {
-			t.Fatalf("the new address is not registered\n%s", m.log)
+		m.change(name, strings.NewReplacer(changes...).Replace(string(content)))
+		isNew := func(w bluebubblestest.Webhook) bool { return strings.Contains(w.URL, registered) }
+		for !slices.ContainsFunc(m.mac.Registered(), isNew) {
+			if !m.poll() {
+				t.Fatalf("%s is not registered\n%s", registered, m.log)
+			}
 		}
 	}
+	edit("workspaces/home.yaml", "/home/another-", hookCanary, "another-"+hookCanary, "poll: 1h", "poll: 10ms") // a new connection
+	edit("parley.yaml", "https://parley.example/hooks/bluebubbles/home/another-", "listen:", "public_url: https://parley.example\nlisten:")
 }
