@@ -83,10 +83,11 @@ func (tx *txn) close(question, state, answer string, now int64) bool {
 
 // reopen opens the question of a failed run once more if a person had answered it: the agent
 // still waits, and the people are asked to try again. A second failure leaves it closed, because
-// the agent may have forgotten it.
+// the agent may have forgotten it. A new context that began during the run has no question.
 func (e *endRunTx) reopen() bool {
 	question := e.run.Question
-	if question == "" || e.exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'`, question) == 0 {
+	if question == "" || e.exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'
+		AND EXISTS (SELECT 1 FROM threads WHERE id = $2 AND context_from <= $3)`, question, e.run.Thread, e.run.BaseSeq) == 0 {
 		return false
 	}
 	e.do(`UPDATE threads SET question = $2 WHERE id = $1`, e.run.Thread, question)

@@ -18,6 +18,7 @@ func questionPromises() []promise {
 		{"the answered question of a failed run is open once more", questionReopened},
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
+		{"a new context does not get the question of a run that began before and fails", questionForgottenInRun},
 		{"a post with buttons takes over no preview", questionWithButtons},
 		{"a question that is closed loses its buttons", questionLosesItsButtons},
 	}
@@ -167,6 +168,18 @@ func questionForgotten(f *fixture) {
 	open := new(journal.Question)
 	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
 	f.message(threadKey(1), said("C1/3", "yes"), answering(&open))
+	same(f, "open", open == nil, true)
+	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
+}
+
+func questionForgottenInRun(f *fixture) {
+	f.questions()
+	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/3", "/new"), commands(nil))
+	f.fail(run, "Sorry.")
+	open := new(journal.Question)
+	f.message(threadKey(1), said("C1/4", "hello"), answering(&open))
 	same(f, "open", open == nil, true)
 	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
 }
