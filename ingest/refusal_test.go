@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,29 +12,12 @@ import (
 	"parley/adapters"
 )
 
-// refusalLog records how many other refusals each log entry reports.
-type refusalLog []int64
-
-func (l *refusalLog) Enabled(context.Context, slog.Level) bool { return true }
-func (l *refusalLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
-func (l *refusalLog) WithGroup(string) slog.Handler            { return l }
-
-func (l *refusalLog) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "others" {
-			*l = append(*l, a.Value.Int64())
-		}
-		return true
-	})
-	return nil
-}
-
 // TestRefusalsAreLoggedOnceASecond proves that each entry counts the refusals since the
 // one before.
 func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
 	inBubble(t, func(h *harness) {
-		var log refusalLog
-		h.Ingest.Log = slog.New(&log)
+		var log []int64
+		h.Ingest.Log = slog.New(logged{"others", func(_ slog.Level, others slog.Value) { log = append(log, others.Int64()) }})
 		h.engine.refuses.Store(true)
 		for n := range 30 { // for three seconds
 			_, err := h.Accept(h.Context(), h.envelope(payload{ID: fmt.Sprint(n), Thread: "t"}))
@@ -45,7 +27,7 @@ func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
 			advance(100 * time.Millisecond)
 		}
 		h.engine.refuses.Store(false)
-		if diff := cmp.Diff(refusalLog{0, 9, 9}, log); diff != "" {
+		if diff := cmp.Diff([]int64{0, 9, 9}, log); diff != "" {
 			t.Error(diff)
 		}
 	})

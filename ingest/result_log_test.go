@@ -8,17 +8,20 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// resultLog records the level of each log entry about an envelope.
-type resultLog []slog.Level
+// logged notes the level and the value of each log entry's attribute with a key.
+type logged struct {
+	key  string
+	note func(slog.Level, slog.Value)
+}
 
-func (l *resultLog) Enabled(context.Context, slog.Level) bool { return true }
-func (l *resultLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
-func (l *resultLog) WithGroup(string) slog.Handler            { return l }
+func (l logged) Enabled(context.Context, slog.Level) bool { return true }
+func (l logged) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l logged) WithGroup(string) slog.Handler            { return l }
 
-func (l *resultLog) Handle(_ context.Context, r slog.Record) error {
+func (l logged) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "envelope" {
-			*l = append(*l, r.Level)
+		if a.Key == l.key {
+			l.note(r.Level, a.Value)
 		}
 		return true
 	})
@@ -30,12 +33,12 @@ func (l *resultLog) Handle(_ context.Context, r slog.Record) error {
 func TestEachResultIsLoggedOnce(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.work()
-		var log resultLog
-		h.Ingest.Log = slog.New(&log)
+		var log []slog.Level
+		h.Ingest.Log = slog.New(logged{"envelope", func(level slog.Level, _ slog.Value) { log = append(log, level) }})
 		h.send(payload{ID: "1", Text: "hello"})
 		h.send(payload{ID: "2", Trouble: unreadable})
 		h.send(payload{ID: "3", Trouble: panicsInKeys})
-		if diff := cmp.Diff(resultLog{slog.LevelDebug, slog.LevelWarn, slog.LevelWarn}, log); diff != "" {
+		if diff := cmp.Diff([]slog.Level{slog.LevelDebug, slog.LevelWarn, slog.LevelWarn}, log); diff != "" {
 			t.Error(diff)
 		}
 	})
