@@ -125,8 +125,8 @@ func (s *Scheduler) leave(c *Claim, lost, waits bool) (now time.Time, release bo
 	return now, release
 }
 
-// sweep renews the leases in use, well before they end, and forgets unused claims. A
-// forgotten claim ends with its lease, or with the process.
+// sweep renews the leases in use, well before they end, reminds their workers, and forgets
+// unused claims. A forgotten claim ends with its lease, or with the process.
 func (s *Scheduler) sweep(ctx context.Context) {
 	now := s.Now()
 	var ending []*Claim
@@ -150,5 +150,6 @@ func (s *Scheduler) sweep(ctx context.Context) {
 	defer s.mu.Unlock()
 	for _, c := range renewed {
 		s.extend(c, now)
+		s.remind(c.Thread)
 	}
 }

@@ -539,3 +539,35 @@ func TestNodesTellEachOtherOfWork(t *testing.T) {
 		}
 	})
 }
+
+// TestALostHintDelaysAWorkerByLessThanALease: the node that has the thread asks without a hint
+// whether another node has changed its work.
+func TestALostHintDelaysAWorkerByLessThanALease(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "one", lease)
+		n.starts(n.Scheduler.Run)
+		heard := make(chan int64, 1)
+		q := turns
+		q.Heard = func(thread int64) { heard <- thread }
+		n.serves(q, func(context.Context, *work.Claim) error {
+			advance(lease / 2)
+			return nil
+		})
+		synctest.Wait()
+		thread := n.accepts(1, true).Thread
+		n.Wake(work.Turns, "helper", thread)
+		advance(lease / 2)
+		select {
+		case got := <-heard:
+			if got != thread {
+				t.Errorf("asks about thread %d, want %d", got, thread)
+			}
+		default:
+			t.Error("asks nothing")
+		}
+		advance(2 * lease) // without a worker
+		if len(heard) > 0 {
+			t.Error("asks about a thread without a worker")
+		}
+	})
+}

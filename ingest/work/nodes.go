@@ -9,7 +9,7 @@ import (
 )
 
 // Nodes send each other hints. A hint may be lost: each node looks into the store
-// at least once a second.
+// at least once a second, and reminds the workers that it has with each renewal of a lease.
 
 // lookAgain is the hint of a node that has released its claims.
 const lookAgain = "look"
@@ -50,6 +50,16 @@ func (s *Scheduler) heard(words string) {
 	defer s.mu.Unlock()
 	if q := s.queues[queueKey{Kind(kind), agent}]; q != nil && q.Heard != nil {
 		q.Heard(thread)
+	}
+}
+
+// remind calls Heard of the queues whose workers have a thread, because a hint for them may
+// have been lost. The caller holds the mutex.
+func (s *Scheduler) remind(thread int64) {
+	for _, q := range s.queues {
+		if _, busy := q.busy[thread]; busy && q.Heard != nil {
+			q.Heard(thread)
+		}
 	}
 }
 

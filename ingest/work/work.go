@@ -60,7 +60,8 @@ type Queue struct {
 	// for other workspaces. It must not block or call the scheduler; nil for no bounds.
 	Bound func(workspace string) int
 	// Heard is called when another node hints at work of a thread, which a worker may have
-	// already. It must not block or call the scheduler; nil for none.
+	// already. It is also called now and then while a worker has the thread, because a hint may
+	// be lost. It must not block or call the scheduler; nil for none.
 	Heard func(thread int64)
 }
 
