@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/attach/s3test"
 )
 
 // sound is the output of check for a configuration without faults.
@@ -158,5 +159,34 @@ func TestCheckRefusesWhatRunRefuses(t *testing.T) {
 				t.Errorf("run: %d\n%s", got.status, got.stderr)
 			}
 		})
+	}
+}
+
+// TestCheckTriesTheBucket of attachments, and leaves nothing there.
+func TestCheckTriesTheBucket(t *testing.T) {
+	t.Parallel()
+	server := s3test.Start()
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+	check := func(endpoint, key string) output {
+		write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nattachments:\n  s3: {endpoint: \""+endpoint+"\", bucket: "+s3test.Bucket+", region: "+s3test.Region+
+			", access_key: "+key+", secret_key: canary-s3-5e0b}\n")
+		return parley(t, dir, "check")
+	}
+	if got := check(server.URL, s3test.AccessKey); got.status != 0 || got.stdout != sound(1) || got.stderr != "" || len(server.Keys()) != 0 || len(server.Requests()) != 3 {
+		t.Errorf("%+v; requests %q", got, server.Requests())
+	}
+	if got := check(server.URL, "AKIAOTHER"); got.status != 1 || !strings.HasPrefix(got.stdout, "parley.yaml:3: attachments.s3: ") || strings.Contains(got.stdout, "canary") {
+		t.Errorf("a wrong key: %+v", got)
+	}
+	for _, method := range []string{"PUT", "GET", "DELETE"} {
+		server.Script(method, s3test.Fault{Status: 403, Code: "AccessDenied", Message: "Access Denied"})
+		if got := check(server.URL, s3test.AccessKey); got.status != 1 || !strings.Contains(got.stdout, "Access Denied") {
+			t.Errorf("%s is not permitted: %+v", method, got)
+		}
+	}
+	if got := check("http://127.0.0.1:1", s3test.AccessKey); got.status != 0 || got.stdout != sound(1) || !strings.Contains(got.stderr, "note: ") {
+		t.Errorf("no server: %+v", got)
 	}
 }

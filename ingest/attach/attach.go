@@ -39,6 +39,8 @@ var (
 var (
 	// ErrElsewhere means that a copy is in another place than the configured one.
 	ErrElsewhere = errors.New("the copy is stored elsewhere")
+	// ErrRefused means that a bucket's server refuses the configured key, or has no such bucket.
+	ErrRefused = errors.New("the server refuses")
 	// ErrDamaged means that the bytes of a copy have changed.
 	ErrDamaged = errors.New("the copy is damaged")
 )
@@ -131,6 +133,24 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 		return Copy{}, fmt.Errorf("in %s: %w", s.where, err)
 	}
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
+}
+
+// Check tries whether the bucket takes, gives and deletes an object; it leaves nothing there.
+// It does nothing without a bucket. The server's refusal, such as of a wrong key, is
+// ErrRefused; after any other error, the server may only be away.
+func (s *Store) Check(ctx context.Context) error {
+	b, ok := s.place.(*bucket)
+	if !ok {
+		return nil
+	}
+	err := b.check(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case refused(err):
+		err = fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	return fmt.Errorf("%s: %w", s.where, err)
 }
 
 // Fits fails with ErrTooLarge if size is above the limit, so that the caller need not

@@ -1,7 +1,11 @@
 package attach
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"strings"
 	"time"
 
 	"parley/ingest/wake"
@@ -102,6 +107,22 @@ func (b *bucket) remove(ctx context.Context, path string) error {
 		return nil
 	}
 	return err
+}
+
+// check writes, reads and deletes an object that is no copy.
+func (b *bucket) check(ctx context.Context) error {
+	content, at := "parley check", "check-"+rand.Text()
+	sum := sha256.Sum256([]byte(content))
+	_, err := b.client.PutObject(ctx, b.name, b.key(at), strings.NewReader(content), int64(len(content)), "", hex.EncodeToString(sum[:]),
+		minio.PutObjectOptions{DisableContentSha256: true})
+	if err != nil {
+		return err
+	}
+	object, err := b.open(ctx, at)
+	if err == nil {
+		err = object.Close()
+	}
+	return cmp.Or(err, b.remove(ctx, at))
 }
 
 func isAbsent(err error) bool { return minio.ToErrorResponse(err).Code == minio.NoSuchKey }

@@ -26,20 +26,21 @@ type Found struct {
 	Unasked bool
 }
 
-// Check reports whether the daemon could start, and asks the platforms of a configuration
-// whether its workspaces have the access that they need. It asks all at once, within three
+// Check reports whether the daemon could start, tries the bucket of attachments, and asks the
+// platforms of a configuration whether its workspaces have the access that they need. It asks all at once, within three
 // seconds. The findings are those of the daemon, then those of the workspaces in their order.
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	found := make([][]Found, 1+len(c.Workspaces))
+	found := make([][]Found, 2+len(c.Workspaces))
 	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), baseOf(c.Listen))
 	var asking sync.WaitGroup
 	asking.Go(func() { found[0] = checkStart(ctx, c) })
+	asking.Go(func() { found[1] = checkFiles(ctx, c.Attachments) })
 	for i, w := range c.Workspaces {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
-			asking.Go(func() { found[1+i] = checkOne(ctx, w, checker, wants(public, w)) })
+			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, wants(public, w)) })
 		}
 	}
 	asking.Wait()

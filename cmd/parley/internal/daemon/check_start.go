@@ -8,6 +8,7 @@ import (
 
 	"parley/adapters"
 	"parley/config"
+	"parley/ingest/attach"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 )
@@ -35,4 +36,19 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 		report("store", sqlite.Check(c.Store.Path))
 	}
 	return found
+}
+
+// checkFiles reports a bucket that refuses copies of attachments. A server that does not answer
+// is no fault.
+func checkFiles(ctx context.Context, c attach.Config) []Found {
+	store, err := attach.New(c, nil)
+	if err == nil {
+		err = store.Check(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	refused := errors.Is(err, attach.ErrRefused)
+	words := "copies of attachments can't be stored: " + strings.Join(strings.Fields(err.Error()), " ")
+	return []Found{{Finding: adapters.Finding{Key: "attachments.s3", Words: words, Fault: refused}, Unasked: !refused}}
 }
