@@ -31,7 +31,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if len(current.Messages) == 0 {
 		return input, errWithdrawn // after the run began
 	}
-	a.keepFiles(ctx, current)
+	a.keepFiles(ctx, turns)
 	l := lines{agent: a.run.Agent}
 	shown := make([]assembly.Turn, len(turns))
 	for i := range turns {
@@ -106,12 +106,18 @@ func said(messages []journal.Message) []assembly.Said {
 // more. The agent sees only the names of further files.
 const maxFiles = 10
 
-// keepFiles copies the files of the turn's own messages for the agent.
-func (a *attempt) keepFiles(ctx context.Context, current *journal.Turn) {
-	for _, m := range current.Messages {
-		files := m.Attachments[:min(len(m.Attachments), maxFiles)]
-		for i := range files {
-			files[i] = a.Files.Keep(ctx, a.run.Workspace, files[i])
+// keepFiles copies the files of the turns for the agent, those of the newest turn first. An
+// earlier turn has a file without a copy if the copy was lost, or if its place was away. If a
+// copy still can't be stored, the turns before wait for a later run.
+func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
+	waits := false
+	for i := len(turns) - 1; i >= 0 && !waits; i-- {
+		for _, m := range turns[i].Messages {
+			files := m.Attachments[:min(len(m.Attachments), maxFiles)]
+			for i := range files {
+				files[i] = a.Files.Keep(ctx, a.run.Workspace, files[i])
+				waits = waits || files[i].State == journal.AttachmentPending
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/assembly/stream"
+	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/wake"
@@ -245,8 +246,11 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 		a.Attachment = completed(a.Attachment, described.Describe())
 	}
 	kept, err := d.files.Put(ctx, source, a.Attachment)
-	if err != nil {
+	switch {
+	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrOtherContent), err != nil && ctx.Err() != nil:
 		return d.unavailable(ctx, a, err)
+	case err != nil: // the thread's next turn tries again
+		return a, err
 	}
 	a.State, a.Bucket, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
 	return a, d.journal.SetAttachment(ctx, a, kept.SHA256)

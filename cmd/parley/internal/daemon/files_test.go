@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,6 +123,42 @@ func TestCopyIsReadByAnotherNode(t *testing.T) {
 			if strings.Contains(h.log.String(), s3Secret) {
 				t.Errorf("the log contains the bucket's secret:\n%s", h.log)
 			}
+		})
+	}
+}
+
+// TestNextTurnCopiesAgain: a bucket that is away, or that has lost a copy, costs a turn its file,
+// and the next turn shows it.
+func TestNextTurnCopiesAgain(t *testing.T) {
+	t.Parallel()
+	away := s3test.Fault{Status: http.StatusServiceUnavailable, Code: "SlowDown"}
+	lost := s3test.Fault{Status: http.StatusNotFound, Code: "NoSuchKey"}
+	for name, c := range map[string]struct {
+		method string
+		faults []s3test.Fault
+	}{
+		"away": {http.MethodPut, []s3test.Fault{away, away, away}}, // attempts of one copy
+		"lost": {http.MethodGet, []s3test.Fault{lost}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bucket := s3test.Start()
+			t.Cleanup(bucket.Close)
+			h := open(t, plan{files: map[string]string{"parley.yaml": attachmentsConfig("sqlite:data/parley.db", "data/files",
+				fmt.Sprintf(`, s3: {endpoint: "%s", bucket: %s, region: %s, access_key: %s, secret_key: %s}`,
+					bucket.URL, s3test.Bucket, s3test.Region, s3test.AccessKey, s3Secret))}})
+			bucket.Script(c.method, c.faults...)
+			m, body := h.imageMessage("who is this?")
+			h.accept(body)
+			if asked := h.answerNext(replyWith("I can't see it.")); asked.images() != 0 {
+				t.Errorf("the agent was asked %q", asked.messages)
+			}
+			h.posts(1)
+			h.follow(m, "and now?")
+			if asked := h.answerNext(replyWith("A cat.")); asked.images() != 1 {
+				t.Errorf("the agent was asked %q\n%s", asked.messages, h.log)
+			}
+			h.posts(2)
 		})
 	}
 }
