@@ -6,6 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 
@@ -36,7 +37,27 @@ func Check(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	return c.Close(context.WithoutCancel(ctx))
+	steps, err := fs.Glob(embedded, pattern)
+	if err == nil {
+		_, err = schema.Applied(len(steps), exists, numbers(ctx, c))
+	}
+	return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+}
+
+// pattern matches the files of the migrations.
+const pattern = "migrations/*.sql"
+
+// exists counts the tables named schema_migrations.
+const exists = `SELECT count(to_regclass('schema_migrations'))`
+
+// numbers returns a function that runs a query for one number.
+func numbers(ctx context.Context, q interface {
+	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
+}) func(query string) (int64, error) {
+	return func(query string) (n int64, err error) {
+		err = q.QueryRow(ctx, query).Scan(&n)
+		return n, err
+	}
 }
 
 // connect opens a connection to a server that is new enough and has the right encoding.
@@ -66,14 +87,10 @@ func prepare(ctx context.Context, config *pgx.ConnConfig) (err error) {
 			_, err := tx.Exec(ctx, query, args...)
 			return err
 		}
-		number := func(query string) (n int64, err error) {
-			err = tx.QueryRow(ctx, query).Scan(&n)
-			return n, err
-		}
 		if err := exec(`SELECT pg_advisory_xact_lock($1)`, int64(migrationLock)); err != nil {
 			return fmt.Errorf("wait for the schema: %w", err)
 		}
-		return schema.Migrate(embedded, "migrations/*.sql", `SELECT count(to_regclass('schema_migrations'))`, exec, number)
+		return schema.Migrate(embedded, pattern, exists, exec, numbers(ctx, tx))
 	})
 }
 

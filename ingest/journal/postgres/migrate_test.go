@@ -55,6 +55,9 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
+	if err := postgres.Check(t.Context(), postgres.Options{URL: url}); err == nil || !strings.Contains(words, err.Error()) {
+		t.Errorf("the check says %v", err)
+	}
 }
 
 // TestCheckChangesNothing proves that Check accepts an empty database and leaves it empty.

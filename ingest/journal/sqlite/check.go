@@ -1,16 +1,20 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"parley/ingest/journal/internal/schema"
 )
 
 // Check returns an error if Open could neither open nor create the database at path. The
-// database may be open, and does not change. A folder above it gets a draft for a moment.
-func Check(path string) error {
+// database may be open, and its contents do not change. A folder above it gets a draft for a moment.
+func Check(ctx context.Context, path string, o Options) error {
+	o.complete()
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
@@ -18,7 +22,7 @@ func Check(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	switch {
 	case err == nil:
-		err = file.Close()
+		err = errors.Join(file.Close(), readable(ctx, path, o))
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
@@ -34,6 +38,22 @@ func Check(path string) error {
 		return fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
 	}
 	return os.Remove(draft)
+}
+
+// readable returns an error if a file is no database, or one that a newer program wrote.
+func readable(ctx context.Context, path string, o Options) error {
+	steps, err := fs.Glob(o.Migrations, o.Pattern)
+	if err != nil {
+		return err
+	}
+	c, err := connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON")
+	if err != nil {
+		return err
+	}
+	if _, err = schema.Applied(len(steps), exists, c.number); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return errors.Join(err, c.close())
 }
 
 func isMissing(path string) bool {

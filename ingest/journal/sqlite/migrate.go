@@ -2,19 +2,23 @@ package sqlite
 
 import "parley/ingest/journal/internal/schema"
 
+// exists counts the tables named schema_migrations.
+const exists = `SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'`
+
 // migrate updates the schema in one transaction. A process that is killed meanwhile
 // leaves the old schema.
 func migrate(c *conn, o Options) error {
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	number := func(query string) (n int64, err error) {
-		_, err = c.row([]any{&n}, query)
-		return n, err
-	}
-	const exists = `SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'`
-	if err := schema.Migrate(o.Migrations, o.Pattern, exists, c.run, number); err != nil {
+	if err := schema.Migrate(o.Migrations, o.Pattern, exists, c.run, c.number); err != nil {
 		return err // the caller closes the connection, which ends the transaction
 	}
 	return c.run("COMMIT")
+}
+
+// number runs a query for one number.
+func (c *conn) number(query string) (n int64, err error) {
+	_, err = c.row([]any{&n}, query)
+	return n, err
 }

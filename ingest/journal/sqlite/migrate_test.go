@@ -79,6 +79,9 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
+	if err := sqlite.Check(t.Context(), path, sqlite.With(schema())); err == nil || !strings.Contains(words, err.Error()) {
+		t.Errorf("the check says %v", err)
+	}
 }
 
 func TestAFailedStepCanBeRepeated(t *testing.T) {

@@ -33,7 +33,7 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 	if c.Store.Engine == config.Postgres {
 		report("store", postgres.Check(ctx, postgresOptions(c.Store)))
 	} else {
-		report("store", sqlite.Check(c.Store.Path))
+		report("store", sqlite.Check(ctx, c.Store.Path, sqlite.Options{}))
 	}
 	return found
 }

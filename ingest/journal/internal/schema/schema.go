@@ -11,29 +11,22 @@ import (
 
 // Migrate runs the steps that a database still needs. The files of the steps match
 // pattern and are numbered 1, 2, 3 and so on. The caller has begun a transaction, which
-// contains all of them. exec runs a statement, or several without arguments. number runs
-// a query for one number. exists is such a query: it counts the tables named
-// schema_migrations. Migrate creates that table only if it is missing, so with a current
-// schema a daemon needs no right to do so. It refuses a database that a newer program
-// wrote.
+// contains all of them. exec runs a statement, or several without arguments. number and
+// exists are those of Applied. Migrate creates the table only if it is missing, so with a
+// current schema a daemon needs no right to do so.
 func Migrate(files fs.FS, pattern, exists string, exec func(query string, args ...any) error, number func(query string) (int64, error)) error {
 	names, err := fs.Glob(files, pattern) // sorted
 	if err != nil {
 		return err
 	}
-	have, err := number(exists)
-	if err == nil && have == 0 {
-		err = exec(`CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`)
-	}
-	if err == nil {
-		have, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
-	}
+	have, err := Applied(len(names), exists, number)
 	if err != nil {
-		return fmt.Errorf("prepare the schema: %w", err)
+		return err
 	}
-	if have > int64(len(names)) {
-		return fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
-			have, len(names))
+	if have == 0 {
+		if err := exec(`CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`); err != nil {
+			return fmt.Errorf("prepare the schema: %w", err)
+		}
 	}
 	for i, name := range names[have:] {
 		version, base := have+int64(i)+1, path.Base(name)
@@ -52,4 +45,21 @@ func Migrate(files fs.FS, pattern, exists string, exec func(query string, args .
 		}
 	}
 	return nil
+}
+
+// Applied returns the number of steps that a database has, of those that this program
+// knows. It refuses a database that a newer program wrote. number runs a query for one
+// number. exists is such a query: it counts the tables named schema_migrations.
+func Applied(known int, exists string, number func(query string) (int64, error)) (have int64, err error) {
+	if have, err = number(exists); err == nil && have > 0 {
+		have, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("prepare the schema: %w", err)
+	}
+	if have > int64(known) {
+		return 0, fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
+			have, known)
+	}
+	return have, nil
 }
