@@ -15,7 +15,7 @@ import (
 
 // checkStart reports a store that the daemon can't open, and an address that it can't listen
 // on. It changes no store. A daemon may be running: its own
-// address and its lock are no faults.
+// lock is no fault, and its address only a note.
 func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 	report := func(key string, err error) {
 		if err != nil {
@@ -28,6 +28,7 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 		err = l.Close()
 	case errors.Is(err, syscall.EADDRINUSE):
 		err = nil
+		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: unless this daemon runs already, stop the other program or change the address"}})
 	}
 	report("listen", err)
 	if c.Store.Engine == config.Postgres {

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,6 +76,21 @@ func TestCheckKnowsTheRegisteredHook(t *testing.T) {
 	}
 	mac.Register("http://localhost:0/hooks/bluebubbles/home/"+hookCanary, "new-message", "updated-message", "message-send-error")
 	if found := daemon.Check(t.Context(), c); len(found) != 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestCheckNotesAnAddressInUse: the program that uses it may be the daemon itself.
+func TestCheckNotesAnAddressInUse(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	store := config.Store{Engine: config.SQLite, Path: filepath.Join(t.TempDir(), "parley.db")}
+	found := daemon.Check(t.Context(), &config.Config{Listen: other.Addr().String(), Store: store})
+	if len(found) != 1 || !found[0].Note || found[0].Fault || found[0].Key != "listen" {
 		t.Errorf("%+v", found)
 	}
 }
