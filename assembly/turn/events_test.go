@@ -70,7 +70,8 @@ func TestEventsAreStoredDuringTheRun(t *testing.T) {
 }
 
 // TestChunksAreStoredForTheAPI, joined by time. They have the activity of the answer
-// that replaces them, and another one at each attempt.
+// that replaces them, and another one at each attempt. A THOUGHT replaces those of an attempt that
+// failed.
 func TestChunksAreStoredForTheAPI(t *testing.T) {
 	inBubble(t, api, func(d *fixture) {
 		aside := stream.Message{Type: stream.StreamingChunk, Workstream: "w2", Text: "aside"}
@@ -97,9 +98,12 @@ func TestChunksAreStoredForTheAPI(t *testing.T) {
 		same(t, "later, at once", d.events(run)[2:], []string{"3 STREAMING_CHUNK " + run + "/answer/w2 aside"})
 		next()
 		pass(1500 * time.Millisecond)
-		same(t, "at the next attempt", d.events(run), []string{"4 STREAMING_CHUNK " + run + "/answer/3 Hi"})
+		same(t, "at the next attempt", d.events(run), []string{
+			"4 THOUGHT " + run + "/answer The answer begins again.", "5 THOUGHT " + run + "/answer/w2 The answer begins again.",
+			"6 STREAMING_CHUNK " + run + "/answer/5 Hi",
+		})
 		pass(time.Second)
-		same(t, "at the end", d.events(run), []string{"5 ANSWER " + run + "/answer/3 Hi", "6 COMPLETE  "})
+		same(t, "at the end", d.events(run)[2:], []string{"7 ANSWER " + run + "/answer/5 Hi", "8 COMPLETE  "})
 	})
 }
 
@@ -132,7 +136,7 @@ func TestEventsOfAContinuedRun(t *testing.T) {
 			_, e, _ = strings.Cut(e, " ")
 			got = append(got, e)
 		}
-		want := []string{"THOUGHT x hm", "ANSWER " + run + "/answer no", "UPDATE  tool", "THOUGHT  hm", "THOUGHT  hm"}
+		want := []string{"THOUGHT x hm", "ANSWER " + run + "/answer no", "UPDATE  tool", "THOUGHT  hm", "THOUGHT " + run + "/answer The answer begins again.", "THOUGHT  hm"}
 		same(t, "events", got[:len(want)], want)
 		same(t, "the answer", len(got), len(want)+1)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.LeftOff, turn.Answered})

@@ -129,6 +129,22 @@ func (e *endRunTx) events(events []stream.Message, state RunState, reply string)
 	a.append(kept, true)
 }
 
+// replaceChunks replaces the chunks of an attempt that has ended, because the next one begins its
+// texts again, as other activities. Clients replace chunks by a THOUGHT of their activity. It
+// returns the seq of the run's last event.
+func (b *beginRunTx) replaceChunks(run *Run) (last int64) {
+	again := rows(b.txn, func(m *stream.Message) []any { return []any{&m.Workstream, &m.ActivityID} },
+		`SELECT workstream, activity FROM run_events WHERE run = $1 AND type = 12 AND activity <> '' GROUP BY workstream, activity ORDER BY min(seq)`, run.ID)
+	for i := range again {
+		again[i].Type, again[i].Text = stream.Thought, "The answer begins again."
+	}
+	a := appender{txn: b.txn, run: run.ID, now: b.now}
+	b.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
+	a.append(again, false)
+	b.dropChunks(run.ID)
+	return a.seq
+}
+
 // dropChunks removes the chunks of a run.
 func (tx *txn) dropChunks(run string) {
 	tx.do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)

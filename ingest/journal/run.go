@@ -268,7 +268,7 @@ func (b *beginRunTx) resume(most int64) {
 	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
 	if run.EventSeq > 0 {
-		b.dropChunks(run.ID) // of the attempt before
+		run.EventSeq = b.replaceChunks(run) // of the attempt before
 	}
 	// An unfinished run has no reply.
 	run.has(b.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))

@@ -12,7 +12,7 @@ import (
 func eventPromises() []promise {
 	return []promise{
 		{"events are stored while the run works, in one order for all its writers and attempts", eventsAppended},
-		{"chunks are stored until the message of their activity, and no longer than the run", chunksReplaced},
+		{"chunks are stored until the message of their activity or another attempt, and no longer than the run", chunksReplaced},
 		{"the messages that end a run are stored beyond the bound of its events", endsUnbounded},
 		{"a message that only repeats the reply is not stored", repeatsLeftOut},
 		{"an ANSWER is stored before a last message that says more", answerBeforeLast},
@@ -91,11 +91,13 @@ func chunksReplaced(f *fixture) {
 	f.sameEvents(run.ID, "1 STREAMING_CHUNK He", "3 STREAMING_CHUNK llo", "4 THOUGHT hmm", "5 STREAMING_CHUNK .")
 	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
-	f.sameEvents(run.ID, "4 THOUGHT hmm")
-	f.append(run, chunk("a", "Hel"))
-	f.sameEvents(run.ID, "4 THOUGHT hmm", "6 STREAMING_CHUNK Hel")
+	page := f.sameEvents(run.ID, "4 THOUGHT hmm", "6 THOUGHT The answer begins again.")
+	same(f, "the activity", page.Events[1].ActivityID, "a")
+	same(f, "the run's last event", run.EventSeq, 6)
+	f.append(run, chunk("a/6", "Hel"))
+	f.sameEvents(run.ID, "4 THOUGHT hmm", "6 THOUGHT The answer begins again.", "7 STREAMING_CHUNK Hel")
 	f.commit(run, answer("Hello."))
-	f.sameEvents(run.ID, "4 THOUGHT hmm")
+	f.sameEvents(run.ID, "4 THOUGHT hmm", "6 THOUGHT The answer begins again.")
 
 	run = f.asked()
 	f.append(run, chunk("a", "Hel"))
