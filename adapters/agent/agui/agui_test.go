@@ -191,7 +191,7 @@ func TestOrder(t *testing.T) {
 		{"another role of a chunk", []string{started, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"x"}`, `{"type":"TEXT_MESSAGE_CHUNK","role":"user","delta":"x"}`}, "is not that of the open one"},
 		{"a chunk of one of two subagents", []string{started, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","subagentRunId":"s","delta":"x"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"n","subagentRunId":"t","delta":"x"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"x"}`}, "several are open"},
 		{"a tool call of another's message", []string{started, start, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n","parentMessageId":"m","subagentRunId":"s"}`}, "not its own"},
-		{"a tool call of its message's owner", []string{started, `{"type":"TEXT_MESSAGE_START","messageId":"m","subagentRunId":"s"}`, end, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n","parentMessageId":"m"}`, `{"type":"TOOL_CALL_END","toolCallId":"c","subagentRunId":"s"}`, finished}, ""},
+		{"a tool call of its message's owner", []string{started, `{"type":"TEXT_MESSAGE_START","messageId":"m","subagentRunId":"s"}`, end, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n","parentMessageId":"m"}`, `{"type":"TOOL_CALL_END","toolCallId":"c","subagentRunId":"s"}`, `{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","content":"1"}`, finished}, ""},
 		{"a subagent twice", []string{started, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`, `{"type":"SUBAGENT_FINISHED","subagentRunId":"s"}`, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`}, "which has ended"},
 		{"a subagent without its parent", []string{started, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n","parentSubagentRunId":"p"}`}, "whose parent has not begun"},
 	} {
@@ -272,6 +272,25 @@ func TestEvents(t *testing.T) {
 		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
+	}
+}
+
+// TestToolCallWithoutAnswer proves that a run which ends with a tool call for its client, and with
+// no text, fails unless the client has tools.
+func TestToolCallWithoutAnswer(t *testing.T) {
+	called := []string{started, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"find"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`}
+	address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(append(called, finished)...)) })
+	for tools, fails := range map[string]bool{`null`: true, `[ ]`: true, `[{"name":"find"}]`: false} {
+		input := agenttest.Hello()
+		input.Given.Tools = json.RawMessage(tools)
+		_, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), input)
+		fault, failed := errors.AsType[*remote.Error](err)
+		if failed != fails || failed && (!fault.Permanent || !strings.Contains(fault.Error(), `"find"`)) {
+			t.Errorf("with the tools %q: %v", tools, err)
+		}
+	}
+	if _, err := run(t, append(called, start, content, end, finished)...); err != nil {
+		t.Errorf("with a text: %v", err)
 	}
 }
 

@@ -2,6 +2,9 @@ package agui
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"parley/adapters/agent/remote"
@@ -23,6 +26,7 @@ type run struct {
 	others map[string]bool           // open text messages that are no answer: of other roles and of subagents
 	calls  map[string]*call
 	given  json.RawMessage // the client's state, with which the agent's begins; nil after a patch that did not fit
+	tools  bool            // the client has tools of its own
 	limit  int             // of the state, in bytes
 	state  *document       // nil if no event was about it, or if it is unknown
 	usage  json.RawMessage
@@ -35,6 +39,7 @@ type run struct {
 type call struct {
 	name string
 	args strings.Builder
+	done bool // it has a result
 }
 
 func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
@@ -45,6 +50,8 @@ func newRun(client *remote.Client, answer *remote.Answer, limit int, input assem
 	for _, m := range input.Messages {
 		r.asked[m.ID] = true
 	}
+	var tools []json.RawMessage
+	r.tools = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &tools) == nil && len(tools) > 0
 	return r
 }
 
@@ -163,7 +170,7 @@ func (r *run) tool(e streamEvent) error {
 		details["tool"], details["tool_event"], details["arguments"] = c.name, "progress", c.args.String()
 	case "TOOL_CALL_RESULT":
 		if c := r.calls[e.ToolCallID]; c != nil {
-			said.Text, details["tool"] = c.name, c.name
+			said.Text, details["tool"], c.done = c.name, c.name, true
 		}
 		details["tool_event"], details["result"] = "completed", e.Content
 	}
@@ -224,6 +231,9 @@ func (r *run) end() error {
 		return err
 	}
 	if len(r.asks) == 0 {
+		if err := r.unanswered(); err != nil {
+			return err
+		}
 		return r.answer.Finish("", details)
 	}
 	text, asked := ask(r.asks)
@@ -231,6 +241,22 @@ func (r *run) end() error {
 		return err
 	}
 	return r.answer.Ask(text, details)
+}
+
+// unanswered returns an error if the run has no text and ended with a tool call for the client, and
+// the client has no tools: people would wait for an answer in vain.
+func (r *run) unanswered() error {
+	if r.tools || strings.TrimSpace(r.answer.String()) != "" {
+		return nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
+		if c := r.calls[id]; !c.done {
+			fault := r.client.Invalid(fmt.Sprintf("the agent called the tool %q instead of answering, and it was offered none", c.name), nil)
+			fault.Permanent = true // a repetition would call the agent's own tools again
+			return fault
+		}
+	}
+	return nil
 }
 
 // own returns the agent's own keys of the reply; nil for none.
