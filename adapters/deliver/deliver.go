@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"parley/adapters"
@@ -35,6 +36,8 @@ const (
 	maxAge = 24 * time.Hour
 	// minRetryAfter is the shortest wait after a rate limit.
 	minRetryAfter = time.Second
+	// longRest is the wait after a rate limit of which the operator hears.
+	longRest = 5 * time.Second
 	// maxBackoff bounds the wait between two attempts. It is also the wait of a delivery
 	// whose workspace is not configured.
 	maxBackoff = time.Minute
@@ -85,10 +88,13 @@ type Parts struct {
 }
 
 // Outbox sends the journal's deliveries.
-type Outbox struct{ Parts }
+type Outbox struct {
+	Parts
+	resting sync.Map // the end of the last rest that was logged, a time.Time, by workspace
+}
 
 // New returns an Outbox that sends nothing yet; see Run.
-func New(p Parts) *Outbox { return &Outbox{p} }
+func New(p Parts) *Outbox { return &Outbox{Parts: p} }
 
 // bounds returns the bounds of a workspace's posts.
 func bounds(limits adapters.Limits) journal.Send {
@@ -203,6 +209,7 @@ func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Deliver
 // rest makes the posts in the scope of a rate limit wait. The adapter itself refuses
 // further calls of a method.
 func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.SendError) {
+	o.logRest(d.Workspace, limit)
 	channel := d.Post.Channel
 	switch limit.Scope {
 	case adapters.ScopeMethod:
@@ -213,6 +220,17 @@ func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.
 	if err := o.Journal.HoldUp(ctx, d.Workspace, channel, o.Now().Add(pauseAfter(limit, 0))); err != nil {
 		o.Log.Warn("a rate limit cannot be recorded", "workspace", d.Workspace, "err", err)
 	}
+}
+
+// logRest tells the operator about a long rest, once for a workspace until its end.
+func (o *Outbox) logRest(workspace string, limit *adapters.SendError) {
+	now := o.Now()
+	last, _ := o.resting.Load(workspace)
+	if end, _ := last.(time.Time); limit.RetryAfter < longRest || end.After(now) {
+		return
+	}
+	o.resting.Store(workspace, now.Add(limit.RetryAfter))
+	o.Log.Warn("the platform limits the rate of our calls; posts wait", "workspace", workspace, "wait", limit.RetryAfter, "err", limit.Err)
 }
 
 // pauseAfter returns the wait after a failed call: the wait that a rate limit asks for, and

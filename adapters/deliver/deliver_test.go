@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -129,6 +130,28 @@ func TestAQueryObeysARateLimit(t *testing.T) {
 		same(t, "questions", len(o.chat.asked), 2)
 		if wait := o.chat.asked[1].Sub(o.chat.asked[0]); wait < 2*time.Minute {
 			t.Errorf("the next query came after %v", wait)
+		}
+	})
+}
+
+// TestALongRateLimitIsLoggedOnce proves that the operator hears of it until its end only once.
+func TestALongRateLimitIsLoggedOnce(t *testing.T) {
+	withOutbox(t, func(o *fixture) {
+		var log bytes.Buffer
+		o.log = slog.NewTextHandler(&log, nil)
+		limits := func(after time.Duration) []fault {
+			return []fault{{failure: adapters.RateLimited, scope: adapters.ScopeMethod, after: after}}
+		}
+		o.chat.faults["one"], o.chat.faults["two"] = limits(30*time.Second), limits(29*time.Second)
+		o.chat.faults["three"], o.chat.faults["four"] = limits(2*time.Second), limits(30*time.Second)
+		o.send()
+		for i, want := range []int{1, 1, 1, 2} { // the first two rest together
+			o.reply(fmt.Sprint(i), []string{"one", "two", "three", "four"}[i])
+			o.settled()
+			same(t, "lines", strings.Count(log.String(), "\n"), want)
+			if i > 0 {
+				advance(time.Minute)
+			}
 		}
 	})
 }

@@ -1,6 +1,7 @@
 package deliver_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -216,7 +217,8 @@ type fixture struct {
 	close     func() // ends the process
 	path      string
 	platform  deliver.Platform
-	gone      bool // the workspace is not configured
+	gone      bool         // the workspace is not configured
+	log       slog.Handler // nil: nothing is logged
 
 	mu     sync.Mutex
 	states []journal.DeliveryState
@@ -266,7 +268,7 @@ func (o *fixture) open() {
 // box returns the outbox of a process.
 func (o *fixture) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
 	return deliver.New(deliver.Parts{
-		Journal: j, Work: scheduler, Observer: o, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Journal: j, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
 		Platform: func(string) (deliver.Platform, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
