@@ -77,7 +77,9 @@ func (a *Adapter) send(ctx context.Context, method, path string, query url.Value
 		return &adapters.SendError{Failure: failure.Failure, Err: fmt.Errorf("%s: %w", name, a.hideIn(httpcall.WithoutURL(failure.Err)))}
 	}
 	var answer envelope
-	err = json.Unmarshal(raw, &answer)
+	if err = json.Unmarshal(raw, &answer); err != nil {
+		err = errors.New(otherServer)
+	}
 	if response.StatusCode != http.StatusOK {
 		return a.refusal(name, response, answer)
 	}
@@ -89,6 +91,9 @@ func (a *Adapter) send(ctx context.Context, method, path string, query url.Value
 	}
 	return nil
 }
+
+// otherServer says that an answer is not in the form of a BlueBubbles server's.
+const otherServer = "this is no answer of a BlueBubbles server; set bluebubbles.url to the server's own address"
 
 // envelope is the form of every answer.
 type envelope struct {
@@ -108,6 +113,9 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 	words := cmp.Or(answer.Error.Message, answer.Message)
 	if to, err := response.Location(); err == nil {
 		words = "it redirects to " + to.Scheme + "://" + to.Host + "; set bluebubbles.url to the server's own address"
+	}
+	if words == "" && answer.Status == 0 && response.StatusCode < http.StatusInternalServerError {
+		words = otherServer
 	}
 	err := fmt.Errorf("%s: bluebubbles answered %s", name, strings.TrimSuffix(response.Status+": "+a.hide(words), ": "))
 	failure := &adapters.SendError{Failure: adapters.NotSent, Err: err}

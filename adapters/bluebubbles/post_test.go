@@ -335,3 +335,18 @@ func TestAProxysAnswerIsNoRefusal(t *testing.T) {
 		t.Errorf("a proxy's 404: %v", err)
 	}
 }
+
+// TestAnotherServer checks that the answer of another server names the setting.
+func TestAnotherServer(t *testing.T) {
+	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>Welcome</html>")
+		}))
+		_, err := bluebubbles.New("home", settings(server.URL)).LookupUser(t.Context(), nora)
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), "bluebubbles.url") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
