@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ func runPromises() []promise {
 		{"a cancelled run leaves its block to the next run if all its messages were deleted", canceled},
 		{"turns are due by agent", dueByAgent},
 		{"turns of removed agents go to an heir", orphans},
+		{"a run that waits for the later answer of a removed agent goes to an heir at once", orphanedRun},
 		{"if another node may know the agent, its turns go to an heir after a while", orphansOfAll},
 		{"a turn that begins during the search for orphans is none", orphansBeside},
 	}
@@ -252,6 +254,20 @@ func orphans(f *fixture) {
 	same(f, "due", f.due(turns), nil)
 	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
 	same(f, "due", f.due(turns), []int64{thread})
+}
+
+func orphanedRun(f *fixture) {
+	thread := f.orphan(threadKey(1))
+	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	f.must(err)
+	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
+	f.must(f.AssignOrphans(f.ctx, []string{agent, "gone"}, agent, time.Minute))
+	same(f, "due while the agent is there", f.due(turns), nil)
+	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
+	same(f, "due", f.due(turns), []int64{thread})
+	again := f.begin(threadKey(1))
+	same(f, "the run", again.ID, run.ID)
+	same(f, "the heir has taken it, or waits", again.Taken || again.NotBefore.After(f.clock.Now()), false)
 }
 
 func orphansOfAll(f *fixture) {
