@@ -43,7 +43,8 @@ func (a *Adapter) FormatPartial(text string, mentions []string, done bool) (show
 }
 
 // sendText calls Slack with the text as a markdown block. If the workspace refuses such
-// blocks, sendText remembers that and calls again with the text as mrkdwn. A refusal
+// blocks, sendText remembers that and calls again with the text as mrkdwn. It forgets the
+// refusal of a text that is too long as a block, since the next one may fit. A refusal
 // means that the first call had no effect, so nothing is posted twice.
 //
 // The call asks Slack for no previews of links. Slack documents that for chat.postMessage,
@@ -58,7 +59,9 @@ func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(con
 		if !isRefused(err, refusesBlocks) {
 			return err
 		}
-		a.remember(markdownFeature)
+		if refusedCode(err) != blocksTooLong {
+			a.remember(markdownFeature)
+		}
 	}
 	return send(asMrkdwn(text, buttons))
 }
@@ -66,10 +69,14 @@ func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(con
 // markdownFeature is the key under which a refusal of markdown blocks is remembered.
 const markdownFeature = "markdown blocks"
 
+// blocksTooLong is Slack's code for a text that is too long for one message's blocks. Slack counts
+// the characters after a conversion of its own.
+const blocksTooLong = "msg_blocks_too_long"
+
 // refusesBlocks reports whether the code refuses the blocks of a message.
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors
 func refusesBlocks(code string) bool {
-	codes := []string{"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "blocks_not_allowed", "unsupported_block_type"}
+	codes := []string{"invalid_blocks", "invalid_blocks_format", blocksTooLong, "blocks_not_allowed", "unsupported_block_type"}
 	return slices.Contains(codes, code)
 }
 

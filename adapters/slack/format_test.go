@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"parley/adapters/slack/slacktest"
 )
 
@@ -111,5 +113,21 @@ func TestGrowAgreesWithFormat(t *testing.T) {
 	}
 	if len(got) != len(want) || strings.Join(got, "|") != strings.Join(want, "|") || !strings.Contains(got[0], "<@U1> and <\u200b@U2>") {
 		t.Errorf("%d and %d posts", len(got), len(want))
+	}
+}
+
+// TestATextThatIsTooLongAsABlock checks that it is sent in another form, and the next one as a block.
+func TestATextThatIsTooLongAsABlock(t *testing.T) {
+	var blocks []string
+	server, adapter := startFake(t, slacktest.Options{OnCall: func(c slacktest.Call) { blocks = append(blocks, c.Form.Get("blocks")) }})
+	server.Script("chat.postMessage", slacktest.Fault{Error: "msg_blocks_too_long"})
+	for _, key := range []string{"k1", "k2"} {
+		if _, err := adapter.Send(t.Context(), testPost(key)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const markdown = `[{"type":"markdown","text":"hello"}]`
+	if diff := cmp.Diff([]string{markdown, "", markdown}, blocks); diff != "" {
+		t.Error(diff)
 	}
 }
