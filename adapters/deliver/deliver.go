@@ -36,7 +36,7 @@ const (
 	maxAge = 24 * time.Hour
 	// minRetryAfter is the shortest wait after a rate limit.
 	minRetryAfter = time.Second
-	// longRest is the wait after a rate limit of which the operator hears.
+	// longRest is the shortest wait after a rate limit that the log names.
 	longRest = 5 * time.Second
 	// maxBackoff bounds the wait between two attempts. It is also the wait of a delivery
 	// whose workspace is not configured.
@@ -222,7 +222,7 @@ func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.
 	}
 }
 
-// logRest tells the operator about a long rest, once for a workspace until its end.
+// logRest logs a long wait after a rate limit. A workspace has one entry until the wait ends.
 func (o *Outbox) logRest(workspace string, limit *adapters.SendError) {
 	now := o.Now()
 	last, _ := o.resting.Load(workspace)

@@ -134,7 +134,7 @@ func TestAQueryObeysARateLimit(t *testing.T) {
 	})
 }
 
-// TestALongRateLimitIsLoggedOnce proves that the operator hears of it until its end only once.
+// TestALongRateLimitIsLoggedOnce proves that the log has one entry until the limit ends.
 func TestALongRateLimitIsLoggedOnce(t *testing.T) {
 	withOutbox(t, func(o *fixture) {
 		var log bytes.Buffer

@@ -65,7 +65,7 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 // thread waits for a removed agent. On a shared store, another node may know an agent
 // that this one does not: there, a turn is an orphan after it has been overdue for the
 // given time and no node has claimed its thread. A run that waits for its agent's later answer
-// becomes due: nobody can give that answer any more.
+// becomes due, because the removed agent cannot give that answer.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
 	now := millis(j.now())
