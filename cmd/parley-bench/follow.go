@@ -239,6 +239,8 @@ func (l *listener) take(id int64, m stream.Message) {
 	case stream.StreamingChunk:
 		l.chunks[m.ActivityID] += m.Text
 		l.measure(m.Text)
+	case stream.Thought: // a further attempt replaces the tokens of the one before
+		delete(l.chunks, m.ActivityID)
 	case stream.Answer:
 		if want, _ := l.answers.Load(l.id); m.Text != want || l.answered {
 			l.fault("another answer, or a second one: %q, want %q", m.Text, want)

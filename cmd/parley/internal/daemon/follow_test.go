@@ -171,6 +171,7 @@ func TestARunIsFollowedToAnotherNode(t *testing.T) {
 	}
 	s = &heard{other, other.stream(path, ownToken, s.last), ""}
 	agent.next <- "It snows."
+	hear("THOUGHT The answer begins again.") // it replaces the tokens before it
 	hear("STREAMING_CHUNK It snows.")
 	close(agent.next)
 	hear("ANSWER It snows.")
