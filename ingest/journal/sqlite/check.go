@@ -40,7 +40,7 @@ func Check(ctx context.Context, path string, o Options) error {
 	return os.Remove(draft)
 }
 
-// readable returns an error if a file is no database, or one that a newer program wrote.
+// readable returns an error if a file is no database, or one of another or a newer program.
 func readable(ctx context.Context, path string, o Options) error {
 	steps, err := fs.Glob(o.Migrations, o.Pattern)
 	if err != nil {
@@ -50,7 +50,10 @@ func readable(ctx context.Context, path string, o Options) error {
 	if err != nil {
 		return err
 	}
-	if _, err = schema.Applied(len(steps), exists, c.number); err != nil {
+	if err = c.refuseOther(); err == nil {
+		_, err = schema.Applied(len(steps), exists, c.number)
+	}
+	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return errors.Join(err, c.close())

@@ -1,6 +1,10 @@
 package sqlite
 
-import "parley/ingest/journal/internal/schema"
+import (
+	"errors"
+
+	"parley/ingest/journal/internal/schema"
+)
 
 // exists counts the tables named schema_migrations.
 const exists = `SELECT count(*) FROM sqlite_master WHERE name = 'schema_migrations'`
@@ -21,4 +25,13 @@ func migrate(c *conn, o Options) error {
 func (c *conn) number(query string) (n int64, err error) {
 	_, err = c.row([]any{&n}, query)
 	return n, err
+}
+
+// refuseOther returns an error if the database has tables of another program and none of ours.
+func (c *conn) refuseOther() error {
+	others, err := c.number(`SELECT count(*) FROM sqlite_master WHERE NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name = 'schema_migrations')`)
+	if err == nil && others > 0 {
+		err = errors.New("it is a database of another program: name another file")
+	}
+	return err
 }

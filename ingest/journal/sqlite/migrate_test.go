@@ -1,7 +1,11 @@
 package sqlite_test
 
 import (
+	"bytes"
+	"database/sql"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -81,6 +85,34 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 	}
 	if err := sqlite.Check(t.Context(), path, sqlite.With(schema())); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("the check says %v", err)
+	}
+}
+
+func TestAnotherProgramsDatabaseIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chat.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE message (text TEXT)"); err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := refused(t, path)
+	if !strings.Contains(words, path) {
+		t.Errorf("the error %q lacks the path", words)
+	}
+	if err := sqlite.Check(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(words, err.Error()) {
+		t.Errorf("the check says %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the file changed, or %v", err)
 	}
 }
 

@@ -138,6 +138,9 @@ func prepare(ctx context.Context, path string, o Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
+	if err := c.refuseOther(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	var mode string
 	if _, err := c.row([]any{&mode}, "PRAGMA journal_mode=WAL"); err != nil {
 		return fmt.Errorf("%s: switch to WAL mode: %w", path, err)
