@@ -68,7 +68,7 @@ func (n *nonces) others(nonce string) map[string]bool {
 }
 
 // noteMessage notes the nonce of a message of ours, and the channel of a direct message.
-func (a *accepts) noteMessage(ctx context.Context, p *parsed) error {
+func (a *accepts) noteMessage(ctx context.Context, p *payload) error {
 	if p.message != nil && p.message.author.is(a.guilds.self()) {
 		a.nonces.add(p.message.nonce, p.message.id)
 	}

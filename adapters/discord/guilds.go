@@ -228,7 +228,7 @@ func (g *guilds) store(ctx context.Context, id string, state adapters.State, now
 		g.mu.Unlock()
 		return nil
 	}
-	raw, _ := json.Marshal(guildState{Role: known.ownRole(g.own.UserID), Channels: known.visible(g.own.UserID)}) // strings always encode
+	raw, _ := json.Marshal(guildState{Role: known.ownRole(), Channels: known.visible(g.own.UserID)}) // strings always encode
 	value, changed := string(raw), string(raw) != known.stored
 	if changed && known.stored != "" {
 		var before guildState
@@ -262,7 +262,7 @@ func (g *guild) refresh(known []string, user string, now time.Time) {
 }
 
 // ownRole returns the role that Discord made for the bot; empty if there is none.
-func (g *guild) ownRole(user string) string {
+func (g *guild) ownRole() string {
 	for _, id := range g.roles {
 		for _, r := range g.Roles {
 			if r.ID == id && r.Managed {

@@ -22,12 +22,11 @@ const NeedsUser = "user"
 // Keys returns what the durable accept stores beside the body. A message that may be ours,
 // mention us or reply to us needs our user id.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	f := parse(envelope)
-	p := f.payload
-	if f.err != nil {
-		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(f.err), Parsed: f}
+	p := parse(envelope)
+	if p.err != nil {
+		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(p.err), Parsed: p}
 	}
-	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: f}
+	keys := event.Keys{Kind: p.kind, Dedupe: p.dedupe, Parsed: p}
 	if keys.Dedupe == "" {
 		keys.Dedupe = adapters.BodyKey(envelope.Body)
 	}
@@ -47,7 +46,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 
 // ownThread sets the thread of a question with a thread of its own. A change of one message takes
 // the thread of that message, because the payload does not show whether it is such a question.
-func (n Normalizer) ownThread(keys *event.Keys, p payload, workspace string, facts adapters.Facts) {
+func (n Normalizer) ownThread(keys *event.Keys, p *payload, workspace string, facts adapters.Facts) {
 	switch {
 	case p.message != nil && p.kind == event.KindMessage:
 		if n.opensThread(p.message, facts.Self()) {

@@ -13,11 +13,10 @@ import (
 // Normalize converts a frame to an event. The update of an edit may lack the author. The
 // sender's metadata is then empty, because the recorded message has it.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	f := parse(envelope)
-	if f.err != nil {
-		return event.Event{}, fmt.Errorf("read gateway frame: %w", f.err)
+	p := parse(envelope)
+	if p.err != nil {
+		return event.Event{}, fmt.Errorf("read gateway frame: %w", p.err)
 	}
-	p := f.payload
 	e := event.Event{Kind: p.kind, Ignored: p.ignored}
 	if p.ignored != "" {
 		return e, nil

@@ -15,6 +15,8 @@ import (
 
 // payload contains the fields of a gateway frame that the adapter uses.
 type payload struct {
+	// err names every faulty field; nil for none. With it, only kind is certain, if the frame names one.
+	err     error
 	kind    event.Kind
 	ignored string // the reason for recording nothing, or empty
 	dedupe  string // empty if the key is a hash of the body
@@ -27,32 +29,25 @@ type payload struct {
 	reaction *event.Reaction // of a reaction
 }
 
-// parsed is a frame that was read once.
-type parsed struct {
-	payload
-	err error
-}
-
 // parse returns the envelope's Parsed, or reads its body.
-func parse(envelope event.Envelope) *parsed {
-	if p, ok := envelope.Parsed.(*parsed); ok {
+func parse(envelope event.Envelope) *payload {
+	if p, ok := envelope.Parsed.(*payload); ok {
 		return p
 	}
-	p, err := read(envelope.Body)
-	return &parsed{p, err}
+	p := &payload{kind: event.KindOther}
+	p.err = p.read(envelope.Body)
+	return p
 }
 
-// read reads a frame. Its error names every faulty field. With an error, the payload has a
-// kind if the frame names one.
-func read(body []byte) (payload, error) {
-	p := payload{kind: event.KindOther}
+// read reads a frame. Its error names every faulty field.
+func (p *payload) read(body []byte) error {
 	frame, err := jsonobject.Parse(body)
 	if err != nil {
-		return p, err
+		return err
 	}
 	name := dispatch(frame)
 	if p.kind, p.ignored = classify(name); p.ignored != "" {
-		return p, nil
+		return nil
 	}
 	d, ok := frame.RequiredChild("d")
 	if ok {
@@ -75,7 +70,7 @@ func read(body []byte) (payload, error) {
 	if parent := snowflake(frame, "parent_id"); parent != "" {
 		p.setParent(parent)
 	}
-	return p, frame.Err()
+	return frame.Err()
 }
 
 // setParent notes the channel of the thread in which the event happened.

@@ -38,7 +38,6 @@ type outgoing struct {
 	Nonce           string                           `json:"nonce,omitempty"`
 	EnforceNonce    bool                             `json:"enforce_nonce,omitempty"`
 	Reference       *discordgo.MessageReference      `json:"message_reference,omitempty"`
-	Attachments     []*discordgo.MessageAttachment   `json:"attachments,omitempty"`
 	Components      []discordgo.MessageComponent     `json:"components,omitempty"`
 }
 
