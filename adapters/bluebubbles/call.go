@@ -101,7 +101,6 @@ type envelope struct {
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data"`
 	Error   struct {
-		Type    string `json:"type"`
 		Message string `json:"message"`
 	} `json:"error"`
 }

@@ -32,7 +32,7 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 		for _, raw := range page {
 			p := parse(a.row(raw))
 			if p.err == nil && p.kind == event.KindMessage && p.fromMe && chatName(p.chat.guid) == post.To.Channel && p.looksLike(post) {
-				found = append(found, p.payload)
+				found = append(found, *p)
 			}
 		}
 		return nil

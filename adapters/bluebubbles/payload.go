@@ -31,25 +31,22 @@ type payload struct {
 	webhook string // its type
 	message
 	tapback tapback // of a reaction
-}
-
-// parsed is a body that was read once.
-type parsed struct {
-	payload
-	dedupe string
-	err    error
+	dedupe  string  // the dedupe key
+	err     error   // names every faulty field; nil if the body is usable
 }
 
 // parse returns the envelope's Parsed, or reads its body.
-func parse(envelope event.Envelope) *parsed {
-	if p, ok := envelope.Parsed.(*parsed); ok {
+func parse(envelope event.Envelope) *payload {
+	if p, ok := envelope.Parsed.(*payload); ok {
 		return p
 	}
 	p, err := read(envelope.Body)
-	if err != nil {
-		return &parsed{payload: p, dedupe: adapters.BodyKey(envelope.Body), err: err}
+	if p.err = err; err == nil {
+		p.dedupe = p.key(envelope.Body)
+	} else {
+		p.dedupe = adapters.BodyKey(envelope.Body)
 	}
-	return &parsed{payload: p, dedupe: p.key(envelope.Body)}
+	return &p
 }
 
 // read decodes a body. Its error means that the body is unusable, and names every faulty

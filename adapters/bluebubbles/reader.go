@@ -220,7 +220,7 @@ func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 }
 
 // see moves the cursor to a row that was read.
-func (a *Adapter) see(c *cursor, p *parsed) {
+func (a *Adapter) see(c *cursor, p *payload) {
 	c.Row = max(c.Row, p.row)
 	if !p.created.IsZero() {
 		c.Date = max(c.Date, a.date(p).UnixMilli())
@@ -229,7 +229,7 @@ func (a *Adapter) see(c *cursor, p *parsed) {
 
 // date returns the date of a message in milliseconds. It is not in the future, although a sender's
 // clock may be wrong.
-func (a *Adapter) date(p *parsed) time.Time {
+func (a *Adapter) date(p *payload) time.Time {
 	if now := a.now().Truncate(time.Millisecond); p.created.After(now) {
 		return now
 	}
@@ -299,7 +299,7 @@ func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope eve
 }
 
 // isRecent reports whether a message is not older than recentAge, as far as its payload shows.
-func (a *Adapter) isRecent(p *parsed) bool {
+func (a *Adapter) isRecent(p *payload) bool {
 	return p.created.IsZero() || a.now().Sub(p.created) < recentAge
 }
 
@@ -373,7 +373,7 @@ func (r *reader) guid(name string) string {
 }
 
 // isTaken reports whether the state of a message, or a later one, is accepted.
-func (r *reader) isTaken(p *parsed) bool {
+func (r *reader) isTaken(p *payload) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := r.taken[p.guid]
@@ -382,7 +382,7 @@ func (r *reader) isTaken(p *parsed) bool {
 
 // took notes that a state of a message is accepted. An earlier state may still be needed if the
 // message is not known.
-func (r *reader) took(p *parsed, known bool) {
+func (r *reader) took(p *payload, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.taken) >= maxTaken {
