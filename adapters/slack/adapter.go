@@ -29,10 +29,10 @@ type Adapter struct {
 	base      *url.URL // address of the Web API; its path ends in a slash
 	transport *http.Transport
 	api       *slack.Client
-	web       caller
+	web       *caller
 	files     *http.Client
 
-	history   history
+	history   *history
 	greetings chan assistantGreeting // not yet shown
 
 	self         atomic.Pointer[event.Self] // nil until Slack has answered auth.test
@@ -78,7 +78,7 @@ func New(workspace string, config Config) *Adapter {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := httpcall.NewTransport()
-	web := caller{httpcall.NewClient(transport), new(rests)}
+	web := &caller{httpcall.NewClient(transport), new(rests)}
 	return &Adapter{
 		Workspace: workspace,
 		config:    config,
@@ -87,6 +87,7 @@ func New(workspace string, config Config) *Adapter {
 		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
 		web:          web,
+		history:      new(history),
 		tokenRefused: wake.NewSignal(),
 		withheld:     wake.NewSignal(),
 		greetings:    make(chan assistantGreeting, maxGreetings),

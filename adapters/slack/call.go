@@ -9,12 +9,16 @@ import (
 	"strings"
 
 	"github.com/slack-go/slack"
+
+	"parley/adapters"
 )
 
-// call makes one call and decodes the answer. It does not use slack-go, which decodes
-// whole messages: if one message has a block that slack-go can't decode, the other
-// messages would be lost.
+// call makes one call, bounded by the configured timeout, and decodes the answer. It does not
+// use slack-go, which decodes whole messages: if one message has a block that slack-go can't
+// decode, the other messages would be lost.
 func (a *Adapter) call(ctx context.Context, method string, query url.Values, answer answer) error {
+	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.base.JoinPath(method).String(), strings.NewReader(query.Encode()))
 	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
@@ -28,7 +32,11 @@ func (a *Adapter) call(ctx context.Context, method string, query url.Values, ans
 	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
 		return fmt.Errorf("%s: decode the answer: %w", method, err)
 	}
-	if err := answer.refused(); err != nil {
+	err = answer.refused()
+	if code := refusedCode(err); code != "" && refusal(method, code) == adapters.RateLimited {
+		err = a.web.limited(method, minRetry, err)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", method, err)
 	}
 	return nil

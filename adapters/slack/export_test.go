@@ -76,6 +76,3 @@ func GrantedScopes(values []string) ([]string, bool) {
 	}
 	return grantedScopes(header)
 }
-
-// PauseFor notes a rate limit of Slack's.
-func (p *Pace) PauseFor(after time.Duration) { p.pauseFor(after) }

@@ -9,6 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 var _ adapters.Backfiller = (*Adapter)(nil)
@@ -134,43 +135,22 @@ func (a *Adapter) paced(ctx context.Context, urgent <-chan struct{}, method stri
 		if err := p.wait(ctx, urgent); err != nil {
 			return err
 		}
-		if limited, err := a.counted(ctx, p, method, query, answer); !limited {
+		err := a.call(ctx, method, query, answer)
+		after, limited := adapters.RetryAfter(err)
+		if !limited {
 			return markRefusedHistory(method, err)
+		}
+		if !wake.After(ctx, after) {
+			return ctx.Err()
 		}
 	}
 }
 
-// ask makes an urgent call at once, unless Slack's rate limit lasts. Then the error is a
+// ask makes an urgent call at once. While Slack's rate limit lasts, the error is a
 // *adapters.SendError with the failure RateLimited.
 func (a *Adapter) ask(ctx context.Context, method string, query url.Values, answer answer) error {
-	p := a.pace(method)
-	if wait := p.take(time.Now(), true); wait > 0 {
-		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: Slack allows no call yet", method)}
-	}
-	_, err := a.counted(ctx, p, method, query, answer)
-	return err
-}
-
-// counted makes a call that the pace has counted, bounded by the configured timeout. It
-// reports whether Slack's rate limit refused the call; later calls then wait.
-func (a *Adapter) counted(ctx context.Context, p *pace, method string, query url.Values, answer answer) (limited bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
-	defer cancel()
-	err = a.call(ctx, method, query, answer)
-	after, limited := rateLimited(method, err)
-	if limited {
-		p.pauseFor(after)
-	}
-	return limited, err
-}
-
-// rateLimited reports whether err is a rate limit, and how long the caller must wait.
-func rateLimited(method string, err error) (after time.Duration, limited bool) {
-	if after, limited = adapters.RetryAfter(err); limited {
-		return max(after, minRetry), true
-	}
-	code := refusedCode(err)
-	return minRetry, code != "" && refusal(method, code) == adapters.RateLimited
+	a.pace(method).take(time.Now(), true)
+	return a.call(ctx, method, query, answer)
 }
 
 // pace returns the pace of a method.
@@ -179,24 +159,19 @@ func (a *Adapter) pace(method string) *pace {
 	return known.(*pace)
 }
 
-// Inherit takes over the paces of the workspace's previous adapter, if that one has the
-// same token.
+// Inherit takes over the paces and the rate limits of the workspace's previous adapter, if that
+// one has the same token.
 func (a *Adapter) Inherit(old adapters.Adapter) {
 	if old, ok := old.(*Adapter); ok && old.config.BotToken.Equal(a.config.BotToken.Reveal()) {
-		old.history.paces.Range(func(method, pace any) bool {
-			a.history.paces.Store(method, pace)
-			return true
-		})
+		a.history, a.web.rests = old.history, old.web.rests
 	}
 }
 
-// pace spaces the background's calls of one method, and keeps every call waiting while
-// Slack's rate limit lasts. It counts the calls of this node alone. The zero value has
-// counted no call.
+// pace spaces the background's calls of one method. It counts the calls of this node alone. The
+// zero value has counted no call.
 type pace struct {
-	mu        sync.Mutex
-	calls     []time.Time // times of the last minute's calls, oldest first
-	notBefore time.Time   // the end of Slack's last rate limit
+	mu    sync.Mutex
+	calls []time.Time // times of the last minute's calls, oldest first
 }
 
 // wait blocks until the next call is allowed, and counts that call. The call is the
@@ -231,24 +206,17 @@ func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	for len(p.calls) > 0 && now.Sub(p.calls[0]) >= paceWindow {
 		p.calls = p.calls[1:]
 	}
-	wait := p.notBefore.Sub(now)
+	wait := time.Duration(0)
 	if n := len(p.calls); n >= backgroundPerMinute && !urgent {
-		wait = max(wait, p.calls[n-backgroundPerMinute].Add(paceWindow).Sub(now))
+		wait = p.calls[n-backgroundPerMinute].Add(paceWindow).Sub(now)
 	} else if n >= backgroundBurst && !urgent {
-		wait = max(wait, p.calls[n-1].Add(paceWindow/backgroundPerMinute).Sub(now))
+		wait = p.calls[n-1].Add(paceWindow / backgroundPerMinute).Sub(now)
 	}
 	if wait > 0 {
 		return wait
 	}
 	p.calls = append(p.calls, now)
 	return 0
-}
-
-// pauseFor delays every later call by the given time from now.
-func (p *pace) pauseFor(after time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.notBefore = time.Now().Add(after)
 }
 
 // timestamp formats a time as a Slack ts.

@@ -35,7 +35,7 @@ type caller struct {
 }
 
 // Do implements slack-go's interface of an HTTP client.
-func (c caller) Do(request *http.Request) (*http.Response, error) {
+func (c *caller) Do(request *http.Request) (*http.Response, error) {
 	method := path.Base(request.URL.Path)
 	if left := c.rests.left(method, time.Now()); left > 0 {
 		return nil, &adapters.SendError{
@@ -63,17 +63,23 @@ func scopeOf(method string) adapters.Scope {
 	return adapters.ScopeMethod
 }
 
+// limited returns the error of a call that a rate limit has refused. The method rests if the
+// limit is not that of a channel.
+func (c *caller) limited(method string, after time.Duration, err error) *adapters.SendError {
+	failure := &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: after, Scope: scopeOf(method), Err: err}
+	if failure.Scope == adapters.ScopeMethod {
+		c.rests.rest(method, time.Now().Add(after))
+	}
+	return failure
+}
+
 // refusedStatus returns the error of an answer with a status other than 200. Slack
 // itself answers 200, 429 or 5xx. Other statuses come from a proxy or another server.
-// After a 429, the method rests if the limit is not that of a channel.
-func (c caller) refusedStatus(method string, response *http.Response) error {
+func (c *caller) refusedStatus(method string, response *http.Response) error {
 	failure := &adapters.SendError{Err: fmt.Errorf("slack answered %s", response.Status)}
 	switch code := response.StatusCode; {
 	case code == http.StatusTooManyRequests:
-		failure.Failure, failure.RetryAfter, failure.Scope = adapters.RateLimited, retryAfter(response.Header), scopeOf(method)
-		if failure.Scope == adapters.ScopeMethod {
-			c.rests.rest(method, time.Now().Add(failure.RetryAfter))
-		}
+		return c.limited(method, retryAfter(response.Header), failure.Err)
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge:

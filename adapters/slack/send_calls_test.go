@@ -125,7 +125,8 @@ func TestFailureKindOfEveryCall(t *testing.T) {
 }
 
 // TestALimitedMethodRests proves that after a 429 the adapter refuses further calls of the
-// method without a request, in every channel, and makes the calls of every other method.
+// method without a request, in every channel, and makes the calls of every other method. So
+// does the adapter of a reload.
 func TestALimitedMethodRests(t *testing.T) {
 	for name, c := range calls {
 		if name == "upload" || c.method == "chat.postMessage" {
@@ -138,6 +139,9 @@ func TestALimitedMethodRests(t *testing.T) {
 			if got.Failure != adapters.RateLimited || got.Scope != adapters.ScopeMethod || got.RetryAfter > 10*time.Minute || got.RetryAfter < 9*time.Minute {
 				t.Errorf("%s: %+v", name, got)
 			}
+			before := s.adapter
+			s.adapter = newAdapter(s.server.URL())
+			s.adapter.Inherit(before)
 		}
 		if _, err := s.adapter.Send(t.Context(), s.post); err != nil {
 			t.Errorf("a post during the rest of %s: %v", c.method, err)
