@@ -56,7 +56,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	_, isAddress := adapters.ParseAddress(c.URL)
 	faults.Check(isAddress, "url", "must be the http or https address of the agent, without credentials")
-	faults.Check(len(c.Secret.Reveal()) >= secret.MinLength, "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
+	faults.Check(!c.Secret.IsShort(), "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
 	return faults
 }

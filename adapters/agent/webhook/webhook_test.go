@@ -72,6 +72,16 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestShortSecret checks that the length of the secret is counted in characters.
+func TestShortSecret(t *testing.T) {
+	for length, isShort := range map[int]bool{23: true, 24: false} {
+		config := webhook.Config{URL: "https://example.com", Secret: secret.New(strings.Repeat("é", length)), Config: remote.DefaultConfig()}
+		if faults := config.Validate(); isShort != (len(faults) == 1) {
+			t.Errorf("%d characters: %v", length, faults)
+		}
+	}
+}
+
 // TestSignature checks the signature of a fixed request.
 func TestSignature(t *testing.T) {
 	// printf 'v1:1700000000:{}' | openssl dgst -sha256 -hmac 0123456789abcdef01234567
