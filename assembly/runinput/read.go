@@ -196,8 +196,9 @@ func (r *reader) context(value json.RawMessage) {
 
 func isNull(value json.RawMessage) bool { return string(value) == "null" }
 
-// Rest is a RunAgentInput without its ids and the content of its user message, for an agent.
-// A raw value is nil if it is absent, and "null" if it is null.
+// Rest is a RunAgentInput without its ids, the content of its user message and the members that
+// the protocol does not know, for an agent. A raw value is nil if it is absent, and "null" if it is
+// null.
 type Rest struct {
 	ParentRunID                           string
 	State, Tools, Context, ForwardedProps json.RawMessage
@@ -206,8 +207,6 @@ type Rest struct {
 	User []event.Extra
 	// More are the messages after the user message.
 	More []json.RawMessage
-	// Extra are the members that the protocol does not know.
-	Extra []event.Extra
 }
 
 // ReadRest reads what Received.Rest or an empty text says.
@@ -231,8 +230,6 @@ func ReadRest(raw []byte) (Rest, error) {
 			r.ForwardedProps = m.Value
 		case "messages":
 			err = errors.Join(err, r.messages(m.Value))
-		default:
-			r.Extra = append(r.Extra, m)
 		}
 	}
 	if err != nil {

@@ -44,8 +44,7 @@ func TestRead(t *testing.T) {
 	}
 	wantRest := runinput.Rest{
 		ParentRunID: "run-001", State: json.RawMessage("null"), Tools: json.RawMessage("[]"), Context: nil, ForwardedProps: json.RawMessage(`{"b":1.50,"a":[]}`),
-		User:  []event.Extra{{Key: "encryptedValue", Value: json.RawMessage(`"e1"`)}, {Key: "x", Value: json.RawMessage(`{"b":1,"a":2}`)}},
-		Extra: []event.Extra{{Key: "later", Value: json.RawMessage(`"kept"`)}},
+		User: []event.Extra{{Key: "encryptedValue", Value: json.RawMessage(`"e1"`)}, {Key: "x", Value: json.RawMessage(`{"b":1,"a":2}`)}},
 	}
 	more := rest.More
 	rest.More = nil

@@ -30,7 +30,6 @@ type streamEvent struct {
 	Outcome         *outcome        `json:"outcome"`
 	Usage           json.RawMessage `json:"usage"`
 	Result          json.RawMessage `json:"result"`
-	ProtocolVersion string          `json:"protocolVersion"`
 
 	raw []byte
 }
