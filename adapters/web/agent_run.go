@@ -16,7 +16,7 @@ import (
 
 // agentRoutes returns the routes of the agent run protocol.
 func agentRoutes() []Route {
-	run := Route{Right: ForUsers, TooLarge: runinput.TooLarge.Error(), Serve: Call.PostRun}
+	run := Route{Right: ForUsers, TooLarge: runinput.TooLarge.Error(), Take: Call.PostRun}
 	runs := run
 	run.Pattern, runs.Pattern = "POST /api/v1/agent/run", "POST /api/v1/agent/runs"
 	return []Route{run, runs, {Pattern: "GET /api/v1/agent/history", Serve: Call.History}}
@@ -32,11 +32,7 @@ type taskAccepted struct {
 
 // PostRun takes a run of the agent run protocol: POST /api/v1/agent/runs with a RunAgentInput.
 // The run with the same runId in the same thread is the same run.
-func (c Call) PostRun(w http.ResponseWriter, r *http.Request) error {
-	raw, err := c.JSON(w, r)
-	if err != nil {
-		return err
-	}
+func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	b, err := c.readRun(r.Context(), raw)
 	if err == nil {
 		err = c.claimThread(r, b.ThreadID)

@@ -98,8 +98,6 @@ type API struct {
 	// Others returns the adapters of all workspaces of our API: the tokens of each may read
 	// further workspaces.
 	Others func() []*Adapter
-	// Asks reports whether the workspace has an agent with this id.
-	Asks func(agent string) bool
 	// Agents are the ids of the workspace's agents, its own one first.
 	Agents []string
 

@@ -143,7 +143,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 			id := r.PathValue("workspace")
 			web.API{
 				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
-				Asks: func(agent string) bool { return agent == "helper" || agent == "other" }, Inbox: b, Recorded: b, Store: b, Files: b,
+				Agents: []string{"helper", "other"}, Inbox: b, Recorded: b, Store: b, Files: b,
 				Storage: web.Storage{Links: &web.Links{Base: func() string { return "https://parley.example" }}}, Guard: guards, Now: func() time.Time { return noon },
 			}.Serve(w, r, serve)
 		})

@@ -141,9 +141,9 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// complete reads a body and adds the members that the caller may omit. asks reports whether
-// the workspace has an agent with an id.
-func (c caller) complete(raw []byte, asks func(agent string) bool) (Body, error) {
+// complete reads a body and adds the members that the caller may omit. agents are the ids of the
+// workspace's agents.
+func (c caller) complete(raw []byte, agents []string) (Body, error) {
 	b, faults := readBody(raw)
 	if unreadable(faults) {
 		return b, faults
@@ -162,14 +162,14 @@ func (c caller) complete(raw []byte, asks func(agent string) bool) (Body, error)
 	if len(faults) > 0 {
 		return b, faults
 	}
-	return b, recipient(metadata, asks).Err()
+	return b, recipient(metadata, agents).Err()
 }
 
 // recipient returns a fault if a message names a recipient that is no agent of the workspace.
-func recipient(metadata []byte, asks func(agent string) bool) (faults event.FieldErrors) {
+func recipient(metadata []byte, agents []string) (faults event.FieldErrors) {
 	m, err := event.ReadMetadata(metadata)
 	agent, isAgent := strings.CutPrefix(m.RecipientID, "bot:")
-	faults.Check(err == nil && (m.RecipientID == "" || isAgent && asks(agent)), "metadata.recipient_id",
+	faults.Check(err == nil && (m.RecipientID == "" || isAgent && slices.Contains(agents, agent)), "metadata.recipient_id",
 		"must be bot:<id> of an agent that the workspace has, or be left out")
 	return faults
 }

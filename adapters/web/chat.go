@@ -14,11 +14,11 @@ import (
 func chatRoutes() []Route {
 	const thread = "/api/v1/chat/threads/{thread_id}"
 	return []Route{
-		{Pattern: "POST /api/v1/chat/threads", Right: ForUsers, Serve: Call.PostThread},
+		{Pattern: "POST /api/v1/chat/threads", Right: ForUsers, Take: Call.PostThread},
 		{Pattern: "GET /api/v1/chat/threads", Serve: Call.ListOwnThreads},
 		{Pattern: "GET " + thread, Serve: Call.GetThread},
-		{Pattern: "POST " + thread + "/messages", Right: ForUsers, Serve: Call.PostChatMessage},
-		{Pattern: "POST " + thread + "/agent-messages", Right: ForAgents, Serve: Call.PostAgentMessage},
+		{Pattern: "POST " + thread + "/messages", Right: ForUsers, Take: Call.PostChatMessage},
+		{Pattern: "POST " + thread + "/agent-messages", Right: ForAgents, Take: Call.PostAgentMessage},
 		{Pattern: "GET " + thread + "/messages", Serve: Call.ListChatMessages},
 		{Pattern: "GET " + thread + "/stream", Serve: Call.StreamThread},
 	}
@@ -34,11 +34,7 @@ type chatThread struct {
 func viewThread(t *journal.Thread) chatThread { return chatThread{t.ID, t.Mode, t.CreatedAt} }
 
 // PostThread makes a thread of the caller's: POST /api/v1/chat/threads {"mode"}
-func (c Call) PostThread(w http.ResponseWriter, r *http.Request) error {
-	raw, err := c.JSON(w, r)
-	if err != nil {
-		return err
-	}
+func (c Call) PostThread(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	mode := journal.ModeOpen
 	faults := readMembers(raw, func(m event.Extra) string {
 		if m.Key != "mode" {

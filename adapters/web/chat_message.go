@@ -21,21 +21,17 @@ const (
 )
 
 // PostChatMessage takes a message of a user: POST /api/v1/chat/threads/{thread_id}/messages
-func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request) error {
-	return c.postChat(w, r, event.Human)
+func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte) error {
+	return c.postChat(w, r, raw, event.Human)
 }
 
 // PostAgentMessage takes a message of an agent outside Parley: POST
 // /api/v1/chat/threads/{thread_id}/agent-messages
-func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request) error {
-	return c.postChat(w, r, event.Bot)
+func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request, raw []byte) error {
+	return c.postChat(w, r, raw, event.Bot)
 }
 
-func (c Call) postChat(w http.ResponseWriter, r *http.Request, kind event.SenderType) error {
-	raw, err := c.JSON(w, r)
-	if err != nil {
-		return err
-	}
+func (c Call) postChat(w http.ResponseWriter, r *http.Request, raw []byte, kind event.SenderType) error {
 	t, err := c.thread(r)
 	if err != nil {
 		return err

@@ -38,7 +38,9 @@ type Route struct {
 	TooLarge string
 	// NotFound is the message of the error for an unknown thread or run; empty for the usual one.
 	NotFound string
-	Serve    func(Call, http.ResponseWriter, *http.Request) error
+	// Serve responds to a request, or Take to one whose body must be JSON.
+	Serve func(Call, http.ResponseWriter, *http.Request) error
+	Take  func(c Call, w http.ResponseWriter, r *http.Request, body []byte) error
 }
 
 // Right is the kind of callers that may use a route.
@@ -63,7 +65,6 @@ type Call struct {
 
 	// admitted reports whether the token is still configured with the same rights.
 	admitted func() bool
-	tooLong  string // the route's TooLarge
 }
 
 // Handler returns the handler of a route. It refuses bodies that declare too many bytes,
@@ -81,7 +82,6 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 				return fail(http.StatusRequestEntityTooLarge, "too-large", route.TooLarge)
 			}
 			call, err := d.admit(w, r)
-			call.tooLong = route.TooLarge
 			switch {
 			case err != nil:
 				return err
@@ -90,7 +90,17 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 			case route.Right == ForAgents && !call.Actor.IsAgent():
 				return fail(http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:")
 			}
-			return route.Serve(call, w, r)
+			if route.Serve != nil {
+				return route.Serve(call, w, r)
+			}
+			if !isJSON(r) {
+				return fail(http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json")
+			}
+			body, err := call.body(w, r, route.TooLarge)
+			if err != nil {
+				return err
+			}
+			return route.Take(call, w, r, body)
 		})
 	}
 }
@@ -138,14 +148,6 @@ func find(adapters []*Adapter, given string) (of *Adapter, found *Token) {
 		}
 	}
 	return of, found
-}
-
-// JSON reads the body of a request, which must have the content type application/json.
-func (c Call) JSON(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if !isJSON(r) {
-		return nil, fail(http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json")
-	}
-	return c.body(w, r, c.tooLong)
 }
 
 // isJSON reports whether a request says that its body is JSON.

@@ -32,14 +32,14 @@ func runRoutes() []Route {
 	routes := []Route{
 		{Pattern: "GET /api/v1/runs/{runId}/events", Serve: Call.listRunEvents},
 		{Pattern: "GET /api/v1/agent/runs/{runId}/stream", Serve: Call.streamRun},
-		{Pattern: "POST /api/v1/tickets", Serve: Call.postTicket},
+		{Pattern: "POST /api/v1/tickets", Take: Call.postTicket},
 	}
 	for _, prefix := range []string{"", "/api/v1"} {
 		routes = append(routes,
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/updates", Serve: Call.listUpdates},
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/stream", Serve: Call.streamRun},
-			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Serve: changesRun(Call.addUpdates)},
-			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Serve: changesRun(Call.signal)},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Take: Call.addUpdates},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Take: Call.signal},
 		)
 	}
 	for i := range routes {
@@ -81,23 +81,14 @@ func (c Call) readsRun(run *journal.RunStatus) bool {
 	return reader.reads(run.Workspace) && reader.uses(run.Workspace, run.MadeBy)
 }
 
-// changesRun returns a handler of JSON that changes a run. A run that the caller may only read is
-// like an unknown one.
-func changesRun(change func(c Call, w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error) func(Call, http.ResponseWriter, *http.Request) error {
-	return func(c Call, w http.ResponseWriter, r *http.Request) error {
-		raw, err := c.JSON(w, r)
-		if err != nil {
-			return err
-		}
-		run, err := c.run(r)
-		if err == nil && run.Workspace != c.Workspace {
-			err = journal.ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return change(c, w, r, run, raw)
+// ownRun is run for a request that changes the run. A run that the caller may only read is like an
+// unknown one.
+func (c Call) ownRun(r *http.Request) (journal.RunStatus, error) {
+	run, err := c.run(r)
+	if err == nil && run.Workspace != c.Workspace {
+		err = journal.ErrNotFound
 	}
+	return run, err
 }
 
 // listRunEvents responds with a page of the whole messages that are stored of a run: GET

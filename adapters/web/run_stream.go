@@ -11,7 +11,6 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 )
 
 // listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
@@ -98,10 +97,13 @@ const maxUpdates = 100
 
 // addUpdates adds messages of an external agent to a run that works: POST
 // /runs/{runId}/updates with a message, or a list of messages, in either form.
-func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error {
+func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, raw []byte) error {
+	run, err := c.ownRun(r)
+	if err != nil {
+		return err
+	}
 	messages, faults := readUpdates(raw)
-	err := faults.Err()
-	if err == nil {
+	if err = faults.Err(); err == nil {
 		err = c.Updates.AddEvents(r.Context(), run.ID, messages)
 	}
 	if err != nil {

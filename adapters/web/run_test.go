@@ -165,7 +165,7 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 		API: func(workspace string) web.API {
 			return web.API{
 				Workspace: workspace, Guard: guards, Store: &s.backend, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
-				Asks: func(string) bool { return false }, Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
+				Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
 			}
 		},
 	}

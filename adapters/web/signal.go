@@ -13,7 +13,11 @@ import (
 // signal takes a signal to a run: POST /runs/{runId}/signals {"signal","data"}. A UserInput and a
 // FileUploaded become the next message of the run's thread, also after the run's end. Stop
 // ends the run.
-func (c Call) signal(w http.ResponseWriter, r *http.Request, run journal.RunStatus, raw []byte) error {
+func (c Call) signal(w http.ResponseWriter, r *http.Request, raw []byte) error {
+	run, err := c.ownRun(r)
+	if err != nil {
+		return err
+	}
 	var signal string
 	var data json.RawMessage
 	faults := readMembers(raw, func(m event.Extra) string {

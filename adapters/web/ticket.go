@@ -31,11 +31,7 @@ type Tickets interface {
 
 // postTicket responds with a ticket for one GET of a path with the caller's rights: POST
 // /api/v1/tickets {"path"}
-func (c Call) postTicket(w http.ResponseWriter, r *http.Request) error {
-	raw, err := c.JSON(w, r)
-	if err != nil {
-		return err
-	}
+func (c Call) postTicket(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	var path string
 	faults := readMembers(raw, func(m event.Extra) string {
 		if m.Key != "path" {

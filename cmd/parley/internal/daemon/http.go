@@ -116,15 +116,15 @@ var noTokens = web.New("", web.DefaultConfig())
 // without tokens.
 func (d *Daemon) apiOf(workspace string) web.API {
 	current := d.current.Load()
-	adapter, asks, agents := noTokens, func(string) bool { return false }, []string(nil)
+	adapter, agents := noTokens, []string(nil)
 	if a := current.accounts[workspace]; a != nil {
-		asks, agents = hasAgent(&a.Workspace), agentsOf(&a.Workspace)
+		agents = agentsOf(&a.Workspace)
 		if own, ok := a.adapter.(*web.Adapter); ok {
 			adapter = own
 		}
 	}
 	return web.API{
-		Adapter: adapter, Workspace: workspace, Others: current.web, Asks: asks, Agents: agents,
+		Adapter: adapter, Workspace: workspace, Others: current.web, Agents: agents,
 		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
 		Runs: d.journal, Updates: d.journal, Tickets: d.journal, Stop: d.turns.Stop, Streams: d.streams, Days: d.journal, Guard: d.guard, Now: d.now,
 	}

@@ -61,12 +61,6 @@ func agentsOf(w *config.Workspace) []string {
 	return append([]string{w.Agent}, slices.Compact(others)...)
 }
 
-// hasAgent returns a function that reports whether a workspace, or one of its channels, has
-// an agent.
-func hasAgent(w *config.Workspace) func(id string) bool {
-	return func(id string) bool { return slices.Contains(agentsOf(w), id) }
-}
-
 // heir is an adapter that continues the paces of the workspace's previous adapter, because the
 // platform counts the calls of both together.
 type heir interface{ Inherit(old adapters.Adapter) }
@@ -204,7 +198,7 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, chan
 	}
 	if api { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
-		settings.Asks = hasAgent(w)
+		settings.Asks = func(agent string) bool { return slices.Contains(agentsOf(w), agent) }
 	}
 	return settings
 }
