@@ -80,29 +80,21 @@ func (f *file) value(node *yaml.Node, path string, t reflect.Type) (any, bool) {
 	return nil, false
 }
 
-// sequence checks a list and returns a []string, or a []any of mappings. An item with a
-// fault stays in the list, empty, so that the other items keep their numbers.
-func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) any {
+// sequence checks a list of texts or of mappings. An item with a fault stays in the list, empty, so
+// that the other items keep their numbers.
+func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) []any {
+	var empty any = map[string]any{}
 	if t.Elem().Kind() == reflect.String {
-		texts := make([]string, len(node.Content))
-		for i, item := range node.Content {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			f.lines[at] = item.Line
-			if text, ok := f.value(item, at, t.Elem()); ok {
-				texts[i], _ = text.(string)
-			}
-		}
-		return texts
+		empty = ""
 	}
 	items := make([]any, len(node.Content))
 	for i, item := range node.Content {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		f.lines[at] = item.Line
-		read, ok := f.value(item, at, t.Elem())
-		if !ok {
-			read = map[string]any{}
+		items[i] = empty
+		if read, ok := f.value(item, at, t.Elem()); ok {
+			items[i] = read
 		}
-		items[i] = read
 	}
 	return items
 }

@@ -18,8 +18,7 @@ import (
 
 // file is one configuration file while it is read.
 type file struct {
-	name   string
-	lookup func(name string) (value string, ok bool) // the environment
+	name string
 	// lines are the lines of the keys, by their paths, such as "channels[0].id".
 	lines  map[string]int
 	faults Faults
@@ -28,6 +27,10 @@ type file struct {
 	faulty map[string]bool
 	// warnings are unsafe settings, which are allowed.
 	warnings Faults
+}
+
+func newFile(name string) *file {
+	return &file{name: name, lines: map[string]int{}, faulty: map[string]bool{}}
 }
 
 // parse reads a file into nodes. The node is nil if the file has no content. It returns

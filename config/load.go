@@ -28,11 +28,8 @@ func Load(path string) (*Config, error) {
 }
 
 // LoadPlaces is Load for a caller that has further faults to report in the files.
-func LoadPlaces(path string) (*Config, Places, error) { return load(path, os.LookupEnv) }
-
-func load(path string, lookup func(string) (string, bool)) (*Config, Places, error) {
-	l := loader{lookup: lookup, unique: unique{}, places: map[string]*file{}}
-	l.main = l.file(cmp.Or(path, File))
+func LoadPlaces(path string) (*Config, Places, error) {
+	l := loader{unique: unique{}, places: Places{}, main: newFile(cmp.Or(path, File))}
 	c := Default()
 	if _, err := os.Stat(File); path != "" || !errors.Is(err, fs.ErrNotExist) {
 		c = l.config()
@@ -40,26 +37,20 @@ func load(path string, lookup func(string) (string, bool)) (*Config, Places, err
 		l.main.warn("", "does not exist, so "+unread[0]+" is not read: make the file, which may be empty")
 	}
 	if len(l.faults) > 0 {
-		return nil, Places{}, l.faults
+		return nil, nil, l.faults
 	}
 	c.Warnings = l.warnings(c)
 	l.places[""] = l.main
-	return c, Places{l.places}, nil
+	return c, l.places, nil
 }
 
 // loader reads one configuration.
 type loader struct {
-	lookup func(string) (string, bool)
 	faults Faults
 	// unique holds the ids and accounts of the workspaces read so far.
 	unique unique
 	main   *file // parley.yaml
-	// places are the workspaces' files, by id.
-	places map[string]*file
-}
-
-func (l *loader) file(name string) *file {
-	return &file{name: name, lookup: l.lookup, lines: map[string]int{}, faulty: map[string]bool{}}
+	places Places
 }
 
 // config reads parley.yaml, then the workspaces.

@@ -60,14 +60,6 @@ func isPostgres(address string) bool {
 	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
 }
 
-// Equal reports whether both are the same setting.
-func (s Store) Equal(other Store) bool { return s.comparable() == other.comparable() }
-
-// comparable returns all settings of the store in a form that == compares.
-func (s Store) comparable() [5]any {
-	return [5]any{s.Engine, s.Path, s.URL.Reveal(), s.ListenURL.Reveal(), s.Connections}
-}
-
 // storeKeys are the keys of a store's long form.
 type storeKeys struct {
 	URL         string `yaml:"url"`

@@ -35,26 +35,3 @@ func TestStore(t *testing.T) {
 		}
 	}
 }
-
-// TestStoreEqual compares a store with a copy, and with copies that differ in one setting.
-func TestStoreEqual(t *testing.T) {
-	t.Parallel()
-	whole := func() config.Store {
-		return config.Store{Engine: config.Postgres, Path: "p", URL: secret.New(pooled), ListenURL: secret.New(direct), Connections: 12}
-	}
-	if !whole().Equal(whole()) {
-		t.Error("a store does not equal its copy")
-	}
-	for name, change := range map[string]func(*config.Store){
-		"engine":      func(s *config.Store) { s.Engine = config.SQLite },
-		"path":        func(s *config.Store) { s.Path = "q" },
-		"url":         func(s *config.Store) { s.URL = secret.New(direct) },
-		"listen_url":  func(s *config.Store) { s.ListenURL = secret.Value{} },
-		"connections": func(s *config.Store) { s.Connections = 13 },
-	} {
-		other := whole()
-		if change(&other); other.Equal(whole()) {
-			t.Errorf("stores with a different %s are equal", name)
-		}
-	}
-}

@@ -54,7 +54,7 @@ func (f *file) reference(name string) (string, error) {
 	if !variable.MatchString(name) {
 		return "", errors.New("has a ${…} that is neither ${NAME} nor ${file:path}; write $${ for a plain ${")
 	}
-	value, ok := f.lookup(name)
+	value, ok := os.LookupEnv(name)
 	if !ok {
 		return "", fmt.Errorf("needs the environment variable %s, which is not set", name)
 	}

@@ -26,7 +26,7 @@ type channel struct {
 
 // workspace reads one workspace's file.
 func (l *loader) workspace(name string, agents []Agent) Workspace {
-	f, w := l.file(name), NewWorkspace("", "", "")
+	f, w := newFile(name), NewWorkspace("", "", "")
 	node, ok := f.parse()
 	if !ok {
 		l.faults = append(l.faults, f.faults...)

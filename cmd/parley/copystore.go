@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +36,7 @@ Files in attachments.dir are not copied.`,
 			if err := to.UnmarshalText([]byte(args[1])); err != nil {
 				return command.UsageError{Err: fmt.Errorf("TO %w", err)}
 			}
-			if from.Equal(to) {
+			if reflect.DeepEqual(from, to) {
 				return command.UsageError{Err: errors.New("FROM and TO are the same store")}
 			}
 			return copyStore(c.Context(), from, to, c.OutOrStdout(), c.ErrOrStderr())

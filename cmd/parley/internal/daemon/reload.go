@@ -56,7 +56,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
 		return
 	}
-	if next.Listen != before.config.Listen || !next.Store.Equal(before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
+	if next.Listen != before.config.Listen || !reflect.DeepEqual(next.Store, before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
 		d.log.Warn("listen, store and attachments take effect at the next start", "restart", true)
 	}
 	if err := d.configure(claim, next); err != nil {
