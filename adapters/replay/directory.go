@@ -3,6 +3,7 @@ package replay
 import (
 	"cmp"
 	"context"
+	"maps"
 	"sync"
 
 	"parley/adapters"
@@ -29,14 +30,8 @@ func NewDirectory() *Directory {
 func (d *Directory) Add(line *DirectoryLine) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, u := range line.Users {
-		d.users[u.ID] = adapters.User{DisplayName: cmp.Or(u.DisplayName, u.ID), IsBot: u.IsBot} // a bot without a name is still a bot
-	}
-	for _, c := range line.Channels {
-		if c.IsDM {
-			d.direct[c.ID] = event.ChannelDirect
-		}
-	}
+	maps.Copy(d.users, line.Users)
+	maps.Copy(d.direct, line.Channels)
 	if s := line.Self; s != nil {
 		d.self = *s
 	}

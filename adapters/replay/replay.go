@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters"
 	"parley/adapters/jsonobject"
 	"parley/ingest/event"
 )
@@ -35,22 +36,9 @@ type Line struct {
 
 // DirectoryLine contains the answers to an adapter's lookups on its platform.
 type DirectoryLine struct {
-	Users    []DirectoryUser
-	Channels []DirectoryChannel
-	Self     *event.Self // nil if the line does not give it
-}
-
-// DirectoryUser is a person or a program.
-type DirectoryUser struct {
-	ID          string
-	DisplayName string // empty if the line does not give it
-	IsBot       bool
-}
-
-// DirectoryChannel is a channel.
-type DirectoryChannel struct {
-	ID   string
-	IsDM bool
+	Users    map[string]adapters.User     // by id
+	Channels map[string]event.ChannelType // of the channels that the line calls direct, by id
+	Self     *event.Self                  // nil if the line does not give it
 }
 
 // Raw reports whether a file contains one raw payload, which does not name its platform.
@@ -61,9 +49,6 @@ func Raw(path string) bool { return !strings.HasSuffix(path, ".jsonl") }
 // known. An error means that the file itself is unreadable, or is an error of each.
 func Read(path string, platform event.Platform, known []string, each func(Line) error) error {
 	if Raw(path) {
-		if platform == "" {
-			return fmt.Errorf("%s: contains one raw payload: name its platform with --platform (%s)", path, strings.Join(known, ", "))
-		}
 		body, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -165,13 +150,16 @@ func parse(text []byte, platform event.Platform, known []string) Line {
 
 // readDirectory reads a directory line.
 func readDirectory(f jsonobject.Fields) *DirectoryLine {
-	line := new(DirectoryLine)
+	line := &DirectoryLine{Users: map[string]adapters.User{}, Channels: map[string]event.ChannelType{}}
 	d, _ := f.Child("directory")
 	for _, u := range d.Children("users") {
-		line.Users = append(line.Users, DirectoryUser{ID: u.Text("id"), DisplayName: u.Text("display_name"), IsBot: u.Flag("is_bot")})
+		id := u.Text("id")
+		line.Users[id] = adapters.User{DisplayName: cmp.Or(u.Text("display_name"), id), IsBot: u.Flag("is_bot")} // a bot without a name is still a bot
 	}
 	for _, c := range d.Children("channels") {
-		line.Channels = append(line.Channels, DirectoryChannel{ID: c.Text("id"), IsDM: c.Flag("is_dm")})
+		if id := c.Text("id"); c.Flag("is_dm") {
+			line.Channels[id] = event.ChannelDirect
+		}
 	}
 	if self, ok := d.Child("self"); ok {
 		line.Self = &event.Self{
