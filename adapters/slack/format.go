@@ -56,7 +56,7 @@ func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(con
 	}
 	if !a.refuses(markdownFeature) {
 		err := send(asMarkdown(text, buttons))
-		if !isRefused(err, refusesBlocks) {
+		if !refusesBlocks(refusedCode(err)) {
 			return err
 		}
 		if refusedCode(err) != blocksTooLong {

@@ -30,30 +30,26 @@ const (
 // as such and otherwise treats it like a first attempt, because the journal decides
 // whether a payload is new.
 func (a *Adapter) Handler(inbox adapters.Inbox, guard *guard.Guard) http.Handler {
-	return &hook{adapter: a, inbox: notingInbox{inbox, a}, guard: guard}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.serve(w, r, notingInbox{inbox, a}, guard)
+	})
 }
 
 // HookOnly reports whether the mode is http.
 func (a *Adapter) HookOnly() bool { return a.config.Mode == ModeHTTP }
 
-type hook struct {
-	adapter *Adapter
-	inbox   adapters.Inbox
-	guard   *guard.Guard
-}
-
-// ServeHTTP authenticates a call, hands its payload to the inbox, and acknowledges it. It
-// refuses a call whose headers are wrong before it reads the body.
-func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if reason := h.adapter.verifyHeader(r.Header); reason != "" {
-		h.guard.Refuse(w, h.guard.Unauthorized(w, r, reason))
+// serve authenticates a call, hands its payload to the inbox, and acknowledges it. It refuses a
+// call whose headers are wrong before it reads the body.
+func (a *Adapter) serve(w http.ResponseWriter, r *http.Request, inbox adapters.Inbox, g *guard.Guard) {
+	if reason := a.verifyHeader(r.Header); reason != "" {
+		g.Refuse(w, g.Unauthorized(w, r, reason))
 		return
 	}
-	body, refusal := h.guard.Unverified(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout}, func(body []byte) string {
-		return h.adapter.verifyBody(r.Header, body)
+	body, refusal := g.Unverified(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout}, func(body []byte) string {
+		return a.verifyBody(r.Header, body)
 	})
 	if refusal != nil {
-		h.guard.Refuse(w, refusal)
+		g.Refuse(w, refusal)
 		return
 	}
 	body = decodeForm(r.Header, body)
@@ -63,13 +59,13 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, challenge)
 		return
 	}
-	_, err := h.inbox.Accept(r.Context(), event.Envelope{
-		Workspace: h.adapter.Workspace, Platform: event.Slack, Transport: "http", ReceivedAt: h.adapter.now(), Body: body,
+	_, err := inbox.Accept(r.Context(), event.Envelope{
+		Workspace: a.Workspace, Platform: event.Slack, Transport: "http", ReceivedAt: a.now(), Body: body,
 		Retried: isRetry(r.Header),
 	})
 	if err != nil {
 		w.Header().Set("Retry-After", retryLater)
-		h.guard.Refuse(w, &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "not-accepted"})
+		g.Refuse(w, &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "not-accepted"})
 		return
 	}
 	w.WriteHeader(http.StatusOK)

@@ -112,11 +112,8 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 // attachments decodes attachments as far as possible, because apps may put anything
 // into them.
 func attachments(raw json.RawMessage) []wireAttachment {
-	if len(raw) == 0 {
-		return nil
-	}
 	var list []wireAttachment
-	_ = json.Unmarshal(raw, &list)
+	_ = json.Unmarshal(raw, &list) // none without attachments
 	return list
 }
 

@@ -17,12 +17,6 @@ func refusedCode(err error) string {
 	return ""
 }
 
-// isRefused reports whether Slack refused a call with a code of the given kind.
-func isRefused(err error, kind func(code string) bool) bool {
-	code := refusedCode(err)
-	return code != "" && kind(code)
-}
-
 // operatorHints are the operator's hints for refusals that only the operator can fix,
 // by Slack's code. They are grouped by the setting or the calls that Slack refuses.
 // https://docs.slack.dev/reference/methods/auth.test#errors

@@ -40,7 +40,7 @@ func (a *Adapter) change(ctx context.Context, method, id string, call func(chann
 		return err
 	}
 	err = call(channel, ts)
-	if isRefused(err, isStreaming) {
+	if isStreaming(refusedCode(err)) {
 		stopped, stopErr := a.stop(ctx, channel, ts)
 		if stopErr != nil {
 			return a.sendError("chat.stopStream", channel, stopErr)

@@ -48,9 +48,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 		err = errors.New("the answer has no message id")
 	}
 	switch {
-	case isRefused(err, isUnavailable):
+	case isUnavailable(refusedCode(err)):
 		a.remember(streamFeature)
-	case isRefused(err, isUnsupportedChannel):
+	case isUnsupportedChannel(refusedCode(err)):
 		a.remember(streamFeature + post.To.Channel)
 	}
 	if err != nil {

@@ -88,7 +88,7 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 	if slices.Contains(done, refusedCode(err)) {
 		return nil
 	}
-	if isRefused(err, isUnavailable) {
+	if isUnavailable(refusedCode(err)) {
 		a.remember(method)
 	}
 	if err != nil {
