@@ -1,7 +1,6 @@
 package assembly
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -16,19 +15,18 @@ import (
 // a header. Files follow the text of their message.
 func Join(messages []Message) []Message {
 	var joined []Message
-	for len(messages) > 0 {
-		n := slices.IndexFunc(messages, func(m Message) bool { return m.Role == RoleAssistant })
-		switch {
-		case n < 0:
-			n = len(messages)
-			fallthrough
-		case n > 0:
-			joined = append(joined, join(messages[:n]))
-		default:
-			n = 1
-			joined = append(joined, messages[0])
+	begin := 0 // of the messages since the last reply
+	for i, m := range messages {
+		if m.Role != RoleAssistant {
+			continue
 		}
-		messages = messages[n:]
+		if begin < i {
+			joined = append(joined, join(messages[begin:i]))
+		}
+		joined, begin = append(joined, m), i+1
+	}
+	if begin < len(messages) {
+		joined = append(joined, join(messages[begin:]))
 	}
 	return joined
 }
