@@ -62,8 +62,8 @@ type sockets struct {
 	times      socketTimes
 	accept     func(event.Envelope) error // calls the inbox; a stop does not cancel the call
 	link       adapters.Link
-	spares     chan struct{}  // the connections that may be open beside the configured ones
-	placing    chan struct{}  // has one slot, for the frame that gets its place in the order of the commits
+	spares     chan struct{}  // holds a value for each connection that is open beside the configured ones
+	placing    chan struct{}  // holds a value while a frame gets its place in the order of the commits
 	goroutines sync.WaitGroup // the readers and pingers of the sockets, and the sockets that are being retired
 
 	mu      sync.Mutex
@@ -85,7 +85,7 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 			_, err = inbox.Accept(context.WithoutCancel(ctx), e)
 			return err
 		},
-		spares: slots(maxConnections - a.config.Sockets), placing: slots(1),
+		spares: make(chan struct{}, maxConnections-a.config.Sockets), placing: make(chan struct{}, 1),
 		changed: wake.NewSignal(),
 	}
 	running, stop := context.WithCancelCause(ctx)
@@ -109,15 +109,6 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 		return nil
 	}
 	return context.Cause(running)
-}
-
-// slots returns a channel with n slots: a receive takes one, and a send returns it.
-func slots(n int) chan struct{} {
-	free := make(chan struct{}, n)
-	for range n {
-		free <- struct{}{}
-	}
-	return free
 }
 
 // watch reports to the supervisor whether events can arrive, until ctx ends.

@@ -115,8 +115,8 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 	}
 	placed := make(chan struct{})
 	envelope.Queued = sync.OnceFunc(func() { close(placed) })
-	<-s.placing
-	defer func() { s.placing <- struct{}{} }()
+	s.placing <- struct{}{}
+	defer func() { <-s.placing }()
 	go func() {
 		defer func() {
 			envelope.Queued()

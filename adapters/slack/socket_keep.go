@@ -43,10 +43,10 @@ func (s *sockets) keep(ctx context.Context) (err error) {
 func (s *sockets) replace(ctx context.Context, old *socket) (*socket, error) {
 	s.link.Log.Debug("slack asks for a replacement socket")
 	select {
-	case <-s.spares:
+	case s.spares <- struct{}{}:
 		defer s.goroutines.Go(func() {
 			old.retire(ctx)
-			s.spares <- struct{}{}
+			<-s.spares
 		})
 	case <-old.ended:
 	case <-ctx.Done():
