@@ -156,17 +156,13 @@ func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan
 	begun, changed := make(chan string, 1), wake.NewSignal()
 	s.begun = begun
 	go func() {
-		run, ticks := "", time.NewTicker(beginEvery)
+		run := ""
 		for run == "" {
-			select {
-			case <-ctx.Done():
-				ticks.Stop()
+			if !wake.After(ctx, beginEvery) {
 				return
-			case <-ticks.C:
-				run, _ = id() // after an error it looks again
 			}
+			run, _ = id() // after an error it looks again
 		}
-		ticks.Stop()
 		changes, stop := s.runs.FollowRun(run)
 		defer stop()
 		for begun <- run; ; {

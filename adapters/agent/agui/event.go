@@ -54,7 +54,7 @@ var newer = strings.NewReplacer("THINKING_TEXT_MESSAGE_", "REASONING_MESSAGE_", 
 // thinking is the id of the reasoning of earlier versions, which gave it none.
 const thinking = "thinking"
 
-// needs are the fields that an event of a type must have.
+// needs are the types of version 1.0, with the fields that an event of the type must have.
 var needs = map[string][]string{
 	"TEXT_MESSAGE_START":        {"messageId"},
 	"TEXT_MESSAGE_CONTENT":      {"messageId", "delta"},
@@ -80,6 +80,9 @@ var needs = map[string][]string{
 	"SUBAGENT_STARTED":          {"subagentRunId", "name"},
 	"SUBAGENT_FINISHED":         {"subagentRunId"},
 	"SUBAGENT_ERROR":            {"subagentRunId", "message"},
+
+	"RUN_STARTED": nil, "RUN_FINISHED": nil, "RAW": nil, "REASONING_ENCRYPTED_VALUE": nil,
+	"TEXT_MESSAGE_CHUNK": nil, "TOOL_CALL_CHUNK": nil, "REASONING_MESSAGE_CHUNK": nil,
 }
 
 // nullable are the required fields whose value may be null.
@@ -151,10 +154,8 @@ func (e streamEvent) mustBegin(kind string) error {
 
 // known reports whether version 1.0 has an event of the type.
 func known(kind string) bool {
-	if _, ok := needs[kind]; ok {
-		return true
-	}
-	return slices.Contains([]string{"RUN_STARTED", "RUN_FINISHED", "RAW", "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE"}, kind)
+	_, ok := needs[kind]
+	return ok
 }
 
 // text returns the value of a JSON string, and an empty text for anything else.
