@@ -277,7 +277,7 @@ func (r *gapReader) envelope(inner []byte) *event.Envelope {
 }
 
 // withChannel returns the event for a message of history: the message's own members,
-// unchanged, and its channel.
+// unchanged, and its channel. The kind is empty if it is unknown.
 func withChannel(raw []byte, channel, kind string) []byte {
 	body := append([]byte(nil), raw[:len(raw)-1]...) // if a member is there twice, the last one counts
 	return append(body, `,"channel":`+jsonString(channel)+`,"channel_type":`+jsonString(kind)+`}`...)

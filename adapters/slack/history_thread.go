@@ -62,7 +62,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 	for _, m := range list {
 		before.Envelopes = append(before.Envelopes, event.Envelope{
 			Workspace: a.Workspace, Platform: event.Slack, Transport: event.Reread, ReceivedAt: a.now(),
-			Body: eventCallback(self, append(append([]byte(nil), m.raw[:len(m.raw)-1]...), `,"channel":`+jsonString(channel)+`}`...)),
+			Body: eventCallback(self, withChannel(m.raw, channel, "")),
 		})
 	}
 	before.Earlier, before.Gap = r.earlier, r.gap

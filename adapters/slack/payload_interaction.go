@@ -194,6 +194,5 @@ func extra(key, value string) []event.Extra {
 	if value == "" {
 		return nil
 	}
-	quoted, _ := json.Marshal(event.Text(value)) // encoding a string never fails
-	return []event.Extra{{Key: key, Value: quoted}}
+	return []event.Extra{{Key: key, Value: json.RawMessage(jsonString(event.Text(value)))}}
 }
