@@ -111,26 +111,20 @@ func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
 	return check.faults
 }
 
-// formsOf returns the forms of the listed ids on a platform.
-func formsOf(p adapters.Platform) ingest.Forms {
-	return ingest.Forms{
-		User:    form(p, func(p adapters.Platform) func(string) bool { return p.IsUser }),
-		Channel: form(p, func(p adapters.Platform) func(string) bool { return p.IsChannel }),
+// formsOf returns the forms of the listed ids on a platform; nil if any string may be an id. The
+// workspaces of several platforms can share a list, so the ids of other platforms pass too.
+func formsOf(p adapters.Platform) (forms ingest.Forms) {
+	if p.IsUser != nil {
+		forms.User = func(id string) bool {
+			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
+		}
 	}
-}
-
-// form returns the check of a listed id on a platform; nil if any string may be one. The workspaces
-// of several platforms can share a list, so the ids of other platforms pass too.
-func form(p adapters.Platform, of func(adapters.Platform) func(string) bool) func(id string) bool {
-	if of(p) == nil {
-		return nil
+	if p.IsChannel != nil {
+		forms.Channel = func(id string) bool {
+			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsChannel != nil && p.IsChannel(id) })
+		}
 	}
-	return func(id string) bool {
-		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool {
-			hasForm := of(p)
-			return hasForm != nil && hasForm(id)
-		})
-	}
+	return forms
 }
 
 // channels lays each entry's settings over the workspace's. It does not repeat the
