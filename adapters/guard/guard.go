@@ -15,16 +15,18 @@ type Guard struct {
 	connections connections
 	bodies      bodies
 	failures    failures
-	rejected    func(reason string)
 
-	// OnFault receives the error of each request that fails by our own fault; nil for nobody.
-	// Set it before the server serves.
-	OnFault func(err error)
+	// Rejected receives the reason of each refused request. A handler that refuses a request by
+	// itself calls it too.
+	Rejected func(reason string)
+	// Fault receives the error of each request that fails by our own fault, which its caller does
+	// not learn; by default nobody does. Set it before the server serves.
+	Fault func(err error)
 }
 
-// New returns the guard of a server. rejected receives the reason of each refused request.
+// New returns the guard of a server.
 func New(rejected func(reason string)) *Guard {
-	g := &Guard{rejected: rejected}
+	g := &Guard{Rejected: rejected, Fault: func(error) {}}
 	g.connections.max = halfOfDescriptors()
 	g.connections.places = map[net.Conn]place{}
 	g.bodies.free = maxUnverified
@@ -73,14 +75,4 @@ type Refusal struct {
 func (g *Guard) Refuse(w http.ResponseWriter, refusal *Refusal) {
 	g.Rejected(refusal.Reason)
 	http.Error(w, http.StatusText(refusal.Status), refusal.Status)
-}
-
-// Rejected reports a request that its handler refuses by itself.
-func (g *Guard) Rejected(reason string) { g.rejected(reason) }
-
-// Fault reports the error of a request that fails by our own fault. Its caller does not learn it.
-func (g *Guard) Fault(err error) {
-	if g.OnFault != nil {
-		g.OnFault(err)
-	}
 }

@@ -136,7 +136,7 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 		"acme": web.New("", web.DefaultConfig()),
 	}
 	mux, guards := http.NewServeMux(), guard.New(func(reason string) { b.rejected = append(b.rejected, reason) })
-	guards.OnFault = func(err error) { b.faults = append(b.faults, err) }
+	guards.Fault = func(err error) { b.faults = append(b.faults, err) }
 	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request) error) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {

@@ -99,7 +99,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), web.NewStreams()
-	d.guard.OnFault = func(err error) { d.log.Error("a request fails", "err", err) }
+	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
 	if engine == nil {
 		if engine, err = openStore(ctx, o.Config.Store, d.log, d.metrics); err != nil {
