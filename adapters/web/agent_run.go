@@ -54,11 +54,7 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 	if s.message != nil {
 		out.TaskID, out.Created = s.message.UUID, s.message.CreatedAt
 	}
-	status := http.StatusAccepted
-	if s.known {
-		status = http.StatusOK
-	}
-	return respond(w, status, out)
+	return respond(w, s.status(), out)
 }
 
 // refused returns an error if the message was recorded but starts no run.

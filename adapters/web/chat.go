@@ -18,7 +18,7 @@ func chatRoutes() []Route {
 		{Pattern: "GET /api/v1/chat/threads", Serve: Call.ListOwnThreads},
 		{Pattern: "GET " + thread, Serve: Call.GetThread},
 		{Pattern: "POST " + thread + "/messages", Right: ForUsers, Take: Call.PostChatMessage},
-		{Pattern: "POST " + thread + "/agent-messages", Right: ForAgents, Take: Call.PostAgentMessage},
+		{Pattern: "POST " + thread + "/agent-messages", Right: ForAgents, Take: Call.PostChatMessage},
 		{Pattern: "GET " + thread + "/messages", Serve: Call.ListChatMessages},
 		{Pattern: "GET " + thread + "/stream", Serve: Call.StreamThread},
 	}

@@ -20,18 +20,13 @@ const (
 	maxMentions = 50
 )
 
-// PostChatMessage takes a message of a user: POST /api/v1/chat/threads/{thread_id}/messages
+// PostChatMessage takes a message of a user, POST /api/v1/chat/threads/{thread_id}/messages, or of
+// an agent outside Parley, POST /api/v1/chat/threads/{thread_id}/agent-messages
 func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte) error {
-	return c.postChat(w, r, raw, event.Human)
-}
-
-// PostAgentMessage takes a message of an agent outside Parley: POST
-// /api/v1/chat/threads/{thread_id}/agent-messages
-func (c Call) PostAgentMessage(w http.ResponseWriter, r *http.Request, raw []byte) error {
-	return c.postChat(w, r, raw, event.Bot)
-}
-
-func (c Call) postChat(w http.ResponseWriter, r *http.Request, raw []byte, kind event.SenderType) error {
+	kind := event.Human
+	if c.Actor.IsAgent() {
+		kind = event.Bot
+	}
 	t, err := c.thread(r)
 	if err != nil {
 		return err

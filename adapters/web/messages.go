@@ -48,15 +48,11 @@ func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []b
 	if err != nil {
 		return err
 	}
-	status := http.StatusAccepted
-	if s.known {
-		status = http.StatusOK
-	}
 	var message any = map[string]string{"id": s.id}
 	if s.message != nil {
 		message = view(s.message)
 	}
-	return respond(w, status, map[string]any{"thread_id": b.ThreadID, "message": message})
+	return respond(w, s.status(), map[string]any{"thread_id": b.ThreadID, "message": message})
 }
 
 // accepted is the result of a message that was accepted durably.
@@ -64,6 +60,14 @@ type accepted struct {
 	id      string          // of the message
 	known   bool            // it was accepted before
 	message *journal.Listed // nil if it was not recorded in time
+}
+
+// status returns the status of the response: 200 for a message that was accepted before, else 202.
+func (s accepted) status() int {
+	if s.known {
+		return http.StatusOK
+	}
+	return http.StatusAccepted
 }
 
 // envelope returns the envelope of a complete body.
