@@ -341,13 +341,6 @@ func (n *nodes) crashOne(ctx context.Context, random *rand.Rand) error {
 	return err
 }
 
-func (n *nodes) addresses() (all []string) {
-	for _, c := range n.all {
-		all = append(all, c.address)
-	}
-	return all
-}
-
 // processes returns the sums of the nodes' CPU times since their start and of their memory.
 // Shared pages count for each node.
 func (n *nodes) processes() (sum process) {

@@ -56,7 +56,7 @@ func newRecorder(t *testing.T, status func(n int) int) *recorder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := newTransport([]string{strings.TrimPrefix(server.URL, "http://")})
+	transport := newTransport([]*child{{address: strings.TrimPrefix(server.URL, "http://")}})
 	api.SetHook(slacktest.Hook{URL: "http://daemon" + hookPath, Secret: signingSecret, Client: &http.Client{Transport: transport}})
 	r.trial = &trial{bench: b, api: api, ledger: newLedger()}
 	return r

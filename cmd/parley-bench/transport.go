@@ -20,10 +20,7 @@ type transport struct {
 }
 
 // attempt is one attempt to deliver an event.
-type attempt struct {
-	sent, ended time.Time
-	status      int // 0 for no answer
-}
+type attempt struct{ sent, ended time.Time }
 
 // target is one daemon as the transport sees it.
 type target struct {
@@ -42,10 +39,10 @@ const (
 	hangPenalty = 10 * time.Second
 )
 
-func newTransport(addresses []string) *transport {
+func newTransport(programs []*child) *transport {
 	t := &transport{base: http.Transport{MaxIdleConnsPerHost: maxIdle}}
-	for _, address := range addresses {
-		t.nodes = append(t.nodes, &target{address: address})
+	for _, c := range programs {
+		t.nodes = append(t.nodes, &target{address: c.address})
 	}
 	return t
 }
@@ -60,9 +57,6 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.base.RoundTrip(request)
 	if os.IsTimeout(err) {
 		n.retryAt.Store(time.Now().Add(hangPenalty).UnixNano())
-	}
-	if err == nil {
-		try.status = response.StatusCode
 	}
 	try.ended = time.Now()
 	t.mu.Lock()

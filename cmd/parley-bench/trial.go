@@ -58,7 +58,7 @@ func (b *bench) newTrial(ctx context.Context, name string, s setup) (t *trial, e
 		return nil, err
 	}
 	if s.sockets == 0 {
-		t.transport = newTransport(t.nodes.addresses())
+		t.transport = newTransport(t.nodes.all)
 		t.api.SetHook(slacktest.Hook{URL: "http://daemon" + hookPath, Secret: signingSecret, Client: &http.Client{Transport: t.transport}})
 	}
 	if s.floor && t.nodes.database != nil {
