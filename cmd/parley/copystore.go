@@ -60,12 +60,8 @@ func copyStore(ctx context.Context, from, to config.Store, out, progress io.Writ
 		return fmt.Errorf("TO: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
-	altered, err := transfer.Copy(ctx, source, target, transfer.Options{Progress: printer(progress)})
-	if err != nil {
+	if err := transfer.Copy(ctx, source, target, transfer.Options{Progress: printer(progress)}); err != nil {
 		return err
-	}
-	if altered > 0 {
-		fmt.Fprintf(out, "%d texts contain U+0000 or invalid UTF-8, which PostgreSQL can't store: TO has U+FFFD in their place\n", altered)
 	}
 	_, err = fmt.Fprintln(out, "the copy is complete: every table has the same row count and checksum in both stores")
 	return err

@@ -100,7 +100,7 @@ func TestUnfinishedCopyIsRefused(t *testing.T) {
 	note(t, filepath.Join(dir, "a.db"), 17)
 	from, to := open(t, filepath.Join(dir, "a.db")), open(t, filepath.Join(dir, "b.db"))
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := transfer.Copy(ctx, from, to, transfer.Options{Progress: func(transfer.Progress) { cancel() }})
+	err := transfer.Copy(ctx, from, to, transfer.Options{Progress: func(transfer.Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}

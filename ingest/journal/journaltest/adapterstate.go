@@ -15,6 +15,7 @@ func adapterStatePromises() []promise {
 		{"a name without a value has the empty value", stateEmpty},
 		{"concurrent updates of a value lose nothing", stateUpdatedConcurrently},
 		{"names and values are bounded", stateBounded},
+		{"every store replaces U+0000 and invalid UTF-8 in a text", textsReplaced},
 	}
 }
 
@@ -68,4 +69,10 @@ func stateBounded(f *fixture) {
 	f.fails("no name", state.Put(f.ctx, "", "v"), journal.ErrAdapterState)
 	f.fails("a larger value", state.Put(f.ctx, longest, largest+"v"), journal.ErrAdapterState)
 	same(f, "value", f.state(workspace, longest) == largest, true)
+}
+
+func textsReplaced(f *fixture) {
+	f.must(f.AdapterState(workspace).Put(f.ctx, "a\x00b\xff", "\xe9\x00\U0001F600"))
+	same(f, "value", f.state(workspace, "a\uFFFDb\uFFFD"), "\uFFFD\uFFFD\U0001F600")
+	same(f, "by its first name", f.state(workspace, "a\x00b\xff"), "\uFFFD\uFFFD\U0001F600")
 }

@@ -4,14 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/internal/schema"
 )
-
-// Storable returns the text as the database stores it: U+0000 and invalid UTF-8
-// become U+FFFD.
-func (e *Engine) Storable(text string) string { return event.Text(text) }
 
 // LastIDs returns the last id that each table's sequence gave to a row.
 func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {

@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	sqlite "modernc.org/sqlite"
+
+	"parley/ingest/event"
 )
 
 // conn is one connection to the database. It belongs to one goroutine at a time. It keeps
@@ -172,6 +174,9 @@ func (c *conn) each(s statement, args []driver.NamedValue, visit func([]driver.V
 func (c *conn) bind(args []any) []driver.NamedValue {
 	c.args = c.args[:0]
 	for i, arg := range args {
+		if text, ok := arg.(string); ok && event.Text(text) != text {
+			arg = event.Text(text)
+		}
 		c.args = append(c.args, driver.NamedValue{Ordinal: i + 1, Value: arg})
 	}
 	return c.args

@@ -7,9 +7,6 @@ import (
 	"parley/ingest/journal/internal/schema"
 )
 
-// Storable returns the text as it is: SQLite stores every text.
-func (e *Engine) Storable(text string) string { return text }
-
 // LastIDs returns the highest id that a row of each table ever had.
 func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
 	return schema.LastIDs(ctx, e, `SELECT name, seq FROM sqlite_sequence`)

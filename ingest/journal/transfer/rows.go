@@ -42,8 +42,7 @@ func (s *checksum) add(r row) {
 	s.rows++
 }
 
-// walk reads a table in batches and calls visit for each. visit may change the rows. The
-// checksum covers the changed rows.
+// walk reads a table in batches, calls visit for each, and returns the table's checksum.
 func (c *copier) walk(ctx context.Context, store Store, t table, p Progress, visit func(rows []row) error) (sum checksum, err error) {
 	p.Table = t.name
 	for after := row(nil); !p.Done; {

@@ -29,8 +29,6 @@ var (
 // Store is an engine whose journal can be copied.
 type Store interface {
 	journal.Engine
-	// Storable returns the text as the engine stores it.
-	Storable(text string) string
 	// LastIDs returns, for each table that numbers its rows, the highest id so far.
 	// The row with that id may be deleted.
 	LastIDs(ctx context.Context) (map[string]int64, error)
@@ -59,7 +57,6 @@ type Progress struct {
 type copier struct {
 	from, to Store
 	options  Options
-	altered  int64            // the number that Copy returns
 	last     map[string]int64 // the last ids of the source before the copy
 	fences   int64            // the sum of the fences of the source before the copy
 }
@@ -70,28 +67,25 @@ type copier struct {
 //
 // No node may use the stores: the error wraps ErrInUse if one does. No node has a claim
 // of the copy's threads.
-//
-// Copy returns the number of texts with a U+0000 or invalid UTF-8 that the target cannot
-// store. The target has U+FFFD instead.
-func Copy(ctx context.Context, from, to Store, options Options) (altered int64, err error) {
+func Copy(ctx context.Context, from, to Store, options Options) error {
 	options.Rows, options.Bytes = cmp.Or(options.Rows, 500), cmp.Or(options.Bytes, 4<<20)
 	if options.Progress == nil {
 		options.Progress = func(Progress) {}
 	}
 	c := &copier{from: from, to: to, options: options}
 	if err := journal.Whole(ctx, from); err != nil {
-		return 0, fmt.Errorf("FROM: %w", err)
+		return fmt.Errorf("FROM: %w", err)
 	}
 	if err := c.idle(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	if err := c.begin(ctx); err != nil {
-		return 0, fmt.Errorf("TO: %w", err)
+		return fmt.Errorf("TO: %w", err)
 	}
 	if err := c.run(ctx); err != nil {
-		return 0, fmt.Errorf("%w (TO is an unfinished copy: remove it and start again with an empty target)", err)
+		return fmt.Errorf("%w (TO is an unfinished copy: remove it and start again with an empty target)", err)
 	}
-	return c.altered, nil
+	return nil
 }
 
 // idle returns an error if a node uses one of the stores, or has used the source since
@@ -195,9 +189,6 @@ func (c *copier) run(ctx context.Context) error {
 func (c *copier) copy(ctx context.Context, t table) (checksum, error) {
 	insert := t.insert()
 	return c.walk(ctx, c.from, t, Progress{}, func(rows []row) error {
-		for _, r := range rows {
-			c.alter(r)
-		}
 		return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
 			last := len(rows) - 1
 			for _, r := range rows[:last] {
@@ -211,15 +202,4 @@ func (c *copier) copy(ctx context.Context, t table) (checksum, error) {
 			return err
 		})
 	})
-}
-
-// alter makes the texts of a row storable and counts those that it changes.
-func (c *copier) alter(r row) {
-	for i, value := range r {
-		given, _ := value.(string)
-		if stored := c.to.Storable(given); stored != given {
-			r[i] = stored
-			c.altered++
-		}
-	}
 }
