@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 	"time"
 )
@@ -42,18 +41,15 @@ func (s *Store) Address(ctx context.Context, bucket, path string, header http.He
 // OpenAt is Open for reads from any position. Only a read of the whole copy checks the
 // bytes: if they have changed, it ends in ErrDamaged before the last ones.
 func (s *Store) OpenAt(ctx context.Context, bucket, at string) (io.ReadSeekCloser, error) {
-	if err := s.check(bucket, at); err != nil {
+	content, err := s.open(ctx, bucket, at)
+	if err != nil {
 		return nil, err
 	}
-	content, err := s.place.open(ctx, at)
-	if err != nil {
-		return nil, fmt.Errorf("open attachment in %s: %w", s.where, err)
-	}
-	seeker, ok := content.(io.ReadSeekCloser)
+	seeker, ok := content.ReadCloser.(io.Seeker)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("attachments in %s have addresses of their own", s.where), content.Close())
 	}
-	r := &positioned{ReadSeekCloser: seeker, sum: path.Base(at)}
+	r := positioned{content, seeker}
 	if r.size, err = r.Seek(0, io.SeekEnd); err == nil {
 		_, err = r.Seek(0, io.SeekStart)
 	}
