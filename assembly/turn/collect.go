@@ -3,6 +3,7 @@ package turn
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,7 +46,7 @@ func (c *collector) emit(m stream.Message) error {
 		bytes = &c.chunkBytes
 	}
 	if *bytes += int64(len(m.Text) + len(m.Details)); *bytes > c.limit {
-		c.refused = tooLong(c.limit)
+		c.refused = permanent{fmt.Errorf("%w: more than %d bytes", errTooLong, c.limit)}
 		return c.refused
 	}
 	switch {
@@ -98,14 +99,4 @@ func joined(answer, question string) string {
 // LongAnswer is the sentence for the people in the thread after an answer without end.
 const LongAnswer = "Sorry, my answer became too long, so I stopped."
 
-// tooLong is the error of an answer that is longer than its limit in bytes. Another attempt
-// would repeat it.
-type tooLong int64
-
-func (t tooLong) Error() string { return fmt.Sprintf("the agent said more than %d bytes", int64(t)) }
-
-// Temporary returns false.
-func (tooLong) Temporary() bool { return false }
-
-// Sentence returns the sentence for the people in the thread.
-func (tooLong) Sentence() string { return LongAnswer }
+var errTooLong = errors.New("the agent said too much")

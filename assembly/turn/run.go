@@ -322,7 +322,10 @@ func apology(cause error) string {
 	if errors.As(cause, &own) && own.Sentence() != "" {
 		return own.Sentence()
 	}
-	if errors.Is(cause, errTimeout) {
+	switch {
+	case errors.Is(cause, errTooLong):
+		return LongAnswer
+	case errors.Is(cause, errTimeout):
 		return "Sorry, I couldn't answer this in time. Please ask again later."
 	}
 	return "Sorry, something went wrong while I was answering this. Please ask again later."
