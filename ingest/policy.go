@@ -40,7 +40,7 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	case d.Reason == event.ReasonLimit && m.Metadata.SenderType != event.Bot: // a bot may answer it
 		d.Notice = g.tell(m, limitText)
 	default:
-		d, _ = g.answers(m, d, look)
+		d = g.answers(m, d, look)
 	}
 	d.Metadata = g.metadata(m, d, addressed)
 	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory

@@ -20,18 +20,18 @@ const (
 )
 
 // answers decides about a message in a thread with an open question of an agent, or about a
-// pressed button of one. d is the decision without the question. It returns false if the
+// pressed button of one. d is the decision without the question, which it returns if the
 // message is no answer.
-func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) (journal.Decision, bool) {
+func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) journal.Decision {
 	pressed := m.Pressed != "" && g.kind == event.KindAction
 	if !pressed && (d.Trigger != journal.TriggerRun || g.kind != event.KindMessage && g.kind != event.KindCommand) || m.Metadata.SenderType != event.Human {
-		return d, false
+		return d
 	}
 	q := look.Question()
 	option := -1
 	switch {
 	case q == nil && !pressed:
-		return d, false
+		return d
 	case pressed:
 		option = pressedOption(m.Pressed, q)
 	default:
@@ -40,15 +40,15 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) (
 	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
 	switch {
 	case pressed && option < 0:
-		return g.private(m, event.ReasonAction, closedText), true
+		return g.private(m, event.ReasonAction, closedText)
 	case q.Approval && !g.approves(q.Agent, sender) && pressed:
-		return g.private(m, event.ReasonAction, notAllowedText), true
+		return g.private(m, event.ReasonAction, notAllowedText)
 	case q.Approval && !g.approves(q.Agent, sender):
-		return g.private(m, event.ReasonNoAnswer, notAllowedText), true
+		return g.private(m, event.ReasonNoAnswer, notAllowedText)
 	case q.Approval && option < 0 && len(q.Options) > 0:
-		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText)), true
+		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
 	case pressed && g.over:
-		return g.private(m, event.ReasonLimit, limitText), true
+		return g.private(m, event.ReasonLimit, limitText)
 	case pressed:
 		d = journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonAction}
 	}
@@ -56,7 +56,7 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) (
 	if option >= 0 {
 		d.Answer.Option = q.Options[option].ID
 	}
-	return d, true
+	return d
 }
 
 // approves reports whether a user may answer approvals of an agent.
