@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/ingest/event"
 )
@@ -299,7 +300,11 @@ func (r *recordTx) blankEnvelopes(m *Message) {
 func (r *recordTx) blankReply(m *Message) {
 	r.copies = true
 	r.do(`DELETE FROM run_events WHERE run = $1`, m.Run)
-	r.do(`UPDATE copies_to_check SET check_at = 0
-		WHERE EXISTS (SELECT 1 FROM deliveries WHERE run = $1 AND file LIKE '%' || copies_to_check.path || '%')`, m.Run)
+	for _, column := range rows(r.txn, self[string], `SELECT file FROM deliveries WHERE run = $1 AND file <> ''`, m.Run) {
+		var file File
+		if r.fail(unpack(column, &file)); file.Path != "" {
+			r.checkCopy(file.Bucket, file.Path, time.Time{})
+		}
+	}
 	r.do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
 }
