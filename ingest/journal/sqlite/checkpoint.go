@@ -78,6 +78,6 @@ func (k *checkpointer) restart(c *conn) (length int) {
 // https://www.sqlite.org/pragma.html#pragma_wal_checkpoint
 func checkpoint(c *conn, mode string) (busy bool, err error) {
 	var pages, moved int64
-	_, err = c.row([]any{&busy, &pages, &moved}, "PRAGMA wal_checkpoint("+mode+")")
+	err = c.row([]any{&busy, &pages, &moved}, "PRAGMA wal_checkpoint("+mode+")")
 	return busy, err
 }

@@ -121,15 +121,14 @@ func (c *conn) run(query string, args ...any) error {
 	return err
 }
 
-// row reads the first row of a query of the engine itself. It returns false if there is
-// none.
-func (c *conn) row(dest []any, query string, args ...any) (found bool, err error) {
+// row reads the first row of a query of the engine itself, which has one.
+func (c *conn) row(dest []any, query string) error {
 	s, err := c.statement(query)
 	if err != nil {
-		return false, err
+		return err
 	}
-	failed, err := c.each(s, c.bind(args), first(dest, &found))
-	return found, errors.Join(failed, err)
+	failed, err := c.each(s, nil, first(dest, new(bool)))
+	return errors.Join(failed, err)
 }
 
 // first returns a visit of each that scans the first row into dest and sets found.

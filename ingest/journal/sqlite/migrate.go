@@ -23,7 +23,7 @@ func migrate(c *conn, o Options) error {
 
 // number runs a query for one number.
 func (c *conn) number(query string) (n int64, err error) {
-	_, err = c.row([]any{&n}, query)
+	err = c.row([]any{&n}, query)
 	return n, err
 }
 

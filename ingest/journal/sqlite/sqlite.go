@@ -142,7 +142,7 @@ func prepare(ctx context.Context, path string, o Options) (err error) {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	var mode string
-	if _, err := c.row([]any{&mode}, "PRAGMA journal_mode=WAL"); err != nil {
+	if err := c.row([]any{&mode}, "PRAGMA journal_mode=WAL"); err != nil {
 		return fmt.Errorf("%s: switch to WAL mode: %w", path, err)
 	}
 	if mode != "wal" {
