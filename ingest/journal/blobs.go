@@ -39,7 +39,7 @@ func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt,
 	return j.change(ctx, "", func(tx *txn) {
 		lockBlob(tx, path)
 		var stored int64
-		tx.row([]any{&stored}, `SELECT coalesce(sum(length(bytes)), 0) FROM blobs WHERE path = $1`, path)
+		tx.row([]any{&stored}, `SELECT sum(length(bytes)) FROM blobs WHERE path = $1`, path)
 		if stored != size {
 			tx.fail(fmt.Errorf("the blob has %d bytes, not %d: another node removed it meanwhile", stored, size))
 		}

@@ -156,7 +156,7 @@ func (e *endRunTx) commit(reply Reply) {
 // ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
 	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns, &e.answered},
-		`coalesce(turn_since, 0), next_seq, run_left, run_edited_at, run_reruns, CASE WHEN run_answer IS NULL THEN 0 ELSE 1 END`)
+		`turn_since, next_seq, run_left, run_edited_at, run_reruns, run_answer IS NOT NULL`)
 }
 
 // committed returns the result of an earlier CommitReply with an unknown outcome. It
@@ -166,7 +166,7 @@ func (e *endRunTx) read() {
 func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
 	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
 		e := &endRunTx{EndResult: EndResult{State: RunDone}}
-		tx.lock(claim, []any{&e.More}, `CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END`)
+		tx.lock(claim, []any{&e.More}, `turn_since IS NOT NULL`)
 		if e.Message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
 			tx.fail(ErrFenced)
 		}
@@ -275,7 +275,7 @@ func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	}
 	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
-		RETURNING CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, run_seq - run_events`, e.run.Thread, e.added, e.now)
+		RETURNING turn_since IS NOT NULL, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }
 
 // giveUp ends the run without an answer. If its turn has no message left, the next turn

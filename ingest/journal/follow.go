@@ -61,16 +61,16 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 	if p.Ended() { // nothing changes any more
 		p.State = runStates[RunState(p.State)]
 		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
-			CASE WHEN EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
-				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content OR e.type = 9)) THEN 1 ELSE 0 END,
-			CASE WHEN EXISTS (SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main')) THEN 1 ELSE 0 END`, run)
+			EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
+				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content OR e.type = 9)),
+			EXISTS (SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main'))`, run)
 	}
 	return p, err
 }
 
 // runEvents reads the status of run $1 with each of at most $3 events after $2, or with none.
 const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s.reason, s.ended_at,
-		coalesce(e.seq, 0), coalesce(e.type, 0), coalesce(e.workstream, ''), coalesce(e.activity, ''), coalesce(e.text, ''), e.details, coalesce(e.final, 0), coalesce(e.at, 0)
+		e.seq, e.type, e.workstream, e.activity, e.text, e.details, e.final, e.at
 	FROM (SELECT uuid, workspace, platform, made_by, 'running' AS state, '' AS reason, 0 AS ended_at FROM threads WHERE run_id = $1
 		UNION ALL SELECT t.uuid, t.workspace, t.platform, t.made_by, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.ended_at
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1) AS s

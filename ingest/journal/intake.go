@@ -110,7 +110,7 @@ func (j *Journal) Envelope(ctx context.Context, id int64) (*EnvelopeResult, erro
 		var state string
 		var message int64
 		if !tx.row([]any{&s.Workspace, (*string)(&s.Kind), (*string)(&s.Disposition), &s.Reason, &s.Error, &state, (*string)(&s.Thread), &message}, `
-			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, coalesce(t.key, ''), coalesce(e.message, 0)
+			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, t.key, e.message
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}

@@ -67,12 +67,12 @@ var runStates = map[RunState]string{
 // listedColumns are the columns of a message in a list. A run whose row is too old to be
 // stored ended as its reply and its message show.
 const listedColumns = messageColumns + `, coalesce(CASE WHEN m.author = 'agent' THEN m.base_seq ELSE m.sender_base_seq END, -1),
-		coalesce(m.latest_seen_seq, -1), coalesce(m.server_seq, -1), coalesce(m.run, ''),
+		coalesce(m.latest_seen_seq, -1), coalesce(m.server_seq, -1), m.run,
 		CASE WHEN m.run IS NULL THEN 'queued' WHEN t.run_id = m.run THEN 'running' ELSE coalesce(r.state, CASE
 			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
 			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
 		CASE WHEN r.state = 'dropped' THEN r.error
-			ELSE coalesce((SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1), '') END`
+			ELSE (SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1) END`
 
 // dest is the scan target for listedColumns.
 func (l *Listed) dest() []any {
@@ -135,7 +135,7 @@ func (j *Journal) Threads(ctx context.Context, workspace, before string, limit i
 	// A message without a thread_seq has no text. The query names the thread_seq for its index.
 	return list(ctx, j, func(s *ThreadSummary) []any {
 		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
-	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, coalesce(m.content, ''), m.metadata, coalesce(m.version, 1)
+	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1)
 		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
 			AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1)
 		WHERE t.workspace = $1 AND t.last_at > 0 AND (t.last_at, t.id) < ($3, $4) ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`,

@@ -85,9 +85,9 @@ const (
 	AttachmentUnavailable AttachmentState = "unavailable"
 )
 
-const messageColumns = `m.row, m.id, m.thread, coalesce(m.seq, 0), coalesce(m.external_id, ''), coalesce(m.client_message_id, ''), m.sender_id,
+const messageColumns = `m.row, m.id, m.thread, m.seq, m.external_id, m.client_message_id, m.sender_id,
 	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.reactions, m.envelopes,
-	m.sent_at, m.created_at, m.edited_at, m.deleted_at, coalesce(m.run, '')`
+	m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run`
 
 // dest is the scan target for messageColumns.
 func (m *Message) dest() []any {
@@ -97,8 +97,8 @@ func (m *Message) dest() []any {
 }
 
 // lineColumns are the columns of a message that a transcript shows.
-const lineColumns = `m.row, m.id, coalesce(m.seq, 0), coalesce(m.external_id, ''), m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
-	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, coalesce(m.run, ''), coalesce(m.client_run_id, '')`
+const lineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
+	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
 
 // line is the scan target for lineColumns.
 func (m *Message) line() []any {

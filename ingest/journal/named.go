@@ -41,7 +41,7 @@ const asked = ` FROM messages m CROSS JOIN threads t
 // client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if
 // that is empty, the newest with such a run. NamedRun fails with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run NamedRun, err error) {
-	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT coalesce(m.run, ''), t.uuid`+asked, workspace, madeBy, threadID, name)
+	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT m.run, t.uuid`+asked, workspace, madeBy, threadID, name)
 	return run, err
 }
 

@@ -81,7 +81,7 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 		&of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
-			coalesce(p.id, 0), coalesce(p.platform_id, ''), coalesce(p.send_by, 0)
+			p.id, p.platform_id, p.send_by
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
 		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
 		return nil
@@ -181,8 +181,8 @@ func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (Sen
 		}
 		// PostgreSQL's subqueries see the delivery as it was before the update.
 		tx.later(nil, []any{&result.More, &result.Awaited}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
-			RETURNING CASE WHEN EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1) THEN 1 ELSE 0 END,
-				CASE WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.message_id = $5 AND e.message_id <> '' AND e.state = 'pending' AND e.thread IS NULL) THEN 1 ELSE 0 END`,
+			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1),
+				EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.message_id = $5 AND e.message_id <> '' AND e.state = 'pending' AND e.thread IS NULL)`,
 			d.ID, optional(platformID), d.Thread, d.Workspace, platformID)
 		return result
 	})

@@ -60,7 +60,7 @@ func (tx *txn) leave(workspace, channel string, now int64, every time.Duration) 
 // blockedUntil returns the time until which the platform has asked a channel or its whole
 // workspace to wait.
 func (tx *txn) blockedUntil(workspace, channel string) (blocked int64) {
-	tx.row([]any{&blocked}, `SELECT coalesce(max(blocked_until), 0) FROM paces WHERE workspace = $1 AND channel IN ($2, '')`, workspace, channel)
+	tx.row([]any{&blocked}, `SELECT max(blocked_until) FROM paces WHERE workspace = $1 AND channel IN ($2, '')`, workspace, channel)
 	return blocked
 }
 

@@ -12,7 +12,7 @@ import (
 // and address, and the platform's id of their post.
 func (tx *txn) previews(run string) []Delivery {
 	return rows(tx, func(d *Delivery) []any { return []any{&d.ID, &d.PlatformID, &d.SendBy, &d.Post.Channel, &d.Post.Place} },
-		`SELECT id, coalesce(platform_id, ''), send_by, channel, place FROM deliveries
+		`SELECT id, platform_id, send_by, channel, place FROM deliveries
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run)
 }
 

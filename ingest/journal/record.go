@@ -216,7 +216,7 @@ func (r *recordTx) recordNew() bool {
 func (r *recordTx) run() {
 	t := &r.thread
 	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
-		`channel, next_seq, begun_seq, coalesce(run_id, ''), CASE WHEN turn_since IS NULL THEN 0 ELSE 1 END, mode, question`)
+		`channel, next_seq, begun_seq, run_id, turn_since IS NOT NULL, mode, question`)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
@@ -338,8 +338,7 @@ const insertMessage = `
 		FROM threads WHERE id = $3 AND fence = $23`
 
 const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
-	RETURNING row, coalesce(seq, 0), coalesce(run, ''), coalesce(context_after, 0),
-		CASE WHEN EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN 1 ELSE 0 END`
+	RETURNING row, seq, run, context_after, EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `)`
 
 // insert stores a message by insertMessage, maybe with a further condition on its thread and
 // its arguments. It returns whether it did. A known message is not stored.

@@ -30,7 +30,7 @@ type step struct {
 	// configured the workspace again.
 	removed bool
 	// page is the query for the last id of the next few rows, after id $1, to which the
-	// bound $2 applies; 0 if there are none. If page is empty, the statement finds the
+	// bound $2 applies; null if there are none. If page is empty, the statement finds the
 	// rows.
 	page string
 	// statements run in one transaction. Those of a page get the id before it, its last id
@@ -46,7 +46,7 @@ type step struct {
 // names them. Exclusive leases are reused.
 func (r Retention) steps(now time.Time) []step {
 	const (
-		aged = `SELECT coalesce(max(id), 0) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page WHERE accepted_at <= $2`
+		aged = `SELECT max(id) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page WHERE accepted_at <= $2`
 		page = `id > $1 AND id <= $2 AND accepted_at <= $3`
 	)
 	before := func(age time.Duration) int64 { return millis(now.Add(-age)) }
@@ -79,7 +79,7 @@ func workspaceSteps(workspace string) []step {
 	const messages, runs = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
 	byID := func(table, id string, rows int, before ...string) step {
 		return step{name: table, bound: workspace, removed: true,
-			page: fmt.Sprintf(`SELECT coalesce(max(%[2]s), 0) FROM (SELECT %[2]s FROM %[1]s WHERE %[2]s > $1 AND workspace = $2 ORDER BY %[2]s LIMIT %[3]d) AS page`,
+			page: fmt.Sprintf(`SELECT max(%[2]s) FROM (SELECT %[2]s FROM %[1]s WHERE %[2]s > $1 AND workspace = $2 ORDER BY %[2]s LIMIT %[3]d) AS page`,
 				table, id, rows),
 			statements: append(before, fmt.Sprintf(`DELETE FROM %[1]s WHERE %[2]s > $1 AND %[2]s <= $2 AND workspace = $3`, table, id)),
 		}

@@ -93,7 +93,7 @@ func (r *recordTx) saveThread() {
 	const (
 		save = `UPDATE threads SET next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $4 ELSE last_at END, pending = pending + $3,
 			intake_at = CASE WHEN pending + $3 > 0 THEN CAST($4 AS BIGINT) END, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`
-		saved = ` WHERE id = $1 RETURNING pending, coalesce(turn_at, 0)`
+		saved = ` WHERE id = $1 RETURNING pending, turn_at`
 	)
 	args := []any{r.claim.Thread, r.added, r.moved - 1, r.now, r.openedOn()}
 	dest := []any{&r.out.Pending, &r.out.TurnDue}
@@ -251,9 +251,9 @@ func (b *beginRunTx) read(claim *Claim) {
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
-		next_seq, `+contextAfter+`, coalesce(turn_at, 0), pending, coalesce(intake_at, 0), coalesce(bot_channel, ''), agent, history,
-		coalesce(run_id, ''), run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
-		CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, coalesce(run_answer, '')`)
+		next_seq, `+contextAfter+`, turn_at, pending, intake_at, bot_channel, agent, history,
+		run_id, run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
+		CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
 }
 
@@ -280,7 +280,7 @@ func (b *beginRunTx) resume(most int64) {
 // readShown reads the previews and the sign of work that show a run.
 func (tx *txn) readShown(run *Run) {
 	tx.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
-		coalesce((SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1), '')`, run.ID)
+		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1)`, run.ID)
 }
 
 // maxTurn bounds the messages of one turn.

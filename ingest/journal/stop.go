@@ -48,7 +48,7 @@ func (tx *txn) failEnded(run string) {
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.
 func (j *Journal) UnfinishedRun(ctx context.Context, thread int64) (run string, err error) {
-	_, err = j.row(ctx, []any{&run}, `SELECT coalesce(run_id, '') FROM threads WHERE id = $1`, thread)
+	_, err = j.row(ctx, []any{&run}, `SELECT run_id FROM threads WHERE id = $1`, thread)
 	return run, err
 }
 

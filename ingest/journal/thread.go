@@ -41,7 +41,7 @@ func readCursor(before string) (at, row int64, err error) {
 }
 
 const threadColumns = `id, uuid, workspace, key, mode, made_by,
-	CASE WHEN made_at > 0 THEN made_at ELSE coalesce((SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1), 0) END, next_seq - 1`
+	CASE WHEN made_at > 0 THEN made_at ELSE (SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1) END, next_seq - 1`
 
 func (t *Thread) dest() []any {
 	return []any{&t.row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.CreatedAt, &t.Newest}

@@ -27,7 +27,7 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 		var free bool
 		c, owner = journal.Claim{Thread: thread}, ""
 		found, err := tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &owner},
-			`SELECT CASE WHEN `+available+` THEN 1 ELSE 0 END, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
+			`SELECT `+available+`, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
 			s.Node, journal.LeasesEnded(now, s.Lease), thread)
 		if err != nil || !found || !free {
 			c.Fence = 0

@@ -10,7 +10,7 @@ import (
 
 // LastIDs returns the last id that each table's sequence gave to a row.
 func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
-	return schema.LastIDs(ctx, e, `SELECT CAST(table_name AS TEXT), coalesce(pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS)), 0)
+	return schema.LastIDs(ctx, e, `SELECT CAST(table_name AS TEXT), pg_sequence_last_value(CAST(pg_get_serial_sequence(table_name, column_name) AS REGCLASS))
 		FROM information_schema.columns WHERE table_schema = current_schema() AND is_identity = 'YES'`)
 }
 
