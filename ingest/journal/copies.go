@@ -71,8 +71,7 @@ type checkedCopy struct {
 }
 
 // checkNextCopy returns the next copy that is due. It postpones the next check, or takes
-// the copy off the list if only attachments name it: the delete of the last one adds it
-// again.
+// the copy off the list if an attachment names it: the delete of the last one adds it again.
 func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
 		if !tx.row([]any{&c.bucket, &c.path}, `UPDATE copies_to_check SET check_at = $1 WHERE check_at <= $2 AND (bucket, path) =
@@ -80,12 +79,12 @@ func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 			millis(j.now().Add(recheckCopy)), millis(j.now())) {
 			return c
 		}
-		attached := tx.has(`SELECT 1 FROM attachments WHERE state = 'stored' AND path = $2 AND bucket = $1 LIMIT 1`, c.bucket, c.path)
-		posted := tx.has(`SELECT 1 FROM deliveries WHERE file <> '' AND file LIKE '%' || CAST($1 AS TEXT) || '%' LIMIT 1`, c.path)
-		c.used = attached || posted
-		if attached && !posted {
+		if tx.has(`SELECT 1 FROM attachments WHERE state = 'stored' AND path = $2 AND bucket = $1 LIMIT 1`, c.bucket, c.path) {
+			c.used = true
 			tx.do(`DELETE FROM copies_to_check WHERE bucket = $1 AND path = $2`, c.bucket, c.path)
+			return c
 		}
+		c.used = tx.has(`SELECT 1 FROM deliveries WHERE file <> '' AND file LIKE '%' || CAST($1 AS TEXT) || '%' LIMIT 1`, c.path)
 		return c
 	})
 }

@@ -187,6 +187,26 @@ func TestNoStatementScansATable(t *testing.T) {
 	}
 }
 
+// TestTheCheckOfAnAttachedCopyReadsNoDelivery proves that the cost of the check, which each copy
+// gets, does not grow with the files that agents have posted.
+func TestTheCheckOfAnAttachedCopyReadsNoDelivery(t *testing.T) {
+	c := newConversation(t)
+	file := event.Attachment{Name: "a.png", Copy: &event.Copy{Bucket: "attachments", Path: "ab/cd"}}
+	c.record("message:1", event.Event{Kind: event.KindMessage, Message: &event.Message{
+		ExternalID: "C1/1", Content: "look", Channel: event.Channel{ID: "C1"}, Attachments: []event.Attachment{file},
+		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
+	}}, "C1/1")
+	c.must(c.CheckCopy(c.Context(), "attachments", "ab/cd", 0))
+	c.recorder.taken()
+	c.must(c.RemoveCopies(c.Context(), func(_ context.Context, _, path string) error { return errors.New("removed " + path) }))
+	statements, _ := c.recorder.taken()
+	for _, statement := range statements {
+		if strings.Contains(statement, "FROM deliveries") {
+			t.Error(statement)
+		}
+	}
+}
+
 // TestTranscriptReadsTheWindow proves that the earlier turns of a thread are found in the order
 // in which the window takes them. So the cost of a turn does not grow with its thread.
 func TestTranscriptReadsTheWindow(t *testing.T) {
