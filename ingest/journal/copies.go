@@ -99,3 +99,23 @@ func (j *Journal) CopyLost(ctx context.Context, bucket, path string) error {
 			WHERE state = 'stored' AND path = $2 AND bucket = $1`, bucket, path)
 	})
 }
+
+// SetAttachment records the state of a file's copy and the known facts about the file. If
+// the file's message was deleted meanwhile, the copy is due for removal. Another node may
+// delete the message at the same time and not see the copy. So the copy is checked again
+// later.
+func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string) error {
+	recorded, err := write(ctx, j, WriteOptions{}, func(tx *txn) int64 {
+		if a.Path != "" {
+			tx.checkCopy(a.Bucket, a.Path, j.now().Add(checkNew))
+		}
+		return tx.exec(`UPDATE attachments SET state = $3, bucket = $4, path = $5, sha256 = $6, name = $7, size = $8, mime_type = $9
+			WHERE id = $1 AND external_id = $2 AND state = 'pending'`,
+			a.Row, a.ID, string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType)
+	})
+	if err == nil && recorded == 0 && a.Path != "" {
+		err = j.CheckCopy(ctx, a.Bucket, a.Path, 0)
+		j.copies.Set()
+	}
+	return err
+}

@@ -2,12 +2,12 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"parley/ingest/event"
+	"github.com/google/uuid"
+
 	"parley/ingest/wake"
 )
 
@@ -47,6 +47,16 @@ func New(engine Engine, options Options) *Journal {
 
 // Close ends the engine.
 func (j *Journal) Close() error { return j.engine.Close() }
+
+// Probe reports whether the store can take a commit now. It waits for no lock, because
+// the row that it makes has a name of its own. The row is gone when Probe ends.
+func (j *Journal) Probe(ctx context.Context) error {
+	name := "probe/" + uuid.NewString()
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`INSERT INTO retention_progress (task, position) VALUES ($1, 0)`, name)
+		tx.do(`DELETE FROM retention_progress WHERE task = $1`, name)
+	})
+}
 
 var (
 	// ErrFenced means that another claim of the thread exists, or that the work is
@@ -148,48 +158,4 @@ func optional(s string) any {
 		return nil
 	}
 	return s
-}
-
-// Self returns our identity in a workspace; zero if it is not known yet.
-func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, err error) {
-	var raw string
-	if _, err := j.row(ctx, []any{&raw}, `SELECT self FROM workspaces WHERE id = $1`, workspace); err != nil {
-		return self, err
-	}
-	if err := unpack(raw, &self); err != nil {
-		return self, fmt.Errorf("identity in workspace %s: %w", workspace, err)
-	}
-	return self, nil
-}
-
-// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
-// it. If the same identity is stored already, SetSelf writes nothing, because every node
-// calls it at its start. After an error, some of the envelopes may stay postponed until
-// their time.
-func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
-	known, err := j.Self(ctx, workspace)
-	if err == nil && known == self {
-		return nil
-	}
-	raw, err := json.Marshal(self)
-	if err != nil {
-		return err
-	}
-	if err := j.change(ctx, "", func(tx *txn) {
-		tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw))
-	}); err != nil {
-		return err
-	}
-	now := millis(j.now())
-	return j.eachThread(ctx, func(tx *txn, thread int64) {
-		tx.do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
-		// The state is named for the index of pending envelopes.
-		tx.do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
-	}, `intake_at > $1 AND workspace = $2`, now, workspace)
-}
-
-// ChannelType returns the stored type of a channel; empty if no payload has named it.
-func (j *Journal) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
-	_, err = j.row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)
-	return kind, err
 }
