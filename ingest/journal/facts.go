@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"parley/ingest/event"
@@ -29,12 +28,8 @@ func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self
 	if err == nil && known == self {
 		return nil
 	}
-	raw, err := json.Marshal(self)
-	if err != nil {
-		return err
-	}
 	if err := j.change(ctx, "", func(tx *txn) {
-		tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, string(raw))
+		tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, tx.pack(self, false))
 	}); err != nil {
 		return err
 	}
