@@ -105,12 +105,6 @@ func (r *recordTx) forget() {
 	r.do(`UPDATE threads SET question = '' WHERE id = $1`, r.claim.Thread)
 }
 
-// expired is a question that nobody answered in time.
-type expired struct {
-	Run
-	question string
-}
-
 // expireBatch bounds the questions of one call.
 const expireBatch = 100
 
@@ -118,29 +112,30 @@ const expireBatch = 100
 // thread; told is called for each thread with deliveries. Several nodes may call it.
 func (j *Journal) ExpireQuestions(ctx context.Context, notice func(*Run) Notice, told func(thread int64)) error {
 	now := millis(j.now())
-	late, err := list(ctx, j, func(e *expired) []any {
-		return []any{&e.question, &e.Thread, (*string)(&e.ThreadKey), &e.Workspace, (*string)(&e.Platform), &e.Channel}
+	late, err := list(ctx, j, func(run *Run) []any {
+		return []any{&run.Question, &run.Thread, (*string)(&run.ThreadKey), &run.Workspace, (*string)(&run.Platform), &run.Channel}
 	}, `SELECT q.run, t.id, t.key, t.workspace, t.platform, t.channel FROM questions q JOIN threads t ON t.id = q.thread
 		WHERE q.state = 'open' AND q.until_at <= $1 ORDER BY q.until_at LIMIT CAST($2 AS BIGINT)`, now, int64(expireBatch))
-	for _, e := range late {
-		n := notice(&e.Run)
-		if err := j.change(ctx, e.ThreadKey, func(tx *txn) { tx.expire(e, n, now) }); err != nil {
+	for _, run := range late {
+		n := notice(&run)
+		if err := j.change(ctx, run.ThreadKey, func(tx *txn) { tx.expire(&run, n, now) }); err != nil {
 			return err
 		}
-		told(e.Thread)
+		told(run.Thread)
 	}
 	return err
 }
 
-func (tx *txn) expire(e expired, n Notice, now int64) {
+// expire ends the question that a run in its thread would answer.
+func (tx *txn) expire(run *Run, n Notice, now int64) {
 	var seq int64
-	tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, e.Thread)
-	if !tx.close(e.question, "expired", "", now) {
+	tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, run.Thread)
+	if !tx.close(run.Question, "expired", "", now) {
 		return // another node, or an answer, was faster
 	}
-	tx.addNotice(e.Thread, seq, e.Workspace, nil, n, now)
-	tx.post(e.Thread, e.Workspace, e.question+"/expired", n.Posts, now)
-	tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, e.Thread, now)
+	tx.addNotice(run.Thread, seq, run.Workspace, nil, n, now)
+	tx.post(run.Thread, run.Workspace, run.Question+"/expired", n.Posts, now)
+	tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, run.Thread, now)
 }
 
 // post stores the deliveries of a notice under a key.
