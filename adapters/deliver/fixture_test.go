@@ -361,7 +361,7 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 	if err != nil {
 		return journal.EndResult{}, err
 	}
-	reply := journal.Reply{Send: send, Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}
+	reply := journal.Reply{Send: send, Metadata: func(string, time.Duration) []byte { return []byte("{}") }}
 	for _, text := range texts {
 		reply.Posts = append(reply.Posts, journal.Post{Channel: channel, Text: text})
 	}

@@ -177,7 +177,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	default:
 		var ended journal.EndResult
 		if ended, err = j.CommitReply(ctx, &c.Claim, run, journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
-			Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil }}); err == nil {
+			Metadata: func(string, time.Duration) []byte { return []byte("{}") }}); err == nil {
 			box.Posted(c, ended.Begun)
 		}
 	}

@@ -199,7 +199,7 @@ var outcomes = map[journal.RunState]Outcome{
 
 // metadata returns the reply's metadata in the contract's terms, with the run's figures and
 // the agent's own keys.
-func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, error) {
+func (a *attempt) metadata(messageID string, latency time.Duration) []byte {
 	m := event.Metadata{
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
 		Extra: []event.Extra{
@@ -210,7 +210,7 @@ func (a *attempt) metadata(messageID string, latency time.Duration) ([]byte, err
 		},
 	}
 	m.Extra = append(m.Extra, ownKeys(a.said.own)...)
-	return m.Bytes(), nil
+	return m.Bytes()
 }
 
 // runID returns the key of the metadata with the run's id, which a client may have chosen.

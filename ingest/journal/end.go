@@ -54,7 +54,7 @@ type Reply struct {
 	// Events are the agent's messages that AppendEvents has not stored.
 	Events []stream.Message
 	// Metadata returns the message's metadata for its id and latency.
-	Metadata func(messageID string, latency time.Duration) ([]byte, error)
+	Metadata func(messageID string, latency time.Duration) []byte
 	// Stale is the policy for a stale reply: send, rerun or drop.
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
@@ -228,11 +228,9 @@ func (e *endRunTx) rerun() {
 // the turn was deleted.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
-	metadata, err := reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt))
-	e.fail(err)
 	m := &Message{
 		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
-		Content: reply.Content, Metadata: metadata, Version: ContractVersion, Origin: Live,
+		Content: reply.Content, Metadata: reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt)), Version: ContractVersion, Origin: Live,
 		SentAt: Instant(e.now), CreatedAt: Instant(e.now), Run: e.run.ID,
 	}
 	if !e.row([]any{&m.Row, &m.Seq}, `

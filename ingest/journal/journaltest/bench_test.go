@@ -56,7 +56,7 @@ func BenchmarkMessage(b *testing.B) {
 			}
 			ended, err := j.CommitReply(b.Context(), claim, result.Begun, journal.Reply{
 				Content: text, Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: id, Text: text}}, Send: &journal.Send{Timeout: time.Minute},
-				Metadata: func(string, time.Duration) ([]byte, error) { return metadata, nil },
+				Metadata: func(string, time.Duration) []byte { return metadata },
 			})
 			if err != nil || ended.Begun == nil {
 				b.Fatal(err, ended.Begun)

@@ -258,8 +258,8 @@ func answer(content string, posts ...string) journal.Reply {
 	r := journal.Reply{
 		Withdrawn: func() journal.Notice { return journal.Notice{} },
 		Content:   content, Stale: "send",
-		Metadata: func(id string, _ time.Duration) ([]byte, error) {
-			return fmt.Appendf(nil, `{"message_id":%q}`, id), nil
+		Metadata: func(id string, _ time.Duration) []byte {
+			return fmt.Appendf(nil, `{"message_id":%q}`, id)
 		},
 	}
 	for _, text := range posts {

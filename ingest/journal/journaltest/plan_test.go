@@ -140,7 +140,7 @@ func (c *conversation) exchange(id string) {
 	run, claim := c.ask(id)
 	ended, err := c.CommitReply(c.Context(), claim, run, journal.Reply{
 		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
-		Metadata: func(string, time.Duration) ([]byte, error) { return []byte("{}"), nil },
+		Metadata: func(string, time.Duration) []byte { return []byte("{}") },
 	})
 	c.must(err)
 	if ended.Begun == nil {

@@ -2,7 +2,6 @@ package journaltest
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -336,9 +335,9 @@ func committed(f *fixture) {
 	reply := answer("one two", "one", "two")
 	reply.AnsweredAt = f.clock.Now().Add(-time.Second)
 	var latency time.Duration
-	reply.Metadata = func(id string, took time.Duration) ([]byte, error) {
+	reply.Metadata = func(id string, took time.Duration) []byte {
 		latency = took
-		return fmt.Appendf(nil, `{"message_id":%q}`, id), nil
+		return fmt.Appendf(nil, `{"message_id":%q}`, id)
 	}
 	reply.Events = []stream.Message{
 		{Type: stream.Thought, Text: "hm"}, {Type: stream.Answer, Text: "one two", Details: []byte(`{"a": 1}`), Final: true},
@@ -355,16 +354,6 @@ func committed(f *fixture) {
 	second := f.deliver(threadKey(1), "C1/9")
 	same(f, "posts", []string{first.Post.Text, second.Post.Text}, []string{"one", "two"})
 	same(f, "keys", []string{first.Key, second.Key}, []string{journal.DeliveryKey(run.ID, 0), journal.DeliveryKey(run.ID, 1)})
-
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
-	broken := answer("x", "x")
-	broken.Metadata = func(string, time.Duration) ([]byte, error) { return nil, errors.New("no metadata") }
-	run = f.begin(threadKey(1))
-	if _, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, broken); err == nil {
-		f.Fatalf("a reply without metadata was committed")
-	}
-	same(f, "deliveries", f.count("deliveries"), 2)
-	same(f, "result", f.commit(run, answer("y")).State, journal.RunDone)
 }
 
 func withdrawn(f *fixture) {
