@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -43,10 +42,7 @@ type bucket struct {
 
 // newBucket returns the configured bucket.
 func newBucket(config S3) (*bucket, error) {
-	endpoint, err := url.Parse(config.Endpoint)
-	if err != nil {
-		return nil, errors.New("endpoint: must be an http or https address") // the error contains it
-	}
+	endpoint, _ := url.Parse(config.Endpoint) // Validate has parsed it
 	client, err := minio.NewCore(endpoint.Host, &minio.Options{
 		Creds:      credentials.NewStaticV4(config.AccessKey, config.SecretKey.Reveal(), ""),
 		Secure:     endpoint.Scheme == "https",

@@ -2,7 +2,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,9 +114,6 @@ func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, sign P
 // delivery and the rest of its reply become new posts, and further deliveries remove the
 // previews after them.
 func (j *Journal) Repost(ctx context.Context, d *Delivery, cause string) error {
-	if d.Replaces == nil {
-		return errors.New("the delivery replaces nothing")
-	}
 	type removal struct {
 		Delivery
 		preview int64

@@ -195,11 +195,7 @@ func (c *conn) idle() bool {
 
 // written returns how many pages went to the log since the last call.
 func (c *conn) written() int {
-	status, ok := c.raw.(sqlite.DBStatus)
-	if !ok {
-		return 0
-	}
-	pages, _, err := status.Status(sqlite.DBStatusCacheWrite, true)
+	pages, _, err := c.raw.(sqlite.DBStatus).Status(sqlite.DBStatusCacheWrite, true)
 	if err != nil {
 		return 0
 	}
