@@ -293,12 +293,6 @@ func (m *Metadata) Bytes() []byte {
 	return WriteObject(append(members, m.Extra...))
 }
 
-// UnmarshalJSON reads a stored object; see ReadMetadata.
-func (m *Metadata) UnmarshalJSON(raw []byte) (err error) {
-	*m, err = ReadMetadata(raw)
-	return err
-}
-
 // quote writes s as a JSON string, with <, > and & as they are.
 func quote(s string) []byte {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {

@@ -20,10 +20,7 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 	for i, post := range posts {
 		d := e.run.delivery(DeliveryPost, post, Instant(e.now))
 		d.Key = DeliveryKey(e.run.ID, i)
-		switch {
-		case post.Alone:
-			d.Kind = DeliveryTell
-		case post.File == nil && post.Buttons == nil && len(shown) > 0:
+		if !post.Alone && post.File == nil && post.Buttons == nil && len(shown) > 0 {
 			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && send.Every == 0 {
@@ -42,8 +39,11 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 	}
 }
 
-// delivery returns a delivery of the run, not stored yet.
+// delivery returns a delivery of the run, not stored yet. A post for the asker alone is told.
 func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
+	if post.Alone {
+		kind = DeliveryTell
+	}
 	return &Delivery{
 		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
 		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now,

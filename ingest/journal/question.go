@@ -140,12 +140,10 @@ func (tx *txn) expire(run *Run, n Notice, now int64) {
 
 // post stores the deliveries of a notice under a key.
 func (tx *txn) post(thread int64, workspace, key string, posts []Post, now int64) {
+	of := &Run{ID: key, Thread: thread, Workspace: workspace}
 	for i, post := range posts {
-		d := &Delivery{Thread: thread, Workspace: workspace, Run: key, Key: DeliveryKey(key, i),
-			Kind: DeliveryPost, Post: post, State: DeliveryPending, CreatedAt: Instant(now)}
-		if post.Alone {
-			d.Kind = DeliveryTell
-		}
+		d := of.delivery(DeliveryPost, post, Instant(now))
+		d.Key = DeliveryKey(key, i)
 		tx.insertDelivery(d, int64(i), false)
 	}
 }
