@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,11 +137,12 @@ type fixture struct {
 	recorded func()
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
-	history turn.History       // usually nil
-	keep    func()             // is called before a file is copied; nil for none
-	cannot  error              // to show a run
-	show    func(*journal.Run) // is called when a run is shown; nil for none
-	answer  *journal.Answer    // of each message to the open question; nil for none
+	history turn.History            // usually nil
+	keep    func()                  // is called before a file is copied; nil for none
+	copied  journal.AttachmentState // the state of a file after that; empty for the one before
+	cannot  error                   // to show a run
+	show    func(*journal.Run)      // is called when a run is shown; nil for none
+	answer  *journal.Answer         // of each message to the open question; nil for none
 
 	*testing.T
 	*turn.Runner
@@ -349,6 +351,7 @@ func (d *fixture) Keep(_ context.Context, _ string, a journal.Attachment) journa
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.kept = append(d.kept, a.Name)
+	a.State = cmp.Or(d.copied, a.State)
 	return a
 }
 

@@ -107,16 +107,20 @@ func said(messages []journal.Message) []assembly.Said {
 const maxFiles = 10
 
 // keepFiles copies the files of the turns for the agent, those of the newest turn first. An
-// earlier turn has a file without a copy if the copy was lost, or if its place was away. If a
-// copy still can't be stored, the turns before wait for a later run.
+// earlier turn has a file without a copy if the copy was lost, or if its place was away. After
+// the first file that can't be copied, the files of earlier turns wait for a later run, because
+// each of them might take as long as that one.
 func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
-	waits := false
-	for i := len(turns) - 1; i >= 0 && !waits; i-- {
+	failed := false
+	for i := len(turns) - 1; i >= 0; i-- {
 		for _, m := range turns[i].Messages {
 			files := m.Attachments[:min(len(m.Attachments), maxFiles)]
-			for i := range files {
-				files[i] = a.Files.Keep(ctx, a.run.Workspace, files[i])
-				waits = waits || files[i].State == journal.AttachmentPending
+			for j := range files {
+				if files[j].State != journal.AttachmentPending || failed && i < len(turns)-1 {
+					continue
+				}
+				files[j] = a.Files.Keep(ctx, a.run.Workspace, files[j])
+				failed = failed || files[j].State != journal.AttachmentStored
 			}
 		}
 	}

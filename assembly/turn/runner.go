@@ -70,8 +70,8 @@ type LivePreview interface {
 
 // Files stores the files of messages and of answers.
 type Files interface {
-	// Keep copies the attachment, if it has no copy yet, and returns its new state.
-	// It never fails: an attachment that cannot be read becomes unavailable.
+	// Keep copies a pending attachment and returns its new state. An attachment that cannot
+	// be read becomes unavailable. One that cannot be stored stays pending.
 	Keep(ctx context.Context, workspace string, attachment journal.Attachment) journal.Attachment
 	// Put stores a file that an agent has made.
 	Put(ctx context.Context, file stream.File) (journal.File, error)

@@ -653,3 +653,33 @@ func TestTheFirstFilesOfAMessageAreCopied(t *testing.T) {
 		same(t, "named", len(d.agent.inputs[0].Said[0].Files), 12)
 	})
 }
+
+// TestFilesOfEarlierTurnsAreCopied, those of the newest turn first, until one can't be copied.
+func TestFilesOfEarlierTurnsAreCopied(t *testing.T) {
+	for _, c := range []struct {
+		state journal.AttachmentState
+		own   []string // files of the current turn
+		want  []string
+	}{
+		{journal.AttachmentStored, []string{"own", "other"}, []string{"own", "other", "second", "more", "first"}},
+		{journal.AttachmentUnavailable, []string{"own", "other"}, []string{"own", "other"}},
+		{journal.AttachmentPending, []string{"own", "other"}, []string{"own", "other"}},
+		{journal.AttachmentUnavailable, nil, []string{"second"}},
+	} {
+		inBubble(t, nil, func(d *fixture) {
+			asks := func(id string, files ...string) {
+				m := human(id, "look")
+				for _, name := range files {
+					m.Attachments = append(m.Attachments, event.Attachment{ID: name, Name: name})
+				}
+				d.record(journal.TriggerRun, m)
+				d.outcomes()
+			}
+			asks("1", "first")
+			asks("2", "second", "more")
+			d.kept, d.copied = nil, c.state
+			asks("3", c.own...)
+			same(t, "copied until "+string(c.state), d.kept, c.want)
+		})
+	}
+}

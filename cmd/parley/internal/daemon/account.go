@@ -203,9 +203,6 @@ func (d *Daemon) ReadHistory(ctx context.Context, lease *journal.Claim, run *jou
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
 // the platform's adapter.
 func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachment) journal.Attachment {
-	if a.State != journal.AttachmentPending {
-		return a
-	}
 	account := d.current.Load().accounts[workspace]
 	if account == nil {
 		return a
