@@ -120,6 +120,7 @@ type endRunTx struct {
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
 	answered                                   bool  // its agent has answered later
+	agent                                      string
 }
 
 // commit stores the reply. A condition in one statement decides whether the thread still
@@ -155,8 +156,8 @@ func (e *endRunTx) commit(reply Reply) {
 // read reads the thread's row and locks it for the rest of the transaction. It fails with
 // ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
-	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns, &e.answered},
-		`turn_since, next_seq, run_left, run_edited_at, run_reruns, run_answer IS NOT NULL`)
+	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns, &e.answered, &e.agent},
+		`turn_since, next_seq, run_left, run_edited_at, run_reruns, run_answer IS NOT NULL, agent`)
 }
 
 // committed returns the result of an earlier CommitReply with an unknown outcome. It
@@ -349,11 +350,11 @@ func (j *Journal) EndAttempt(ctx context.Context, claim *Claim, run *Run, u Unan
 }
 
 // postpone leaves the run to another attempt. A later answer that has arrived since makes it due
-// at once.
+// at once. So does another agent that has the thread since: it must be asked itself.
 func (e *endRunTx) postpone(u Unanswered) {
-	at := millis(u.At)
-	if u.Taken && e.answered {
-		at = e.now
+	at, removed := millis(u.At), e.agent != e.run.Agent
+	if u.Taken && (e.answered || removed) {
+		at, u.Taken = e.now, !removed
 	}
 	e.later(nil, []any{&e.next}, `UPDATE threads SET run_attempts = run_attempts + $3, run_fence = 0, run_taken = CASE WHEN $5 = 1 THEN 1 ELSE run_taken END,
 		run_not_before = CASE WHEN CAST($2 AS BIGINT) > 0 THEN $2 ELSE run_not_before END,

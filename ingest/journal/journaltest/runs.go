@@ -28,6 +28,7 @@ func runPromises() []promise {
 		{"turns are due by agent", dueByAgent},
 		{"turns of removed agents go to an heir", orphans},
 		{"a run that waits for the later answer of a removed agent goes to an heir at once", orphanedRun},
+		{"a run that begins to wait for the later answer of a removed agent goes to an heir at once", orphanedRequest},
 		{"if another node may know the agent, its turns go to an heir after a while", orphansOfAll},
 		{"a turn that begins during the search for orphans is none", orphansBeside},
 	}
@@ -267,6 +268,17 @@ func orphanedRun(f *fixture) {
 	again := f.begin(threadKey(1))
 	same(f, "the run", again.ID, run.ID)
 	same(f, "the heir has taken it, or waits", again.Taken || again.NotBefore.After(f.clock.Now()), false)
+}
+
+func orphanedRequest(f *fixture) {
+	thread := f.orphan(threadKey(1))
+	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	f.must(err)
+	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
+	again := f.begin(threadKey(1))
+	same(f, "the run", again.ID, run.ID)
+	same(f, "the heir has taken it", again.Taken, false)
 }
 
 func orphansOfAll(f *fixture) {
