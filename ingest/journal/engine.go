@@ -55,9 +55,10 @@ type WriteOptions struct {
 
 // Engine is a database of the journal. Queries are written in the SQL that SQLite and
 // PostgreSQL share, with $1, $2 … for their arguments, which are int64, string, []byte or
-// nil. In a string, U+0000 and invalid UTF-8, which PostgreSQL refuses, become U+FFFD. A SELECT may end in FOR UPDATE, or FOR UPDATE SKIP LOCKED, which an engine with
-// one writer leaves out. Write a bound LIMIT as CAST($1 AS BIGINT), because SQLite plans
-// a statement with a bare one at each call.
+// nil. In a string, U+0000 and invalid UTF-8, which PostgreSQL refuses, become U+FFFD. A
+// SELECT may end in FOR UPDATE, or FOR UPDATE SKIP LOCKED, which an engine with one writer
+// leaves out. Write a bound LIMIT as CAST($1 AS BIGINT), because SQLite plans a statement
+// with a bare one at each call.
 type Engine interface {
 	// Write runs fn in a transaction and returns after that is durable. An error means
 	// that nothing of fn has happened, except for ErrUnclear. Other callers' functions

@@ -27,8 +27,9 @@ type Found struct {
 }
 
 // Check reports whether the daemon could start, tries the bucket of attachments, and asks the
-// platforms of a configuration whether its workspaces have the access that they need. It asks all at once, within three
-// seconds. The findings are those of the daemon, then those of the workspaces in their order.
+// platforms of a configuration whether its workspaces have the access that they need. It asks
+// all at once, within three seconds. The findings are those of the daemon, then those of the
+// workspaces in their order.
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
