@@ -32,14 +32,23 @@ func callError(err error) *adapters.SendError {
 		return &adapters.SendError{Failure: done.Failure, RetryAfter: done.RetryAfter, Scope: done.Scope, Err: httpcall.WithoutURL(done.Err)}
 	case !errors.As(err, &refused):
 		return &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("discord's answer cannot be read")}
+	case refused.Message == nil:
+		return proxyError(refused.Response)
 	}
-	status := &statusError{status: refused.Response.StatusCode, text: http.StatusText(refused.Response.StatusCode)}
-	if refused.Message != nil {
-		status.code, status.text = refused.Message.Code, refused.Message.Message
-	}
+	status := &statusError{refused.Response.StatusCode, refused.Message.Code, refused.Message.Message}
 	failure := &adapters.SendError{Failure: adapters.Permanent, Err: status}
 	if status.status == http.StatusUnauthorized && status.code != discordgo.ErrCodeInvalidWebhookTokenProvided {
 		failure.Failure = adapters.NotSent // the call succeeds once the token is right
+	}
+	return failure
+}
+
+// proxyError returns the error of an answer without Discord's error object: a proxy before Discord
+// has refused the call, which succeeds once the proxy lets it pass. That is no refusal of Discord's.
+func proxyError(response *http.Response) *adapters.SendError {
+	failure := &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("a proxy answered %s instead of discord", response.Status)}
+	if response.StatusCode == http.StatusRequestEntityTooLarge {
+		failure.Failure = adapters.Permanent
 	}
 	return failure
 }

@@ -258,6 +258,26 @@ func TestGlobalLimitStopsEverything(t *testing.T) {
 	}
 }
 
+// TestAProxysAnswerIsNoRefusal checks that a post and a read that a proxy before Discord refuses are
+// tried again, unless the post is too large for the proxy.
+func TestAProxysAnswerIsNoRefusal(t *testing.T) {
+	l := prepareLive(t, discordtest.Options{}, nil)
+	for status, want := range map[int]adapters.SendFailure{
+		http.StatusForbidden: adapters.NotSent, http.StatusUnauthorized: adapters.NotSent, http.StatusRequestEntityTooLarge: adapters.Permanent,
+	} {
+		l.Script(discordtest.Post, discordtest.Fault{Status: status})
+		_, err := l.adapter.Send(t.Context(), l.post("k1", roomID, "", "hi"))
+		if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != want {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+	l.Script(discordtest.Read, discordtest.Fault{Status: http.StatusForbidden})
+	_, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: event.Gap{Channel: roomID, Until: time.Now()}, Messages: 10})
+	if _, refused := errors.AsType[*adapters.RefusedError](err); err == nil || refused {
+		t.Errorf("the read returns %v", err)
+	}
+}
+
 func TestMessagesHave2000Characters(t *testing.T) {
 	l := prepareLive(t, discordtest.Options{}, nil)
 	if posts := l.adapter.Format(strings.Repeat("😀", 1990), nil); len(posts) != 1 {
