@@ -107,7 +107,7 @@ type envelope struct {
 
 // refusal returns the error of an answer with a status other than 200. The server answers 5xx
 // although a message may be sent. A 4xx that has not the form of the server's own answers comes
-// from a proxy.
+// from a proxy: the call succeeds later, unless its file is too large.
 func (a *Adapter) refusal(name string, response *http.Response, answer envelope) error {
 	words := cmp.Or(answer.Error.Message, answer.Message)
 	if to, err := response.Location(); err == nil {
@@ -127,7 +127,7 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 		failure.RetryAfter = max(time.Duration(min(seconds, int(maxRetry/time.Second)))*time.Second, minRetry)
 	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		failure.Failure = adapters.Unclear
-	case code >= 400 && answer.Status == code:
+	case code >= 400 && answer.Status == code, code == http.StatusRequestEntityTooLarge:
 		failure.Failure = adapters.Permanent
 	}
 	return failure

@@ -272,7 +272,7 @@ func TestLookupOfAnEMail(t *testing.T) {
 // network.
 func TestErrorsHideSecrets(t *testing.T) {
 	words := "no: " + canary + " " + canaryQuery + " " + canaryPath + " " + canaryWebhook
-	server := newEcho(t, fmt.Sprintf(`{"status":404,"message":"no","error":{"type":"x","message":%q}}`, words))
+	server := newEcho(t, http.StatusNotFound, fmt.Sprintf(`{"status":404,"message":"no","error":{"type":"x","message":%q}}`, words))
 	a := bluebubbles.New("home", settings(server))
 	_, err := a.LookupUser(t.Context(), nora)
 	checkHidden(t, err)
@@ -311,7 +311,8 @@ func TestFetchConvertsNothing(t *testing.T) {
 	}
 }
 
-// TestAProxysAnswerIsNoRefusal checks that a 404 that is not the server's own is tried again.
+// TestAProxysAnswerIsNoRefusal checks that a 404 that is not the server's own is tried again, and a
+// 413 is not.
 func TestAProxysAnswerIsNoRefusal(t *testing.T) {
 	n := newNode(t, bluebubblestest.Options{})
 	n.reply(t, nora, n.hears("a question").GUID, "one")
@@ -329,10 +330,12 @@ func TestAProxysAnswerIsNoRefusal(t *testing.T) {
 	if wait, limited := adapters.RetryAfter(err); !limited || wait > time.Hour {
 		t.Errorf("a proxy stops the workspace for %v", wait)
 	}
-	proxy := newEcho(t, "<html>offline</html>")
-	_, err = bluebubbles.New("home", settings(proxy)).Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
-	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.NotSent {
-		t.Errorf("a proxy's 404: %v", err)
+	for status, want := range map[int]adapters.SendFailure{http.StatusNotFound: adapters.NotSent, http.StatusRequestEntityTooLarge: adapters.Permanent} {
+		proxy := newEcho(t, status, "<html>offline</html>")
+		_, err = bluebubbles.New("home", settings(proxy)).Send(t.Context(), adapters.Post{Key: "k2", To: adapters.Address{Channel: nora}, Text: "x"})
+		if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != want {
+			t.Errorf("a proxy's %d: %v", status, err)
+		}
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 )
 
 // newEcho starts a server that refuses every call with the same words.
-func newEcho(t *testing.T, words string) string {
+func newEcho(t *testing.T, status int, words string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, http.StatusNotFound) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, status) }))
 	t.Cleanup(server.Close)
 	return server.URL
 }
