@@ -30,9 +30,9 @@ const (
 )
 
 // Format converts an agent's CommonMark to plain text. Each paragraph is a bubble if there are
-// few of them.
+// few of them. The text has no placeholders of attachments, because the rows that we read have none.
 func (a *Adapter) Format(text string, _ []string) []string {
-	posts := markdown.Format(text, markdown.Plain, maxText)
+	posts := markdown.Format(typed(text), markdown.Plain, maxText)
 	var bubbles []string
 	for _, post := range posts {
 		for paragraph := range strings.SplitSeq(post, "\n\n") {

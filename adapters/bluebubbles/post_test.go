@@ -19,13 +19,15 @@ import (
 	"parley/ingest/event"
 )
 
-// TestFormat checks plain text, a bubble for each paragraph, and fewer bubbles for many.
+// TestFormat checks plain text without placeholders, a bubble for each paragraph, and fewer bubbles
+// for many.
 func TestFormat(t *testing.T) {
 	a := bluebubbles.New("home", settings("http://127.0.0.1:1"))
 	for text, want := range map[string][]string{
 		"":                               nil,
 		"**Yes**, see [it](https://a.b)": {"Yes, see it (https://a.b)"},
 		"One.\n\nTwo.\n\n- a\n- b":       {"One.", "Two.", "• a\n• b"},
+		"a\ufffcb\n\n\ufffc":             {"ab"},
 		"1\n\n2\n\n3\n\n4":               {"1", "2", "3", "4"},
 		"1\n\n2\n\n3\n\n4\n\n5":          {"1\n\n2\n\n3\n\n4\n\n5"},
 	} {
