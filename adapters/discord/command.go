@@ -39,9 +39,10 @@ const refusedText = "Sorry, I can't answer you here."
 // interaction is a command or a press of a button. The token lets the bot respond; it is valid
 // for 15 minutes.
 type interaction struct {
-	ID    string `json:"id"`
-	App   string `json:"application_id"`
-	Token string `json:"token"`
+	ID      string `json:"id"`
+	App     string `json:"application_id"`
+	Channel string `json:"channel_id"`
+	Token   string `json:"token"`
 	// Key is the key of the post that edits the deferred response; empty for none yet.
 	Key  string                    `json:"key,omitempty"`
 	Type discordgo.InteractionType `json:"type,omitempty"`
@@ -78,7 +79,7 @@ func (a *accepts) noteInteraction(ctx context.Context, r received) (received, in
 		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
 			return list
 		}
-		return append(list, interaction{ID: asked.ID, App: asked.App, Token: asked.Token})
+		return append(list, interaction{ID: asked.ID, App: asked.App, Channel: asked.Channel, Token: asked.Token})
 	})
 	if err != nil {
 		return r, asked, fmt.Errorf("store an interaction: %w", err)
@@ -112,6 +113,7 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	refused.Flags |= discordgo.MessageFlagsEphemeral
 	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
+		_ = a.forget(ctx, asked.ID) // otherwise the sentence goes away with the next run
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
 	}
@@ -210,6 +212,39 @@ func (a *Adapter) release(ctx context.Context, post adapters.Post) {
 	if strings.HasPrefix(post.To.Place, commandPrefix) {
 		_, _ = a.bind(ctx, post, "")
 	}
+}
+
+// dismiss deletes the deferred responses that no post has edited, of the commands of a channel up to
+// the message that an ended run has answered: a run ended without a post, or answered a later message
+// of its turn. It does not delete the response to a command whose turn comes later.
+func (a *Adapter) dismiss(ctx context.Context, sign adapters.Sign) error {
+	last := strings.TrimPrefix(sign.Message, commandPrefix)
+	list, err := adapters.GetList[interaction](ctx, a.state, interactionsName)
+	if err != nil {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
+	}
+	var dismissed []string
+	for _, i := range list {
+		if i.Channel != sign.To.Channel || i.Key != "" || !isSnowflake(last) || compareIDs(i.ID, last) > 0 {
+			continue
+		}
+		err := a.send(ctx, http.MethodDelete, i.hook()+"/messages/@original", nil, nil)
+		if err != nil && refusedStatus(err) == 0 { // a refusal means that there is no response
+			return sendError("delete the response to a command", err)
+		}
+		dismissed = append(dismissed, i.ID)
+	}
+	if len(dismissed) == 0 {
+		return nil
+	}
+	return a.forget(ctx, dismissed...)
+}
+
+// forget removes interactions whose response no post may edit.
+func (a *Adapter) forget(ctx context.Context, ids ...string) error {
+	return adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
+		return slices.DeleteFunc(list, func(i interaction) bool { return slices.Contains(ids, i.ID) })
+	})
 }
 
 // responded is the age of an interaction at which it surely has a response.

@@ -152,6 +152,46 @@ func TestCommandIsAnswered(t *testing.T) {
 	}
 }
 
+// TestACommandWithoutAnAnswer checks that the end of a run deletes the deferred responses that its
+// turn has not edited, and none of a later turn or of another channel.
+func TestACommandWithoutAnAnswer(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, nil)
+	l.inbox.runs, l.inbox.decides = true, true
+	var asked []discordtest.Interaction
+	for _, channel := range []string{directID, roomID, roomID, roomID, roomID} {
+		i, _ := l.Command(channel, mara, "what is new?")
+		asked = append(asked, l.callback(i))
+	}
+	l.send(l.post("k1", roomID, "command-"+asked[2].ID, "the answer"))
+	l.inbox.mu.Lock()
+	l.inbox.runs = false
+	l.inbox.mu.Unlock()
+	refused, _ := l.Command(roomID, mara, "may I?")
+	l.callback(refused)
+	answered := "command-" + asked[3].ID
+	sign := adapters.Sign{To: l.post("", roomID, answered, "").To, Message: answered}
+	for _, fault := range []discordtest.Fault{{Status: http.StatusInternalServerError}, {}} {
+		l.Script(discordtest.EndAnswer, fault)
+		if err := l.adapter.ClearWorking(t.Context(), sign); (err == nil) != (fault == discordtest.Fault{}) {
+			t.Errorf("%+v: ClearWorking returns %v", fault, err)
+		}
+	}
+	for n, want := range []bool{true, false, true, false, true} {
+		if got := l.Has(asked[n].Channel, asked[n].Answer); got != want {
+			t.Errorf("the response to command %d is there: %v", n, got)
+		}
+	}
+	sign.Message = "command-" + refused.ID
+	l.Script(discordtest.EndAnswer, discordtest.Fault{}, discordtest.Fault{Cut: true}) // one for the later turn's, and none for the refusal
+	if err := l.adapter.ClearWorking(t.Context(), sign); err != nil {
+		t.Errorf("the refusal of a command is deleted: %v", err)
+	}
+	id := l.send(l.post("k2", roomID, answered, "late")) // at once: an ordinary message
+	if posts := l.Posts(roomID); posts[len(posts)-1].ID != id {
+		t.Errorf("the posts are %+v", posts)
+	}
+}
+
 // TestAnotherPostAnswersTheCommand: after a live preview that failed, the answer edits the response.
 func TestAnotherPostAnswersTheCommand(t *testing.T) {
 	for name, fault := range map[string]discordtest.Fault{

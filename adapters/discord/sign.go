@@ -33,10 +33,11 @@ func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	return nil
 }
 
-// ClearWorking removes the reaction. The typing indicator ends by itself.
+// ClearWorking removes the reaction, and the deferred responses to commands that got no answer. The
+// typing indicator ends by itself.
 func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	if a.config.Working != WorkingReaction {
-		return nil
+	if err := a.dismiss(ctx, sign); err != nil || a.config.Working != WorkingReaction {
+		return err
 	}
 	return a.react(ctx, http.MethodDelete, sign)
 }
