@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -617,6 +618,7 @@ func TestARemovedAgent(t *testing.T) {
 	inBubble(t, func(d *fixture) { d.gone = true }, func(d *fixture) {
 		d.asks("1", "one")
 		pass(10 * time.Second)
+		synctest.Wait()
 		same(t, "runs while it is gone", len(d.agent.said()), 0)
 		d.mu.Lock()
 		d.gone = false

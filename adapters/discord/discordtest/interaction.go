@@ -59,11 +59,11 @@ func (s *Server) Asked(token string) Interaction {
 	return *s.asked[token]
 }
 
-// AwaitCallback waits for the bot's response to an interaction.
-func (s *Server) AwaitCallback(ctx context.Context, token string) (i Interaction, err error) {
+// AwaitAsked waits until ok returns true for the present state of an interaction.
+func (s *Server) AwaitAsked(ctx context.Context, token string, ok func(Interaction) bool) (i Interaction, err error) {
 	err = s.await(ctx, func() bool {
 		i = *s.asked[token]
-		return i.Type != 0
+		return ok(i)
 	})
 	return i, err
 }
