@@ -34,8 +34,9 @@ type Reading struct {
 	// Urgent is closed once a turn waits for the read. Until then, the read leaves a
 	// fifth of the platform's calls to others.
 	Urgent <-chan struct{}
-	// Hand takes messages of one thread. ReadChannel hands over all its messages of a
-	// thread in one call. An error of Hand ends the read, which returns it.
+	// Hand takes messages of one thread, maybe none: the thread is read then. ReadChannel
+	// hands over all its messages of a thread in one call. An error of Hand ends the read,
+	// which returns it.
 	Hand func(thread event.ThreadKey, list []Missed) error
 }
 

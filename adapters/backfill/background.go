@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 )
 
 const (
-	// recentThreads bounds the threads of one channel that are read although the channel
-	// does not show whether they have missed messages.
+	// recentThreads bounds the threads of one channel that are read although the channel's
+	// pages do not show whether they have missed messages.
 	recentThreads = 50
 	// acceptPause is the wait before a refused message is offered again. acceptTries
 	// bounds the attempts if the store works.
@@ -39,8 +40,16 @@ func (w *Workspace) background(ctx context.Context) {
 	}
 }
 
-// round reads each gap once, earliest begin first. A channel that fails does not stop the
-// others; its error is part of the result.
+// channelRead is the reading of one channel's gap.
+type channelRead struct {
+	gap      event.Gap
+	messages atomic.Int64      // new ones
+	threads  []event.ThreadKey // that are still to be read
+}
+
+// round reads each gap once, earliest begin first. Each thread needs a call of its own, so
+// one goroutine reads the threads of the channels that another has read. A channel that fails
+// does not stop the others; its error is part of the result.
 func (w *Workspace) round(ctx context.Context) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
@@ -50,17 +59,35 @@ func (w *Workspace) round(ctx context.Context) error {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Channel, b.Channel))
 	})
 	w.mu.Unlock()
-	var failures []error
+	read := make(chan *channelRead, len(gaps))
+	var failures, inThreads []error
+	var threads sync.WaitGroup
+	threads.Go(func() {
+		for c := range read {
+			err := w.readThreads(ctx, c)
+			if err == nil {
+				err = w.Store.CloseGap(ctx, w.ID, c.gap, clockLag)
+			}
+			inThreads = append(inThreads, err)
+		}
+	})
 	for _, gap := range gaps {
-		err := w.unlessRefused(w.readChannel(ctx, gap), "channel", gap.Channel)
-		if err == nil {
+		c := &channelRead{gap: gap}
+		err := w.unlessRefused(w.readChannel(ctx, c), "channel", gap.Channel)
+		switch {
+		case err != nil:
+		case len(c.threads) > 0:
+			read <- c
+		default:
 			err = w.Store.CloseGap(ctx, w.ID, gap, clockLag)
 		}
 		if failures = append(failures, err); ctx.Err() != nil {
 			break
 		}
 	}
-	return errors.Join(append(failures, w.refresh(ctx))...)
+	close(read)
+	threads.Wait()
+	return errors.Join(append(slices.Concat(failures, inThreads), w.refresh(ctx))...)
 }
 
 // unlessRefused logs a refusal that only the operator can resolve, and returns every
@@ -74,46 +101,57 @@ func (w *Workspace) unlessRefused(err error, args ...any) error {
 	return nil
 }
 
-// readChannel reads a channel's gap: first the messages outside of threads, and then the
-// threads, newest first.
-func (w *Workspace) readChannel(ctx context.Context, gap event.Gap) (err error) {
-	defer adapters.Recover(w.Log, &err, "channel", gap.Channel)
-	config, reach := w.Config(), w.reach(gap)
-	var messages atomic.Int64
-	isFull := func() bool { return messages.Load() >= int64(config.Messages) }
-	if config.MaxAge == 0 || reach.From.After(gap.Until) {
+// readChannel reads the messages of a channel's gap that are outside of threads.
+func (w *Workspace) readChannel(ctx context.Context, c *channelRead) (err error) {
+	channel := c.gap.Channel
+	defer adapters.Recover(w.Log, &err, "channel", channel)
+	config, reach := w.Config(), w.reach(c.gap)
+	if config.MaxAge == 0 || reach.From.After(c.gap.Until) {
 		return nil
 	}
 	found, err := w.Platform.ReadChannel(ctx, adapters.Reading{
 		Gap: reach, Messages: config.Messages,
 		Hand: func(thread event.ThreadKey, list []adapters.Missed) error {
-			return w.once(ctx, thread, gap, func(*threadRead) error { return w.hand(ctx, list, &messages) })
+			return w.once(ctx, thread, c.gap, func(*threadRead) error { return w.hand(ctx, list, &c.messages) })
 		},
 	})
 	if err != nil {
 		return err
 	}
-	recent, err := w.Store.RecentThreads(ctx, w.ID, gap.Channel, reach.From.Add(-config.MaxAge), recentThreads)
+	recent, err := w.Store.RecentThreads(ctx, w.ID, channel, reach.From.Add(-config.MaxAge), recentThreads)
 	if err != nil {
 		return err
 	}
+	c.threads = w.newestFirst(c.gap, reach, slices.Concat(found.Threads, recent))
+	w.Log.Info("missed messages of a channel are read", "channel", channel, "messages", c.messages.Load(), "cut", found.Cut)
+	return nil
+}
+
+// readThreads reads the threads of a channel's gap, until it has as many messages as
+// configured.
+func (w *Workspace) readThreads(ctx context.Context, c *channelRead) error {
 	var failures []error
-	for _, thread := range w.newestFirst(reach, slices.Concat(found.Threads, recent)) {
-		if found.Cut = found.Cut || isFull(); isFull() || ctx.Err() != nil {
+	for i, thread := range c.threads {
+		if c.messages.Load() >= int64(w.Config().Messages) {
+			w.Log.Info("a channel has more missed messages than catch_up.messages", "channel", c.gap.Channel, "unread_threads", len(c.threads)-i)
 			break
 		}
-		err := w.once(ctx, thread, gap, func(r *threadRead) error { return w.readThread(ctx, r, &messages) })
-		failures = append(failures, w.unlessRefused(err, "thread", thread))
+		err := w.once(ctx, thread, c.gap, func(r *threadRead) error { return w.readThread(ctx, r, &c.messages) })
+		if failures = append(failures, w.unlessRefused(err, "thread", thread)); ctx.Err() != nil {
+			break
+		}
 	}
-	w.Log.Info("missed messages of a channel are read", "channel", gap.Channel, "messages", messages.Load(), "cut", found.Cut)
 	return errors.Join(append(failures, ctx.Err())...)
 }
 
 // newestFirst returns the threads that need a ReadThread, each once.
-func (w *Workspace) newestFirst(reach event.Gap, threads []event.ThreadKey) []event.ThreadKey {
+func (w *Workspace) newestFirst(gap, reach event.Gap, threads []event.ThreadKey) []event.ThreadKey {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	began := map[event.ThreadKey]time.Time{}
 	for _, thread := range threads {
-		if _, at, ok := w.Platform.Began(thread); ok && !at.IsZero() && !at.After(reach.Until) {
+		_, at, ok := w.Platform.Began(thread)
+		if ok && !at.IsZero() && !at.After(reach.Until) && !w.threads[thread].succeeded(gap) {
 			began[thread] = at
 		}
 	}

@@ -132,9 +132,6 @@ func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self stri
 
 // handOver hands messages over, oldest first, as the events of a live connection.
 func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild, parent string, list []historyMessage) error {
-	if len(list) == 0 {
-		return nil
-	}
 	var missed []adapters.Missed
 	for _, m := range list {
 		d := m.live(guild, a.nick(ctx, guild, m))

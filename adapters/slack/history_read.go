@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// editReach bounds the age, at the beginning of a gap, of a message whose edit in the
-	// gap backfill notices. Backfill notices such an edit only if the message is on a page
-	// that it reads anyway.
+	// editReach bounds the age, at the beginning of a gap, of a reply whose edit in the gap
+	// backfill notices. Backfill notices such an edit only if it reads the thread anyway.
 	editReach = time.Hour
 	// editedStep is the precision of an edit's time: Slack gives it in seconds.
 	editedStep = time.Second
@@ -158,11 +157,11 @@ type gapReader struct {
 // pages reads page by page, as long as take returns true.
 func (r *gapReader) pages(ctx context.Context, method, root string, take func(list []historyMessage, last bool) (more bool, err error)) error {
 	query := url.Values{
-		"channel": {r.Gap.Channel}, "limit": {historyPage}, "inclusive": {"true"},
-		"oldest": {timestamp(r.Gap.From.Add(-editReach))}, "latest": {timestamp(r.Gap.Until)},
+		"channel": {r.Gap.Channel}, "limit": {historyPage}, "inclusive": {"true"}, "latest": {timestamp(r.Gap.Until)},
 	}
 	if root != "" {
 		query.Set("ts", root)
+		query.Set("oldest", timestamp(r.Gap.From.Add(-editReach)))
 	}
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
@@ -183,8 +182,9 @@ func (r *gapReader) pages(ctx context.Context, method, root string, take func(li
 	})
 }
 
-// channel reads the messages outside threads, newest first. It stops at the beginning
-// of the gap, at the limit, or at channelBytes.
+// channel reads the messages outside threads, newest first. It stops after the page with the
+// beginning of the gap, at the limit, or at channelBytes. The messages before the gap on that
+// page show which older threads have replies in the gap.
 func (r *gapReader) channel(ctx context.Context) error {
 	within := 0
 	err := r.pages(ctx, "conversations.history", "", func(list []historyMessage, last bool) (more bool, err error) {
@@ -237,15 +237,21 @@ func (r *gapReader) oldestFirst() []historyMessage {
 
 // handOver hands over messages as events, by thread. A message in the gap is handed
 // over as new. A message that was edited or deleted since the beginning of the gap is
-// handed over as a change. handOver skips our own messages, and the messages of the
-// threads in left, which ReadThread reads.
+// handed over as a change. handOver skips our own messages, and the threads in left,
+// which ReadThread reads.
 func (r *gapReader) handOver(list []historyMessage, left map[event.ThreadKey]bool) error {
 	channel := withDefaultType((&payload{channel: r.Gap.Channel, channelType: r.kind}).namedChannel())
 	var threads []event.ThreadKey
 	missed := map[event.ThreadKey][]adapters.Missed{}
 	for _, m := range list {
 		thread := ThreadKey(r.adapter.Workspace, channel, m.TS, m.ThreadTS)
-		if left[thread] || sameID(m.User, r.self.UserID) || sameID(m.BotID, r.self.BotID) {
+		if left[thread] {
+			continue
+		}
+		if missed[thread] == nil {
+			threads, missed[thread] = append(threads, thread), []adapters.Missed{}
+		}
+		if sameID(m.User, r.self.UserID) || sameID(m.BotID, r.self.BotID) {
 			continue
 		}
 		var out adapters.Missed
@@ -255,9 +261,6 @@ func (r *gapReader) handOver(list []historyMessage, left map[event.ThreadKey]boo
 		}
 		if gone || m.Edited != nil && isTimestamp(m.Edited.TS) && sentAt(m.Edited.TS).Add(editedStep).After(r.Gap.From) {
 			out.Change = r.envelope(r.changeEvent(m))
-		}
-		if missed[thread] == nil {
-			threads = append(threads, thread)
 		}
 		missed[thread] = append(missed[thread], out)
 	}

@@ -65,8 +65,8 @@ func (h *recorder) reading(gap event.Gap, messages int) adapters.Reading {
 	urgent := make(chan struct{})
 	close(urgent)
 	return adapters.Reading{Gap: gap, Messages: messages, Urgent: urgent, Hand: func(thread event.ThreadKey, list []adapters.Missed) error {
+		h.threads = append(h.threads, thread)
 		for _, m := range list {
-			h.threads = append(h.threads, thread)
 			if h.take(m.New) {
 				h.take(m.Change)
 			}
@@ -115,6 +115,8 @@ func threadOf(root slacktest.Post) event.ThreadKey {
 	return event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
 }
 
+// TestReadChannelLeavesThreadsWithReplies checks that a page of the channel shows which threads
+// have replies in the gap, however old they are, and which have none.
 func TestReadChannelLeavesThreadsWithReplies(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
 	old := put(server, -time.Hour*30, "an old root", "")
@@ -123,7 +125,7 @@ func TestReadChannelLeavesThreadsWithReplies(t *testing.T) {
 	three := put(server, 3*time.Second, "three", "")
 	put(server, 2*time.Second, "two, a reply", root.TS)
 	put(server, 4*time.Second, "four, in the old thread", old.TS)
-	server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours"})
+	ours := server.Put(slacktest.Post{Channel: room, User: slacktest.BotUser, BotID: slacktest.BotID, Text: "ours", TS: slacktest.Timestamp(noon.Add(5 * time.Second))})
 	put(server, 2*time.Minute, "live", "")
 	h := &recorder{t: t, adapter: adapter}
 	found, err := adapter.ReadChannel(t.Context(), h.reading(testGap, 10))
@@ -131,8 +133,8 @@ func TestReadChannelLeavesThreadsWithReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkEqual(t, "handed over", h.lines, []string{"message three"})
-	checkEqual(t, "threads of the handed-over messages", h.threads, []event.ThreadKey{threadOf(before), threadOf(three)})
-	checkEqual(t, "threads left to ReadThread", found.Threads, []event.ThreadKey{threadOf(root)})
+	checkEqual(t, "threads that are read", h.threads, []event.ThreadKey{threadOf(before), threadOf(three), threadOf(ours)})
+	checkEqual(t, "threads left to ReadThread", found.Threads, []event.ThreadKey{threadOf(old), threadOf(root)})
 }
 
 // TestReadThreadReadsOldestFirst reads a thread of several pages, and a conversation.
