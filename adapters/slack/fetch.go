@@ -56,7 +56,7 @@ func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}
-	if !httpcall.IsAt(location, a.base, filesHost) {
+	if !httpcall.IsAt(location, a.base, fileHosts...) {
 		return nil, fmt.Errorf("the file is at %q, which is not slack's", location.Host)
 	}
 	return location, nil
@@ -68,6 +68,6 @@ func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
 func isSignInPage(response *http.Response, asked *url.URL, mimeType string) bool {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	from := response.Request.URL
-	moved := from.Path != asked.Path && (from.Host == asked.Host || httpcall.IsIn(from, slackDomain))
+	moved := from.Path != asked.Path && (from.Host == asked.Host || httpcall.IsIn(from, slackDomains...))
 	return kind == "text/html" && (!strings.HasPrefix(mimeType, "text/html") || moved)
 }

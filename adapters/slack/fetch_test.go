@@ -1,7 +1,10 @@
 package slack_test
 
 import (
+	"context"
+	"errors"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
@@ -48,6 +51,23 @@ func TestFetchErrors(t *testing.T) {
 	}
 }
 
+// TestFetchReadsFilesOfGovSlack proves that GovSlack's file host is asked for a file.
+func TestFetchReadsFilesOfGovSlack(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	server.AddFile(slacktest.File{ID: "F1", DownloadURL: "https://files.slack-gov.com/files-pri/F1"})
+	asked := ""
+	adapter.SetDial(func(ctx context.Context, network, address string) (net.Conn, error) {
+		if strings.HasPrefix(server.URL(), "http://"+address) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+		asked = address
+		return nil, errors.New("no network")
+	})
+	if _, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"}); asked != "files.slack-gov.com:443" {
+		t.Errorf("asked %q: %v", asked, err)
+	}
+}
+
 // TestFetchFollowsRedirectsWithinSlack checks that only the first host gets the token.
 func TestFetchFollowsRedirectsWithinSlack(t *testing.T) {
 	server, adapter := startFake(t, slacktest.Options{})
@@ -80,6 +100,8 @@ func TestRedirectTargets(t *testing.T) {
 		{[]string{files, "https://a.slack-edge.com/x"}, false, false},
 		{[]string{files, "https://slack-files.com/x"}, false, false},
 		{[]string{files, "https://acme.slack.com/?redir=x"}, false, false},
+		{[]string{"https://files.slack-gov.com/x", "https://slack-files-gov.com/x"}, false, false},
+		{[]string{"https://files.slack-gov.com/x", "https://acme.slack-gov.com/?redir=x"}, false, false},
 		{[]string{files, "https://a.slack-edge.com/x", files}, false, false}, // back at the first host
 		{[]string{files, "http://files.slack.com/x"}, false, true},
 		{[]string{files, "https://files.slack.com:8443/x"}, false, true},

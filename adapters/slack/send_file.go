@@ -56,7 +56,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 // no token.
 func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File, content []byte) error {
 	target, err := url.Parse(to)
-	if err != nil || !httpcall.IsAt(target, a.base, slackDomain) {
+	if err != nil || !httpcall.IsAt(target, a.base, slackDomains...) {
 		return adapters.Permanently("slack's upload address is not an address of slack")
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(content))
