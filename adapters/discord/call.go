@@ -71,7 +71,7 @@ func (r rest) call(ctx context.Context, method, path, contentType string, body [
 		return nil
 	}
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("decode discord's answer: %w", err)}
+		return &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("decode the answer: %w: %s", err, otherServer)}
 	}
 	return nil
 }

@@ -43,10 +43,13 @@ func callError(err error) *adapters.SendError {
 	return failure
 }
 
+// otherServer says that an answer does not come from Discord's API.
+const otherServer = "this is no answer of Discord's API; set discord.api_url to its address, or let the proxy on the way pass the call"
+
 // proxyError returns the error of an answer without Discord's error object: a proxy before Discord
 // has refused the call, which succeeds once the proxy lets it pass. That is no refusal of Discord's.
 func proxyError(response *http.Response) *adapters.SendError {
-	failure := &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("a proxy answered %s instead of discord", response.Status)}
+	failure := &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("discord answered %s: %s", response.Status, otherServer)}
 	if response.StatusCode == http.StatusRequestEntityTooLarge {
 		failure.Failure = adapters.Permanent
 	}

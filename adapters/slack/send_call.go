@@ -48,10 +48,15 @@ func (c *caller) Do(request *http.Request) (*http.Response, error) {
 		return nil, err
 	case response.StatusCode != http.StatusOK:
 		return nil, c.refusedStatus(method, response)
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")): // a page for browsers
+		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: errors.New(otherServer)}
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil
 }
+
+// otherServer says that an answer does not come from Slack's Web API.
+const otherServer = "this is no answer of Slack's Web API; set slack.api_url to its address, or let the proxy on the way pass the call"
 
 // scopeOf returns the scope of a method's rate limit. Slack limits chat.postMessage by
 // channel, and every other method by itself in the workspace.
@@ -85,7 +90,7 @@ func (c *caller) refusedStatus(method string, response *http.Response) error {
 	case code == http.StatusBadRequest, code == http.StatusRequestEntityTooLarge:
 		failure.Failure = adapters.Permanent
 	default: // a wrong address, or a proxy that asks for credentials: the call succeeds once that is fixed
-		failure.Failure = adapters.NotSent
+		failure.Failure, failure.Err = adapters.NotSent, fmt.Errorf("%w: %s", failure.Err, otherServer)
 	}
 	return failure
 }

@@ -65,6 +65,8 @@ func TestCheckAsksSlack(t *testing.T) {
 		"offline": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(1) + "$", stderr: "^$"},
 		"refused": {do: (*slacktest.Server).Revoke, status: 1, stderr: "^parley: the configuration has 2 faults\n$",
 			stdout: `^workspaces/acme\.yaml:5: slack\.app_token: .*token_revoked.*\nworkspaces/acme\.yaml:6: slack\.bot_token: .*token_revoked.*\n$`},
+		"another server": {do: func(s *slacktest.Server) { s.Script("auth.test", slacktest.Fault{Body: "\n<html>"}) }, stdout: "^" + sound(1) + "$",
+			stderr: `^workspaces/acme\.yaml:4: slack: note: no answer from the platform: .*slack\.api_url.*\n$`},
 		"unreachable": {do: func(s *slacktest.Server) { _ = s.Close() }, stdout: "^" + sound(1) + "$",
 			stderr: `^workspaces/acme\.yaml:4: slack: note: no answer from the platform: .*auth\.test.*\n$`},
 	} {
