@@ -141,12 +141,16 @@ func (a *Adapter) hideIn(err error) error {
 	return err
 }
 
+// minHidden is the number of bytes from which a secret is removed from words: without a shorter
+// one, no text could be read.
+const minHidden = 4
+
 // hide removes the password and the webhook's secret from words of the server, in every form
 // that a URL gives them, and shortens the words.
 func (a *Adapter) hide(words string) string {
 	for _, value := range []string{a.config.Password.Reveal(), a.config.WebhookSecret.Reveal()} {
 		for _, form := range []string{value, url.QueryEscape(value), url.PathEscape(value)} {
-			if form != "" {
+			if len(form) >= minHidden {
 				words = strings.ReplaceAll(words, form, "[secret]")
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/config/secret"
 	"parley/ingest/event"
 )
 
@@ -284,6 +285,16 @@ func TestErrorsHideSecrets(t *testing.T) {
 	checkHidden(t, err)
 	_, err = bluebubbles.New("home", settings("http://[::1]:x")).Fetch(t.Context(), attachmentOf("at_1"))
 	checkHidden(t, err)
+}
+
+// TestAShortPasswordLeavesErrorsReadable checks that a password of one letter is not removed from words.
+func TestAShortPasswordLeavesErrorsReadable(t *testing.T) {
+	c := settings(newEcho(t, http.StatusNotFound, `{"status":404,"error":{"message":"there is no helper"}}`))
+	c.Password = secret.New("e")
+	_, err := bluebubbles.New("home", c).LookupUser(t.Context(), nora)
+	if err == nil || !strings.Contains(err.Error(), "there is no helper") {
+		t.Errorf("%v", err)
+	}
 }
 
 func checkHidden(t *testing.T, err error) {

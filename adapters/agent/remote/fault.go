@@ -187,9 +187,9 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// minSecret is the number of bytes from which any word of a hidden value is a secret. Its
-// last word always is.
-const minSecret = 8
+// minSecret is the number of bytes from which any word of a hidden value is a secret. The last
+// word is one from minLast bytes: without a shorter one, no text could be read.
+const minSecret, minLast = 8, 4
 
 // Clean prepares a server's text for a log: one line of bounded length, without the secrets,
 // which some servers repeat.
@@ -197,7 +197,7 @@ func (c *Client) Clean(text string) string {
 	for _, hidden := range c.hidden {
 		words := strings.Fields(hidden.Reveal()) // such as Bearer and a token
 		for i, word := range words {
-			if i == len(words)-1 || len(word) >= minSecret {
+			if len(word) >= minSecret || i == len(words)-1 && len(word) >= minLast {
 				text = strings.ReplaceAll(text, word, "[secret]")
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"parley/config/secret"
 )
 
 // transport answers each request.
@@ -31,5 +33,14 @@ func TestEventsAreBounded(t *testing.T) {
 	err = client.Follow(response, NewAnswer("run", 1, nil), "an end", func(Event) error { taken++; return nil })
 	if fault, ok := errors.AsType[*Error](err); !ok || !fault.Flood() || taken != maxEvents {
 		t.Errorf("%d events, %v", taken, err)
+	}
+}
+
+// TestCleanRemovesSecrets checks that the words of a secret are removed, and that a placeholder, such
+// as a key of one letter for a server without keys, leaves the text readable.
+func TestCleanRemovesSecrets(t *testing.T) {
+	client := New(DefaultConfig(), nil, secret.New("x"), secret.New("Bearer s3cr"))
+	if got := client.Clean("the key s3cr exceeds the context"); got != "the key [secret] exceeds the context" {
+		t.Error(got)
 	}
 }
