@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"sync"
 
 	"parley/adapters/web"
 	"parley/ingest/event"
@@ -45,4 +46,11 @@ func (d *Daemon) Patterns() (patterns []string) {
 		patterns = append(patterns, r.pattern)
 	}
 	return patterns
+}
+
+// ReloadAtStop reloads the configuration as at the time when the daemon stops.
+func (d *Daemon) ReloadAtStop(ctx context.Context) {
+	claim, stop := context.WithCancel(ctx)
+	stop()
+	d.reload(ctx, claim, ctx, new(sync.WaitGroup))
 }

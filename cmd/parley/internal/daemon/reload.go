@@ -59,7 +59,9 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	if next.Listen != before.config.Listen || !reflect.DeepEqual(next.Store, before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
 		d.log.Warn("listen, store and attachments take effect at the next start", "restart", true)
 	}
-	if err := d.configure(claim, next); err != nil {
+	if err := d.configure(claim, next); claim.Err() != nil {
+		return // the daemon stops
+	} else if err != nil {
 		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
 		return
 	}

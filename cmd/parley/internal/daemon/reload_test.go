@@ -272,3 +272,13 @@ func TestFailedReloadChangesNothing(t *testing.T) {
 		t.Errorf("a new workspace: %d", got)
 	}
 }
+
+// TestReloadAtStop proves that a reload during a stop is no error for the operator.
+func TestReloadAtStop(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.daemon.ReloadAtStop(h.ctx)
+	if strings.Contains(h.log.String(), `"level":"ERROR"`) {
+		t.Errorf("%s", h.log)
+	}
+}
