@@ -74,12 +74,15 @@ func (l *loader) config() *Config {
 		c.Store.Path = f.resolve(c.Store.Path)
 	}
 	c.Attachments.Dir = f.resolve(c.Attachments.Dir)
-	names := f.workspaces(c.Glob)
-	l.faults = append(l.faults, f.sorted()...)
-
-	for _, name := range names {
-		w := l.workspace(name, c.Agents)
-		c.Workspaces = append(c.Workspaces, w)
+	files := []*file{f}
+	for _, name := range f.workspaces(c.Glob) {
+		w := newFile(name)
+		files = append(files, w)
+		c.Workspaces = append(c.Workspaces, l.workspace(w, c.Agents))
+	}
+	l.checkReads(files[1:], c.Workspaces)
+	for _, f := range files {
+		l.faults = append(l.faults, f.sorted()...)
 	}
 	return c
 }
@@ -135,8 +138,11 @@ func (f *file) workspaces(pattern string) []string {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return name == filepath.Clean(f.name) || hidden(name) && !hidden(pattern)
 	})
-	check.require(len(names) > 0, "workspaces",
-		fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run the built-in workspace", pattern, f.name))
+	words := fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run the built-in workspace", pattern, f.name)
+	if _, err := os.ReadDir(filepath.Dir(pattern)); err != nil && !errors.Is(err, fs.ErrNotExist) { // Glob ignores it
+		words = fmt.Sprintf("the folder %s can't be read: %v", filepath.Dir(pattern), cause(err))
+	}
+	check.require(len(names) > 0, "workspaces", words)
 	f.report(check.faults)
 	return names
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/adapters/web"
 	"parley/ingest"
 	"parley/ingest/event"
 )
@@ -25,11 +26,10 @@ type channel struct {
 }
 
 // workspace reads one workspace's file.
-func (l *loader) workspace(name string, agents []Agent) Workspace {
-	f, w := newFile(name), NewWorkspace("", "", "")
+func (l *loader) workspace(f *file, agents []Agent) Workspace {
+	w := NewWorkspace("", "", "")
 	node, ok := f.parse()
 	if !ok {
-		l.faults = append(l.faults, f.faults...)
 		return w
 	}
 	values := f.mapping(node, "", reflect.TypeFor[workspaceFile]())
@@ -49,7 +49,6 @@ func (l *loader) workspace(name string, agents []Agent) Workspace {
 	f.channels(&w, entries, id, pick(values, "agent", "policy", "turns", "limits"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
-	l.faults = append(l.faults, f.sorted()...)
 	return w
 }
 
@@ -181,6 +180,31 @@ func (l *loader) checkUnique(f *file, w *Workspace) {
 	}
 	for _, account := range w.Config.Accounts() {
 		check(join(string(w.Platform), account.Key), account.Value, "is also in ", cmp.Or(account.Words, "use an account in one workspace only"))
+	}
+}
+
+// checkReads reports each workspace that a web token may read and that no file has. It reports none
+// if the id of a file is unknown.
+func (l *loader) checkReads(files []*file, workspaces []Workspace) {
+	ids := make([]string, len(workspaces))
+	for i, w := range workspaces {
+		ids[i] = w.ID
+	}
+	if slices.Contains(ids, "") {
+		return
+	}
+	for i, w := range workspaces {
+		own, _ := w.Config.(*web.Config)
+		if own == nil {
+			continue
+		}
+		var check checks
+		for j, token := range own.Tokens {
+			for k, id := range token.Read {
+				check.require(slices.Contains(ids, id), fmt.Sprintf("web.tokens[%d].read[%d]", j, k), "must be one of the workspaces: "+strings.Join(ids, ", "))
+			}
+		}
+		files[i].report(check.faults)
 	}
 }
 
