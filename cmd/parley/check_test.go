@@ -164,6 +164,26 @@ func TestCheckRefusesWhatRunRefuses(t *testing.T) {
 	}
 }
 
+// TestCheckTriesTheFolder of attachments, and leaves nothing there.
+func TestCheckTriesTheFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
+	for folder, want := range map[string]string{
+		"new/files":            "^" + sound(1) + "$",
+		"parley.yaml/files":    `^parley\.yaml:1: attachments\.dir: .*parley\.yaml.*not a directory\n$`,
+		"workspaces/ours.yaml": `^parley\.yaml:1: attachments\.dir: .*not a directory\n$`,
+	} {
+		write(t, dir, "parley.yaml", "attachments: {dir: "+folder+"}\nlisten: 127.0.0.1:0\n")
+		if got := parley(t, dir, "check"); !regexp.MustCompile(want).MatchString(got.stdout) {
+			t.Errorf("%s: %+v", folder, got)
+		}
+	}
+	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 2 {
+		t.Errorf("after check: %q", files)
+	}
+}
+
 // TestCheckTriesTheBucket of attachments, and leaves nothing there.
 func TestCheckTriesTheBucket(t *testing.T) {
 	t.Parallel()

@@ -136,6 +136,20 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
 }
 
+// CheckDir tries whether the configured directory, or the nearest one above it if it is missing,
+// takes a file; it leaves nothing there.
+func (s *Store) CheckDir() error {
+	for dir := filepath.Dir(s.drafts); ; dir = filepath.Dir(dir) {
+		draft, err := os.MkdirTemp(dir, ".parley-")
+		if err == nil {
+			return os.Remove(draft)
+		}
+		if !errors.Is(err, fs.ErrNotExist) || dir == filepath.Dir(dir) {
+			return fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
+		}
+	}
+}
+
 // Check tries whether the bucket takes, gives and deletes an object; it leaves nothing there.
 // It does nothing without a bucket. The server's refusal, such as of a wrong key, is
 // ErrRefused; after any other error, the server may only be away.

@@ -39,17 +39,22 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 	return found
 }
 
-// checkFiles reports a bucket that refuses copies of attachments. A server that does not answer
-// is no fault.
-func checkFiles(ctx context.Context, c attach.Config) []Found {
+// checkFiles reports a directory or a bucket that refuses copies of attachments. A server that
+// does not answer is no fault.
+func checkFiles(ctx context.Context, c attach.Config) (found []Found) {
+	report := func(key string, err error, fault bool) {
+		if err != nil {
+			words := "copies of attachments can't be stored: " + strings.Join(strings.Fields(err.Error()), " ")
+			found = append(found, Found{Finding: adapters.Finding{Key: key, Words: words, Fault: fault}, Unasked: !fault})
+		}
+	}
 	store, err := attach.New(c, nil)
-	if err == nil {
-		err = store.Check(ctx)
+	if err != nil {
+		report("attachments.s3", err, false)
+		return found
 	}
-	if err == nil {
-		return nil
-	}
-	refused := errors.Is(err, attach.ErrRefused)
-	words := "copies of attachments can't be stored: " + strings.Join(strings.Fields(err.Error()), " ")
-	return []Found{{Finding: adapters.Finding{Key: "attachments.s3", Words: words, Fault: refused}, Unasked: !refused}}
+	report("attachments.dir", store.CheckDir(), true)
+	err = store.Check(ctx)
+	report("attachments.s3", err, errors.Is(err, attach.ErrRefused))
+	return found
 }
