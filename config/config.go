@@ -53,7 +53,7 @@ type Config struct {
 	Metrics     Metrics           `yaml:"metrics"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
-	// Warnings tell what is allowed but not safe.
+	// Warnings tell what is allowed but not safe, or probably a mistake.
 	Warnings Faults `yaml:"-"`
 }
 

@@ -144,6 +144,12 @@ func (f *file) workspaces(pattern string) []string {
 	}
 	check.require(len(names) > 0, "workspaces", words)
 	f.report(check.faults)
+	if base, ok := strings.CutSuffix(pattern, ".yaml"); ok {
+		other, _ := filepath.Glob(base + ".yml")
+		for _, name := range slices.DeleteFunc(other, hidden) {
+			f.warn("workspaces", name+" is not read: give it the extension .yaml")
+		}
+	}
 	return names
 }
 

@@ -22,6 +22,14 @@ func warnings(t *testing.T, files map[string]string) string {
 	return c.Warnings.Error()
 }
 
+// TestWarningAboutAnotherExtension checks that a file of a workspace is not left out silently.
+func TestWarningAboutAnotherExtension(t *testing.T) {
+	got := warnings(t, map[string]string{"parley.yaml": "", "workspaces/w.yaml": webWorkspace, "workspaces/a.yml": "", "workspaces/.b.yml": ""})
+	if want := "parley.yaml:1: workspaces: workspaces/a.yml is not read: give it the extension .yaml"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestWarningsAboutAddresses gives every address that secrets are sent to another host.
 func TestWarningsAboutAddresses(t *testing.T) {
 	const http = "http sends secrets and messages readable to another host: use https"

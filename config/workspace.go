@@ -96,15 +96,15 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does
-// not check the agent if there are no agents: parley.yaml has a fault then. forms are
-// those of formsOf.
+// not check the agent if the ids of all agents are not known: parley.yaml has a fault then. forms
+// are those of formsOf.
 func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
 	var check checks
 	ids := make([]string, len(agents))
 	for i, agent := range agents {
 		ids[i] = agent.ID
 	}
-	check.require(len(ids) == 0 || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
+	check.require(len(ids) == 0 || slices.Contains(ids, "") || slices.Contains(ids, s.Agent), "agent", "must be one of the agents: "+strings.Join(ids, ", "))
 	check.under("policy", s.Policy.Validate(forms))
 	check.under("turns", s.Turns.Validate())
 	return check.faults

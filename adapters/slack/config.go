@@ -99,6 +99,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 8: Slack allows an app ten connections, and two are left for replacements")
 	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")
 	check(!strings.HasPrefix(c.BotToken.Reveal(), "xapp-"), "bot_token", "holds an app token: this is the place of the one that begins with xoxb-")
+	check(!strings.HasPrefix(c.BotToken.Reveal(), "xoxp-"), "bot_token", "holds a person's token, so the bot would post as that person: this is the place of the one that begins with xoxb-")
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")
 	check(!strings.HasPrefix(c.AppToken.Reveal(), "xoxb-"), "app_token", "holds a bot token: this is the place of the one that begins with xapp-")
 	check(c.Mode != ModeHTTP || !c.SigningSecret.IsZero(), "signing_secret", "is required with mode http: the app's signing secret, from its Basic Information")

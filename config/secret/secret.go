@@ -59,11 +59,15 @@ func (v Value) LogValue() slog.Value { return slog.StringValue(mask) }
 // MarshalText gives the mask, to JSON and YAML alike.
 func (v Value) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
-// UnmarshalText reads the secret from a configuration value. It refuses control characters: no
-// secret has them, and a line end easily comes with a secret from a file or the environment.
+// UnmarshalText reads the secret from a configuration value. It refuses control characters, and
+// white space around the secret: no secret has them, and they easily come with one from a file, the
+// environment or a page.
 func (v *Value) UnmarshalText(text []byte) error {
 	if bytes.ContainsFunc(text, unicode.IsControl) {
 		return errors.New("contains a line end or another control character: remove it")
+	}
+	if len(bytes.TrimSpace(text)) < len(text) {
+		return errors.New("begins or ends with white space: remove it")
 	}
 	*v = New(string(text))
 	return nil

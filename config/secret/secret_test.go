@@ -66,10 +66,10 @@ func TestRevealGivesWhatWasRead(t *testing.T) {
 	}
 }
 
-// TestALineEndIsRefused checks the secrets that an environment file with the line ends of Windows
-// and a block of YAML give. Such a secret fails only when it is used, and mostly without a word.
+// TestALineEndIsRefused checks the secrets that an environment file with the line ends of Windows,
+// a block of YAML and a careless copy give. Such a secret fails only when it is used, and mostly without a word.
 func TestALineEndIsRefused(t *testing.T) {
-	for _, text := range []string{canary + "\r", canary + "\n", "\x00" + canary} {
+	for _, text := range []string{canary + "\r", canary + "\n", "\x00" + canary, canary + " ", "\u00a0" + canary} {
 		value := secret.New("before")
 		if err := value.UnmarshalText([]byte(text)); err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("%q: %v", text, err)

@@ -101,7 +101,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		d.logging(c.Log)
 	}
 	for _, w := range c.Warnings {
-		d.log.Warn("the configuration is not safe", "warning", w.String())
+		d.log.Warn("the configuration has a warning", "warning", w.String())
 	}
 	d.metrics.forget(before, next)
 	d.assignOrphans(ctx)
