@@ -105,6 +105,7 @@ func faults(err error) error {
 
 func replayCommand() *cobra.Command {
 	var path, platform, format string
+	names := strings.Join(config.PlatformNames(), ", ")
 	c := &cobra.Command{
 		Use:   "replay FILE…",
 		Short: "Feeds recorded envelopes through the real pipeline on a scratch store, and prints the result of each",
@@ -114,16 +115,16 @@ func replayCommand() *cobra.Command {
 				return command.UsageError{Err: fmt.Errorf("--format is %q, must be text or json", format)}
 			}
 			if platform != "" && !slices.Contains(config.PlatformNames(), platform) {
-				return command.UsageError{Err: fmt.Errorf("--platform is %q, must be one of %v", platform, config.PlatformNames())}
+				return command.UsageError{Err: fmt.Errorf("--platform is %q, must be one of %s", platform, names)}
 			}
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
-				return command.UsageError{Err: fmt.Errorf("%s contains one raw payload: name its platform with --platform, one of %v", files[i], config.PlatformNames())}
+				return command.UsageError{Err: fmt.Errorf("%s is not a .jsonl recording, so it must contain one raw payload: name its platform with --platform, one of %s", files[i], names)}
 			}
 			return play(c, path, event.Platform(platform), format, files)
 		},
 	}
 	configFlag(c, &path, "none: the echo agent and the default policy")
-	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+strings.Join(config.PlatformNames(), ", "))
+	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+names)
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	return c
 }

@@ -40,6 +40,9 @@ func execute(ctx context.Context, args []string) error {
 func wrong(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if err := check(c, args); err != nil {
+			if c.HasParent() {
+				err = fmt.Errorf("%w: the form is %s", err, c.UseLine())
+			}
 			return command.UsageError{Err: err}
 		}
 		return nil
