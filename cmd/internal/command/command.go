@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -32,7 +33,7 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	case err == nil:
 		os.Exit(0)
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(os.Stderr, err)
+		fmt.Println(strings.TrimPrefix(err.Error(), flag.ErrHelp.Error()+"\n"))
 		os.Exit(0)
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
@@ -49,14 +50,18 @@ type Command struct {
 }
 
 // Dispatch runs the command that the first argument names. Without one, it returns a
-// UsageError with a usage line and a list of the commands.
+// UsageError with a usage line and a list of the commands. Its cause is flag.ErrHelp if the
+// argument asks for help.
 func Dispatch(ctx context.Context, usage string, commands []Command, args []string) error {
 	help := usage + "\n"
 	for _, c := range commands {
 		if len(args) > 0 && args[0] == c.Name {
 			return c.Run(ctx, args[1:])
 		}
-		help += fmt.Sprintf("  %-8s  %s\n", c.Name, c.Purpose)
+		help += fmt.Sprintf("  %-11s  %s\n", c.Name, c.Purpose)
+	}
+	if len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
+		return UsageError{Err: fmt.Errorf("%w\n%s", flag.ErrHelp, help)}
 	}
 	return UsageError{Err: errors.New(help)}
 }

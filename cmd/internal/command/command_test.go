@@ -43,4 +43,7 @@ func TestHelpIsTheCause(t *testing.T) {
 	if _, err := runOne(t, "one", "-h"); !errors.Is(err, flag.ErrHelp) || !strings.Contains(err.Error(), "a number") {
 		t.Errorf("error %v", err)
 	}
+	if _, err := runOne(t, "--help"); !errors.Is(err, flag.ErrHelp) || !strings.Contains(err.Error(), "the only command") {
+		t.Errorf("error %v", err)
+	}
 }
