@@ -23,6 +23,8 @@ type description struct {
 		Schemas    map[string]*schema
 		Responses  map[string]*reaction
 		Parameters map[string]json.RawMessage
+		// SecuritySchemes have no empty member. A comma in a YAML text without quotes makes one.
+		SecuritySchemes map[string]map[string]string
 	}
 	routes *http.ServeMux // finds the path of a request
 }
@@ -171,6 +173,13 @@ func TestOpenAPIDescribesTickets(t *testing.T) {
 		}
 	}
 	same(t, d.Security, []map[string][]string{{"token": {}}})
+	for name, scheme := range d.Components.SecuritySchemes {
+		for member, value := range scheme {
+			if value == "" {
+				t.Errorf("%s: %q is empty", name, member)
+			}
+		}
+	}
 }
 
 // TestOpenAPIExamples compares each example with its schema. Each operation must have a summary.
