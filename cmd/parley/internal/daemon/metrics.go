@@ -50,9 +50,9 @@ func newMetrics() *metrics {
 		runs:       counter("parley_runs_total", "Attempts of runs by outcome.", "agent", "outcome"),
 		runSeconds: histogram("parley_run_seconds", "Time of one attempt of a run.", slow),
 		deliveries: counter("parley_deliveries_total", "Deliveries by the state that they reached.", "workspace", "state"),
-		rejected:   counter("parley_rejected_requests_total", "Rejected requests.", "reason"),
+		rejected:   counter("parley_rejected_requests_total", "Refused HTTP requests by reason.", "reason"),
 		inbound:    gauge("parley_last_inbound_timestamp_seconds", "Time of the last accepted envelope.", "workspace"),
-		workspaces: gauge("parley_workspace_up", "1 if this node serves the workspace, 0 if the adapter is down or on standby.", "workspace"),
+		workspaces: gauge("parley_workspace_up", "1 if events of the workspace can arrive on this node, else 0; /readyz shows the state and the error.", "workspace"),
 	}
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
