@@ -92,6 +92,9 @@ func (f *file) syntax(content []byte, err error) {
 	if bytes.Contains(lines[line-1], []byte("${")) {
 		words += "; put a ${NAME} between { } or [ ] in quotes"
 	}
+	if bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
+		words += "; indent with spaces instead of tabs"
+	}
 	f.fault(line, "", words)
 }
 
