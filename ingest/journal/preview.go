@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -104,7 +105,7 @@ func (j *Journal) MarkSigned(ctx context.Context, claim *Claim, run *Run, sign P
 			run.Thread, run.ID, DeliveryKey(run.ID+"/unsign/"+sign.Text, 0), run.Workspace, sign.Channel, sign.Place, sign.Text,
 			millis(now), millis(now.Add(timeout)))
 	})
-	if err == nil {
+	if err == nil || errors.Is(err, ErrUnclear) { // the run's end must not leave the row
 		run.Sign = sign.Text
 	}
 	return err

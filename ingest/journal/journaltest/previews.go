@@ -1,6 +1,8 @@
 package journaltest
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -18,6 +20,7 @@ func previewPromises() []promise {
 		{"neither a preview nor a reply waits for the removal of a sign of work", unsignLast},
 		{"a run without a reply removes its previews and its sign of work", previewsCleared},
 		{"a retried run keeps its previews and its sign of work", previewsKept},
+		{"the end of a run removes a sign of work that an unclear call recorded", unclearSign},
 		{"a post that cannot be changed is posted again, and so are the posts after it", reposted},
 		{"after a failed part, the previews of the rest are removed", restCleared},
 		{"the id of a preview's post leads to the reply", takenOver},
@@ -208,6 +211,23 @@ func previewsKept(f *fixture) {
 	same(f, "previews", again.Previews, 1)
 	f.commit(again, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/8", "unsign C1/2"})
+}
+
+// unclearSign proves that no row of the sign is held after its run has ended.
+func unclearSign(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), runs)
+	run := f.begin(threadKey(1))
+	unclear := journal.New(unclearEngine{f.engine}, journal.Options{Now: f.clock.Now})
+	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), journal.ErrUnclear)
+	f.commit(run, answer("A", "A1"))
+	same(f, "deliveries", f.outbox(run), []string{"post A1", "unsign C1/2"})
+}
+
+// unclearEngine is an engine that does not report the outcome of its writes.
+type unclearEngine struct{ journal.Engine }
+
+func (e unclearEngine) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+	return cmp.Or(e.Engine.Write(ctx, options, fn), journal.ErrUnclear)
 }
 
 func reposted(f *fixture) {
