@@ -131,6 +131,21 @@ func TestAChangeWaitsForItsMessage(t *testing.T) {
 	})
 }
 
+// TestAChangeThatWaitedComesBeforeLaterOnes proves that the last edit remains, even if the message
+// and the edits are read from the store together.
+func TestAChangeThatWaitedComesBeforeLaterOnes(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Channel: "C1", Sender: "U1", Text: "first edit"})
+		h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Text: "before"})
+		last := h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r2", Thread: "t", Channel: "C1", Sender: "U1", Text: "last edit"})
+		h.work()
+		h.result(last.ID)
+		if got := h.thread("slack:acme:t")[0].Content; got != "last edit" {
+			t.Errorf("the message is %q", got)
+		}
+	})
+}
+
 // TestAChangeWithoutAMessageIsIgnored proves that it waits a minute, with and without a
 // known thread.
 func TestAChangeWithoutAMessageIsIgnored(t *testing.T) {

@@ -43,6 +43,9 @@ func (in *Ingest) Run(ctx context.Context) error {
 	return in.Work.Serve(ctx, work.Queue{Kind: work.Intake, Slots: intakeWorkers, Do: in.thread})
 }
 
+// admitted is the key of a claim's payload: a record has admitted envelopes to the thread.
+type admitted struct{}
+
 // task is an envelope in work.
 type task struct {
 	journal.Pending
@@ -67,6 +70,9 @@ func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
 		for _, p := range batch {
 			if more, err := in.envelope(ctx, c, task{Pending: p}); err != nil || !more {
 				return err
+			}
+			if c.Take(admitted{}) != nil {
+				break // the admitted envelopes were accepted before the rest of the batch
 			}
 		}
 	}
@@ -128,6 +134,9 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		}
 		if result.Reason == event.ReasonLoopGuard {
 			in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
+		}
+		if result.Admitted {
+			c.Put(admitted{}, true)
 		}
 		in.Turns.Recorded(c, entry.Agent, result)
 		return result.Pending > 0, nil

@@ -121,6 +121,9 @@ type RecordResult struct {
 	Edited string
 	// Begun is the run that began with the message; nil for none.
 	Begun *Run
+	// Admitted means that envelopes which waited for the message are in its thread now. Accepted
+	// earlier, they come before the thread's other envelopes.
+	Admitted bool
 	// Told means that there are deliveries: of a notice to the message's sender, or of a change of
 	// earlier posts.
 	Told bool
@@ -380,6 +383,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	}
 	if r.awaited {
 		r.moved += r.admitWaiting(r.Workspace, m.ExternalID, r.claim.Thread)
+		r.out.Admitted = true
 	}
 	return true
 }
