@@ -14,7 +14,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("the event is a %s of %q", e.Kind, e.Targets)
 	}
 	want := created(t, posted("better"))
-	want.Revision = "2026-09-21T14:05:00.766Z"
+	want.Revision, want.Dated = "2026-09-21T14:05:00.766Z", 24
 	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
 		t.Errorf("the edit does not carry the complete edited message: %s", diff)
 	}

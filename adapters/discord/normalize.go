@@ -82,6 +82,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Attachments: m.files,
 		SentAt:      m.sentAt(),
 		Revision:    m.revision(),
+		Dated:       len(m.revision()),
 		Addressed:   m.addressed(self),
 		Command:     m.command,
 		Pressed:     m.pressed,

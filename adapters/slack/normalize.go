@@ -89,6 +89,7 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 			message.OpenedOn = message.ReplyTo
 		}
 	}
+	message.Dated = max(0, strings.IndexByte(message.Revision, '.')) // Slack rounds the time of an edit down to the second
 	if message.Own {
 		message.OwnKey = deliveryKey(m.Metadata)
 	}

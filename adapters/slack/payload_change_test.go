@@ -51,8 +51,8 @@ func TestEditRevision(t *testing.T) {
 			t.Errorf("%s: %s (settled %v), want %s", tt.about, keys.Dedupe, keys.Result, want)
 			continue
 		}
-		if got := messageOf(t, eventCallback(change), fakeDirectory{self: us}).Revision; got != tt.revision {
-			t.Errorf("%s: revision %s, want %s", tt.about, got, tt.revision)
+		if got := messageOf(t, eventCallback(change), fakeDirectory{self: us}); got.Revision != tt.revision || got.Revision[:got.Dated] != "1750000000" {
+			t.Errorf("%s: revision %s of %q, want %s of the second", tt.about, got.Revision, got.Revision[:got.Dated], tt.revision)
 		}
 	}
 }

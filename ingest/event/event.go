@@ -247,6 +247,9 @@ type Message struct {
 	// edited_timestamp, a hash for BlueBubbles). It is empty for a message that was never
 	// edited, on platforms that show that.
 	Revision string
+	// Dated is the number of bytes at the beginning of Revision that are the time of the edit. Those
+	// of an earlier edit are less. It is 0 if revisions have no order.
+	Dated int
 	// Addressed is how the message addresses us, by the payload alone.
 	Addressed Addressed
 	// Called is the word in the text that addresses us, on a platform without mentions;

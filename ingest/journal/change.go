@@ -43,7 +43,7 @@ func (r *recordTx) again(known *Message, m *event.Message) {
 		return
 	}
 	changed := m.Revision != known.Revision || m.Revision == "" && m.Content != known.Content
-	if known.Revision != "" && m.Revision == "" || known.Seq == 0 || m.RunID != "" {
+	if known.Revision != "" && m.Revision == "" || isOlder(m, known) || known.Seq == 0 || m.RunID != "" {
 		changed = false // an older state, one whose content is not stored, or the same run
 	}
 	r.revise(known, m, changed)
@@ -58,12 +58,18 @@ func (r *recordTx) edit() {
 	case known.Author == ByAgent:
 		r.ignore(event.ReasonOwnMessage)
 	case !r.mayChange(known):
-	case m == nil || m.Revision == known.Revision:
+	case m == nil || m.Revision == known.Revision || isOlder(m, known):
 		r.ignore(event.ReasonNoChange)
 		r.holdsWords(known)
 	default:
 		r.revise(known, m, true)
 	}
+}
+
+// isOlder reports whether a state of a message was edited before the stored one. A platform sends
+// an edit again that could not be accepted, maybe after a newer one.
+func isOlder(m *event.Message, known *Message) bool {
+	return len(known.Revision) >= m.Dated && m.Revision[:m.Dated] < known.Revision[:m.Dated]
 }
 
 // unknown ends an event whose target is not stored. If the target is a post of ours that

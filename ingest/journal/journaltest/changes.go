@@ -18,6 +18,7 @@ func editPromises() []promise {
 		{"an edit of a noted message that triggers nothing stores no words", editStillNoted},
 		{"an edit of a deleted message changes nothing and stores no words", editAfterDelete},
 		{"an edit by a refused author changes nothing", editRefused},
+		{"an edit from before the last one changes nothing, if revisions show their time", editLate},
 		{"an edit adds files", editFiles},
 		{"a removed file is unavailable at once, and its copy is removed", goneFiles},
 		{"an edit of another thread's message moves to that thread", editElsewhere},
@@ -40,6 +41,30 @@ func editApplied(f *fixture) {
 	same(f, "edited", got.EditedAt, f.clock.Now())
 	whole := event.Event{Kind: event.KindEdit, Targets: []string{"C1/1"}}
 	same(f, "without the message", f.change(threadKey(1), whole, passive).Result, noChange)
+}
+
+// editLate edits a message at 5 and at 7, and the first edit comes last. Within one time, the order
+// is unknown.
+func editLate(f *fixture) {
+	at := func(revision, content string) event.Event {
+		e := edited("C1/1", content, revision)
+		e.Message.Dated = 1
+		return e
+	}
+	f.message(threadKey(1), said("C1/1", "one"), passive)
+	f.change(threadKey(1), at("7.1", "newest"), passive)
+	late := f.change(threadKey(1), at("5.9", "@bot older"), mentions)
+	same(f, "late", late.Result, *event.Ignore(event.ReasonNoChange))
+	again := at("5.9", "@bot older").Message
+	same(f, "late, as a message", f.message(threadKey(1), again, passive).Disposition, event.Duplicate)
+	same(f, "content", f.lines(threadKey(1)), []string{"1 newest"})
+	f.change(threadKey(1), deleted("C1/1"), passive)
+	same(f, "bodies with words", f.count("envelopes WHERE kind <> 'delete' AND length(body) > 0"), 0)
+	f.message(threadKey(1), said("C1/2", "two"), passive)
+	second := at("7.0", "in the same second")
+	second.Targets, second.Message.ExternalID = []string{"C1/2"}, "C1/2"
+	f.change(threadKey(1), edited("C1/2", "first", "7.1"), passive)
+	same(f, "in one time", f.change(threadKey(1), second, passive).Disposition, event.Updated)
 }
 
 func editBeforeRun(f *fixture) {
