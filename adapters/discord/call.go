@@ -117,9 +117,10 @@ func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
 		}
 	}
 	switch code := response.StatusCode; {
+	case code == http.StatusOK, code == http.StatusCreated, code == http.StatusNoContent: // all that discordgo knows
 	case code == http.StatusTooManyRequests:
 		return nil, o.tooMany(name, response, body)
-	case code >= 500, code < 200, code == http.StatusRequestTimeout:
+	case code >= 500, code < 300, code == http.StatusRequestTimeout:
 		return nil, &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("discord answered %s", response.Status)}
 	case code >= 300 && code < 400:
 		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("discord answered %s: api_url is not the address of the API", response.Status)}

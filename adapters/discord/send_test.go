@@ -259,11 +259,12 @@ func TestGlobalLimitStopsEverything(t *testing.T) {
 }
 
 // TestAProxysAnswerIsNoRefusal checks that a post and a read that a proxy before Discord refuses are
-// tried again, unless the post is too large for the proxy.
+// tried again, unless the post is too large for the proxy. A success that is not Discord's is unclear.
 func TestAProxysAnswerIsNoRefusal(t *testing.T) {
 	l := prepareLive(t, discordtest.Options{}, nil)
 	for status, want := range map[int]adapters.SendFailure{
 		http.StatusForbidden: adapters.NotSent, http.StatusUnauthorized: adapters.NotSent, http.StatusRequestEntityTooLarge: adapters.Permanent,
+		http.StatusNonAuthoritativeInfo: adapters.Unclear,
 	} {
 		l.Script(discordtest.Post, discordtest.Fault{Status: status})
 		_, err := l.adapter.Send(t.Context(), l.post("k1", roomID, "", "hi"))
