@@ -140,8 +140,8 @@ func (b *beginRunTx) replaceChunks(run *Run) (last int64) {
 	}
 	a := appender{txn: b.txn, run: run.ID, now: b.now}
 	b.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
-	a.append(again, false)
 	b.dropChunks(run.ID)
+	a.append(again, false)
 	return a.seq
 }
 
