@@ -223,27 +223,25 @@ func (a *Adapter) dismiss(ctx context.Context, sign adapters.Sign) error {
 	if err != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
 	}
-	var dismissed []string
 	for _, i := range list {
 		if i.Channel != sign.To.Channel || i.Key != "" || !isSnowflake(last) || compareIDs(i.ID, last) > 0 {
 			continue
 		}
 		err := a.send(ctx, http.MethodDelete, i.hook()+"/messages/@original", nil, nil)
-		if err != nil && refusedStatus(err) == 0 { // a refusal means that there is no response
+		if err == nil || refusedStatus(err) != 0 { // a refusal means that there is no response
+			err = a.forget(ctx, i.ID)
+		}
+		if err != nil {
 			return sendError("delete the response to a command", err)
 		}
-		dismissed = append(dismissed, i.ID)
 	}
-	if len(dismissed) == 0 {
-		return nil
-	}
-	return a.forget(ctx, dismissed...)
+	return nil
 }
 
-// forget removes interactions whose response no post may edit.
-func (a *Adapter) forget(ctx context.Context, ids ...string) error {
+// forget removes an interaction whose response no post may edit.
+func (a *Adapter) forget(ctx context.Context, id string) error {
 	return adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-		return slices.DeleteFunc(list, func(i interaction) bool { return slices.Contains(ids, i.ID) })
+		return slices.DeleteFunc(list, func(i interaction) bool { return i.ID == id })
 	})
 }
 
