@@ -31,6 +31,9 @@ const (
 	refuseFor = 30 * time.Second
 	// interactionsName is the name of the open interactions in the state.
 	interactionsName = "interactions"
+	// refusedKey is the Key of a refused command, whose response is a sentence that its sender alone
+	// sees. A notice about the refusal edits it, and the end of a run does not delete it.
+	refusedKey = "refused"
 )
 
 // refusedText is shown to a person whose command starts no turn.
@@ -113,7 +116,7 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	refused.Flags |= discordgo.MessageFlagsEphemeral
 	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
-		_ = a.forget(ctx, asked.ID) // otherwise the sentence goes away with the next run
+		_, _ = a.bind(ctx, adapters.Post{To: adapters.Address{Place: commandPrefix + asked.ID}}, refusedKey)
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
 	}
@@ -195,7 +198,7 @@ func (a *Adapter) bind(ctx context.Context, post adapters.Post, key string) (min
 	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
 		mine = interaction{}
 		for i := range list {
-			if list[i].ID == asked && (list[i].Key == "" || list[i].Key == post.Key) {
+			if list[i].ID == asked && slices.Contains([]string{"", refusedKey, post.Key}, list[i].Key) {
 				list[i].Key = key
 				mine = list[i]
 			}
@@ -229,20 +232,15 @@ func (a *Adapter) dismiss(ctx context.Context, sign adapters.Sign) error {
 		}
 		err := a.send(ctx, http.MethodDelete, i.hook()+"/messages/@original", nil, nil)
 		if err == nil || refusedStatus(err) != 0 { // a refusal means that there is no response
-			err = a.forget(ctx, i.ID)
+			err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
+				return slices.DeleteFunc(list, func(other interaction) bool { return other.ID == i.ID })
+			})
 		}
 		if err != nil {
 			return sendError("delete the response to a command", err)
 		}
 	}
 	return nil
-}
-
-// forget removes an interaction whose response no post may edit.
-func (a *Adapter) forget(ctx context.Context, id string) error {
-	return adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-		return slices.DeleteFunc(list, func(i interaction) bool { return i.ID == id })
-	})
 }
 
 // responded is the age of an interaction at which it surely has a response.

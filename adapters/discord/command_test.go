@@ -279,6 +279,10 @@ func TestRefusedCommandIsAnsweredInPrivate(t *testing.T) {
 	if asked := l.callback(i); asked.Type != 4 || asked.Flags&64 == 0 || !strings.Contains(asked.Content, "Sorry") {
 		t.Errorf("the response is %+v", asked)
 	}
+	l.send(l.post("k1", roomID, "command-"+i.ID, "Please ask later.")) // a notice, such as of a limit
+	if asked := l.Asked(i.Token); len(l.Posts(roomID)) != 0 || asked.Content != "Please ask later." {
+		t.Errorf("after a notice: %+v, and the posts %+v", asked, l.Posts(roomID))
+	}
 }
 
 func TestOldCommandIsAnsweredByPost(t *testing.T) {

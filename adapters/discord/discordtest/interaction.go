@@ -79,6 +79,12 @@ func interactionHandlers() map[string]handler {
 	return map[string]handler{
 		Callback: (*Server).callback,
 		EditAnswer: func(s *Server, r request) any {
+			if i := s.asked[r.PathValue("token")]; i != nil && i.Type == 4 && i.Flags&ephemeral != 0 {
+				var b response
+				r.decode(&b)
+				i.Content = b.Content
+				return map[string]any{"id": s.newID()}
+			}
 			return s.withAnswer(r, func(c *channel, m *Message) any {
 				return s.edit(c, m, r)
 			})
