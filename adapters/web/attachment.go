@@ -102,7 +102,7 @@ func (a API) keep(ctx context.Context, b *Body) error {
 func (a API) linked(ctx context.Context, url string) (Attachment, error) {
 	file, err := a.Storage.named(ctx, a.Workspace, url)
 	if err == nil {
-		err = a.Storage.Copies.Hold(ctx, file.Copy.Bucket, file.Copy.Path, unnamed)
+		err = a.Storage.Copies.Hold(ctx, file.Copy.Bucket, file.Copy.Path)
 	}
 	if err != nil {
 		return Attachment{}, err

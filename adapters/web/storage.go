@@ -23,10 +23,10 @@ const serveTimeout = 5 * time.Minute
 
 // Copies stores the files of clients and reads the copies of all files.
 type Copies interface {
-	// Put stores a file.
+	// Put stores a file and holds it.
 	Put(ctx context.Context, source io.Reader, announced event.Attachment) (attach.Copy, error)
 	// Hold keeps a copy for a time, also if no message names it.
-	Hold(ctx context.Context, bucket, path string, atLeast time.Duration) error
+	Hold(ctx context.Context, bucket, path string) error
 	// Address returns the address at which the place of a copy serves it, if it does.
 	Address(ctx context.Context, bucket, path string, header http.Header, valid time.Duration) (string, error)
 	// OpenAt opens a copy. A missing one is fs.ErrNotExist.

@@ -20,8 +20,6 @@ const (
 	uploadTimeout = 2 * time.Minute
 	// formBytes is the room for the other parts of a form with a file.
 	formBytes = 64 << 10
-	// unnamed is how long a copy is kept that no message names.
-	unnamed = 24 * time.Hour
 	// maxName bounds the name of a file, in characters.
 	maxName = 255
 )
@@ -58,9 +56,6 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) error {
 func (c Call) stored(r *http.Request, source io.Reader, file event.Attachment) (event.Attachment, error) {
 	kept, err := c.Storage.Copies.Put(r.Context(), source, file)
 	if err != nil {
-		return file, err
-	}
-	if err := c.Storage.Copies.Hold(r.Context(), kept.Bucket, kept.Path, max(unnamed, c.Storage.TTL)); err != nil {
 		return file, err
 	}
 	if file.MimeType != "" && file.MimeType != kept.MimeType {

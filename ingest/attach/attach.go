@@ -76,13 +76,19 @@ type Store struct {
 	where    string // the place's name in errors
 	drafts   string // the folder of drafts
 	maxBytes int64
+	hold     Hold
+	unnamed  time.Duration // how long a copy is kept that no message names
 }
+
+// Hold keeps a copy for a time, and later removes it if no message names it. It fails
+// during a removal of the copy. It is HoldCopy of a *journal.Journal.
+type Hold func(ctx context.Context, bucket, path string, atLeast time.Duration) error
 
 // New returns a store in the configured bucket; without a bucket, in shared; if that is
 // nil too, in the configured directory. New does not access the disk or the network.
-// Config must be valid.
-func New(config Config, shared Blobs) (*Store, error) {
-	s := &Store{directory(config.Dir), "attachments", config.Dir, filepath.Join(config.Dir, "incoming"), config.MaxBytes}
+// Config must be valid. Check needs no hold.
+func New(config Config, hold Hold, shared Blobs) (*Store, error) {
+	s := &Store{directory(config.Dir), "attachments", config.Dir, filepath.Join(config.Dir, "incoming"), config.MaxBytes, hold, max(24*time.Hour, config.TTL)}
 	switch {
 	case config.S3 != nil:
 		b, err := newBucket(*config.S3)
@@ -96,11 +102,11 @@ func New(config Config, shared Blobs) (*Store, error) {
 	return s, nil
 }
 
-// Put copies all bytes of source. The announced type and name help to identify the type
-// of the bytes. A Size above the limit is refused without a read. Put fails with
-// ErrTooLarge, ErrOtherContent, ctx's error, or the error of the source or the place, and
-// then there is no copy. It checks ctx between reads; a source that may block must check
-// ctx too.
+// Put copies all bytes of source and holds the copy, as Hold does. The announced type and
+// name help to identify the type of the bytes. A Size above the limit is refused without a
+// read. Put fails with ErrTooLarge, ErrOtherContent, ctx's error, or the error of the
+// source, the hold or the place, and then there is no copy. It checks ctx between reads; a
+// source that may block must check ctx too.
 func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (made Copy, err error) {
 	defer func() {
 		if err != nil {
@@ -130,10 +136,19 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	path := sum[:2] + "/" + sum // 256 directories, so that each stays small
-	if err := s.place.put(ctx, draft, size, path); err != nil {
+	if err = s.Hold(ctx, s.bucket, path); err == nil {
+		err = s.place.put(ctx, draft, size, path)
+	}
+	if err != nil {
 		return Copy{}, fmt.Errorf("in %s: %w", s.where, err)
 	}
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
+}
+
+// Hold keeps a copy for a day, and for as long as a link to it is valid, also if no message
+// names it. It fails during a removal of the copy; the same call may succeed later.
+func (s *Store) Hold(ctx context.Context, bucket, path string) error {
+	return s.hold(ctx, bucket, path, s.unnamed)
 }
 
 // CheckDir tries whether the configured directory, or the nearest one above it if it is missing,

@@ -59,7 +59,11 @@ var kinds = map[string]kind{
 
 func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store {
 	t.Helper()
-	store, err := attach.New(config, shared)
+	hold := attach.Hold(func(context.Context, string, string, time.Duration) error { return nil })
+	if j, ok := shared.(*journal.Journal); ok {
+		hold = j.HoldCopy
+	}
+	store, err := attach.New(config, hold, shared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,6 +272,74 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			t.Errorf("after the second delete: left %q", found)
 		}
 	})
+}
+
+// TestAnAcknowledgedFileStays stores a file while another daemon removes the same bytes. If
+// Put succeeds, the copy stays.
+func TestAnAcknowledgedFileStays(t *testing.T) {
+	for name, config := range map[string]attach.Config{
+		"directory": {Dir: t.TempDir(), MaxBytes: roomy},
+		"bucket":    s3Config(t, startS3(t)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := newSQLite(t)
+			defer engine.Close()
+			now := time.Now()
+			j := journal.New(engine, journal.Options{Now: func() time.Time { return now }})
+			store, err := attach.New(config, j.HoldCopy, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put := func() (attach.Copy, error) {
+				return store.Put(t.Context(), bytes.NewReader(png), event.Attachment{})
+			}
+			old, err := put()
+			if err != nil {
+				t.Fatal(err)
+			}
+			now = now.Add(24 * time.Hour)
+			removals := 0
+			err = j.RemoveCopies(t.Context(), func(ctx context.Context, bucket, path string) error {
+				removals++
+				if _, err := put(); !journal.Unavailable(err) {
+					t.Errorf("a put during the removal: %v", err)
+				}
+				return store.Remove(ctx, bucket, path)
+			})
+			if err != nil || removals != 1 {
+				t.Errorf("%d removals: %v", removals, err)
+			}
+			if _, err := store.Open(t.Context(), old.Bucket, old.Path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("after the removal: %v", err)
+			}
+			kept, err := put()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(read(t, store, kept), png) {
+				t.Error("the copy differs")
+			}
+		})
+	}
+}
+
+// TestNoBytesAreStoredBeforeTheirHold ends Put at its hold, so that nothing may be left.
+func TestNoBytesAreStoredBeforeTheirHold(t *testing.T) {
+	dir, ended := t.TempDir(), errors.New("the process ends")
+	var held string
+	store, err := attach.New(attach.Config{Dir: dir, MaxBytes: roomy, TTL: 48 * time.Hour}, func(_ context.Context, bucket, path string, atLeast time.Duration) error {
+		held = fmt.Sprint(bucket, " ", path[:2], " ", atLeast)
+		return ended
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Put(t.Context(), strings.NewReader("hello"), event.Attachment{}); !errors.Is(err, ended) {
+		t.Error(err)
+	}
+	if left := files(t, dir); held != "attachments 2c 48h0m0s" || len(left) != 0 {
+		t.Errorf("held %s, left %v", held, left)
+	}
 }
 
 func passive(*event.Message, journal.Look) journal.Decision {

@@ -7,24 +7,17 @@ import (
 	"io/fs"
 )
 
-const (
-	// chunkSize is the number of bytes in one transaction of a blob. Other transactions
-	// wait for it.
-	chunkSize = 256 << 10
-	// blobBucket is the bucket of copies that are blobs.
-	blobBucket = "store"
-)
+// chunkSize is the number of bytes in one transaction of a blob. Other transactions wait
+// for it.
+const chunkSize = 256 << 10
 
 // A blob is the bytes of an attachment's copy in the store. Parts 1, 2 … are its chunks.
 // Part 0, which is empty, exists once they are complete. The path is a checksum of the
 // bytes, so that concurrent writers of one path write the same chunks.
 
-// PutBlob stores size bytes at a path. OpenBlob finds them all or none of them. A failed
-// PutBlob leaves chunks, which the next one uses, or which are removed later.
+// PutBlob stores size bytes at a path, which HoldCopy holds. OpenBlob finds them all or none
+// of them. A failed PutBlob leaves chunks, which the next one uses, or which are removed later.
 func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
-	if err := j.CheckCopy(ctx, blobBucket, path, checkNew); err != nil {
-		return err
-	}
 	for at := int64(0); at < size; at += chunkSize {
 		chunk := make([]byte, min(chunkSize, size-at))
 		if n, err := content.ReadAt(chunk, at); n < len(chunk) {

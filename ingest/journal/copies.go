@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -13,6 +14,9 @@ const (
 	// checkNew is the time after which a new copy is checked. It is longer than any
 	// PutBlob, and than any delete that runs at the same time.
 	checkNew = 24 * time.Hour
+	// removeTime bounds the removal of one copy. For twice that time nobody can hold the copy,
+	// because the place may carry out a removal late.
+	removeTime = 2 * time.Minute
 )
 
 // checkAttached returns a statement that makes a check due at once, for the copies of the
@@ -30,23 +34,30 @@ func (r *recordTx) checkCopies(condition string, args ...any) {
 	r.do(checkAttached(condition), args...)
 }
 
-// CheckCopy removes a copy after a time, unless an attachment or a delivery names it
-// then.
-func (j *Journal) CheckCopy(ctx context.Context, bucket, path string, after time.Duration) error {
-	return j.change(ctx, "", func(tx *txn) { tx.checkCopy(bucket, path, j.now().Add(after)) })
+// HoldCopy removes a copy after a time, unless an attachment or a delivery names it then.
+// The caller stores the bytes after it, so that none are left if the process ends. During a
+// removal of the copy, the error is ErrUnavailable.
+func (j *Journal) HoldCopy(ctx context.Context, bucket, path string, atLeast time.Duration) error {
+	removed := fmt.Errorf("%w: copy %s is being removed", ErrUnavailable, path)
+	return j.change(ctx, "", func(tx *txn) {
+		tx.must(removed, checkAt+` WHERE copies_to_check.removed_until <= $4`, bucket, path, millis(j.now().Add(atLeast)), millis(j.now()))
+	})
 }
 
+// checkAt makes the check of a copy due at a time.
+const checkAt = `INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
+	ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`
+
 func (tx *txn) checkCopy(bucket, path string, at time.Time) {
-	tx.do(`INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
-		ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`, bucket, path, millis(at))
+	tx.do(checkAt, bucket, path, millis(at))
 }
 
 // UnusedCopies signals that RemoveCopies may have work.
 func (j *Journal) UnusedCopies() <-chan struct{} { return j.copies }
 
 // RemoveCopies calls remove for each copy that is due and that no attachment and no
-// delivery names. It returns the first error of remove after it has tried all of them.
-// A copy whose removal failed is due again later.
+// delivery names. It bounds the time of each call. It returns the first error of remove
+// after it has tried all of them. A copy whose removal failed is due again later.
 func (j *Journal) RemoveCopies(ctx context.Context, remove func(ctx context.Context, bucket, path string) error) error {
 	var failed error
 	for {
@@ -57,11 +68,23 @@ func (j *Journal) RemoveCopies(ctx context.Context, remove func(ctx context.Cont
 		if next.used {
 			continue
 		}
-		if err = remove(ctx, next.bucket, next.path); err == nil {
-			err = j.CopyLost(ctx, next.bucket, next.path)
-		}
-		failed = cmp.Or(failed, err)
+		failed = cmp.Or(failed, j.removeCopy(ctx, next, remove))
 	}
+}
+
+// removeCopy removes the bytes of a copy. A node that has fetched the same file before may
+// record it meanwhile: its next turn copies it again. A check that is due by now stays due.
+func (j *Journal) removeCopy(ctx context.Context, c checkedCopy, remove func(ctx context.Context, bucket, path string) error) error {
+	bounded, cancel := context.WithTimeout(ctx, removeTime)
+	defer cancel()
+	if err := remove(bounded, c.bucket, c.path); err != nil {
+		return err
+	}
+	return j.change(ctx, "", func(tx *txn) {
+		tx.do(`DELETE FROM copies_to_check WHERE bucket = $1 AND path = $2 AND check_at > $3`, c.bucket, c.path, millis(j.now()))
+		tx.do(`UPDATE copies_to_check SET removed_until = 0 WHERE bucket = $1 AND path = $2`, c.bucket, c.path)
+		tx.copyLost(c.bucket, c.path)
+	})
 }
 
 // checkedCopy is a copy, and whether something names it. It has no path if no copy is due.
@@ -74,9 +97,10 @@ type checkedCopy struct {
 // the copy off the list if an attachment names it: the delete of the last one adds it again.
 func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
-		if !tx.row([]any{&c.bucket, &c.path}, `UPDATE copies_to_check SET check_at = $1 WHERE check_at <= $2 AND (bucket, path) =
-			(SELECT bucket, path FROM copies_to_check WHERE check_at <= $2 ORDER BY check_at LIMIT 1) RETURNING bucket, path`,
-			millis(j.now().Add(recheckCopy)), millis(j.now())) {
+		now := j.now()
+		if !tx.row([]any{&c.bucket, &c.path}, `UPDATE copies_to_check SET check_at = $1 WHERE check_at <= $2 AND removed_until <= $2 AND (bucket, path) =
+			(SELECT bucket, path FROM copies_to_check WHERE check_at <= $2 AND removed_until <= $2 ORDER BY check_at LIMIT 1) RETURNING bucket, path`,
+			millis(now.Add(recheckCopy)), millis(now)) {
 			return c
 		}
 		if tx.has(`SELECT 1 FROM attachments WHERE state = 'stored' AND path = $2 AND bucket = $1 LIMIT 1`, c.bucket, c.path) {
@@ -85,19 +109,22 @@ func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 			return c
 		}
 		c.used = tx.has(`SELECT 1 FROM deliveries WHERE file <> '' AND file LIKE '%' || CAST($1 AS TEXT) || '%' LIMIT 1`, c.path)
+		if !c.used {
+			tx.do(`UPDATE copies_to_check SET removed_until = $3 WHERE bucket = $1 AND path = $2`, c.bucket, c.path, millis(now.Add(2*removeTime)))
+		}
 		return c
 	})
 }
 
 // CopyLost records that the bytes of a copy are gone: the next turn that shows its file
-// copies it again. A node that stores a file while another node removes the same bytes may
-// lose them. A check that is due by now stays due.
+// copies it again.
 func (j *Journal) CopyLost(ctx context.Context, bucket, path string) error {
-	return j.change(ctx, "", func(tx *txn) {
-		tx.do(`DELETE FROM copies_to_check WHERE bucket = $1 AND path = $2 AND check_at > $3`, bucket, path, millis(j.now()))
-		tx.do(`UPDATE attachments SET state = 'pending', bucket = '', path = '', sha256 = ''
-			WHERE state = 'stored' AND path = $2 AND bucket = $1`, bucket, path)
-	})
+	return j.change(ctx, "", func(tx *txn) { tx.copyLost(bucket, path) })
+}
+
+func (tx *txn) copyLost(bucket, path string) {
+	tx.do(`UPDATE attachments SET state = 'pending', bucket = '', path = '', sha256 = ''
+		WHERE state = 'stored' AND path = $2 AND bucket = $1`, bucket, path)
 }
 
 // SetAttachment records the state of a file's copy and the known facts about the file. If
@@ -114,7 +141,7 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 			a.Row, a.ID, string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType)
 	})
 	if err == nil && recorded == 0 && a.Path != "" {
-		err = j.CheckCopy(ctx, a.Bucket, a.Path, 0)
+		err = j.change(ctx, "", func(tx *txn) { tx.checkCopy(a.Bucket, a.Path, time.Time{}) })
 		j.copies.Set()
 	}
 	return err

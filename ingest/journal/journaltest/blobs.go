@@ -100,6 +100,7 @@ func blobIncomplete(f *fixture) {
 		f.fails("put", err, errBroken)
 		f.noBlob("after its first chunk", blobPath)
 	}
+	f.must(f.HoldCopy(f.ctx, "store", blobPath, day))
 	put()
 	same(f, "chunks", f.count("blobs"), 1)
 	f.clock.advance(day)

@@ -17,6 +17,8 @@ func copyPromises() []promise {
 		{"a copy made during the delete of its message is removed", copyTooLate},
 		{"a copy that is stored beside the delete of its message is removed within a day", copyBesideDelete},
 		{"a copy that is stored during its removal is copied again", copyStoredMeanwhile},
+		{"no other node can hold or remove a copy during its removal", copyHeldMeanwhile},
+		{"a copy can be held again after a removal of unknown outcome", copyHeldLater},
 		{"a delete during a removal checks the copy again", copyDeletedMeanwhile},
 		{"a failed removal is repeated later, and stops no other", copyRemovalFails},
 		{"the copy of an agent's file stays while a delivery names it", copyOfAgent},
@@ -87,7 +89,7 @@ func copyShared(f *fixture) {
 	f.withCopy(3, "C1/3", "aa/other")
 	f.withCopy(4, "C1/4", copyPath)
 	f.exec(`UPDATE attachments SET bucket = 'elsewhere' WHERE external_id = 'F-C1/4'`)
-	f.must(f.CheckCopy(f.ctx, "attachments", "aa/unused", day))
+	f.must(f.HoldCopy(f.ctx, "attachments", "aa/unused", day))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "removed after the first delete", f.removed(), nil)
 	f.change(threadKey(2), deleted("C1/2"), nil)
@@ -173,6 +175,33 @@ func copyStoredMeanwhile(f *fixture) {
 	same(f, "state", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentStored)
 }
 
+func copyHeldMeanwhile(f *fixture) {
+	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
+	f.clock.advance(day)
+	other := f.successor("other")
+	calls := 0
+	f.must(f.RemoveCopies(f.ctx, func(ctx context.Context, _, path string) error {
+		if calls++; calls > 1 {
+			return nil
+		}
+		f.fails("hold", other.HoldCopy(ctx, "attachments", path, day), journal.ErrUnavailable)
+		f.must(f.HoldCopy(ctx, "elsewhere", path, day))
+		f.exec(`UPDATE copies_to_check SET check_at = 0 WHERE bucket = 'attachments'`) // as a delete does
+		return other.RemoveCopies(ctx, func(context.Context, string, string) error { return errors.New("a second removal") })
+	}))
+	same(f, "checks of other copies", f.count("copies_to_check"), 1)
+	f.must(other.HoldCopy(f.ctx, "attachments", copyPath, day))
+}
+
+func copyHeldLater(f *fixture) {
+	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, 0))
+	refuse := errors.New("the connection broke")
+	f.fails("removal", f.RemoveCopies(f.ctx, func(context.Context, string, string) error { return refuse }), refuse)
+	f.fails("at once", f.HoldCopy(f.ctx, "attachments", copyPath, day), journal.ErrUnavailable)
+	f.clock.advance(4 * time.Minute)
+	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
+}
+
 func copyDeletedMeanwhile(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.change(threadKey(1), deleted("C1/1"), nil)
@@ -211,7 +240,7 @@ func copyRemovalFails(f *fixture) {
 // agentFile commits a reply with a file of the agent, and returns the post of the file.
 func (f *fixture) agentFile(path string) *journal.Delivery {
 	f.Helper()
-	f.must(f.CheckCopy(f.ctx, "attachments", path, day))
+	f.must(f.HoldCopy(f.ctx, "attachments", path, day))
 	f.message(threadKey(1), said("C1/1", "draw"), runs)
 	reply := answer("Here.", "Here.")
 	reply.Posts[0].File = &journal.File{Name: "a.png", Bucket: "attachments", Path: path}
@@ -220,7 +249,7 @@ func (f *fixture) agentFile(path string) *journal.Delivery {
 }
 
 func copyOfAgent(f *fixture) {
-	f.must(f.CheckCopy(f.ctx, "attachments", "aa/unused", day))
+	f.must(f.HoldCopy(f.ctx, "attachments", "aa/unused", day))
 	f.agentFile(copyPath)
 	same(f, "at once", f.removed(), nil)
 	f.clock.advance(day)
@@ -234,7 +263,7 @@ func copyOfAgent(f *fixture) {
 }
 
 func copyOfDeletedReply(f *fixture) {
-	f.must(f.CheckCopy(f.ctx, "attachments", "aa/new", day))
+	f.must(f.HoldCopy(f.ctx, "attachments", "aa/new", day))
 	f.agentFile(copyPath)
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "signal", f.woken(), true)
@@ -242,7 +271,7 @@ func copyOfDeletedReply(f *fixture) {
 }
 
 func copyOfUnposted(f *fixture) {
-	f.must(f.CheckCopy(f.ctx, "attachments", copyPath, day))
+	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
 	f.message(threadKey(1), said("C1/1", "plot it"), runs)
 	reply := answer("here")
 	reply.Files = []event.Attachment{{Name: "plot.png", Copy: &event.Copy{Bucket: "attachments", Path: copyPath}}}

@@ -196,7 +196,7 @@ func TestTheCheckOfAnAttachedCopyReadsNoDelivery(t *testing.T) {
 		ExternalID: "C1/1", Content: "look", Channel: event.Channel{ID: "C1"}, Attachments: []event.Attachment{file},
 		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 	}}, "C1/1")
-	c.must(c.CheckCopy(c.Context(), "attachments", "ab/cd", 0))
+	c.must(c.HoldCopy(c.Context(), "attachments", "ab/cd", 0))
 	c.recorder.taken()
 	c.must(c.RemoveCopies(c.Context(), func(_ context.Context, _, path string) error { return errors.New("removed " + path) }))
 	statements, _ := c.recorder.taken()

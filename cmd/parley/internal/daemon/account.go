@@ -221,9 +221,6 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 // Put implements turn.Files.
 func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
 	kept, err := d.files.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
-	if err == nil { // a run stores its delivery, which refers to the copy, in less than a day
-		err = d.journal.CheckCopy(ctx, kept.Bucket, kept.Path, 24*time.Hour)
-	}
 	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 

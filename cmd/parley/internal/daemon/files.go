@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"time"
 
 	kinds "parley/adapters/agent"
 	"parley/adapters/web"
@@ -20,9 +19,9 @@ import (
 // bucket is configured.
 func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 	if c.Store.Engine == config.SQLite {
-		return attach.New(c.Attachments, nil)
+		return attach.New(c.Attachments, j.HoldCopy, nil)
 	}
-	return attach.New(c.Attachments, j)
+	return attach.New(c.Attachments, j.HoldCopy, j)
 }
 
 // newStorage returns the storage of files that clients send and read.
@@ -32,19 +31,8 @@ func (d *Daemon) newStorage(c attach.Config) web.Storage {
 			Base: d.publicURL, TTL: c.TTL, Now: d.now,
 			Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "links") },
 		},
-		Copies: copies{d.files, d.journal}, MaxBytes: c.MaxBytes, Guard: d.guard,
+		Copies: d.files, MaxBytes: c.MaxBytes, Guard: d.guard,
 	}
-}
-
-// copies are the copies of attachments for the storage.
-type copies struct {
-	*attach.Store
-	journal *journal.Journal
-}
-
-// Hold implements web.Copies.
-func (c copies) Hold(ctx context.Context, bucket, path string, atLeast time.Duration) error {
-	return c.journal.CheckCopy(ctx, bucket, path, atLeast)
 }
 
 var _ kinds.Files = agentFiles{}

@@ -170,6 +170,7 @@ CREATE TABLE copies_to_check (
 	bucket TEXT NOT NULL,
 	path TEXT NOT NULL,
 	check_at BIGINT NOT NULL,
+	removed_until BIGINT NOT NULL DEFAULT 0, -- until when a removal may be under way; 0: none is
 	PRIMARY KEY (bucket, path)
 );
 CREATE INDEX copies_to_check_at ON copies_to_check (check_at);

@@ -167,6 +167,7 @@ CREATE TABLE copies_to_check (
 	bucket TEXT NOT NULL,
 	path TEXT NOT NULL,
 	check_at INTEGER NOT NULL,
+	removed_until INTEGER NOT NULL DEFAULT 0, -- until when a removal may be under way; 0: none is
 	PRIMARY KEY (bucket, path)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX copies_to_check_at ON copies_to_check (check_at);
