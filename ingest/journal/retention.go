@@ -45,10 +45,13 @@ type step struct {
 // long as their workspace. Blobs and files live as long as an attachment or a delivery
 // names them. Exclusive leases are reused.
 func (r Retention) steps(now time.Time) []step {
-	const (
-		aged = `SELECT max(id) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page WHERE accepted_at <= $2`
-		page = `id > $1 AND id <= $2 AND accepted_at <= $3`
-	)
+	const page = `id > $1 AND id <= $2 AND accepted_at <= $3`
+	// A clock that went back leaves envelopes of the future, which stop no others. Those of the
+	// next day may have come during this call.
+	aged := func(age time.Duration) string {
+		return fmt.Sprintf(`SELECT max(id) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page
+			WHERE accepted_at <= $2 OR accepted_at > $2 + %d`, (age + 24*time.Hour).Milliseconds())
+	}
 	before := func(age time.Duration) int64 { return millis(now.Add(-age)) }
 	byAge := func(table, key, at string, age time.Duration) step {
 		return step{name: table, bound: before(age), statements: []string{
@@ -56,10 +59,10 @@ func (r Retention) steps(now time.Time) []step {
 		}}
 	}
 	return []step{
-		{name: "bodies", bound: before(r.Envelopes), page: aged, stays: true, statements: []string{
+		{name: "bodies", bound: before(r.Envelopes), page: aged(r.Envelopes), stays: true, statements: []string{
 			`UPDATE envelopes SET body = substr(body, 1, 0) WHERE ` + page + ` AND state = 'done' AND length(body) > 0`,
 		}},
-		{name: "envelopes", bound: before(r.Keys), page: aged, statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
+		{name: "envelopes", bound: before(r.Keys), page: aged(r.Keys), statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
 		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
 			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
 		byAge("runs", "id", "ended_at", r.Runs), byAge("questions", "run", "asked_at", r.Runs),

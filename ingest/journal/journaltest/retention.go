@@ -18,6 +18,7 @@ func retentionPromises() []promise {
 		{"pending envelopes stay", pendingKept},
 		{"a pace that still holds something up stays", pacesKept},
 		{"a young envelope stays, also if the clock went back after its accept", youngKept},
+		{"envelopes of a clock that went back by years stop no others", futurePassed},
 		{"dead letters keep their body as long as their key", deadLettersKept},
 		{"a call of Prune continues where the last one ended", pruneResumes},
 		{"each transaction of Prune is bounded", pruneBounded},
@@ -119,6 +120,23 @@ func youngKept(f *fixture) {
 	same(f, "after 30 days", f.prune(), journal.Pruned{"envelopes": 1})
 	f.clock.advance(time.Hour)
 	same(f, "later", f.prune(), journal.Pruned{"envelopes": 1})
+}
+
+func futurePassed(f *fixture) {
+	f.clock.advance(1000 * day)
+	f.many(250)
+	f.clock.advance(-1000 * day)
+	f.message(threadKey(1), said("C1/1", "old"), passive)
+	f.clock.advance(time.Hour)
+	f.message(threadKey(1), said("C1/2", "as if it came during the call"), passive)
+	f.clock.advance(-time.Hour)
+	same(f, "at once", f.prune(), journal.Pruned{})
+	f.clock.advance(8*day + time.Hour)
+	same(f, "after 8 days", f.prune(), journal.Pruned{"bodies": 2})
+	f.clock.advance(22 * day)
+	same(f, "after 30 days", f.prune(), journal.Pruned{"envelopes": 2})
+	f.clock.advance(1000 * day)
+	same(f, "years later", f.prune()["envelopes"], 250)
 }
 
 func deadLettersKept(f *fixture) {
