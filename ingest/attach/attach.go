@@ -38,6 +38,8 @@ var (
 )
 
 var (
+	// ErrPlace means that Put has read the file, and that the hold or the place failed.
+	ErrPlace = errors.New("the file can't be stored")
 	// ErrElsewhere means that a copy is in another place than the configured one.
 	ErrElsewhere = errors.New("the copy is stored elsewhere")
 	// ErrRefused means that a bucket's server refuses the configured key, or has no such bucket.
@@ -140,7 +142,7 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 		err = s.place.put(ctx, draft, size, path)
 	}
 	if err != nil {
-		return Copy{}, fmt.Errorf("in %s: %w", s.where, err)
+		return Copy{}, fmt.Errorf("%w in %s: %w", ErrPlace, s.where, err)
 	}
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
 }

@@ -241,7 +241,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	}
 	kept, err := d.files.Put(ctx, source, a.Attachment)
 	switch {
-	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrOtherContent), err != nil && ctx.Err() != nil:
+	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrOtherContent), err != nil && ctx.Err() != nil && !errors.Is(err, attach.ErrPlace):
 		return d.unavailable(ctx, a, err)
 	case err != nil: // the thread's next turn tries again
 		return a, err

@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"parley/ingest/attach"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+)
+
+// source is a Fetcher of files with a content.
+type source func(ctx context.Context) io.Reader
+
+// Fetch implements adapters.Fetcher.
+func (s source) Fetch(ctx context.Context, _ event.Attachment) (io.ReadCloser, error) {
+	return io.NopCloser(s(ctx)), nil
+}
+
+// hangs is a file whose bytes do not come.
+type hangs struct{ context.Context }
+
+// Read implements io.Reader.
+func (h hangs) Read([]byte) (int, error) {
+	<-h.Done()
+	return 0, h.Err()
+}
+
+// TestAPlaceThatHangsKeepsAFilePending: a later turn copies the file. A source that hangs is not
+// asked again.
+func TestAPlaceThatHangsKeepsAFilePending(t *testing.T) {
+	for name, c := range map[string]struct {
+		file source
+		want journal.AttachmentState
+	}{
+		"the place":  {func(context.Context) io.Reader { return strings.NewReader("hi") }, journal.AttachmentPending},
+		"the source": {func(ctx context.Context) io.Reader { return hangs{ctx} }, journal.AttachmentUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"), sqlite.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer engine.Close()
+				hang := func(ctx context.Context, _, _ string, _ time.Duration) error {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				d := &Daemon{journal: journal.New(engine, journal.Options{})}
+				if d.files, err = attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, hang, nil); err != nil {
+					t.Fatal(err)
+				}
+				got, err := d.fetch(t.Context(), c.file, journal.Attachment{State: journal.AttachmentPending})
+				if got.State != c.want || err == nil {
+					t.Errorf("%s: %v", got.State, err)
+				}
+			})
+		})
+	}
+}
