@@ -226,14 +226,15 @@ func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error
 
 // fetch copies an attachment and records the copy, or the attachment's absence.
 func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	run := ctx
+	ctx, cancel := context.WithTimeout(run, fetchTimeout)
 	defer cancel()
 	if err := d.files.Fits(a.Size); err != nil {
-		return d.unavailable(ctx, a, err)
+		return d.unavailable(run, a, err)
 	}
 	source, err := adapters.Fetch(ctx, fetcher, a.Attachment)
 	if err != nil {
-		return d.unavailable(ctx, a, err)
+		return d.unavailable(run, a, err)
 	}
 	defer source.Close()
 	if described, ok := source.(adapters.Described); ok {
@@ -242,7 +243,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	kept, err := d.files.Put(ctx, source, a.Attachment)
 	switch {
 	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrOtherContent), err != nil && ctx.Err() != nil && !errors.Is(err, attach.ErrPlace):
-		return d.unavailable(ctx, a, err)
+		return d.unavailable(run, a, err)
 	case err != nil: // the thread's next turn tries again
 		return a, err
 	}
@@ -257,11 +258,12 @@ func completed(a, described event.Attachment) event.Attachment {
 	return a
 }
 
-// unavailable records that a file is unavailable, unless the daemon cancelled the fetch.
-func (d *Daemon) unavailable(ctx context.Context, a journal.Attachment, cause error) (journal.Attachment, error) {
-	if errors.Is(cause, context.Canceled) {
+// unavailable records that a file is unavailable, unless the run has ended, which is no fault of
+// the file.
+func (d *Daemon) unavailable(run context.Context, a journal.Attachment, cause error) (journal.Attachment, error) {
+	if run.Err() != nil {
 		return a, cause
 	}
 	a.State = journal.AttachmentUnavailable
-	return a, errors.Join(cause, d.journal.SetAttachment(context.WithoutCancel(ctx), a, ""))
+	return a, errors.Join(cause, d.journal.SetAttachment(run, a, ""))
 }

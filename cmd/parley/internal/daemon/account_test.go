@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"io"
 	"path/filepath"
 	"strings"
@@ -29,18 +30,22 @@ type hangs struct{ context.Context }
 // Read implements io.Reader.
 func (h hangs) Read([]byte) (int, error) {
 	<-h.Done()
-	return 0, h.Err()
+	return 0, context.Cause(h)
 }
 
-// TestAPlaceThatHangsKeepsAFilePending: a later turn copies the file. A source that hangs is not
-// asked again.
-func TestAPlaceThatHangsKeepsAFilePending(t *testing.T) {
+// TestACopyThatEndsEarly: a later turn copies the file if its place hangs, or if the run ends.
+// A source that hangs is not asked again.
+func TestACopyThatEndsEarly(t *testing.T) {
+	there, away := func(context.Context) io.Reader { return strings.NewReader("hi") }, func(ctx context.Context) io.Reader { return hangs{ctx} }
 	for name, c := range map[string]struct {
 		file source
+		run  time.Duration // until its end
 		want journal.AttachmentState
 	}{
-		"the place":  {func(context.Context) io.Reader { return strings.NewReader("hi") }, journal.AttachmentPending},
-		"the source": {func(ctx context.Context) io.Reader { return hangs{ctx} }, journal.AttachmentUnavailable},
+		"the place hangs":  {there, time.Hour, journal.AttachmentPending},
+		"the source hangs": {away, time.Hour, journal.AttachmentUnavailable},
+		"the run ends":     {away, time.Second, journal.AttachmentPending},
+		"the run is over":  {there, 0, journal.AttachmentPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -57,7 +62,12 @@ func TestAPlaceThatHangsKeepsAFilePending(t *testing.T) {
 				if d.files, err = attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, hang, nil); err != nil {
 					t.Fatal(err)
 				}
-				got, err := d.fetch(t.Context(), c.file, journal.Attachment{State: journal.AttachmentPending})
+				run, end := context.WithCancelCause(t.Context())
+				if c.run == 0 {
+					end(errors.New("interrupted"))
+				}
+				time.AfterFunc(c.run, func() { end(errors.New("interrupted")) })
+				got, err := d.fetch(run, c.file, journal.Attachment{State: journal.AttachmentPending})
 				if got.State != c.want || err == nil {
 					t.Errorf("%s: %v", got.State, err)
 				}
