@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// recheckCopy is the time between two checks of a copy that a delivery still needs, or
-	// whose removal failed.
+	// recheckCopy is the time after which a copy whose removal failed is checked again.
 	recheckCopy = time.Hour
 	// checkNew is the time after which a new copy is checked. It is longer than any
-	// PutBlob, and than any delete that runs at the same time.
+	// PutBlob, and than any delete that runs at the same time. A copy that a delivery still
+	// needs is checked again as late, because the check reads all deliveries with files.
 	checkNew = 24 * time.Hour
 	// removeTime bounds the removal of one copy. For twice that time nobody can hold the copy,
 	// because the place may carry out a removal late.
@@ -95,6 +95,7 @@ type checkedCopy struct {
 
 // checkNextCopy returns the next copy that is due. It postpones the next check, or takes
 // the copy off the list if an attachment names it: the delete of the last one adds it again.
+// From now on, nobody can hold a copy that nothing names.
 func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
 		now := j.now()
@@ -109,7 +110,9 @@ func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 			return c
 		}
 		c.used = tx.has(`SELECT 1 FROM deliveries WHERE file <> '' AND file LIKE '%' || CAST($1 AS TEXT) || '%' LIMIT 1`, c.path)
-		if !c.used {
+		if c.used {
+			tx.checkCopy(c.bucket, c.path, now.Add(checkNew))
+		} else {
 			tx.do(`UPDATE copies_to_check SET removed_until = $3 WHERE bucket = $1 AND path = $2`, c.bucket, c.path, millis(now.Add(2*removeTime)))
 		}
 		return c

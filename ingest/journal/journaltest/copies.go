@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"parley/ingest/event"
@@ -254,6 +255,7 @@ func copyOfAgent(f *fixture) {
 	same(f, "at once", f.removed(), nil)
 	f.clock.advance(day)
 	same(f, "after a day", f.removed(), []string{"aa/unused"})
+	same(f, "a check a day later", f.count(fmt.Sprintf("copies_to_check WHERE check_at = %d", f.clock.Now().Add(day).UnixMilli())), 1)
 	f.withCopy(2, "C1/3", copyPath)
 	f.change(threadKey(2), deleted("C1/3"), nil)
 	same(f, "with a deleted other message", f.removed(), nil)
