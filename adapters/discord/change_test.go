@@ -14,12 +14,22 @@ func TestEdit(t *testing.T) {
 		t.Errorf("the event is a %s of %q", e.Kind, e.Targets)
 	}
 	want := created(t, posted("better"))
-	want.Revision, want.Dated = "2026-09-21T14:05:00.766Z", 24
+	want.Revision, want.Dated, want.AllFiles = "2026-09-21T14:05:00.766Z", 24, true
 	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
 		t.Errorf("the edit does not carry the complete edited message: %s", diff)
 	}
 	if got := created(t, posted("never edited")).Revision; got != "" {
 		t.Errorf("the revision of an unedited message is %q", got)
+	}
+}
+
+// TestEditRemovesFiles: an update lists all files that the message has now, unless it has no list.
+func TestEditRemovesFiles(t *testing.T) {
+	if !normalize(t, known, "MESSAGE_UPDATE", edited("better")).Message.AllFiles {
+		t.Error("an empty list removes no file")
+	}
+	if normalize(t, known, "MESSAGE_UPDATE", edited("better").with(fields{"attachments": nil})).Message.AllFiles {
+		t.Error("an update without a list removes files")
 	}
 }
 

@@ -23,6 +23,7 @@ type message struct {
 	nonce     string // of a post of ours
 	content   string
 	files     []event.Attachment
+	allFiles  bool // of an edit: the message has no other files now
 	sent      time.Time
 	edited    time.Time
 	mentioned []user

@@ -80,6 +80,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Content:     m.content,
 		Metadata:    m.metadata(ctx, directory),
 		Attachments: m.files,
+		AllFiles:    m.allFiles,
 		SentAt:      m.sentAt(),
 		Revision:    m.revision(),
 		Dated:       len(m.revision()),

@@ -146,6 +146,7 @@ func (p *payload) readUpdate(d jsonobject.Fields) {
 	case !m.authored():
 		p.ignored = event.ReasonSystemMessage
 	default:
+		m.allFiles = d.Has("attachments")
 		p.dedupe, p.message = "edit:"+m.id+":"+d.Text("edited_timestamp"), &m
 	}
 }

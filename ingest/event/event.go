@@ -241,6 +241,8 @@ type Message struct {
 	Content     string
 	Metadata    Metadata
 	Attachments []Attachment
+	// AllFiles says about an edit that each other file of the message was removed.
+	AllFiles bool
 	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
 	// Revision distinguishes the states of a message (Slack's edited.ts, Discord's

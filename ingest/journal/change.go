@@ -109,7 +109,7 @@ func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 		r.saveMessage(known, nil)
 	default:
 		r.apply(known, m, d, edited)
-		r.saveMessage(known, r.updateFiles(known, m))
+		r.saveMessage(known, r.updateFiles(known, m, edited && m.AllFiles))
 	}
 }
 
@@ -200,17 +200,22 @@ func (r *recordTx) raises(known *Message, d Decision) bool {
 	return r.Event.Kind.MakesMessage() || known.Seq > r.thread.begunSeq && known.Origin != FromContext
 }
 
-// updateFiles drops the copies of files that the platform does not have any more. It
-// returns the files that the message does not have yet.
-func (r *recordTx) updateFiles(known *Message, m *event.Message) (added []event.Attachment) {
+// updateFiles drops the copies of files that the platform does not have any more: also of
+// those that m does not list, if it lists all. It returns the files that the message does
+// not have yet.
+func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (added []event.Attachment) {
 	for _, file := range m.Attachments {
-		i := slices.IndexFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID })
-		if i < 0 {
+		if !slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID }) {
 			added = append(added, file)
-			continue
 		}
+	}
+	for i := range known.Attachments {
 		a := &known.Attachments[i]
-		if !file.Gone || a.State == AttachmentUnavailable {
+		gone := all
+		if at := slices.IndexFunc(m.Attachments, func(file event.Attachment) bool { return a.ID == file.ID }); at >= 0 {
+			gone = m.Attachments[at].Gone
+		}
+		if !gone || a.State == AttachmentUnavailable {
 			continue
 		}
 		a.State, a.Bucket, a.Path = AttachmentUnavailable, "", ""

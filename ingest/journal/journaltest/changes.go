@@ -21,6 +21,7 @@ func editPromises() []promise {
 		{"an edit from before the last one changes nothing, if revisions show their time", editLate},
 		{"an edit adds files", editFiles},
 		{"a removed file is unavailable at once, and its copy is removed", goneFiles},
+		{"an edit that lists all files removes the others", removedFiles},
 		{"an edit of another thread's message moves to that thread", editElsewhere},
 	}
 }
@@ -157,6 +158,25 @@ func goneFiles(f *fixture) {
 		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
 	}
 	same(f, "kept sums", f.count("attachments WHERE sha256 <> ''"), 0)
+}
+
+func removedFiles(f *fixture) {
+	m := said("C1/1", "look")
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "stays"}, {ID: "F2", Name: "removed"}}
+	f.message(threadKey(1), m, passive)
+	for _, file := range f.list(threadKey(1))[0].Attachments {
+		f.stored(file, "ab/"+file.Name)
+	}
+	e := edited("C1/1", "look", "2")
+	e.Message.Attachments = m.Attachments[:1]
+	f.change(threadKey(1), e, passive)
+	same(f, "after an edit that may omit files", f.removed(), nil)
+	e = edited("C1/1", "look", "3")
+	e.Message.Attachments, e.Message.AllFiles = m.Attachments[:1], true
+	f.change(threadKey(1), e, passive)
+	same(f, "removed", f.removed(), []string{"ab/removed"})
+	states := each(f.list(threadKey(1))[0].Attachments, func(a journal.Attachment) journal.AttachmentState { return a.State })
+	same(f, "states", states, []journal.AttachmentState{journal.AttachmentStored, journal.AttachmentUnavailable})
 }
 
 // handed records an event of the second thread about a message of the first thread: in
