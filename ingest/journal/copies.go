@@ -14,8 +14,8 @@ const (
 	// PutBlob, and than any delete that runs at the same time. A copy that a delivery still
 	// needs is checked again as late, because the check reads all deliveries with files.
 	checkNew = 24 * time.Hour
-	// removeTime bounds the removal of one copy. For twice that time nobody can hold the copy,
-	// because the place may carry out a removal late.
+	// removeTime bounds the removal of one copy. HoldCopy fails for twice that time, because
+	// the place may carry out a removal late.
 	removeTime = 2 * time.Minute
 )
 
@@ -95,7 +95,7 @@ type checkedCopy struct {
 
 // checkNextCopy returns the next copy that is due. It postpones the next check, or takes
 // the copy off the list if an attachment names it: the delete of the last one adds it again.
-// From now on, nobody can hold a copy that nothing names.
+// After it, HoldCopy fails for a copy that nothing names.
 func (j *Journal) checkNextCopy(ctx context.Context) (checkedCopy, error) {
 	return write(ctx, j, WriteOptions{}, func(tx *txn) (c checkedCopy) {
 		now := j.now()
