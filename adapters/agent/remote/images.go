@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/adapters/agent"
 	"parley/assembly"
@@ -26,6 +27,8 @@ const (
 	DefaultImagesBytes = 20 << 20
 	// maxImages bounds the number of images of one request.
 	maxImages = 100
+	// checkTime bounds the check of all images, so that a place that hangs leaves time for the run.
+	checkTime = time.Minute
 	// markDigits is the length of the number in a mark.
 	markDigits = 4
 )
@@ -91,8 +94,11 @@ type TextPart struct {
 
 // Contents returns the content of each message: a list of parts if it has images, else a
 // text. Only a user's message can have images; image returns the part of one, from its type
-// and its mark. The newest images have priority, and the files without room are only named.
+// and its mark. The newest images have priority. Files without room, and those that are not
+// read within a minute, are only named.
 func (i *Images) Contents(ctx context.Context, messages []assembly.Message, image func(kind, mark string) any) []any {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
 	contents := make([]any, len(messages))
 	for n, m := range slices.Backward(messages) {
 		contents[n] = i.content(ctx, m, image)

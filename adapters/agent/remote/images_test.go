@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -126,6 +129,30 @@ func TestImagesAreSentWhole(t *testing.T) {
 
 // TestNoImageIsHeld sends an image of 20 MiB and counts the bytes that were allocated
 // meanwhile, by the server too.
+// hung opens no image before its time ends.
+type hung struct{}
+
+// Open implements agent.Files.
+func (hung) Open(ctx context.Context, _, _ string) (io.ReadCloser, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// TestImagesThatHangLeaveTimeForTheRun: the images are only named.
+func TestImagesThatHangLeaveTimeForTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		parts := slices.Repeat([]assembly.Part{{File: &assembly.File{Name: "a.png", Path: "p", Size: 9}}}, 20)
+		got := remote.NewImages(hung{}, mib, mib).Contents(run, []assembly.Message{{Role: assembly.RoleUser, Parts: parts}}, nil)
+		if text, ok := got[0].(string); !ok || strings.Count(text, "a.png") != 20 || run.Err() != nil {
+			t.Errorf("%v, %q", run.Err(), got)
+		}
+	})
+}
+
 func TestNoImageIsHeld(t *testing.T) {
 	a := &album{sizes: map[string]int64{"large": 20 * mib}}
 	var before, after runtime.MemStats
