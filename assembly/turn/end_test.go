@@ -94,9 +94,9 @@ func TestAnInputThatTheStoreCannotRead(t *testing.T) {
 				if m.RunID == "" && m.Quoted == nil {
 					d.answer = &journal.Answer{Text: "yes"}
 				}
-				d.keep = func() { d.engine.blind.Store(true) } // after the transcript
+				d.keep = func(context.Context) { d.engine.blind.Store(true) } // after the transcript
 				if m.Attachments == nil {
-					d.keep()
+					d.keep(t.Context())
 				}
 				d.record(journal.TriggerRun, m)
 				synctest.Wait()

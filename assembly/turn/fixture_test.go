@@ -138,7 +138,7 @@ type fixture struct {
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
 	history turn.History            // usually nil
-	keep    func()                  // is called before a file is copied; nil for none
+	keep    func(context.Context)   // is called before a file is copied; nil for none
 	copied  journal.AttachmentState // the state of a file after that; empty for the one before
 	cannot  error                   // to show a run
 	show    func(*journal.Run)      // is called when a run is shown; nil for none
@@ -341,9 +341,9 @@ func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error)
 }
 
 // Keep implements turn.Files.
-func (d *fixture) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment {
+func (d *fixture) Keep(ctx context.Context, _ string, a journal.Attachment) journal.Attachment {
 	if d.keep != nil {
-		d.keep()
+		d.keep(ctx)
 	}
 	if a.Row == 0 {
 		d.Error("a file without its row")

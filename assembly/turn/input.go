@@ -109,8 +109,11 @@ const maxFiles = 10
 // keepFiles copies the files of the turns for the agent, those of the newest turn first. An
 // earlier turn has a file without a copy if the copy was lost, or if its place was away. After
 // the first file that can't be copied, the files of earlier turns wait for a later run, because
-// each of them might take as long as that one.
+// each of them might take as long as that one. All together take at most half of the run's
+// time.
 func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
+	ctx, cancel := context.WithTimeout(ctx, a.profile.Timeout/2)
+	defer cancel()
 	failed := false
 	for i := len(turns) - 1; i >= 0; i-- {
 		for _, m := range turns[i].Messages {

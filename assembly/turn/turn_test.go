@@ -656,6 +656,26 @@ func TestTheFirstFilesOfAMessageAreCopied(t *testing.T) {
 	})
 }
 
+// TestFilesThatHangLeaveTimeForTheRun: the agent sees their names.
+func TestFilesThatHangLeaveTimeForTheRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.keep = func(ctx context.Context) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(30 * time.Second):
+			}
+		}
+		d.agent.does = []script{thinks(10*time.Second, "a list of names")}
+		m := human("1", "look")
+		for i := range 10 {
+			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})
+		}
+		d.record(journal.TriggerRun, m)
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}
+
 // TestFilesOfEarlierTurnsAreCopied, those of the newest turn first, until one can't be copied.
 func TestFilesOfEarlierTurnsAreCopied(t *testing.T) {
 	for _, c := range []struct {
