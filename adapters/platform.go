@@ -43,6 +43,14 @@ type Platform struct {
 // Namespace returns the namespace of sender ids.
 func (p Platform) Namespace() string { return cmp.Or(p.Senders, string(p.Name)) }
 
+// KnownID returns the id that events have for a configured channel or user.
+func (p Platform) KnownID(configured string) string {
+	if p.ID == nil {
+		return configured
+	}
+	return p.ID(configured)
+}
+
 // Config is the settings of a platform: a pointer to a struct with yaml tags.
 type Config interface {
 	// Validate returns every fault by key. The faults contain no configured value.

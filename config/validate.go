@@ -10,6 +10,7 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/turn"
+	"parley/ingest"
 	"parley/ingest/event"
 )
 
@@ -89,6 +90,9 @@ func (a Agent) faults() event.FieldErrors {
 	}
 	if a.Config != nil {
 		check.under("", a.Config.Validate())
+		for i, id := range a.Config.Bounds().Approvers {
+			check.require(ingest.IsID(id, nil), fmt.Sprintf("approvers[%d]", i), ingest.NotUser)
+		}
 	}
 	return check.faults
 }

@@ -41,12 +41,9 @@ func (l *loader) workspace(f *file, agents []Agent) Workspace {
 		w.Policy.FromMe = owner.RunsFromMe()
 	}
 	f.report(w.faults(blocks, agents))
-	id := func(configured string) string { return configured }
-	if p, _ := Platform(w.Platform); p.ID != nil {
-		id = p.ID
-	}
-	w.Policy.AllowUsers, w.Policy.AllowChannels = each(w.Policy.AllowUsers, id), each(w.Policy.AllowChannels, id)
-	f.channels(&w, entries, id, pick(values, "agent", "policy", "turns", "limits"), agents)
+	platform, _ := Platform(w.Platform)
+	w.Policy.AllowUsers, w.Policy.AllowChannels = each(w.Policy.AllowUsers, platform.KnownID), each(w.Policy.AllowChannels, platform.KnownID)
+	f.channels(&w, entries, platform, pick(values, "agent", "policy", "turns", "limits"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
 	return w
@@ -127,22 +124,20 @@ func formsOf(p adapters.Platform) (forms ingest.Forms) {
 }
 
 // channels lays each entry's settings over the workspace's. It does not repeat the
-// workspace's faults for a channel that inherits them. known returns the id that events have
-// for a configured id.
-func (f *file) channels(w *Workspace, entries []map[string]any, known func(id string) string, base map[string]any, agents []Agent) {
-	platform, _ := Platform(w.Platform)
+// workspace's faults for a channel that inherits them.
+func (f *file) channels(w *Workspace, entries []map[string]any, platform adapters.Platform, base map[string]any, agents []Agent) {
 	inherited := w.Settings.faults(agents, formsOf(platform))
 	ids := unique{}
 	w.Channels = make(map[string]Settings, len(entries))
 	for i, entry := range entries {
 		at := fmt.Sprintf("channels[%d]", i)
 		id, _ := entry["id"].(string)
-		id = known(id)
+		id = platform.KnownID(id)
 		delete(entry, "id")
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe = w.Policy.FromMe
-		settings.Policy.AllowUsers, settings.Policy.AllowChannels = each(settings.Policy.AllowUsers, known), each(settings.Policy.AllowChannels, known)
+		settings.Policy.AllowUsers, settings.Policy.AllowChannels = each(settings.Policy.AllowUsers, platform.KnownID), each(settings.Policy.AllowChannels, platform.KnownID)
 		own, _ := entry["limits"].(map[string]any)
 		if _, ok := own["runs_per_user"]; ok {
 			settings.Limits.RunsPerUser.Channel = id

@@ -53,8 +53,11 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// NotChannel are the words of a fault of a string that is no channel's id.
-const NotChannel = "must be a channel's id, not a name: names can be taken by others"
+// NotChannel and NotUser are the words of a fault of a string that is no id.
+const (
+	NotChannel = "must be a channel's id, not a name: names can be taken by others"
+	NotUser    = "must be a user's id, not a name: names can be taken by others"
+)
 
 // Forms report whether a string has the form of the id of a user, or of a channel, on the platform.
 // A nil one means that any string may be an id.
@@ -67,15 +70,16 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	for i, id := range p.AllowUsers {
-		faults.Check(isID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), "must be a user's id, not a name: names can be taken by others")
+		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), NotUser)
 	}
 	for i, id := range p.AllowChannels {
-		faults.Check(isID(id, forms.Channel), fmt.Sprintf("allow_channels[%d]", i), NotChannel)
+		faults.Check(IsID(id, forms.Channel), fmt.Sprintf("allow_channels[%d]", i), NotChannel)
 	}
 	return faults
 }
 
-// isID reports whether a string may be a platform's id: it is no name and no mention.
-func isID(s string, hasForm func(id string) bool) bool {
+// IsID reports whether a string may be a platform's id: it is no name and no mention. A nil hasForm
+// means that any other string may be an id.
+func IsID(s string, hasForm func(id string) bool) bool {
 	return s != "" && strings.TrimSpace(s) == s && !strings.ContainsAny(s[:1], "#@<") && (hasForm == nil || hasForm(s))
 }

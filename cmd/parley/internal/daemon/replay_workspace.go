@@ -72,7 +72,7 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	return ingest.Workspace{
 		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: p.directory, Facts: p.directory.Facts(name),
 		Settings: func(channel, parent string) ingest.Settings {
-			return ingestSettings(w, nil, platform.API, channel, parent)
+			return ingestSettings(w, nil, platform, channel, parent)
 		},
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if platform.Self != nil && known.UserID == "" {

@@ -142,13 +142,16 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	}}
 }
 
-// approvers returns the users who may answer the agent's approvals; empty for every admitted
-// one.
-func (a agent) approvers() []string {
+// approvers returns the users of a platform who may answer the agent's approvals; empty for
+// every admitted one.
+func (a agent) approvers(platform adapters.Platform) (ids []string) {
 	if a.Config == nil {
 		return nil
 	}
-	return a.Config.Bounds().Approvers
+	for _, id := range a.Config.Bounds().Approvers {
+		ids = append(ids, platform.KnownID(id))
+	}
+	return ids
 }
 
 // slots returns the maximum number of concurrent runs of the agent.
@@ -161,7 +164,7 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 		w := ingest.Workspace{
 			ID: a.ID, Platform: a.Platform, Senders: a.platform.Namespace(), Normalizer: a.adapter, Names: a.names,
 			Settings: func(channel, parent string) ingest.Settings {
-				return ingestSettings(&a.Workspace, s.agents, a.platform.API, channel, parent)
+				return ingestSettings(&a.Workspace, s.agents, a.platform, channel, parent)
 			},
 		}
 		if a.platform.Self != nil {
@@ -189,14 +192,14 @@ func (a *account) learnApp(envelope event.Envelope, known event.Self) event.Self
 }
 
 // ingestSettings returns the settings of a channel in the form that ingest needs.
-func ingestSettings(w *config.Workspace, agents map[string]agent, api bool, channel, parent string) ingest.Settings {
+func ingestSettings(w *config.Workspace, agents map[string]agent, platform adapters.Platform, channel, parent string) ingest.Settings {
 	s := w.Channel(channel, parent)
 	settings := ingest.Settings{
 		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
-		Approvers: func(id string) []string { return agents[id].approvers() },
+		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
-	if api { // a token admits its holder, also a bot
+	if platform.API { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
 		settings.Asks = func(agent string) bool { return slices.Contains(agentsOf(w), agent) }
 	}
