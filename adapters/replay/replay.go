@@ -25,6 +25,7 @@ const maxLine = 16 << 20
 
 // Line is one object of a recording.
 type Line struct {
+	Number int // in its file, from 1; 0 for a raw payload
 	// Directory is set for a directory line; the other fields are then empty.
 	Directory *DirectoryLine
 	// Err is the reason why the line contains no envelope. Such a line is a dead letter.
@@ -60,6 +61,7 @@ func Read(path string, platform event.Platform, known []string, each func(Line) 
 		if fault == nil {
 			line = parse(text, platform, known)
 		}
+		line.Number = n
 		if err := each(line); err != nil {
 			return fmt.Errorf("%s:%d: %w", path, n, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"time"
 
@@ -193,7 +194,11 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 		}
 	}
 	if l.Err != nil {
-		p.place(n, &replay.Result{Disposition: event.Dead, Kind: event.KindOther, Trigger: journal.TriggerNone, Error: l.Err.Error()})
+		words := l.Err.Error()
+		if l.Number > 0 {
+			words = "line " + strconv.Itoa(l.Number) + ": " + words
+		}
+		p.place(n, &replay.Result{Disposition: event.Dead, Kind: event.KindOther, Trigger: journal.TriggerNone, Error: words})
 		return p.print(false)
 	}
 	l.Envelope.Workspace = w.ID

@@ -277,7 +277,7 @@ func TestReplayAsText(t *testing.T) {
        | [Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack
      reply to slack:acme:C06RY3YBSLE:1700000000.000100
        | <@U0BOT> testing from slack
-3  dead other: the line is not a JSON object
+3  dead other: line 4: the line is not a JSON object
 `)
 }
 
