@@ -53,7 +53,7 @@ func playBlueBubbles(ctx context.Context, args []string, in io.Reader, out io.Wr
 	var listen string
 	private := true
 	err := command.ParseFlags("bluebubbles", args, func(flags *flag.FlagSet) {
-		flags.StringVar(&listen, "listen", "127.0.0.1:9997", "address of this server")
+		flags.StringVar(&listen, "listen", "127.0.0.1:9996", "address of this server")
 		flags.BoolVar(&private, "private-api", true, "the server has the private API")
 	})
 	if err != nil {
