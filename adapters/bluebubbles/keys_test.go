@@ -47,6 +47,19 @@ func TestKeysWithoutChat(t *testing.T) {
 	}
 }
 
+// TestAnOlderState checks that the time of an edit begins its revision.
+func TestAnOlderState(t *testing.T) {
+	before := ""
+	for _, edited := range []any{nil, 1000, 1790000001000, 1790000003000} {
+		m := message(t, "updated-message", hello().with(fields{"dateEdited": edited}), contacts{})
+		if at := m.Revision[:m.Dated]; at <= before {
+			t.Errorf("an edit at %v has %s, not after %q", edited, at, before)
+		} else {
+			before = at
+		}
+	}
+}
+
 // TestRevision checks that every change that a person can see makes a new revision, and so
 // does a send error. A receipt, a placeholder or another order does not.
 func TestRevision(t *testing.T) {

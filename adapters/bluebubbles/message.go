@@ -133,17 +133,23 @@ func (m message) unsent() bool {
 // empty reports whether the message has no content.
 func (m message) empty() bool { return m.text == "" && m.subject == "" && len(m.attachments) == 0 }
 
-// revision returns a hash of every field that can change. Receipts are not part of it: the
-// delivery or the reading of a message does not change it.
+// dated is the length of the time at the beginning of a revision, in bytes.
+const dated = 15
+
+// revision returns the time of the last edit in milliseconds, and a hash of every field that can
+// change. Receipts are not part of it: the delivery or the reading of a message does not change it.
 func (m message) revision() string {
 	files := make([]string, len(m.attachments))
 	for i, a := range m.attachments {
 		files[i] = a.ID
 	}
 	slices.Sort(files)
-	state := fmt.Appendf(nil, "%q %q %d %d %q %d", m.text, m.subject,
-		m.edited.UnixMilli(), m.retracted.UnixMilli(), files, m.failure)
-	return adapters.Digest(state)[:32]
+	var edited int64
+	if !m.edited.IsZero() {
+		edited = m.edited.UnixMilli()
+	}
+	state := fmt.Appendf(nil, "%q %q %d %q %d", m.text, m.subject, m.retracted.UnixMilli(), files, m.failure)
+	return fmt.Sprintf("%0*d:%s", dated, edited, adapters.Digest(state)[:32])
 }
 
 // endOfTime is the first millisecond that RFC 3339 cannot express: the year 10000.

@@ -65,6 +65,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		Attachments: p.attachments,
 		SentAt:      p.created,
 		Revision:    p.revision(),
+		Dated:       dated,
 		Addressed:   p.addressed(self),
 		Unfinished:  p.empty(), // its files come later, or it is a balloon
 		ReplyTo:     p.replyTo,

@@ -26,6 +26,7 @@ func TestMessage(t *testing.T) {
 		Content:    "hello",
 		SentAt:     time.UnixMilli(1790000000000).UTC(),
 		Revision:   got.Revision,
+		Dated:      15,
 		Addressed:  event.AddressedDirect,
 		ReplyTo:    target,
 		Metadata: event.Metadata{

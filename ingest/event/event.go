@@ -246,8 +246,8 @@ type Message struct {
 	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
 	// Revision distinguishes the states of a message (Slack's edited.ts, Discord's
-	// edited_timestamp, a hash for BlueBubbles). It is empty for a message that was never
-	// edited, on platforms that show that.
+	// edited_timestamp, for BlueBubbles dateEdited and a hash). It is empty for a message that was
+	// never edited, on platforms that show that.
 	Revision string
 	// Dated is the number of bytes at the beginning of Revision that are the time of the edit. Those
 	// of an earlier edit are less. It is 0 if revisions have no order.
