@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,7 +26,7 @@ const discordHelp = `  > text            send a direct message to the bot
   #channel: text    send a message in a channel; <@` + discordtest.BotUser + `> mentions the bot
   ^ text            reply to the bot's last message
   /ask text         use the slash command
-  drop KIND         end the gateway's connection: clean, cut, zombie, reconnect, forget
+  drop KIND         end the gateway's connection: clean, cut, zombie, reconnect, invalid true, invalid false, forget
   quit
 `
 
@@ -96,7 +97,7 @@ func (d *fakeDiscord) do(line string) {
 		d.say(d.channelOf(channel), discordtest.Message{Content: text})
 	case name == "/ask":
 		d.server.Command(d.channel, discordUser, text)
-	case name == "drop" && text != "":
+	case name == "drop" && slices.Contains(discordtest.Kinds(), discordtest.Kind(text)):
 		d.printf("ended %d connections\n", d.server.Drop(discordtest.Kind(text)))
 	case line != "":
 		d.printf("%s", discordHelp)

@@ -29,10 +29,12 @@ func TestParleyWithTheFakeDiscord(t *testing.T) {
 		{"#general: <@" + discordtest.BotUser + "> hi", "#general: the bot posts [2]: <@" + discordtest.BotUser + "> hi"},
 		{"^ and then?", "#general: the bot posts [3]: and then?"},
 		{"/ask what is up", "#general: the bot edits [0]: what is up"},
+		{"drop cat", "  quit"},
+		{"> a typing error drops nothing", "direct: the bot posts [4]: a typing error drops nothing"},
 		{"drop cut", "the daemon resumes its session"},
-		{"> still there?", "direct: the bot posts [4]: still there?"},
+		{"> still there?", "direct: the bot posts [5]: still there?"},
 		{"drop forget", "the daemon begins a session"},
-		{"> and now?", "direct: the bot posts [5]: and now?"},
+		{"> and now?", "direct: the bot posts [6]: and now?"},
 	} {
 		p.typeLine(turn.typed)
 		p.wait(turn.shown)
@@ -40,7 +42,7 @@ func TestParleyWithTheFakeDiscord(t *testing.T) {
 	d.stop()
 	p.typeLine("> are you down?")
 	d.start()
-	p.wait("direct: the bot posts [6]: are you down?")
+	p.wait("direct: the bot posts [7]: are you down?")
 	d.stop()
 	p.quit()
 }

@@ -3,6 +3,7 @@
 //
 //	go run ./cmd/parley-fake slack
 //	go run ./cmd/parley-fake discord
+//	go run ./cmd/parley-fake bluebubbles
 //	go run ./cmd/parley-fake client
 //
 // It prints the workspace file for a daemon and shows every action of the bot. It sends
