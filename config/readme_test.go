@@ -135,12 +135,12 @@ func TestReference(t *testing.T) {
 // TestReferenceComparison changes README.md in every way that TestReference must notice.
 func TestReferenceComparison(t *testing.T) {
 	reference := readReference(t)
+	if len(differences(reference)) > 0 {
+		t.Skip("TestReference reports what README.md lacks")
+	}
 	var rows []string
 	for _, key := range slices.Sorted(maps.Keys(defaultSettings())) {
 		at := strings.Index(reference, "| `"+key+"` |")
-		if at < 0 {
-			t.Fatalf("%s is not documented", key)
-		}
 		row, _, _ := strings.Cut(reference[at:], "\n")
 		rows = append(rows, row)
 		cells := strings.Split(row, " | ")
