@@ -131,7 +131,7 @@ func (r *recordTx) finish() (err error) {
 const contextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE begun_seq END`
 
 // beginWithMessage makes the run of a message the thread's run.
-const beginWithMessage = `, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
+const beginWithMessage = `, run_context_from = context_from, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $4, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
 
 // changeRun notes deletes and edits of messages of the unfinished run.
@@ -252,8 +252,8 @@ func (b *beginRunTx) read(claim *Claim) {
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
 		next_seq, `+contextAfter+`, turn_at, pending, intake_at, bot_channel, agent, history,
-		run_id, run_begun_at, run_not_before, run_attempts, run_reruns, context_from,
-		CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
+		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
+		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
 }
 
@@ -272,9 +272,6 @@ func (b *beginRunTx) resume(most int64) {
 	}
 	// An unfinished run has no reply.
 	run.has(b.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
-	if run.ContextAfter < run.ContextFrom { // the run began before the command
-		run.ContextFrom = 0
-	}
 }
 
 // readShown reads the previews and the sign of work that show a run.
@@ -316,7 +313,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	}
 	run.has(waiting)
 	b.take(waiting)
-	b.do(`UPDATE threads SET run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
+	b.do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
 			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run

@@ -18,6 +18,7 @@ func stopPromises() []promise {
 		{"a command stops the run, and is answered", stopCommand},
 		{"without a run, a command stops the turn that waits", stopCommandWaiting},
 		{"a command for a new context hides what was before it", newCommand},
+		{"a further attempt of a run has the context of the first", newCommandInRun},
 		{"a command knows the work in its thread", statusCommand},
 		{"an edit carries out no command", editedCommand},
 		{"a run gets the messages that its agent takes during it, once", joinedRun},
@@ -170,6 +171,19 @@ func newCommand(f *fixture) {
 	run := f.tell("C1/7", runs, nil).Begun
 	same(f, "seen by the next turn", seen(run), [][]string{{"C1/7"}})
 	same(f, "the context's begin", run.ContextFrom > 0 && run.ContextFrom == waited.ContextFrom, true)
+}
+
+func newCommandInRun(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "old question", "old answer")
+	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
+	f.exchange(threadKey(1), "C1/3", "question", "answer")
+	f.message(threadKey(1), said("C1/4", "going"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
+	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	again := f.begin(threadKey(1))
+	same(f, "the context's begin", again.ContextFrom, run.ContextFrom)
+	same(f, "turns", f.turnsOf(again, 50), []string{"|question|answer", "|going|"})
 }
 
 func statusCommand(f *fixture) {

@@ -25,7 +25,7 @@ var tables = []table{
 	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, parent text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
 		int, last_at int, begun_seq int, context_from int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
-		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_question text, question text,
+		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_context_from int, run_question text, question text,
 		run_seq int, run_events int, run_event_at int, run_taken int, run_answer text, accepting int, history text`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, message_id text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,

@@ -48,6 +48,7 @@ CREATE TABLE threads (
 	run_left INTEGER NOT NULL DEFAULT 0, -- number of its messages that are not deleted
 	run_edited_at INTEGER NOT NULL DEFAULT 0, -- the last edit of one of its messages
 	run_bot_channel TEXT, -- workspace and channel, if a bot requested it
+	run_context_from INTEGER NOT NULL DEFAULT 0, -- context_from when it began
 	run_question TEXT NOT NULL DEFAULT '', -- id of the run whose question the unfinished run answers; empty: none
 	question TEXT NOT NULL DEFAULT '', -- id of the run whose question the next run gets; empty: none
 	run_seq INTEGER NOT NULL DEFAULT 0, -- seq of its last event
