@@ -17,13 +17,15 @@ type Budget struct {
 }
 
 // ExhaustedUntil returns the time at which each budget has a run left again. It is zero if each
-// has one now, or if a payload with the dedupe key was accepted before.
+// has one now, or if a payload with the dedupe key was accepted before. It leaves
+// out a window that is longer than its budget's, because the limits have changed or the clock went
+// back: the record of the next message shortens it.
 func (j *Journal) ExhaustedUntil(ctx context.Context, workspace, dedupe string, budgets []Budget) (time.Time, error) {
 	return read(ctx, j, func(tx *txn) (until time.Time) {
 		for _, b := range budgets {
 			var end time.Time
-			if b.Most > 0 && tx.row([]any{&end}, `SELECT until_at FROM budgets WHERE workspace = $1 AND name = $2 AND until_at > $3 AND runs >= $4`,
-				workspace, b.Name, millis(j.now()), b.Most) && end.After(until) {
+			if b.Most > 0 && tx.row([]any{&end}, `SELECT until_at FROM budgets WHERE workspace = $1 AND name = $2 AND until_at > $3 AND until_at <= $5 AND runs >= $4`,
+				workspace, b.Name, millis(j.now()), b.Most, millis(j.now().Add(b.Per))) && end.After(until) {
 				until = end
 			}
 		}

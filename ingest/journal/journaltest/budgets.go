@@ -83,6 +83,11 @@ func budgetExhaustedUntil(f *fixture) {
 	same(f, "a payload that was accepted", until(known.Keys.Dedupe, hourly), time.Time{})
 	f.clock.advance(time.Hour)
 	same(f, "a new window", until("new", hourly), time.Time{})
+	quarterly := daily
+	quarterly.Per = 15 * time.Minute
+	same(f, "a shorter window", until("new", quarterly), time.Time{})
+	same(f, "a message in it", f.demand(threadKey(4), 0, quarterly).Result, overLimit)
+	same(f, "the shorter window has begun", until("new", quarterly), f.clock.Now().Add(quarterly.Per))
 }
 
 func budgetWindow(f *fixture) {
