@@ -79,8 +79,21 @@ func (r *recordTx) exhausted() (exhausted bool) {
 	return exhausted
 }
 
-// joins reports whether a message that asks for a run joins a turn that waits already.
-func (r *recordTx) joins() bool { return r.Coalesce > 0 && r.thread.waiting }
+// joins reports whether a message that asks for a run joins a turn that waits already: the newest
+// other message that waits is for the same agent, and came without an id for its run.
+func (r *recordTx) joins() bool {
+	if r.Coalesce == 0 || !r.thread.waiting {
+		return false
+	}
+	var asks int64
+	if r.asks != nil {
+		asks = r.asks.Row
+	}
+	var same bool
+	r.row([]any{&same}, `SELECT CASE WHEN agent = $2 AND client_run_id IS NULL THEN 1 ELSE 0 END FROM messages WHERE `+waits+` AND row <> $3
+		ORDER BY sent_at DESC, seq DESC LIMIT 1`, r.claim.Thread, r.Agent, asks)
+	return same
+}
 
 // count adds the run that the message asks for to its budgets, or tells its sender that there
 // is none left.

@@ -16,6 +16,7 @@ func budgetPromises() []promise {
 		{"a budget counts the runs of its window, which begins with the first", budgetWindow},
 		{"a client learns when a budget has a run again", budgetExhaustedUntil},
 		{"messages that join one turn cost one run", budgetOfOneTurn},
+		{"messages for several agents, which join no turn, cost a run each", budgetOfAgents},
 		{"an attempt that is repeated, and a second payload of a message, cost nothing", budgetOfRetries},
 		{"a budget without a bound only counts", budgetCounts},
 		{"each budget of a message bounds it", budgetsTogether},
@@ -119,6 +120,25 @@ func budgetOfOneTurn(f *fixture) {
 	same(f, "after the turn", f.demand(threadKey(1), time.Second, once).Result, overLimit)
 	same(f, "each message a turn", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, letIn)
 	same(f, "each message a turn, again", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, overLimit)
+}
+
+func budgetOfAgents(f *fixture) {
+	ask := func(agent string, coalesce time.Duration, run string) event.Result {
+		claim, e := f.budgeted(threadKey(1), coalesce, hourly)
+		e.Agent, e.Event.Message.RunID = agent, run
+		out, err := f.Record(f.ctx, claim, e)
+		f.must(err)
+		return out.Result
+	}
+	same(f, "the first", ask(agent, time.Second, ""), letIn)
+	same(f, "in its turn", ask(agent, time.Second, ""), letIn)
+	same(f, "another agent", ask("other", time.Second, ""), letIn)
+	same(f, "in its turn", ask("other", time.Second, ""), letIn)
+	same(f, "the first agent again", ask(agent, time.Second, ""), overLimit)
+	f.clock.advance(time.Hour)
+	same(f, "a run with an id of its own", ask("other", 0, "run-1"), letIn)
+	same(f, "after that", ask("other", time.Second, ""), letIn)
+	same(f, "once more", ask(agent, time.Second, ""), overLimit)
 }
 
 func budgetOfRetries(f *fixture) {
