@@ -69,8 +69,9 @@ type Turn struct {
 	Earlier int
 	// Gap means that some messages between Root and Context could not be read.
 	Gap bool
-	// Messages are the messages that asked for the run, in any order, at least one. A
-	// thread_context in their metadata replaces the block.
+	// Messages are the messages that asked for the run, in any order. A thread_context in
+	// their metadata replaces the block. There is at least one, unless there is a reply:
+	// they may have been deleted after it.
 	Messages []Line
 	// Reply is the agent's answer. It is nil for the current turn, and for a turn that
 	// ended without an answer.

@@ -96,7 +96,7 @@ func (v *view) render(names naming, visible map[string]bool) []Message {
 	messages := make([]Message, 0, 2+len(v.Messages))
 	builder := block{naming: names, visible: visible}
 	if text := builder.build(v); text != "" {
-		messages = append(messages, Message{ID: "context-" + v.Messages[0].ID, Role: RoleSystem, Parts: []Part{{Text: text}}})
+		messages = append(messages, Message{ID: "context-" + v.id(), Role: RoleSystem, Parts: []Part{{Text: text}}})
 	}
 	for i := range v.Messages {
 		messages = append(messages, names.message(&v.Messages[i]))
@@ -107,6 +107,14 @@ func (v *view) render(names naming, visible map[string]bool) []Message {
 		messages = append(messages, names.message(&reply))
 	}
 	return messages
+}
+
+// id returns the id of the turn's first message, or of the reply if the messages were deleted.
+func (v *view) id() string {
+	if len(v.Messages) == 0 {
+		return v.Reply.ID
+	}
+	return v.Messages[0].ID
 }
 
 // each calls do for every line that the agent reads, without quotations.

@@ -151,3 +151,17 @@ func TestWindowDropsWholeTurnsFromTheOldest(t *testing.T) {
 func TestAnEmptyReplyIsNotShown(t *testing.T) {
 	transcript(t, "--- user\n[Ash (<@U03AAAAAAAA>)]: x\n", assembly.Turn{Messages: []assembly.Line{said(1, ash, "x")}, Reply: ptr(own(2, ""))})
 }
+
+// TestAnAnswerToADeletedMessage is shown, and the context of the message with it.
+func TestAnAnswerToADeletedMessage(t *testing.T) {
+	answered := assembly.Turn{Context: []assembly.Line{said(1, olivia, "we meet at nine")}, Reply: ptr(own(3, "yes"))}
+	transcript(t, `
+--- system
+[Thread context — prior messages in this thread, newest last]
+- Olivia (<@U06STGBF4Q0>): we meet at nine
+--- assistant
+yes
+--- user
+[Ash (<@U03AAAAAAAA>)]: z
+`, answered, asked(said(4, ash, "z")))
+}

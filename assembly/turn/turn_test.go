@@ -214,6 +214,19 @@ func TestDeletingEveryMessageCancels(t *testing.T) {
 	}
 }
 
+// TestADeleteAfterTheAnswer, in a turn with thread context, leaves the thread's next turns alone.
+func TestADeleteAfterTheAnswer(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.record(journal.TriggerPassive, human("1", "by the way"))
+		d.asks("2", "one")
+		pass(time.Second)
+		d.deletes("2")
+		d.asks("3", "two")
+		pass(time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
+	})
+}
+
 // TestADeleteBeforeTheRun: the agent is not asked.
 func TestADeleteBeforeTheRun(t *testing.T) {
 	inBubble(t, coalescing, func(d *fixture) {
