@@ -64,6 +64,8 @@ const hello = `{"type":"message","channel":"D1","user":"U1","text":"hello","ts":
 func TestExitStatus(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	write(t, dir, "sound/parley.yaml", "listen: 127.0.0.1:0\n") // a daemon may use the default address
+	write(t, dir, "sound/workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
 	write(t, dir, "hello.json", hello)
 	write(t, dir, "lines.jsonl", `{"platform":"slack","body":`+hello+"}\nno JSON\n{\"platform\":\"slack\",\"body\":7}\n")
 	for _, c := range []struct {
@@ -74,7 +76,7 @@ func TestExitStatus(t *testing.T) {
 		{"version", 0, ""},
 		{"--help", 0, ""},
 		{"run --help", 0, ""},
-		{"check", 0, ""},
+		{"check --config sound/parley.yaml", 0, ""},
 		{"replay lines.jsonl", 0, ""}, // an unusable line is no failure
 		{"replay --format json lines.jsonl", 0, ""},
 		{"replay --platform slack hello.json lines.jsonl", 0, ""},
