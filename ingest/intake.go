@@ -33,9 +33,9 @@ const (
 	// maxSelfWait bounds how long an envelope waits for our identity before it is tried again.
 	// SetSelf wakes the waiting envelopes, except for one that is being tried at that moment.
 	maxSelfWait = time.Minute
-	// unconfigured is how long an envelope waits if its workspace is not configured
-	// any more.
-	unconfigured = time.Minute
+	// unconfigured is how long an envelope waits if its workspace was removed during the work
+	// on its thread. Then another node may have it.
+	unconfigured = 5 * time.Second
 )
 
 // Run records envelopes until ctx ends.

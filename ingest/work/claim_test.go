@@ -328,6 +328,26 @@ func workOfUnknownWorkspacesIsLeftToOtherNodes(t *testing.T, s *store) {
 	}
 }
 
+// TestARemovedWorkspaceLeavesItsThreads: a node that has a thread of a workspace which it no
+// longer serves gives the thread to another node.
+func TestARemovedWorkspaceLeavesItsThreads(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		one.serves(intake, func(context.Context, *work.Claim) error {
+			t.Error("the node works on a thread of a removed workspace")
+			return nil
+		})
+		r := one.accepts(1, true)
+		one.Serves([]string{"home"})
+		advance(time.Millisecond) // a claim of this millisecond may be a new one
+		one.Accepted(r, nil)
+		synctest.Wait()
+		if fence, owner := two.claimNow(r.Thread); fence == 0 {
+			t.Errorf("%s still has the thread", owner)
+		}
+	})
+}
+
 func turnsOfFullWorkspacesWaitInTheStore(t *testing.T, s *store) {
 	n := newNode(t, s, "one", 0)
 	first, second, ours := n.accept(1).Thread, n.accept(2).Thread, n.accept(3).Thread

@@ -53,11 +53,18 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 }
 
 // Serves names the workspaces that this node is configured for. The scheduler looks
-// for no work of others. Before the first call it looks for all.
+// for no work of others, and releases their threads. Before the first call it serves all.
 func (s *Scheduler) Serves(workspaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.served = between(workspaces)
+}
+
+// serves reports whether this node is configured for a workspace.
+func (s *Scheduler) serves(workspace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served == "" || strings.Contains(s.served, between([]string{workspace}))
 }
 
 // between returns the ids of workspaces between commas. They contain no comma, and no character

@@ -274,7 +274,10 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	waits := false
 	c, err := s.take(ctx, q, thread)
 	if c != nil {
-		err = s.bounded(ctx, q, &Claim{c.Claim, serial, c.held})
+		err = ErrWaits // for a node that serves the workspace
+		if s.serves(c.Workspace) {
+			err = s.bounded(ctx, q, &Claim{c.Claim, serial, c.held})
+		}
 		waits = errors.Is(err, ErrWaits) || errors.Is(err, ErrSuspect) && !serial
 		now, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
 		if release { // while the work waits, the end of this process proves nothing about it
