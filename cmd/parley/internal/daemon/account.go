@@ -179,13 +179,17 @@ func (d *Daemon) serveAgents(claim, running context.Context, workers *sync.WaitG
 	}
 }
 
-// Ready implements turn.History.
+// Ready implements turn.History. The turns of a workspace that was removed wait in the store,
+// until it is configured again or another node takes over the thread.
 func (d *Daemon) Ready(lease *journal.Claim, wake func()) (ready, gap bool) {
-	a := d.current.Load().accounts[workspaceOf(lease.Key)]
-	if a == nil || a.backfill == nil {
+	switch a := d.current.Load().accounts[workspaceOf(lease.Key)]; {
+	case a == nil:
+		return false, false
+	case a.backfill == nil:
 		return true, false
+	default:
+		return a.backfill.Ready(lease.Key, wake)
 	}
-	return a.backfill.Ready(lease.Key, wake)
 }
 
 // workspaceOf returns the workspace in a thread's key.

@@ -80,6 +80,43 @@ func TestReloadAddsAndRemovesWorkspace(t *testing.T) {
 	h.posts(1)
 }
 
+// TestTheTurnsOfARemovedWorkspaceWait: a run that goes on ends, and no further one begins until
+// the workspace is back. Each message is a turn of its own, as its settings say.
+func TestTheTurnsOfARemovedWorkspaceWait(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	first := h.mention("one")
+	asked := h.nextRequest()
+	for _, text := range []string{"two", "three"} {
+		m := h.newMessage("<@U0BOT> " + text)
+		m.ThreadTS = first.TS
+		h.accept(m.Mention())
+	}
+	h.awaitMetric(envelopesMetric("message", "stored", "mention"), 3)
+	file := filepath.Join(h.dir, "workspaces/acme.yaml")
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.reload()
+	h.answer(asked, replyWith("One."))
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	h.change("workspaces/acme.yaml", string(content))
+	for _, text := range []string{"two", "three"} {
+		a := h.answerNext(replyWith("Fine."))
+		if last := a.messages[len(a.messages)-1]; !strings.HasSuffix(last.Content, text) {
+			t.Errorf("the agent was asked %q, want %q", last.Content, text)
+		}
+	}
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 3)
+	if got := h.metric(`parley_runs_total{agent="helper",outcome="retried"}`); got != 0 {
+		t.Errorf("%v attempts failed\n%s", got, h.log)
+	}
+}
+
 func TestReloadOfFaultyFile(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
