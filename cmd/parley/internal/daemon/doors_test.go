@@ -53,14 +53,7 @@ func TestRemovedFileOpensNoLocalWorkspace(t *testing.T) {
 		}
 	}
 	restart()
-	content, err := os.ReadFile(file)
-	if err == nil {
-		err = os.Remove(file)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.reload()
+	content := h.remove("parley.yaml")
 	local(http.StatusUnauthorized)
 	h.postWeb("are you still there?", `"passive":true`)
 	if err := h.stop(); err != nil {
@@ -69,12 +62,9 @@ func TestRemovedFileOpensNoLocalWorkspace(t *testing.T) {
 
 	restart() // without a file
 	local(http.StatusAccepted)
-	h.change("parley.yaml", string(content))
+	h.change("parley.yaml", content)
 	local(http.StatusUnauthorized)
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	h.reload()
+	h.remove("parley.yaml")
 	local(http.StatusUnauthorized)
 }
 

@@ -28,6 +28,21 @@ func (h *harness) change(name, content string) {
 	h.reload()
 }
 
+// remove removes a file of the configuration, reloads, and returns the file's content.
+func (h *harness) remove(name string) string {
+	h.t.Helper()
+	file := filepath.Join(h.dir, name)
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.reload()
+	return string(content)
+}
+
 // reload reloads the configuration, and waits until the daemon has applied or refused it.
 func (h *harness) reload() {
 	h.t.Helper()
@@ -93,18 +108,10 @@ func TestTheTurnsOfARemovedWorkspaceWait(t *testing.T) {
 		h.accept(m.Mention())
 	}
 	h.awaitMetric(envelopesMetric("message", "stored", "mention"), 3)
-	file := filepath.Join(h.dir, "workspaces/acme.yaml")
-	content, err := os.ReadFile(file)
-	if err == nil {
-		err = os.Remove(file)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.reload()
+	content := h.remove("workspaces/acme.yaml")
 	h.answer(asked, replyWith("One."))
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
-	h.change("workspaces/acme.yaml", string(content))
+	h.change("workspaces/acme.yaml", content)
 	for _, text := range []string{"two", "three"} {
 		a := h.answerNext(replyWith("Fine."))
 		if last := a.messages[len(a.messages)-1]; !strings.HasSuffix(last.Content, text) {
