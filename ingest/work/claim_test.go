@@ -333,12 +333,12 @@ func workOfUnknownWorkspacesIsLeftToOtherNodes(t *testing.T, s *store) {
 func TestARemovedWorkspaceLeavesItsThreads(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
+		r := one.accepts(1, true)
+		one.Serves([]string{"home"})
 		one.serves(intake, func(context.Context, *work.Claim) error {
 			t.Error("the node works on a thread of a removed workspace")
 			return nil
 		})
-		r := one.accepts(1, true)
-		one.Serves([]string{"home"})
 		advance(time.Millisecond) // a claim of this millisecond may be a new one
 		one.Accepted(r, nil)
 		synctest.Wait()
