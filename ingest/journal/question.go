@@ -17,7 +17,7 @@ type Question struct {
 	Agent   string          `json:"-"`
 	Details json.RawMessage `json:"details,omitempty"` // of the agent's REQUEST_INPUT
 	UntilAt time.Time       `json:"-"`                 // an answer must come before
-	// Answer is nil if nobody answered.
+	// Answer is nil if nobody answered, or if the answer was withdrawn.
 	Answer *Answer `json:"-"`
 }
 
@@ -25,6 +25,8 @@ type Question struct {
 type Answer struct {
 	Option string `json:"option,omitempty"` // the id of the chosen option; empty for other words
 	Text   string `json:"text"`
+	// Message is the row of the message in the store; 0 after a read.
+	Message int64 `json:"message"`
 }
 
 // Button returns the id of the button of a question's option.
@@ -42,7 +44,7 @@ func (e *endRunTx) ask(q *Question) {
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
 func (j *Journal) Question(ctx context.Context, run string) (Question, error) {
-	q, err := readOne(ctx, j, func(tx *txn) *Question { return tx.question(run, `true`) })
+	q, err := read(ctx, j, func(tx *txn) *Question { return tx.question(run, `true`) })
 	if err != nil || q == nil {
 		return Question{}, cmp.Or(err, ErrNotFound)
 	}
@@ -58,7 +60,19 @@ func (tx *txn) question(run, condition string, args ...any) *Question {
 	}
 	tx.fail(unpack(body, q))
 	tx.fail(unpack(answer, &q.Answer))
+	q.Answer = tx.stands(q.Answer)
 	return q
+}
+
+// stands returns an answer as its message says it now. It is nil if the message was deleted, if
+// its turn was stopped, or if other words have replaced those that chose an option.
+func (tx *txn) stands(a *Answer) *Answer {
+	var text string
+	if a == nil || !tx.row([]any{&text}, `SELECT content FROM messages WHERE row = $1 AND deleted_at = 0
+		AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = messages.run AND state = 'canceled')`, a.Message) || a.Option != "" && text != a.Text {
+		return nil
+	}
+	return &Answer{Option: a.Option, Text: text}
 }
 
 // Question implements Look.
@@ -94,9 +108,12 @@ func (e *endRunTx) reopen() bool {
 	return true
 }
 
-// answer stores the answer to the thread's question.
-func (r *recordTx) answer(a Answer) {
-	r.out.Told = r.close(r.thread.question, "answered", r.pack(a, false), r.now) || r.out.Told
+// answer stores the answer to the thread's question that a message is; nil for none.
+func (r *recordTx) answer(m *Message, a *Answer) {
+	if a != nil {
+		a.Message = m.Row
+		r.out.Told = r.close(r.thread.question, "answered", r.pack(a, false), r.now) || r.out.Told
+	}
 }
 
 // forget takes the thread's question from its next run.

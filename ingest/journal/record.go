@@ -375,9 +375,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	if d.Command != "" {
 		r.obey(row, d)
 	}
-	if d.Answer != nil {
-		r.answer(*d.Answer)
-	}
+	r.answer(row, d.Answer)
 	if row.Run != "" {
 		r.out.Begun = r.begun(row, m, contextAfter)
 	}

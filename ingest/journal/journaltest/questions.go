@@ -13,6 +13,7 @@ func questionPromises() []promise {
 	return []promise{
 		{"a question is open until its answer, also over a restart, and the next run has both", questionAnswered},
 		{"a question is answered once", questionAnsweredOnce},
+		{"an answer that its sender has withdrawn is none", questionAnswerWithdrawn},
 		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"the answered question of a failed run is open once more", questionReopened},
@@ -93,6 +94,37 @@ func questionAnsweredOnce(f *fixture) {
 	same(f, "answer after the run", q.Answer != nil && q.Answer.Text == "yes", true)
 	begun := f.tell("C1/4", answering(&open), nil).Begun
 	same(f, "the next run", begun.Question, "")
+}
+
+func questionAnswerWithdrawn(f *fixture) {
+	for i, c := range []struct {
+		withdraw func(key event.ThreadKey, id string)
+		option   string
+		want     *journal.Answer
+	}{
+		{func(key event.ThreadKey, id string) {
+			f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{id}}, runs)
+		}, "y", nil},
+		{func(key event.ThreadKey, id string) { f.message(key, said(id+"s", "/stop"), commands(nil)) }, "y", nil},
+		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "no, wait", "2"), runs) }, "y", nil},
+		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "tomorrow", "2"), runs) }, "", &journal.Answer{Text: "tomorrow"}},
+	} {
+		key, id := threadKey(i), fmt.Sprint("C1/answer", i)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.commit(f.begin(key), f.asking())
+		f.message(key, said(id, "yes"), func(m *event.Message, look journal.Look) journal.Decision {
+			d := runs(m, look)
+			if look.Question() != nil {
+				d.Answer = &journal.Answer{Option: c.option, Text: m.Content}
+			}
+			return d
+		})
+		c.withdraw(key, id)
+		f.message(key, said(fmt.Sprint("C1/b", i), "hello"), runs)
+		q, err := f.Question(f.ctx, f.begin(key).Question)
+		f.must(err)
+		same(f, fmt.Sprint("answer ", i), q.Answer, c.want)
+	}
 }
 
 func noAnswerTwice(f *fixture) {
