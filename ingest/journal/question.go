@@ -32,14 +32,17 @@ type Answer struct {
 // Button returns the id of the button of a question's option.
 func Button(run string, option int) string { return "parley-" + DeliveryKey(run+"/answer", option) }
 
-// ask stores the question with which the run ends. The thread's next run gets it.
+// ask stores the question with which the run ends. The thread's next run gets it: that of the
+// answer, or one after the question's time.
 func (e *endRunTx) ask(q *Question) {
 	if q == nil {
 		return
 	}
 	e.do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
 		e.run.ID, e.run.Thread, e.run.Agent, e.pack(q, false), e.now, millis(q.UntilAt))
-	e.do(`UPDATE threads SET question = $2 WHERE id = $1`, e.run.Thread, e.run.ID)
+	// Messages that wait are older. A newer one that triggers a run ends their wait; see askForTurn.
+	e.do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN CAST($3 AS BIGINT) END WHERE id = $1`,
+		e.run.Thread, e.run.ID, millis(q.UntilAt))
 }
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
@@ -119,7 +122,7 @@ func (r *recordTx) answer(m *Message, a *Answer) {
 // forget takes the thread's question from its next run.
 func (r *recordTx) forget() {
 	r.out.Told = r.close(r.thread.question, "expired", "", r.now) || r.out.Told
-	r.do(`UPDATE threads SET question = '' WHERE id = $1`, r.claim.Thread)
+	r.do(`UPDATE threads SET question = '', turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1 AND question <> ''`, r.claim.Thread, r.now)
 }
 
 // expireBatch bounds the questions of one call.

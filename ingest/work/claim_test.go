@@ -496,6 +496,23 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 	})
 }
 
+// TestATurnWaitsForAQuestionOverARestart: only the question's time or its answer makes it due.
+func TestATurnWaitsForAQuestionOverARestart(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n := newNode(t, s, "only", 0)
+		thread, until := n.accept(1).Thread, time.Now().Add(time.Hour).UnixMilli()
+		n.exec(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ('run', $1, 'helper', 'open', '', 1, $2)`, thread, until)
+		for state, want := range map[string]int64{"open": until, "answered": time.Now().UnixMilli()} {
+			n.exec(`UPDATE questions SET state = $1`, state)
+			n.exec(`UPDATE threads SET question = 'run', turn_since = 1, turn_at = $1`, until)
+			n.check(n.AdjustClock(t.Context()))
+			if at := n.number(`SELECT turn_at FROM threads`); at != want {
+				t.Errorf("%s: due at %d, want %d", state, at, want)
+			}
+		}
+	})
+}
+
 // TestAClockThatWentBackLeavesNoPostWaiting proves that no post waits for the clock, neither for
 // its place in its channel's pace nor for the end of a rate limit.
 func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {

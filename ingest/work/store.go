@@ -127,7 +127,7 @@ func (s *Scheduler) AdjustClock(ctx context.Context) error {
 	}
 	return s.update(ctx, s.Now().UnixMilli(),
 		`UPDATE threads SET intake_at = $1 WHERE intake_at > $1`,
-		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1`,
+		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND NOT EXISTS (SELECT 1 FROM questions WHERE run = threads.question AND state = 'open')`,
 		`UPDATE threads SET run_not_before = $1 WHERE run_id IS NOT NULL AND run_not_before > $1`,
 		`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > $1`,
 		`UPDATE deliveries SET due_at = $1, reserved_at = 0 WHERE state IN ('pending', 'sending') AND due_at > $1`,

@@ -14,6 +14,7 @@ func questionPromises() []promise {
 		{"a question is open until its answer, also over a restart, and the next run has both", questionAnswered},
 		{"a question is answered once", questionAnsweredOnce},
 		{"an answer that its sender has withdrawn is none", questionAnswerWithdrawn},
+		{"messages from before a question wait for its answer, or its end", questionWaits},
 		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"the answered question of a failed run is open once more", questionReopened},
@@ -124,6 +125,23 @@ func questionAnswerWithdrawn(f *fixture) {
 		q, err := f.Question(f.ctx, f.begin(key).Question)
 		f.must(err)
 		same(f, fmt.Sprint("answer ", i), q.Answer, c.want)
+	}
+}
+
+func questionWaits(f *fixture) {
+	for i, end := range []func(key event.ThreadKey, id string){
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) },
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
+		func(event.ThreadKey, string) { f.clock.advance(time.Hour) },
+	} {
+		key := threadKey(i)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		run := f.begin(key)
+		f.message(key, said(fmt.Sprint("C1/b", i), "please"), runs)
+		f.commit(run, f.asking())
+		same(f, "begins before the answer", f.mayBegin(key, false) != nil, false)
+		end(key, fmt.Sprint("C1/c", i))
+		same(f, "asked", contents(f.begin(key).Messages)[0], "please")
 	}
 }
 
