@@ -49,7 +49,8 @@ func TestAnswers(t *testing.T) {
 		"another run's button":   {button, journal.Button("run-2", 1), nil, passively("action"), "", closedText},
 		"a refused user's press": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
 		"a press over a limit":   {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.over = true }, passively("limit"), "", limitText},
-		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindEdit }, runs("mention"), "", ""},
+		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindEdit }, runs("mention"), "n", ""},
+		"a reaction":             {text, ":+1:", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"a command":              {text, "/status", nil, verdict{journal.TriggerNone, "command", "stored"}, "", ""},
 	} {
 		g, m, q, told := defaultGate(), room(), open(), ""

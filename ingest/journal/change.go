@@ -139,6 +139,7 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 		known.Trigger, known.Reason = d.Trigger, d.Reason
 		if known.Trigger == TriggerRun {
 			known.Agent, r.asks = r.Agent, known
+			r.answer(known, d.Answer)
 		}
 	}
 	if known.Trigger == TriggerPassive && !repeated {

@@ -15,6 +15,7 @@ func questionPromises() []promise {
 		{"a question is answered once", questionAnsweredOnce},
 		{"an answer that its sender has withdrawn is none", questionAnswerWithdrawn},
 		{"messages from before a question wait for its answer, or its end", questionWaits},
+		{"an edit that triggers a run may answer a question", questionAnsweredByEdit},
 		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"the answered question of a failed run is open once more", questionReopened},
@@ -143,6 +144,16 @@ func questionWaits(f *fixture) {
 		end(key, fmt.Sprint("C1/c", i))
 		same(f, "asked", contents(f.begin(key).Messages)[0], "please")
 	}
+}
+
+func questionAnsweredByEdit(f *fixture) {
+	asked := f.questions()
+	f.message(threadKey(1), said("C1/2", "why?"), passive)
+	f.change(threadKey(1), edited("C1/2", "yes", "2"), answering(nil))
+	q, err := f.Question(f.ctx, f.begin(threadKey(1)).Question)
+	f.must(err)
+	same(f, "question", q.Run, asked.ID)
+	same(f, "answered", q.Answer != nil, true)
 }
 
 func noAnswerTwice(f *fixture) {
