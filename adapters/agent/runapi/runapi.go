@@ -160,8 +160,8 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
 		return in, err
 	}
-	if input.Resume != nil {
-		in.ParentRunID = input.Resume.RunID
+	if r := input.Resume; r != nil && r.Answered { // other words than an answer must not pass for one
+		in.ParentRunID = r.RunID
 	}
 	if a.config.SystemPrompt != "" {
 		in.Context = append(in.Context, runinput.Context{Description: "Instructions", Value: a.config.SystemPrompt})

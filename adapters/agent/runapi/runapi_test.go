@@ -170,13 +170,15 @@ func TestGivenIsSent(t *testing.T) {
 	})
 }
 
-// TestAnAnswerNamesTheRunThatAsked checks parentRunId.
+// TestAnAnswerNamesTheRunThatAsked checks parentRunId, which a run without an answer does not have.
 func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
-		_, _, err := run(t, s, func(in *assembly.Input) { in.Resume = &assembly.Resume{RunID: "run-0", Answered: true} })
-		if err != nil || s.posts[0]["parentRunId"] != "run-0" {
-			t.Errorf("%v, %v", s.posts, err)
+		for answered, want := range map[bool]any{true: "run-0", false: nil} {
+			s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
+			_, _, err := run(t, s, func(in *assembly.Input) { in.Resume = &assembly.Resume{RunID: "run-0", Answered: answered} })
+			if err != nil || s.posts[0]["parentRunId"] != want {
+				t.Errorf("%v, %v", s.posts, err)
+			}
 		}
 	})
 }
