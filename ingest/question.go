@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/work"
@@ -92,15 +93,19 @@ func pressedOption(button string, q *journal.Question) int {
 	return -1
 }
 
-// option returns the option that a message names by its number or its label; -1 for none.
+// option returns the option that a message names by its label, by its number, or else by its id,
+// which people do not see; -1 for none.
 func (g gate) option(m *event.Message, q *journal.Question) int {
 	text := g.said(m)
-	for i, o := range q.Options {
-		if text == strconv.Itoa(i+1) || text == strconv.Itoa(i+1)+"." || strings.EqualFold(text, o.Label) || text == o.ID {
+	if i := slices.IndexFunc(q.Options, func(o stream.Option) bool { return strings.EqualFold(text, o.Label) }); i >= 0 {
+		return i
+	}
+	for i := range q.Options {
+		if strings.TrimSuffix(text, ".") == strconv.Itoa(i+1) {
 			return i
 		}
 	}
-	return -1
+	return slices.IndexFunc(q.Options, func(o stream.Option) bool { return text == o.ID })
 }
 
 // ExpireQuestions ends the questions of agents that nobody answered in time. It may run on

@@ -17,6 +17,8 @@ func TestAnswers(t *testing.T) {
 	open := func() *journal.Question {
 		return &journal.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Options: options, Approval: true}}
 	}
+	numbered := []stream.Option{{ID: "2", Label: "Good"}, {ID: "1", Label: "Poor"}}
+	labelled := []stream.Option{{ID: "two", Label: "2"}, {ID: "one", Label: "1"}}
 	const button, text = true, false
 	for name, c := range map[string]struct {
 		pressed bool
@@ -26,12 +28,14 @@ func TestAnswers(t *testing.T) {
 		option  string // "-" for another text
 		told    string
 	}{
-		"a number":              {text, "2", nil, runs("mention"), "n", ""},
-		"a number with a dot":   {text, "<@U0BOT> 1.", nil, runs("mention"), "y", ""},
-		"a label":               {text, "yes, DO it", nil, runs("mention"), "y", ""},
-		"an id":                 {text, "n", nil, runs("mention"), "n", ""},
-		"other words":           {text, "why?", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
-		"a number out of range": {text, "3", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"a number":                {text, "2", nil, runs("mention"), "n", ""},
+		"a number with a dot":     {text, "<@U0BOT> 1.", nil, runs("mention"), "y", ""},
+		"a label":                 {text, "yes, DO it", nil, runs("mention"), "y", ""},
+		"an id":                   {text, "n", nil, runs("mention"), "n", ""},
+		"a number before an id":   {text, "2", func(_ *gate, _ *event.Message, q *journal.Question) { q.Options = numbered }, runs("mention"), "1", ""},
+		"a label before a number": {text, "1", func(_ *gate, _ *event.Message, q *journal.Question) { q.Options = labelled }, runs("mention"), "one", ""},
+		"other words":             {text, "why?", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"a number out of range":   {text, "3", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"other words to a question that is no approval": {text, "why?", func(_ *gate, _ *event.Message, q *journal.Question) { q.Approval = false }, runs("mention"), "-", ""},
 		"not addressed": {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
 		"refused":       {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
