@@ -29,6 +29,9 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) j
 		return d
 	}
 	q := look.Question()
+	if q != nil && q.Agent != g.Agent && (g.Asks == nil || !g.Asks(q.Agent)) {
+		q = nil // its agent does not answer here any more
+	}
 	option := -1
 	switch {
 	case q == nil && !pressed:

@@ -37,8 +37,13 @@ func TestAnswers(t *testing.T) {
 		"other words":             {text, "why?", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"a number out of range":   {text, "3", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"other words to a question that is no approval": {text, "why?", func(_ *gate, _ *event.Message, q *journal.Question) { q.Approval = false }, runs("mention"), "-", ""},
-		"not addressed": {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
-		"refused":       {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"not addressed":              {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
+		"refused":                    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"the agent is gone":          {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Agent = "another" }, runs("mention"), "", ""},
+		"the button of a gone agent": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Agent = "another" }, passively("action"), "", closedText},
+		"the agent of another message": {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) {
+			g.Agent, g.Asks = "another", func(agent string) bool { return agent == "helper" }
+		}, runs("mention"), "n", ""},
 		"a bot": {text, "2", func(g *gate, m *event.Message, _ *journal.Question) {
 			g.Policy.AllowBotMessages, m.Metadata.SenderType = true, event.Bot
 		}, runs("mention"), "", ""},
