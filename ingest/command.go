@@ -84,7 +84,7 @@ func (g gate) answer(command journal.Command, state journal.ThreadState) string 
 		return "I begin anew: from now on I don't see what was said here before."
 	case command == journal.CommandStatus:
 		return g.status(state)
-	case state.Run != "" || state.Waiting > 0:
+	case state.Run != "" || state.Waiting > 0 || state.Asks:
 		return "Stopped."
 	}
 	return "There is nothing to stop."
@@ -93,7 +93,9 @@ func (g gate) answer(command journal.Command, state journal.ThreadState) string 
 // status describes the work in a thread.
 func (g gate) status(state journal.ThreadState) string {
 	text := g.Agent + " has nothing to do here."
-	if state.Run != "" {
+	if state.Asks {
+		text = g.Agent + " waits for the answer to its question."
+	} else if state.Run != "" {
 		does := "has been working"
 		switch {
 		case state.Taken:

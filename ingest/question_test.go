@@ -116,6 +116,19 @@ func TestAButtonWithoutAQuestion(t *testing.T) {
 	}
 }
 
+// TestStopClosesAQuestion checks what its sender and others are told.
+func TestStopClosesAQuestion(t *testing.T) {
+	g := defaultGate()
+	for state, want := range map[journal.ThreadState][2]string{
+		{Asks: true}: {"Stopped.", "helper waits for the answer to its question."},
+		{}:           {"There is nothing to stop.", "helper has nothing to do here."},
+	} {
+		if got := [2]string{g.answer(journal.CommandStop, state), g.answer(journal.CommandStatus, state)}; got != want {
+			t.Errorf("%+v: %q", state, got)
+		}
+	}
+}
+
 // TestAQuestionExpires checks that the whole thread is told.
 func TestAQuestionExpires(t *testing.T) {
 	inBubble(t, func(h *harness) {

@@ -7,7 +7,7 @@ type Command string
 
 // The chat commands.
 const (
-	CommandStop   Command = "stop"   // ends the unfinished run, or else the turn that waits
+	CommandStop   Command = "stop"   // ends the unfinished run, or else the turn that waits and the open question
 	CommandNew    Command = "new"    // later turns see nothing from before it
 	CommandStatus Command = "status" // changes nothing
 )
@@ -20,6 +20,7 @@ type ThreadState struct {
 	Attempts int64 // reported failures
 	Taken    bool  // the agent answers later
 	Waiting  int64 // messages that wait for a turn
+	Asks     bool  // a question is open
 }
 
 // waits is the condition that a message waits for a turn: $1 is the thread.
@@ -27,7 +28,7 @@ const waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
 
 // state reads the work in the thread.
 func (r *recordTx) state() (s ThreadState) {
-	s.Run = r.thread.run
+	s.Run, s.Asks = r.thread.run, r.Question() != nil
 	r.row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
 		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
 		(SELECT count(*) FROM messages WHERE `+waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
@@ -47,8 +48,9 @@ func (r *recordTx) obey(row *Message, d Decision) {
 		e.stop()
 		r.out.Stopped = state.Run
 		r.out.Told = true // the previews and the sign of the run have deliveries
-	case d.Command == CommandStop && state.Waiting > 0:
+	case d.Command == CommandStop:
 		r.stopWaiting(thread, r.now)
+		r.out.Told = r.close(r.thread.question, "expired", "", r.now)
 	}
 	r.notice = d.Reply(state)
 }

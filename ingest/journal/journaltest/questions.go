@@ -265,6 +265,7 @@ func questionLosesItsButtons(f *fixture) {
 	for i, end := range []func(key event.ThreadKey, id string){
 		func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) },
 		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "/stop"), commands(nil)) },
 		func(key event.ThreadKey, id string) { // the run does not get an answer
 			f.message(key, said(id, "hurry"), runs)
 			f.commit(f.begin(key), answer("I wait."))
