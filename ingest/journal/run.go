@@ -196,11 +196,11 @@ func (agent OtherAgentError) Error() string { return "the turn belongs to agent 
 
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
 // all those for the agent of the earliest one, or the earliest one alone if each reports
-// that every message of the thread is a turn of its own. If that agent is another one, the
-// error is an OtherAgentError. It returns nil if nothing is due, and while intake must record
-// envelopes first; RecordResult.TurnDue then tells when. gap means that some of the thread's
-// earlier messages could not be read in time. The caller works only on a run with fewer
-// than most Claims: the end of its process is not counted in any other run.
+// that every message of the thread is a turn of its own and the run gets no question. If that
+// agent is another one, the error is an OtherAgentError. It returns nil if nothing is due, and
+// while intake must record envelopes first; RecordResult.TurnDue then tells when. gap means that
+// some of the thread's earlier messages could not be read in time. The caller works only on a run
+// with fewer than most Claims: the end of its process is not counted in any other run.
 func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
 	b, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *beginRunTx {
 		b := &beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
@@ -214,7 +214,7 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 			b.resume(most)
 			b.made = &b.run
 		default:
-			b.made = b.begin(each(&b.run))
+			b.made = b.begin(b.run.Question == "" && each(&b.run)) // else the answer may not be the earliest
 		}
 		return b
 	})

@@ -130,19 +130,22 @@ func questionAnswerWithdrawn(f *fixture) {
 }
 
 func questionWaits(f *fixture) {
-	for i, end := range []func(key event.ThreadKey, id string){
-		func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) },
-		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
-		func(event.ThreadKey, string) { f.clock.advance(time.Hour) },
+	for i, c := range []struct {
+		end  func(key event.ThreadKey, id string)
+		want []string
+	}{
+		{func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) }, []string{"please", "yes"}},
+		{func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) }, []string{"please"}},
+		{func(event.ThreadKey, string) { f.clock.advance(time.Hour) }, []string{"please"}},
 	} {
 		key := threadKey(i)
 		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
 		run := f.begin(key)
 		f.message(key, said(fmt.Sprint("C1/b", i), "please"), runs)
 		f.commit(run, f.asking())
-		same(f, "begins before the answer", f.mayBegin(key, false) != nil, false)
-		end(key, fmt.Sprint("C1/c", i))
-		same(f, "asked", contents(f.begin(key).Messages)[0], "please")
+		same(f, "begins before the answer", f.mayBegin(key, true) != nil, false)
+		c.end(key, fmt.Sprint("C1/c", i))
+		same(f, "asked", contents(f.mayBegin(key, true).Messages), c.want)
 	}
 }
 
