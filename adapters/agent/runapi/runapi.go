@@ -162,6 +162,9 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	}
 	if r := input.Resume; r != nil && r.Answered { // other words than an answer must not pass for one
 		in.ParentRunID = r.RunID
+		if r.Option != "" {
+			in.Context = append(in.Context, runinput.Context{Description: "Chosen option", Value: r.Option})
+		}
 	}
 	if a.config.SystemPrompt != "" {
 		in.Context = append(in.Context, runinput.Context{Description: "Instructions", Value: a.config.SystemPrompt})

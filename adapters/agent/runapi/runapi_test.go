@@ -170,14 +170,20 @@ func TestGivenIsSent(t *testing.T) {
 	})
 }
 
-// TestAnAnswerNamesTheRunThatAsked checks parentRunId, which a run without an answer does not have.
+// TestAnAnswerNamesTheRunThatAsked checks parentRunId and the chosen option, which a run without an
+// answer does not have.
 func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for answered, want := range map[bool]any{true: "run-0", false: nil} {
 			s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
-			_, _, err := run(t, s, func(in *assembly.Input) { in.Resume = &assembly.Resume{RunID: "run-0", Answered: answered} })
+			_, _, err := run(t, s, func(in *assembly.Input) {
+				in.Resume = &assembly.Resume{RunID: "run-0", Answered: answered, Option: "y"}
+			})
 			if err != nil || s.posts[0]["parentRunId"] != want {
 				t.Errorf("%v, %v", s.posts, err)
+			}
+			if got := fmt.Sprint(s.posts[0]["context"]); (got == "[map[description:Chosen option value:y]]") != answered {
+				t.Errorf("answered %v: the context is %s", answered, got)
 			}
 		}
 	})
