@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -59,6 +60,12 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 		return err
 	}
 	if input.Given, err = runinput.ReadRest(raw); err != nil {
+		return err
+	}
+	switch _, err := a.Journal.Question(ctx, input.Given.ParentRunID); {
+	case err == nil: // it would pass for an answer that the policy has admitted; see Resume
+		input.Given.ParentRunID = ""
+	case !errors.Is(err, journal.ErrNotFound):
 		return err
 	}
 	if _, native := a.profile.Agent.(TakesGiven); native {

@@ -38,6 +38,22 @@ func TestAQuestionEndsTheRun(t *testing.T) {
 	})
 }
 
+// TestAClientAnswersNoQuestionByARunsName checks that a client's parentRunId is no run that asked.
+func TestAClientAnswersNoQuestionByARunsName(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{streams(question)}
+		d.asks("1", "delete it")
+		d.outcomes()
+		for i, parent := range []string{d.runs[0].ID, "another"} {
+			m := human(parent, "approve")
+			m.RunID, m.RunInput = "run-"+parent, []byte(`{"parentRunId":"`+parent+`"}`)
+			d.record(journal.TriggerRun, m)
+			d.outcomes()
+			same(t, "parent", d.agent.inputs[i+1].Given.ParentRunID, []string{"", "another"}[i])
+		}
+	})
+}
+
 // TestAQuestionHasATime checks that the wait for people is bounded by answer_within and by the
 // agent's own time.
 func TestAQuestionHasATime(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"parley/adapters"
@@ -148,6 +149,9 @@ func (a *Agent) authorize(request *http.Request) {
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
 }
 
+// chosen describes the id of the option that answers a question. A client's own context has none.
+const chosen = "Chosen option"
+
 // input returns the body of a run: the messages since the last reply as one user message, and
 // the thread's context beside it. The server keeps the earlier turns itself.
 func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input, error) {
@@ -160,10 +164,11 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
 		return in, err
 	}
+	in.Context = slices.DeleteFunc(in.Context, func(c runinput.Context) bool { return c.Description == chosen })
 	if r := input.Resume; r != nil && r.Answered { // other words than an answer must not pass for one
 		in.ParentRunID = r.RunID
 		if r.Option != "" {
-			in.Context = append(in.Context, runinput.Context{Description: "Chosen option", Value: r.Option})
+			in.Context = append(in.Context, runinput.Context{Description: chosen, Value: r.Option})
 		}
 	}
 	if a.config.SystemPrompt != "" {

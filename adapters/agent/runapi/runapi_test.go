@@ -178,11 +178,12 @@ func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 			s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi"}`, `{"t":4}`)}}
 			_, _, err := run(t, s, func(in *assembly.Input) {
 				in.Resume = &assembly.Resume{RunID: "run-0", Answered: answered, Option: "y"}
+				in.Given.Context = json.RawMessage(`[{"description":"Chosen option","value":"n"}]`)
 			})
 			if err != nil || s.posts[0]["parentRunId"] != want {
 				t.Errorf("%v, %v", s.posts, err)
 			}
-			if got := fmt.Sprint(s.posts[0]["context"]); (got == "[map[description:Chosen option value:y]]") != answered {
+			if got := fmt.Sprint(s.posts[0]["context"]); got != map[bool]string{true: "[map[description:Chosen option value:y]]", false: "[]"}[answered] {
 				t.Errorf("answered %v: the context is %s", answered, got)
 			}
 		}
