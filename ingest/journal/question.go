@@ -113,10 +113,14 @@ func (e *endRunTx) reopen() bool {
 
 // answer stores the answer to the thread's question that a message is; nil for none.
 func (r *recordTx) answer(m *Message, a *Answer) {
-	if a != nil {
-		a.Message = m.Row
-		r.out.Told = r.close(r.thread.question, "answered", r.pack(a, false), r.now) || r.out.Told
+	if a == nil {
+		return
 	}
+	stored := Answer{Option: a.Option, Message: m.Row}
+	if a.Option != "" { // other words stay in the message alone, whose delete blanks them
+		stored.Text = a.Text
+	}
+	r.out.Told = r.close(r.thread.question, "answered", r.pack(stored, false), r.now) || r.out.Told
 }
 
 // forget takes the thread's question from its next run.

@@ -127,6 +127,7 @@ func questionAnswerWithdrawn(f *fixture) {
 		f.must(err)
 		same(f, fmt.Sprint("answer ", i), q.Answer, c.want)
 	}
+	same(f, "copies of words that a delete must blank", f.count(`questions WHERE answer LIKE '%yes%' AND answer NOT LIKE '%option%'`), 0)
 }
 
 func questionWaits(f *fixture) {
