@@ -38,6 +38,24 @@ func TestAQuestionEndsTheRun(t *testing.T) {
 	})
 }
 
+// TestAnAnswerIsGivenOnce checks that a message during the run of an answer waits in every mode.
+func TestAnAnswerIsGivenOnce(t *testing.T) {
+	inBubble(t, interrupting, func(d *fixture) {
+		d.agent.does = []script{streams(question), thinks(time.Second, "Deleted.")}
+		d.asks("1", "delete it")
+		d.outcomes()
+		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.asks("2", "1")
+		d.asks("3", "how is it going?")
+		pass(time.Second)
+		d.outcomes()
+		same(t, "inputs", d.agent.said(), [][]string{{"delete it"}, {"1"}, {"how is it going?"}})
+		if d.agent.inputs[1].Resume == nil || d.agent.inputs[2].Resume != nil {
+			t.Errorf("resumes %+v, %+v", d.agent.inputs[1].Resume, d.agent.inputs[2].Resume)
+		}
+	})
+}
+
 // TestAClientAnswersNoQuestionByARunsName checks that a client's parentRunId is no run that asked.
 func TestAClientAnswersNoQuestionByARunsName(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {

@@ -220,8 +220,10 @@ func (a *attempt) runID() event.Extra {
 }
 
 // interruptible reports whether a newer message interrupts the run. A run under a client's own
-// id answers its message alone.
-func (a *attempt) interruptible() bool { return a.settings.Mode == ModeInterrupt && !a.run.Named }
+// id answers its message alone. A run that answers a question would answer it twice.
+func (a *attempt) interruptible() bool {
+	return a.settings.Mode == ModeInterrupt && !a.run.Named && a.run.Question == ""
+}
 
 // unanswered ends a run that has no answer, or leaves it to a later attempt.
 func (a *attempt) unanswered(ctx context.Context, cause error) error {
