@@ -89,6 +89,7 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	}
 	defer c.Streams.release(owner)
 	out := reader{ResponseWriter: w, control: http.NewResponseController(w)}
+	defer out.finish()
 	_ = out.control.SetReadDeadline(time.Time{}) // the server's own limit is for the request, which has arrived
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
@@ -123,6 +124,13 @@ type reader struct {
 	control *http.ResponseController
 	wrote   time.Time // the last write
 	err     error
+}
+
+// finish gives the server time to write the end of the response: that of the last write may be over.
+func (o *reader) finish() {
+	if o.err == nil {
+		_ = o.control.SetWriteDeadline(time.Now().Add(slowReader))
+	}
 }
 
 func (o *reader) comment() { o.write([]byte(":\n\n")) }

@@ -188,6 +188,9 @@ func TestStreamEnds(t *testing.T) {
 				if took := time.Since(begun); took != c.after {
 					t.Errorf("the stream ended after %s, want %s", took, c.after)
 				}
+				if name == "gone" && !w.deadline.After(time.Now()) {
+					t.Error("the server may not write the end of the stream")
+				}
 				if len(streams.open) != 0 {
 					t.Errorf("the ended stream still counts: %v", streams.open)
 				}
