@@ -8,6 +8,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
 // ThreadKey returns the canonical key of a web thread. threadID is the UUID that the client
@@ -36,7 +37,7 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		Dedupe:    "message:" + b.MessageID,
 	}
 	if b.RunID != "" {
-		keys.Dedupe = "run:" + b.ThreadID + ":" + b.RunID
+		keys.Dedupe = journal.RunKey(b.ThreadID, b.RunID)
 	}
 	if b.ClientMessageID != "" {
 		keys.MessageID = ""

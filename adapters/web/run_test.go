@@ -95,7 +95,7 @@ func (s *store) StopNamedRun(_ context.Context, _, _, _, name string, notice jou
 	if name == "late" {
 		s.named[name] = run
 	}
-	if s.named[name] != "" {
+	if s.named[name] != "" || name == "unrecorded" {
 		return journal.ErrNotFound
 	}
 	s.stopped = append(s.stopped, name+" "+notice.Text)

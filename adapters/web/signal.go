@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -64,8 +65,11 @@ func (c Call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunSta
 		if err == nil {
 			return respond(w, http.StatusAccepted, map[string]string{"run_id": name})
 		}
-		if errors.Is(err, journal.ErrNotFound) { // it has begun meanwhile
+		if errors.Is(err, journal.ErrNotFound) { // it has begun meanwhile, or its message is not recorded yet
 			run, err = c.run(r)
+		}
+		if err == nil && run.ID == "" {
+			err = adapters.ErrBusy
 		}
 	}
 	if err == nil {

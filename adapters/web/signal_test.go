@@ -64,7 +64,7 @@ func TestSignals(t *testing.T) {
 // one that begins during the request.
 func TestSignalsBeforeTheBegin(t *testing.T) {
 	s := working()
-	s.named = map[string]string{"soon": "", "late": ""}
+	s.named = map[string]string{"soon": "", "late": "", "unrecorded": ""}
 	s.backend.result = stored
 	server := s.serve(t)
 	for _, signal := range []struct {
@@ -85,6 +85,9 @@ func TestSignalsBeforeTheBegin(t *testing.T) {
 	got, err := web.ReadBody(s.backend.accepted[0].Body)
 	if err != nil || got.ThreadID != thread || got.Content != "and?" {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if status, body := post(t, server, ownToken, "/runs/unrecorded/signals", `{"signal":"Stop"}`); status != http.StatusServiceUnavailable {
+		t.Errorf("a run whose message is not recorded yet: %d %s", status, body)
 	}
 	if status, body := post(t, server, "their-token", "/runs/soon/signals", `{"signal":"Stop"}`); status != http.StatusNotFound {
 		t.Errorf("a run of others: %d %s", status, body)

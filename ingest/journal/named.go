@@ -31,17 +31,28 @@ type NamedRun struct {
 	ThreadID string // the thread's UUID
 }
 
+// RunKey returns the dedupe key of a message that asks for a run under an id of its client. The
+// condition accepted repeats it.
+func RunKey(threadID, name string) string { return "run:" + threadID + ":" + name }
+
 // asked is the condition that a message asked for a run: the client that has made the thread gave
 // the run this name. The thread is the one with a UUID; if that is empty, the newest with such a run.
 // With a plain JOIN, SQLite would begin with all threads of the workspace.
 const asked = ` FROM messages m CROSS JOIN threads t
-	WHERE t.id = m.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4 ORDER BY m.row DESC LIMIT 1`
+	WHERE t.id = m.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4
+		AND (m.trigger = 'run' OR m.run IS NOT NULL) ORDER BY m.row DESC LIMIT 1`
+
+// accepted is asked for a message that is not recorded yet.
+const accepted = ` FROM envelopes e CROSS JOIN threads t
+	WHERE e.state = 'pending' AND e.thread IS NOT NULL AND t.id = e.thread AND t.workspace = $1 AND t.made_by = $2
+		AND (t.uuid = $3 OR $3 = '') AND e.dedupe_key = 'run:' || t.uuid || ':' || $4`
 
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
 // client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if
 // that is empty, the newest with such a run. NamedRun fails with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run NamedRun, err error) {
-	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT m.run, t.uuid`+asked, workspace, madeBy, threadID, name)
+	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
+		UNION ALL SELECT NULL, t.uuid`+accepted+` LIMIT 1`, workspace, madeBy, threadID, name)
 	return run, err
 }
 

@@ -8,6 +8,7 @@ import (
 func namedPromises() []promise {
 	return []promise{
 		{"a run has the id that its client gave", namedRun},
+		{"a run is known by its name before its message is recorded", namedEarly},
 		{"a run that begins with its message has the id that its client gave", namedAtOnce},
 		{"clients of two threads may give the same id", namedTwice},
 		{"a message with an id for its run is a turn of its own", namedAlone},
@@ -58,6 +59,22 @@ func namedRun(f *fixture) {
 	f.fails("another workspace", err, journal.ErrNotFound)
 	_, err = f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-1")
 	f.fails("another thread", err, journal.ErrNotFound)
+}
+
+func namedEarly(f *fixture) {
+	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
+	request.Keys.Dedupe = journal.RunKey(journal.ThreadUUID(threadKey(1)), "run-1")
+	accepted := f.accept(request)
+	named := func(by, name string) error {
+		_, err := f.NamedRun(f.ctx, workspace, by, "", name)
+		return err
+	}
+	same(f, "before it is recorded", f.named(threadKey(1), "run-1"), "")
+	f.must(named("", "run-1"))
+	f.fails("another run", named("", "run-2"), journal.ErrNotFound)
+	f.fails("another client", named("user:1", "run-1"), journal.ErrNotFound)
+	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("C1/1", "hi", "run-1")}, passive)
+	f.fails("a message that starts no run", named("", "run-1"), journal.ErrNotFound)
 }
 
 func namedStopped(f *fixture) {
