@@ -35,17 +35,17 @@ type taskAccepted struct {
 func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	b, err := c.readRun(r.Context(), raw)
 	if err == nil {
-		err = c.claimThread(r, b.ThreadID)
+		err = c.mayAsk(w, r, b)
 	}
 	if err == nil {
-		err = c.mayAsk(w, r, b)
+		err = c.claimThread(r, b.ThreadID)
 	}
 	if err != nil {
 		return err
 	}
 	s, err := c.send(r, b)
 	if err == nil {
-		err = s.refused()
+		err = s.refused(w)
 	}
 	if err != nil {
 		return err
@@ -58,8 +58,12 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 }
 
 // refused returns an error if the message was recorded but starts no run.
-func (s accepted) refused() error {
+func (s accepted) refused(w http.ResponseWriter) error {
 	if m := s.message; m != nil && m.Trigger != journal.TriggerRun && m.Run == "" {
+		if m.Reason == event.ReasonLimit { // other messages were recorded since mayAsk
+			w.Header().Set("Retry-After", "1")
+			return fail(http.StatusTooManyRequests, "limit", "the limit of runs is reached; ask again later, with another runId")
+		}
 		return fail(http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason)
 	}
 	return nil

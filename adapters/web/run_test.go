@@ -20,6 +20,7 @@ import (
 	"parley/adapters/web"
 	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -32,8 +33,17 @@ type store struct {
 	added    []stream.Message
 	tickets  map[string]journal.Ticket
 	named    map[string]string // the ids of runs, by the names that a client gave them
-	backend  backend
-	stopped  []string // run and notice
+	backend
+	stopped []string // run and notice
+	limited time.Time
+	made    []string // ids of threads
+}
+
+func (s *store) Limited(context.Context, event.Envelope) (time.Time, error) { return s.limited, nil }
+
+func (s *store) MakeThread(_ context.Context, _ event.Platform, id string, t journal.Thread) (journal.Thread, bool, error) {
+	s.made = append(s.made, id)
+	return t, true, nil
 }
 
 func (s *store) stop(_ context.Context, run string, notice journal.Notice) error {
@@ -164,7 +174,7 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 		Adapters: func() []*web.Adapter { return adapters }, Guard: guards,
 		API: func(workspace string) web.API {
 			return web.API{
-				Workspace: workspace, Guard: guards, Store: &s.backend, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
+				Workspace: workspace, Guard: guards, Store: s, Limits: s, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
 				Inbox: &s.backend, Recorded: &s.backend, Files: &s.backend,
 			}
 		},
@@ -503,4 +513,25 @@ func TestNamedRuns(t *testing.T) {
 	s.named["soon"] = run
 	s.mu.Unlock()
 	soon.hears("4 " + at("4", `"t":12,"m":"Y"`))
+}
+
+// TestRunsAboveALimit checks that a run above a limit is a 429, also if other runs have reached the
+// limit since the check, and that the check comes before the thread.
+func TestRunsAboveALimit(t *testing.T) {
+	const input = `{"threadId":"` + thread + `","runId":"r","state":{},"messages":[{"id":"m","role":"user","content":"hi"}],"tools":[],"context":[],"forwardedProps":{}}`
+	s := working()
+	server := s.serve(t)
+	s.limited = noon.Add(time.Hour)
+	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || len(s.made)+len(s.backend.accepted) > 0 {
+		t.Errorf("%d %s, and the threads %q", status, body, s.made)
+	}
+	s.limited = time.Time{}
+	s.backend.result = func(b web.Body) *journal.EnvelopeResult {
+		result := stored(b)
+		result.Message.Trigger, result.Message.Reason = journal.TriggerPassive, event.ReasonLimit
+		return result
+	}
+	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || !strings.Contains(body, "another runId") {
+		t.Errorf("%d %s", status, body)
+	}
 }
