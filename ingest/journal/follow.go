@@ -32,7 +32,7 @@ func (s *RunStatus) Ended() bool { return !s.EndedAt.IsZero() }
 // RunPage is a part of a run's events, with the run's status at the same time. The ANSWER
 // that repeats the reply and the last message of main are not stored if they say nothing
 // else. Answered and Closed report whether they are; they are set for a run that has ended.
-// A REQUEST_INPUT is the reply, too.
+// A REQUEST_INPUT is the reply, too, if the run ended with it: other writers may add further ones.
 type RunPage struct {
 	RunStatus
 	Events           []RunEvent
@@ -62,7 +62,8 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 		p.State = runStates[RunState(p.State)]
 		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
 			EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
-				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content OR e.type = 9)),
+				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content
+					OR e.type = 9 AND EXISTS (SELECT 1 FROM questions WHERE run = $1))),
 			EXISTS (SELECT 1 FROM run_events WHERE run = $1 AND type IN (4, 11) AND workstream IN ('', 'main'))`, run)
 	}
 	return p, err

@@ -141,11 +141,13 @@ func repeatsLeftOut(f *fixture) {
 	page = f.sameEvents(run.ID, "1 ANSWER Hello.")
 	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
 
-	run = f.asked()
-	reply.Events = []stream.Message{{Type: stream.RequestInput, Text: "Which one?"}}
-	f.commit(run, reply)
-	page = f.sameEvents(run.ID, "1 REQUEST_INPUT Which one?")
-	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
+	for _, question := range []*journal.Question{{}, nil} { // without a question, another writer has added the message
+		run = f.asked()
+		reply.Question, reply.Events = question, []stream.Message{{Type: stream.RequestInput, Text: "Which one?"}}
+		f.commit(run, reply)
+		page = f.sameEvents(run.ID, "1 REQUEST_INPUT Which one?")
+		same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{question != nil, false})
+	}
 }
 
 func answerBeforeLast(f *fixture) {
