@@ -15,6 +15,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/wake"
+	"parley/ingest/work"
 )
 
 const (
@@ -60,7 +61,14 @@ func (a *attempt) newRecorder(ctx context.Context) *recorder {
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
-			return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages)
+			add := func() error { return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages) }
+			err := add()
+			if errors.Is(err, journal.ErrUnclear) {
+				if err = work.Insist(ctx, storeTime, add); err != nil {
+					err = errors.Join(journal.ErrUnclear, err)
+				}
+			}
+			return err
 		},
 	}
 	a.show(r.write)
@@ -195,8 +203,8 @@ func (r *recorder) write() {
 }
 
 // save stores the waiting messages. If the store cannot take them now, they wait for the next
-// message or for the end of the run. They are lost if they may be stored already. It returns false
-// if the claim is lost.
+// message or for the end of the run. They are lost if the outcome of a write stays unknown. It
+// returns false if the claim is lost.
 func (r *recorder) save() bool {
 	r.mu.Lock()
 	batch := r.waiting

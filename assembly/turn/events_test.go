@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,20 +242,26 @@ func TestEventsAreBounded(t *testing.T) {
 	})
 }
 
-// TestEventsWithAnUnclearOutcome are not stored twice.
+// TestEventsWithAnUnclearOutcome are stored once, whether the first write has stored them or not.
 func TestEventsWithAnUnclearOutcome(t *testing.T) {
-	inBubble(t, nil, func(d *fixture) {
-		script, next := steps(streams(said(stream.Thought, "", "a")), streams(said(stream.Thought, "", "b")), answers("yes"))
-		d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
-		d.asks("C1/1", "so?")
-		d.engine.unclear.Store(true)
-		next()
-		synctest.Wait()
-		next()
-		synctest.Wait()
-		next()
-		same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  a", "2 THOUGHT  b"})
-	})
+	for name, unclear := range map[string]func(e *engine) *atomic.Bool{
+		"stored": func(e *engine) *atomic.Bool { return &e.unclear }, "not stored": func(e *engine) *atomic.Bool { return &e.missed },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(d *fixture) {
+				script, next := steps(streams(said(stream.Thought, "", "a")), streams(said(stream.Thought, "", "b")), answers("yes"))
+				d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+				d.asks("C1/1", "so?")
+				unclear(d.engine).Store(true)
+				next()
+				synctest.Wait()
+				next()
+				synctest.Wait()
+				next()
+				same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  a", "2 THOUGHT  b"})
+			})
+		})
+	}
 }
 
 // TestTheTimeOfTheFirstMessage is stored with the run.

@@ -84,11 +84,11 @@ func (a *agent) said() [][]string {
 }
 
 // engine is a store that refuses writes while it is down, and reads while it is blind. The outcome
-// of a write is unknown if unclear is set, and that clears it.
+// of a write is unknown if unclear or missed is set, and that clears it; with missed, nothing is written.
 type engine struct {
 	journal.Engine
-	down, blind, unclear atomic.Bool
-	heard                sync.Map // func(words string), by node
+	down, blind, unclear, missed atomic.Bool
+	heard                        sync.Map // func(words string), by node
 }
 
 func (e *engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
@@ -121,6 +121,9 @@ func (e *engine) Listen(ctx context.Context, node string, heard func(string), _ 
 func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
 	if e.down.Load() {
 		return journal.ErrUnavailable
+	}
+	if e.missed.CompareAndSwap(true, false) {
+		return journal.ErrUnclear
 	}
 	err := e.Engine.Write(ctx, options, fn)
 	if err == nil && e.unclear.CompareAndSwap(true, false) {

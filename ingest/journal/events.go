@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"parley/assembly/stream"
@@ -21,15 +22,22 @@ func AnswerActivity(run string) string { return run + "/answer" }
 
 // AppendEvents stores messages of a run while it goes on. Chunks are removed when a message
 // of their activity is stored, and when the run ends. Messages beyond the run's bound are
-// left out, and so are COMPLETE and TERMINATED of main, which only the run's end stores.
+// left out, and so are COMPLETE and TERMINATED of main, which only the run's end stores. A call
+// with an unknown outcome may be repeated with the same messages.
 func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, messages []stream.Message) error {
+	var seq int64
+	again, known := run.unclear, max(run.appended, run.EventSeq)
 	err := j.change(ctx, claim.Key, func(tx *txn) {
 		a := appender{txn: tx, run: run.ID, now: millis(j.now())}
 		tx.lockRun(claim, run, a.dest(), appenderColumns)
-		a.append(messages, false)
+		if m := messages[len(messages)-1]; !again || !tx.has(`SELECT 1 FROM run_events WHERE run = $1 AND seq > $2 AND type = $3
+			AND workstream = $4 AND activity = $5 AND text = $6`, run.ID, known, int64(m.Type), m.Workstream, m.ActivityID, m.Text) {
+			a.append(messages, false)
+		}
+		seq = a.seq
 	})
-	if err == nil {
-		run.Followed = true
+	if run.unclear = errors.Is(err, ErrUnclear) || err != nil && again; err == nil {
+		run.appended, run.Followed = seq, true
 		j.runChanged(run.ID, true)
 	}
 	return err

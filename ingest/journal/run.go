@@ -57,6 +57,10 @@ type Run struct {
 	// Followed says that other nodes are told of changes of the run, because clients may
 	// follow it there. AppendEvents sets it.
 	Followed bool
+	// appended is the seq of the run's last event after the last AppendEvents whose outcome is known.
+	// unclear says that one followed whose outcome is not.
+	appended int64
+	unclear  bool
 	// Question is the id of the run whose question the run answers; empty for none.
 	Question string
 	// Fresh means that Messages are as they were recorded: a transcript need not read
