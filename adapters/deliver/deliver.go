@@ -250,9 +250,8 @@ var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("to
 func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, id string) (more bool, err error) {
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
-	var result journal.SentResult
 	err = work.Insist(ctx, storeTime, func() (err error) {
-		result, err = o.arrived(ctx, d, id)
+		more, err = o.Journal.Sent(ctx, d, id)
 		return err
 	})
 	switch {
@@ -261,17 +260,7 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, i
 	case !journal.Unavailable(err):
 		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which cannot be recorded: %w", id, err))
 	}
-	return result.More, err
-}
-
-// arrived records that a delivery has arrived, and wakes the intake of envelopes that
-// waited for its id.
-func (o *Outbox) arrived(ctx context.Context, d *journal.Delivery, id string) (journal.SentResult, error) {
-	result, err := o.Journal.Sent(ctx, d, id)
-	if result.Awaited {
-		o.Work.Wake(work.Intake, "", d.Thread)
-	}
-	return result, err
+	return more, err
 }
 
 // failed handles a failed call.

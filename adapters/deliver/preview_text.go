@@ -115,13 +115,13 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) ti
 		return s.notPosted(ctx, d, err)
 	}
 	s.claim.Put(postKey{preview: d.ID}, v.previewPost) // before the outbox can find the delivery that replaces it
-	result, err := s.outbox.arrived(ctx, d, id)
+	more, err := s.outbox.Journal.Sent(ctx, d, id)
 	if err != nil { // the outbox searches for the post
 		return troubled
 	}
 	v.d, v.id = d, id
 	v.shown, v.clean, v.open = v.text, true, d.Stream
-	if result.More {
+	if more {
 		s.outbox.Posted(s.claim, nil)
 	}
 	return s.done(v)

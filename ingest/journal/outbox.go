@@ -164,46 +164,23 @@ func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
 	return tx.reservePace(d, now, reserved, send.Every)
 }
 
-// SentResult is the result of Sent.
-type SentResult struct {
-	More    bool // the thread has further open deliveries
-	Awaited bool // envelopes that waited for the post are in its thread now: intake has work
-}
-
 // Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
-// guards it. Envelopes that wait for a post with that id move into its thread. The
-// delivery takes over the id of a preview that it replaces.
-func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (SentResult, error) {
-	result, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *SentResult {
-		result := new(SentResult)
+// guards it. The delivery takes over the id of a preview that it replaces. A review moves the
+// envelopes that wait for a post with that id. Sent returns whether the thread has further open
+// deliveries.
+func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (more bool, err error) {
+	sent, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *bool {
 		if d.Replaces != nil && d.Kind == DeliveryPost {
 			tx.do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
 		}
-		// PostgreSQL's subqueries see the delivery as it was before the update.
-		tx.later(nil, []any{&result.More, &result.Awaited}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
-			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1),
-				EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = $4 AND e.message_id = $5 AND e.message_id <> '' AND e.state = 'pending' AND e.thread IS NULL)`,
-			d.ID, optional(platformID), d.Thread, d.Workspace, platformID)
-		return result
+		more := new(bool)
+		// PostgreSQL's subquery sees the delivery as it was before the update.
+		tx.later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
+			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1)`,
+			d.ID, optional(platformID), d.Thread)
+		return more
 	})
-	if err != nil {
-		return SentResult{}, err
-	}
-	if result.Awaited {
-		err = j.admitPosted(ctx, d, platformID)
-	}
-	return *result, err
-}
-
-// admitPosted moves the envelopes that wait for a post of ours into its thread. If it
-// fails, a review moves them.
-func (j *Journal) admitPosted(ctx context.Context, d *Delivery, platformID string) error {
-	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		tx.lockThread(d.Thread)
-		if admitted := tx.admitWaiting(d.Workspace, platformID, d.Thread); admitted > 0 {
-			tx.addPending(d.Thread, admitted, millis(j.now()))
-		}
-	})
+	return err == nil && *sent, err
 }
 
 // Resend makes a delivery that has certainly not taken effect due again at a later time.

@@ -36,7 +36,7 @@ func deliveryOrder(f *fixture) {
 		same(f, "during the send", f.delivery(threadKey(1)).ID, d.ID)
 		more, err := f.Sent(f.ctx, d, fmt.Sprint("C1/", 10+i))
 		f.must(err)
-		same(f, "more", more.More, want != "B1")
+		same(f, "more", more, want != "B1")
 	}
 	same(f, "due", f.due(deliveries), nil)
 }

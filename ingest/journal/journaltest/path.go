@@ -50,7 +50,7 @@ func wholePath(f *fixture) {
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
 	more, err := f.Sent(f.ctx, d, "C1/9")
 	f.must(err)
-	same(f, "more to deliver", more.More, false)
+	same(f, "more to deliver", more, false)
 	same(f, "threads with deliveries", f.due(deliveries), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 <@B> hi", "2 Hello."})
 }

@@ -13,8 +13,8 @@ import (
 func waitingPromises() []promise {
 	return []promise{
 		{"an envelope that arrives before its message waits until the message is recorded", admittedByRecord},
-		{"an envelope about an unknown post of ours waits until the delivery is sent", admittedBySent},
-		{"the end of a delivery reports whether envelopes waited for its post", awaitedPost},
+		{"an envelope about an unknown post of ours waits until a review after the delivery was sent", admittedBySent},
+		{"a review moves only the envelopes that wait for a sent post", awaitedPost},
 		{"a review moves waiting envelopes to their threads", admittedByReview},
 		{"a review does not wait for a node that works on the thread", reviewBeside},
 		{"a review reaches a waiting envelope behind many that are pending in their threads", reviewBehindMany},
@@ -55,6 +55,7 @@ func admittedBySent(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "C1/9")
 	thread := f.thread(threadKey(1))
+	same(f, "review", f.review(), review{Moved: []int64{thread}})
 	same(f, "due", f.due(intake), []int64{thread})
 	result := f.record(thread, reaction.ID, thumbsUp("C1/9"), nil)
 	same(f, "result", result.Disposition, event.Updated)
@@ -72,13 +73,10 @@ func awaitedPost(f *fixture) {
 	elsewhere := f.envelope(event.KindReaction, "", "C1/8")
 	elsewhere.Envelope.Workspace = "other"
 	f.accept(elsewhere)
-	for id, want := range [...]string{"C1/8", "C1/9"} {
-		d := f.delivery(threadKey(1))
-		f.sending(d)
-		sent, err := f.Sent(f.ctx, d, want)
-		f.must(err)
-		same(f, "awaited "+want, sent.Awaited, id == 1)
-	}
+	f.deliver(threadKey(1), "C1/8")
+	same(f, "without an envelope", f.review(), review{})
+	f.deliver(threadKey(1), "C1/9")
+	same(f, "with an envelope", f.review(), review{Moved: []int64{f.thread(threadKey(1))}})
 }
 
 func admittedByReview(f *fixture) {
