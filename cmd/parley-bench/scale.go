@@ -107,8 +107,8 @@ func pastRows() []string {
 			SELECT i, 'bench', 'slack', 'http', 'message:C0PAST/' || i || '.000001', 'message', 1 + (i - 1) / 2 % $2, 'C0PAST/' || i || '.000001',
 				$3 + i, $3 + i, 'done', 0, 'stored', i, 'past-' || i, x''
 			FROM n WHERE i % 2`,
-		`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
-			SELECT 'past-' || ((i + 1) / 2), 1 + (i - 1) / 2 % $2, 'echo', 'slack:U0HUMAN01', 'done', 0, $3 + i, $3 + i, $3 + i, ''
+		`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, error)
+			SELECT 'past-' || ((i + 1) / 2), 1 + (i - 1) / 2 % $2, 'echo', 'done', $3 + i, $3 + i, $3 + i, ''
 			FROM n WHERE i % 2`,
 		`INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload, state, attempts, created_at, platform_id, due_at, kind)
 			SELECT 1 + (i - 1) / 2 % $2, 'past-' || ((i + 1) / 2), 0, 'past-' || i, 'bench', 'C0PAST', i || '.000000', 'an answer', 'sent', 1, $3 + i, 'C0PAST/' || i || '.000002', $3 + i, 'post'

@@ -256,13 +256,9 @@ func (e *endRunTx) store(reply Reply) bool {
 // record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 	e.State = state
-	sender := ""
-	if len(e.run.Messages) > 0 {
-		sender = e.run.Messages[0].SenderID
-	}
-	e.do(`INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, bot_channel, error)
-		SELECT $2, $1, $3, $4, $5, $6, $7, $8, CASE WHEN run_event_at < $9 THEN $9 ELSE run_event_at + 1 END, run_bot_channel, $10 FROM threads WHERE id = $1`,
-		e.run.Thread, e.run.ID, e.run.Agent, sender, string(state), e.run.Attempts, millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
+	e.do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error)
+		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8 FROM threads WHERE id = $1`,
+		e.run.Thread, e.run.ID, e.run.Agent, string(state), millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
 }
 
 // end closes the run, and the question that it had and nobody answered. The thread's next

@@ -54,19 +54,18 @@ func (j *Journal) UnfinishedRun(ctx context.Context, thread int64) (run string, 
 
 // stopping returns the end of a thread's unfinished run. The thread must be locked.
 func (tx *txn) stopping(thread, now int64) *endRunTx {
-	run := &Run{Thread: thread, Messages: make([]Message, 1)}
+	run := &Run{Thread: thread}
 	e := &endRunTx{txn: tx, now: now, run: run}
-	tx.row([]any{&run.ID, &run.Workspace, &run.Agent, &run.Attempts, &run.BegunAt, &run.Question, &e.nextSeq},
-		`SELECT run_id, workspace, agent, run_attempts, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
-	tx.row([]any{&run.Messages[0].SenderID}, `SELECT sender_id FROM messages WHERE run = $1 ORDER BY sent_at, seq LIMIT 1`, run.ID)
+	tx.row([]any{&run.ID, &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
+		`SELECT run_id, workspace, agent, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
 	tx.readShown(run)
 	return e
 }
 
 // insertStopped stores a run that ended before it began: $2 is its id, $3 the time and $4 the state.
 // The condition of its message follows.
-const insertStopped = `INSERT INTO runs (id, thread, agent, sender_id, state, attempts, begun_at, answered_at, ended_at, error)
-	SELECT $2, thread, agent, sender_id, $4, 0, $3, 0, $3, 'stopped' FROM messages WHERE `
+const insertStopped = `INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, error)
+	SELECT $2, thread, agent, $4, $3, 0, $3, 'stopped' FROM messages WHERE `
 
 // stopWaiting ends the turn that waits in a thread without a run. The thread must be locked.
 // Its messages have a run that ended before it began.

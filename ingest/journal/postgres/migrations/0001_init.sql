@@ -180,9 +180,7 @@ CREATE TABLE runs (
 	id TEXT PRIMARY KEY,
 	thread BIGINT NOT NULL,
 	agent TEXT NOT NULL,
-	sender_id TEXT NOT NULL, -- of its first message
 	state TEXT NOT NULL, -- done, failed, canceled, dropped, interrupted
-	attempts BIGINT NOT NULL,
 	begun_at BIGINT NOT NULL,
 	answered_at BIGINT NOT NULL, -- first token; 0: none
 	ended_at BIGINT NOT NULL,

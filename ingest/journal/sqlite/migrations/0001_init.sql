@@ -177,9 +177,7 @@ CREATE TABLE runs (
 	id TEXT PRIMARY KEY,
 	thread INTEGER NOT NULL,
 	agent TEXT NOT NULL,
-	sender_id TEXT NOT NULL, -- of its first message
 	state TEXT NOT NULL, -- done, failed, canceled, dropped, interrupted
-	attempts INTEGER NOT NULL,
 	begun_at INTEGER NOT NULL,
 	answered_at INTEGER NOT NULL, -- first token; 0: none
 	ended_at INTEGER NOT NULL,
