@@ -83,8 +83,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	over.over = true
 	return journal.Entry{
 		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
-		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide,
-		Budgets: g.budgets, Over: over.decide,
+		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
 	}, nil
 }

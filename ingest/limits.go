@@ -57,9 +57,6 @@ const maxBudgetName = 256
 // before those of all, and a channel's before the workspace's, so that two messages never lock
 // counters in opposite orders.
 func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
-	if m == nil {
-		return nil
-	}
 	sender := m.Metadata.SenderID
 	add := func(r Rate, counter string, bounded bool) {
 		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
@@ -106,11 +103,11 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	if err != nil {
 		return time.Time{}, err
 	}
-	g := gate{Settings: settings, kind: e.Kind}
-	if m := e.Message; m != nil && (m.Passive || is(m.Metadata.Passive) || g.command(m) != "") {
+	g, m := gate{Settings: settings, kind: e.Kind}, e.Message
+	if m == nil || m.Passive || is(m.Metadata.Passive) || g.command(m) != "" {
 		return time.Time{}, nil
 	}
-	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, settings.budgets(e.Message))
+	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, settings.budgets(m))
 }
 
 // limitText tells a person that a limit is reached.

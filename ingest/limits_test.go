@@ -85,9 +85,6 @@ func TestBudgets(t *testing.T) {
 	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(long); len(got[0].Name) > maxBudgetName {
 		t.Errorf("the name of a budget has %d bytes", len(got[0].Name))
 	}
-	if got := (Settings{Limits: Limits{RunsPerUser: user}}).budgets(nil); got != nil {
-		t.Errorf("an event without a message has the budgets %v", got)
-	}
 }
 
 // TestSendersAreToldOfALimit proves that a person is told once, that a bot is never told, and
@@ -111,6 +108,12 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 			out := h.send(payload{ID: string(rune('a' + i)), Sender: c.sender, Bot: c.sender == "B1", Text: "hi", Mention: true})
 			if out.Reason != c.reason || out.Told != c.told {
 				t.Errorf("message %d is %+v, told %v; want %+v", i, out.Result, out.Told, c)
+			}
+		}
+		for kind, limited := range map[event.Kind]bool{event.KindMessage: true, event.KindDelete: false} {
+			until, err := h.Limited(h.Context(), h.envelope(payload{ID: "next", Kind: kind, Sender: "U1", Text: "hi"}))
+			if err != nil || until.IsZero() == limited {
+				t.Errorf("the next %s of U1 is limited until %v, %v", kind, until, err)
 			}
 		}
 		want := []string{"hi", "hi", limitText, "hi", "hi", "hi", "hi", "hi", limitText}

@@ -42,7 +42,7 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	default:
 		d = g.answers(m, d, look)
 	}
-	d.Metadata = g.metadata(m, d, addressed)
+	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
 	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d
 }

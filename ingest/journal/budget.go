@@ -52,19 +52,12 @@ func (r *recordTx) spend(b Budget, runs int64) (spent int64, told bool) {
 // decide judges a message, or the new state of a known one.
 func (r *recordTx) decide(m *event.Message, known *Message) Decision {
 	d := r.Decide(m, r)
-	r.budgets = r.budgetsOf(m)
+	r.budgets = d.Budgets
 	asks := d.Trigger == TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
 	if asks && r.exhausted() && !r.joins() {
 		return r.Over(m, r)
 	}
 	return d
-}
-
-func (r *recordTx) budgetsOf(m *event.Message) []Budget {
-	if r.Budgets == nil {
-		return nil
-	}
-	return r.Budgets(m)
 }
 
 // exhausted reports whether one of the budgets has no run left.

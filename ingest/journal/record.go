@@ -25,9 +25,6 @@ type Entry struct {
 	// Begin means that the agent could begin soon. If the turn need not wait, its run
 	// then begins in the transaction that records its message.
 	Begin bool
-	// Budgets returns the counters of the run that the message asks for, if any. The first one
-	// also remembers that the sender was told. It may be nil.
-	Budgets func(m *event.Message) []Budget
 	// Decide is the policy: it decides what this message, or this new state of one,
 	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
 	// look. It is not called for deletes.
@@ -47,6 +44,9 @@ type Decision struct {
 	NoMemory bool
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
+	// Budgets are the counters of the run that the message asks for, if any. The first one also
+	// remembers that the sender was told.
+	Budgets []Budget
 	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
 	// It is nil if the sender is told nothing.
 	Notice *Notice
@@ -199,11 +199,11 @@ type threadState struct {
 // thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || len(r.budgetsOf(m)) > 0 {
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" {
 		return false
 	}
 	decision := r.Decide(m, r)
-	if decision.Ignore || decision.Note || decision.Command != "" {
+	if decision.Ignore || decision.Note || decision.Command != "" || len(decision.Budgets) > 0 {
 		return false
 	}
 	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $32 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`

@@ -40,17 +40,21 @@ func over(m *event.Message, _ journal.Look) journal.Decision {
 	return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
 }
 
-// with returns the budgets of every message.
-func with(budgets ...journal.Budget) func(*event.Message) []journal.Budget {
-	return func(*event.Message) []journal.Budget { return budgets }
+// budgeting is a policy that answers every message of these budgets.
+func budgeting(budgets ...journal.Budget) policy {
+	return func(m *event.Message, look journal.Look) journal.Decision {
+		d := runs(m, look)
+		d.Budgets = budgets
+		return d
+	}
 }
 
 // budgeted accepts a message, and returns its entry for the record.
 func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) (*journal.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, runs)
-	e.Budgets, e.Over, e.Coalesce, e.CoalesceMax = with(budgets...), over, coalesce, coalesce
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, budgeting(budgets...))
+	e.Over, e.Coalesce, e.CoalesceMax = over, coalesce, coalesce
 	return f.claim(accepted.Thread), e
 }
 
@@ -208,9 +212,9 @@ func budgetNotice(f *fixture) {
 func budgetOfEdit(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hello"), passive)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), runs)
 	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
-	e.Over, e.Budgets = over, with(once)
+	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), budgeting(once))
+	e.Over = over
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "the edit", out.Trigger, journal.TriggerRun)
@@ -223,8 +227,8 @@ func budgetOfEdit(f *fixture) {
 	f.begin(threadKey(3))
 	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
-		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), runs)
-		e.Over, e.Budgets = over, with(journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour})
+		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), budgeting(journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}))
+		e.Over = over
 		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)
@@ -239,8 +243,8 @@ func budgetNoticeOfEdit(f *fixture) {
 	f.demand(threadKey(3), 0, once)
 	m := f.list(threadKey(2))[0]
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(2), m.ExternalID))
-	e := entry(accepted.ID, edited(m.ExternalID, "@bot hello", "2"), runs)
-	e.Over, e.Budgets = over, with(once)
+	e := entry(accepted.ID, edited(m.ExternalID, "@bot hello", "2"), budgeting(once))
+	e.Over = over
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "told of the edit", out.Told, true)
