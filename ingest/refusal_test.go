@@ -17,7 +17,7 @@ import (
 func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		var log []int64
-		h.Ingest.Log = slog.New(logged{"others", func(_ slog.Level, others slog.Value) { log = append(log, others.Int64()) }})
+		h.Work.Log = slog.New(logged{"others", func(_ slog.Level, others slog.Value) { log = append(log, others.Int64()) }})
 		h.engine.refuses.Store(true)
 		for n := range 30 { // for three seconds
 			_, err := h.Accept(h.Context(), h.envelope(payload{ID: fmt.Sprint(n), Thread: "t"}))

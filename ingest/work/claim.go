@@ -144,7 +144,7 @@ func (s *Scheduler) sweep(ctx context.Context) {
 	defer cancel()
 	renewed, err := s.renew(within, ending, now.Add(s.Lease))
 	if err != nil && ctx.Err() == nil {
-		s.warn("store unavailable; leases are not renewed", err)
+		s.Warn("store unavailable; leases are not renewed", "err", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -353,5 +353,5 @@ func (s *Scheduler) trouble(ctx context.Context, q *queue, err error) {
 	q.pause = min(max(2*q.pause, minPause), maxPause)
 	q.resumeAt, q.handed = now+q.pause, nil
 	q.lookBy(q.resumeAt)
-	s.warn("store unavailable; a work queue pauses", err)
+	s.Warn("store unavailable; a work queue pauses", "err", err)
 }

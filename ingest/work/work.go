@@ -90,7 +90,8 @@ type Scheduler struct {
 
 	// serial is held by the worker that runs a suspect, and while the process is young.
 	serial chan struct{}
-	logAt  atomic.Int64 // when warn may log again
+	logAt  atomic.Int64 // when Warn may log again
+	silent atomic.Int64 // failures of the store since Warn has logged one
 
 	mu     sync.Mutex
 	claims map[int64]*Claim // by thread
@@ -122,7 +123,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	if s.notifier != nil {
 		listening.Go(func() {
 			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.missed); err != nil {
-				s.warn("hints of other nodes cannot be received", err)
+				s.Warn("hints of other nodes cannot be received", "err", err)
 			}
 		})
 	}
@@ -153,16 +154,19 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return err
 }
 
-// logEvery is the shortest time between two log entries about an unavailable store.
+// logEvery is the shortest time between two log entries about an unavailable store: a full one
+// refuses hundreds of payloads a second.
 const logEvery = time.Second
 
 // since returns the time since the start of the scheduler.
 func (s *Scheduler) since() time.Duration { return time.Since(s.begun) }
 
-// warn logs a failure of the store, at most once each logEvery.
-func (s *Scheduler) warn(words string, err error) {
+// Warn logs a failure of the store, at most once each logEvery, and the number of other failures
+// since the entry before.
+func (s *Scheduler) Warn(words string, args ...any) {
+	s.silent.Add(1)
 	now, next := s.since(), s.logAt.Load()
 	if int64(now) >= next && s.logAt.CompareAndSwap(next, int64(now+logEvery)) {
-		s.Log.Warn(words, "err", err)
+		s.Log.Warn(words, append(args, "others", s.silent.Swap(0)-1)...)
 	}
 }
