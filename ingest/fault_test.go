@@ -96,7 +96,7 @@ func TestADeadLetterThatTheStoreRefuses(t *testing.T) {
 		receipt, goesOn := faulty(h)
 		h.engine.blind.Store(true)
 		close(goesOn)
-		if got := h.result(receipt.ID); got.Disposition != event.Dead || got.Kind != event.KindOther {
+		if got := h.result(receipt.ID); got.Disposition != event.Dead || got.Kind != event.KindMessage {
 			t.Errorf("result %+v of kind %s", got.Result, got.Kind)
 		}
 		h.engine.blind.Store(false)

@@ -141,7 +141,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	case stored.Thread == 0:
 		receipt.Waits = true
 	case stored.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
-		in.Work.Accepted(stored, task{journal.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID}, &keys})
+		in.Work.Accepted(stored, task{journal.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind}, &keys})
 	default:
 		in.Work.Accepted(stored, nil)
 	}

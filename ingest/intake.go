@@ -175,12 +175,9 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
 	}
-	result := journal.RecordResult{Kind: event.KindOther, Trigger: journal.TriggerNone,
-		Result: event.Result{Disposition: event.Dead, Error: cause.Error()}}
-	if settled, err := in.Journal.Envelope(ctx, t.ID); err == nil && settled != nil {
-		result.Kind = settled.Kind
-	}
-	in.processed(t.Envelope.Workspace, t.ID, result)
+	in.processed(t.Envelope.Workspace, t.ID, journal.RecordResult{
+		Kind: t.Kind, Trigger: journal.TriggerNone, Result: event.Result{Disposition: event.Dead, Error: cause.Error()},
+	})
 	return true, nil
 }
 

@@ -15,6 +15,7 @@ type Pending struct {
 	Claims   int64 // claims of its thread that ended with their process while it was next
 	// MessageUUID is the UUID of the message that it makes.
 	MessageUUID string
+	Kind        event.Kind
 }
 
 // maxBodies bounds the bodies of a batch of envelopes, in bytes. The last one may exceed it.
@@ -35,14 +36,14 @@ func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (b
 			var p Pending
 			var notBefore time.Time
 			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
-				&p.Attempts, &p.Claims, &p.MessageUUID, &notBefore)
+				&p.Attempts, &p.Claims, &p.MessageUUID, (*string)(&p.Kind), &notBefore)
 			if room -= len(p.Envelope.Body); notBefore.After(now) {
 				room = 0
 				return err
 			}
 			batch = append(batch, p)
 			return err
-		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, not_before
+		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, kind, not_before
 			FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT CAST($2 AS BIGINT)`, thread, int64(limit))
 	})
 	return batch, err

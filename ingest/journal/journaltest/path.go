@@ -21,7 +21,7 @@ func wholePath(f *fixture) {
 
 	pending, err := f.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
-	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID}})
+	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID, Kind: event.KindMessage}})
 
 	m := said("C1/1", "<@B> hi")
 	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
