@@ -56,7 +56,7 @@ func room() *event.Message {
 
 func defaultGate() gate {
 	return gate{
-		Settings: Settings{Agent: "helper", Policy: DefaultPolicy()}, kind: event.KindMessage,
+		Settings: Settings{Agent: "helper", Policy: DefaultPolicy(), Approvers: func(string) []string { return nil }}, kind: event.KindMessage,
 		arrived: arrival, now: func() time.Time { return arrival },
 	}
 }

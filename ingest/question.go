@@ -65,9 +65,6 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) j
 
 // approves reports whether a user may answer approvals of an agent.
 func (g gate) approves(agent, user string) bool {
-	if g.Approvers == nil {
-		return true
-	}
 	list := g.Approvers(agent)
 	return len(list) == 0 || slices.Contains(list, user)
 }

@@ -24,7 +24,7 @@ type Settings struct {
 	// a channel that has limits of its own.
 	Limits, WorkspaceLimits Limits
 	// Approvers returns the users who may answer an agent's approvals; none if every admitted
-	// one may. It is nil if every admitted one may, for all agents.
+	// one may.
 	Approvers func(agent string) []string
 	// Commands are the settings of the chat commands.
 	Commands
