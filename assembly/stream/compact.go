@@ -59,7 +59,7 @@ func (m *Message) UnmarshalJSON(raw []byte) error {
 func (t *Type) UnmarshalJSON(raw []byte) error {
 	var name string
 	if json.Unmarshal(raw, &name) != nil {
-		return json.Unmarshal(raw, (*int)(t))
+		return json.Unmarshal(raw, (*int64)(t))
 	}
 	i := slices.Index(names[:], strings.ToUpper(name))
 	if i < 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Type is the type of a message. Unknown numbers stay unchanged.
-type Type int
+type Type int64
 
 // The types, with their numbers on the wire.
 const (

@@ -55,7 +55,7 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 	p.ID = run
 	for _, r := range found[:min(limit, len(found))] {
 		if r.Seq > 0 {
-			p.Events = append(p.Events, r.event())
+			p.Events = append(p.Events, r.RunEvent)
 		}
 	}
 	if p.Ended() { // nothing changes any more
@@ -82,19 +82,11 @@ const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s
 type eventRow struct {
 	RunStatus
 	RunEvent
-	kind    int64
-	details []byte
 }
 
 func (r *eventRow) dest() []any {
 	return []any{&r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.MadeBy, &r.State, &r.Reason, &r.EndedAt,
-		&r.Seq, &r.kind, &r.Workstream, &r.ActivityID, &r.Text, &r.details, &r.Final, &r.Time}
-}
-
-// event returns the message of a row.
-func (r *eventRow) event() RunEvent {
-	r.Type, r.Details = stream.Type(r.kind), r.details
-	return r.RunEvent
+		&r.Seq, (*int64)(&r.Type), &r.Workstream, &r.ActivityID, &r.Text, (*[]byte)(&r.Details), &r.Final, &r.Time}
 }
 
 // RunMessages returns the messages of a run in order: its turn's, its reply and its notice.
