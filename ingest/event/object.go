@@ -72,7 +72,7 @@ func Values(raw []byte) iter.Seq[[]byte] {
 			for bytes.IndexByte([]byte(" \t\r\n,:"), raw[at]) >= 0 {
 				at++
 			}
-			n := length(raw[at:])
+			n, _ := measure(raw[at:])
 			if n == 0 || !yield(raw[at:at+n:at+n]) {
 				return
 			}
@@ -81,50 +81,40 @@ func Values(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// length returns the length of the value at the beginning of b; 0 at the end of the object or
-// the list.
-func length(b []byte) int {
+// measure returns the length of the value at the beginning of b, which is 0 at the end of the
+// object or the list, and how many objects and lists of the value are inside each other at most.
+func measure(b []byte) (length, deepest int) {
 	depth := 0
-	for i := 0; ; i++ {
+	for i := 0; i < len(b); i++ {
 		switch b[i] {
 		case '"':
 			i += text(b[i:]) - 1
 		case '{', '[':
 			depth++
+			deepest = max(deepest, depth)
 		case '}', ']':
 			if depth == 0 {
-				return i
+				return i, deepest
 			}
 			depth--
 		case ',', ':', ' ', '\t', '\r', '\n':
 			if depth == 0 {
-				return i
+				return i, deepest
 			}
 		}
 	}
+	return len(b), deepest
 }
 
 // maxDepth bounds how deep a value of metadata is nested. Clients' parsers have such bounds, and an
 // answer with many messages is no use to them if one value exceeds it.
 const maxDepth = 100
 
-// IsDeep reports whether a value of valid JSON is nested too deep for metadata: more than 100
-// objects and lists are inside each other.
+// IsDeep reports whether a value of valid JSON, without white space around it, is nested too deep
+// for metadata: more than 100 objects and lists are inside each other.
 func IsDeep(value []byte) bool {
-	depth := 0
-	for i := 0; i < len(value); i++ {
-		switch value[i] {
-		case '"':
-			i += text(value[i:]) - 1
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return true
-			}
-		case '}', ']':
-			depth--
-		}
-	}
-	return false
+	_, deepest := measure(value)
+	return deepest > maxDepth
 }
 
 // Unquote reads a string of valid JSON. It returns an error for another value.
