@@ -11,27 +11,18 @@ import (
 	"time"
 )
 
-// addressed is a place that serves copies at addresses of its own.
-type addressed interface {
-	// address returns the address of a copy. It is valid for a time, and its answers have
-	// the header.
-	address(ctx context.Context, path string, header http.Header, valid time.Duration) (string, error)
-}
-
-var _ addressed = (*bucket)(nil)
-
 // Address returns the address at which the place itself serves a copy, with Content-Type and
 // Content-Disposition of the header, for at least a second. It is empty if the place has no
 // addresses; OpenAt reads the copy then. Address does not check that the copy exists.
-func (s *Store) Address(ctx context.Context, bucket, path string, header http.Header, valid time.Duration) (string, error) {
-	if err := s.check(bucket, path); err != nil {
+func (s *Store) Address(ctx context.Context, bucketName, path string, header http.Header, valid time.Duration) (string, error) {
+	if err := s.check(bucketName, path); err != nil {
 		return "", err
 	}
-	place, ok := s.place.(addressed)
+	b, ok := s.place.(*bucket)
 	if !ok {
 		return "", nil
 	}
-	address, err := place.address(ctx, path, header, max(valid, time.Second))
+	address, err := b.address(ctx, path, header, max(valid, time.Second))
 	if err != nil {
 		return "", fmt.Errorf("sign an address of an attachment in %s: %w", s.where, err)
 	}
@@ -59,7 +50,8 @@ func (s *Store) OpenAt(ctx context.Context, bucket, at string) (io.ReadSeekClose
 	return r, nil
 }
 
-// address returns a presigned address of the object.
+// address returns a presigned address of the object. It is valid for a time, and its answers have
+// the header.
 func (b *bucket) address(ctx context.Context, path string, header http.Header, valid time.Duration) (string, error) {
 	query := url.Values{}
 	for _, key := range []string{"Content-Type", "Content-Disposition"} {
