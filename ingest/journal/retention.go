@@ -55,7 +55,7 @@ func (r Retention) steps(now time.Time) []step {
 	before := func(age time.Duration) int64 { return millis(now.Add(-age)) }
 	byAge := func(table, key, at string, age time.Duration) step {
 		return step{name: table, bound: before(age), statements: []string{
-			fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s <= $1 ORDER BY %[3]s LIMIT 100)`, table, key, at),
+			fmt.Sprintf(`DELETE FROM %[1]s WHERE (%[2]s) IN (SELECT %[2]s FROM %[1]s WHERE %[3]s <= $1 LIMIT 100)`, table, key, at),
 		}}
 	}
 	return []step{
@@ -66,12 +66,9 @@ func (r Retention) steps(now time.Time) []step {
 		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
 			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
 		byAge("runs", "id", "ended_at", r.Runs), byAge("questions", "run", "asked_at", r.Runs),
-		byAge("run_events", "run, seq", "at", r.RunEvents), byAge("tickets", "hash", "until_at", 0),
+		byAge("run_events", "run, seq", "at", r.RunEvents), byAge("tickets", "hash", "until_at", 0), byAge("budgets", "workspace, name", "until_at", 0),
 		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
 			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
-		{name: "budgets", bound: before(0), statements: []string{
-			`DELETE FROM budgets WHERE (workspace, name) IN (SELECT workspace, name FROM budgets WHERE until_at <= $1 LIMIT 100)`,
-		}},
 	}
 }
 
