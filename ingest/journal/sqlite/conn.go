@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/url"
 	"strings"
-	"unicode"
 
 	sqlite "modernc.org/sqlite"
 
@@ -31,7 +30,7 @@ type conn struct {
 // leaves its transaction in an unknown state.
 type statement struct {
 	prepared
-	// verb is the first word, in capitals.
+	// verb is the first word. Only capitals are recognised.
 	verb string
 }
 
@@ -66,14 +65,6 @@ func connect(ctx context.Context, path, vfs string, pragmas ...string) (*conn, e
 	return c, nil
 }
 
-func firstWord(query string) string {
-	words := strings.FieldsFunc(query, func(r rune) bool { return !unicode.IsLetter(r) })
-	if len(words) == 0 {
-		return ""
-	}
-	return strings.ToUpper(words[0])
-}
-
 // selects reports whether the statement changes nothing.
 func (s statement) selects() bool { return s.verb == "SELECT" }
 
@@ -92,7 +83,7 @@ func (c *conn) statement(query string) (statement, error) {
 	if s, ok := c.statements[query]; ok {
 		return s, nil
 	}
-	verb := firstWord(query)
+	verb := strings.Fields(query)[0]
 	raw, err := c.raw.Prepare(strings.Replace(unlocked.Replace(query), verb, verb+onConflict[verb], 1))
 	if err != nil {
 		return statement{}, err
