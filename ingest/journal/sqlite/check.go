@@ -20,24 +20,21 @@ func Check(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	switch {
-	case err == nil:
+	if err == nil {
 		err = errors.Join(file.Close(), readable(ctx, path, o))
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	dir := filepath.Dir(path)
-	for isMissing(dir) {
-		dir = filepath.Dir(dir)
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		draft, err := os.MkdirTemp(dir, ".parley-")
+		if err == nil {
+			return os.Remove(draft)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
+		}
 	}
-	draft, err := os.MkdirTemp(dir, ".parley-")
-	if err != nil {
-		return fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
-	}
-	return os.Remove(draft)
 }
 
 // readable returns an error if a file is no database, or one of another or a newer program.
@@ -57,9 +54,4 @@ func readable(ctx context.Context, path string, o Options) error {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
 	return errors.Join(err, c.close())
-}
-
-func isMissing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
