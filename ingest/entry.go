@@ -73,11 +73,10 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
 	g.tell = func(m *event.Message, text string) *journal.Notice {
-		notice := in.notice(&journal.Run{
+		return new(in.notice(&journal.Run{
 			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: c.Key,
 			Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
-		}, text)
-		return &notice
+		}, text))
 	}
 	over := g
 	over.over = true

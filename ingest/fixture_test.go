@@ -148,7 +148,7 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	case event.KindReaction:
 		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender}
 		if p.FromMe {
-			e.Reaction.SenderName, e.Reaction.SenderType, e.Reaction.IsFromMe = "Me", event.Human, event.Bool(true)
+			e.Reaction.SenderName, e.Reaction.SenderType, e.Reaction.IsFromMe = "Me", event.Human, new(true)
 			e.Reaction.GUID, e.Reaction.ChannelExternalID = "guid", "chat;"+p.Channel
 		}
 		return e

@@ -188,8 +188,8 @@ func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Add
 	}
 	metadata := m.Metadata
 	runs := d.Trigger == journal.TriggerRun
-	metadata.Passive, metadata.TriggerRAG = event.Bool(!runs), event.Bool(runs)
-	metadata.IncludeInMemory = event.Bool(g.Policy.PassiveMemory)
+	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
+	metadata.IncludeInMemory = new(g.Policy.PassiveMemory)
 	metadata.RecipientID = ""
 	if addressed != event.AddressedNone {
 		metadata.RecipientID = "bot:" + g.Agent

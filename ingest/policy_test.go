@@ -107,7 +107,7 @@ func TestGate(t *testing.T) {
 	noMemory := policy(func(p *Policy) { p.PassiveMemory = false })
 	botsWelcome := policy(func(p *Policy) { p.AllowBotMessages = true })
 	bot := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.SenderType = event.Bot }
-	fromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(true) }
+	fromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(true) }
 	ownerRuns := policy(func(p *Policy) { p.FromMe = true })
 	directChat := func(m *event.Message, _ *Policy, _ *store) { m.Channel.Type = event.ChannelDirect }
 	silent := func(m *event.Message, _ *Policy, _ *store) { m.Passive = true }
@@ -122,7 +122,7 @@ func TestGate(t *testing.T) {
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
 	agent := with(bot, botsWelcome, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
 	unfinished := func(m *event.Message, _ *Policy, _ *store) { m.Unfinished = true }
-	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }
+	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }
 
 	for name, c := range map[string]struct {
 		change change
@@ -159,8 +159,8 @@ func TestGate(t *testing.T) {
 		"the owner, its content comes later":       {with(fromMe, ownerRuns, directChat, unfinished), passively("no-mention")},
 		"content comes later, without memory":      {with(open, unfinished, noMemory), noted},
 		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
-		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(true) }), passively("passive")},
-		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = event.Bool(false) }, passively("no-mention")},
+		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = new(true) }), passively("passive")},
+		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = new(false) }, passively("no-mention")},
 		"passive, without passive memory":          {with(silent, noMemory), passively("passive")},
 		"no mention, without passive memory":       {noMemory, noted},
 		"a mention, without passive memory":        {with(noMemory, mention), runs("mention")},
@@ -190,7 +190,7 @@ func TestGate(t *testing.T) {
 		"another in a chat, with from_me: run":     {with(ownerRuns, directChat), passively("no-mention")},
 		"the owner in a group, from_me: run":       {with(fromMe, ownerRuns), passively("no-mention")},
 		"the owner in an open group, from_me: run": {with(fromMe, ownerRuns, open), runs("open")},
-		"is_from_me: false":                        {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = event.Bool(false) }), runs("mention")},
+		"is_from_me: false":                        {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }), runs("mention")},
 		"a user on the list":                       {with(users("U0", "U1"), mention), runs("mention")},
 		"a user who is not on the list":            {with(users("U0"), mention), ignored("user-refused")},
 		"a list of names admits nobody":            {with(users("Olivia"), mention), ignored("user-refused")},
@@ -330,7 +330,7 @@ func TestOnlyACallerKeepsAMessageOutOfMemory(t *testing.T) {
 		caller bool
 		hint   *bool
 		want   bool
-	}{{true, event.Bool(false), true}, {true, event.Bool(true), false}, {true, nil, false}, {false, event.Bool(false), false}} {
+	}{{true, new(false), true}, {true, new(true), false}, {true, nil, false}, {false, new(false), false}} {
 		g, m := defaultGate(), room()
 		g.KeepMetadata, m.Metadata.IncludeInMemory = c.caller, c.hint
 		if got := g.decide(m, &store{}).NoMemory; got != c.want {

@@ -14,8 +14,8 @@ const refusingFor = 5 * time.Second
 // refused notes that a payload was not accepted. An error whose outcome is unknown says
 // nothing about the store: the next payload may be accepted.
 func (in *Ingest) refused(workspace string, err error) {
-	if now := time.Now(); errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnclear) {
-		in.refusedAt.Store(&now)
+	if errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnclear) {
+		in.refusedAt.Store(new(time.Now()))
 	}
 	in.Work.Warn("durable accept refused", "workspace", workspace, "err", err)
 }

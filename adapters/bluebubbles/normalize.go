@@ -39,7 +39,7 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 
 			SenderType: event.Human, // iMessage has no bots
 			SenderName: p.handle.name(),
-			IsFromMe:   event.Bool(p.fromMe),
+			IsFromMe:   new(p.fromMe),
 			GUID:       p.guid,
 		}
 		if p.fromMe {
@@ -75,7 +75,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 			SenderID:          p.senderID(self),
 			SenderDisplayName: p.senderName(ctx, directory),
 			SenderType:        p.senderType(),
-			IsFromMe:          event.Bool(p.fromMe),
+			IsFromMe:          new(p.fromMe),
 			MessageGUID:       p.guid,
 		},
 	}

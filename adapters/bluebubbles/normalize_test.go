@@ -31,7 +31,7 @@ func TestMessage(t *testing.T) {
 		ReplyTo:    target,
 		Metadata: event.Metadata{
 			Source: "bluebubbles", SenderID: "bb:" + nora, SenderDisplayName: "Nora Lindqvist", SenderType: event.Human,
-			ChannelExternalID: direct, IsFromMe: event.Bool(false), MessageGUID: guid,
+			ChannelExternalID: direct, IsFromMe: new(false), MessageGUID: guid,
 		},
 	}
 	if diff := cmp.Diff(want, got, unexported); diff != "" {

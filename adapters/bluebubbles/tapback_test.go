@@ -21,7 +21,7 @@ func tapback(kind any, text string) fields {
 func reaction(emoji string, removed bool) *event.Reaction {
 	return &event.Reaction{
 		Emoji: emoji, SenderID: "bb:" + nora, Removed: removed,
-		SenderType: event.Human, ChannelExternalID: "iMessage;-;" + nora, IsFromMe: event.Bool(false), GUID: guid,
+		SenderType: event.Human, ChannelExternalID: "iMessage;-;" + nora, IsFromMe: new(false), GUID: guid,
 	}
 }
 

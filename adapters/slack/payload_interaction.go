@@ -160,7 +160,7 @@ func (p *payload) readTarget(i *wireInteraction, f *fields) {
 func (p *payload) setInstallation(team, enterprise, app string, whole bool) {
 	p.outer = wireOuter{TeamID: team, EnterpriseID: enterprise, APIAppID: app}
 	if whole {
-		p.outer.Authorizations = []wireAuthorization{{TeamID: team, EnterpriseID: enterprise, IsBot: event.Bool(false), IsEnterpriseInstall: true}}
+		p.outer.Authorizations = []wireAuthorization{{TeamID: team, EnterpriseID: enterprise, IsBot: new(false), IsEnterpriseInstall: true}}
 	}
 }
 

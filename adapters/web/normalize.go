@@ -85,7 +85,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		m.Attachments = append(m.Attachments, a.event())
 	}
 	if m.Passive = b.Passive; m.Passive && metadata.Passive != nil && !*metadata.Passive { // the two contradict each other
-		m.Metadata.Passive = event.Bool(true)
+		m.Metadata.Passive = new(true)
 		m.Metadata.Edited()
 	}
 	return event.Event{Kind: event.KindMessage, Message: m}, nil

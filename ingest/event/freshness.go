@@ -7,7 +7,7 @@ func IsStale(base *int64, current int64) *bool {
 	if lag == nil {
 		return nil
 	}
-	return Bool(*lag > 0)
+	return new(*lag > 0)
 }
 
 // ComputeStaleLag returns the number of messages by which such a reply is behind. It is 0 for
@@ -16,8 +16,7 @@ func ComputeStaleLag(base *int64, current int64) *int64 {
 	if base == nil {
 		return nil
 	}
-	lag := max(0, current-*base)
-	return &lag
+	return new(max(0, current-*base))
 }
 
 // Known is the newest messages that an agent outside Parley knew when it wrote its own, by

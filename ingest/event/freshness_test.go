@@ -9,7 +9,7 @@ import (
 )
 
 func TestStaleness(t *testing.T) {
-	yes, no := event.Bool(true), event.Bool(false)
+	yes, no := new(true), new(false)
 	for _, c := range []struct {
 		base    *int64
 		current int64

@@ -108,9 +108,6 @@ func (e *FieldErrors) Check(ok bool, field, message string) {
 	}
 }
 
-// Bool is a pointer to b, for the optional flags of Metadata.
-func Bool(b bool) *bool { return &b }
-
 // field binds one known key to its place in Metadata.
 type field struct {
 	key      string
@@ -200,7 +197,7 @@ func (f field) set(value json.RawMessage) string {
 	case string(value) == "null":
 		return ""
 	case f.flag != nil && (string(value) == "true" || string(value) == "false"):
-		*f.flag = Bool(value[0] == 't')
+		*f.flag = new(value[0] == 't')
 		return ""
 	case f.flag != nil:
 		return "must be true, false or null"

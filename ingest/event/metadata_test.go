@@ -119,8 +119,8 @@ func TestOptionalKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := event.Metadata{
-		ChannelExternalID: "C1", MentionToken: "<@U1>", ThreadContext: "x\ny", IsFromMe: event.Bool(false), Passive: event.Bool(true),
-		RecipientID: "bot:b", IncludeInMemory: event.Bool(true), MessageGUID: "G",
+		ChannelExternalID: "C1", MentionToken: "<@U1>", ThreadContext: "x\ny", IsFromMe: new(false), Passive: new(true),
+		RecipientID: "bot:b", IncludeInMemory: new(true), MessageGUID: "G",
 	}
 	if m.ChannelExternalID != want.ChannelExternalID || m.MentionToken != want.MentionToken || m.ThreadContext != want.ThreadContext ||
 		m.RecipientID != want.RecipientID || m.MessageGUID != want.MessageGUID {
@@ -142,7 +142,7 @@ func TestBytesSurvive(t *testing.T) {
 	if diff := cmp.Diff(string(raw), string(m.Bytes())); diff != "" {
 		t.Error(diff)
 	}
-	m.Passive = event.Bool(true)
+	m.Passive = new(true)
 	m.Edited()
 	want := `{"source":"slack","sender_id":"slack:U1","sender_display_name":"Olivia","sender_type":"human","passive":true,` +
 		`"big":12345678901234567890.50e+3,"html":"<b>&\u003c","nested":{"b" : 1 , "a":[ ]}}`
@@ -157,7 +157,7 @@ func TestRoundTrip(t *testing.T) {
 		text := rapid.Map(rapid.String(), event.Text)
 		m := event.Metadata{
 			Source: "s" + text.Draw(t, "source"), SenderID: "n:" + text.Draw(t, "id") + "x", SenderDisplayName: "x" + text.Draw(t, "name"),
-			SenderType: event.Bot, ThreadContext: text.Draw(t, "context"), Passive: event.Bool(rapid.Bool().Draw(t, "passive")),
+			SenderType: event.Bot, ThreadContext: text.Draw(t, "context"), Passive: new(rapid.Bool().Draw(t, "passive")),
 		}
 		if key := text.Draw(t, "key"); rapid.Bool().Draw(t, "extra") {
 			value, err := json.Marshal(text.Draw(t, "value"))
