@@ -152,7 +152,15 @@ func number(b bool) int64 {
 	return 0
 }
 
-// optional returns the value of a nullable column.
+// nullable returns the value of a nullable column.
+func nullable(n *int64) any {
+	if n == nil {
+		return nil
+	}
+	return *n
+}
+
+// optional returns the value of a nullable column, which is null for an empty text.
 func optional(s string) any {
 	if s == "" {
 		return nil

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -353,10 +354,11 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		begins = r.runID(row.ClientRunID)
 	}
 	var contextAfter int64
+	known := cmp.Or(m.Known, &event.Known{}) // by an agent outside Parley
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
-		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory)}, knownSeqs(m)...)
-	args = append(append(args, optional(row.ClientRunID), string(m.RunInput)), more...)
+		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory),
+		nullable(known.BaseSeq), nullable(known.LatestSeenSeq), number(m.Known != nil), optional(row.ClientRunID), string(m.RunInput)}, more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
 		return false
 	}
@@ -384,20 +386,6 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.out.Admitted = true
 	}
 	return true
-}
-
-// knownSeqs returns the arguments of insertMessage about what an agent outside Parley knew.
-func knownSeqs(m *event.Message) []any {
-	seq := func(n *int64) any {
-		if n == nil {
-			return nil
-		}
-		return *n
-	}
-	if m.Known == nil {
-		return []any{nil, nil, int64(0)}
-	}
-	return []any{seq(m.Known.BaseSeq), seq(m.Known.LatestSeenSeq), int64(1)}
 }
 
 // addFiles stores the message's files from a part on.
