@@ -3,7 +3,6 @@ package journal
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -61,13 +60,11 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 	return made.result(), nil
 }
 
-// first returns the result for a payload that was stored before.
+// first returns the result for a payload that was stored before. It returns ErrNotFound if the
+// payload was removed meanwhile: then it must be sent again.
 func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
 	r := AcceptResult{Duplicate: true}
-	found, err := j.row(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
-	if err == nil && !found {
-		err = errors.New("the payload was neither stored nor there before: it must be sent again")
-	}
+	err := j.one(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
 	return r, err
 }
 
