@@ -14,7 +14,7 @@ import (
 
 // LaterRuns takes the later answers of agents that have taken a run.
 type LaterRuns interface {
-	LaterRun(ctx context.Context, run string) (journal.Later, error)
+	LaterRun(ctx context.Context, run string) (thread int64, agent string, err error)
 	AnswerRun(ctx context.Context, run string, answer stream.Message) error
 }
 
@@ -49,8 +49,8 @@ func (p Replies) post(a API, w http.ResponseWriter, r *http.Request) error {
 	}
 	answer.Text = event.Text(answer.Text) // without an escaped U+0000
 	run := r.PathValue("run_id")
-	later, err := p.Runs.LaterRun(r.Context(), run)
-	if err == nil && !agents[later.Agent] {
+	thread, agent, err := p.Runs.LaterRun(r.Context(), run)
+	if err == nil && !agents[agent] {
 		err = journal.ErrNotFound // the run of another agent
 	}
 	if err == nil {
@@ -62,7 +62,7 @@ func (p Replies) post(a API, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Wake(later.Agent, later.Thread)
+	p.Wake(agent, thread)
 	return respond(w, http.StatusAccepted, map[string]any{"run_id": run})
 }
 

@@ -21,18 +21,12 @@ func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run) error {
 	})
 }
 
-// Later is a run whose agent may answer later.
-type Later struct {
-	Thread int64
-	Agent  string
-}
-
 // LaterRun finds the thread and the agent of a run. It returns ErrNotFound for an unknown
 // one.
-func (j *Journal) LaterRun(ctx context.Context, run string) (l Later, err error) {
-	err = j.one(ctx, []any{&l.Thread, &l.Agent}, `SELECT id, agent FROM threads WHERE run_id = $1
+func (j *Journal) LaterRun(ctx context.Context, run string) (thread int64, agent string, err error) {
+	err = j.one(ctx, []any{&thread, &agent}, `SELECT id, agent FROM threads WHERE run_id = $1
 		UNION ALL SELECT thread, agent FROM runs WHERE id = $1 LIMIT 1`, run)
-	return l, err
+	return thread, agent, err
 }
 
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer

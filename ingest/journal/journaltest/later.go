@@ -40,9 +40,10 @@ func takenRunWaits(f *fixture) {
 	same(f, "run", again.ID, run.ID)
 	same(f, "taken", again.Taken, true)
 	same(f, "answer", *again.Answer, late("Hello."))
-	later, err := f.LaterRun(f.ctx, run.ID)
+	thread, asked, err := f.LaterRun(f.ctx, run.ID)
 	f.must(err)
-	same(f, "thread and agent", later, journal.Later{Thread: run.Thread, Agent: agent})
+	same(f, "thread", thread, run.Thread)
+	same(f, "agent", asked, agent)
 }
 
 func takenRunEnds(f *fixture) {
@@ -105,7 +106,7 @@ func answerAfterEnd(f *fixture) {
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
 	f.fail(run, "Sorry.")
 	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
-	_, err := f.LaterRun(f.ctx, "no such run")
+	_, _, err := f.LaterRun(f.ctx, "no such run")
 	f.fails("an unknown run", err, journal.ErrNotFound)
 }
 
