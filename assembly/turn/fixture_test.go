@@ -112,10 +112,9 @@ func (e *engine) Notify(node, words string) {
 	}
 }
 
-func (e *engine) Listen(ctx context.Context, node string, heard func(string), _ func()) error {
+func (e *engine) Listen(ctx context.Context, node string, heard func(string), _ func()) {
 	e.heard.Store(node, heard)
 	<-ctx.Done()
-	return nil
 }
 
 func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {

@@ -123,5 +123,5 @@ type Notifier interface {
 	Notify(node, words string)
 	// Listen calls heard for the words that nodes send to this one, until ctx ends. It
 	// calls missed whenever messages may have been lost: at first, and after each break.
-	Listen(ctx context.Context, node string, heard func(words string), missed func()) error
+	Listen(ctx context.Context, node string, heard func(words string), missed func())
 }

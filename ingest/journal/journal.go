@@ -26,8 +26,8 @@ type Journal struct {
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
 type Options struct {
-	// Node names this process among those that share the store. No other process ever has
-	// the same name.
+	// Node names this process among those that share the store, in at most 50 bytes. No other
+	// process ever has the same name.
 	Node string
 	// Lease is the duration of a claim that is not renewed. Zero is for an engine that
 	// admits one process at a time: a claim then ends with the process.

@@ -132,13 +132,12 @@ func (s *store) Notify(node, words string) {
 }
 
 // Listen implements journal.Notifier.
-func (s *store) Listen(ctx context.Context, node string, heard func(string), missed func()) error {
+func (s *store) Listen(ctx context.Context, node string, heard func(string), missed func()) {
 	missed()
 	s.mu.Lock()
 	s.hears[node] = heard
 	s.mu.Unlock()
 	<-ctx.Done()
-	return nil
 }
 
 func (s *store) clock() time.Time {

@@ -67,7 +67,7 @@ type Queue struct {
 
 // Options are the settings of a Scheduler.
 type Options struct {
-	// Node names this process. No other process ever has the same name.
+	// Node names this process, in at most 50 bytes. No other process ever has the same name.
 	Node string
 	// Lease is the duration of a claim that is not renewed. Zero is for an engine that
 	// admits one process at a time: the claims of other nodes have ended.
@@ -121,19 +121,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	if s.notifier != nil {
-		listening.Go(func() {
-			if err := s.notifier.Listen(ctx, s.Node, s.heard, s.missed); err != nil {
-				s.Warn("hints of other nodes cannot be received", "err", err)
-			}
-		})
+		listening.Go(func() { s.notifier.Listen(ctx, s.Node, s.heard, s.missed) })
 	}
-	ticker := time.NewTicker(sweepEvery)
-	defer ticker.Stop()
-	for {
+	for tick := time.Tick(sweepEvery); ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-tick:
 			s.sweep(ctx)
 		}
 	}

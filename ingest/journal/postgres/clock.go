@@ -57,13 +57,11 @@ func (c *clock) set(ctx context.Context, pool *pgxpool.Pool) error {
 
 // keepTime sets the clock regularly, until the engine is closed.
 func (e *Engine) keepTime() {
-	ticker := time.NewTicker(readEvery)
-	defer ticker.Stop()
-	for {
+	for tick := time.Tick(readEvery); ; {
 		select {
 		case <-e.quit:
 			return
-		case <-ticker.C:
+		case <-tick:
 			e.readClock()
 		}
 	}

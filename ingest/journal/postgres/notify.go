@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -21,9 +20,6 @@ const (
 	// maxNotice bounds the bytes of one NOTIFY; PostgreSQL's limit is 8000.
 	// https://www.postgresql.org/docs/current/sql-notify.html
 	maxNotice = 7900
-	// maxChannel bounds the name of a channel. NOTIFY refuses a longer name, and
-	// LISTEN truncates it.
-	maxChannel = 63
 	// maxWords bounds the bytes of one message, maxWaiting the number of waiting
 	// messages.
 	maxWords, maxWaiting = 1024, 4096
@@ -34,7 +30,8 @@ const (
 )
 
 // channel returns the name of a node's channel. For an empty name, it returns the channel
-// of all nodes.
+// of all nodes. The name of a node has at most 50 bytes, so that the name of the channel has at
+// most 63: NOTIFY refuses a longer one, and LISTEN truncates it.
 func channel(node string) string {
 	if node == "" {
 		return "parley"
@@ -47,7 +44,7 @@ type notice struct{ node, words string }
 
 // Notify implements journal.Notifier.
 func (e *Engine) Notify(node, words string) {
-	if len(words) > maxWords || strings.Contains(words, "\n") || len(channel(node)) > maxChannel {
+	if len(words) > maxWords || strings.Contains(words, "\n") {
 		return // the other node polls
 	}
 	select {
@@ -97,10 +94,7 @@ func (e *Engine) pack(first notice) *pgx.Batch {
 }
 
 // Listen implements journal.Notifier.
-func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) error {
-	if len(channel(node)) > maxChannel {
-		return fmt.Errorf("listen: the node's name %q is too long", node)
-	}
+func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) {
 	level := slog.LevelWarn
 	for wait := betweenTries; ctx.Err() == nil; wait = min(2*wait, maxRelisten) {
 		err := e.hear(ctx, node, heard, func() {
@@ -108,13 +102,12 @@ func (e *Engine) Listen(ctx context.Context, node string, heard func(words strin
 			missed()
 		})
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		e.log.Log(ctx, level, "listening connection lost; this node polls until it is back", "err", err)
 		level = slog.LevelDebug // one warning for each break
 		wake.After(ctx, wait)
 	}
-	return nil
 }
 
 // hear listens on its own connection until the connection breaks or ctx ends. It calls

@@ -73,14 +73,12 @@ func (d *Daemon) sweep(ctx context.Context) error {
 
 // every calls do now, after each pause and at each signal of wake, until ctx ends. wake may be nil.
 func every(ctx context.Context, pause time.Duration, wake <-chan struct{}, do func(context.Context)) error {
-	ticker := time.NewTicker(pause)
-	defer ticker.Stop()
-	for {
+	for tick := time.Tick(pause); ; {
 		do(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-tick:
 		case <-wake:
 		}
 	}
