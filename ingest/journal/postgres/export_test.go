@@ -20,6 +20,9 @@ func (e *Engine) Waiting() (n int) {
 // Open returns the number of open connections, without the one that listens.
 func (e *Engine) Open() int { return int(e.pool.Stat().TotalConns()) }
 
+// Taken returns how often the engine has taken a connection.
+func (e *Engine) Taken() int64 { return e.pool.Stat().AcquireCount() }
+
 // Backdate sets the last reading of the clock back.
 func (e *Engine) Backdate(by time.Duration) {
 	wrong := *e.clock.reading.Load()

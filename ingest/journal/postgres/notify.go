@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -15,13 +14,11 @@ import (
 
 const (
 	// gather is the time that messages wait for others. NOTIFY locks the whole database
-	// during its commit, so the engine sends many messages with one NOTIFY.
+	// during its commit, so the engine sends many messages with one commit.
 	gather = 2 * time.Millisecond
-	// maxNotice bounds the bytes of one NOTIFY; PostgreSQL's limit is 8000.
-	// https://www.postgresql.org/docs/current/sql-notify.html
-	maxNotice = 7900
 	// maxWords bounds the bytes of one message, maxWaiting the number of waiting
-	// messages.
+	// messages. PostgreSQL's limit is 8000 bytes.
+	// https://www.postgresql.org/docs/current/sql-notify.html
 	maxWords, maxWaiting = 1024, 4096
 	// maxRelisten bounds the pause before a listener connects again.
 	maxRelisten = time.Second
@@ -44,7 +41,7 @@ type notice struct{ node, words string }
 
 // Notify implements journal.Notifier.
 func (e *Engine) Notify(node, words string) {
-	if len(words) > maxWords || strings.Contains(words, "\n") {
+	if len(words) > maxWords {
 		return // the other node polls
 	}
 	select {
@@ -53,7 +50,8 @@ func (e *Engine) Notify(node, words string) {
 	}
 }
 
-// sendNotices sends the waiting messages, until the engine is closed.
+// sendNotices sends the waiting messages, until the engine is closed. The server sends equal
+// messages of one statement once.
 func (e *Engine) sendNotices(ctx context.Context) {
 	for {
 		select {
@@ -61,36 +59,19 @@ func (e *Engine) sendNotices(ctx context.Context) {
 			return
 		case first := <-e.notices:
 			<-time.After(gather)
+			channels, words := []string{channel(first.node)}, []string{first.words}
+			for range len(e.notices) {
+				n := <-e.notices
+				channels, words = append(channels, channel(n.node)), append(words, n.words)
+			}
 			sending, cancel := context.WithTimeout(ctx, maxRelisten)
-			if err := e.pool.SendBatch(sending, e.pack(first)).Close(); err != nil {
+			if _, err := e.pool.Exec(sending, `SELECT pg_notify(channel, words) FROM unnest(CAST($1 AS TEXT[]), CAST($2 AS TEXT[])) AS n (channel, words)`,
+				channels, words); err != nil {
 				e.log.Debug("notification of other nodes fails; they poll", "err", err)
 			}
 			cancel()
 		}
 	}
-}
-
-// pack puts a message and those that wait behind it into as few notifications as
-// possible, in any order. It sends equal messages once.
-func (e *Engine) pack(first notice) *pgx.Batch {
-	batch, texts, waiting := &pgx.Batch{}, map[string]string{}, map[notice]bool{first: true}
-	send := func(node string) {
-		batch.Queue(`SELECT pg_notify($1, $2)`, channel(node), texts[node])
-		delete(texts, node)
-	}
-	for range len(e.notices) {
-		waiting[<-e.notices] = true
-	}
-	for n := range waiting {
-		if len(texts[n.node])+len(n.words) >= maxNotice {
-			send(n.node)
-		}
-		texts[n.node] += n.words + "\n"
-	}
-	for node := range texts {
-		send(node)
-	}
-	return batch
 }
 
 // Listen implements journal.Notifier.
@@ -129,9 +110,7 @@ func (e *Engine) hear(ctx context.Context, node string, heard func(string), list
 		message, err := c.WaitForNotification(waiting)
 		cancel()
 		if err == nil {
-			for words := range strings.SplitSeq(strings.TrimSuffix(message.Payload, "\n"), "\n") {
-				heard(words)
-			}
+			heard(message.Payload)
 			continue
 		}
 		if waiting.Err() != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/jackc/pgx/v5"
 
 	"parley/ingest/journal/postgres"
 )
@@ -50,7 +49,7 @@ func TestNotifyReachesOneNodeOrAll(t *testing.T) {
 	}
 }
 
-func TestMessagesShareNotifications(t *testing.T) {
+func TestMessagesShareTransactions(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url})
@@ -58,9 +57,9 @@ func TestMessagesShareNotifications(t *testing.T) {
 	if _, err := c.Exec(t.Context(), `LISTEN "parley"; LISTEN "parley a"`); err != nil {
 		t.Fatal(err)
 	}
-	const notifications = 100
-	want := map[string]bool{}
-	for i := range notifications {
+	const messages = 100
+	want, before := map[string]bool{}, e.Taken()
+	for i := range messages {
 		words := fmt.Sprint("words ", i)
 		want["parley a: "+words], want["parley: "+words] = true, true
 		e.Notify("a", words)
@@ -69,27 +68,19 @@ func TestMessagesShareNotifications(t *testing.T) {
 	}
 	got, notices := map[string]bool{}, 0
 	for len(got) < len(want) {
-		notices++
-		for _, words := range received(t, c) {
-			got[words] = true
+		notice, err := c.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
 		}
+		got[notice.Channel+": "+notice.Payload] = true
+		notices++
 	}
-	if diff := cmp.Diff(want, got); diff != "" || notices > notifications/4 {
+	if diff := cmp.Diff(want, got); diff != "" || notices > 2*messages+messages/4 {
 		t.Errorf("%d notifications: %s", notices, diff)
 	}
-}
-
-// received returns the messages of the next notification, each with its channel.
-func received(t *testing.T, c *pgx.Conn) (out []string) {
-	t.Helper()
-	notice, err := c.WaitForNotification(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if taken := e.Taken() - before; taken > messages/4 {
+		t.Errorf("%d transactions", taken)
 	}
-	for words := range strings.Lines(notice.Payload) {
-		out = append(out, notice.Channel+": "+strings.TrimSuffix(words, "\n"))
-	}
-	return out
 }
 
 func TestAnInvalidMessageDisturbsNoOther(t *testing.T) {
@@ -99,18 +90,18 @@ func TestAnInvalidMessageDisturbsNoOther(t *testing.T) {
 	long := strings.Repeat("x", 1024)
 	e.Notify("a", long+"x")
 	e.Notify("a", "two\nlines")
-	for i := range 20 { // too many for one notification
+	for i := range 20 { // together more than a notification may have
 		e.Notify("a", fmt.Sprintf("%04d%s", i, long[4:]))
 	}
 	e.Notify("a", "a\x00b\xff")
 	heard := map[string]bool{}
-	for range 21 {
+	for range 22 {
 		heard[<-l.heard] = true
 	}
 	for i := range 20 {
 		delete(heard, fmt.Sprintf("%04d%s", i, long[4:]))
 	}
-	if diff := cmp.Diff(map[string]bool{"a\uFFFDb\uFFFD": true}, heard); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"two\nlines": true, "a\uFFFDb\uFFFD": true}, heard); diff != "" {
 		t.Error(diff)
 	}
 }
