@@ -65,7 +65,7 @@ type place interface {
 	put(ctx context.Context, draft *os.File, size int64, path string) error
 	// open reads a copy while ctx lasts. A missing copy is fs.ErrNotExist. The reader means
 	// nothing beside an error.
-	open(ctx context.Context, path string) (io.ReadCloser, error)
+	open(ctx context.Context, path string) (io.ReadSeekCloser, error)
 	// remove deletes a copy. A missing copy is no error.
 	remove(ctx context.Context, path string) error
 }
@@ -239,7 +239,7 @@ func (s *Store) open(ctx context.Context, bucket, at string) (*verified, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open attachment in %s: %w", s.where, err)
 	}
-	return &verified{ReadCloser: content, hash: sha256.New(), sum: path.Base(at), size: -1}, nil
+	return &verified{ReadSeekCloser: content, hash: sha256.New(), sum: path.Base(at), size: -1}, nil
 }
 
 // Remove deletes the copy with the bucket and path that Put returned. A missing copy is

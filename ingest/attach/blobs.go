@@ -24,7 +24,7 @@ func (b blobs) put(ctx context.Context, draft *os.File, size int64, path string)
 	return b.store.PutBlob(ctx, path, draft, size)
 }
 
-func (b blobs) open(ctx context.Context, path string) (io.ReadCloser, error) {
+func (b blobs) open(ctx context.Context, path string) (io.ReadSeekCloser, error) {
 	return b.store.OpenBlob(ctx, path)
 }
 

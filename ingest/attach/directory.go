@@ -37,7 +37,7 @@ func syncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func (d directory) open(_ context.Context, path string) (io.ReadCloser, error) {
+func (d directory) open(_ context.Context, path string) (io.ReadSeekCloser, error) {
 	return os.OpenInRoot(string(d), path)
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -86,7 +87,7 @@ func refused(err error) bool {
 
 // open makes one request, whose body the caller reads. A broken connection is an error of
 // that read.
-func (b *bucket) open(ctx context.Context, path string) (io.ReadCloser, error) {
+func (b *bucket) open(ctx context.Context, path string) (io.ReadSeekCloser, error) {
 	content, _, _, err := b.client.GetObject(ctx, b.name, b.key(path), minio.GetObjectOptions{})
 	if isAbsent(err) {
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
@@ -94,7 +95,15 @@ func (b *bucket) open(ctx context.Context, path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return content, nil
+	return unseekable{content}, nil
+}
+
+// unseekable is the body of an answer. Only its first byte can be the position of a read.
+type unseekable struct{ io.ReadCloser }
+
+// Seek implements io.Seeker.
+func (unseekable) Seek(int64, int) (int64, error) {
+	return 0, errors.New("a bucket has addresses of its own")
 }
 
 func (b *bucket) remove(ctx context.Context, path string) error {

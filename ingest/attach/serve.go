@@ -36,18 +36,13 @@ func (s *Store) OpenAt(ctx context.Context, bucket, at string) (io.ReadSeekClose
 	if err != nil {
 		return nil, err
 	}
-	seeker, ok := content.ReadCloser.(io.Seeker)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("attachments in %s have addresses of their own", s.where), content.Close())
-	}
-	r := positioned{content, seeker}
-	if r.size, err = r.Seek(0, io.SeekEnd); err == nil {
-		_, err = r.Seek(0, io.SeekStart)
+	if content.size, err = content.Seek(0, io.SeekEnd); err == nil {
+		_, err = content.Seek(0, io.SeekStart)
 	}
 	if err != nil {
 		return nil, errors.Join(err, content.Close())
 	}
-	return r, nil
+	return content, nil
 }
 
 // address returns a presigned address of the object. It is valid for a time, and its answers have

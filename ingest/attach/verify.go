@@ -10,7 +10,7 @@ import (
 // verified is a reader of a copy. It checks the bytes of a read of the whole copy: if they
 // have changed, the last ones are missing.
 type verified struct {
-	io.ReadCloser
+	io.ReadSeekCloser
 	hash     hash.Hash // of the bytes before at; nil if the read did not begin at the first byte
 	sum      string    // the expected sum
 	at, size int64     // size is -1 if it is unknown: then the check is at io.EOF
@@ -18,7 +18,7 @@ type verified struct {
 
 // Read implements io.Reader.
 func (v *verified) Read(p []byte) (int, error) {
-	n, err := v.ReadCloser.Read(p)
+	n, err := v.ReadSeekCloser.Read(p)
 	v.at += int64(n)
 	if v.hash == nil {
 		return n, err
@@ -30,17 +30,11 @@ func (v *verified) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// positioned is a verified reader of a copy from any position.
-type positioned struct {
-	*verified
-	seeker io.Seeker // moves the copy's reader
-}
-
 // Seek implements io.Seeker.
-func (r positioned) Seek(offset int64, whence int) (at int64, err error) {
-	at, err = r.seeker.Seek(offset, whence)
-	if r.at, r.hash = at, nil; at == 0 {
-		r.hash = sha256.New()
+func (v *verified) Seek(offset int64, whence int) (at int64, err error) {
+	at, err = v.ReadSeekCloser.Seek(offset, whence)
+	if v.at, v.hash = at, nil; at == 0 {
+		v.hash = sha256.New()
 	}
 	return at, err
 }
