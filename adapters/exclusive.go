@@ -39,10 +39,10 @@ const (
 type ExclusiveLease struct {
 	Store LeaseStore
 	Name  string // of the lease in the store
-	// Waiting is called with true if this node has to wait for the lease, and with false
+	// Report is called with Standby if this node has to wait for the lease, and with Starting
 	// when the wait is over. It may be nil.
-	Waiting func(bool)
-	Log     *slog.Logger
+	Report func(ConnectionState)
+	Log    *slog.Logger
 }
 
 // errLeaseLost ends the work of a node that has lost its lease.
@@ -53,27 +53,27 @@ var errLeaseLost = errors.New("exclusive lease lost")
 // node may have it; While then waits for the lease and runs f again. It returns
 // f's error, or nil if ctx ends first.
 func (l *ExclusiveLease) While(ctx context.Context, f func(ctx context.Context) error) error {
-	waiting := false
-	waits := func(now bool) {
-		if waiting != now && l.Waiting != nil {
-			l.Waiting(now)
+	state := Starting
+	report := func(now ConnectionState) {
+		if state != now && l.Report != nil {
+			l.Report(now)
 		}
-		waiting = now
+		state = now
 	}
 	for ctx.Err() == nil {
 		asked := time.Now()
 		if acquired, _ := l.acquire(ctx); !acquired {
-			waits(true)
+			report(Standby)
 			wake.After(ctx, leaseRetry)
 			continue
 		}
-		waits(false)
+		report(Starting)
 		lost, err := l.keep(ctx, asked, f)
 		if !lost || ctx.Err() != nil {
 			return err
 		}
 		l.Log.Warn("exclusive lease lost; another node may take over", "lease", l.Name)
-		waits(true)
+		report(Standby)
 	}
 	return nil
 }

@@ -158,8 +158,8 @@ func (n *node) kill() {
 
 func (n *node) run(ctx context.Context, running *sync.WaitGroup) *node {
 	ctx, n.stop = context.WithCancel(ctx)
-	lease := adapters.ExclusiveLease{Store: n, Name: "connection", Log: slog.New(slog.DiscardHandler), Waiting: func(waits bool) {
-		n.states = append(n.states, map[bool]string{true: "waiting", false: "acquired"}[waits])
+	lease := adapters.ExclusiveLease{Store: n, Name: "connection", Log: slog.New(slog.DiscardHandler), Report: func(state adapters.ConnectionState) {
+		n.states = append(n.states, string(state))
 	}}
 	running.Go(func() { _ = lease.While(ctx, n.use) })
 	return n
@@ -224,7 +224,7 @@ func TestAStoppedNodeReleasesItsLease(t *testing.T) {
 		if took := takeover(t, s, "b"); took > 1500*time.Millisecond {
 			t.Errorf("taken over after %v", took)
 		}
-		if diff := cmp.Diff([]string{"waiting", "acquired"}, second.states); diff != "" || len(first.states) != 0 {
+		if diff := cmp.Diff([]string{"standby", "starting"}, second.states); diff != "" || len(first.states) != 0 {
 			t.Errorf("states of the first: %v, of the second (-want +got):\n%s", first.states, diff)
 		}
 	})
@@ -272,7 +272,7 @@ func TestANodeWithoutAStoreStops(t *testing.T) {
 				if diff := cmp.Diff([]string{"a", "a"}, s.begun); diff != "" {
 					t.Error(diff)
 				}
-				if diff := cmp.Diff([]string{"waiting", "acquired"}, n.states); diff != "" {
+				if diff := cmp.Diff([]string{"standby", "starting"}, n.states); diff != "" {
 					t.Error(diff)
 				}
 			})

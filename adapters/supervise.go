@@ -48,7 +48,7 @@ type Supervised struct {
 	Inbox Inbox
 	// Each supervises a connection that Split has returned, until ctx ends.
 	Each func(ctx context.Context, c Connection)
-	// Lease is held while an exclusive connection runs. Supervise sets its Waiting and Log.
+	// Lease is held while an exclusive connection runs. Supervise sets its Report and Log.
 	Lease  ExclusiveLease
 	Report func(Status) // called at every change of state
 }
@@ -115,13 +115,7 @@ func (s *Supervised) guarded(ctx context.Context, link Link) (err error) {
 	}
 	lease := s.Lease
 	lease.Log = s.Log
-	lease.Waiting = func(waiting bool) {
-		if waiting {
-			s.report(Standby, nil)
-		} else {
-			s.report(Starting, nil)
-		}
-	}
+	lease.Report = func(state ConnectionState) { s.report(state, nil) }
 	return lease.While(ctx, run)
 }
 

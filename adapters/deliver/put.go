@@ -121,11 +121,10 @@ func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool
 // failureOf describes a failed call. The outcome is unclear if the error is not a
 // *adapters.SendError.
 func failureOf(err error) *adapters.SendError {
-	var failure *adapters.SendError
-	if !errors.As(err, &failure) {
-		failure = &adapters.SendError{Failure: adapters.Unclear, Err: err}
+	if failure, ok := errors.AsType[*adapters.SendError](err); ok {
+		return failure
 	}
-	return failure
+	return &adapters.SendError{Failure: adapters.Unclear, Err: err}
 }
 
 // isFailure reports whether err is an error of this failure, as failureOf describes it.
