@@ -81,8 +81,9 @@ type Normalizer interface {
 	// dead letter.
 	Keys(envelope event.Envelope, facts Facts) event.Keys
 	// Normalize returns the event of an envelope. An error means that this payload can
-	// never be read; the error names the field. If a call of the directory's State fails,
-	// Normalize returns that error, wrapped, and is called again later.
+	// never be read; the error names the field. If a call of the directory's State fails
+	// because the store is away, Normalize returns that error, wrapped, and is called again
+	// later.
 	Normalize(ctx context.Context, envelope event.Envelope, directory Directory) (event.Event, error)
 }
 

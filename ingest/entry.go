@@ -143,7 +143,7 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 	switch {
 	case d.err != nil:
 		return e, fmt.Errorf("read a channel's type: %w", d.err)
-	case err != nil && !errors.Is(err, journal.ErrAdapterState):
+	case err != nil && !journal.Unavailable(err):
 		return e, unreadableError{err}
 	}
 	return e, err

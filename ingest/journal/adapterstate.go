@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ErrAdapterState is wrapped by every error of an AdapterState.
+// ErrAdapterState means that a name or a value of an AdapterState is too long.
 var ErrAdapterState = errors.New("adapter state")
 
 // The bounds of an adapter's named value, in bytes.
@@ -28,7 +28,7 @@ func (j *Journal) AdapterState(workspace string) AdapterState { return AdapterSt
 // Get returns the value of a name. It is empty if none was stored.
 func (s AdapterState) Get(ctx context.Context, name string) (value string, err error) {
 	_, err = s.journal.row(ctx, []any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2`, s.workspace, name)
-	return value, stateError(err)
+	return value, err
 }
 
 // Put stores a value of at most 64 KiB under a name of at most 100 bytes.
@@ -41,9 +41,9 @@ func (s AdapterState) Put(ctx context.Context, name, value string) error {
 // use what change has noted if Update fails, because change may still run.
 func (s AdapterState) Update(ctx context.Context, name string, change func(value string) string) error {
 	if name == "" || len(name) > maxStateName {
-		return stateError(fmt.Errorf("the name has %d bytes, must have 1 to %d", len(name), maxStateName))
+		return fmt.Errorf("%w: the name has %d bytes, must have 1 to %d", ErrAdapterState, len(name), maxStateName)
 	}
-	return stateError(s.journal.change(ctx, "", func(tx *txn) {
+	return s.journal.change(ctx, "", func(tx *txn) {
 		var value string
 		tx.do(`INSERT INTO adapter_state (workspace, name, value) VALUES ($1, $2, '') ON CONFLICT DO NOTHING`, s.workspace, name)
 		if !tx.row([]any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2 FOR UPDATE`, s.workspace, name) {
@@ -51,15 +51,8 @@ func (s AdapterState) Update(ctx context.Context, name string, change func(value
 		}
 		value = change(value)
 		if len(value) > maxStateValue {
-			tx.fail(fmt.Errorf("the value of %q has %d bytes, may have %d", name, len(value), maxStateValue))
+			tx.fail(fmt.Errorf("%w: the value of %q has %d bytes, may have %d", ErrAdapterState, name, len(value), maxStateValue))
 		}
 		tx.do(`UPDATE adapter_state SET value = $3 WHERE workspace = $1 AND name = $2`, s.workspace, name, value)
-	}))
-}
-
-func stateError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", ErrAdapterState, err)
+	})
 }
