@@ -54,18 +54,12 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 	switch {
 	case err != nil:
 		return AcceptResult{}, err
-	case made.id == 0:
-		return j.first(ctx, a)
+	case made.id == 0: // it was stored before, or removed meanwhile: then it must be sent again
+		r := AcceptResult{Duplicate: true}
+		err := j.one(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
+		return r, err
 	}
 	return made.result(), nil
-}
-
-// first returns the result for a payload that was stored before. It returns ErrNotFound if the
-// payload was removed meanwhile: then it must be sent again.
-func (j *Journal) first(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
-	r := AcceptResult{Duplicate: true}
-	err := j.one(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, a.Envelope.Workspace, a.Keys.Dedupe)
-	return r, err
 }
 
 // acceptTx is one Accept inside its transaction.

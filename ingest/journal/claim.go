@@ -44,8 +44,3 @@ func (tx *txn) lockRun(claim *Claim, run *Run, dest []any, columns string) {
 		tx.fail(ErrFenced)
 	}
 }
-
-// lockThread locks a thread's row for the rest of the transaction. It needs no claim.
-func (tx *txn) lockThread(thread int64) {
-	tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, thread)
-}

@@ -182,7 +182,7 @@ func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
 			return w
 		}
-		tx.lockThread(w.thread) // first, as in every transaction
+		tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, w.thread) // first, as in every transaction
 		if w.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
 			tx.addPending(w.thread, 1, millis(j.now()))
 		}

@@ -382,7 +382,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.out.Begun = r.begun(row, m, contextAfter)
 	}
 	if r.awaited {
-		r.moved += r.admitWaiting(r.Workspace, m.ExternalID, r.claim.Thread)
+		r.moved += r.exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, r.Workspace, m.ExternalID, r.claim.Thread)
 		r.out.Admitted = true
 	}
 	return true
@@ -402,11 +402,6 @@ func (tx *txn) addFiles(row *Message, part int, files []event.Attachment) {
 			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, string(a.State), a.Bucket, a.Path)
 		row.Attachments = append(row.Attachments, a)
 	}
-}
-
-// admitWaiting moves the envelopes that wait for a target to its thread.
-func (tx *txn) admitWaiting(workspace, target string, thread int64) (moved int64) {
-	return tx.exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, workspace, target, thread)
 }
 
 // end settles the envelope, or lets it wait for its target, and updates the thread's row.
