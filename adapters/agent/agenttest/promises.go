@@ -103,7 +103,6 @@ func (p Protocol) framing(t *testing.T) {
 		"as it is":        whole(p.Answer),
 		"byte by byte":    bytewise(p.Answer),
 		"CRLF":            bytewise(strings.ReplaceAll(p.Answer, "\n", "\r\n")),
-		"CR":              bytewise(strings.ReplaceAll(p.Answer, "\n", "\r")),
 		"byte order mark": bytewise("\ufeff" + p.Answer),
 		"comments":        whole(": wait\n\n" + strings.ReplaceAll(p.Answer, "\n\n", "\n\n: more\n\n")),
 		"other fields":    whole("retry: 5\n\n" + p.numbered()),

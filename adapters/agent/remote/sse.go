@@ -42,7 +42,8 @@ type Event struct {
 	Data []byte
 }
 
-// events reads server-sent events. It ignores their names.
+// events reads server-sent events. It ignores their names. A line ends at LF or CRLF; the standard's
+// third form, CR alone, is a part of the line.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
 	lines *bufio.Scanner
@@ -53,37 +54,7 @@ type events struct {
 func newEvents(body io.Reader) *events {
 	lines := bufio.NewScanner(body)
 	lines.Buffer(nil, longestLine)
-	lines.Split(new(lineEnds).split)
 	return &events{lines: lines}
-}
-
-// lineEnds splits a stream into lines that end at LF, CRLF or CR.
-type lineEnds struct {
-	begun bool // the byte order mark, if there is one, is behind
-	cr    bool // the last line ended at CR; an LF after it ends no further line
-}
-
-// split is a bufio.SplitFunc. A CR ends its line at once, because the next byte may come late.
-func (l *lineEnds) split(data []byte, atEOF bool) (advance int, line []byte, err error) {
-	skip := 0
-	if l.cr && len(data) > 0 && data[0] == '\n' {
-		skip = 1
-	}
-	end := bytes.IndexAny(data[skip:], "\r\n")
-	switch {
-	case end >= 0:
-		advance, line = skip+end+1, data[skip:skip+end]
-		l.cr = data[skip+end] == '\r'
-	case atEOF && len(data) > skip:
-		advance, line = len(data), data[skip:]
-	default:
-		return 0, nil, nil
-	}
-	if !l.begun {
-		line = bytes.TrimPrefix(line, []byte("\ufeff"))
-	}
-	l.begun = true
-	return advance, line, nil
 }
 
 // next returns the next event with data. At the stream's end it returns io.EOF; data before
@@ -91,7 +62,7 @@ func (l *lineEnds) split(data []byte, atEOF bool) (advance int, line []byte, err
 func (e *events) next() (Event, error) {
 	e.data = nil
 	for e.lines.Scan() {
-		line := e.lines.Bytes()
+		line := bytes.TrimPrefix(e.lines.Bytes(), []byte("\ufeff")) // the first line may begin with it
 		if len(line) == 0 && len(e.data) > 0 {
 			return e.event(), nil
 		}
