@@ -192,8 +192,6 @@ func (s *sockets) connected(appID string) {
 	}
 }
 
-func (s *sockets) disconnected() { s.update(func() { s.open-- }) }
-
 // warn stores the error for downError, and logs it as a warning. If the last warning is more
 // recent than warnEvery, it logs at debug level instead.
 func (s *sockets) warn(message string, err error, args ...any) {

@@ -29,7 +29,7 @@ type socket struct {
 	replaces   *socket       // the socket that this one replaces, if any
 	flushed    chan struct{} // closed at the answer to flush's ping
 	flushOnce  sync.Once     // guards the closing of flushed
-	leaveAsked bool          // leaving is closed; only the reader writes it
+	leaveAsked bool          // leaving is closed; only the reader writes it, before ended
 
 	writing sync.Mutex // held during the write of a frame
 
@@ -49,7 +49,7 @@ func (s *sockets) newSocket(conn *websocket.Conn, before *socket) *socket {
 		c.err = c.read()
 		_ = conn.Close()
 		if c.gotHello {
-			s.disconnected()
+			s.update(func() { s.open-- })
 		}
 		close(c.ended)
 	})
@@ -131,21 +131,6 @@ func (c *socket) flush() {
 	case <-c.ended:
 	case <-time.After(c.set.times.flush):
 	}
-}
-
-// write sends one frame.
-func (c *socket) write(frame []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	_ = c.conn.SetWriteDeadline(time.Now().Add(c.set.times.write))
-	return c.conn.WriteMessage(websocket.TextMessage, frame)
-}
-
-// expected reports whether the end of a socket was expected.
-func (c *socket) expected() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closing || c.leaveAsked
 }
 
 // begin counts a frame. It returns false if the socket is closing.

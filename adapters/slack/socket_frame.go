@@ -2,11 +2,14 @@ package slack
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"sync"
+	"time"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -83,15 +86,15 @@ func (c *socket) hello(f wireFrame) {
 func (c *socket) disconnect(reason string) error {
 	switch {
 	case reason == "link_disabled":
-		return errLinkDisabled()
+		return &adapters.RefusedError{
+			Err:  errors.New("slack closed the socket: link_disabled"),
+			Hint: "Socket Mode is switched off: turn it on under Socket Mode in the app's settings, or set mode: http",
+		}
 	case reason == "too_many_websockets":
 		return errTooMany
 	case !c.gotHello:
 		return fmt.Errorf("slack closed the socket before its hello: %q", event.Text(reason))
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.leaveAsked {
+	case !c.leaveAsked:
 		c.leaveAsked = true
 		close(c.leaving)
 	}
@@ -150,8 +153,10 @@ func (s *sockets) noteRejected(f wireFrame, p *payload) {
 // be written, Slack sends the envelope again, and the journal recognises it as a
 // duplicate.
 func (c *socket) acknowledge(id string) {
-	ack, _ := json.Marshal(map[string]string{"envelope_id": id}) // encoding a string never fails
-	if err := c.write(ack); err != nil {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	_ = c.conn.SetWriteDeadline(time.Now().Add(c.set.times.write))
+	if err := c.conn.WriteJSON(map[string]string{"envelope_id": id}); err != nil {
 		c.set.link.Log.Debug("acknowledgement not written", "err", err)
 		_ = c.conn.Close()
 	}

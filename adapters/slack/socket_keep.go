@@ -65,7 +65,7 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 		if refused, ok := errors.AsType[*adapters.RefusedError](old.err); ok {
 			return nil, refused
 		}
-		if !old.expected() {
+		if !old.leaveAsked {
 			s.warn("slack socket broke; opening another", old.err)
 		}
 		if time.Since(old.begun) < s.times.backoffMin {

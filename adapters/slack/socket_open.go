@@ -7,8 +7,6 @@ import (
 	"net/url"
 
 	"github.com/gorilla/websocket"
-
-	"parley/adapters"
 )
 
 // openSocket requests an address and connects to it. No error contains the address,
@@ -46,12 +44,4 @@ func (a *Adapter) askAddress(ctx context.Context) (string, error) {
 		return "", errors.New("ask slack for a socket: the answer has no websocket address")
 	}
 	return address, nil
-}
-
-// errLinkDisabled returns the error for an app that may have no sockets.
-func errLinkDisabled() error {
-	return &adapters.RefusedError{
-		Err:  errors.New("slack closed the socket: link_disabled"),
-		Hint: "Socket Mode is switched off: turn it on under Socket Mode in the app's settings, or set mode: http",
-	}
 }
