@@ -2,7 +2,6 @@ package bluebubbles
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/url"
 
@@ -16,7 +15,7 @@ func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.Re
 	address := a.address("attachment/"+escape(attachment.ID)+"/download", url.Values{"original": {"true"}})
 	response, err := httpcall.Open(ctx, a.client, address, "")
 	if err != nil {
-		return nil, fmt.Errorf("fetch attachment %s: %w", attachment.ID, a.hideIn(err))
+		return nil, a.hideIn(err)
 	}
 	return response.Body, nil
 }

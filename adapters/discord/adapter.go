@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"time"
 
 	"parley/adapters"
@@ -110,7 +111,7 @@ func (a *Adapter) Connections() (all []adapters.Connection) {
 // shards returns a connection for each shard.
 func (a *Adapter) shards(count int) (all []adapters.Connection) {
 	for id := range count {
-		all = append(all, adapters.Connection{Name: shardName(id), Exclusive: true, Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
+		all = append(all, adapters.Connection{Name: "shard-" + strconv.Itoa(id), Exclusive: true, Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 			return a.newShard(id, count, inbox, link).run(ctx)
 		}})
 	}

@@ -50,15 +50,7 @@ var fileHosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
 // Fetch opens a file of a message. It asks for the message, whose links are fresh. The caller
 // closes the reader, bounds its size, and bounds the time by ctx.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
-	content, err := a.fetch(ctx, attachment.ID)
-	if err != nil {
-		return nil, fmt.Errorf("fetch discord file %s: %w", attachment.ID, err)
-	}
-	return content, nil
-}
-
-func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
-	file, err := a.attachment(ctx, id)
+	file, err := a.attachment(ctx, attachment.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +62,7 @@ func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	info := event.Attachment{ID: id, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
+	info := event.Attachment{ID: file.ID, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
 	return &httpcall.Download{ReadCloser: response.Body, Info: info}, nil
 }
 

@@ -96,11 +96,9 @@ type session struct {
 	address string // for a resume
 }
 
-func shardName(id int) string { return "shard-" + strconv.Itoa(id) }
-
 func (a *Adapter) newShard(id, count int, inbox adapters.Inbox, link adapters.Link) *shard {
 	s := &shard{Adapter: a, id: id, count: count, link: link, lost: time.Now()}
-	s.accepts = newAccepts(s, inbox)
+	s.accepts = &accepts{shard: s, inbox: inbox, changed: make(chan struct{})}
 	return s
 }
 

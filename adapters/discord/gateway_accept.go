@@ -51,10 +51,6 @@ type accepts struct {
 	changed chan struct{}
 }
 
-func newAccepts(s *shard, inbox adapters.Inbox) *accepts {
-	return &accepts{shard: s, inbox: inbox, changed: make(chan struct{})}
-}
-
 var errTooSlow = errors.New("too many events wait for the store")
 
 // add appends an event. It never waits. Its error ends the connection; the event is then sent
@@ -75,9 +71,6 @@ func (a *accepts) signal() {
 	close(a.changed)
 	a.changed = make(chan struct{})
 }
-
-// begin begins the sequence of a new session. No event of an earlier one waits.
-func (a *accepts) begin() { a.committed.Store(0) }
 
 // drained waits until no event waits for the store. It returns false if ctx ends first.
 func (a *accepts) drained(ctx context.Context) bool {

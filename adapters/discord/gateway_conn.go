@@ -201,7 +201,7 @@ func (c *conn) hello(ctx context.Context, raw json.RawMessage) error {
 	if c.session.id != "" {
 		return c.write(opResume, map[string]any{"token": c.config.Token.Reveal(), "session_id": c.session.id, "seq": c.accepts.committed.Load()})
 	}
-	c.accepts.begin()
+	c.accepts.committed.Store(0) // no event of an earlier session waits
 	return c.write(opIdentify, discordgo.Identify{
 		Token: c.config.Token.Reveal(), Intents: intents, Shard: &[2]int{c.id, c.count}, LargeThreshold: 50,
 		Properties: discordgo.IdentifyProperties{OS: "linux", Browser: "parley", Device: "parley"},

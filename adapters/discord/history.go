@@ -157,11 +157,12 @@ func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage) stri
 // historyMessage is a fetched message, with the fields that backfill uses.
 type historyMessage struct {
 	raw         json.RawMessage
-	ID          string            `json:"id"`
-	Content     string            `json:"content"`
-	Edited      string            `json:"edited_timestamp"`
-	Webhook     string            `json:"webhook_id"`
-	Attachments []json.RawMessage `json:"attachments"`
+	ID          string                `json:"id"`
+	Content     string                `json:"content"`
+	Edited      string                `json:"edited_timestamp"`
+	Webhook     string                `json:"webhook_id"`
+	Type        discordgo.MessageType `json:"type"`
+	Attachments []json.RawMessage     `json:"attachments"`
 	Author      struct {
 		ID string `json:"id"`
 	} `json:"author"`

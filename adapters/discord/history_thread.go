@@ -68,18 +68,13 @@ func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (
 	if list, _, err = a.messages(ctx, thread, query); err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(m historyMessage) bool { return m.ID == thread || m.isStarter() })
+	// Discord itself writes a starter message, to show the root of the thread.
+	list = slices.DeleteFunc(list, func(m historyMessage) bool {
+		return m.ID == thread || m.Type == discordgo.MessageTypeThreadStarterMessage
+	})
 	list = list[:min(len(list), newest)]
 	slices.Reverse(list)
 	return list, nil
-}
-
-// isStarter reports whether Discord wrote the message to show the root of a thread.
-func (m historyMessage) isStarter() bool {
-	var kind struct {
-		Type discordgo.MessageType `json:"type"`
-	}
-	return json.Unmarshal(m.raw, &kind) == nil && kind.Type == discordgo.MessageTypeThreadStarterMessage
 }
 
 // threadRoot returns the root of a thread as a message of the thread; nil if it is gone. It is in

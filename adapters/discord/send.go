@@ -71,14 +71,15 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
 	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
-	refer := a.config.Reply && isSnowflake(post.To.Place) && !a.refusesReplies(post.To.Channel)
+	replies := "reply " + post.To.Channel
+	refer := a.config.Reply && isSnowflake(post.To.Place) && a.paces.left(replies, a.now()) == 0
 	if refer {
 		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
 	}
 	path := "/channels/" + post.To.Channel + "/messages"
 	id, err := a.publish(ctx, http.MethodPost, path, post.File, body)
 	if refer && refusedCode(err) == discordgo.ErrCodeCannotReplyWithoutPermissionToReadMessageHistory { // the call had no effect
-		a.noReplies(post.To.Channel)
+		a.paces.rest(replies, a.now().Add(repliesFor))
 		body.Reference = nil
 		id, err = a.publish(ctx, http.MethodPost, path, post.File, body)
 	}
@@ -136,11 +137,3 @@ func messagePath(channel, id string) string { return "/channels/" + channel + "/
 
 // repliesFor is the time for which the refusal of references in a channel is remembered.
 const repliesFor = time.Hour
-
-func (a *Adapter) refusesReplies(channel string) bool {
-	return a.paces.left("reply "+channel, a.now()) > 0
-}
-
-func (a *Adapter) noReplies(channel string) {
-	a.paces.rest("reply "+channel, a.now().Add(repliesFor))
-}

@@ -20,15 +20,7 @@ import (
 // Slack's file host or the API's host. The caller closes the reader, bounds its size,
 // and bounds the time by ctx.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
-	content, err := a.fetch(ctx, attachment.ID)
-	if err != nil {
-		return nil, fmt.Errorf("fetch slack file %s: %w", attachment.ID, err)
-	}
-	return content, nil
-}
-
-func (a *Adapter) fetch(ctx context.Context, id string) (io.ReadCloser, error) {
-	file, _, _, err := a.api.GetFileInfoContext(ctx, id, 1, 1)
+	file, _, _, err := a.api.GetFileInfoContext(ctx, attachment.ID, 1, 1)
 	if err != nil {
 		return nil, fmt.Errorf("files.info: %w", err)
 	}
