@@ -201,16 +201,9 @@ func (a *Adapter) envelope(name, transport, parent string, d json.RawMessage) *e
 func (a *Adapter) page(ctx context.Context, channel string, query url.Values, urgent <-chan struct{}) ([]historyMessage, error) {
 	name := "GET channels " + channel + " messages"
 	for {
-		wait := a.paces.scarce(name, a.now())
 		select {
+		case <-time.After(a.paces.scarce(name, a.now())):
 		case <-urgent:
-			wait = a.paces.left(name, a.now())
-		default:
-		}
-		select {
-		case <-time.After(wait):
-		case <-urgent:
-			urgent = nil
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -2,9 +2,9 @@ package slack
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	"parley/adapters"
 	"parley/config/secret"
@@ -67,21 +67,9 @@ func DefaultConfig() Config {
 	}
 }
 
-// maxEmoji bounds the length of an emoji name, in bytes.
-const maxEmoji = 400
-
-// isEmoji reports whether name is an emoji name in Slack's form, with or without a skin
-// tone.
+// emojiName matches an emoji name in Slack's form, with or without a skin tone.
 // https://docs.slack.dev/reference/methods/reactions.add
-func isEmoji(name string) bool {
-	name, tone, toned := strings.Cut(name, "::skin-tone-")
-	if toned && (len(tone) != 1 || tone < "2" || tone > "6") || name == "" || len(name) > maxEmoji {
-		return false
-	}
-	return strings.IndexFunc(name, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_+'-", r)
-	}) < 0
-}
+var emojiName = regexp.MustCompile(`^[\pL\pN_+'-]+(::skin-tone-[2-6])?$`)
 
 // Accounts implements adapters.Config.
 func (c Config) Accounts() []adapters.Account {
@@ -111,7 +99,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
 	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
 	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status, for example: is thinking…")
-	check(c.Working != WorkingReaction || isEmoji(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
+	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	check(len(c.SuggestedPrompts) <= maxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
 	for i, p := range c.SuggestedPrompts {

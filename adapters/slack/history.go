@@ -177,13 +177,7 @@ type pace struct {
 // wait blocks until the next call is allowed, and counts that call. The call is the
 // background's until urgent is closed.
 func (p *pace) wait(ctx context.Context, urgent <-chan struct{}) error {
-	hurried := false
-	for ctx.Err() == nil {
-		select {
-		case <-urgent:
-			hurried, urgent = true, nil
-		default:
-		}
+	for hurried := false; ctx.Err() == nil; {
 		wait := p.take(time.Now(), hurried)
 		if wait <= 0 {
 			return nil

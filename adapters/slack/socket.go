@@ -115,7 +115,6 @@ func (a *Adapter) runSockets(ctx context.Context, inbox adapters.Inbox, self eve
 func (s *sockets) watch(ctx context.Context, self event.Self) {
 	timer := time.NewTimer(s.times.downAfter)
 	defer timer.Stop()
-	waiting := true
 	for {
 		select {
 		case <-ctx.Done():
@@ -123,6 +122,7 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 		case <-s.changed:
 		case <-timer.C:
 			s.link.Down(s.downError())
+			continue
 		}
 		s.mu.Lock()
 		open, gap := s.open, s.gap
@@ -138,13 +138,10 @@ func (s *sockets) watch(ctx context.Context, self event.Self) {
 			s.link.Up(self)
 			close(gap)
 		}
-		switch {
-		case open > 0:
+		if open > 0 {
 			timer.Stop()
-			waiting = false
-		case !waiting:
+		} else {
 			timer.Reset(s.times.downAfter)
-			waiting = true
 		}
 	}
 }
