@@ -35,7 +35,7 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 		if len(connections) == 0 {
 			a.stop = func() {}
 			d.report(a, "", adapters.Status{State: adapters.Up, Since: d.now().UTC()})
-			d.sayHello(ctx, a, event.Self{})
+			d.sayHello(a)
 			continue
 		}
 		var own context.Context
@@ -71,7 +71,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 				if !d.introduce(ctx, a, self) {
 					return
 				}
-				d.sayHello(ctx, a, self)
+				d.sayHello(a)
 				if a.backfill != nil && a.links.up(c.Name) {
 					a.backfill.Up(ctx)
 				}

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net"
 	"slices"
@@ -13,12 +12,10 @@ import (
 	"parley/adapters"
 	"parley/adapters/web"
 	"parley/config"
-	"parley/ingest/event"
 )
 
-// sayHello tells the operator how to reach a workspace that is up, once for each adapter. It
-// waits up to a second for the platform's name of our account.
-func (d *Daemon) sayHello(ctx context.Context, a *account, self event.Self) {
+// sayHello tells the operator how to reach a workspace that is up, once for each adapter.
+func (d *Daemon) sayHello(a *account) {
 	if d.hello == nil {
 		return
 	}
@@ -29,7 +26,7 @@ func (d *Daemon) sayHello(ctx context.Context, a *account, self event.Self) {
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:
-			d.accounts.Go(func() { d.hello(chatHello(a, d.botName(ctx, a, self))) })
+			d.hello(fmt.Sprintf("Say hello in workspace %s: mention the bot in %s, or write to it directly", a.ID, a.platform.Title))
 		}
 	})
 }
@@ -70,25 +67,4 @@ func hasLocal(c *config.Config) bool {
 func isLocal(c adapters.Config) bool {
 	web, ok := c.(*web.Config)
 	return ok && web.Local
-}
-
-// botName returns the name of our account with a leading @, or "" if it is unknown.
-func (d *Daemon) botName(ctx context.Context, a *account, self event.Self) string {
-	if self.UserID == "" {
-		return ""
-	}
-	user, ok := a.names.User(ctx, self.UserID)
-	if !ok || user.DisplayName == "" {
-		return ""
-	}
-	return "@" + user.DisplayName
-}
-
-// chatHello returns the sentence for a chat platform.
-func chatHello(a *account, name string) string {
-	platform := a.platform.Title
-	if name == "" {
-		return fmt.Sprintf("Say hello in workspace %s: mention the bot in %s, or write to it directly", a.ID, platform)
-	}
-	return fmt.Sprintf("Say hello in workspace %s: write %q in %s, in a channel with the bot or directly to it", a.ID, name+" hello", platform)
 }
