@@ -77,19 +77,12 @@ func readInteractionUser(d jsonobject.Fields) user {
 	return u
 }
 
-// readOptions returns the typed values of a slash command, one line each.
+// readOptions returns the typed values of a slash command, one line each. All options of our
+// commands are texts.
 func readOptions(data jsonobject.Fields) string {
 	var lines []string
 	for _, option := range data.Children("options") {
-		var value any
-		switch option.Decode("value", "a value", &value); value := value.(type) {
-		case string:
-			lines = append(lines, event.Text(value))
-		case nil:
-		default:
-			raw, _ := json.Marshal(value) // it was decoded from JSON
-			lines = append(lines, string(raw))
-		}
+		lines = append(lines, option.Text("value"))
 	}
 	return strings.Join(lines, "\n")
 }
