@@ -23,7 +23,7 @@ func attachmentOf(guid string) event.Attachment { return event.Attachment{ID: gu
 // TestWakeWords checks whole words in any case and script, and the words of one chat.
 func TestWakeWords(t *testing.T) {
 	c := settings("http://127.0.0.1:1")
-	c.Wake = []string{"parley", "hey you", "José", "帕利", "ΣΟΦΌΣ"}
+	c.Wake = []string{"parley", "hey you", "José", "帕利", "ΣΟΦΌΣ", "パーレイ"}
 	c.Channels = []bluebubbles.ChannelWake{{ID: "iMessage;+;chat2", Wake: []string{"bot"}}, {ID: "chat3"}}
 	a := bluebubbles.New("home", c)
 	for _, test := range []struct {
@@ -44,6 +44,9 @@ func TestWakeWords(t *testing.T) {
 		{group, 43, "JOSÉ?", event.AddressedMention},
 		{group, 43, "请问帕利你好", event.AddressedMention},
 		{group, 43, "ο σοφός λέει", event.AddressedMention},
+		{group, 43, "请parley你好", event.AddressedMention},
+		{group, 43, "ねえパーレイさん", event.AddressedMention},
+		{group, 43, "スパーレイン", event.AddressedNone},
 		{group, 43, "", event.AddressedNone},
 		{"iMessage;+;chat2", 43, "bot?", event.AddressedMention},
 		{"iMessage;+;chat2", 43, "parley?", event.AddressedNone},
