@@ -35,16 +35,15 @@ func (a *agents) run(ctx context.Context, b *bench) error {
 		if a.kind != "all" && a.kind != d.kind {
 			continue
 		}
-		for _, part := range []struct {
-			name string
-			run  func(context.Context, *bench, dialect) error
-		}{{"tokens", a.tokens}, {"kills", a.underKills}} {
-			if a.part != "all" && a.part != part.name {
-				continue
-			}
-			if err := part.run(ctx, b, d); err != nil {
-				return fmt.Errorf("%s: %s: %w", d.kind, part.name, err)
-			}
+		var err error
+		if a.part != "kills" {
+			err = a.tokens(ctx, b, d)
+		}
+		if err == nil && a.part != "tokens" {
+			err = a.underKills(ctx, b, d)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.kind, err)
 		}
 	}
 	return nil

@@ -38,13 +38,6 @@ func (v *verdict) add(kind violation, format string, args ...any) {
 	}
 }
 
-func (v *verdict) total() (n int) {
-	for _, count := range v.counts {
-		n += count
-	}
-	return n
-}
-
 // String returns one line of counts, and one line for each described violation.
 func (v *verdict) String() string {
 	counts := []string{fmt.Sprintf("%d messages (%d deleted later)", v.messages, v.deleted),

@@ -57,18 +57,6 @@ func quote(text string) string {
 	return string(quoted)
 }
 
-// agent returns the entry of an agent in the daemon's configuration.
-func (d dialect) agent(id, address, more string) string {
-	return fmt.Sprintf("  - {id: %s, kind: %s, %s%s}\n", id, d.kind, with(d.settings, address), more)
-}
-
-// acceptRun answers the POST of a run whose stream comes by a GET.
-func acceptRun(w http.ResponseWriter, run string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(http.StatusAccepted)
-	_, _ = fmt.Fprintf(w, `{"taskId":"t","threadId":"t","runId":%s,"created":"2026-01-01T00:00:00Z"}`, quote(run))
-}
-
 // follow answers the GET of a run's stream.
 func (m *model) follow(w http.ResponseWriter, r *http.Request) {
 	run := r.PathValue("run")
@@ -103,15 +91,12 @@ func (l *ledger) askedTwice(deaths []death) (faults []string, repeated int) {
 		runs[a.id] = a.run
 		if before := last[a.run]; before != nil {
 			repeated++
-			if !diedBetween(deaths, before.arrived, a.arrived) || !before.followed.IsZero() && before.followed.Before(a.arrived) {
+			died := func(d death) bool { return before.arrived.Before(d.to) && a.arrived.After(d.from) }
+			if !slices.ContainsFunc(deaths, died) || !before.followed.IsZero() && before.followed.Before(a.arrived) {
 				faults = append(faults, fmt.Sprintf("the run %s was asked again %v later", a.run, a.arrived.Sub(before.arrived)))
 			}
 		}
 		last[a.run] = a
 	}
 	return faults, repeated
-}
-
-func diedBetween(deaths []death, from, to time.Time) bool {
-	return slices.ContainsFunc(deaths, func(d death) bool { return from.Before(d.to) && to.After(d.from) })
 }

@@ -140,7 +140,7 @@ func (t *trial) finish(faults ...string) error {
 	}
 	verdict := t.ledger.check(t.posts())
 	t.printf("%v", verdict)
-	if verdict.total() > 0 {
+	if len(verdict.details) > 0 {
 		faults = append(faults, "the ledger has violations")
 	}
 	return violations(append(faults, t.faults...))
