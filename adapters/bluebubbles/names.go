@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -61,11 +62,6 @@ func (c contact) has(address string) bool {
 	})
 }
 
-func digits(address string) string {
-	return strings.Map(func(r rune) rune {
-		if r < '0' || r > '9' {
-			return -1
-		}
-		return r
-	}, address)
-}
+func digits(address string) string { return nonDigits.ReplaceAllString(address, "") }
+
+var nonDigits = regexp.MustCompile(`[^0-9]`)

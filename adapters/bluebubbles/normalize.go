@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"parley/adapters"
@@ -133,16 +134,15 @@ func (m message) addressed(self event.Self) event.Addressed {
 	return event.AddressedDirect
 }
 
-// maxKey bounds the length of a delivery's idempotency key; see adapters.Post.
-const maxKey = 25
+// keyForm matches a delivery's idempotency key; see adapters.Post.
+var keyForm = regexp.MustCompile(`^[a-z0-9]{1,25}$`)
 
 // ownKey returns the tempGuid of one of our messages if it has the form of a delivery's key.
 // Other clients of the server choose tempGuids too, so only the deliveries can tell whether
 // it is a key.
 func (m message) ownKey() string {
-	foreign := func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }
 	key, _, _ := strings.Cut(m.tempGUID, attemptMark)
-	if !m.fromMe || len(key) > maxKey || strings.ContainsFunc(key, foreign) {
+	if !m.fromMe || !keyForm.MatchString(key) {
 		return ""
 	}
 	return key

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -25,9 +26,5 @@ func callsSomeone(encoded string) bool {
 // mentionToken returns the token by which an agent mentions the user.
 func mentionToken(user string) string { return "<@" + user + ">" }
 
-// isUserMention reports whether a token mentions a user, such as "<@U06STGBF4Q0>".
-func isUserMention(token string) bool {
-	id, opened := strings.CutPrefix(token, "<@")
-	id, closed := strings.CutSuffix(id, ">")
-	return opened && closed && len(id) > 1 && (id[0] == 'U' || id[0] == 'W') && strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == ""
-}
+// userMention matches a token that mentions a user, such as "<@U06STGBF4Q0>".
+var userMention = regexp.MustCompile(`^<@[UW][A-Z0-9]+>$`)

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"regexp"
 	"strings"
 
 	"parley/ingest/event"
@@ -17,22 +18,18 @@ import (
 func decode(text string) string {
 	var out strings.Builder
 	out.Grow(len(text))
-	for {
-		plain, rest, found := strings.Cut(text, "<")
-		out.WriteString(unescape(plain))
-		if !found {
-			return event.Text(out.String())
-		}
-		end := strings.IndexAny(rest, "<>")
-		if end < 0 || rest[end] == '<' {
-			out.WriteByte('<')
-			text = rest
-			continue
-		}
-		out.WriteString(decodeToken(rest[:end]))
-		text = rest[end+1:]
+	end := 0
+	for _, token := range tokens.FindAllStringIndex(text, -1) {
+		out.WriteString(unescape(text[end:token[0]]))
+		out.WriteString(decodeToken(text[token[0]+1 : token[1]-1]))
+		end = token[1]
 	}
+	out.WriteString(unescape(text[end:]))
+	return event.Text(out.String())
 }
+
+// tokens matches what Slack itself wrote.
+var tokens = regexp.MustCompile(`<[^<>]*>`)
 
 // decodeToken decodes the text between < and >.
 func decodeToken(token string) string {
