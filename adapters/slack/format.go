@@ -56,7 +56,7 @@ func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(con
 	}
 	if !a.refuses(markdownFeature) {
 		err := send(asMarkdown(text, buttons))
-		if !refusesBlocks(refusedCode(err)) {
+		if !slices.Contains(blockRefusals, refusedCode(err)) {
 			return err
 		}
 		if refusedCode(err) != blocksTooLong {
@@ -73,12 +73,9 @@ const markdownFeature = "markdown blocks"
 // the characters after a conversion of its own.
 const blocksTooLong = "msg_blocks_too_long"
 
-// refusesBlocks reports whether the code refuses the blocks of a message.
+// blockRefusals are the codes that refuse the blocks of a message.
 // https://docs.slack.dev/reference/methods/chat.postMessage#errors
-func refusesBlocks(code string) bool {
-	codes := []string{"invalid_blocks", "invalid_blocks_format", blocksTooLong, "blocks_not_allowed", "unsupported_block_type"}
-	return slices.Contains(codes, code)
-}
+var blockRefusals = []string{"invalid_blocks", "invalid_blocks_format", blocksTooLong, "blocks_not_allowed", "unsupported_block_type"}
 
 // asMarkdown returns a text as a markdown block, with buttons below it. Notifications show the
 // beginning of the text.

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -15,13 +14,9 @@ func mentions(encoded, user string) bool {
 // mentionsAnyone reports whether the encoded text mentions any user.
 func mentionsAnyone(encoded string) bool { return strings.Contains(encoded, "<@") }
 
-// callsSomeone reports whether the encoded text mentions a user, a user group or everybody.
+// callsSomeone reports whether an encoded text mentions a user, a user group or everybody.
 // https://docs.slack.dev/messaging/formatting-message-text#advanced
-func callsSomeone(encoded string) bool {
-	return mentionsAnyone(encoded) || slices.ContainsFunc([]string{"<!subteam^", "<!here", "<!channel", "<!everyone"}, func(token string) bool {
-		return strings.Contains(encoded, token)
-	})
-}
+var callsSomeone = regexp.MustCompile(`<@|<!(?:subteam\^|here|channel|everyone)`).MatchString
 
 // mentionToken returns the token by which an agent mentions the user.
 func mentionToken(user string) string { return "<@" + user + ">" }

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"slices"
 
 	"github.com/slack-go/slack"
 
@@ -40,7 +41,7 @@ func (a *Adapter) change(ctx context.Context, method, id string, call func(chann
 		return err
 	}
 	err = call(channel, ts)
-	if isStreaming(refusedCode(err)) {
+	if slices.Contains(streaming, refusedCode(err)) {
 		stopped, stopErr := a.stop(ctx, channel, ts)
 		if stopErr != nil {
 			return a.sendError("chat.stopStream", channel, stopErr)

@@ -67,16 +67,11 @@ var refusalsOf = map[string]map[string]adapters.SendFailure{
 	"files.completeUploadExternal": {"file_not_found": adapters.NotSent},
 }
 
-// isUnavailable reports whether the code means that the method is not available to this
-// app or workspace at all.
+// unavailable are the codes of a method that is not available to this app or workspace at all.
 // https://docs.slack.dev/apis/web-api#errors
-func isUnavailable(code string) bool {
-	switch code {
-	case "unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission",
-		"feature_not_enabled", "team_access_not_granted", "access_denied", "not_allowed":
-		return true
-	}
-	return false
+var unavailable = []string{
+	"unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "no_permission",
+	"feature_not_enabled", "team_access_not_granted", "access_denied", "not_allowed",
 }
 
 // refusedFor is the time for which a refusal of a whole workspace is remembered.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/slack-go/slack"
 
@@ -23,11 +24,8 @@ func (a *Adapter) Streams(post adapters.Post) bool {
 		!a.refuses(streamFeature) && !a.refuses(streamFeature+post.To.Channel)
 }
 
-// isUnsupportedChannel reports whether the code means that this kind of channel has no
-// streams.
-func isUnsupportedChannel(code string) bool {
-	return code == "method_not_supported_for_channel_type" || code == "channel_type_not_supported"
-}
+// noStreams are the codes of a kind of channel that has no streams.
+var noStreams = []string{"method_not_supported_for_channel_type", "channel_type_not_supported"}
 
 // Begin calls chat.startStream. If the app or the channel has no streams, Begin
 // remembers that for an hour.
@@ -48,9 +46,9 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 		err = errors.New("the answer has no message id")
 	}
 	switch {
-	case isUnavailable(refusedCode(err)):
+	case slices.Contains(unavailable, refusedCode(err)):
 		a.remember(streamFeature)
-	case isUnsupportedChannel(refusedCode(err)):
+	case slices.Contains(noStreams, refusedCode(err)):
 		a.remember(streamFeature + post.To.Channel)
 	}
 	if err != nil {
@@ -92,11 +90,9 @@ func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text stri
 	return a.sendError("chat.stopStream", channel, err)
 }
 
-// isStreaming reports whether the code may refuse the change of an open stream. Most of
-// these codes have other meanings too.
-func isStreaming(code string) bool {
-	return code == "streaming_state_conflict" || code == "cant_update_message" || code == "cant_delete_message"
-}
+// streaming are the codes that may refuse the change of an open stream. Most of these codes have
+// other meanings too.
+var streaming = []string{"streaming_state_conflict", "cant_update_message", "cant_delete_message"}
 
 // stop ends a stream without adding text. It is no error if there is no stream, or no
 // stream that can be ended: the following call reports that.

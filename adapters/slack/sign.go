@@ -88,7 +88,7 @@ func (a *Adapter) callOptional(method string, sign adapters.Sign, call func() er
 	if slices.Contains(done, refusedCode(err)) {
 		return nil
 	}
-	if isUnavailable(refusedCode(err)) {
+	if slices.Contains(unavailable, refusedCode(err)) {
 		a.remember(method)
 	}
 	if err != nil {
