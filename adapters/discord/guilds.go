@@ -289,11 +289,7 @@ func (g *guild) visible(user string) (ids []string) {
 
 // hasMessages reports whether a channel of the type, or its threads, have messages.
 func hasMessages(t discordgo.ChannelType) bool {
-	switch t {
-	case discordgo.ChannelTypeGuildCategory, discordgo.ChannelTypeGuildStore:
-		return false
-	}
-	return true
+	return t != discordgo.ChannelTypeGuildCategory && t != discordgo.ChannelTypeGuildStore
 }
 
 // holdsMessages reports whether a channel of the type has messages itself. A forum has only

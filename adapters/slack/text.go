@@ -56,18 +56,11 @@ func isLink(target string) bool {
 // Slack added a scheme. A telephone number keeps its label, because Slack drops the
 // punctuation from the target.
 func isTyped(target, label string) bool {
-	return strings.HasPrefix(target, "tel:") || strings.EqualFold(bareAddress(target), bareAddress(label))
+	return strings.HasPrefix(target, "tel:") || strings.EqualFold(decoration.ReplaceAllString(target, ""), decoration.ReplaceAllString(label, ""))
 }
 
-func bareAddress(address string) string {
-	for _, scheme := range []string{"http://", "https://", "mailto:"} {
-		if rest, ok := strings.CutPrefix(address, scheme); ok {
-			address = rest
-			break
-		}
-	}
-	return strings.TrimSuffix(address, "/")
-}
+// decoration matches the scheme and the last slash of an address.
+var decoration = regexp.MustCompile(`^(?:https?://|mailto:)|/$`)
 
 // unescape decodes the three escapes that Slack makes, and no others.
 func unescape(s string) string { return escapes.Replace(s) }
