@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -13,14 +12,20 @@ const keyBytes = 32
 // Key returns the store's own secret key with a name, for the signatures of this daemon. The
 // first call makes it. It is the same on all nodes and after each restart.
 func (j *Journal) Key(ctx context.Context, name string) ([]byte, error) {
-	made := make([]byte, keyBytes)
-	_, _ = rand.Read(made) // never fails
-	var stored string
 	state := j.AdapterState("") // no workspace has this id, so that the keys stay
-	if err := state.Update(ctx, "key."+name, func(value string) string {
-		stored = cmp.Or(value, hex.EncodeToString(made))
-		return stored
-	}); err != nil {
+	stored, err := state.Get(ctx, "key."+name)
+	if err == nil && stored == "" {
+		made := make([]byte, keyBytes)
+		_, _ = rand.Read(made) // never fails
+		err = state.Update(ctx, "key."+name, func(value string) string {
+			if value == "" {
+				value = hex.EncodeToString(made)
+			}
+			stored = value
+			return value
+		})
+	}
+	if err != nil {
 		return nil, err
 	}
 	return hex.DecodeString(stored)
