@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,14 +169,20 @@ func (j *Journal) pruneNext(ctx context.Context, s step, at int64) (n, next int6
 }
 
 // Configured records which workspaces this node has configured. Any other workspace
-// counts as removed, until a node that has it calls Configured.
+// counts as removed, until a node that has it calls Configured. It writes again if the outcome of
+// a write is not known, because the daemon's start fails with it.
 func (j *Journal) Configured(ctx context.Context, workspaces []string) error {
-	return j.change(ctx, "", func(tx *txn) {
-		for _, id := range slices.Sorted(slices.Values(workspaces)) {
-			tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, '')
-				ON CONFLICT (id) DO UPDATE SET removed_at = 0 WHERE workspaces.removed_at > 0`, id)
+	for {
+		err := j.change(ctx, "", func(tx *txn) {
+			for _, id := range slices.Sorted(slices.Values(workspaces)) {
+				tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, '')
+					ON CONFLICT (id) DO UPDATE SET removed_at = 0 WHERE workspaces.removed_at > 0`, id)
+			}
+			tx.do(`UPDATE workspaces SET removed_at = $1 WHERE removed_at = 0 AND $2 NOT LIKE '%,' || id || ',%'`,
+				millis(j.now()), ","+strings.Join(workspaces, ",")+",")
+		})
+		if !errors.Is(err, ErrUnclear) || ctx.Err() != nil {
+			return err
 		}
-		tx.do(`UPDATE workspaces SET removed_at = $1 WHERE removed_at = 0 AND $2 NOT LIKE '%,' || id || ',%'`,
-			millis(j.now()), ","+strings.Join(workspaces, ",")+",")
-	})
+	}
 }
