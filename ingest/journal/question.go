@@ -107,7 +107,8 @@ func (e *endRunTx) reopen() bool {
 		AND EXISTS (SELECT 1 FROM threads WHERE id = $2 AND context_from <= $3)`, question, e.run.Thread, e.run.BaseSeq) == 0 {
 		return false
 	}
-	e.do(`UPDATE threads SET question = $2 WHERE id = $1`, e.run.Thread, question)
+	e.do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN (SELECT until_at FROM questions WHERE run = $2) END WHERE id = $1`,
+		e.run.Thread, question) // messages that wait are older; see ask
 	return true
 }
 

@@ -19,6 +19,7 @@ func questionPromises() []promise {
 		{"a second payload of a message that is no answer tells its sender nothing again", noAnswerTwice},
 		{"an interrupted run gives its question to the next", questionRequeued},
 		{"the answered question of a failed run is open once more", questionReopened},
+		{"messages from before a question is open once more wait for its answer", questionReopenedWaits},
 		{"a question expires with a notice, and the next run knows it", questionExpires},
 		{"a new context has no question", questionForgotten},
 		{"a new context does not get the question of a run that began before and fails", questionForgottenInRun},
@@ -196,6 +197,19 @@ func questionReopened(f *fixture) {
 		same(f, "the run has the question", run.Question != "", want)
 		f.fail(run, "Sorry.")
 	}
+}
+
+func questionReopenedWaits(f *fixture) {
+	asked := f.questions()
+	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/3", "please"), runs)
+	f.fail(run, "broken")
+	same(f, "begins before the answer", f.mayBegin(threadKey(1), true) != nil, false)
+	f.message(threadKey(1), said("C1/4", "yes!"), answering(nil))
+	again := f.mayBegin(threadKey(1), true)
+	same(f, "asked", contents(again.Messages), []string{"please", "yes!"})
+	same(f, "question", again.Question, asked.ID)
 }
 
 func questionExpires(f *fixture) {
