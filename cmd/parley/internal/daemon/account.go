@@ -156,7 +156,7 @@ func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) err
 	if err != nil {
 		return err
 	}
-	if known.TeamID == self.TeamID && self.AppID == "" {
+	if known.TeamID == self.TeamID && known.UserID == self.UserID && self.AppID == "" {
 		self.AppID = known.AppID // the platform does not always report it
 	}
 	return d.ingest.SetSelf(ctx, a.Platform, a.ID, self)

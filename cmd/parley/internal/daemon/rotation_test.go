@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -135,6 +136,33 @@ func TestBotTokenRotates(t *testing.T) {
 	h.awaitState("acme", "up")
 	h.answerNext(replyWith("Hello."))
 	h.posts(1)
+}
+
+// TestAnotherAppOfTheTeam gives a workspace the token of another app in the same team. The first
+// app's id is known from a payload, and one more of its payloads arrives late.
+func TestAnotherAppOfTheTeam(t *testing.T) {
+	t.Parallel()
+	const another, user = "xoxb-slacktest-another", "U0ANOTHER"
+	h := open(t, plan{})
+	h.awaitState("acme", "up")
+	h.mention("before")
+	h.answerNext(replyWith("Before."))
+	h.posts(1)
+	fake, err := slacktest.Start(slacktest.Options{Token: another, BotUser: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	p := plan{dir: h.dir}
+	p.write(t, strings.NewReplacer(slacktest.Token, another, "AGENT", h.model.URL, "SLACK", fake.URL()))
+	h.reload()
+	h.awaitState("acme", "up")
+	h.accept(h.newMessage("still from the first app").Event())
+	h.awaitMetric(envelopesMetric("message", "stored", "no-mention"), 1)
+	m := h.newMessage("<@" + user + "> after")
+	m.App = "A0ANOTHER"
+	h.accept(bytes.ReplaceAll(m.Mention(), []byte(slacktest.BotUser), []byte(user)))
+	h.answerNext(replyWith("After."))
 }
 
 // TestAReloadTriesARefusedWorkspaceAgain resolves the refusal at Slack alone: the files do not change.

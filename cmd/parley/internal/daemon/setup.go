@@ -179,13 +179,13 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 	return list
 }
 
-// learnApp takes our app's id from a verified payload of our own team, if the platform did
+// learnApp takes our app's id from a verified payload for our own bot, if the platform did
 // not report it.
 func (a *account) learnApp(envelope event.Envelope, known event.Self) event.Self {
 	if known.AppID != "" || known.TeamID == "" {
 		return known
 	}
-	if self, ok := a.platform.Self(envelope); ok && self.TeamID == known.TeamID {
+	if self, ok := a.platform.Self(envelope); ok && self.TeamID == known.TeamID && self.UserID == known.UserID {
 		known.AppID = self.AppID
 	}
 	return known
