@@ -21,8 +21,8 @@ const (
 )
 
 // answers decides about a message, or an edit or reaction that triggers a run, in a thread with an
-// open question of an agent, or about a pressed button of one. d is the decision without the question, which it returns if the
-// message is no answer.
+// open question of an agent, or about a pressed button of one. d is the decision without the
+// question, which it returns if the message is no answer.
 func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) journal.Decision {
 	pressed := m.Pressed != "" && g.kind == event.KindAction
 	if !pressed && d.Trigger != journal.TriggerRun || m.Metadata.SenderType != event.Human {
