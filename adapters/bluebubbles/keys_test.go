@@ -127,7 +127,8 @@ func TestUnsent(t *testing.T) {
 	}{
 		"retracted":         {fields{"dateRetracted": 1790000001000}, event.KindDelete},
 		"nothing left":      {nothing, event.KindDelete},
-		"parts not counted": {nothing.with(fields{"partCount": nil}), event.KindEdit},
+		"parts not counted": {nothing.with(fields{"partCount": nil}), event.KindDelete},
+		"edited to nothing": {nothing.with(fields{"partCount": 1}), event.KindDelete},
 		"a file left":       {nothing.with(fields{"attachments": []any{fields{"guid": "at_1"}}}), event.KindEdit},
 		"words left":        {nothing.with(fields{"text": "still"}), event.KindEdit},
 		"no edit date":      {nothing.with(fields{"dateEdited": nil}), event.KindEdit},
@@ -223,14 +224,11 @@ func TestFaults(t *testing.T) {
 		"after year 9999":  {`{"type":"new-message","data":{"guid":"G","dateCreated":253402300800000}}`, []string{"data.dateCreated"}},
 		"a long guid":      {`{"type":"new-message","data":{"guid":"` + strings.Repeat("G", 513) + `"}}`, []string{"data.guid"}},
 		"everything": {
-			`{"type":"new-message","data":{"guid":7,"text":[],"subject":1,"isFromMe":"no","error":1.5,"dateCreated":-1,
-			"dateEdited":"now","partCount":{},"tempGuid":0,"threadOriginatorGuid":{},"handle":{"address":5},
-			"chats":[{"guid":"iMessage;-;","style":"x"}],"attachments":[{"totalBytes":"1"}],"associatedMessageType":[]}}`,
+			`{"type":"new-message","data":{"guid":7,"text":[],"isFromMe":"no","dateCreated":-1,"dateEdited":"now","threadOriginatorGuid":{},
+			"handle":{"address":5},"chats":[{"guid":"iMessage;-;"}],"attachments":[{"transferName":"x"}],"associatedMessageType":[]}}`,
 			[]string{
-				"data.guid", "data.text", "data.subject", "data.isFromMe", "data.error", "data.dateCreated",
-				"data.dateEdited", "data.partCount", "data.tempGuid", "data.threadOriginatorGuid",
-				"data.handle.address", "data.chats[0].guid", "data.chats[0].style", "data.attachments[0].guid",
-				"data.attachments[0].totalBytes", "data.associatedMessageType",
+				"data.guid", "data.text", "data.isFromMe", "data.dateCreated", "data.dateEdited", "data.threadOriginatorGuid",
+				"data.handle.address", "data.chats[0].guid", "data.attachments[0].guid", "data.associatedMessageType",
 			},
 		},
 	} {

@@ -23,7 +23,6 @@ type message struct {
 	created     time.Time
 	edited      time.Time
 	retracted   time.Time
-	parts       *int64 // nil if the payload has no count
 	replyTo     string
 	handle      handle
 	chat        *chat // nil in updates, which name no chat
@@ -37,26 +36,23 @@ type handle struct {
 }
 
 func readMessage(data jsonobject.Fields) message {
+	more := data.Optional()
 	m := message{
-		row:         data.Number("originalROWID"),
-		tempGUID:    id(data, "tempGuid"),
+		row:         more.Number("originalROWID"),
+		tempGUID:    id(more, "tempGuid"),
 		text:        typed(readText(data)),
-		subject:     typed(data.Text("subject")),
+		subject:     typed(more.Text("subject")),
 		fromMe:      data.Flag("isFromMe"),
 		created:     date(data, "dateCreated"),
 		edited:      date(data, "dateEdited"),
 		retracted:   date(data, "dateRetracted"),
 		replyTo:     id(data, "threadOriginatorGuid"),
 		attachments: readAttachments(data),
-	}
-	m.failure = data.Number("error")
-	if data.Has("partCount") {
-		parts := data.Number("partCount")
-		m.parts = &parts
+		failure:     more.Number("error"),
 	}
 	if h, ok := data.Child("handle"); ok {
-		names := contact{DisplayName: h.Text("displayName"), FirstName: h.Text("firstName"), LastName: h.Text("lastName")}
-		m.handle = handle{id(h, "address"), names}
+		names := h.Optional()
+		m.handle = handle{id(h, "address"), contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
 	}
 	if chats := data.Children("chats"); len(chats) > 0 {
 		m.chat = readChat(chats[0])
@@ -65,8 +61,8 @@ func readMessage(data jsonobject.Fields) message {
 }
 
 func readChat(o jsonobject.Fields) *chat {
-	c := chat{guid: requiredID(o, "guid"), name: o.Text("displayName")}
-	c.style = o.Number("style")
+	more := o.Optional()
+	c := chat{guid: requiredID(o, "guid"), name: more.Text("displayName"), style: more.Number("style")}
 	if c.guid != "" && chatName(c.guid) == "" {
 		o.Fault("guid", "must name a chat after its last semicolon")
 	}
@@ -98,16 +94,16 @@ func typed(text string) string { return strings.ReplaceAll(text, placeholder, ""
 func readAttachments(data jsonobject.Fields) []event.Attachment {
 	var attachments []event.Attachment
 	for _, o := range data.Children("attachments") {
-		name := o.Text("transferName")
-		if hidden(o, name) {
+		more := o.Optional()
+		name := more.Text("transferName")
+		if hidden(more, name) {
 			continue
 		}
-		size := o.Number("totalBytes")
 		attachments = append(attachments, event.Attachment{
 			ID:       requiredID(o, "guid"),
 			Name:     name,
-			MimeType: o.Text("mimeType"),
-			Size:     max(size, 0),
+			MimeType: more.Text("mimeType"),
+			Size:     max(more.Number("totalBytes"), 0),
 		})
 	}
 	return attachments
@@ -122,13 +118,8 @@ func hidden(o jsonobject.Fields, name string) bool {
 }
 
 // unsent reports whether the author took the message back. If the author unsent it part by
-// part, it has an edit date and neither text nor attachments.
-func (m message) unsent() bool {
-	if !m.retracted.IsZero() {
-		return true
-	}
-	return m.parts != nil && *m.parts == 0 && m.empty() && !m.edited.IsZero()
-}
+// part, or edited it to nothing, it has an edit date and neither text nor attachments.
+func (m message) unsent() bool { return !m.retracted.IsZero() || m.empty() && !m.edited.IsZero() }
 
 // empty reports whether the message has no content.
 func (m message) empty() bool { return m.text == "" && m.subject == "" && len(m.attachments) == 0 }

@@ -109,6 +109,39 @@ func TestAttachments(t *testing.T) {
 	}
 }
 
+// TestOptionalFields checks that a fault in a field without which a message keeps its meaning is no
+// fault of the message.
+func TestOptionalFields(t *testing.T) {
+	data := hello().with(fields{
+		"originalROWID": "last", "tempGuid": 7, "subject": 1, "error": "none", "partCount": fields{}, "groupActionType": "x", "dateRead": "noon",
+		"handle":      fields{"address": nora, "displayName": 5, "firstName": true, "lastName": []int{}},
+		"chats":       []any{fields{"guid": direct, "style": "x", "displayName": 5, "participants": 1}},
+		"attachments": []any{fields{"guid": "at_0", "transferName": 1, "mimeType": 2, "totalBytes": "big", "hideAttachment": "no", "uti": 3, "metadata": "none"}},
+	})
+	got := message(t, "new-message", data, contacts{})
+	if got.Content != "hello" || got.Metadata.SenderDisplayName != nora || got.Addressed != event.AddressedDirect {
+		t.Errorf("the message is %+v", got)
+	}
+	if diff := cmp.Diff([]event.Attachment{{ID: "at_0"}}, got.Attachments); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNumbers reads numbers with a fraction and numbers that are given as a text.
+func TestNumbers(t *testing.T) {
+	want := message(t, "new-message", hello().with(fields{"dateEdited": 1790000001000, "attachments": []any{fields{"guid": "at_0", "totalBytes": 2048}}}).in(group, 43), contacts{})
+	got := message(t, "new-message", hello().with(fields{
+		"dateCreated": "1790000000000", "dateEdited": 1790000001000.75, "itemType": "0", "associatedMessageType": 0.0, "error": "0",
+		"attachments": []any{fields{"guid": "at_0", "totalBytes": "2048.5"}},
+	}).with(fields{"chats": []any{fields{"guid": group, "style": "43"}}}), contacts{})
+	if diff := cmp.Diff(want, got, unexported); diff != "" {
+		t.Error(diff)
+	}
+	if e := normalize(t, "new-message", tapback(2001.0, "").with(fields{"dateCreated": "1790000000000.5"}), contacts{}); e.Reaction == nil || e.Reaction.Emoji != "like" {
+		t.Errorf("the event of a tapback is %+v", e)
+	}
+}
+
 func TestSender(t *testing.T) {
 	known := contacts{
 		names: map[string]string{nora: "Nora from contacts", "blank@example.org": "  ", owner: "The Owner"},

@@ -91,11 +91,10 @@ func readGroupEvent(root jsonobject.Fields, kind event.Kind, reason string) payl
 
 func readData(data jsonobject.Fields, webhook string) payload {
 	p := payload{guid: requiredID(data, "guid")}
-	item := data.Number("itemType")
-	action := data.Number("groupActionType")
-	if item != 0 {
-		p.kind, p.ignored = groupItem(item, action)
-		p.row, p.created = data.Number("originalROWID"), date(data, "dateCreated")
+	more := data.Optional()
+	if item := data.Number("itemType"); item != 0 {
+		p.kind, p.ignored = groupItem(item, more.Number("groupActionType"))
+		p.row, p.created = more.Number("originalROWID"), date(more, "dateCreated")
 		return p
 	}
 	p.message = readMessage(data)

@@ -1,7 +1,6 @@
 package bluebubbles
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -51,9 +50,8 @@ func readTapback(data jsonobject.Fields, text string) (tapback, bool) {
 
 // word reads an id that may also be a number.
 func word(data jsonobject.Fields, key string) string {
-	var number int64
-	if json.Unmarshal(data.Raw(key), &number) == nil {
-		return strconv.FormatInt(number, 10)
+	if raw := data.Raw(key); len(raw) > 0 && strings.ContainsRune("-0123456789", rune(raw[0])) {
+		return strconv.FormatInt(data.Number(key), 10)
 	}
 	return id(data, key)
 }

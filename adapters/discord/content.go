@@ -37,18 +37,20 @@ func readContent(d jsonobject.Fields) string {
 func readFiles(d jsonobject.Fields) []event.Attachment {
 	var files []event.Attachment
 	for _, file := range d.Children("attachments") {
+		more := file.Optional()
 		files = append(files, event.Attachment{
 			ID:       requiredSnowflake(file, "id"),
-			Name:     file.Text("filename"),
-			MimeType: file.Text("content_type"),
-			Size:     file.Number("size"),
+			Name:     more.Text("filename"),
+			MimeType: more.Text("content_type"),
+			Size:     more.Number("size"),
 		})
 	}
 	for _, sticker := range d.Children("sticker_items") {
+		more := sticker.Optional()
 		files = append(files, event.Attachment{
 			ID:       requiredSnowflake(sticker, "id"),
-			Name:     sticker.Text("name"),
-			MimeType: stickerTypes[discordgo.StickerFormat(sticker.Number("format_type"))],
+			Name:     more.Text("name"),
+			MimeType: stickerTypes[discordgo.StickerFormat(more.Number("format_type"))],
 		})
 	}
 	return files

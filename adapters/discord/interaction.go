@@ -73,7 +73,7 @@ func readInteractionUser(d jsonobject.Fields) user {
 		return user{}
 	}
 	u := readUser(who)
-	u.nick, u.hasMember = member.Text("nick"), inGuild
+	u.nick, u.hasMember = readNick(d), inGuild
 	return u
 }
 

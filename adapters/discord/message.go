@@ -93,7 +93,7 @@ func readBody(d jsonobject.Fields) message {
 		flags:   discordgo.MessageFlags(d.Number("flags")),
 		content: readContent(d),
 		files:   readFiles(d),
-		sent:    timestamp(d, "timestamp"),
+		sent:    timestamp(d.Optional(), "timestamp"), // the id has it too
 		edited:  timestamp(d, "edited_timestamp"),
 	}
 }
@@ -107,7 +107,7 @@ func (m *message) readReference(d jsonobject.Fields) {
 			m.forwarded = append(m.forwarded, readBody(inner))
 		}
 	}
-	if inner, ok := d.Child("referenced_message"); ok && m.repliedTo() != "" {
+	if inner, ok := d.Optional().Child("referenced_message"); ok && m.repliedTo() != "" {
 		m.quoted = readQuoted(inner, m.mentioned)
 	}
 }

@@ -21,12 +21,13 @@ type user struct {
 }
 
 func readUser(d jsonobject.Fields) user {
+	names := d.Optional()
 	u := user{
 		id:         requiredSnowflake(d, "id"),
 		nick:       readNick(d),
 		hasMember:  d.Has("member"),
-		globalName: d.Text("global_name"),
-		username:   d.Text("username"),
+		globalName: names.Text("global_name"),
+		username:   names.Text("username"),
 	}
 	bot, system := d.Flag("bot"), d.Flag("system")
 	u.bot = bot || system
@@ -53,14 +54,15 @@ func readReactor(d jsonobject.Fields) user {
 	u := user{id: requiredSnowflake(d, "user_id")}
 	member, _ := d.Child("member")
 	if who, ok := member.Child("user"); ok {
-		u.nick, u.globalName, u.username, u.bot = member.Text("nick"), who.Text("global_name"), who.Text("username"), who.Flag("bot")
+		names := who.Optional()
+		u.nick, u.globalName, u.username, u.bot = readNick(d), names.Text("global_name"), names.Text("username"), who.Flag("bot")
 	}
 	return u
 }
 
 // readNick reads the nickname from the member object beside a user.
 func readNick(d jsonobject.Fields) string {
-	member, _ := d.Child("member")
+	member, _ := d.Optional().Child("member")
 	return member.Text("nick")
 }
 

@@ -43,6 +43,13 @@ func (f Fields) Fault(key, message string) {
 	f.faults.Check(len(*f.faults) >= event.MaxFaults, f.at(key), message)
 }
 
+// Optional returns the same object without faults: an invalid member of it, or of an object inside
+// it, counts as missing. It is for members without which the payload keeps its meaning.
+func (f Fields) Optional() Fields {
+	f.faults = new(event.FieldErrors)
+	return f
+}
+
 func (f Fields) at(key string) string { return strings.TrimPrefix(f.path+"."+key, ".") }
 
 // Raw returns the JSON of the member key, or nil if it is missing or null.
@@ -91,9 +98,9 @@ func (f Fields) ShortText(key string, limit int) string {
 	return s
 }
 
-// Number returns an integer.
+// Number returns an integer. The number may be given as a text, and its fraction is cut off.
 func (f Fields) Number(key string) int64 {
-	n, _ := read(f, key, "a whole number", number)
+	n, _ := read(f, key, "a number", number)
 	return n
 }
 

@@ -67,7 +67,7 @@ func TestMissingFields(t *testing.T) {
 // TestFieldFaults checks that all faults of a payload are recorded in order, by path, and that a
 // member with a fault has the zero value.
 func TestFieldFaults(t *testing.T) {
-	f := parse(t, `{"text":1,"n":1.5,"yes":"no","long":"é","child":[],"list":{},"deep":{"list":[{},{"text":[]}]}}`)
+	f := parse(t, `{"text":1,"n":"one","yes":"no","long":"é","child":[],"list":{},"deep":{"list":[{},{"text":[]}]}}`)
 	if f.Text("text") != "" || f.Number("n") != 0 || f.Flag("yes") || f.ShortText("long", 1) != "" {
 		t.Error("a member with a fault has a value")
 	}
@@ -78,11 +78,48 @@ func TestFieldFaults(t *testing.T) {
 	deep, _ := f.RequiredChild("deep")
 	deep.Children("list")[1].Text("text")
 	deep.Fault("id", "must be an id")
-	const want = "text: must be a string; n: must be a whole number; yes: must be true or false; " +
+	const want = "text: must be a string; n: must be a number; yes: must be true or false; " +
 		"long: is 2 bytes long, must be at most 1; child: must be an object; list: must be a list of objects; " +
 		"absent: is required: an object; deep.list[1].text: must be a string; deep.id: must be an id"
 	if err := f.Err(); err == nil || err.Error() != want {
 		t.Errorf("the faults are %v, want %s", err, want)
+	}
+}
+
+// TestNumbers reads numbers with a fraction and numbers that are given as a text.
+func TestNumbers(t *testing.T) {
+	for raw, want := range map[string]int64{
+		"7": 7, "-7.9": -7, "1.79e3": 1790, `"7"`: 7, `"1790000000000.5"`: 1790000000000, `" 7 "`: 7,
+		"9223372036854775807": 9223372036854775807, `"9223372036854775807"`: 9223372036854775807,
+	} {
+		f := parse(t, `{"n":`+raw+`}`)
+		if got := f.Number("n"); got != want || f.Err() != nil {
+			t.Errorf("%s: read as %d, %v", raw, got, f.Err())
+		}
+	}
+	for _, raw := range []string{`""`, `"seven"`, `"NaN"`, `"0x10"`, `"7 8"`, `"null"`, "true", "[]", "{}", "1e300", "-1e300", "9223372036854775808"} {
+		f := parse(t, `{"n":`+raw+`}`)
+		if got := f.Number("n"); got != 0 || f.Err() == nil {
+			t.Errorf("%s: read as %d, %v", raw, got, f.Err())
+		}
+	}
+}
+
+// TestOptionalMembers checks that the faults of optional members, at any depth, are no faults of the
+// payload, and that other members keep theirs.
+func TestOptionalMembers(t *testing.T) {
+	f := parse(t, `{"text":1,"child":{"n":[],"list":[{"yes":1}]},"list":{}}`)
+	o := f.Optional()
+	child, ok := o.Child("child")
+	if !ok || o.Text("text") != "" || child.Number("n") != 0 || child.Children("list")[0].Flag("yes") || o.Children("list") != nil {
+		t.Error("an optional member with a fault has a value")
+	}
+	if err := f.Err(); err != nil {
+		t.Errorf("optional members have faults: %v", err)
+	}
+	f.Text("text")
+	if err := f.Err(); err == nil || err.Error() != "text: must be a string" {
+		t.Errorf("the faults of other members are %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package jsonobject
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 
 	"parley/ingest/event"
@@ -52,9 +53,20 @@ func text(raw json.RawMessage) (string, bool) {
 	return s, err == nil
 }
 
+// number reads a number, or a text with one. A fraction is cut off.
 func number(raw json.RawMessage) (int64, bool) {
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	return n, err == nil
+	if raw[0] == '"' {
+		written, _ := text(raw)
+		raw = json.RawMessage(written)
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n, true
+	}
+	var n *float64
+	if json.Unmarshal(raw, &n) != nil || n == nil || *n < math.MinInt64 || *n >= math.MaxInt64 {
+		return 0, false
+	}
+	return int64(*n), true
 }
 
 func flag(raw json.RawMessage) (value, ok bool) {

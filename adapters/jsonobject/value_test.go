@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzMembers checks that members, objects, text, number and flag read the same as package json.
+// FuzzMembers checks that members, objects, text, number and flag read the same as package json. A
+// number may also have other forms.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ` { "a" : 1 , "b":[ {"c":"}\\\"]"} , null ] } `, `{"a":1,"a":"x\u00e9\ud800","\u0061":{"a":[]}}`,
@@ -38,7 +39,9 @@ func compare(t *testing.T, want, got map[string]json.RawMessage) {
 	}
 	for _, raw := range got {
 		same(t, raw, text)
-		same(t, raw, number)
+		if json.Unmarshal(raw, new(int64)) == nil {
+			same(t, raw, number)
+		}
 		same(t, raw, flag)
 		same(t, raw, objects)
 		if strings.HasPrefix(string(raw), "{") {

@@ -321,6 +321,24 @@ func TestAnUnreadableMessageIsAnError(t *testing.T) {
 	}
 }
 
+// TestOptionalFields checks that a fault in a field without which a message keeps its meaning is no
+// fault of the message, and that it hides no other fault.
+func TestOptionalFields(t *testing.T) {
+	faulty := object{
+		"username": 5, "client_msg_id": []int{}, "user_profile": "none", "bot_profile": object{"name": true},
+		"files": []object{{"id": "F1", "name": "a", "mimetype": "text/plain", "size": "big", "filetype": 7}},
+	}
+	got := messageOf(t, messageEvent("hi", faulty), fakeDirectory{self: us})
+	if diff := cmp.Diff([]event.Attachment{{ID: "F1", Name: "a", MimeType: "text/plain"}}, got.Attachments); diff != "" || got.Content != "hi" {
+		t.Errorf("content %q, %s", got.Content, diff)
+	}
+	faulty["text"] = 5
+	_, err := slack.Normalizer{}.Normalize(t.Context(), envelopeOf(t, messageEvent("", faulty)), fakeDirectory{})
+	if err == nil || err.Error() != "text: must be a string, not number" {
+		t.Errorf("error %v", err)
+	}
+}
+
 // FuzzNormalizer checks properties of every body with a valid signature.
 func FuzzNormalizer(f *testing.F) {
 	files, err := filepath.Glob("../../testdata/slack/*.jsonl")

@@ -11,8 +11,20 @@ import (
 	"parley/ingest/event"
 )
 
+// optionalFields are the fields without which an event keeps its meaning. An invalid one counts as
+// missing.
+var optionalFields = []string{
+	"username", "user_profile", "bot_profile.name", "client_msg_id",
+	"files.name", "files.title", "files.mimetype", "files.size", "files.filetype", "files.subtype",
+}
+
+func isOptional(field string) bool {
+	return slices.ContainsFunc(optionalFields, func(o string) bool { return field == o || strings.HasPrefix(field, o+".") })
+}
+
 // unmarshal decodes a JSON object as far as possible. It returns a fault for every
-// member that it can't decode. The members' names in the faults begin with path.
+// member that it can't decode, except optional ones. The members' names in the faults begin with
+// path.
 func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	err := json.Unmarshal(raw, into)
 	if err == nil && isObject(raw) {
@@ -29,7 +41,12 @@ func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	for _, member := range members {
 		faults = append(faults, memberFaults[T](member)...)
 	}
-	if len(faults) == 0 {
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case len(faults) > 0:
+	case errors.As(err, &wrong) && isOptional(wrong.Field):
+		return nil
+	default:
 		return event.FieldErrors{{Field: objectName(path), Message: err.Error()}}
 	}
 	for i := range faults {
@@ -43,7 +60,7 @@ func memberFaults[T any](member event.Extra) event.FieldErrors {
 	key, _ := json.Marshal(member.Key) // encoding a string never fails
 	alone := slices.Concat([]byte("{"), key, []byte(":"), member.Value, []byte("}"))
 	var wrong *json.UnmarshalTypeError
-	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) {
+	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) || isOptional(wrong.Field) {
 		return nil
 	}
 	return event.FieldErrors{{Field: wrong.Field, Message: fmt.Sprintf("must be %s, not %s", jsonType(wrong.Type), wrong.Value)}}
