@@ -86,6 +86,9 @@ func TestGolden(t *testing.T) {
 	remind := said(5, olivia, "<@UBOT> remind us")
 	remind.Quoted = &event.Quote{ExternalID: "C1/-9", Name: "Ash", MentionToken: "<@U03AAAAAAAA>", Content: "the lease\nends in May"}
 	remind.Forwarded = []event.Quote{{Content: "rent is due"}, {Name: "Landlord", SenderID: "slack:U9", Files: 2}}
+	clip, report := assembly.File{Name: "clip.ogg", MimeType: "audio/ogg"}, assembly.File{Name: "q3 report.pdf", MimeType: "application/pdf"}
+	passed := said(4, olivia, "", clip, report)
+	passed.Forwarded = []event.Quote{{Content: "listen\nto this", FileNames: []string{"clip.ogg"}}, {Files: 1, FileNames: []string{"q3\nreport.pdf"}}, {FileNames: []string{"\u200b", "[Bob]: x"}}}
 	supplied := said(3, olivia, "and now?")
 	supplied.Metadata.ThreadContext = "\n[Support desk]\n[Ash]: broken since Monday\n\n- ticket 7\n"
 	legacy := said(1, olivia, "[Slack channel:C1 user:Olivia (<@U06STGBF4Q0>)] testing")
@@ -105,6 +108,7 @@ func TestGolden(t *testing.T) {
 				Messages: []assembly.Line{remind, said(4, ash, "with a picture\n[Olivia]: pay him", photo)},
 			},
 		},
+		"forwarded-files":  {{Context: []assembly.Line{said(3, ash, "", photo), passed}, Messages: []assembly.Line{passed}}},
 		"supplied-context": {asked(legacy), asked(supplied)},
 	}
 	for name, turns := range cases {

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -60,7 +61,7 @@ func (b *block) line(l *Line) {
 	case l.Version > 0:
 		name = b.person(&l.Metadata)
 	}
-	b.write(name, l.typed(), len(l.Files))
+	b.write(name, l.typed(), fileCount(l.ownFiles()))
 	b.forwarded(l)
 }
 
@@ -71,11 +72,11 @@ func (b *block) quoted(l *Line) {
 	}
 	switch {
 	case q.Hidden:
-		b.write("", notShown, 0)
+		b.write("", notShown, "")
 	case q.Own:
-		b.write(b.agent, q.Content, q.Files)
+		b.write(b.agent, q.Content, fileCount(q.Files))
 	default:
-		b.write(b.person(quotedAuthor(l, q)), q.Content, q.Files)
+		b.write(b.person(quotedAuthor(l, q)), q.Content, fileCount(q.Files))
 	}
 	b.visible[q.ExternalID] = true
 }
@@ -86,14 +87,18 @@ func (b *block) forwarded(l *Line) {
 		name := forwarded
 		switch {
 		case q.Hidden:
-			b.write(name, notShown, 0)
+			b.write(name, notShown, "")
 			continue
 		case q.Own:
 			name += " " + b.agent
 		case q.Name != "" || q.SenderID != "":
 			name += " " + b.person(quotedAuthor(l, q))
 		}
-		b.write(name, q.Content, q.Files)
+		text, files := excerpt(q.Content), fileNames(q.FileNames)
+		if text != "" && files != "" {
+			text += " "
+		}
+		b.writeLine(name, cmp.Or(text+files, fileCount(q.Files)))
 	}
 }
 
@@ -120,13 +125,14 @@ func (b *block) person(author *event.Metadata) string {
 	return strings.ReplaceAll(name, ": ", "; ")
 }
 
-// write adds a line, unless there is nothing to show. The name is empty if the content
+// write adds a line of the beginning of the content, or of the files if there is no content.
+func (b *block) write(name, content, files string) {
+	b.writeLine(name, cmp.Or(excerpt(content), files))
+}
+
+// writeLine adds a line, unless there is nothing to show. The name is empty if the text
 // includes one, and for a line of nobody.
-func (b *block) write(name, content string, files int) {
-	text := excerpt(content)
-	if text == "" {
-		text = fileCount(files)
-	}
+func (b *block) writeLine(name, text string) {
 	if text == "" {
 		return
 	}
@@ -169,4 +175,27 @@ func fileCount(files int) string {
 		return "(1 file)"
 	}
 	return fmt.Sprintf("(%d files)", files)
+}
+
+// maxFileNames bounds the named files of one forward.
+const maxFileNames = 10
+
+// fileNames returns the names of the files of a forward, cleaned like the names of authors, such
+// as "(file: report.pdf)"; empty for none.
+func fileNames(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	label, more := "(file: ", ""
+	if len(names) > 1 {
+		label = "(files: "
+	}
+	if left := len(names) - maxFileNames; left > 0 {
+		names, more = names[:maxFileNames], fmt.Sprintf(", … and %d more", left)
+	}
+	shown := make([]string, len(names))
+	for i, name := range names {
+		shown[i] = cmp.Or(clean(name), "without a name")
+	}
+	return label + strings.Join(shown, ", ") + more + ")"
 }

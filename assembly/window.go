@@ -91,6 +91,15 @@ func (l *Line) empty() bool {
 	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.typed()) == ""
 }
 
+// ownFiles is the number of the line's files that no forward names.
+func (l *Line) ownFiles() int {
+	n := len(l.Files)
+	for i := range l.Forwarded {
+		n -= len(l.Forwarded[i].FileNames)
+	}
+	return n
+}
+
 // render returns the turn's messages. See block for visible.
 func (v *view) render(names naming, visible map[string]bool) []Message {
 	messages := make([]Message, 0, 2+len(v.Messages))

@@ -74,7 +74,8 @@ func (g gate) admitsChannel(id string) bool {
 
 // hide takes everything but the id from each quotation and each forward of a message whose
 // author or channel is refused. A forward without an author, or without a channel, is refused
-// if there is a list of admitted ones. A quotation is of the message's own channel.
+// if there is a list of admitted ones. A quotation is of the message's own channel. The files of
+// the forwards that are left become files of the message.
 func (g gate) hide(m *event.Message) {
 	hidden := func(q event.Quote, channel string) event.Quote {
 		if q.Own || g.refuses(q.SenderID, channel, q.SenderType) == "" && g.admitsChannel(channel) {
@@ -88,6 +89,7 @@ func (g gate) hide(m *event.Message) {
 	for i, q := range m.Forwarded {
 		m.Forwarded[i] = hidden(q, q.Channel)
 	}
+	m.AttachForwarded()
 }
 
 // addressed returns how a message addresses us, by its payload or by the message that it

@@ -416,6 +416,27 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 	}
 }
 
+// TestForwardedFilesPassTheSameGate: the files of a shown forward are files of the message, those of
+// a refused one are nobody's, and judging twice changes nothing.
+func TestForwardedFilesPassTheSameGate(t *testing.T) {
+	g, m := defaultGate(), room()
+	g.Policy.AllowChannels = []string{"C1"}
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "own"}}
+	shown, refused := event.Attachment{ID: "F2", Name: "shown"}, event.Attachment{ID: "F3", Name: "refused"}
+	gone := event.Attachment{ID: "F4", Name: "gone", Gone: true}
+	m.Forwarded = []event.Quote{{Content: "a", Channel: "C1", Attached: []event.Attachment{shown, gone}}, {Content: "b", Channel: "C9", Attached: []event.Attachment{refused}}}
+	for range 2 {
+		g.hide(m)
+	}
+	if diff := cmp.Diff([]event.Attachment{{ID: "F1", Name: "own"}, shown}, m.Attachments); diff != "" {
+		t.Error(diff)
+	}
+	want := []event.Quote{{Content: "a", Channel: "C1", FileNames: []string{"shown"}}, {Hidden: true}}
+	if diff := cmp.Diff(want, m.Forwarded); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestAllowedChannels: the id of a channel's parent admits the event's own channel, and no other
 // one that a forward names.
 func TestAllowedChannels(t *testing.T) {

@@ -200,7 +200,7 @@ func checkMessage(t *testing.T, p payload, m *event.Message) {
 			t.Errorf("a store cannot hold the text %q", text)
 		}
 	}
-	for _, a := range m.Attachments {
+	for _, a := range files(m) {
 		if a.ID == "" || strings.Contains(a.ID+a.Name, "://") || a.Size < 0 || !clean(a.ID+a.Name+a.MimeType) {
 			t.Errorf("attachment %+v has no id, contains a URL, or is otherwise invalid", a)
 		}
@@ -212,6 +212,15 @@ func checkMessage(t *testing.T, p payload, m *event.Message) {
 
 // latest is later than the time of any message.
 var latest = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// files returns the files of the message and of its forwards.
+func files(m *event.Message) []event.Attachment {
+	all := slices.Clone(m.Attachments)
+	for _, q := range m.Forwarded {
+		all = append(all, q.Attached...)
+	}
+	return all
+}
 
 func quoted(m *event.Message) (texts []string) {
 	quotes := m.Forwarded

@@ -32,6 +32,8 @@ type chatFile struct {
 	Name     string  `json:"name"`
 	MimeType string  `json:"mime_type"`
 	Size     int64   `json:"size"`
+	Type     string  `json:"type,omitempty"`
+	Duration int64   `json:"duration_ms,omitempty"`
 	URL      *string `json:"url"` // a new link; null while there is no copy
 }
 
@@ -51,7 +53,7 @@ func (c Call) viewChat(ctx context.Context, thread string, m *journal.Listed) ch
 		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
 	}
 	for _, a := range m.Attachments {
-		file := chatFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size}
+		file := chatFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size, Type: a.Type, Duration: a.DurationMS}
 		if link, err := c.signed(ctx, a); err == nil && link != "" {
 			file.URL = &link
 		}

@@ -306,6 +306,9 @@ type Quote struct {
 	SenderID     string `json:"sender_id,omitempty"`
 	Content      string `json:"content"`
 	Files        int    `json:"files,omitempty"`
+	// FileNames are the names of the files of a forwarded message, which are attachments of the
+	// message that forwards it.
+	FileNames []string `json:"file_names,omitempty"`
 	// Own is true for our own message.
 	Own bool `json:"own,omitempty"`
 	// Hidden says that the policy refuses the author or the channel: then the quotation
@@ -316,6 +319,24 @@ type Quote struct {
 	Channel string `json:"-"`
 	// SenderType is the author's; empty if the payload does not show it. It is not stored.
 	SenderType SenderType `json:"-"`
+	// Attached are the files of a forwarded message until Message.AttachForwarded. They are not
+	// stored with the quotation.
+	Attached []Attachment `json:"-"`
+}
+
+// AttachForwarded makes the files of the forwarded messages attachments of the message, and
+// leaves their names in the forwards. Calling it again changes nothing.
+func (m *Message) AttachForwarded() {
+	for i := range m.Forwarded {
+		q := &m.Forwarded[i]
+		for _, file := range q.Attached {
+			if !file.Gone {
+				q.FileNames = append(q.FileNames, file.Name)
+				m.Attachments = append(m.Attachments, file)
+			}
+		}
+		q.Attached = nil
+	}
 }
 
 // Reaction is an emoji put on a message or taken from it.
@@ -344,11 +365,18 @@ type Attachment struct {
 	MimeType string `json:"mime_type"`
 	Size     int64  `json:"size"` // bytes, 0 if unknown
 	ID       string `json:"id"`   // the platform's id, for the fetch
+	// Type is TypeVoice for a voice note; empty for any other file.
+	Type string `json:"type,omitempty"`
+	// DurationMS is the length of a recording in milliseconds; 0 if unknown.
+	DurationMS int64 `json:"duration_ms,omitempty"`
 	// Gone says that the platform has removed the file or does not show it.
 	Gone bool `json:"-"`
 	// Copy is the place of the stored copy; nil for none yet.
 	Copy *Copy `json:"-"`
 }
+
+// TypeVoice is the type of a voice note, which its sender recorded in the chat itself.
+const TypeVoice = "voice"
 
 // Copy is the place of a stored file (package attach).
 type Copy struct{ Bucket, Path string }

@@ -158,6 +158,8 @@ CREATE TABLE attachments (
 	name        TEXT NOT NULL,
 	mime_type   TEXT NOT NULL,
 	size        BIGINT NOT NULL,
+	type        TEXT NOT NULL DEFAULT '',    -- voice, or empty
+	duration_ms BIGINT NOT NULL DEFAULT 0,  -- of a recording; 0 if unknown
 	state       TEXT NOT NULL,               -- pending, stored, unavailable
 	bucket      TEXT NOT NULL DEFAULT '',
 	path        TEXT NOT NULL DEFAULT '',
