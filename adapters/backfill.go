@@ -26,6 +26,13 @@ type Backfiller interface {
 	ReadChannel(ctx context.Context, read Reading) (Found, error)
 }
 
+// SlowHistory is a Backfiller whose platform may show a message in its history, or name a
+// channel, later than it happened.
+type SlowHistory interface {
+	// HistoryLag returns the time after which everything is shown. Pure.
+	HistoryLag() time.Duration
+}
+
 // Reading is one read of a Backfiller.
 type Reading struct {
 	Gap event.Gap

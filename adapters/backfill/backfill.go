@@ -8,6 +8,11 @@
 // ten seconds; nothing else waits. One node reads the rest of each channel in the
 // background.
 //
+// The read that follows a time without a connection may come too early: the platform may
+// show a message in its history later, or tell later that a channel exists. If the
+// adapter says so (adapters.SlowHistory), such a gap is read at once and again after that
+// time.
+//
 // Missed messages pass through the same Accept as live ones: the dedupe key alone decides
 // whether a message is new.
 package backfill
@@ -35,8 +40,9 @@ const (
 	refreshOpen, refreshClosed = time.Second, 5 * time.Second
 	// watermarkStep is the smallest move of the watermark.
 	watermarkStep = 10 * time.Second
-	// retryMin and retryMax bound the wait before a failed call is repeated.
-	retryMin, retryMax = time.Second, time.Minute
+	// retryMin and retryMax bound the wait before a failed call is repeated: a platform that
+	// answers again is read soon.
+	retryMin, retryMax = time.Second, 10 * time.Second
 )
 
 // Store stores watermarks and gaps. The journal implements it.
@@ -75,6 +81,7 @@ type Parts struct {
 type Workspace struct {
 	Parts
 	wake wakes
+	lag  time.Duration // of the platform's history; 0 if it has none
 
 	// refreshing is held during a refresh: an older view of the store must not replace a
 	// newer one.
@@ -85,6 +92,7 @@ type Workspace struct {
 	up        bool                 // events can arrive
 	synced    time.Time            // when sync last began
 	unstored  map[string]event.Gap // by channel; the gap of a time without a connection is under everywhere
+	again     event.Gap            // of a time without a connection, that is to be read again
 	stored    map[string]event.Gap // by channel
 	threads   map[event.ThreadKey]*threadRead
 	asked     []*threadRead // urgent reads that have not begun
@@ -108,6 +116,9 @@ func New(ctx context.Context, parts Parts) (*Workspace, error) {
 	w := &Workspace{
 		Parts: parts, wake: wakes{wake.NewSignal(), wake.NewSignal(), wake.NewSignal()},
 		unstored: map[string]event.Gap{}, stored: map[string]event.Gap{}, threads: map[event.ThreadKey]*threadRead{},
+	}
+	if slow, ok := parts.Platform.(adapters.SlowHistory); ok {
+		w.lag = slow.HistoryLag()
 	}
 	if err := w.refresh(ctx); err != nil {
 		return nil, err
@@ -172,7 +183,7 @@ func (w *Workspace) Down() { w.change(func() { w.up = false }) }
 // Standby notes that another node has the connection, and with it knows the gaps.
 func (w *Workspace) Standby() {
 	w.change(func() {
-		w.up = false
+		w.up, w.again = false, event.Gap{}
 		delete(w.unstored, everywhere)
 	})
 }
@@ -199,14 +210,23 @@ func (w *Workspace) Run(ctx context.Context) {
 	}
 }
 
-// retry calls f until it succeeds, with growing pauses.
-func (w *Workspace) retry(ctx context.Context, what string, f func(context.Context) error) {
+// retry calls f until it succeeds, with growing pauses. If more is set, f has more to do,
+// and the pause is a short one.
+func (w *Workspace) retry(ctx context.Context, what string, more wake.Signal, f func(context.Context) error) {
 	for wait := retryMin; ctx.Err() == nil; wait = min(2*wait, retryMax) {
 		err := f(ctx)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		w.Log.Warn(what, "err", err, "wait", wait)
-		wake.After(ctx, wait)
+		if !wake.After(ctx, retryMin) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait - retryMin):
+		case <-more:
+			wait = retryMin / 2
+		}
 	}
 }

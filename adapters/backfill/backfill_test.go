@@ -435,6 +435,36 @@ func TestGapsOfOtherNodesAreSeen(t *testing.T) {
 	})
 }
 
+// TestAGapIsReadAgain proves that a platform that shows messages late is asked twice, a few seconds
+// apart, after each time without a connection; also for a channel that it names late.
+func TestAGapIsReadAgain(t *testing.T) {
+	inWorld(t, func(w *world) { w.late, w.channels = true, []string{"a"} }, func(w *world) {
+		w.up()
+		same(w, "the first read", w.history(), []string{"read a -3600 to 120 in the background"})
+		w.change(func() { w.channels, w.said["a"], w.said["b"] = []string{"a", "b"}, []int{-1}, []int{-2} })
+		advance(7 * time.Second)
+		history := w.history()
+		slices.Sort(history)
+		same(w, "the second read", history, []string{"accept a/-1", "accept b/-2", "read a -3600 to 125 in the background", "read b -3600 to 125 in the background"})
+		advance(time.Hour)
+		same(w, "later", w.history(), nil)
+		same(w, "gaps", w.open(), nil)
+	})
+}
+
+// TestANewGapEndsThePause proves that a gap that opens while failed reads are to be repeated
+// does not wait for them.
+func TestANewGapEndsThePause(t *testing.T) {
+	inWorld(t, func(w *world) { w.broken["a"] = errDown }, func(w *world) {
+		w.up()
+		advance(8 * time.Second) // the next repetition is in seven seconds
+		w.history()
+		w.Missed("b", w.at(-10))
+		advance(2 * time.Second)
+		same(w, "b is read", slices.Contains(w.history(), "read b -10 to 128 in the background"), true)
+	})
+}
+
 // TestAPauseOpensAGap proves that messages may be missing since the watermark after the
 // process or its store stood still for minutes, although the connection seems to be up.
 func TestAPauseOpensAGap(t *testing.T) {

@@ -33,7 +33,7 @@ func (w *Workspace) background(ctx context.Context) {
 			return
 		case <-w.wake.read:
 			_ = w.Lease.While(ctx, func(ctx context.Context) error {
-				w.retry(ctx, "read missed messages", w.round)
+				w.retry(ctx, "read missed messages", w.wake.read, w.round)
 				return nil
 			})
 		}

@@ -31,6 +31,7 @@ type world struct {
 	begun  time.Time
 	config backfill.Config
 	hook   bool // envelopes arrive at a hook alone
+	late   bool // the platform shows messages late
 	woken  chan event.ThreadKey
 	stop   func()
 
@@ -53,6 +54,12 @@ type world struct {
 }
 
 var _ adapters.Backfiller = (*world)(nil)
+
+// slowWorld is a world whose platform shows messages late.
+type slowWorld struct{ *world }
+
+// HistoryLag implements adapters.SlowHistory.
+func (slowWorld) HistoryLag() time.Duration { return 5 * time.Second }
 
 func (w *world) second(t time.Time) int { return int(t.Sub(w.begun) / time.Second) }
 
@@ -279,8 +286,12 @@ func inWorld(t *testing.T, set, test func(w *world)) {
 func (w *world) start() {
 	w.Helper()
 	var err error
+	var platform adapters.Backfiller = w
+	if w.late {
+		platform = slowWorld{w}
+	}
 	w.Workspace, err = backfill.New(w.Context(), backfill.Parts{
-		ID: "acme", Platform: w, HookOnly: w.hook, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
+		ID: "acme", Platform: platform, HookOnly: w.hook, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
 		Config: func() backfill.Config { return w.config }, Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -106,16 +106,19 @@ func (w *Workspace) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	more := false
 	w.change(func() {
 		if watermark.After(w.watermark) {
 			w.watermark = watermark
 		}
+		known := maps.Clone(w.stored)
 		clear(w.stored)
 		for _, gap := range gaps {
 			w.stored[gap.Channel] = gap
+			more = more || !known[gap.Channel].Covers(gap)
 		}
 	})
-	if len(gaps) > 0 {
+	if more {
 		w.wake.read.Set()
 	}
 	return nil
@@ -124,10 +127,10 @@ func (w *Workspace) refresh(ctx context.Context) error {
 // keepGaps stores the gaps that open, and reads those of other nodes, until ctx ends.
 func (w *Workspace) keepGaps(ctx context.Context) {
 	for ctx.Err() == nil {
-		w.retry(ctx, "store and read gaps", w.sync)
+		w.retry(ctx, "store and read gaps", w.wake.store, w.sync)
 		w.mu.Lock()
 		wait := refreshClosed
-		if len(w.unstored)+len(w.stored) > 0 {
+		if len(w.unstored)+len(w.stored) > 0 || w.again != (event.Gap{}) {
 			wait = refreshOpen
 		}
 		w.mu.Unlock()
@@ -157,6 +160,7 @@ func (w *Workspace) sync(ctx context.Context) (err error) {
 		w.awayUntil(now)
 	}
 	w.synced = now
+	second := w.lookAgain(now)
 	opened, up, last := maps.Clone(w.unstored), w.up, w.watermark
 	w.mu.Unlock()
 	away, lost := opened[everywhere]
@@ -187,6 +191,22 @@ func (w *Workspace) sync(ctx context.Context) (err error) {
 	}
 	w.change(func() {
 		maps.DeleteFunc(w.unstored, func(channel string, gap event.Gap) bool { return opened[channel] == gap })
+		if w.lag > 0 && !second {
+			w.again = w.again.Union(opened[everywhere])
+		}
 	})
 	return unknown
+}
+
+// lookAgain opens the gap of the last time without a connection once more, after the time
+// in which the platform shows every message of it. It reports whether nothing else opens
+// that gap. The caller holds the lock.
+func (w *Workspace) lookAgain(now time.Time) (second bool) {
+	if !w.up || w.again.Until.IsZero() || now.Before(w.again.Until.Add(w.lag)) {
+		return false
+	}
+	_, first := w.unstored[everywhere]
+	w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: w.again.From, Until: now})
+	w.again = event.Gap{}
+	return !first
 }

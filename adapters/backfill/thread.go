@@ -119,7 +119,7 @@ func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	ctx, cancel := context.WithDeadline(ctx, r.since.Add(turnWait))
 	defer cancel()
 	err := context.DeadlineExceeded // if no attempt begins in time
-	w.retry(ctx, "read missed messages of a thread", func(ctx context.Context) error {
+	w.retry(ctx, "read missed messages of a thread", nil, func(ctx context.Context) error {
 		err = w.readThread(ctx, r, new(atomic.Int64))
 		if _, refused := errors.AsType[*adapters.RefusedError](err); refused {
 			return nil // only the operator can resolve it

@@ -47,6 +47,7 @@ var (
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)
+	_ adapters.SlowHistory      = (*Adapter)(nil)
 	_ adapters.ContextReader    = (*Adapter)(nil)
 	_ adapters.Checker          = (*Adapter)(nil)
 )

@@ -83,15 +83,23 @@ func (c *coverage) missing(channel string) missing {
 	return m
 }
 
-// filled notes that the missing messages of a channel up to a time are accepted. newest is the
-// newest one; empty for none.
-func (c *coverage) filled(channel string, m missing, until time.Time, newest string) {
+// filled notes that the missing messages of a channel up to a time are accepted. begun is when the
+// read began, and newest is the newest message; empty for none. Soon after a break, only older
+// messages count, because Discord may show the others later.
+func (c *coverage) filled(channel string, m missing, begun, until time.Time, newest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.breaks != m.breaks || until.Before(c.broken.Add(breakLag)) { // others may be missing
 		return
 	}
 	known := c.channel(channel)
+	if shown := snowflakeAt(begun.Add(-historyLag)); begun.Before(c.broken.Add(historyLag)) {
+		if compareIDs(newest, shown) > 0 {
+			newest = shown
+		}
+		known.upTo = later(known.upTo, newest)
+		return
+	}
 	if upTo := later(later(known.upTo, known.last), newest); upTo != "" {
 		*known = covered{upTo: upTo}
 	}

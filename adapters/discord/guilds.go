@@ -24,11 +24,12 @@ type guilds struct {
 	known   map[string]*guild
 	pending map[string]int // the shards of the servers that a new session has announced, or that are unavailable
 	direct  map[string]bool
-	changed chan struct{} // closed and replaced when a server arrives
+	fresh   map[string]time.Time // when the bot began to see a channel, of the channels that it did not always see
+	changed chan struct{}        // closed and replaced when a server arrives
 }
 
 func newGuilds() *guilds {
-	return &guilds{known: map[string]*guild{}, pending: map[string]int{}, direct: map[string]bool{}, changed: make(chan struct{})}
+	return &guilds{known: map[string]*guild{}, pending: map[string]int{}, direct: map[string]bool{}, fresh: map[string]time.Time{}, changed: make(chan struct{})}
 }
 
 // guild is a server with its channels.
@@ -36,9 +37,7 @@ type guild struct {
 	*discordgo.Guild
 	roles    []string                      // the bot's
 	channels map[string]*discordgo.Channel // with the active threads
-	// fresh are the channels that the bot has begun to see lately, with the time.
-	fresh  map[string]time.Time
-	stored string // the value of the server in the state
+	stored   string                        // the value of the server in the state
 }
 
 // guildState is the value of a server in the workspace's state.
@@ -143,7 +142,7 @@ func (a *accepts) learnGuild(ctx context.Context, r received) error {
 // arrive adds a server. before is its value in the state, and first says that the state knows no
 // server at all.
 func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
-	next := &guild{Guild: new(discordgo.Guild), channels: map[string]*discordgo.Channel{}, fresh: map[string]time.Time{}}
+	next := &guild{Guild: new(discordgo.Guild), channels: map[string]*discordgo.Channel{}}
 	if json.Unmarshal(data, next.Guild) != nil {
 		return
 	}
@@ -162,7 +161,7 @@ func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
 	_ = json.Unmarshal([]byte(before), &known) // an unreadable value names no channel
 	next.stored = before
 	if before != "" || !first {
-		next.refresh(known.Channels, g.own.UserID, now)
+		g.refresh(next, known.Channels, now)
 	}
 	g.known[next.ID] = next
 	delete(g.pending, next.ID)
@@ -233,7 +232,7 @@ func (g *guilds) store(ctx context.Context, id string, state adapters.State, now
 	if changed && known.stored != "" {
 		var before guildState
 		_ = json.Unmarshal([]byte(known.stored), &before)
-		known.refresh(before.Channels, g.own.UserID, now)
+		g.refresh(known, before.Channels, now)
 	}
 	g.mu.Unlock()
 	if !changed {
@@ -252,13 +251,33 @@ func (g *guilds) store(ctx context.Context, id string, state adapters.State, now
 	return nil
 }
 
-// refresh notes the visible channels that are not among the known ones.
-func (g *guild) refresh(known []string, user string, now time.Time) {
-	for _, id := range g.visible(user) {
+// refresh notes the visible channels of a server that are not among the known ones. The caller
+// holds the lock.
+func (g *guilds) refresh(of *guild, known []string, now time.Time) {
+	if len(g.fresh) > maxFresh {
+		clear(g.fresh)
+	}
+	for _, id := range of.visible(g.own.UserID) {
 		if _, noted := g.fresh[id]; !noted && !slices.Contains(known, id) {
 			g.fresh[id] = now
 		}
 	}
+}
+
+// maxFresh bounds the channels whose time is remembered.
+const maxFresh = 10_000
+
+// seenFrom returns the time from which the messages of a channel, or of a thread of the channel
+// parent, were for the bot, if that is later than from: nothing was missed in a channel before the
+// bot began to see it. All messages of a channel that was made after from were for the bot.
+func (g *guilds) seenFrom(channel, parent string, from time.Time) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	id := cmp.Or(parent, channel)
+	if at := g.fresh[id]; at.After(from) && snowflakeTime(id).Before(from) {
+		return at
+	}
+	return from
 }
 
 // ownRole returns the role that Discord made for the bot; empty if there is none.
@@ -298,20 +317,13 @@ func holdsMessages(t discordgo.ChannelType) bool {
 	return hasMessages(t) && t != discordgo.ChannelTypeGuildForum && t != discordgo.ChannelTypeGuildMedia
 }
 
-// freshFor is the time for which a channel counts as newly visible.
-const freshFor = time.Minute
-
-// missed returns the channels and active threads in which messages may have been missed. Nothing
-// was missed in a channel that the bot has just begun to see.
-func (g *guilds) missed(now time.Time) (ids []string) {
+// missed returns the channels and active threads in which messages may have been missed.
+func (g *guilds) missed() (ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.known {
 		seen := map[string]bool{}
 		for _, id := range known.visible(g.own.UserID) {
-			if at, fresh := known.fresh[id]; fresh && now.Sub(at) < freshFor {
-				continue
-			}
 			if seen[id] = true; holdsMessages(known.channels[id].Type) {
 				ids = append(ids, id)
 			}

@@ -25,13 +25,17 @@ const (
 	channelBytes = 64 << 20
 	// maxThread bounds the messages that are read from one thread.
 	maxThread = 10_000
+	// historyLag is the time after which the history shows every message, and the gateway has named
+	// every server of a new session.
+	historyLag = 5 * time.Second
 	// clockSkew is the maximum time by which Discord's clock may be behind ours.
 	clockSkew = time.Second
 )
 
-// Channels returns the channels in which messages may have been missed: those that the bot saw
-// before, with their active threads, and the known direct messages. The threads of a server that
-// has not arrived are unknown. Channels asks Discord for the bot's servers first.
+// Channels returns the channels in which messages may have been missed: those that the bot sees,
+// with their active threads, and the known direct messages. Channels asks Discord for the bot's
+// servers first, and for the threads of a server that has not arrived; they are unknown while the
+// server is unavailable.
 func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	absent := a.guilds.complete(ctx, a.limits.guilds)
 	if err := a.get(ctx, "/users/@me/guilds?limit=1", new(json.RawMessage)); err != nil {
@@ -41,7 +45,7 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the known direct messages: %w", err)
 	}
-	channels := append(a.guilds.missed(a.now()), direct...)
+	channels := append(a.guilds.missed(), direct...)
 	for _, id := range absent {
 		value, err := a.state.Get(ctx, guildName(id))
 		if err != nil {
@@ -49,10 +53,39 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 		}
 		var known guildState
 		_ = json.Unmarshal([]byte(value), &known) // an unreadable value names no channel
-		channels = append(channels, known.Channels...)
+		threads, err := a.activeThreads(ctx, id, known.Channels)
+		if err != nil {
+			return nil, err
+		}
+		channels = append(append(channels, known.Channels...), threads...)
 	}
 	return channels, nil
 }
+
+// activeThreads returns the active threads of some channels of a server; none if Discord refuses
+// the call or the server is unavailable.
+// https://docs.discord.com/developers/resources/guild#list-active-guild-threads
+func (a *Adapter) activeThreads(ctx context.Context, guild string, channels []string) (ids []string, err error) {
+	if len(channels) == 0 {
+		return nil, nil
+	}
+	var answer struct {
+		Threads []discordgo.Channel `json:"threads"`
+	}
+	err = a.get(ctx, "/guilds/"+guild+"/threads/active", &answer)
+	if _, limited := adapters.RetryAfter(err); limited || ctx.Err() != nil {
+		return nil, fmt.Errorf("ask discord for the threads of server %s: %w", guild, err)
+	}
+	for i := range answer.Threads {
+		if c := &answer.Threads[i]; slices.Contains(channels, c.ParentID) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return ids, nil
+}
+
+// HistoryLag implements adapters.SlowHistory.
+func (a *Adapter) HistoryLag() time.Duration { return historyLag }
 
 // Began returns the channel of a thread and the time of its creation.
 func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, ok bool) {
@@ -84,7 +117,8 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err != nil {
 		return found, markUnreadable(err)
 	}
-	lacks := a.coverage.missing(channel)
+	read.Gap.From = a.guilds.seenFrom(channel, parent, read.Gap.From)
+	begun, lacks := a.now(), a.coverage.missing(channel)
 	list, newest, cut, err := a.readBack(ctx, read, self, lacks)
 	if err != nil {
 		return found, markUnreadable(err)
@@ -92,7 +126,7 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 	if err := a.handOver(ctx, read, guild, parent, list); err != nil {
 		return found, err
 	}
-	a.coverage.filled(channel, lacks, read.Gap.Until, newest)
+	a.coverage.filled(channel, lacks, begun, read.Gap.Until, newest)
 	return adapters.Found{Cut: cut}, nil
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 // TestKnownChannelsAreBackfilled checks which channels have a gap after an interruption: those that
-// the bot saw before, with their threads, and direct messages; not a new server or channel.
+// the bot sees, with their threads, and direct messages. Of a channel that the bot did not see
+// before, nothing is read, unless it was made during the interruption.
 func TestKnownChannelsAreBackfilled(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	l.SetChannel(discordtest.Channel{ID: "700000000000000010", Guild: gardenID, Type: discordtest.Forum})
@@ -29,31 +30,84 @@ func TestKnownChannelsAreBackfilled(t *testing.T) {
 	l.SetChannel(discordtest.Channel{ID: "700000000000000014", Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
 	l.AddGuild(discordtest.Guild{ID: "700000000000000020"})
 	l.SetChannel(discordtest.Channel{ID: "700000000000000021", Guild: "700000000000000020"})
+	made := l.say(roomID, "missed")
+	l.SetChannel(discordtest.Channel{ID: made.ID, Guild: gardenID})
+	for _, channel := range []string{"700000000000000011", "700000000000000014", "700000000000000021", made.ID} {
+		l.say(channel, "missed")
+	}
 	l.adapter = newAdapter(l.Server, nil)
 	l.adapter.UseState(l.state)
 	l.run()
 	l.up()
 	got, err := l.adapter.Channels(t.Context())
 	slices.Sort(got)
-	want := []string{roomID, directID, "700000000000000013", "700000000000000014"}
+	want := []string{made.ID, roomID, directID, "700000000000000011", "700000000000000012", "700000000000000013", "700000000000000014", "700000000000000021"}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("Channels returns %q, %v; want %q", got, err, want)
 	}
+	for channel, want := range map[string]int{roomID: 1, "700000000000000011": 0, "700000000000000014": 1, "700000000000000021": 0, made.ID: 1} {
+		gap := event.Gap{Channel: channel, From: made.Sent.Add(-time.Minute), Until: time.Now().Add(2 * time.Minute)}
+		if n := l.missedIn(gap); n != want {
+			t.Errorf("%d missed messages of channel %s, want %d", n, channel, want)
+		}
+	}
+}
+
+// missedIn reads a gap and counts the messages that say so.
+func (l *live) missedIn(gap event.Gap) (n int) {
+	l.t.Helper()
+	if _, err := l.adapter.ReadChannel(l.t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+		for _, m := range list {
+			n += strings.Count(string(m.New.Body), `"missed"`)
+		}
+		return nil
+	}}); err != nil {
+		l.t.Error(err)
+	}
+	return n
+}
+
+// TestTheHistoryMayShowAMessageLater checks that a second read, a few seconds after the begin of
+// the session, finds a message that the first could not see, although the first has seen later ones.
+func TestTheHistoryMayShowAMessageLater(t *testing.T) {
+	var ahead atomic.Int64 // of the clock, in seconds
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Second) }
+	l := prepareLive(t, discordtest.Options{Now: clock}, nil)
+	l.adapter.SetClock(clock)
+	l.run()
+	l.up()
+	l.say(roomID, "heard")
+	l.await(1)
 	l.stop()
-	l.adapter.SetClock(func() time.Time { return time.Now().Add(2 * time.Minute) })
-	if got, _ := l.adapter.Channels(t.Context()); !slices.Contains(got, "700000000000000012") || !slices.Contains(got, "700000000000000021") {
-		t.Errorf("later Channels returns %q", got)
+	ahead.Add(10)
+	said := clock()
+	ahead.Add(3)
+	l.say(roomID, "missed")
+	l.run()
+	l.up()
+	read := func() int {
+		return l.missedIn(event.Gap{Channel: roomID, From: said.Add(-time.Minute), Until: clock().Add(2 * time.Minute)})
+	}
+	if n := read(); n != 1 {
+		t.Errorf("the first read finds %d messages", n)
+	}
+	l.Put(discordtest.Message{Channel: roomID, Author: mara, Content: "missed", Sent: said})
+	ahead.Add(int64(l.adapter.HistoryLag() / time.Second))
+	if n := read(); n != 2 {
+		t.Errorf("the second read finds %d messages", n)
 	}
 }
 
 // TestChannelsOfAnAbsentServerAreBackfilled checks that a server that a session announces and does
-// not send has a gap too: during an outage, while it is unavailable and when it is back.
+// not send has a gap too, also its threads: during an outage, while it is unavailable and when it is back.
 func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
+	const thread = "700000000000000014"
 	for _, outage := range []string{"", "GUILD_CREATE", "GUILD_DELETE"} {
 		l := startLive(t, discordtest.Options{}, nil)
 		l.say(roomID, "the server is known")
 		l.await(1)
 		l.stop()
+		l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
 		l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: true})
 		l.adapter = newAdapter(l.Server, nil)
 		l.adapter.SetGuildsWait(time.Millisecond)
@@ -67,7 +121,7 @@ func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
 			l.AddGuild(discordtest.Guild{ID: gardenID, Unavailable: !back})
 			l.say(roomID, "the events before are read")
 			l.await(n + 2)
-			if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID}) {
+			if got, err := l.adapter.Channels(t.Context()); err != nil || !slices.Equal(got, []string{roomID, thread}) {
 				t.Errorf("after %q, back: %t, Channels returns %q, %v", outage, back, got, err)
 			}
 		}
@@ -216,17 +270,8 @@ func TestAReadOfAnEarlierGapLeavesTheLater(t *testing.T) {
 func TestAForgottenSessionLeavesAGap(t *testing.T) {
 	var ahead atomic.Int64 // of Discord's clock, in seconds: each message is later
 	l := startLive(t, discordtest.Options{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Add(10)) * time.Second) }}, nil)
-	read := func() (n int) {
-		gap := event.Gap{Channel: roomID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)}
-		if _, err := l.adapter.ReadChannel(t.Context(), adapters.Reading{Gap: gap, Messages: 10, Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
-			for _, m := range list {
-				n += strings.Count(string(m.New.Body), "missed")
-			}
-			return nil
-		}}); err != nil {
-			t.Error(err)
-		}
-		return n
+	read := func() int {
+		return l.missedIn(event.Gap{Channel: roomID, From: time.Now().Add(-time.Hour), Until: time.Now().Add(time.Hour)})
 	}
 	l.say(roomID, "heard")
 	l.await(1)

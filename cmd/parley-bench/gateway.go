@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"parley/adapters/discord/discordtest"
@@ -13,13 +15,14 @@ import (
 // gateway drops Discord's gateway connection under load, restarts the daemon, and compares the
 // journal with the messages.
 type gateway struct {
-	drops, restarts, messages, channels, shards int
-	rate, mentions, burstRate                   float64
-	burst, drain                                time.Duration
+	drops, restarts, messages, channels, threads, shards int
+	rate, mentions, burstRate                            float64
+	burst, drain, historyLag                             time.Duration
 
 	*trial
 	server *discordtest.Server
-	rooms  []*conversation // one in each channel
+	rooms  []*conversation // one in each channel, and in each thread
+	due    atomic.Int64    // threads that people are about to open
 }
 
 func (g *gateway) define(f *flagSet) {
@@ -27,7 +30,9 @@ func (g *gateway) define(f *flagSet) {
 	f.number(&g.restarts, "restarts", 3, 0, "number of restarts; the daemon is stopped by SIGTERM and by kill -9 in turn")
 	f.number(&g.messages, "messages", 200, 0, "number of messages during each downtime")
 	f.number(&g.channels, "channels", 20, 1, "number of channels")
+	f.number(&g.threads, "threads", 5, 0, "number of threads that people open, one after each forgotten session")
 	f.number(&g.shards, "shards", 1, 1, "number of shards; several daemons share them")
+	f.duration(&g.historyLag, "history-lag", 2*time.Second, 0, "time after which Discord shows a message in its history")
 	f.float(&g.rate, "rate", 500, 0.001, "messages per second")
 	f.float(&g.mentions, "mentions", 0.02, 0, "share of the messages that mention the bot and are answered")
 	f.duration(&g.burst, "burst", 20*time.Second, 0, "duration of a burst without drops")
@@ -43,6 +48,10 @@ const (
 
 func (g *gateway) channel(n int) string { return fmt.Sprint(310_000_000_000_000_000 + n) }
 
+// discordEpoch is the time from 1970 to the first Discord id.
+// https://docs.discord.com/developers/reference#snowflakes
+const discordEpoch = 1420070400000 * time.Millisecond
+
 // guild returns the server of a shard.
 // https://docs.discord.com/developers/events/gateway#sharding
 func (g *gateway) guild(shard int) string {
@@ -50,7 +59,7 @@ func (g *gateway) guild(shard int) string {
 }
 
 func (g *gateway) run(ctx context.Context, b *bench) (err error) {
-	if err := g.prepare(ctx, b, discordtest.Options{}, nil); err != nil {
+	if err := g.prepare(ctx, b, discordtest.Options{HistoryLag: g.historyLag}, nil); err != nil {
 		return err
 	}
 	forgotten, err := g.dropAll(ctx)
@@ -70,7 +79,7 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	if most := g.shards*(1+g.restarts) + forgotten; identifies > most {
 		g.faults = append(g.faults, fmt.Sprintf("%d identifies, at most %d are due", identifies, most))
 	}
-	if err := g.compare(ctx); err != nil {
+	if err := errors.Join(g.compare(ctx), g.reportMissed(ctx)); err != nil {
 		return err
 	}
 	return g.finish()
@@ -119,13 +128,25 @@ context: {turns: 3}
 `, agent, discordtest.Token, g.server.ClientURL(name), g.shards, preview))
 }
 
-// say lets the person write a message in one of the channels, in turn.
+// say lets the person write a message in one of the channels and threads, in turn, after the
+// threads that are due are open.
 func (g *gateway) say() {
+	for ; g.due.Load() > 0; g.due.Add(-1) {
+		g.openThread()
+	}
 	n := g.ledger.count()
 	silent := float64(n%1000) >= g.mentions*1000
 	m := g.ledger.add(g.rooms[n%g.channels], message{unaddressed: silent, silent: silent, onSlack: true})
 	said, _ := g.server.Say(discordtest.Message{Channel: m.place.channel, Author: discordUser, Content: m.text(0)})
 	m.ts = said.ID
+}
+
+// openThread opens a thread in one of the channels.
+func (g *gateway) openThread() {
+	n := len(g.rooms) % g.channels
+	id := fmt.Sprint((time.Now().Add(-discordEpoch).UnixMilli())<<22 + int64(len(g.rooms)))
+	g.server.SetChannel(discordtest.Channel{ID: id, Guild: g.guild(n % g.shards), Parent: g.channel(n), Type: discordtest.PublicThread})
+	g.rooms = append(g.rooms, &conversation{place: place{channel: id}})
 }
 
 // discordPosts returns the daemon's posts.
@@ -136,19 +157,33 @@ func (g *gateway) discordPosts() (all []slacktest.Post) {
 	return all
 }
 
+// drop ends or breaks every connection in the n-th way. It returns the number of connections, and
+// whether Discord has forgotten their sessions.
+func (g *gateway) drop(n int) (dropped int, forgotten bool) {
+	kinds := discordtest.Kinds()
+	if n %= len(kinds) + 1; n < len(kinds) {
+		return g.server.Drop(kinds[n]), kinds[n] == discordtest.InvalidFalse || kinds[n] == discordtest.Forget
+	}
+	return g.server.CloseWith(closeTimedOut), true
+}
+
+// closeTimedOut is the close code after which a session cannot be resumed because it timed out.
+const closeTimedOut = 4009
+
 // dropAll drops connections under load. It returns the number of sessions that Discord forgot.
 func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
-	kinds := []discordtest.Kind{discordtest.Clean, discordtest.Cut, discordtest.Zombie, discordtest.Reconnect, discordtest.InvalidTrue, discordtest.InvalidFalse}
-	begun := time.Now()
+	begun, threads := time.Now(), g.threads
 	err = during(func(stop <-chan struct{}) { pump(ctx, g.rate, endless, stop, g.say) }, func() error {
 		n := 0
 		return repeat(ctx, g.random, g.drops, 200*time.Millisecond, func() error {
 			identifies, resumes := g.server.Starts()
-			kind := kinds[n%len(kinds)]
+			dropped, forgets := g.drop(n)
 			n++
-			dropped := g.server.Drop(kind)
-			if kind == discordtest.InvalidFalse {
+			if forgets {
 				forgotten += dropped
+				if threads--; threads >= 0 {
+					g.due.Add(1)
+				}
 			}
 			return g.server.AwaitStarts(ctx, identifies+resumes+dropped)
 		})

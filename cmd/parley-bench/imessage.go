@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -83,7 +84,7 @@ func (m *imessage) run(ctx context.Context, b *bench) (err error) {
 		}
 		m.settle(ctx)
 	}
-	if err := m.compare(ctx); err != nil {
+	if err := errors.Join(m.compare(ctx), m.reportMissed(ctx)); err != nil {
 		return err
 	}
 	return m.finish()

@@ -149,10 +149,14 @@ func (t *trial) finish(faults ...string) error {
 // secondReplyWait is the time in which a second reply would come after all work is done.
 const secondReplyWait = 3 * time.Second
 
-// finishLate is finish after a wait for second replies.
+// finishLate is finish after a wait for second replies. It also tells how late missed messages
+// were read.
 func (t *trial) finishLate(ctx context.Context, faults ...string) error {
 	if !wake.After(ctx, secondReplyWait) {
 		return ctx.Err()
+	}
+	if err := t.reportMissed(ctx); err != nil {
+		return err
 	}
 	return t.finish(faults...)
 }

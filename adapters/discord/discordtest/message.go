@@ -108,8 +108,20 @@ func (s *Server) Say(m Message) (Message, Event) {
 	return m, e
 }
 
+// Put adds a message of a user as Say does, without an event.
+func (s *Server) Put(m Message) Message {
+	s.change(func() { s.put(&m) })
+	return m
+}
+
 // add adds a message to its channel and sends its event.
 func (s *Server) add(m *Message) Event {
+	stored := s.put(m)
+	return s.dispatch(s.channels[m.Channel].Guild, "MESSAGE_CREATE", s.live(stored))
+}
+
+// put completes a message and adds it to its channel.
+func (s *Server) put(m *Message) *Message {
 	c := s.channels[m.Channel]
 	if m.Sent.IsZero() {
 		m.Sent = s.options.Now()
@@ -125,7 +137,7 @@ func (s *Server) add(m *Message) Event {
 	}
 	stored := *m
 	c.messages, c.byID[m.ID] = append(c.messages, &stored), &stored
-	return s.dispatch(c.Guild, "MESSAGE_CREATE", s.live(&stored))
+	return &stored
 }
 
 // Change edits a message of a user and sends its event.
@@ -402,6 +414,8 @@ func (s *Server) readMessages(r request) any {
 	if c.NoHistory {
 		list = nil
 	}
+	shown := s.options.Now().Add(-s.options.HistoryLag)
+	list = slices.DeleteFunc(list, func(m *Message) bool { return m.Author != BotUser && m.Sent.After(shown) })
 	slices.SortFunc(list, func(a, b *Message) int { return compareIDs(a.ID, b.ID) })
 	if after := query.Get("after"); after != "" {
 		list = slices.DeleteFunc(list, func(m *Message) bool { return compareIDs(m.ID, after) <= 0 })

@@ -85,9 +85,10 @@ func (s *Server) Drop(kind Kind) (dropped int) {
 }
 
 // CloseWith closes every connection with a close code. A session cannot be resumed after the
-// codes for which Discord says so.
-func (s *Server) CloseWith(code int) {
+// codes for which Discord says so. CloseWith returns the number of connections.
+func (s *Server) CloseWith(code int) (closed int) {
 	s.change(func() {
+		closed = len(s.conns)
 		for c := range s.conns {
 			if c.session != nil && (code == 4007 || code == 4009 || code == 4004 || code >= 4010) {
 				delete(s.sessions, c.session.id)
@@ -98,6 +99,7 @@ func (s *Server) CloseWith(code int) {
 			}
 		}
 	})
+	return closed
 }
 
 // drop drops one connection. The caller holds the lock.

@@ -53,6 +53,8 @@ type Options struct {
 	PostPer   time.Duration
 	// NonceFor is the time for which a nonce is enforced; 5 minutes if zero.
 	NonceFor time.Duration
+	// HistoryLag is the time after which a page shows a user's message.
+	HistoryLag time.Duration
 	// Plan returns the fault of a call for which Script has none; no fault if nil. It is
 	// called concurrently.
 	Plan func(Call) Fault
