@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -103,8 +104,32 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 	if r.Event, err = in.normalize(ctx, w, t.Envelope); err != nil {
 		return r, err
 	}
+	if r.Kind == event.KindMessage && r.Reaction != nil {
+		if err := in.findQuoted(ctx, c, &r.Event); err != nil {
+			return r, err
+		}
+	}
 	r.channel, err = in.channel(ctx, c, &r.Event)
 	return r, err
+}
+
+// quotedAge is the greatest age of a message to which a reaction in words can belong.
+const quotedAge = 7 * 24 * time.Hour
+
+// findQuoted makes a message whose words express a reaction a reaction, if the thread has the quoted
+// message.
+func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event) error {
+	at := e.Message.SentAt
+	if at.IsZero() {
+		at = in.Now()
+	}
+	target, err := in.Journal.Quoted(ctx, c.Thread, *e.Reaction.Quotes, at.Add(-quotedAge))
+	if target == "" {
+		e.Reaction = nil
+		return err
+	}
+	e.Kind, e.Targets, e.Message = event.KindReaction, []string{target}, nil
+	return err
 }
 
 // judge returns the gate of the event's channel. The journal asks the gate about messages

@@ -3,6 +3,7 @@ package ingest
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -192,6 +193,43 @@ func TestAReactionThatNamesItsOwnerDoesNotWait(t *testing.T) {
 		h.send(payload{ID: "1", Text: "hi"})
 		if got := h.send(payload{Kind: event.KindReaction, ID: "1", Sender: "U2", FromMe: true}); got.Reason != event.ReasonFromMe {
 			t.Errorf("%+v", got.Result)
+		}
+	})
+}
+
+// TestAReactionInWords covers messages whose words express a reaction. Without the quoted message, such
+// a message is a question like others.
+func TestAReactionInWords(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.settings.Policy.RequireMention = false
+		h.work()
+		h.send(payload{ID: "1", Text: "rain tomorrow"})
+		h.send(payload{ID: "2", Thread: "elsewhere", Text: "sun today"})
+		got := h.send(payload{ID: "3", Text: "Liked “rain”", Quotes: "rain", Sender: "U2"})
+		if got.Kind != event.KindReaction || got.Disposition != event.Updated || got.Trigger != journal.TriggerNone || got.Message.ExternalID != "1" {
+			t.Errorf("a quotation: %+v, %s", got.Result, got.Trigger)
+		}
+		if diff := cmp.Diff([]event.Reaction{{Emoji: "👍", SenderID: "slack:U2"}}, h.thread("slack:acme:t")[0].Reactions); diff != "" {
+			t.Error(diff)
+		}
+		for what, p := range map[string]payload{
+			"of another thread": {ID: "4", Text: "Liked “sun”", Quotes: "sun"},
+			"of a refused user": {ID: "5", Text: "Liked “rain”", Quotes: "rain", Sender: "U3"},
+			"of last month":     {ID: "6", Text: "Liked “rain”", Quotes: "rain"},
+		} {
+			want := journal.RecordResult{Kind: event.KindMessage, Trigger: journal.TriggerRun, Result: event.Result{Disposition: event.Stored, Reason: event.ReasonOpen}}
+			switch p.ID {
+			case "5":
+				h.settings.Policy.AllowUsers = []string{"U1"}
+				want = journal.RecordResult{Kind: event.KindReaction, Trigger: journal.TriggerNone, Result: *event.Ignore(event.ReasonUserRefused)}
+			case "6":
+				h.sql(`UPDATE messages SET sent_at = $1 WHERE external_id = '1'`, time.Now().Add(-8*24*time.Hour).UnixMilli())
+			}
+			if got := h.send(p); got.Kind != want.Kind || got.Trigger != want.Trigger || got.Disposition != want.Disposition {
+				t.Errorf("%s: %s %+v, %s", what, got.Kind, got.Result, got.Trigger)
+			}
+			h.settings.Policy.AllowUsers = nil
+			h.sql(`UPDATE messages SET sent_at = $1 WHERE external_id = '1'`, time.Now().UnixMilli())
 		}
 	})
 }

@@ -32,30 +32,33 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 	}
 	switch p.kind {
 	case event.KindReaction:
-		e.Reaction = &event.Reaction{
-			Emoji:    p.tapback.emoji,
-			SenderID: p.senderID(directory.Self()),
-			Part:     p.tapback.part,
-			Removed:  p.tapback.removed,
-
-			SenderType: event.Human, // iMessage has no bots
-			SenderName: p.handle.name(),
-			IsFromMe:   new(p.fromMe),
-			GUID:       p.guid,
-		}
-		if p.fromMe {
-			e.Reaction.SenderName = meName
-		}
-		if p.chat != nil {
-			e.Reaction.ChannelExternalID = p.chat.guid
-		}
+		e.Reaction = p.reaction(p.tapback, directory.Self())
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
+		if t, ok := readWrittenTapback(p.text); ok && p.kind == event.KindMessage && len(p.attachments) == 0 {
+			e.Reaction = p.reaction(t, directory.Self())
+		}
 		if word := n.wake.match(e.Message.Channel, p.text); word != "" {
 			e.Message.Addressed, e.Message.Called = event.AddressedMention, word
 		}
 	}
 	return e, nil
+}
+
+// reaction returns a tapback as the reaction of the message's author.
+func (p payload) reaction(t tapback, self event.Self) *event.Reaction {
+	r := &event.Reaction{
+		Emoji: t.emoji, SenderID: p.senderID(self), Part: t.part, Removed: t.removed, Quotes: t.quotes,
+		SenderType: event.Human, // iMessage has no bots
+		SenderName: p.handle.name(), IsFromMe: new(p.fromMe), GUID: p.guid,
+	}
+	if p.fromMe {
+		r.SenderName = meName
+	}
+	if p.chat != nil {
+		r.ChannelExternalID = p.chat.guid
+	}
+	return r
 }
 
 func (p payload) event(ctx context.Context, workspace string, directory adapters.Directory) *event.Message {

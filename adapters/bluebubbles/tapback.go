@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"parley/adapters/jsonobject"
+	"parley/ingest/event"
 
 	"github.com/rivo/uniseg"
 )
@@ -17,6 +18,7 @@ type tapback struct {
 	part    int
 	emoji   string // a name such as "love", or the emoji itself
 	removed bool
+	quotes  *event.Quotation // describes the target instead of its guid; nil if the guid is known
 }
 
 // emojiTapback is the name of the tapback whose emoji appears only in the text.

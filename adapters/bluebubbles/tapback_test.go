@@ -156,3 +156,64 @@ func TestReactionSender(t *testing.T) {
 		t.Errorf("the sender of a tapback with a name is %+v", got)
 	}
 }
+
+// TestWrittenTapback reads the words that telephones without tapbacks send instead.
+func TestWrittenTapback(t *testing.T) {
+	for text, want := range map[string]struct {
+		emoji   string
+		removed bool
+		quotes  event.Quotation
+	}{
+		"Loved “see you”":                               {"love", false, event.Quotation{Text: "see you"}},
+		"Liked \"see you\"":                             {"like", false, event.Quotation{Text: "see you"}},
+		"Disliked “see “you””":                          {"dislike", false, event.Quotation{Text: "see “you”"}},
+		"Laughed at “see\nyou” ":                        {"laugh", false, event.Quotation{Text: "see\nyou"}},
+		"Emphasized “see y…”":                           {"emphasize", false, event.Quotation{Text: "see y"}},
+		"Emphasised “see y...”":                         {"emphasize", false, event.Quotation{Text: "see y"}},
+		"Questioned “see y…":                            {"question", false, event.Quotation{Text: "see y"}},
+		"Reacted 😀 to “see you”":                        {"😀", false, event.Quotation{Text: "see you"}},
+		"Reacted with 👩🏽‍🌾 to “see you”":                {"👩🏽‍🌾", false, event.Quotation{Text: "see you"}},
+		"\u200A\u200B❤️\u200B to “\u200Asee you\u200A”": {"❤️", false, event.Quotation{Text: "see you"}},
+		"Removed a heart from “see you”":                {"love", true, event.Quotation{Text: "see you"}},
+		"Removed a like from “see you”":                 {"like", true, event.Quotation{Text: "see you"}},
+		"Removed a dislike from “see you”":              {"dislike", true, event.Quotation{Text: "see you"}},
+		"Removed a laugh from “see you”":                {"laugh", true, event.Quotation{Text: "see you"}},
+		"Removed an exclamation from “see you”":         {"emphasize", true, event.Quotation{Text: "see you"}},
+		"Removed a question mark from “see you”":        {"question", true, event.Quotation{Text: "see you"}},
+		"Removed a 👍 from “see you”":                    {"👍", true, event.Quotation{Text: "see you"}},
+		"Removed 👍 from “see you”":                      {"👍", true, event.Quotation{Text: "see you"}},
+		"Loved an image":                                {"love", false, event.Quotation{Media: "image/"}},
+		"Liked a movie":                                 {"like", false, event.Quotation{Media: "video/"}},
+		"Questioned an audio message":                   {"question", false, event.Quotation{Media: "audio/"}},
+		"Reacted 🇳🇱 to an attachment":                   {"🇳🇱", false, event.Quotation{}},
+		"Removed a heart from an image":                 {"love", true, event.Quotation{Media: "image/"}},
+	} {
+		for _, mine := range []bool{false, true} {
+			e := normalize(t, "new-message", hello().with(fields{"text": text, "isFromMe": mine}), contacts{self: event.Self{Address: owner}})
+			if e.Kind != event.KindMessage || e.Message.Content != text || e.Reaction == nil {
+				t.Errorf("%q: %+v", text, e)
+				continue
+			}
+			wanted := reaction(want.emoji, want.removed)
+			wanted.Quotes = &want.quotes
+			if mine {
+				wanted.SenderID, wanted.SenderName, wanted.IsFromMe = "bb:"+owner, "Me", new(true)
+			}
+			if diff := cmp.Diff(wanted, e.Reaction); diff != "" {
+				t.Errorf("%q: %s", text, diff)
+			}
+		}
+	}
+	for _, text := range []string{
+		"Loved it", "Loved the image", "Loved “”", "Loved see you", "I Loved “see you”", "Loved “see you” a lot", "Listen to “see you”",
+		"Reacted to “see you”", "Removed the bug from “see you”", "loved “see you”", "Loved an image of you",
+	} {
+		if e := normalize(t, "new-message", hello().with(fields{"text": text}), contacts{}); e.Reaction != nil {
+			t.Errorf("%q is the reaction %+v", text, e.Reaction)
+		}
+	}
+	with := hello().with(fields{"text": "Loved “see you”", "attachments": []any{fields{"guid": "at_1"}}})
+	if e := normalize(t, "new-message", with, contacts{}); e.Reaction != nil {
+		t.Error("a message with a file is a reaction")
+	}
+}

@@ -207,7 +207,8 @@ type Event struct {
 	// Targets are the external ids that an edit, delete or reaction is about.
 	Targets []string
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
-	// policy permits.
+	// policy permits. A Message whose words say that its author has reacted also has a Reaction:
+	// if the thread has the message that its Quotes describe, the event is of kind reaction.
 	Reaction *Reaction
 }
 
@@ -356,6 +357,15 @@ type Reaction struct {
 	ChannelExternalID string     `json:"-"` // empty: the channel's id
 	IsFromMe          *bool      `json:"-"`
 	GUID              string     `json:"-"` // of the reaction itself
+	// Quotes describes the target of a reaction that a message's words express; nil for any other
+	// reaction.
+	Quotes *Quotation `json:"-"`
+}
+
+// Quotation describes a message by a part of it.
+type Quotation struct {
+	Text  string // the beginning of its text; empty: it has a file
+	Media string // the beginning of the file's media type, such as "image/"; empty: of any type
 }
 
 // Attachment is a file that came with a message. It holds no URL: a platform's

@@ -354,7 +354,43 @@ func reactionPromises() []promise {
 		{"a reaction to another thread's message moves to that thread", reactionElsewhere},
 		{"a reaction with a message is stored once, and quotes its target", reactionSpoken},
 		{"a reaction is applied even if its message is not stored", reactionUnspoken},
+		{"a quotation finds the newest message or post of its thread", quoted},
 	}
+}
+
+func quoted(f *fixture) {
+	start := time.UnixMilli(0)
+	find := func(thread event.ThreadKey, q event.Quotation, since time.Time) string {
+		id, err := f.Quoted(f.ctx, f.thread(thread), q, since)
+		f.must(err)
+		return id
+	}
+	text := func(s string) string { return find(threadKey(1), event.Quotation{Text: s}, start) }
+	media := func(s string) string { return find(threadKey(1), event.Quotation{Media: s}, start) }
+	photo := said("C1/1", "  rain tomorrow")
+	photo.Attachments = []event.Attachment{{ID: "f", Name: "a.heic", MimeType: "image/heic"}}
+	f.message(threadKey(1), photo, passive)
+	f.message(threadKey(1), said("C1/2", "rain tomorrow, so stay"), passive)
+	f.message(threadKey(2), said("C1/3", "rain tomorrow"), passive)
+	f.message(threadKey(1), said("C1/4", "and next week?"), runs)
+	reply := answer("A", "The sun shines.", "")
+	reply.Posts[1].File = &journal.File{Name: "a.mp4", MimeType: "video/mp4", Text: "x"}
+	f.commit(f.begin(threadKey(1)), reply)
+	same(f, "a post that is not sent", text("The sun"), "")
+	f.deliver(threadKey(1), "C1/5")
+	f.deliver(threadKey(1), "C1/6")
+	same(f, "all of a text", text("rain tomorrow"), "C1/1")
+	same(f, "the beginning of a text", text("rain tom"), "C1/2")
+	same(f, "a post", text("The sun"), "C1/5")
+	same(f, "other words", text("tomorrow"), "")
+	same(f, "a picture", media("image/"), "C1/1")
+	same(f, "a film", media("video/"), "C1/6")
+	same(f, "any file", media(""), "C1/6")
+	same(f, "no file", media("audio/"), "")
+	same(f, "another thread", find(threadKey(2), event.Quotation{Text: "rain"}, start), "C1/3")
+	same(f, "an old message", find(threadKey(1), event.Quotation{Text: "rain"}, time.Now().Add(time.Hour)), "")
+	f.change(threadKey(1), deleted("C1/2"), nil)
+	same(f, "after a delete", text("rain tom"), "C1/1")
 }
 
 func reactions(f *fixture) {

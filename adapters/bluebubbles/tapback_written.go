@@ -1,0 +1,47 @@
+package bluebubbles
+
+import (
+	"regexp"
+	"strings"
+
+	"parley/ingest/event"
+)
+
+// writtenTapback matches the words that a telephone without tapbacks sends instead of one, such as
+// "Loved “see you”", "Reacted 😀 to an image" or "Removed a heart from “a long text…”". A cut quotation
+// ends in an ellipsis. The groups are the verb of a named tapback, the emoji of another one, what is
+// removed, the quoted words and the kind of a file.
+var writtenTapback = regexp.MustCompile(`(?s)^(?:(Loved|Liked|Disliked|Laughed at|Emphasi[sz]ed|Questioned)|(?:Reacted (?:with )?)?(\S+) to|Removed (?:an? |the )?([\S]+|question mark) (?:reaction )?from) ` +
+	`(?:[“"](.+?)(?:[”"]|(?:…|\.\.\.)[”"]?)|an? (image|photo|picture|sticker|movie|video|audio message|voice message|attachment|file))$`)
+
+// writtenNames are the names of the tapbacks, by the words that add or remove them.
+var writtenNames = map[string]string{
+	"Loved": "love", "Liked": "like", "Disliked": "dislike", "Laughed at": "laugh", "Emphasized": "emphasize", "Emphasised": "emphasize", "Questioned": "question",
+	"heart": "love", "like": "like", "dislike": "dislike", "laugh": "laugh", "exclamation": "emphasize", "question mark": "question",
+}
+
+// fileMedia are the beginnings of the media types of files, by the words for them. Any other file may be
+// of any type.
+var fileMedia = map[string]string{
+	"image": "image/", "photo": "image/", "picture": "image/", "sticker": "image/", "movie": "video/", "video": "video/",
+	"audio message": "audio/", "voice message": "audio/",
+}
+
+// invisible removes the characters without width that Android telephones put around an emoji and
+// a quotation.
+var invisible = strings.NewReplacer("\u200A", "", "\u200B", "")
+
+// readWrittenTapback reads a message whose words express a tapback, and returns false for any other
+// one. Whether it is a tapback depends on the quoted message.
+func readWrittenTapback(text string) (tapback, bool) {
+	found := writtenTapback.FindStringSubmatch(strings.TrimSpace(invisible.Replace(text)))
+	if found == nil {
+		return tapback{}, false
+	}
+	verb, emoji, removed, words, file := found[1], found[2], found[3], found[4], found[5]
+	t := tapback{emoji: writtenNames[verb+removed], removed: removed != "", quotes: &event.Quotation{Text: strings.TrimSpace(words), Media: fileMedia[file]}}
+	if t.emoji == "" {
+		t.emoji = emojiIn(emoji + removed)
+	}
+	return t, t.emoji != emojiTapback && (t.quotes.Text != "" || file != "")
+}
