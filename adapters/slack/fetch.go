@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/slack-go/slack"
-
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
@@ -20,9 +18,9 @@ import (
 // Slack's file host or the API's host. The caller closes the reader, bounds its size,
 // and bounds the time by ctx.
 func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.ReadCloser, error) {
-	file, _, _, err := a.api.GetFileInfoContext(ctx, attachment.ID, 1, 1)
+	file, err := a.fileInfo(ctx, attachment.ID)
 	if err != nil {
-		return nil, fmt.Errorf("files.info: %w", err)
+		return nil, err
 	}
 	location, err := a.fileURL(file)
 	if err != nil {
@@ -37,13 +35,35 @@ func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.Re
 		return nil, errors.New("slack sent its sign-in page: the bot may not read the file, or lacks the scope files:read")
 	}
 	// In a shared channel, a message may carry only the id of a file of the other team.
-	described := wireFile{ID: file.ID, Name: file.Name, Title: file.Title, Mimetype: file.Mimetype, Size: int64(file.Size)}
-	return &httpcall.Download{ReadCloser: response.Body, Info: described.attachment()}, nil
+	return &httpcall.Download{ReadCloser: response.Body, Info: file.attachment()}, nil
+}
+
+// wireFileInfo is a file as files.info describes it.
+// https://docs.slack.dev/reference/methods/files.info
+type wireFileInfo struct {
+	wireFile
+	URLPrivate         string `json:"url_private"`
+	URLPrivateDownload string `json:"url_private_download"`
+}
+
+// fileInfo asks for the description of a file.
+func (a *Adapter) fileInfo(ctx context.Context, id string) (*wireFileInfo, error) {
+	var answer struct {
+		wireAnswer
+		File wireFileInfo `json:"file"`
+	}
+	if err := a.call(ctx, "files.info", url.Values{"file": {id}}, &answer); err != nil {
+		return nil, err
+	}
+	if answer.File.isRemoved() {
+		return nil, errors.New("slack has deleted the file or hides it")
+	}
+	return &answer.File, nil
 }
 
 // fileURL returns the download address of a file. It is an error if the address is at a
 // host that must not get the token.
-func (a *Adapter) fileURL(file *slack.File) (*url.URL, error) {
+func (a *Adapter) fileURL(file *wireFileInfo) (*url.URL, error) {
 	location, err := url.Parse(firstOf(file.URLPrivateDownload, file.URLPrivate))
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")

@@ -86,6 +86,28 @@ func TestFetchFollowsRedirectsWithinSlack(t *testing.T) {
 	}
 }
 
+// TestFetchAsksForFilesOfOtherTeams: a message of Slack Connect has only the id of another team's
+// file, so files.info describes it before it is read.
+func TestFetchAsksForFilesOfOtherTeams(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	file := slacktest.File{ID: "F1", Name: "audio_message.webm", MimeType: "video/webm", Content: []byte("sound"), Subtype: "slack_audio", DurationMS: 3200}
+	server.AddFile(file)
+	content, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer content.Close()
+	want := event.Attachment{ID: "F1", Name: "audio_message.webm", MimeType: "audio/webm", Size: 5, Type: event.TypeVoice, DurationMS: 3200}
+	if got := content.(adapters.Described).Describe(); got != want {
+		t.Errorf("described as %+v, want %+v", got, want)
+	}
+	file.Mode = "tombstone"
+	server.AddFile(file)
+	if _, err := adapter.Fetch(t.Context(), event.Attachment{ID: "F1"}); err == nil {
+		t.Error("a deleted file is read")
+	}
+}
+
 // TestRedirectTargets checks the hosts from which files may come, and the hosts that
 // get the token.
 func TestRedirectTargets(t *testing.T) {

@@ -56,7 +56,7 @@ func (p *payload) messageKeys() (dedupe, altKey string) {
 	switch {
 	case p.mention:
 		return mention, message
-	case mentionsAnyone(p.message.Text):
+	case mentionsAnyone(p.message.encoded()):
 		return message, mention
 	default:
 		return message, ""
@@ -91,7 +91,7 @@ func (p *payload) assistantKey() string {
 // and the payload does not name our user. An app_mention always mentions us.
 func (p *payload) needs(facts adapters.Facts) string {
 	m := p.message
-	depends := m.isBot() || m.rootUser() != "" || mentionsAnyone(m.Text)
+	depends := m.isBot() || m.rootUser() != "" || mentionsAnyone(m.encoded())
 	if p.mention || !depends || p.self(facts).UserID != "" || len(p.outer.AuthedUsers) > 0 {
 		return ""
 	}

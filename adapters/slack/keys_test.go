@@ -167,8 +167,8 @@ func TestForeignEvents(t *testing.T) {
 
 func TestAnErrorNamesEveryField(t *testing.T) {
 	keys := keysOf(t, eventCallback(object{"type": "message", "text": 7, "files": "x", "ts": "soon"}), fakeDirectory{self: us})
-	want := &event.Result{Disposition: event.Dead, Error: "event.files: must be an array, not string; event.text: must be a string, not number; " +
-		`event.channel: is missing; event.ts: is "soon", must be a timestamp such as 1700000000.000100; event.user: is missing`}
+	want := &event.Result{Disposition: event.Dead, Error: "event.channel: is missing; event.text: must be a string, not number; " +
+		`event.ts: is "soon", must be a timestamp such as 1700000000.000100; event.user: is missing`}
 	if diff := cmp.Diff(want, keys.Result); diff != "" {
 		t.Error(diff)
 	}

@@ -72,7 +72,7 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		ExternalID:  p.messageID(),
 		Thread:      p.thread(envelope.Workspace, directory),
 		Channel:     channel,
-		Content:     content(m),
+		Content:     m.content(),
 		Metadata:    m.metadata(ctx, directory),
 		Attachments: files(m.Files),
 		SentAt:      sentAt(p.ts),
@@ -84,10 +84,13 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {
 		message.ReplyTo = messageID(p.channel, m.ThreadTS)
-		message.FollowUp = channel.Type == event.ChannelRoom && !callsSomeone(m.Text)
+		message.FollowUp = channel.Type == event.ChannelRoom && !callsSomeone(m.encoded())
 		if channel.Type != event.ChannelRoom || sameID(m.rootUser(), self.UserID) { // the reply to a command is not a thread's root in a room
 			message.OpenedOn = message.ReplyTo
 		}
+	}
+	if p.kind == event.KindMessage {
+		message.Attachments = present(message.Attachments) // an edit tells of removed ones
 	}
 	message.Dated = max(0, strings.IndexByte(message.Revision, '.')) // Slack rounds the time of an edit down to the second
 	if message.Own {
@@ -104,7 +107,7 @@ func (p *payload) addressed(channel event.Channel, facts adapters.Facts) event.A
 		us = p.outer.AuthedUsers[0]
 	}
 	switch {
-	case p.mention, mentions(p.message.Text, us):
+	case p.mention, mentions(p.message.encoded(), us):
 		return event.AddressedMention
 	case channel.Type == event.ChannelDirect:
 		return event.AddressedDirect

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -74,7 +75,7 @@ func describeRecording(t *testing.T, file string) string {
 		writePairs(&out, "thread", keys.Thread, "message id", keys.MessageID, "channel", keys.Channel.ID, "stated type", keys.Channel.Type)
 		writePairs(&out, "targets", strings.Join(got.Targets, " "), "ignored", got.Ignored)
 		if got.Reaction != nil {
-			writePairs(&out, "reaction", fmt.Sprintf("%+v", *got.Reaction))
+			writePairs(&out, "reaction", nonzero(*got.Reaction))
 		}
 		if got.Message != nil {
 			writeMessage(&out, got.Message)
@@ -96,14 +97,31 @@ func writeMessage(out io.Writer, m *event.Message) {
 		writePairs(out, "own", "true")
 	}
 	for _, a := range m.Attachments {
-		writePairs(out, "file", fmt.Sprintf("%+v", a))
+		writePairs(out, "file", nonzero(a))
 	}
 	if m.Quoted != nil {
-		writePairs(out, "quoted", fmt.Sprintf("%+v", *m.Quoted))
+		writePairs(out, "quoted", nonzero(*m.Quoted))
 	}
 	for _, q := range m.Forwarded {
-		writePairs(out, "forwarded", fmt.Sprintf("%+v", q))
+		writePairs(out, "forwarded", nonzero(q))
 	}
+}
+
+// nonzero describes a struct by its fields that are not zero.
+func nonzero(v any) string {
+	var out []string
+	for field, value := range reflect.ValueOf(v).Fields() {
+		switch {
+		case value.IsZero():
+		case value.Kind() == reflect.Slice:
+			for i := range value.Len() {
+				out = append(out, field.Name+":{"+nonzero(value.Index(i).Interface())+"}")
+			}
+		default:
+			out = append(out, fmt.Sprintf("%s:%q", field.Name, fmt.Sprint(value)))
+		}
+	}
+	return strings.Join(out, " ")
 }
 
 // writePairs writes the pairs whose second element is not empty.

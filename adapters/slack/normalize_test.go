@@ -68,52 +68,6 @@ func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 	}
 }
 
-// TestTextInTheBlocksOfAnAttachment: an app that colours its blocks puts them into an attachment.
-func TestTextInTheBlocksOfAnAttachment(t *testing.T) {
-	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{{
-		"color": "bad", "fallback": "[no preview available]",
-		"blocks": []object{{"type": "section", "text": object{"type": "mrkdwn", "text": "3 &lt; 4 tests"}}, {"type": "divider"}},
-	}}}), fakeDirectory{self: us})
-	if got.Content != "3 < 4 tests" {
-		t.Errorf("content %q", got.Content)
-	}
-}
-
-// TestTablesOfApps: an alert often has its values in fields.
-func TestTablesOfApps(t *testing.T) {
-	text := func(s string) object { return object{"type": "mrkdwn", "text": s} }
-	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "attachments": []object{{
-		"title": "Disk", "fields": []object{{"title": "Host", "value": "db1", "short": true}, {"title": "Free", "value": "2 %"}},
-		"blocks": []object{
-			{"type": "section", "fields": []object{text("Since"), text("09:00")}},
-			{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, text("by cron")}},
-			{"type": "actions", "elements": []object{{"type": "button", "text": object{"type": "plain_text", "text": "Silence"}}}},
-		},
-	}}}), fakeDirectory{self: us})
-	if want := "Disk\nHost\ndb1\nFree\n2 %\nSince\n09:00\nby cron"; got.Content != want {
-		t.Errorf("content %q, want %q", got.Content, want)
-	}
-}
-
-// TestRichTextOfApps: a message may have its words in a rich_text block alone.
-func TestRichTextOfApps(t *testing.T) {
-	text := func(s string) object { return object{"type": "text", "text": s} }
-	section := func(elements ...object) object { return object{"type": "rich_text_section", "elements": elements} }
-	got := messageOf(t, messageEvent("", object{"user": "", "bot_id": "B1", "blocks": []object{{"type": "rich_text", "elements": []object{
-		section(text("3 < 4 &amp; "), object{"type": "user", "user_id": "U1"}, text(", "), object{"type": "emoji", "name": "tomato"}),
-		section(object{"type": "link", "url": "https://example.com/?a=1&b=2"}, text(" "), object{"type": "link", "url": "https://example.com", "text": "a page"}),
-		section(object{"type": "channel", "channel_id": "C1"}, object{"type": "usergroup", "usergroup_id": "S1"}, object{"type": "broadcast", "range": "here"},
-			object{"type": "date", "fallback": "noon"}, object{"type": "user", "user_id": "U1> <!here"}, object{"type": "color", "value": "#fff"}),
-		{"type": "rich_text_list", "style": "bullet", "elements": []object{section(text("one")), section(text("two"))}},
-		{"type": "rich_text_preformatted", "elements": []object{text("go run .")}},
-		{"type": "rich_text_section", "elements": "none"},
-	}}}}), fakeDirectory{self: us})
-	want := "3 < 4 &amp; <@U1>, :tomato:\nhttps://example.com/?a=1&b=2 [a page](https://example.com)\n<#C1><!subteam^S1><!here>noon\none\ntwo\ngo run ."
-	if got.Content != want {
-		t.Errorf("content %q, want %q", got.Content, want)
-	}
-}
-
 // TestForwardOfOurOwnMessage: Slack names the author of a bot's message by its bot or its user.
 func TestForwardOfOurOwnMessage(t *testing.T) {
 	for _, author := range []string{us.UserID, us.BotID} {
@@ -136,15 +90,65 @@ func TestVoiceClip(t *testing.T) {
 		more object
 		want event.Attachment
 	}{
-		"as a video": {nil, event.Attachment{ID: "F1", Name: "audio_message.webm", MimeType: "audio/webm"}},
-		"as sound":   {object{"mimetype": "audio/mp4", "name": "a.m4a"}, event.Attachment{ID: "F1", Name: "a.m4a", MimeType: "audio/mp4"}},
-		"a video":    {object{"subtype": "slack_video", "name": "a.webm"}, event.Attachment{ID: "F1", Name: "a.webm", MimeType: "video/webm"}},
-		"gone":       {object{"mode": "tombstone", "name": "a"}, event.Attachment{ID: "F1", Name: "a", MimeType: "audio/webm", Gone: true}},
-		"no access":  {object{"file_access": "access_denied", "name": "a"}, event.Attachment{ID: "F1", Name: "a", MimeType: "audio/webm", Gone: true}},
+		"as a video": {object{"duration_ms": 3200}, event.Attachment{ID: "F1", Name: "audio_message.webm", MimeType: "audio/webm", Type: event.TypeVoice, DurationMS: 3200}},
+		"as sound":   {object{"mimetype": "audio/mp4", "name": "a.m4a", "duration_ms": 1.5}, event.Attachment{ID: "F1", Name: "a.m4a", MimeType: "audio/mp4", Type: event.TypeVoice, DurationMS: 1}},
+		"a video":    {object{"subtype": "slack_video", "name": "a.webm", "duration_ms": 9}, event.Attachment{ID: "F1", Name: "a.webm", MimeType: "video/webm", DurationMS: 9}},
+		"odd":        {object{"name": "a", "duration_ms": -7}, event.Attachment{ID: "F1", Name: "a", MimeType: "audio/webm", Type: event.TypeVoice}},
 	} {
 		got := messageOf(t, clip(c.more), fakeDirectory{self: us}).Attachments
 		if diff := cmp.Diff([]event.Attachment{c.want}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestFilesThatNobodySees: a file that is gone, hidden or unknown is no file of a message, of a
+// quotation or of a forward. An edit tells the journal which file is gone.
+func TestFilesThatNobodySees(t *testing.T) {
+	seen := object{"id": "F1", "name": "a.png", "mode": "hosted"}
+	for name, c := range map[string]struct {
+		file object
+		want bool
+	}{
+		"deleted":              {object{"id": "F2", "mode": "tombstone", "name": "a"}, false},
+		"hidden by the plan":   {object{"id": "F2", "mode": "hidden_by_limit", "name": "a"}, false},
+		"not found":            {object{"id": "F2", "file_access": "file_not_found", "name": "a"}, false},
+		"unknown":              {object{"id": "F2", "mode": "hosted", "size": 7}, false},
+		"without an id":        {object{"name": "a"}, false},
+		"of another team":      {object{"id": "F2", "file_access": "check_file_info"}, true},
+		"not for us":           {object{"id": "F2", "file_access": "access_denied"}, true},
+		"with a title alone":   {object{"id": "F2", "title": "a"}, true},
+		"with a type alone":    {object{"id": "F2", "mimetype": "image/png"}, true},
+		"with its filetype":    {object{"id": "F2", "filetype": "png"}, true},
+		"an unfinished upload": {object{"id": "F2", "name": "a", "mode": "hosted"}, true},
+	} {
+		want := []string{"F1"}
+		if c.want {
+			want = append(want, "F2")
+		}
+		list := []object{seen, c.file}
+		check := func(where string, files []event.Attachment) {
+			t.Helper()
+			var got []string
+			for _, file := range files {
+				got = append(got, file.ID)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s, %s: %s", name, where, diff)
+			}
+		}
+		check("message", messageOf(t, messageEvent("", object{"files": list}), fakeDirectory{self: us}).Attachments)
+		forward := messageOf(t, messageEvent("", object{"attachments": []object{{"is_share": true, "files": list[:1], "attachments": []object{{"is_share": true, "files": list[1:]}}}}}), fakeDirectory{self: us})
+		check("forward", forward.Forwarded[0].Attached)
+		pressed := messageOf(t, object{"type": "message_action", "callback_id": "ask", "trigger_id": "1.2", "user": object{"id": "UMARA0001"}, "channel": object{"id": "C1"},
+			"message": messageEvent("", object{"files": list})}, fakeDirectory{self: us})
+		if pressed.Quoted.Files != len(want) {
+			t.Errorf("%s: %d files of a quotation", name, pressed.Quoted.Files)
+		}
+		edit := messageOf(t, object{"type": "message", "subtype": "message_changed", "channel": "C1", "ts": "1750000010.000000",
+			"message": messageEvent("now", object{"files": list}), "previous_message": messageEvent("before", object{"files": list})}, fakeDirectory{self: us})
+		if n := len(edit.Attachments); n != 2 || edit.Attachments[1].Gone == c.want {
+			t.Errorf("%s: an edit lists %+v", name, edit.Attachments)
 		}
 	}
 }

@@ -62,6 +62,8 @@ type wireMessage struct {
 	Attachments  json.RawMessage  `json:"attachments"`
 	Blocks       json.RawMessage  `json:"blocks"`
 	Metadata     json.RawMessage  `json:"metadata"`
+
+	visible *visible // read at most once
 }
 
 // wireRoot is the root of a thread, in a reply that was also sent to the channel. Such a reply
@@ -100,7 +102,7 @@ type wireFile struct {
 	Name     string `json:"name"`
 	Title    string `json:"title"`
 	Mimetype string `json:"mimetype"`
-	Size     int64  `json:"size"`
+	Size     number `json:"size"`
 	// Mode is "tombstone" if the file is deleted, and "hidden_by_limit" if the team's plan
 	// hides it. Such a file has an id and few other fields.
 	Mode string `json:"mode"`
@@ -108,7 +110,8 @@ type wireFile struct {
 	// files.info describes such a file. Other values give the reason why there is no file.
 	FileAccess string `json:"file_access"`
 	Filetype   string `json:"filetype"`
-	Subtype    string `json:"subtype"` // slack_audio for a voice clip
+	Subtype    string `json:"subtype"`     // slack_audio for a voice clip
+	DurationMS number `json:"duration_ms"` // of a recording
 }
 
 // wireAttachment is an unfurled link, an app's legacy attachment, or a forwarded
@@ -121,18 +124,26 @@ type wireAttachment struct {
 	Blocks   json.RawMessage `json:"blocks"`
 	Fallback string          `json:"fallback"`
 
-	IsShare    bool            `json:"is_share"`
-	AuthorID   string          `json:"author_id"`
-	AuthorName string          `json:"author_name"`
-	ChannelID  string          `json:"channel_id"`
-	TS         string          `json:"ts"`
-	Files      json.RawMessage `json:"files"`
+	// FromURL is the link of an unfurl, OriginalURL the one that the author typed.
+	FromURL         string `json:"from_url"`
+	OriginalURL     string `json:"original_url"`
+	IsMessageUnfurl bool   `json:"is_msg_unfurl"`
+	IsAppUnfurl     bool   `json:"is_app_unfurl"`
+
+	IsShare       bool            `json:"is_share"`
+	AuthorID      string          `json:"author_id"`
+	AuthorName    string          `json:"author_name"`
+	ChannelID     string          `json:"channel_id"`
+	TS            string          `json:"ts"`
+	Files         []wireFile      `json:"files"`
+	MessageBlocks json.RawMessage `json:"message_blocks"` // the blocks of a forwarded message
+	Attachments   json.RawMessage `json:"attachments"`    // of a forwarded message
 }
 
 // wireField is a row of an attachment's table.
 type wireField struct {
-	Title string `json:"title"`
-	Value string `json:"value"`
+	Title shownText `json:"title"`
+	Value shownText `json:"value"`
 }
 
 // wireReaction is a reaction_added or reaction_removed event.

@@ -79,7 +79,9 @@ func (p *payload) readActionList(i *wireInteraction, f *fields) {
 	var labels []string
 	for n, raw := range i.Actions {
 		var a wireAction
-		f.faults = append(f.faults, unmarshal(raw, &a, fmt.Sprintf("%sactions[%d].", f.path, n))...)
+		name := fmt.Sprintf("actions[%d].", n)
+		f.odd = append(f.odd, unmarshal(raw, &a, f.path+name)...)
+		f.formed(name + "action_id")
 		if label := a.label(); label != "" {
 			labels = append(labels, label)
 		}

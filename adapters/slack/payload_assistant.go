@@ -25,7 +25,7 @@ type assistantThread struct {
 // readAssistant reads the channel that the user is viewing.
 func (p *payload) readAssistant(raw []byte, path string, started bool) *payload {
 	a := new(wireAssistant)
-	f := fields{path: path, faults: unmarshal(raw, a, path)}
+	f := fields{path: path, odd: unmarshal(raw, a, path)}
 	p.channel, p.channelType, p.ts = a.Thread.ChannelID, "im", a.Thread.ThreadTS
 	p.revision = a.EventTS
 	f.channel("assistant_thread.channel_id", p.channel)

@@ -13,11 +13,11 @@ import (
 func (p *payload) readEdit(raw []byte, path string) *payload {
 	p.kind = event.KindEdit
 	var change wireChange
-	f := fields{path: path, faults: unmarshal(raw, &change, path)}
+	f := fields{path: path, odd: unmarshal(raw, &change, path)}
 	f.channel("channel", change.Channel)
 	now := new(wireMessage)
 	f.path += "message."
-	f.faults = append(f.faults, unmarshal(change.Message, now, f.path)...)
+	f.odd = append(f.odd, unmarshal(change.Message, now, f.path)...)
 	p.message, p.channel, p.channelType, p.ts = now, change.Channel, change.ChannelType, now.TS
 	switch {
 	case now.Subtype == "tombstone": // the root of a thread is deleted and its replies stay
@@ -59,7 +59,7 @@ func changed(before, now *wireMessage) bool {
 	if before == nil {
 		return now.editedAt() != ""
 	}
-	return content(before) != content(now) || strings.Count(before.Text, "<@") != strings.Count(now.Text, "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
+	return before.content() != now.content() || strings.Count(before.encoded(), "<@") != strings.Count(now.encoded(), "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
 		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode
 	})
 }
@@ -85,7 +85,7 @@ func (m *wireMessage) editedAt() string {
 func (p *payload) readDelete(raw []byte, path string) *payload {
 	p.kind = event.KindDelete
 	var change wireChange
-	f := fields{path: path, faults: unmarshal(raw, &change, path)}
+	f := fields{path: path, odd: unmarshal(raw, &change, path)}
 	p.channel, p.channelType, p.ts = change.Channel, change.ChannelType, change.DeletedTS
 	f.channel("channel", p.channel)
 	f.timestamp("deleted_ts", p.ts)

@@ -11,20 +11,8 @@ import (
 	"parley/ingest/event"
 )
 
-// optionalFields are the fields without which an event keeps its meaning. An invalid one counts as
-// missing.
-var optionalFields = []string{
-	"username", "user_profile", "bot_profile.name", "client_msg_id",
-	"files.name", "files.title", "files.mimetype", "files.size", "files.filetype", "files.subtype",
-}
-
-func isOptional(field string) bool {
-	return slices.ContainsFunc(optionalFields, func(o string) bool { return field == o || strings.HasPrefix(field, o+".") })
-}
-
 // unmarshal decodes a JSON object as far as possible. It returns a fault for every
-// member that it can't decode, except optional ones. The members' names in the faults begin with
-// path.
+// member that it can't decode. The members' names in the faults begin with path.
 func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	err := json.Unmarshal(raw, into)
 	if err == nil && isObject(raw) {
@@ -41,12 +29,7 @@ func unmarshal[T any](raw []byte, into *T, path string) event.FieldErrors {
 	for _, member := range members {
 		faults = append(faults, memberFaults[T](member)...)
 	}
-	var wrong *json.UnmarshalTypeError
-	switch {
-	case len(faults) > 0:
-	case errors.As(err, &wrong) && isOptional(wrong.Field):
-		return nil
-	default:
+	if len(faults) == 0 {
 		return event.FieldErrors{{Field: objectName(path), Message: err.Error()}}
 	}
 	for i := range faults {
@@ -60,10 +43,21 @@ func memberFaults[T any](member event.Extra) event.FieldErrors {
 	key, _ := json.Marshal(member.Key) // encoding a string never fails
 	alone := slices.Concat([]byte("{"), key, []byte(":"), member.Value, []byte("}"))
 	var wrong *json.UnmarshalTypeError
-	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) || isOptional(wrong.Field) {
+	if !errors.As(json.Unmarshal(alone, new(T)), &wrong) {
 		return nil
 	}
 	return event.FieldErrors{{Field: wrong.Field, Message: fmt.Sprintf("must be %s, not %s", jsonType(wrong.Type), wrong.Value)}}
+}
+
+// number is a number of any form.
+type number float64
+
+// whole returns the number without its fraction; 0 if it is negative or absurd.
+func (n number) whole() int64 {
+	if n >= 0 && n < 1<<53 {
+		return int64(n)
+	}
+	return 0
 }
 
 func isObject(raw []byte) bool {
@@ -97,17 +91,35 @@ func jsonType(t reflect.Type) string {
 
 // fields collects the faults of one event.
 type fields struct {
-	path   string
+	path string
+	// odd are the faults of members that could not be decoded. They count only for the members that
+	// the event needs, because Slack may change any other.
+	odd    event.FieldErrors
 	faults event.FieldErrors
 }
 
-// require adds a fault if a field is missing or has a wrong form, unless the field or
-// an object around it has a fault already. A null counts as missing.
+// formed adds a fault for each of the named fields that could not be decoded.
+func (f *fields) formed(names ...string) {
+	for _, name := range names {
+		f.isOdd(f.path + name)
+	}
+}
+
+// isOdd reports whether a field or an object around it could not be decoded, and adds its fault once.
+func (f *fields) isOdd(field string) bool {
+	around := func(e event.FieldError) bool { return e.Field == field || strings.HasPrefix(field, e.Field+".") }
+	i := slices.IndexFunc(f.odd, around)
+	if i >= 0 && !slices.Contains(f.faults, f.odd[i]) {
+		f.faults = append(f.faults, f.odd[i])
+	}
+	return i >= 0
+}
+
+// require adds a fault if a field is missing or has a wrong form. A null counts as missing.
 func (f *fields) require(name, value string, valid func(string) bool, form string) {
 	field := f.path + name
-	noted := func(e event.FieldError) bool { return e.Field == field || strings.HasPrefix(field, e.Field+".") }
 	switch {
-	case slices.ContainsFunc(f.faults, noted):
+	case f.isOdd(field):
 	case value == "":
 		f.faults = append(f.faults, event.FieldError{Field: field, Message: "is missing"})
 	case !valid(value):

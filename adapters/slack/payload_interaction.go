@@ -95,13 +95,14 @@ func (p *payload) innerPayload() (raw []byte, path string) {
 func (p *payload) readCommand(raw []byte, path string) *payload {
 	p.kind = event.KindCommand
 	var c wireCommand
-	f := fields{path: path, faults: unmarshal(raw, &c, path)}
+	f := fields{path: path, odd: unmarshal(raw, &c, path)}
 	if c.SSLCheck != "" && c.Command == "" { // Slack is checking that the address answers
 		p.kind = event.KindOther
 		return p.ignore(event.ReasonNotAnEvent)
 	}
 	p.setInstallation(c.TeamID, c.EnterpriseID, c.APIAppID, c.IsEnterpriseInstall == "true")
 	p.setLocation(c.ChannelID, c.ChannelName, interactionID("command", c.TriggerID, p.raw))
+	f.formed("team_id", "api_app_id", "text")
 	f.required("command", c.Command)
 	f.channel("channel_id", c.ChannelID)
 	f.required("user_id", c.UserID)
@@ -120,10 +121,11 @@ func (p *payload) readCommand(raw []byte, path string) *payload {
 // Forms, and interactions outside messages, are not events.
 func (p *payload) readInteraction(raw []byte, path string) *payload {
 	var i wireInteraction
-	f := fields{path: path, faults: unmarshal(raw, &i, path)}
+	f := fields{path: path, odd: unmarshal(raw, &i, path)}
 	if i.Type != "message_action" && i.Type != "block_actions" {
 		return p.ignore(event.ReasonInteraction)
 	}
+	f.formed("team", "api_app_id", "actions")
 	p.setInstallation(i.Team.ID, firstOf(i.Enterprise.ID, i.Team.EnterpriseID), i.APIAppID, i.IsEnterpriseInstall)
 	if i.Type == "message_action" {
 		return p.readShortcut(&i, &f)
@@ -148,7 +150,8 @@ func (p *payload) readShortcut(i *wireInteraction, f *fields) *payload {
 func (p *payload) readTarget(i *wireInteraction, f *fields) {
 	path := f.path + "message."
 	p.interaction.target = new(wireMessage)
-	f.faults = append(f.faults, unmarshal(i.Message, p.interaction.target, path)...)
+	f.odd = append(f.odd, unmarshal(i.Message, p.interaction.target, path)...)
+	f.formed("message.thread_ts")
 	f.timestamp("message.ts", p.interaction.target.TS)
 	if p.interaction.target.ThreadTS = firstOf(p.interaction.target.ThreadTS, i.Container.ThreadTS); p.interaction.target.ThreadTS != "" {
 		f.timestamp("message.thread_ts", p.interaction.target.ThreadTS)

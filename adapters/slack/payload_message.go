@@ -22,7 +22,7 @@ func (p *payload) readMessage(raw []byte, path, subtype string) *payload {
 func (p *payload) readUserMessage(raw []byte, path string) *payload {
 	p.kind = event.KindMessage
 	m := new(wireMessage)
-	f := fields{path: path, faults: unmarshal(raw, m, path)}
+	f := fields{path: path, odd: unmarshal(raw, m, path)}
 	if !p.mention && !isUserMessage(m) {
 		return p.ignore(event.ReasonSystemMessage)
 	}
@@ -35,11 +35,13 @@ func (p *payload) readUserMessage(raw []byte, path string) *payload {
 // message checks the fields that every message has, in a message event or inside a
 // message_changed.
 func (f *fields) message(m *wireMessage) {
+	f.formed("subtype", "text", "thread_ts")
 	f.timestamp("ts", m.TS)
 	if m.ThreadTS != "" {
 		f.timestamp("thread_ts", m.ThreadTS)
 	}
 	if m.author() == "" {
+		f.formed("bot_id")
 		f.required("user", "")
 	}
 }

@@ -81,8 +81,10 @@ func parse(body []byte) *payload {
 		return p.read(p.raw, path)
 	default:
 		p.read(p.outer.Event, path+"event.")
-		if faults != nil {
-			return p.refuse(append(faults, p.faults...))
+		f := fields{path: path, odd: faults}
+		f.formed("authorizations", "team_id", "api_app_id")
+		if len(f.faults) > 0 {
+			return p.refuse(append(f.faults, p.faults...))
 		}
 		return p
 	}
@@ -127,7 +129,7 @@ func (p *payload) read(raw []byte, path string) *payload {
 func (p *payload) readReaction(raw []byte, path string) *payload {
 	p.kind = event.KindReaction
 	r := new(wireReaction)
-	f := fields{path: path, faults: unmarshal(raw, r, path)}
+	f := fields{path: path, odd: unmarshal(raw, r, path)}
 	if r.Item.Type != "message" && r.Item.Type != "" {
 		return p.ignore(event.ReasonNotAnEvent)
 	}

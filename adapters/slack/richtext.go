@@ -1,65 +1,130 @@
 package slack
 
 import (
-	"encoding/json"
+	"fmt"
 	"strings"
+
+	"parley/adapters/words"
 )
 
-// richElement is an element of a rich_text block: a section, list, quote or code block, which
-// contains elements, or a part of a line.
+// richText returns an element of a rich_text block as Slack writes it in a message's text: a section,
+// list, quote or code block, which contains elements, or a part of a line.
 // https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
-type richElement struct {
-	Type      string        `json:"type"`
-	Elements  []richElement `json:"elements"`
-	Text      string        `json:"text"`
-	URL       string        `json:"url"`
-	Name      string        `json:"name"`
-	UserID    string        `json:"user_id"`
-	ChannelID string        `json:"channel_id"`
-	GroupID   string        `json:"usergroup_id"`
-	Range     string        `json:"range"`
-	Fallback  string        `json:"fallback"`
-}
-
-// richText returns an element of a rich_text block in the encoding of a message's text. It is empty
-// for an element of another block or of a kind without words.
-func richText(raw json.RawMessage) string {
-	var e richElement
-	_ = json.Unmarshal(raw, &e) // an app's odd blocks are no reason to refuse its message
-	if !strings.HasPrefix(e.Type, "rich_text_") {
+func richText(e map[string]any, level int) string {
+	if level > words.MaxLevels {
 		return ""
 	}
-	return e.encoded()
+	switch member(e, "type") {
+	case "rich_text_list":
+		return richList(e, level)
+	case "rich_text_quote":
+		return "&gt; " + strings.ReplaceAll(richParts(e, level), "\n", "\n&gt; ")
+	case "rich_text_preformatted":
+		return "```\n" + richParts(e, level) + "\n```"
+	case "rich_text_section":
+		return richParts(e, level)
+	}
+	if token := richToken(e); token != "" {
+		return token
+	}
+	return escape(member(e, "text")) + richParts(e, level)
 }
 
-func (e *richElement) encoded() string {
-	switch {
-	case e.Type == "link" && e.Text != "":
-		return "<" + escape(e.URL) + "|" + escape(e.Text) + ">"
-	case e.Type == "link":
-		return "<" + escape(e.URL) + ">"
-	case e.Type == "emoji":
-		return ":" + escape(e.Name) + ":"
-	case e.Type == "user" && isID(e.UserID):
-		return mentionToken(e.UserID)
-	case e.Type == "channel" && isID(e.ChannelID):
-		return "<#" + e.ChannelID + ">"
-	case e.Type == "usergroup" && isID(e.GroupID):
-		return "<!subteam^" + e.GroupID + ">"
-	case e.Type == "broadcast" && isID(e.Range):
-		return "<!" + e.Range + ">"
-	case e.Type == "date":
-		return escape(e.Fallback)
+// richParts joins the elements of an element. The line that Slack ends before the next element
+// ends there anyway.
+func richParts(e map[string]any, level int) string {
+	var out strings.Builder
+	for _, part := range elements(e) {
+		out.WriteString(richText(part, level+1))
 	}
-	parts := []string{escape(e.Text)}
-	for i := range e.Elements {
-		parts = append(parts, e.Elements[i].encoded())
-	}
-	if e.Type == "rich_text_list" {
-		return strings.Join(parts[1:], "\n")
-	}
-	return strings.Join(parts, "")
+	return strings.TrimSuffix(out.String(), "\n")
 }
+
+// richToken returns the text of a part of a line that is no plain text; empty for another part.
+func richToken(e map[string]any) string {
+	id := func(name string) string {
+		if value := member(e, name); isID(value) {
+			return value
+		}
+		return ""
+	}
+	switch kind := member(e, "type"); {
+	case kind == "link" && member(e, "text") != "":
+		return "<" + escape(member(e, "url")) + "|" + escape(member(e, "text")) + ">"
+	case kind == "link":
+		return "<" + escape(member(e, "url")) + ">"
+	case kind == "emoji":
+		return ":" + escape(member(e, "name")) + ":"
+	case kind == "user" && id("user_id") != "":
+		return mentionToken(id("user_id"))
+	case kind == "channel" && id("channel_id") != "":
+		return "<#" + id("channel_id") + ">"
+	case kind == "usergroup" && id("usergroup_id") != "":
+		return "<!subteam^" + id("usergroup_id") + ">"
+	case kind == "broadcast" && id("range") != "":
+		return "<!" + id("range") + ">"
+	case kind == "date":
+		return escape(member(e, "fallback"))
+	case kind == "color":
+		return escape(member(e, "value"))
+	}
+	return ""
+}
+
+// maxIndent is the greatest indentation of a list on Slack.
+const maxIndent = 8
+
+// bullets are the marks of a list's items, by the list's indentation.
+var bullets = []string{"•", "◦", "▪"}
+
+// richList returns a list, an item a line, with the marks and the indentation that Slack shows.
+func richList(e map[string]any, level int) string {
+	indent, first := min(count(e, "indent"), maxIndent), count(e, "offset")+1
+	var lines []string
+	for i, item := range elements(e) {
+		mark := bullets[indent%len(bullets)]
+		if member(e, "style") == "ordered" {
+			mark = ordinal(first+i, indent)
+		}
+		lines = append(lines, strings.Repeat("    ", indent)+mark+" "+richText(item, level+1))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// elements returns the elements of an element.
+func elements(e map[string]any) (list []map[string]any) {
+	raw, _ := e["elements"].([]any)
+	for _, one := range raw {
+		if element, ok := one.(map[string]any); ok {
+			list = append(list, element)
+		}
+	}
+	return list
+}
+
+// count returns a number of an element, from 0 to a million.
+func count(e map[string]any, name string) int {
+	number, _ := e[name].(float64)
+	return int(min(max(number, 0), 1e6))
+}
+
+// ordinal returns the mark of the nth item of a numbered list: Slack shows digits, letters and Roman
+// numerals in turn.
+func ordinal(n, indent int) string {
+	switch indent % 3 {
+	case 1:
+		if n <= 26 {
+			return string(rune('a'+n-1)) + "."
+		}
+	case 2:
+		if n < len(romans) {
+			return romans[n] + "."
+		}
+	}
+	return fmt.Sprintf("%d.", n)
+}
+
+var romans = strings.Fields("0 i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx")
 
 // escape is the reverse of unescape.
 func escape(s string) string { return escaper.Replace(s) }

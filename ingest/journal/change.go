@@ -206,7 +206,7 @@ func (r *recordTx) raises(known *Message, d Decision) bool {
 // not have yet.
 func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (added []event.Attachment) {
 	for _, file := range m.Attachments {
-		if !slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID }) {
+		if !file.Gone && !slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID }) {
 			added = append(added, file)
 		}
 	}

@@ -139,9 +139,9 @@ func (j *Journal) SetAttachment(ctx context.Context, a Attachment, sha256 string
 		if a.Path != "" {
 			tx.checkCopy(a.Bucket, a.Path, j.now().Add(checkNew))
 		}
-		return tx.exec(`UPDATE attachments SET state = $3, bucket = $4, path = $5, sha256 = $6, name = $7, size = $8, mime_type = $9
+		return tx.exec(`UPDATE attachments SET state = $3, bucket = $4, path = $5, sha256 = $6, name = $7, size = $8, mime_type = $9, type = $10, duration_ms = $11
 			WHERE id = $1 AND external_id = $2 AND state = 'pending'`,
-			a.Row, a.ID, string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType)
+			a.Row, a.ID, string(a.State), a.Bucket, a.Path, sha256, a.Name, a.Size, a.MimeType, a.Type, a.DurationMS)
 	})
 	if err == nil && recorded == 0 && a.Path != "" {
 		err = j.change(ctx, "", func(tx *txn) { tx.checkCopy(a.Bucket, a.Path, time.Time{}) })

@@ -16,6 +16,9 @@ type File struct {
 	Size int
 	// Subtype is slack_audio for a voice clip. Transcription is the clip's text.
 	Subtype, Transcription string
+	// DurationMS is the length of a recording. Mode is hosted if empty.
+	DurationMS int
+	Mode       string
 	// Unreadable means that the token may not read the file. The download then redirects to
 	// the sign-in page, as Slack's does.
 	Unreadable bool
@@ -67,10 +70,13 @@ func (s *Server) describeFile(f File) map[string]any {
 	location := cmp.Or(f.DownloadURL, s.url+downloads+f.ID+"/download/"+url.PathEscape(f.Name))
 	size := cmp.Or(f.Size, len(f.Content))
 	info := map[string]any{"id": f.ID, "name": f.Name, "title": cmp.Or(f.Title, f.Name), "mimetype": f.MimeType,
-		"size": size, "mode": "hosted", "file_access": "visible", "user": f.User,
+		"size": size, "mode": cmp.Or(f.Mode, "hosted"), "file_access": "visible", "user": f.User,
 		"url_private": location, "url_private_download": location}
 	if f.Subtype != "" {
 		info["subtype"] = f.Subtype
+	}
+	if f.DurationMS > 0 {
+		info["duration_ms"] = f.DurationMS
 	}
 	if f.Transcription != "" {
 		info["transcription"] = map[string]any{"status": "complete", "locale": "en-US",

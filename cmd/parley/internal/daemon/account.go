@@ -259,6 +259,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 // the platform's, because the platform sends the present content of the file.
 func completed(a, described event.Attachment) event.Attachment {
 	a.Name, a.MimeType, a.Size = cmp.Or(a.Name, described.Name), cmp.Or(a.MimeType, described.MimeType), cmp.Or(described.Size, a.Size)
+	a.Type, a.DurationMS = cmp.Or(a.Type, described.Type), cmp.Or(a.DurationMS, described.DurationMS)
 	return a
 }
 
