@@ -13,7 +13,7 @@ import (
 // in /... includes the packages below it that have no longer name here.
 var layers = [][]string{
 	0: {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
-	1: {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
+	1: {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
 	2: {"ingest/work", "adapters/backfill"},
 	3: {"ingest", "adapters/...", "assembly/turn"},
 	4: {"adapters/deliver", "adapters/agent"},
