@@ -421,3 +421,22 @@ func TestNoErrorShowsThePassword(t *testing.T) {
 		}
 	}
 }
+
+// TestABreakDuringOpenIsRetried in both of its steps.
+func TestABreakDuringOpenIsRetried(t *testing.T) {
+	for _, query := range []string{"SELECT pg_advisory_xact_lock($1)", "SELECT clock_timestamp()"} {
+		p := through(t, database(t))
+		broke := false
+		p.set(func(m message) verdict {
+			if broke || m.query != query {
+				return pass
+			}
+			broke = true
+			return cut
+		})
+		engine(t, postgres.Options{URL: p.url})
+		if !broke {
+			t.Errorf("%s was not sent", query)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package postgres
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"slices"
 	"strings"
 
@@ -50,6 +52,7 @@ const (
 	deadlock             = "40P01"
 	statementExists      = "42P05" // a pooler switched to a connection on which another node prepared the statement
 	lockNotAvailable     = "55P03"
+	adminShutdown        = "57P01" // the session was terminated
 )
 
 // raced reports whether the transaction lost against a concurrent one, or used an invalid
@@ -57,6 +60,15 @@ const (
 // statements.
 func raced(err error) bool {
 	return slices.Contains([]string{uniqueViolation, serializationFailure, deadlock, noSuchStatement, statementExists, planChanged}, code(err))
+}
+
+// brokeOff reports whether an error ended a connection that worked before.
+func brokeOff(err error) bool {
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting {
+		return false
+	}
+	_, network := errors.AsType[*net.OpError](err)
+	return network || code(err) == adminShutdown || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // ofStore reports whether an error is the fault of the store: the connection is lost, the

@@ -116,7 +116,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	if keepsState {
 		config.AfterConnect = configure
 	}
-	if err := prepare(ctx, config.ConnConfig); err != nil {
+	if err := insist(func() error { return prepare(ctx, config.ConnConfig) }); err != nil {
 		return nil, err
 	}
 	var pool *pgxpool.Pool
@@ -142,7 +142,7 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 			e.log.Debug("the database's clock cannot be read", "err", err)
 		}
 	}
-	if err := e.clock.set(ctx, pool); err != nil {
+	if err := insist(func() error { return e.clock.set(ctx, pool) }); err != nil {
 		giveUp()
 		pool.Close()
 		return nil, err
@@ -155,6 +155,20 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	e.workers.Go(e.keepTime)
 	e.workers.Go(func() { e.sendNotices(working) })
 	return e, nil
+}
+
+// openTries bounds the calls of one step of Open.
+const openTries = 3
+
+// insist calls a step of Open again if its connection broke off: the server works, and another
+// connection may hold.
+func insist(step func() error) (err error) {
+	for range openTries {
+		if err = step(); !brokeOff(err) {
+			break
+		}
+	}
+	return err
 }
 
 // Close finishes the running calls and closes the connections. If the server cannot be
