@@ -32,7 +32,7 @@ type attempt struct {
 	report  Report
 	said    collector
 	preview LivePreview // nil until the agent is asked
-	more    bool        // messages wait for a further turn
+	more    bool        // messages wait for a further turn, or the run begins again at once
 	// rest are the agent's messages that are not stored; ends are those that end its run.
 	rest, ends []stream.Message
 }
@@ -59,10 +59,8 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	a.report.Took = a.Now().Sub(begun)
 	a.Observer.RunEnded(a.run, a.report)
 	switch a.report.Outcome {
-	case LeftOff, Retried, Awaited:
-		return false, err
-	case Answered:
-		return a.more, nil
+	case LeftOff, Retried, Awaited, Answered:
+		return a.more, err
 	}
 	return true, nil
 }
@@ -102,7 +100,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 			}
 			return err
 		}
-		return a.profile.Agent.Run(ctx, a.report.Input, a.said.emit)
+		return a.profile.Agent.Run(a.proved(ctx), a.report.Input, a.said.emit)
 	})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, ErrStopped):
@@ -244,6 +242,9 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		return a.await(committing)
 	case errors.As(cause, &store):
 		return store.error // the run is resumed when the store works again
+	case errors.Is(cause, errOutdated):
+		a.report.Outcome, a.report.Err, a.more = LeftOff, cause, true
+		return nil
 	default:
 		return a.failed(committing, cause)
 	}

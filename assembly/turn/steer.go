@@ -75,12 +75,17 @@ func (s *steering) run(ctx context.Context, input assembly.Input) {
 func (s *steering) join(ctx context.Context, input assembly.Input) {
 	a := s.attempt
 	var waiting []journal.Message
+	read := a.Now()
 	s.insist(ctx, func(ctx context.Context) (err error) {
 		waiting, err = a.Journal.Joinable(ctx, a.run)
 		return err
 	})
 	for i := range waiting {
-		if err := s.hand(ctx, input, waiting[i:i+1]); err != nil {
+		switch err := s.hand(a.provedMessage(ctx, &waiting[i], read), input, waiting[i:i+1]); {
+		case errors.Is(err, errOutdated):
+			s.join(ctx, input)
+			return
+		case err != nil:
 			a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
 			return
 		}

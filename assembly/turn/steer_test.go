@@ -20,7 +20,8 @@ type steered struct {
 	mu    sync.Mutex
 	given []string // "run text", in order
 	fails error
-	store *engine // is down while the agent takes its first run; nil if it works
+	proof func(ctx context.Context) error // is called by Steer; nil for none
+	store *engine                         // is down while the agent takes its first run; nil if it works
 }
 
 func (s *steered) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
@@ -37,7 +38,12 @@ func (s *steered) Run(ctx context.Context, input assembly.Input, emit func(strea
 	return s.agent.Run(ctx, input, emit)
 }
 
-func (s *steered) Steer(_ context.Context, input assembly.Input, messages []assembly.Message) error {
+func (s *steered) Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error {
+	if s.proof != nil {
+		if err := s.proof(ctx); err != nil {
+			return err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(messages) == 0 {

@@ -19,7 +19,7 @@ type Agent interface {
 	// has finished, when emit fails, or when ctx ends, and calls emit from one
 	// goroutine only. A run that ends without a final text is an error, unless the
 	// agent said explicitly that it has none, or ErrLater. Run is called concurrently for
-	// different threads.
+	// different threads. An agent outside the process must call Prove before its input leaves.
 	Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error
 }
 

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -35,6 +36,35 @@ func (tx *txn) lock(claim *Claim, dest []any, columns string) {
 	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE`, claim.Thread, claim.Fence) {
 		tx.fail(ErrFenced)
 	}
+}
+
+// InputStands reports whether the messages of a run are those that its worker has read, and
+// whether intake has recorded every event of the thread that is due. It fails with ErrFenced if
+// the claim or the run has ended.
+func (j *Journal) InputStands(ctx context.Context, claim *Claim, run *Run) (stands bool, err error) {
+	found, err := j.row(ctx, []any{&stands}, `SELECT run_edited_at <= $5 AND run_left >= $6 AND `+intakeDone+`
+		FROM threads WHERE id = $1 AND fence = $2 AND run_id = $4`,
+		claim.Thread, claim.Fence, millis(j.now()), run.ID, millis(run.Seen), int64(len(run.Messages)))
+	return stands, fenced(found, err)
+}
+
+// MessageStands is InputStands for a message that waits for a turn.
+func (j *Journal) MessageStands(ctx context.Context, claim *Claim, m *Message) (stands bool, err error) {
+	found, err := j.row(ctx, []any{&stands}, `SELECT `+intakeDone+` AND EXISTS (SELECT 1 FROM messages m WHERE m.row = $4 AND m.run IS NULL AND m.edited_at = $5 AND m.deleted_at = 0)
+		FROM threads WHERE id = $1 AND fence = $2`,
+		claim.Thread, claim.Fence, millis(j.now()), m.Row, millis(m.EditedAt))
+	return stands, fenced(found, err)
+}
+
+// intakeDone is the condition that a thread's intake has recorded what is due at $3.
+const intakeDone = `(pending = 0 OR intake_at IS NULL OR intake_at > $3)`
+
+// fenced returns ErrFenced if a read of a claimed thread's row has found none.
+func fenced(found bool, err error) error {
+	if err == nil && !found {
+		return ErrFenced
+	}
+	return err
 }
 
 // lockRun is lock for work on a run. The transaction also fails if the run is no longer

@@ -51,6 +51,15 @@ func (h *held) Take(key any) any {
 // Serial reports whether the work runs in the serial queue.
 func (c *Claim) Serial() bool { return c.serial }
 
+// Holds reports whether a claim surely stands: its lease has not ended by this node's clock, which
+// also counts the time for which the process or the machine stood still. The claim may stand
+// although Holds returns false; then the store knows.
+func (s *Scheduler) Holds(c *Claim) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.Lease == 0 || s.Now().Before(c.until)
+}
+
 // lapsed reports that nobody uses the claim and that its lease has ended: another
 // node may have claimed the thread.
 func (c *Claim) lapsed(now time.Time) bool { return c.users == 0 && !now.Before(c.until) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -47,6 +48,7 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("hangs", p.hangs)
 	t.Run("floods", p.floods)
 	t.Run("secrets", p.secrets)
+	t.Run("outdated inputs", p.outdatedInputs)
 }
 
 // run runs an agent in a bubble, against a handler of its streams. It returns the number of
@@ -286,4 +288,21 @@ func (p Protocol) secrets(t *testing.T) {
 			t.Errorf("%s: the request shows the secret: %v", name, heard)
 		}
 	}
+}
+
+// outdatedInputs checks that an input without its proof never reaches the server. A request's
+// headers may, because they contain nothing of the input.
+func (p Protocol) outdatedInputs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inputs := 0
+		agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, func(_ http.ResponseWriter, r *http.Request) {
+			if body, _ := io.ReadAll(r.Body); len(body) > 0 {
+				inputs++
+			}
+		}))
+		emitted, err := Run(turn.WithProof(t.Context(), func() error { return errLate }), agent, Hello())
+		if !errors.Is(err, errLate) || inputs != 0 || len(emitted) != 0 {
+			t.Errorf("%d inputs, emitted %d messages, %v", inputs, len(emitted), err)
+		}
+	})
 }

@@ -161,9 +161,10 @@ func (r *Response) Close() { r.close() }
 var errFirstByte = errors.New("first byte")
 
 // Do sends a request. The caller closes the response. Do fails with an *Error, or with the
-// cause of ctx.
+// cause of ctx. A body leaves only if turn.Prove, called directly before, returns no error.
 func (c *Client) Do(request *http.Request) (*Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
+	proveBody(ctx, request)
 	late := time.AfterFunc(c.config.FirstByte, func() { cancel(errFirstByte) })
 	response, err := c.client.Do(request.WithContext(ctx))
 	if err != nil {

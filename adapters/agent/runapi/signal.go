@@ -40,7 +40,7 @@ func (a *Agent) Steer(ctx context.Context, input assembly.Input, messages []asse
 
 // stop tells the server that a person stopped the run. Parley takes no answer of it either way.
 func (a *Agent) stop(ctx context.Context, run string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	ctx, cancel := context.WithTimeout(turn.WithProof(context.WithoutCancel(ctx), nil), stopTimeout)
 	defer cancel()
 	_ = a.signal(ctx, run, "Stop", struct{}{})
 }

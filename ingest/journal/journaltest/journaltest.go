@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"reactions", reactionPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
+		{"inputs", inputPromises()},
 		{"bots", botPromises()},
 		{"budgets", budgetPromises()},
 		{"replies", replyPromises()},

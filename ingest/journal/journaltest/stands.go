@@ -1,0 +1,68 @@
+package journaltest
+
+import (
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func inputPromises() []promise {
+	return []promise{
+		{"an input stands until an event of its thread is due or changes it", inputStands},
+		{"a waiting message stands until it changes or has a turn", messageStands},
+	}
+}
+
+// stands reports whether an input may leave.
+func (f *fixture) stands(what string, stands bool, err error, want bool) {
+	f.Helper()
+	f.must(err)
+	same(f, what, stands, want)
+}
+
+func inputStands(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), runs)
+	f.message(threadKey(1), said("C1/2", "two"), runs)
+	run := f.begin(threadKey(1))
+	claim := f.claim(run.Thread)
+	check := func(what string, want bool) {
+		f.Helper()
+		stands, err := f.InputStands(f.ctx, claim, run)
+		f.stands(what, stands, err, want)
+	}
+	check("nothing has changed", true)
+	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
+	check("an edit is accepted", false)
+	f.record(accepted.Thread, accepted.ID, edited("C1/1", "uno", "2"), runs)
+	check("the edit is recorded", false)
+	run = f.begin(threadKey(1))
+	check("the run is read again", true)
+	f.change(threadKey(1), deleted("C1/2"), runs)
+	check("a message is deleted", false)
+	f.successor("second").claim(run.Thread)
+	_, err := f.InputStands(f.ctx, claim, run)
+	f.fails("another claim", err, journal.ErrFenced)
+}
+
+func messageStands(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), runs)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("C1/2", "two"), runs)
+	f.message(threadKey(1), said("C1/3", "three"), runs)
+	waiting, err := f.Joinable(f.ctx, run)
+	f.must(err)
+	claim := f.claim(run.Thread)
+	check := func(what string, n int, want bool) {
+		f.Helper()
+		stands, err := f.MessageStands(f.ctx, claim, &waiting[n])
+		f.stands(what, stands, err, want)
+	}
+	check("nothing has changed", 0, true)
+	f.change(threadKey(1), edited("C1/2", "due", "2"), runs)
+	check("the message is edited", 0, false)
+	check("another message is edited", 1, true)
+	f.change(threadKey(1), deleted("C1/3"), runs)
+	check("the message is deleted", 1, false)
+	f.successor("second").claim(run.Thread)
+	_, err = f.MessageStands(f.ctx, claim, &waiting[0])
+	f.fails("another claim", err, journal.ErrFenced)
+}
