@@ -8,6 +8,7 @@ import (
 
 	"parley/assembly"
 	"parley/ingest/journal"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -20,8 +21,12 @@ type Steerer interface {
 	Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error
 }
 
-// steerTimeout bounds one call of Steer.
-const steerTimeout = 10 * time.Second
+const (
+	// steerTimeout bounds one call of Steer.
+	steerTimeout = 10 * time.Second
+	// readAgain is the pause before messages are read again that have changed.
+	readAgain = 100 * time.Millisecond
+)
 
 // steering hands messages to a run while its agent works.
 type steering struct {
@@ -60,7 +65,7 @@ func (s *steering) end() {
 // run hands over messages until the run ends, also those that wait since an earlier attempt.
 func (s *steering) run(ctx context.Context, input assembly.Input) {
 	for {
-		s.join(ctx, input)
+		s.join(ctx, input, s.attempt.Now())
 		select {
 		case <-s.stop:
 			return
@@ -71,11 +76,10 @@ func (s *steering) run(ctx context.Context, input assembly.Input) {
 
 // join hands over the messages that wait. Each joins the run after the agent has taken it, so that
 // a message of the run is never handed over again, and one that the agent refuses waits for the
-// next turn.
-func (s *steering) join(ctx context.Context, input assembly.Input) {
+// next turn. They are read at a time or later; zero lets the store tell whether each is current.
+func (s *steering) join(ctx context.Context, input assembly.Input, read time.Time) {
 	a := s.attempt
 	var waiting []journal.Message
-	read := a.Now()
 	s.insist(ctx, func(ctx context.Context) (err error) {
 		waiting, err = a.Journal.Joinable(ctx, a.run)
 		return err
@@ -83,7 +87,9 @@ func (s *steering) join(ctx context.Context, input assembly.Input) {
 	for i := range waiting {
 		switch err := s.hand(a.provedMessage(ctx, &waiting[i], read), input, waiting[i:i+1]); {
 		case errors.Is(err, errOutdated):
-			s.join(ctx, input)
+			if wake.After(ctx, readAgain) {
+				s.join(ctx, input, time.Time{})
+			}
 			return
 		case err != nil:
 			a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
