@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// workers is the number of threads whose deliveries are processed concurrently.
+	// workers is the number of threads whose deliveries are processed concurrently. A workspace gets
+	// a share of them, so that a platform that hangs delays only its own posts.
 	workers = 256
 	// readBackAfter is the time between the end of a call and the query whether it took
 	// effect: a request may take effect after its caller has given up.
@@ -90,7 +91,8 @@ type Parts struct {
 // Outbox sends the journal's deliveries.
 type Outbox struct {
 	Parts
-	resting sync.Map // the end of the last rest that was logged, a time.Time, by workspace
+	resting  sync.Map // the end of the last rest that was logged, a time.Time, by workspace
+	unclears sync.Map // see unclear, an *atomic.Int64, by workspace
 }
 
 // New returns an Outbox that sends nothing yet; see Run.
@@ -121,7 +123,8 @@ func (o *Outbox) Posted(c *work.Claim, begun *journal.Delivery) {
 // Run sends until ctx ends. Then it makes the calls of the deliveries that are marked as
 // sending, and waits for the calls in progress. All calls end with calling.
 func (o *Outbox) Run(ctx, calling context.Context) error {
-	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Drain: true, Do: func(_ context.Context, c *work.Claim) error {
+	begun := func(c *work.Claim) bool { return c.Get(begunKey{}) != nil }
+	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Drain: true, Bound: o.share, Fair: true, Begun: begun, Do: func(_ context.Context, c *work.Claim) error {
 		for {
 			more, err := o.next(calling, c)
 			switch {
@@ -200,6 +203,7 @@ func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Deliver
 	if calling.Err() != nil || left < platform.Limits.Timeout-lateStart {
 		return errLate
 	}
+	defer func() { o.note(ctx, d.Workspace, err) }()
 	if err = f(calling); isFailure(err, adapters.RateLimited) {
 		o.rest(context.WithoutCancel(ctx), d, failureOf(err))
 	}

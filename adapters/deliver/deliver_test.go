@@ -530,7 +530,7 @@ func TestOptions(t *testing.T) {
 		"many options":    {buttoned{&chat{}}, "May I?", []stream.Option{yes, no, yes}, []journal.Post{{Text: "May I?\n\n1. Yes\n2. No\n3. Yes"}}},
 		"no options":      {buttoned{&chat{}}, "May I?", nil, []journal.Post{{Text: "May I?"}}},
 	} {
-		box := deliver.New(deliver.Parts{Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
+		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
 		preview, err := box.Show(t.Context(), nil, &journal.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -546,7 +546,7 @@ func TestOptions(t *testing.T) {
 
 // TestNamesOfFiles proves that a file's name neither breaks a form nor leads to another folder.
 func TestNamesOfFiles(t *testing.T) {
-	box := deliver.New(deliver.Parts{Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
+	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
 	preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -568,7 +568,7 @@ func TestNamesOfFiles(t *testing.T) {
 func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
-	box := deliver.New(deliver.Parts{Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
+	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
 	format := func(workspace string, thread event.ThreadKey, text string, files ...journal.File) ([]journal.Post, error) {
 		preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
 		if err != nil {

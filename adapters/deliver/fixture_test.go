@@ -217,8 +217,10 @@ type fixture struct {
 	close     func() // ends the process
 	path      string
 	platform  deliver.Platform
-	gone      bool         // the workspace is not configured
-	log       slog.Handler // nil: nothing is logged
+	workspace string                      // of new replies
+	others    map[string]deliver.Platform // of the workspaces besides acme
+	gone      bool                        // the workspace is not configured
+	log       slog.Handler                // nil: nothing is logged
 
 	mu     sync.Mutex
 	states []journal.DeliveryState
@@ -231,7 +233,7 @@ func withOutbox(t *testing.T, test func(o *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &chat{faults: map[string][]fault{}}
 		o := &fixture{
-			T: t, chat: c, path: filepath.Join(journaltest.Dir(t), "journal.db"),
+			T: t, chat: c, workspace: "acme", path: filepath.Join(journaltest.Dir(t), "journal.db"),
 			platform: deliver.Platform{
 				Sender: honest{c}, Limits: adapters.Limits{Timeout: 10 * time.Second},
 				Unknown: func(*journal.Delivery) string { return "resend" },
@@ -269,11 +271,14 @@ func (o *fixture) open() {
 func (o *fixture) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
 	return deliver.New(deliver.Parts{
 		Journal: j, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
-		Platform: func(string) (deliver.Platform, bool) {
+		Platform: func(workspace string) (deliver.Platform, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			if o.gone {
 				return deliver.Platform{}, false
+			}
+			if other, ok := o.others[workspace]; ok {
+				return other, true
 			}
 			return o.platform, true
 		},
@@ -332,13 +337,13 @@ func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool
 	o.Helper()
 	o.serial++
 	accepted, err := j.Accept(o.Context(), journal.AcceptRequest{
-		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
+		Envelope: event.Envelope{Workspace: o.workspace, Platform: event.Slack},
 		Keys: event.Keys{Kind: event.KindMessage, Dedupe: fmt.Sprint("question", o.serial), Thread: event.ThreadKey(thread),
 			Channel: event.Channel{ID: channel}},
 		Claim: claims,
 	})
 	o.must(err)
-	return &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: "acme"}
+	return &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: o.workspace}
 }
 
 // answer records the first pending question of a thread and commits a reply to it.
@@ -349,7 +354,7 @@ func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel strin
 		return journal.EndResult{}, errors.Join(err, errors.New("no question"))
 	}
 	if _, err := j.Record(ctx, claim, journal.Entry{
-		Envelope: pending[0].ID, Workspace: "acme", Agent: "helper",
+		Envelope: pending[0].ID, Workspace: o.workspace, Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: fmt.Sprint(pending[0].ID), Content: "?"}},
 		Decide: func(*event.Message, journal.Look) journal.Decision {
 			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}

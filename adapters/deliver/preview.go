@@ -124,6 +124,9 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) 
 		post.File = &file
 		list = append(list, post)
 	}
+	if !s.outbox.Work.Room(work.Deliveries, "", s.run.Workspace) { // a post must not wait for a worker once it has begun
+		return list, nil
+	}
 	send := bounds(s.platform.Limits)
 	return list, &send
 }

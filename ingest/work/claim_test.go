@@ -390,11 +390,11 @@ func TestAPayloadEndsWithItsClaim(t *testing.T) {
 		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
 		r := one.accepts(1, true)
 		payloads := make(chan any, 10)
+		one.Accepted(r, "payload") // before a look can find the thread
 		stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
 			payloads <- c.Get(work.Intake)
 			return nil
 		})
-		one.Accepted(r, "payload")
 		if got := <-payloads; got != "payload" {
 			t.Errorf("payload %v", got)
 		}

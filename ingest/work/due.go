@@ -9,7 +9,10 @@ import (
 )
 
 // dueAt is a thread with the time at which its work is due, in milliseconds since 1970.
-type dueAt struct{ thread, at int64 }
+type dueAt struct {
+	thread, at int64
+	workspace  string
+}
 
 // dueColumn is the column that shows when a thread's work of a kind is due, and dueFrom
 // its table. Of a thread's open deliveries, the first one counts. A delivery that removes
@@ -26,28 +29,28 @@ var (
 func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int) (list []dueAt, err error) {
 	column := dueColumn[q.Kind]
 	s.mu.Lock()
-	args := []any{s.Node, journal.LeasesEnded(now, s.Lease), int64(limit), s.served}
 	var full []string
-	for workspace := range s.turns {
-		if s.isFull(q, workspace) {
-			full = append(full, workspace)
+	for of := range s.shares {
+		if of.kind == q.Kind && s.isFull(q, of.workspace, 0) {
+			full = append(full, of.workspace)
 		}
 	}
+	args := []any{s.Node, journal.LeasesEnded(now, s.Lease), int64(limit), s.served, between(full)}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
-		turns = ` AND agent = $5 AND (pending = 0 OR intake_at IS NULL OR intake_at > $6) AND $7 NOT LIKE '%,' || threads.workspace || ',%'`
-		args = append(args, q.Agent, now.UnixMilli(), between(full))
+		turns = ` AND agent = $6 AND (pending = 0 OR intake_at IS NULL OR intake_at > $7)`
+		args = append(args, q.Agent, now.UnixMilli())
 	}
 	err = s.engine.ReadOne(ctx, func(tx journal.Tx) error {
 		list = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var d dueAt
-			err := scan(&d.thread, &d.at)
+			err := scan(&d.thread, &d.at, &d.workspace)
 			list = append(list, d)
 			return err
-		}, `SELECT threads.id, `+column+` FROM `+dueFrom[q.Kind]+` WHERE `+column+` IS NOT NULL AND `+available+`
-			AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%')`+turns+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
+		}, `SELECT threads.id, `+column+`, threads.workspace FROM `+dueFrom[q.Kind]+` WHERE `+column+` IS NOT NULL AND `+available+`
+			AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%') AND $5 NOT LIKE '%,' || threads.workspace || ',%'`+turns+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
 	})
 	return list, err
 }

@@ -43,6 +43,7 @@ type queue struct {
 	waiting []int64 // of busy
 	suspect int     // of busy: those in the serial queue
 	workers int     // goroutines, without those of suspects
+	working int     // threads that workers of a bounded queue work on
 	// handed is the work that a look found and handed to a worker. It counts as new again
 	// only after the given time: if it is still due, the worker could not do it.
 	handed map[dueAt]time.Duration
@@ -107,15 +108,17 @@ func (s *Scheduler) look(ctx context.Context, q *queue) time.Duration {
 	if err != nil {
 		s.trouble(ctx, q, err)
 	} else {
-		s.offer(q, list, begun, now.UnixMilli())
+		s.offer(q, list, begun, now.UnixMilli(), len(list) == limit)
 	}
 	return max(q.lookAt, q.resumeAt) - begun
 }
 
-// offer queues the threads that can begin, at most one for each free worker, and plans
-// the next look. Work that was handed to a worker counts as new again after pollEvery.
-func (s *Scheduler) offer(q *queue, list []dueAt, begun time.Duration, now int64) {
-	handed := map[dueAt]time.Duration{}
+// offer queues the threads that can begin, at most one for each free worker and as many of a
+// workspace as it may have, and plans the next look. Work that was handed to a worker counts as
+// new again after pollEvery. If there are more due threads than the list has, the next look comes
+// soon, because those of a full workspace may hide others.
+func (s *Scheduler) offer(q *queue, list []dueAt, begun time.Duration, now int64, more bool) {
+	handed, added := map[dueAt]time.Duration{}, map[string]int{}
 	for _, d := range list {
 		_, busy := q.busy[d.thread]
 		switch {
@@ -125,8 +128,13 @@ func (s *Scheduler) offer(q *queue, list []dueAt, begun time.Duration, now int64
 			handed[d] = begun + pollEvery
 		case begun < q.handed[d]:
 			handed[d] = q.handed[d]
+		case q.Bound != nil && s.isFull(q, d.workspace, added[d.workspace]):
+			if more {
+				q.lookAt = min(q.lookAt, begun+lookPause)
+			}
 		case q.free() > 0:
 			s.add(q, d.thread)
+			added[d.workspace]++
 			handed[d] = begun + pollEvery
 		default: // a further look finds it as soon as a worker is free
 			q.lookAt = min(q.lookAt, begun+lookPause)
@@ -196,7 +204,7 @@ func (s *Scheduler) Room(kind Kind, agent, workspace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[queueKey{kind, agent}]
-	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2) && !s.isFull(q, workspace)
+	return q != nil && (q.free() > 0 || kind == Intake && len(q.waiting) < queueLimit/2) && !s.isFull(q, workspace, 0)
 }
 
 // Resize sets the number of threads of a queue that are worked on concurrently.
@@ -298,13 +306,21 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	return err
 }
 
-// isFull reports whether a workspace has as many turns as it may. The caller holds the mutex.
-func (s *Scheduler) isFull(q *queue, workspace string) bool {
+// share names the workers that a workspace has for a kind of work.
+type share struct {
+	kind      Kind
+	workspace string
+}
+
+// isFull reports whether a workspace, with some more threads, has as many workers as it may. The
+// caller holds the mutex.
+func (s *Scheduler) isFull(q *queue, workspace string, more int) bool {
 	if q.Bound == nil {
 		return false
 	}
-	most := q.Bound(workspace)
-	return most > 0 && s.turns[workspace] >= most
+	now := s.shares[share{q.Kind, workspace}]
+	most, own := q.Bound(workspace), now+more
+	return most > 0 && own >= most || q.Fair && own > 0 && 2*own >= q.Slots-(q.working-now)
 }
 
 // bounded calls Do, or returns ErrWaits if the workspace is full.
@@ -312,25 +328,30 @@ func (s *Scheduler) bounded(ctx context.Context, q *queue, c *Claim) error {
 	if q.Bound == nil {
 		return do(ctx, q, c)
 	}
+	of := share{q.Kind, c.Workspace}
 	s.mu.Lock()
-	if s.isFull(q, c.Workspace) {
+	if s.isFull(q, c.Workspace, 0) && (q.Begun == nil || !q.Begun(c)) {
 		s.mu.Unlock()
 		return ErrWaits
 	}
-	s.turns[c.Workspace]++
+	s.shares[of]++
+	q.working++
 	s.mu.Unlock()
 	err := do(ctx, q, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.isFull(q, c.Workspace) { // from now on the turns that wait can begin
-		for _, other := range s.queues {
-			if other.Bound != nil {
+	if s.isFull(q, c.Workspace, 0) { // from now on the threads that wait can begin
+		for key, other := range s.queues {
+			if key.kind == q.Kind && other.Bound != nil {
 				clear(other.handed)
 				other.lookBy(0)
 			}
 		}
 	}
-	s.turns[c.Workspace]--
+	q.working--
+	if s.shares[of]--; s.shares[of] == 0 {
+		delete(s.shares, of)
+	}
 	return err
 }
 

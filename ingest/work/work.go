@@ -55,10 +55,16 @@ type Queue struct {
 	// must run in the serial queue. The scheduler logs any other error, and calls Do again
 	// after a pause. After ctx has ended, it ignores all errors.
 	Do func(ctx context.Context, c *Claim) error
-	// Bound returns the number of threads of a workspace that may have work of Turns at once, in
+	// Bound returns the number of threads of a workspace that may have work of the kind at once, in
 	// all queues; 0 for no bound. A further thread waits in the store, and the workers are free
 	// for other workspaces. It must not block or call the scheduler; nil for no bounds.
 	Bound func(workspace string) int
+	// Fair also bounds a workspace to half of the workers that the others leave. The queue must
+	// have a Bound.
+	Fair bool
+	// Begun reports whether the work of a claim has begun, so that no bound may make it wait. It
+	// must not block or call the scheduler; nil if no work has.
+	Begun func(c *Claim) bool
 	// Heard is called when another node hints at work of a thread, which a worker may have
 	// already. It is also called now and then while a worker has the thread, because a hint may
 	// be lost. It must not block or call the scheduler; nil for none.
@@ -96,8 +102,8 @@ type Scheduler struct {
 	mu     sync.Mutex
 	claims map[int64]*Claim // by thread
 	queues map[queueKey]*queue
-	turns  map[string]int // the threads that workers of bounded queues work on, by workspace
-	served string         // the configured workspaces, between commas; empty: all
+	shares map[share]int // the threads that workers of bounded queues work on
+	served string        // the configured workspaces, between commas; empty: all
 }
 
 // New returns a scheduler that serves no queue yet.
@@ -108,7 +114,7 @@ func New(engine journal.Engine, o Options) *Scheduler {
 	notifier, _ := engine.(journal.Notifier)
 	s := &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
-		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{}, turns: map[string]int{},
+		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{}, shares: map[share]int{},
 	}
 	s.serial <- struct{}{} // the process is young
 	time.AfterFunc(suspectsAfter, func() { <-s.serial })
