@@ -173,3 +173,20 @@ func TestADeleteWaitsForItsMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestAStoredMessageIsReadAgainWithoutAWrite: a store that takes no commits still knows it.
+func TestAStoredMessageIsReadAgainWithoutAWrite(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.backfill()
+		message := payload{ID: "1", Thread: "t", Channel: "C1"}
+		first, err := h.Accept(h.Context(), h.envelope(message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.engine.refuses.Store(true)
+		again, err := h.Accept(h.Context(), h.late(message))
+		if err != nil || !again.Duplicate || again.ID != first.ID {
+			t.Errorf("%+v, %v", again, err)
+		}
+	})
+}

@@ -161,6 +161,11 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	case err != nil:
 		return keys, result, err
 	}
+	if envelope.Transport == event.Backfilled { // most of what is read again is stored already
+		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, journal.ErrNotFound) {
+			return keys, result, err
+		}
+	}
 	learn := w.news(keys.Channel)
 	result, err = in.Journal.Accept(ctx, journal.AcceptRequest{
 		Envelope: *envelope, Keys: keys, LearnChannel: learn, Claim: in.Work.Room(work.Intake, "", ""),
