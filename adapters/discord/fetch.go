@@ -29,7 +29,7 @@ type filePlace struct {
 // it. Links to files expire, so they are not stored.
 func rememberFiles(ctx context.Context, state adapters.State, m *message) error {
 	err := adapters.UpdateList(ctx, state, filesName, func(list []filePlace) []filePlace {
-		for _, f := range m.files {
+		for _, f := range m.attached() {
 			place := filePlace{File: f.ID, Channel: m.channel.ID, Message: m.id}
 			if !slices.Contains(list, place) {
 				list = append(list, place)
@@ -80,7 +80,13 @@ func (a *Adapter) attachment(ctx context.Context, id string) (*discordgo.Message
 	if err := a.get(ctx, messagePath(list[at].Channel, list[at].Message), &m); err != nil {
 		return nil, err
 	}
-	for _, file := range m.Attachments {
+	files := m.Attachments
+	for _, snapshot := range m.MessageSnapshots {
+		if snapshot.Message != nil {
+			files = append(files, snapshot.Message.Attachments...)
+		}
+	}
+	for _, file := range files {
 		if file.ID == id {
 			return file, nil
 		}

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -53,7 +54,6 @@ type reference struct {
 func readMessage(d jsonobject.Fields) message {
 	m := readBody(d)
 	m.id = requiredSnowflake(d, "id")
-	m.author, m.hasAuthor = readAuthor(d)
 	m.author.nick, m.author.hasMember = readNick(d), d.Has("member")
 	m.readPlace(d)
 	if d.Has("mention_roles") {
@@ -86,14 +86,23 @@ func (m *message) setPlace(id string, channelType discordgo.ChannelType) {
 	}
 }
 
-// readBody reads the fields that a message has in common with quoted and forwarded ones.
+// readBody reads the fields that a message has in common with a quoted one.
 func readBody(d jsonobject.Fields) message {
+	author, ok := readAuthor(d)
+	m := readContents(d, author.bot)
+	m.author, m.hasAuthor = author, ok
+	return m
+}
+
+// readContents reads the fields that a message has in common with a forwarded one. See readWords
+// for follow.
+func readContents(d jsonobject.Fields, follow bool) message {
 	return message{
 		kind:    discordgo.MessageType(d.Number("type")),
 		flags:   discordgo.MessageFlags(d.Number("flags")),
-		content: readContent(d),
+		content: readWords(d, follow),
 		files:   readFiles(d),
-		sent:    timestamp(d.Optional(), "timestamp"), // the id has it too
+		sent:    timestamp(d.Optional(), "timestamp"),
 		edited:  timestamp(d, "edited_timestamp"),
 	}
 }
@@ -104,7 +113,7 @@ func (m *message) readReference(d jsonobject.Fields) {
 	}
 	for _, snapshot := range d.Children("message_snapshots") {
 		if inner, ok := snapshot.Child("message"); ok {
-			m.forwarded = append(m.forwarded, readBody(inner))
+			m.forwarded = append(m.forwarded, readContents(inner, true))
 		}
 	}
 	if inner, ok := d.Optional().Child("referenced_message"); ok && m.repliedTo() != "" {
@@ -117,7 +126,6 @@ func (m *message) readReference(d jsonobject.Fields) {
 func readQuoted(d jsonobject.Fields, mentioned []user) *message {
 	m := readBody(d)
 	m.id = snowflake(d, "id")
-	m.author, m.hasAuthor = readAuthor(d)
 	for _, u := range mentioned {
 		if u.id == m.author.id {
 			m.author.nick = u.nick
@@ -130,11 +138,24 @@ func readQuoted(d jsonobject.Fields, mentioned []user) *message {
 // copy from a followed channel, a forward and a bot's response to a command refer to messages
 // too, but they are not replies.
 func (m *message) repliedTo() string {
-	forward := m.reference.kind != discordgo.MessageReferenceTypeDefault || len(m.forwarded) > 0
-	if forward || m.flags&discordgo.MessageFlagsIsCrossPosted != 0 || m.kind != discordgo.MessageTypeReply && m.kind != discordgo.MessageTypeDefault {
+	if m.forwards() || m.flags&discordgo.MessageFlagsIsCrossPosted != 0 || m.kind != discordgo.MessageTypeReply && m.kind != discordgo.MessageTypeDefault {
 		return ""
 	}
 	return m.reference.messageID
+}
+
+// attached returns the files of the message and of the messages that it forwards.
+func (m *message) attached() []event.Attachment {
+	all := slices.Clone(m.files)
+	for i := range m.forwarded {
+		all = append(all, m.forwarded[i].files...)
+	}
+	return all
+}
+
+// forwards reports whether the message forwards another one.
+func (m *message) forwards() bool {
+	return m.reference.kind != discordgo.MessageReferenceTypeDefault || len(m.forwarded) > 0
 }
 
 // authored reports whether a person or a bot wrote the message. Discord writes those of all other

@@ -56,7 +56,7 @@ func (n Normalizer) message(ctx context.Context, m *message, workspace string, d
 			return nil, err
 		}
 	}
-	if len(m.files) > 0 && isSnowflake(m.id) {
+	if len(m.attached()) > 0 && isSnowflake(m.id) {
 		if err := rememberFiles(ctx, directory.State(), m); err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 	}
 	for i := range m.forwarded {
 		quote := m.forwarded[i].quote(ctx, directory, m.guild)
-		quote.Channel = m.reference.channelID
+		quote.Channel, quote.Attached = m.reference.channelID, m.forwarded[i].files
 		out.Forwarded = append(out.Forwarded, quote)
 	}
 	return out

@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -181,10 +182,11 @@ func TestThreads(t *testing.T) {
 
 func TestFiles(t *testing.T) {
 	m := created(t, posted("").with(fields{
-		"flags": 8192,
 		"attachments": []fields{
-			{"id": "41", "filename": "voice-message.ogg", "content_type": "audio/ogg", "size": 9120, "url": "https://cdn.example.org/a?sig=s"},
-			{"id": "42", "filename": "notes", "size": 12},
+			{"id": "41", "filename": "voice-message.ogg", "content_type": "audio/ogg", "size": 9120, "url": "https://cdn.example.org/a?sig=s", "waveform": "AAA", "duration_secs": 3.2},
+			{"id": "42", "filename": "notes", "size": 12, "duration_secs": "long"},
+			{"id": "43", "size": 9, "content_type": nil},
+			{"id": "44", "filename": "film.mp4", "content_type": "video/mp4", "duration_secs": 61},
 		},
 		"sticker_items": []fields{
 			{"id": "51", "name": "Wave", "format_type": 1},
@@ -195,8 +197,9 @@ func TestFiles(t *testing.T) {
 		},
 	}))
 	want := []event.Attachment{
-		{ID: "41", Name: "voice-message.ogg", MimeType: "audio/ogg", Size: 9120},
+		{ID: "41", Name: "voice-message.ogg", MimeType: "audio/ogg", Size: 9120, Type: event.TypeVoice, DurationMS: 3200},
 		{ID: "42", Name: "notes", Size: 12},
+		{ID: "44", Name: "film.mp4", MimeType: "video/mp4", DurationMS: 61_000},
 		{ID: "51", Name: "Wave", MimeType: "image/png"},
 		{ID: "52", Name: "Hop", MimeType: "image/apng"},
 		{ID: "53", Name: "Spin", MimeType: "application/json"},
@@ -211,9 +214,14 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestEmbedsAreNotContent(t *testing.T) {
-	m := created(t, posted("").with(fields{"embeds": []fields{{"title": "Hoses", "description": "All about them"}}}))
-	if m.Content != "" || len(m.Attachments) > 0 {
-		t.Errorf("the message with an embed is %+v", m)
+// TestVoiceMessage: the flag of the message shows it too, and no length is too odd.
+func TestVoiceMessage(t *testing.T) {
+	for length, want := range map[string]int64{"0.0004": 0, "1.0006": 1001, "-1": 0, "1e300": 0, `"3"`: 0, "null": 0} {
+		got := created(t, posted("").with(fields{
+			"flags": 8192, "attachments": []fields{{"id": "41", "filename": "v.ogg", "duration_secs": json.RawMessage(length)}},
+		})).Attachments
+		if diff := cmp.Diff([]event.Attachment{{ID: "41", Name: "v.ogg", Type: event.TypeVoice, DurationMS: want}}, got); diff != "" {
+			t.Errorf("%s: %s", length, diff)
+		}
 	}
 }

@@ -146,7 +146,7 @@ func (p *payload) readUpdate(d jsonobject.Fields) {
 	case !m.authored():
 		p.ignored = event.ReasonSystemMessage
 	default:
-		m.allFiles = d.Has("attachments")
+		m.allFiles = d.Has("attachments") && (!m.forwards() || len(m.forwarded) > 0)
 		p.dedupe, p.message = "edit:"+m.id+":"+d.Text("edited_timestamp"), &m
 	}
 }
