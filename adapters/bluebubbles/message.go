@@ -3,7 +3,9 @@ package bluebubbles
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -93,20 +95,39 @@ func typed(text string) string { return strings.ReplaceAll(text, placeholder, ""
 // readAttachments returns the files that a person can see.
 func readAttachments(data jsonobject.Fields) []event.Attachment {
 	var attachments []event.Attachment
+	isVoice := data.Optional().Flag("isAudioMessage")
 	for _, o := range data.Children("attachments") {
 		more := o.Optional()
 		name := more.Text("transferName")
 		if hidden(more, name) {
 			continue
 		}
-		attachments = append(attachments, event.Attachment{
+		file := event.Attachment{
 			ID:       requiredID(o, "guid"),
 			Name:     name,
 			MimeType: more.Text("mimeType"),
 			Size:     max(more.Number("totalBytes"), 0),
-		})
+		}
+		if isVoice || more.Text("uti") == voiceNote {
+			file.Type = event.TypeVoice
+		}
+		file.DurationMS = duration(more)
+		attachments = append(attachments, file)
 	}
 	return attachments
+}
+
+// voiceNote is the type of a recording that Messages made itself. Webhooks have no isAudioMessage.
+const voiceNote = "com.apple.coreaudio-format"
+
+// duration returns the length of a recording in milliseconds; 0 if the server has not read it.
+func duration(file jsonobject.Fields) int64 {
+	metadata, _ := file.Child("metadata")
+	seconds, err := strconv.ParseFloat(strings.Trim(string(metadata.Raw("duration")), `"`), 64)
+	if err != nil || !(seconds > 0 && seconds < math.MaxInt32) {
+		return 0
+	}
+	return int64(math.Round(seconds * 1000))
 }
 
 // hidden reports whether an attachment is data of Messages itself, such as a link's preview,
