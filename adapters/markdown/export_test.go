@@ -1,6 +1,6 @@
 package markdown
 
-import "github.com/yuin/goldmark/text"
+import "github.com/yuin/goldmark/ast"
 
 // PartialParts calls FormatPartial and returns the parts of the result: the post
 // without the line that closes a fence, that line, the text that opens the fence again,
@@ -20,6 +20,27 @@ var (
 // FormatCut is Format with every text cut between its words, whether it must be or not.
 func FormatCut(source string, dialect Dialect, limit int) []string {
 	style, bytes := dialect.style(), []byte(clean(source))
-	posts, _ := split(atomsOf(commonMark().Parse(text.NewReader(bytes)), builder{source: bytes, style: style}), limit)
+	document, _ := parse(bytes)
+	posts, _ := split(atomsOf(document, builder{source: bytes, style: style}), limit)
 	return posts
 }
+
+// Work returns the bytes that the parser of inlines may have read, and the greatest number of quotes
+// and lists inside each other.
+func Work(source string) (work, depth int) {
+	document, work := parse([]byte(source))
+	inside := 0
+	_ = ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if n.Kind() == ast.KindBlockquote || n.Kind() == ast.KindList {
+			if inside--; entering {
+				inside += 2
+			}
+		}
+		depth = max(depth, inside)
+		return ast.WalkContinue, nil
+	})
+	return work, depth
+}
+
+// The bounds of the parser's work.
+const MaxWork, MaxDepth = maxWork, maxDepth

@@ -12,14 +12,8 @@ package markdown
 
 import (
 	"strings"
-	"sync"
 
-	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	"github.com/yuin/goldmark/parser"
-	"github.com/yuin/goldmark/text"
-	"github.com/yuin/goldmark/util"
 )
 
 // Dialect is the markup that a platform reads.
@@ -49,7 +43,7 @@ func Format(source string, dialect Dialect, limit int) []string {
 	limit = max(limit, minLimit)
 	source = clean(source)
 	style, bytes := dialect.style(), []byte(source)
-	document := commonMark().Parse(text.NewReader(bytes))
+	document, _ := parse(bytes)
 	// Most texts fit into one post. Only a text that does not is cut between its words.
 	var posts []string
 	fits := len(bytes) <= limit
@@ -71,22 +65,6 @@ func atomsOf(document ast.Node, b builder) []atom {
 	b.blocks(document)
 	return b.atoms
 }
-
-// commonMark parses CommonMark with tables, strikethrough and bare links. It does not
-// parse link reference definitions: CommonMark does not show them, and in a chat
-// "[Bob]: hello" is ordinary text. It is safe for concurrent use.
-var commonMark = sync.OnceValue(func() parser.Parser {
-	p := parser.NewParser(
-		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithInlineParsers(parser.DefaultInlineParsers()...),
-	)
-	goldmark.New(goldmark.WithParser(p), goldmark.WithExtensions(extension.Strikethrough, extension.Linkify))
-	p.AddOptions(
-		parser.WithParagraphTransformers(util.Prioritized(smallTables{extension.NewTableParagraphTransformer()}, 200)),
-		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
-	)
-	return p
-})
 
 // lineEnds replaces every line end with \n. It also replaces U+0000, because no platform
 // accepts it.

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	extast "github.com/yuin/goldmark/extension/ast"
-	"github.com/yuin/goldmark/text"
 )
 
 // Adapt replaces what a chat with CommonMark does not render: a table becomes aligned text in a
@@ -70,7 +69,8 @@ func tableOf(source string) (table string, n int) {
 	}
 	rows := source[:n]
 	b := builder{source: []byte(clean(rows))}
-	parsed, isTable := commonMark().Parse(text.NewReader(b.source)).FirstChild().(*extast.Table)
+	document, _ := parse(b.source)
+	parsed, isTable := document.FirstChild().(*extast.Table)
 	if !isTable || parsed.NextSibling() != nil {
 		return rows, n
 	}
