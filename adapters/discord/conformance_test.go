@@ -80,6 +80,7 @@ func newAdapter(s *discordtest.Server, change func(*discord.Config)) *discord.Ad
 	}
 	adapter := discord.New("acme", config)
 	adapter.SetFastTimes()
+	adapter.UseState(adaptertest.NewState())
 	return adapter
 }
 

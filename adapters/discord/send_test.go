@@ -152,6 +152,17 @@ func TestAtMostHundredMentions(t *testing.T) {
 	}
 }
 
+// TestOnlyMentionsOfTheTurnPing: no form of a token in an answer pings a stranger.
+func TestOnlyMentionsOfTheTurnPing(t *testing.T) {
+	var calls calls
+	l := prepareLive(t, discordtest.Options{OnCall: calls.note}, nil)
+	const answer = "<@!999> <@999> `<@!999>` <@\\!999> <@!99&#57;> &lt;@!999>\n```\n<@!999>\n```\n| a |\n|---|\n| <@!999> |\n\n<@201>, <@&7> and <@202>"
+	for _, text := range l.adapter.Format(answer, []string{"<@201>", "<@202>", "<@203>"}) {
+		l.send(l.post("k1", roomID, "", text))
+	}
+	decodeBody(t, calls.last()).check(t, "201", "202")
+}
+
 func TestUnclearPostIsSettledByItsNonce(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	now := time.Now()
@@ -400,6 +411,31 @@ func TestAThreadThatDiscordRefuses(t *testing.T) {
 	}
 	if posts := l.Posts(roomID); len(posts) != 1 || posts[0].Content != first.Text {
 		t.Errorf("after an edit and a delete, the posts are %+v", posts)
+	}
+}
+
+// TestThreadsAreTurnedOff: an open question is still answered in a thread of its own, and a new one in
+// its channel.
+func TestThreadsAreTurnedOff(t *testing.T) {
+	l := startLive(t, discordtest.Options{}, func(c *discord.Config) { c.AutoThread = true })
+	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
+	l.await(1)
+	l.adapter = newAdapter(l.Server, func(c *discord.Config) { c.Working = discord.WorkingReaction })
+	l.adapter.UseState(l.state)
+	post := l.post("k1", question.ID, question.ID, "an answer")
+	if err := l.adapter.ShowWorking(t.Context(), adapters.Sign{To: post.To, Message: question.ID}); err != nil || l.Reactions(roomID, question.ID) != 1 {
+		t.Errorf("the sign: %v, %d reactions", err, l.Reactions(roomID, question.ID))
+	}
+	l.send(post)
+	if posts := l.Posts(question.ID); len(posts) != 1 {
+		t.Errorf("the question's thread has the posts %+v", posts)
+	}
+	next := l.say(roomID, "<@"+discordtest.BotUser+"> another question")
+	l.await(2)
+	for _, e := range l.envelopes() {
+		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == next.ID && keys.Thread != discord.ThreadKey("acme", roomID) {
+			t.Errorf("a new question has the keys %+v", keys)
+		}
 	}
 }
 

@@ -37,11 +37,9 @@ func rememberQuestion(ctx context.Context, state adapters.State, id, channel str
 	return nil
 }
 
-// question returns the question whose own thread has an id; nil for none.
+// question returns the question whose own thread has an id; nil for none. The question decides where
+// its answer goes, whatever the setting is now.
 func (a *Adapter) question(ctx context.Context, thread string) (*question, error) {
-	if !a.AutoThread {
-		return nil, nil
-	}
 	list, err := adapters.GetList[question](ctx, a.state, questionsName)
 	if err != nil {
 		return nil, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the questions: %w", err)}

@@ -34,7 +34,7 @@ var (
 )
 
 // liveName matches the rest of a mention or of a command.
-const liveName = `!(?:channel|here|everyone|group|subteam|date)\b|[!@#][a-z0-9]+[|>]`
+const liveName = `!(?:channel|here|everyone|group|subteam|date)\b|(?:[!@#]|@[!&])[a-z0-9]+[|>]`
 
 // checkTokensOff checks that no token of a post has an effect but the allowed ones.
 func checkTokensOff(t reporter, post string) {
@@ -169,7 +169,7 @@ var longSpace = regexp.MustCompile(`[\s\v\x{85}\p{Z}]{100,}`)
 // partialNasty are pieces of syntax, and partialLong are pieces that fill a post.
 var (
 	partialNasty = append([]string{"\r\n", "\r", "\x00", "\xff", "\xe2\x82", "!here>", "!channel>", "&lt;", "&#x3c;", "<\\!here>", "&#33;here>", "](slack://x)", "](\n> data:x)", "]: tel:1\n",
-		"[x]", "<#C1|general>", "<!date^1^x|y>", "<std::x>", "](std::x)", "](x: y)", "~~~ go\n", "````\n", "  ```\n", "> ```\n", "- ```\n", "10. ", "\u0600", "\u0301", "<@", "C1|", "U0BOT>"}, nasty...)
+		"[x]", "<#C1|general>", "<!date^1^x|y>", "<std::x>", "<@!77>", "<@!", "</x:7>", "](std::x)", "](x: y)", "~~~ go\n", "````\n", "  ```\n", "> ```\n", "- ```\n", "10. ", "\u0600", "\u0301", "<@", "C1|", "U0BOT>"}, nasty...)
 	partialLong = []string{strings.Repeat("word ", 40), strings.Repeat("x", 300), strings.Repeat("😀", 60), strings.Repeat("line\n", 30), strings.Repeat("\n", 70), strings.Repeat("> ", 60), strings.Repeat("    ", 60)}
 )
 

@@ -43,6 +43,9 @@ var partialRows = [][2]string{
 	{"`<@U0BOT> <@U1>` ` <@U0BOT>", "`<@U0BOT> <‸@U1>` ` <@U0BOT>"},
 	{"```\n<@U0BOT> <@U1>\n```\n<@U0BOT>", "```\n<@U0BOT> <‸@U1>\n```\n<@U0BOT>"},
 	{"List<@NonNull String> #<@ivar x", ""},
+	{"<@!201> <@&7> <@!201|x> <@\\!201> <@!20&#49;> &lt;@!201> `<@!201>`", "<‸@!201> <‸@&7> <‸@!201|x> <‸@\\!201> <‸@!20&#49;> &lt;‸@!201> `<‸@!201>`"},
+	{"<@!201 <@!2 3> <@!x", "<‸@!201 <‸@!2 3> <@!x"},
+	{"</ask:77> </ask more:77> <id:browse> </b> <t:1790000000:R> <:sprout:6> <a:hop:7>", "<‸/ask:77> <‸/ask more:77> <‸id:browse> </b> <t:1790000000:R> <:sprout:6> <a:hop:7>"},
 
 	{"&lt;!channel&gt; &#60;!here> &#x3C;!here> &#X0003c;@U1> &LT;!here> &lt!here>",
 		"&lt;‸!channel&gt; &#60;‸!here> &#x3C;‸!here> &#X0003c;‸@U1> &LT;‸!here> &lt‸!here>"},

@@ -16,16 +16,22 @@ const openSign = `(<|&(?:lt|#0*60|#x0*3c);?)`
 // action matches the schemes that have an effect without // behind them.
 const action = `(?:javascript|vbscript|data|blob|file|tel|sms|facetime|slack|skype|intent|view-source|ms-[a-z0-9+.-]*):`
 
-// liveToken matches a token that Slack may read, up to the end of its first word:
+// sign matches the sign of a mention or a command.
+const sign = `(?:@[!&]|[!@#])`
+
+// liveToken matches a token that Slack or Discord may read, up to the end of its first word:
 // mentions, commands such as <!here>, and links. Its groups are the openSign and the
 // scheme of a link. The name of similar text ends differently: <!DOCTYPE html>,
 // <@NonNull String>.
 // https://docs.slack.dev/messaging/formatting-message-text#advanced
+// https://docs.discord.com/developers/reference#message-formatting
 var liveToken = regexp.MustCompile(`(?i)^` + openSign + `(?:` + strings.Join([]string{
 	`\\[!@#]|&(?:#|excl;|commat;|num;)`, // an escaped sign
-	`[!@#][a-z0-9]*&(?:#|[a-z]+;)`,      // a character reference in the name
-	`[!@#][a-z0-9]+\\?[>|^]`,
-	`[!@#][a-z0-9]{64}`,
+	sign + `[a-z0-9]*&(?:#|[a-z]+;)`,    // a character reference in the name
+	sign + `[a-z0-9]+\\?[>|^]`,
+	sign + `[a-z0-9]{64}`,
+	`@\\?[!&](?:\\|[0-9])`,                                                         // Discord's second form of a user, and a role
+	`/[^ \t\n:<>|]+(?::[0-9]|[ \t])`, `id:(?:customize|browse|guide|linked-roles)`, // its commands and pages
 	`!(?:channel|here|everyone|group|subteam|date)(?:[^a-z0-9]|$)`,
 	`[@#](?-i:[A-Z0-9]{2,})(?:[^a-z0-9]|$)`, // an id
 	`\\?([a-z][a-z0-9+.-]*)://`,
