@@ -151,12 +151,20 @@ func (a *audit) checkRequests(m *message) {
 		}
 		if r.revision < newest {
 			acked := m.revisions[newest].acked
-			a.verdict.add(wrong, "the model got m%d in revision %d, %v after the acknowledgement of revision %d", m.id, r.revision, r.arrived.Sub(acked), newest)
+			a.verdict.add(wrong, "the model got m%d in revision %d, %v after the acknowledgement of revision %d%s", m.id, r.revision, r.arrived.Sub(acked), newest, a.sender(r))
 		}
 		if m.deleted.ackedBefore(visible) {
-			a.verdict.add(wrong, "the model got m%d, %v after the acknowledgement of its delete", m.id, r.arrived.Sub(m.deleted.acked))
+			a.verdict.add(wrong, "the model got m%d, %v after the acknowledgement of its delete%s", m.id, r.arrived.Sub(m.deleted.acked), a.sender(r))
 		}
 	}
+}
+
+// sender describes the daemon that sent a request.
+func (a *audit) sender(r *request) string {
+	if a.suspended == nil {
+		return ""
+	}
+	return ", from " + r.daemon + a.suspended(r.daemon, r.arrived)
 }
 
 // checkReply compares the posts of a message's reply, by part, with the expected reply.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,5 +248,19 @@ func TestReadMark(t *testing.T) {
 		if _, _, _, ok := readMark(text); ok {
 			t.Errorf("a mark in %q", text)
 		}
+	}
+}
+
+// TestAViolationNamesItsDaemon and the suspensions before the request.
+func TestAViolationNamesItsDaemon(t *testing.T) {
+	faults := faults{stills: []still{{"parley-1", at(2), at(6)}, {"parley-0", at(2), at(6)}, {"parley-1", at(20), at(30)}}}
+	s := modelStory(func(s *story) { s.edit(4, at(1)) })
+	s.suspended = faults.describe
+	for _, r := range s.requests {
+		r.daemon = "parley-1"
+	}
+	details := strings.Join(s.check(s.posts).details, "\n")
+	if !strings.Contains(details, "from parley-1, suspended from 8s to 4s before it") || strings.Contains(details, "parley-0") {
+		t.Error(details)
 	}
 }

@@ -25,11 +25,33 @@ type faults struct {
 	suspensions      int
 	outage           string
 
-	ambush         ambush
-	cut, suspended int // connections and daemons so far
+	ambush ambush
+	cut    int // connections so far
 
 	mu           sync.Mutex
 	begun, ended time.Time // of the outage; zero if it has not
+	stills       []still
+}
+
+// still is the time in which a daemon was suspended.
+type still struct {
+	daemon   string
+	from, to time.Time
+}
+
+// aroundRequest is the time in which the suspensions before a request are described with it.
+const aroundRequest = time.Minute
+
+// describe describes when a daemon stood still before a time.
+func (f *faults) describe(daemon string, at time.Time) (words string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.stills {
+		if s.daemon == daemon && s.from.Before(at) && at.Sub(s.to) < aroundRequest {
+			words += fmt.Sprintf(", suspended from %v to %v before it", at.Sub(s.from).Round(time.Millisecond), at.Sub(s.to).Round(time.Millisecond))
+		}
+	}
+	return words
 }
 
 // clusterMargin is enough for a node that learns of another node's durable accept
@@ -53,7 +75,7 @@ func (c *cluster) check(b *bench) error {
 
 func (c *cluster) run(ctx context.Context, b *bench) error {
 	err := c.kill.run(ctx, b)
-	b.printf("%d connections terminated; %d times a daemon was suspended in the middle of a post\n", c.cut, c.suspended)
+	b.printf("%d connections terminated; %d times a daemon was suspended in the middle of a post\n", c.cut, len(c.stills))
 	if c.outage != "" {
 		b.printf("PostgreSQL was away for %v\n", c.ended.Sub(c.begun).Round(time.Millisecond))
 	}
@@ -130,8 +152,12 @@ func (k *kill) suspendOne(ctx context.Context, daemon *child) error {
 		k.ambush.target.Store(nil)
 		return fmt.Errorf("%s made no post in which to suspend it: %w", daemon.name(), waiting.Err())
 	}
-	k.suspended++
+	s := still{daemon: daemon.name(), from: time.Now()}
 	wake.After(ctx, k.suspension)
+	s.to = time.Now()
+	k.mu.Lock()
+	k.stills = append(k.stills, s)
+	k.mu.Unlock()
 	return daemon.signal(syscall.SIGCONT)
 }
 

@@ -49,7 +49,7 @@ func TestEachKindUnderstandsItsDialect(t *testing.T) {
 		input := agenttest.Hello()
 		input.Take = func() error { return nil }
 		input.Messages[0].Parts[0].Text = "[Olivia]: " + mark(7, 1, 1)
-		emitted, err := agenttest.Run(t.Context(), agents[d.kind](m.url), input)
+		emitted, err := agenttest.Run(t.Context(), agents[d.kind](m.url+"/parley-0"), input)
 		if err != nil {
 			t.Errorf("%s: %v", d.kind, err)
 		}

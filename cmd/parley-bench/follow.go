@@ -100,7 +100,7 @@ func (s *follow) run(ctx context.Context, b *bench) (err error) {
 
 // newDaemon prepares a daemon with one web workspace.
 func (s *follow) newDaemon(b *bench, name string, d *database) (*child, error) {
-	return b.newDaemon(name, d, s.model.agent(""), fmt.Sprintf(`id: bench
+	return b.newDaemon(name, d, s.model.agent(name, ""), fmt.Sprintf(`id: bench
 platform: web
 agent: model
 web: {tokens: [{id: client, token: %s, name: Client}]}

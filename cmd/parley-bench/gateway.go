@@ -116,7 +116,7 @@ func (g *gateway) prepare(ctx context.Context, b *bench, options discordtest.Opt
 func (g *gateway) newDaemon(name string, d *database) (*child, error) {
 	agent, agents, preview := "echo", "", "off"
 	if g.model != nil {
-		agent, agents, preview = "model", g.model.agent(""), "edit, preview_every: 100ms"
+		agent, agents, preview = "model", g.model.agent(name, ""), "edit, preview_every: 100ms"
 	}
 	return g.bench.newDaemon(name, d, agents, fmt.Sprintf(`id: bench
 platform: discord

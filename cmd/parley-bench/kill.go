@@ -110,7 +110,7 @@ func (k *kill) run(ctx context.Context, b *bench) (err error) {
 	if k.trial, err = b.startTrial(ctx, "parley", s); err != nil {
 		return err
 	}
-	k.ledger.margin = k.margin
+	k.ledger.margin, k.ledger.suspended = k.margin, k.describe
 	begun := time.Now()
 	for number, connections := range phases() {
 		if err := k.phase(ctx, number, connections); err != nil {

@@ -75,7 +75,7 @@ func (m *message) slack() slacktest.Message {
 
 // request is one request that reached the model: the POST of a run.
 type request struct {
-	run          string
+	run, daemon  string // daemon is the name of the process that sent it
 	id, revision int
 	with         []int // the other messages of the turn, and older messages without an answer
 	input        []int // all messages of the model's input, if the model records them
@@ -99,6 +99,9 @@ type ledger struct {
 	margin time.Duration
 	// unordered says that the program promises no order of the replies in a thread.
 	unordered bool
+	// suspended describes when a daemon stood still around a time, for the details of a
+	// violation; nil if no daemon ever does.
+	suspended func(daemon string, at time.Time) string
 	// mention is the platform's mention of the bot, before the text of a message in a channel.
 	mention string
 

@@ -88,15 +88,16 @@ func (b *bench) startModel(l *ledger, answers behaviour) *model {
 	}
 	m := &model{behaviour: answers, ledger: l}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /", m.complete)
-	mux.HandleFunc("GET /api/v1/agent/runs/{run}/stream", m.follow)
+	mux.HandleFunc("POST /{daemon}/", m.complete)
+	mux.HandleFunc("GET /{daemon}/api/v1/agent/runs/{run}/stream", m.follow)
 	m.url = b.serve(mux)
 	return m
 }
 
-// agent returns the entry of the agent in the daemon's configuration.
-func (m *model) agent(more string) string {
-	return fmt.Sprintf("  - {id: model, kind: %s, %s%s}\n", m.dialect.kind, with(m.dialect.settings, m.url), more)
+// agent returns the entry of the agent in a daemon's configuration. The daemon's name is part of
+// the agent's address.
+func (m *model) agent(daemon, more string) string {
+	return fmt.Sprintf("  - {id: model, kind: %s, %s%s}\n", m.dialect.kind, with(m.dialect.settings, m.url+"/"+daemon), more)
 }
 
 // turn is one message of a request's input.
@@ -104,7 +105,7 @@ type turn struct{ Role, Content string }
 
 // complete answers the POST of a run, or accepts it.
 func (m *model) complete(w http.ResponseWriter, r *http.Request) {
-	given := &request{arrived: time.Now(), run: r.Header.Get("Idempotency-Key")}
+	given := &request{arrived: time.Now(), daemon: r.PathValue("daemon"), run: r.Header.Get("Idempotency-Key")}
 	var body struct{ Messages []turn }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
 		http.Error(w, "no messages", http.StatusBadRequest)

@@ -27,7 +27,7 @@ func TestModelRepeatsTheLastMark(t *testing.T) {
 	l, b := newLedger(), newTestBench(t)
 	m := b.startModel(l, behaviour{duration: func(int) time.Duration { return 0 }, answer: longAnswer})
 	body := `{"messages":[{"role":"user","content":"` + mark(1, 0, 1) + `"},{"role":"user","content":"` + mark(2, 5, 1) + `"}]}`
-	response, err := http.Post(m.url+"/v1/chat/completions", "application/json", strings.NewReader(body))
+	response, err := http.Post(m.url+"/parley-0/v1/chat/completions", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestModelRepeatsTheLastMark(t *testing.T) {
 	if want := strings.Join(longAnswer(2, 5), ""); answer != want {
 		t.Errorf("an answer of %d bytes: %.100q", len(answer), answer)
 	}
-	if len(l.requests) != 1 || l.requests[0].id != 2 || l.requests[0].revision != 5 || !l.requests[0].ended.After(l.requests[0].arrived) {
+	if len(l.requests) != 1 || l.requests[0].id != 2 || l.requests[0].revision != 5 || l.requests[0].daemon != "parley-0" || !l.requests[0].ended.After(l.requests[0].arrived) {
 		t.Errorf("requests %+v", l.requests)
 	}
 	if diff := cmp.Diff([]int{1}, l.requests[0].with); diff != "" {

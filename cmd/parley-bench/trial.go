@@ -208,7 +208,7 @@ type setup struct {
 func (t *trial) newDaemon(name string, d *database) (*child, error) {
 	agents := ""
 	if t.model != nil {
-		agents = t.model.agent(fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
+		agents = t.model.agent(name, fmt.Sprintf(", max_concurrent: %d", cmp.Or(t.setup.runs, 128)))
 	}
 	return t.bench.newDaemon(name, d, agents, t.setup.workspace(t.api.ClientURL(name)))
 }
