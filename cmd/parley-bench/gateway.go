@@ -15,9 +15,10 @@ import (
 // gateway drops Discord's gateway connection under load, restarts the daemon, and compares the
 // journal with the messages.
 type gateway struct {
-	drops, restarts, messages, channels, threads, shards int
-	rate, mentions, burstRate                            float64
-	burst, drain, historyLag                             time.Duration
+	drops, crashes, restarts, messages, channels, threads, shards int
+	ordered                                                       bool
+	rate, mentions, burstRate                                     float64
+	burst, drain, historyLag                                      time.Duration
 
 	*trial
 	server *discordtest.Server
@@ -27,6 +28,8 @@ type gateway struct {
 
 func (g *gateway) define(f *flagSet) {
 	f.number(&g.drops, "drops", 100, 0, "number of dropped connections, of mixed kinds")
+	f.number(&g.crashes, "kills", 0, 0, "number of kill -9 under load, after the drops")
+	f.BoolVar(&g.ordered, "ordered", false, "an answer before the one to an earlier question of its channel is a violation")
 	f.number(&g.restarts, "restarts", 3, 0, "number of restarts; the daemon is stopped by SIGTERM and by kill -9 in turn")
 	f.number(&g.messages, "messages", 200, 0, "number of messages during each downtime")
 	f.number(&g.channels, "channels", 20, 1, "number of channels")
@@ -63,6 +66,9 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 		return err
 	}
 	forgotten, err := g.dropAll(ctx)
+	if err == nil {
+		err = g.crashAll(ctx)
+	}
 	for n := 0; n < g.restarts && err == nil; n++ {
 		err = g.restart(ctx, n)
 	}
@@ -75,8 +81,8 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 	}
 	g.settle(ctx)
 	identifies, resumes := g.server.Starts()
-	b.printf("%d identifies, %d resumes; %d starts of %d shards and %d forgotten sessions\n", identifies, resumes, 1+g.restarts, g.shards, forgotten)
-	if most := g.shards*(1+g.restarts) + forgotten; identifies > most {
+	b.printf("%d identifies, %d resumes; %d starts of %d shards and %d forgotten sessions\n", identifies, resumes, 1+g.crashes+g.restarts, g.shards, forgotten)
+	if most := g.shards*(1+g.crashes+g.restarts) + forgotten; identifies > most {
 		g.faults = append(g.faults, fmt.Sprintf("%d identifies, at most %d are due", identifies, most))
 	}
 	if err := errors.Join(g.compare(ctx), g.reportMissed(ctx)); err != nil {
@@ -89,7 +95,7 @@ func (g *gateway) run(ctx context.Context, b *bench) (err error) {
 // answers. Discord's live messages and those of a gap come in no common order.
 func (g *gateway) prepare(ctx context.Context, b *bench, options discordtest.Options, answers *behaviour) (err error) {
 	g.trial = &trial{bench: b, ledger: newLedger(), posts: g.discordPosts}
-	g.ledger.unordered, g.ledger.mention = true, "<@"+discordtest.BotUser+"> "
+	g.ledger.unordered, g.ledger.mention = !g.ordered, "<@"+discordtest.BotUser+"> "
 	if answers != nil {
 		g.model = b.startModel(g.ledger, *answers)
 	}
@@ -190,6 +196,27 @@ func (g *gateway) dropAll(ctx context.Context) (forgotten int, err error) {
 	})
 	g.printf("%d drops and %d messages in %v\n", g.drops, g.ledger.count(), round(begun))
 	return forgotten, err
+}
+
+// crashLife is the longest time between a start and a kill.
+const crashLife = 4 * time.Second
+
+// crashAll kills a daemon again and again under load.
+func (g *gateway) crashAll(ctx context.Context) error {
+	if g.crashes == 0 {
+		return nil
+	}
+	before, begun := g.ledger.count(), time.Now()
+	err := during(func(stop <-chan struct{}) { pump(ctx, g.rate, endless, stop, g.say) }, func() error {
+		return repeat(ctx, g.random, g.crashes, crashLife, func() error {
+			if err := g.nodes.crashOne(ctx, g.random); err != nil {
+				return err
+			}
+			return g.server.AwaitShards(ctx, g.shards)
+		})
+	})
+	g.printf("%d kills and %d messages in %v\n", g.crashes, g.ledger.count()-before, round(begun))
+	return err
 }
 
 // restart ends the daemon, says messages, and starts it again.
