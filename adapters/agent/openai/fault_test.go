@@ -64,8 +64,8 @@ func TestStreamsThatFail(t *testing.T) {
 		{"an error with a status", func(s speaker) { s.delta("It").raw(`data: {"error":{"code":502,"message":"gone"}}` + "\n\n").done() }, false, "gone"},
 		{"a permanent error", func(s speaker) { s.raw(`data: {"error":{"code":400,"message":"no such model"}}` + "\n\n").done() }, true, "no such model"},
 		{"an error's text", func(s speaker) { s.delta("It").raw(`data: {"error":"overloaded"}` + "\n\n").done() }, false, "overloaded"},
-		{"a long line", func(s speaker) { s.delta("It").raw("data: " + strings.Repeat("x", 2<<20)) }, false, "more than 1 MiB"},
-		{"many data lines", func(s speaker) { s.delta("It").raw(strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 1100)) }, false, "more than 1 MiB"},
+		{"a long line", func(s speaker) { s.delta("It").raw("data: " + strings.Repeat("x", 10<<20)) }, false, "longer than max_bytes allows"},
+		{"many data lines", func(s speaker) { s.delta("It").raw(strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 10_000)) }, false, "longer than max_bytes allows"},
 		{"no text", func(s speaker) { s.finish("stop").done() }, false, `returned no text (finish_reason "stop")`},
 		{"white space", func(s speaker) { s.delta(" \n").finish("stop").done() }, false, "returned no text"},
 		{"a tool call without text", func(s speaker) {

@@ -67,7 +67,7 @@ func (c *Client) Rejected(text, sentence string) *Error {
 func (e *Error) Flood() bool { return isFlood(e.cause) }
 
 func isFlood(err error) bool {
-	return errors.Is(err, errFlood) || errors.Is(err, errLongLine) || errors.Is(err, errManyEvents)
+	return errors.Is(err, errFlood) || errors.Is(err, errLongEvent) || errors.Is(err, errManyEvents)
 }
 
 // Invalid returns the error of an answer that a repetition may mend.
@@ -76,6 +76,11 @@ func (c *Client) Invalid(text string, cause error) *Error {
 		text += ": " + cause.Error()
 	}
 	return &Error{text: c.Clean(text), cause: cause}
+}
+
+// LongEvent returns the error of an event that is too long, if the agent needs it.
+func (c *Client) LongEvent() *Error {
+	return &Error{text: "the answer contains " + errLongEvent.Error(), cause: errLongEvent}
 }
 
 // unreachable returns the error of a request without a response. It omits the URL, because a

@@ -37,7 +37,7 @@ func FuzzStream(f *testing.F) {
 }
 
 func all(body io.Reader) (list []string, err error) {
-	for stream := newEvents(body); ; {
+	for stream := newEvents(body, 1<<20, false); ; {
 		event, err := stream.next()
 		if err == io.EOF {
 			return list, nil

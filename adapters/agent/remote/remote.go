@@ -152,6 +152,9 @@ type Response struct {
 	ctx context.Context // of the call
 	// Begun ends the wait for the first event.
 	Begun func()
+	// TakeCut says that Follow passes an event that is too long with its beginning alone.
+	TakeCut bool
+
 	close func()
 }
 
@@ -173,7 +176,7 @@ func (c *Client) Do(request *http.Request) (*Response, error) {
 		return nil, c.explain(ctx, c.unreachable(err))
 	}
 	body := response.Body
-	r := &Response{response, ctx, func() { late.Stop() }, func() { late.Stop(); cancel(nil); body.Close() }}
+	r := &Response{Response: response, ctx: ctx, Begun: func() { late.Stop() }, close: func() { late.Stop(); cancel(nil); body.Close() }}
 	first := r.Begun
 	if r.IsStream() {
 		first = func() {} // the first event counts
@@ -244,7 +247,7 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 
 // read sends the stream's events until the stream ends or fails.
 func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) error {
-	stream := newEvents(r.Body)
+	stream := newEvents(r.Body, longestEvent(c.config.MaxBytes), r.TakeCut)
 	for n := 0; ; n++ {
 		event, err := stream.next()
 		if err == nil && n == maxEvents {

@@ -8,14 +8,15 @@ import (
 	"io"
 )
 
-// longestLine bounds a line of a stream and an event, in bytes.
-const longestLine = 1 << 20
-
 var (
 	errFlood      = errors.New("more bytes than max_bytes allows")
-	errLongLine   = errors.New("an event of more than 1 MiB")
+	errLongEvent  = errors.New("an event that is longer than max_bytes allows")
 	errManyEvents = fmt.Errorf("more than %d events", maxEvents)
 )
+
+// longestEvent returns the bound of one event, in bytes. Escapes may double a text of maxBytes, and
+// the event's other members have the rest.
+func longestEvent(maxBytes int64) int { return int(2*maxBytes + 1<<20) }
 
 // bounded is a body of bounded length that calls first after every read of data.
 type bounded struct {
@@ -38,55 +39,81 @@ func (b *bounded) Read(p []byte) (int, error) {
 
 // Event is one server-sent event.
 type Event struct {
-	ID   string // the last id of the stream so far; empty for none
+	ID   string // of this event; empty for none
 	Data []byte
+	// Cut says that the event is too long, and that Data is only its beginning. An agent gets such
+	// an event if it asks for it with Response.TakeCut. For others the event is an error.
+	Cut bool
 }
 
 // events reads server-sent events. It ignores their names. A line ends at LF or CRLF; the standard's
 // third form, CR alone, is a part of the line.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
-	lines *bufio.Scanner
-	id    string
-	data  []byte
+	body    *bufio.Reader
+	longest int // bytes of an event
+	cuts    bool
+	line    []byte
+	event   Event
 }
 
-func newEvents(body io.Reader) *events {
-	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, longestLine)
-	return &events{lines: lines}
+func newEvents(body io.Reader, longest int, cuts bool) *events {
+	return &events{body: bufio.NewReaderSize(body, 16<<10), longest: longest, cuts: cuts}
 }
 
 // next returns the next event with data. At the stream's end it returns io.EOF; data before
 // the end counts even without an empty line after it.
 func (e *events) next() (Event, error) {
-	e.data = nil
-	for e.lines.Scan() {
-		line := bytes.TrimPrefix(e.lines.Bytes(), []byte("\ufeff")) // the first line may begin with it
-		if len(line) == 0 && len(e.data) > 0 {
-			return e.event(), nil
+	e.event = Event{}
+	hasData := false
+	for {
+		err := e.readLine()
+		switch {
+		case err == io.EOF && hasData, err == nil && len(e.line) == 0 && hasData:
+			return e.event, nil
+		case err != nil:
+			return Event{}, err
 		}
-		name, value, _ := bytes.Cut(line, []byte(":"))
+		name, value, _ := bytes.Cut(e.line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
 		switch string(name) {
 		case "id":
-			e.id = string(value)
+			e.event.ID = string(value)
 		case "data":
-			e.data = append(append(e.data, value...), '\n')
+			if hasData {
+				e.event.Data = append(e.event.Data, '\n')
+			}
+			hasData = true
+			room := max(0, e.longest-len(e.event.Data))
+			e.event.Data, e.event.Cut = append(e.event.Data, value[:min(len(value), room)]...), e.event.Cut || len(value) > room
 		}
-		if len(e.data) > longestLine {
-			return Event{}, errLongLine
+		if e.event.Cut && !e.cuts {
+			return Event{}, errLongEvent
 		}
 	}
-	switch err := e.lines.Err(); {
-	case errors.Is(err, bufio.ErrTooLong):
-		return Event{}, errLongLine
-	case err != nil:
-		return Event{}, err
-	case len(e.data) > 0:
-		return e.event(), nil
-	}
-	return Event{}, io.EOF
 }
 
-func (e *events) event() Event { return Event{e.id, e.data[:len(e.data)-1]} }
+// readLine reads the next line without its end. It looks at each byte once, however the body is cut
+// into pieces. The rest of a line that is too long is left out.
+func (e *events) readLine() error {
+	e.line = e.line[:0]
+	for {
+		part, err := e.body.ReadSlice('\n')
+		room := e.longest + len("data: \r\n") - len(e.line)
+		if len(part) > room {
+			if part, e.event.Cut = part[:room], true; !e.cuts {
+				return errLongEvent
+			}
+		}
+		e.line = append(e.line, part...)
+		switch {
+		case err == bufio.ErrBufferFull:
+			continue
+		case err != nil && (err != io.EOF || len(e.line) == 0):
+			return err
+		}
+		line := bytes.TrimSuffix(bytes.TrimSuffix(e.line, []byte("\n")), []byte("\r"))
+		e.line = bytes.TrimPrefix(line, []byte("\ufeff")) // the first line may begin with it
+		return nil
+	}
+}

@@ -2,6 +2,7 @@ package runapi
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"math/rand/v2"
 	"net/url"
@@ -26,9 +27,13 @@ type follower struct {
 	run   string
 	emit  func(stream.Message) error
 
-	since    int64           // the latest time of a message, in milliseconds
-	seen     map[string]bool // the messages with the time since, by SSE id or whole; and all SSE ids
-	heard    bool            // an event has come
+	since int64 // the latest time of a message, in milliseconds
+	// taken counts the equal messages that were emitted, and heard those that this connection has
+	// brought. A later connection may bring messages of an earlier one again; equal messages of one
+	// connection are different ones.
+	taken, heard map[[sha256.Size]byte]int
+
+	begun    bool // an event has come
 	answered bool
 	ended    bool
 	failure  error // the end of the run as an error
@@ -80,7 +85,8 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	defer response.Close()
-	if f.heard {
+	f.heard = map[[sha256.Size]byte]int{}
+	if f.begun {
 		response.Begun() // a run that has begun may be silent for longer
 	}
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
@@ -95,7 +101,7 @@ func (f *follower) connect(ctx context.Context) error {
 
 // read reads one event of the stream. It ignores events after the end of the run.
 func (f *follower) read(e remote.Event) error {
-	f.heard = true
+	f.begun = true
 	if f.ended {
 		return nil
 	}
@@ -109,11 +115,9 @@ func (f *follower) read(e remote.Event) error {
 // take emits a message, unless it was emitted over an earlier connection, and notes the end
 // of the run.
 func (f *follower) take(m stream.Message, e remote.Event) error {
-	before := f.since
 	if f.known(m, e) {
 		return nil
 	}
-	f.moved = f.moved || e.ID != "" || f.since > before
 	if m.Type == stream.Question { // the turn's own message
 		return nil
 	}
@@ -138,22 +142,24 @@ func (f *follower) end(m stream.Message) {
 	}
 }
 
-// known reports whether a message came before. The server sends messages with the very time
-// of since again. They are recognised by their SSE id, or else as a whole.
+// known reports whether a message was emitted over an earlier connection. The server sends messages
+// with the very time of since again, or more of them. They are recognised by their SSE id, or else as
+// a whole. A message without an id and a time, such as a chunk, is never sent again.
 func (f *follower) known(m stream.Message, e remote.Event) bool {
-	key := "id " + e.ID
+	key := sha256.Sum256(append([]byte("id "), e.ID...))
 	if e.ID == "" {
-		key = string(e.Data)
+		key = sha256.Sum256(e.Data)
 	}
-	if !m.Time.IsZero() && m.Time.UnixMilli() > f.since {
-		f.since = m.Time.UnixMilli()
-		if e.ID == "" {
-			clear(f.seen)
-		}
+	if e.ID == "" && m.Time.IsZero() {
+		return false
 	}
-	if m.Time.IsZero() && e.ID == "" || f.seen[key] {
-		return f.seen[key] // a chunk without a time is never sent again
+	if !m.Time.IsZero() {
+		f.since = max(f.since, m.Time.UnixMilli())
 	}
-	f.seen[key] = true
+	if f.heard[key]++; f.heard[key] <= f.taken[key] {
+		return true
+	}
+	f.taken[key]++
+	f.moved = true
 	return false
 }

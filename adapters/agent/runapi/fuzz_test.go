@@ -1,6 +1,7 @@
 package runapi
 
 import (
+	"crypto/sha256"
 	"errors"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 func FuzzMessages(f *testing.F) {
 	agenttest.Fuzz(f, func(_ *remote.Answer, emit func(stream.Message) error) (func(remote.Event) error, func() error) {
 		r := &follower{
-			agent: New(Config{Config: remote.DefaultConfig()}, nil, nil), run: "run-1", seen: map[string]bool{},
+			agent: New(Config{Config: remote.DefaultConfig()}, nil, nil), run: "run-1", taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{},
 			emit: func(m stream.Message) error {
 				if m.Type != stream.StreamingChunk { // the turn bounds the text
 					return emit(m)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -77,7 +78,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 			return err
 		}
 	}
-	f := &follower{agent: a, run: input.RunID, emit: emit, seen: map[string]bool{}}
+	f := &follower{agent: a, run: input.RunID, emit: emit, taken: map[[sha256.Size]byte]int{}}
 	err := f.follow(ctx)
 	if errors.Is(context.Cause(ctx), turn.ErrStopped) {
 		a.stop(ctx, input.RunID)

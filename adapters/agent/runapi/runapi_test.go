@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -257,6 +258,59 @@ func TestALostStreamIsContinued(t *testing.T) {
 			t.Errorf("two pauses took %v", took)
 		}
 	})
+}
+
+// TestEqualMessages checks that equal messages of one connection are different ones, also without an
+// id behind one that has an id, and that a later connection repeats each of them once.
+func TestEqualMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chunk := `{"t":12,"m":"ha","i":"a","ts":1000}`
+		s := &server{scripts: []func(http.ResponseWriter){
+			func(w http.ResponseWriter) {
+				streams(chunk, chunk, `7|{"t":3,"m":"numbered","ts":1000}`, `{"t":3,"m":"not numbered","ts":1000}`)(w)
+				panic(http.ErrAbortHandler)
+			},
+			streams(chunk, chunk, `7|{"t":3,"m":"numbered","ts":1000}`, `{"t":3,"m":"not numbered","ts":1000}`, chunk, `{"t":7,"m":"hahaha","i":"a","ts":1001}`, `{"t":4,"ts":1001}`),
+		}}
+		got, _, err := run(t, s, nil)
+		want := []string{"STREAMING_CHUNK ha", "STREAMING_CHUNK ha", "UPDATE numbered", "UPDATE not numbered", "STREAMING_CHUNK ha", "ANSWER hahaha", "COMPLETE "}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+}
+
+// TestALongAnswer takes an answer of more than 1 MiB in one event, which comes in pieces of three bytes:
+// a reader that looks at the whole event again with each piece would take minutes.
+func TestALongAnswer(t *testing.T) {
+	long := strings.Repeat("é\n", 1<<19)
+	raw, err := json.Marshal(stream.Message{Type: stream.Answer, Text: long})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &server{accept: "{}", scripts: []func(http.ResponseWriter){func(w http.ResponseWriter) {
+		agenttest.Stream(w, "")
+		w = threes{w}
+		fmt.Fprintf(w, "data: %s\n\ndata: {\"t\":4}\n\n", raw)
+	}}}
+	synctest.Test(t, func(t *testing.T) {
+		if got, _, err := run(t, server, nil); err != nil || len(got) != 2 || got[0] != "ANSWER "+long {
+			t.Errorf("%d messages, %v", len(got), err)
+		}
+	})
+}
+
+// threes writes pieces of three bytes.
+type threes struct{ http.ResponseWriter }
+
+func (w threes) Write(text []byte) (int, error) {
+	for piece := range slices.Chunk(text, 3) {
+		if _, err := w.ResponseWriter.Write(piece); err != nil {
+			return 0, err
+		}
+		w.ResponseWriter.(http.Flusher).Flush()
+	}
+	return len(text), nil
 }
 
 // TestARunThatHasBegunMayBeSilent checks that first_byte bounds the wait for the run's first
