@@ -96,8 +96,10 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
+	response.TakeCut = true
 	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), int(a.config.MaxBytes), input)
-	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", r.take); err != nil {
+	take := func(e remote.Event) error { return r.take(ctx, e) }
+	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
 		return err
 	}
 	return r.end()

@@ -168,13 +168,11 @@ func TestOrder(t *testing.T) {
 		{"a result without its call", []string{started, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":"1"}`, finished}, ""},
 		{"no start", []string{start}, "the first event is TEXT_MESSAGE_START"},
 		{"two starts", []string{started, started}, "RUN_STARTED came twice"},
-		{"an open message", []string{started, start, finished}, "text messages are open: m"},
-		{"an open call", []string{started, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"}`, finished}, "tool calls are open: c"},
-		{"an open step", []string{started, `{"type":"STEP_STARTED","stepName":"s"}`, finished}, "steps are open"},
-		{"an open span", []string{started, `{"type":"REASONING_START","messageId":"m"}`, finished}, "reasoning spans are open: m"},
-		{"an open reasoning", []string{started, `{"type":"REASONING_MESSAGE_START","messageId":"m","role":"reasoning"}`, finished}, "reasoning messages are open: m"},
-		{"an open subagent", []string{started, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`, finished}, "subagents are open: s"},
-		{"a text that is not open", []string{started, content}, "which is not open"},
+		{"open things at the end", []string{started, start, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"n"}`, content, `{"type":"STEP_STARTED","stepName":"s"}`,
+			`{"type":"REASONING_START","messageId":"r"}`, `{"type":"REASONING_MESSAGE_START","messageId":"r","role":"reasoning"}`, `{"type":"SUBAGENT_STARTED","subagentRunId":"s","name":"n"}`, finished}, ""},
+		{"arguments of a call that is not open", []string{started, `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"}`}, "which is not open"},
+		{"an error without words", []string{started, `{"type":"RUN_ERROR"}`}, "the agent reports: an error without a message"},
+		{"an error with a code alone", []string{started, `{"type":"RUN_ERROR","message":null,"code":"E1"}`}, "the agent reports: E1"},
 		{"a message twice", []string{started, start, start}, "which is open already"},
 		{"no end", []string{started, start, content, end}, "without RUN_FINISHED or RUN_ERROR"},
 		{"nothing", nil, "without RUN_FINISHED or RUN_ERROR"},
@@ -199,8 +197,12 @@ func TestOrder(t *testing.T) {
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if _, ok := errors.AsType[*remote.Error](err); err != nil && !ok {
+		fault, ok := errors.AsType[*remote.Error](err)
+		if err != nil && !ok {
 			t.Errorf("%s: the error is a %T", c.name, err)
+		}
+		if disorder := ok && strings.Contains(err.Error(), "order"); disorder && !fault.Permanent {
+			t.Errorf("%s: the agent is asked again: %v", c.name, err)
 		}
 	}
 }
@@ -221,6 +223,14 @@ func TestEvents(t *testing.T) {
 	}{
 		{"two messages", []string{start, content, end, `{"type":"TEXT_MESSAGE_START","messageId":"n"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"Bye"}`, `{"type":"TEXT_MESSAGE_END","messageId":"n"}`},
 			[]stream.Message{answer("Grüße, \n\nBye", "")}},
+		{"two messages that interleave", []string{`{"type":"TEXT_MESSAGE_START","messageId":"n"}`, start, content, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"B"}`, rest, end, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"n","delta":"ye"}`, `{"type":"TEXT_MESSAGE_END","messageId":"n"}`},
+			[]stream.Message{answer("Bye\n\nGrüße, Olivia", "")}},
+		{"three of which none ends", []string{start, `{"type":"TEXT_MESSAGE_START","messageId":"n"}`, `{"type":"TEXT_MESSAGE_START","messageId":"o"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"o","delta":"Bye"}`, content},
+			[]stream.Message{answer("Grüße, \n\nBye", "")}},
+		{"a message without its begin", []string{content, rest, `{"type":"REASONING_MESSAGE_CONTENT","messageId":"r","delta":"Hm."}`},
+			[]stream.Message{{Type: stream.Thought, Text: "Hm.", ActivityID: "run-1/thought-1"}, answer("Grüße, Olivia", "")}},
+		{"a message that goes on after its end", []string{start, content, end, rest},
+			[]stream.Message{answer("Grüße, Olivia", "")}},
 		{"chunks", []string{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"b"}`},
 			[]stream.Message{answer("ab", "")}},
 		{"chunks of a subagent between them", []string{`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"a"}`, `{"type":"TEXT_MESSAGE_CHUNK","messageId":"s","subagentRunId":"x","delta":"hidden"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"b"}`},
@@ -271,6 +281,56 @@ func TestEvents(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreFields(stream.Message{}, "Time")); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// TestLongEvents checks that an event which is too long is passed by unless the answer needs it, and
+// that messages about the work do not take the answer's place.
+func TestLongEvents(t *testing.T) {
+	long := `"` + strings.Repeat("x", 2<<20) + `"`
+	for name, c := range map[string]struct {
+		event   string
+		warning string
+		fails   bool
+	}{
+		"a state":            {`{"type":"STATE_SNAPSHOT","snapshot":{"a":` + long + `}}`, "the agent's state is unknown: STATE_SNAPSHOT: the event is too long", false},
+		"a state's change":   {`{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a","value":` + long + `}]}`, "the agent's state is unknown: STATE_DELTA: the event is too long", false},
+		"a tool's result":    {`{"type":"TOOL_CALL_RESULT","toolCallId":"c","messageId":"t","content":` + long + `}`, "", false},
+		"whole messages":     {`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"x","role":"assistant","content":` + long + `}]}`, "", false},
+		"a text":             {`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":` + long + `}`, "", true},
+		"a type at the end":  {`{"snapshot":` + long + `,"type":"STATE_SNAPSHOT"}`, "", true},
+		"details of 3 KB":    {`{"type":"CUSTOM","name":"x","value":"` + strings.Repeat("x", 3000) + `"}`, "", false},
+		"a state of 5 KB":    {`{"type":"STATE_SNAPSHOT","snapshot":["` + strings.Repeat("x", 5000) + `"]}`, "the agent's state is unknown: STATE_SNAPSHOT: the document is larger than 4096 bytes", false},
+		"many small details": {strings.Repeat(`{"type":"CUSTOM","name":"x","value":"`+strings.Repeat("x", 900)+`"}`+"\n\ndata: ", 7) + finished, "", false},
+	} {
+		config := remote.DefaultConfig()
+		config.MaxBytes = 4 << 10
+		if len(c.event) > 1<<20 {
+			config.MaxBytes = 256 << 10
+		}
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			agenttest.Stream(w, events(started, start, content, c.event, rest, end, finished))
+		})
+		emitted, err := agenttest.Run(t.Context(), newAgent(address, config, http.DefaultTransport), agenttest.Hello())
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if fault, ok := errors.AsType[*remote.Error](err); c.fails && (!ok || !fault.Flood()) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got := strings.Join(agenttest.Texts(emitted, stream.Warning), ""); got != c.warning {
+			t.Errorf("%s: the warning %q", name, got)
+		}
+		bytes := 0
+		for _, m := range emitted {
+			if m.Type == stream.System {
+				bytes += len(m.Details)
+			}
+		}
+		if bytes > 2<<10 {
+			t.Errorf("%s: %d bytes of details", name, bytes)
 		}
 	}
 }

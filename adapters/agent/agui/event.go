@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -69,7 +70,6 @@ var needs = map[string][]string{
 	"ACTIVITY_SNAPSHOT":         {"messageId", "activityType", "content"},
 	"ACTIVITY_DELTA":            {"messageId", "activityType"},
 	"CUSTOM":                    {"name"},
-	"RUN_ERROR":                 {"message"},
 	"STEP_STARTED":              {"stepName"},
 	"STEP_FINISHED":             {"stepName"},
 	"REASONING_START":           {"messageId"},
@@ -81,7 +81,7 @@ var needs = map[string][]string{
 	"SUBAGENT_FINISHED":         {"subagentRunId"},
 	"SUBAGENT_ERROR":            {"subagentRunId", "message"},
 
-	"RUN_STARTED": nil, "RUN_FINISHED": nil, "RAW": nil, "REASONING_ENCRYPTED_VALUE": nil,
+	"RUN_STARTED": nil, "RUN_FINISHED": nil, "RUN_ERROR": nil, "RAW": nil, "REASONING_ENCRYPTED_VALUE": nil,
 	"TEXT_MESSAGE_CHUNK": nil, "TOOL_CALL_CHUNK": nil, "REASONING_MESSAGE_CHUNK": nil,
 }
 
@@ -150,6 +150,24 @@ func (e streamEvent) mustBegin(kind string) error {
 		return fmt.Errorf("%s.toolCallName: is required in the first chunk", e.Type)
 	}
 	return nil
+}
+
+// typeOf returns the type of an event of which only the beginning is known; empty if that has none.
+func typeOf(beginning []byte) string {
+	members := json.NewDecoder(bytes.NewReader(beginning))
+	if begin, err := members.Token(); err != nil || begin != json.Delim('{') {
+		return ""
+	}
+	for {
+		name, err := members.Token()
+		var value json.RawMessage
+		if err != nil || members.Decode(&value) != nil {
+			return ""
+		}
+		if name == "type" {
+			return text(value)
+		}
+	}
 }
 
 // known reports whether version 1.0 has an event of the type.

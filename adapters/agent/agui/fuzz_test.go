@@ -1,6 +1,7 @@
 package agui
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 func FuzzEvents(f *testing.F) {
 	agenttest.Fuzz(f, func(answer *remote.Answer, _ func(stream.Message) error) (func(remote.Event) error, func() error) {
 		r := newRun(remote.New(remote.DefaultConfig(), nil), answer, 1<<10, agenttest.Hello())
-		return r.take, r.end
+		return func(e remote.Event) error { return r.take(context.Background(), e) }, r.end
 	}, []string{
 		`{"type":"RUN_STARTED"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"\ud83d"}`,
 		`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"\ude42"}`, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`, `{"type":"RUN_FINISHED"}`,
@@ -36,8 +37,9 @@ func FuzzPatch(f *testing.F) {
 	f.Add(`{"a":[1,{"b":null}]}`, `[{"op":"move","from":"/a/1/b","path":"/a/0"},{"op":"replace","path":"","value":[]},{"op":"remove","path":"/~0~1"}]`)
 	f.Fuzz(func(t *testing.T, text, patch string) {
 		const limit = 1 << 10
-		d, err := newDocument([]byte(text), limit)
-		if err != nil || d.patch([]byte(patch)) != nil {
+		work := maxWork
+		d, err := newDocument([]byte(text), limit, &work)
+		if err != nil || d.patch(t.Context(), []byte(patch)) != nil {
 			return
 		}
 		raw, err := json.Marshal(d.value)

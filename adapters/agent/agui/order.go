@@ -1,8 +1,12 @@
 package agui
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// order checks the order of a run's events.
+// order checks the order of a run's events. It is as strict as the protocol's own client, except that
+// a content begins its message, and the end of the run ends what is open.
 type order struct {
 	begun, ended bool
 	open         [6]map[string]bool   // by group
@@ -12,7 +16,6 @@ type order struct {
 // group is a set of ids that begin and end.
 type group int
 
-// The groups, in the order in which the end of a run checks them.
 const (
 	steps group = iota
 	textMessages
@@ -21,8 +24,6 @@ const (
 	toolCalls
 	subagents
 )
-
-var groupNames = [...]string{"steps", "text messages", "reasoning messages", "reasoning spans", "tool calls", "subagents"}
 
 // marks are the events that begin an id of a group, continue it, or end it.
 var marks = map[string]struct {
@@ -64,16 +65,19 @@ func (o *order) check(e streamEvent) error {
 	if m, ok := marks[e.Type]; ok {
 		return o.move(e, m.group, m.mark)
 	}
-	o.ended = e.Type == "RUN_FINISHED" || e.Type == "RUN_ERROR"
-	if e.Type != "RUN_FINISHED" {
-		return nil
-	}
-	for g, ids := range o.open {
-		for id := range ids {
-			return fmt.Errorf("RUN_FINISHED came while %s are open: %s", groupNames[g], id)
-		}
-	}
+	o.ended = e.Type == "RUN_FINISHED" || e.Type == "RUN_ERROR" // it ends what is open
 	return nil
+}
+
+// begins returns the event that begins the message of a content which came without it; ok is false
+// for any other event.
+func (o *order) begins(e streamEvent) (begin streamEvent, ok bool) {
+	m, marked := marks[e.Type]
+	if !marked || m.mark != 'c' || m.group == toolCalls || o.open[m.group][e.id(m.group)] {
+		return e, false
+	}
+	e.Type = strings.TrimSuffix(e.Type, "_CONTENT") + "_START"
+	return e, true
 }
 
 func (o *order) move(e streamEvent, g group, mark rune) error {

@@ -2,6 +2,7 @@ package agui
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,22 @@ type document struct {
 	value any
 	limit int // of the whole value as JSON, in bytes
 	room  int // so many bytes may be added before the whole value is measured again
+	work  *int
+}
+
+// maxWork bounds the work of a run's patches: the bytes that their operations copy and measure, and
+// the elements of arrays that they shift. A patch of a few bytes for each operation could otherwise
+// make each of them go through the whole document.
+const maxWork = 16 << 20
+
+var errWork = errors.New("the patches of the run need too much work")
+
+// spend takes work from that of the run.
+func (d *document) spend(work int) error {
+	if *d.work -= work; *d.work < 0 {
+		return errWork
+	}
+	return nil
 }
 
 // maxDepth bounds the nesting of a value that is encoded. A move can nest a value in another one
@@ -59,14 +76,25 @@ func isDeeper(value any, depth int) bool {
 	return false
 }
 
-// newDocument returns the value of a JSON text.
-func newDocument(raw []byte, limit int) (*document, error) {
+// newDocument returns the value of a JSON text. Work is what the run's patches may still do.
+func newDocument(raw []byte, limit int, work *int) (*document, error) {
+	d := &document{limit: limit, room: limit, work: work}
+	if len(raw) > overhead*limit {
+		return nil, d.tooLarge()
+	}
 	value, err := read(raw)
-	d := &document{value: value, limit: limit, room: limit}
+	d.value = value
 	if err == nil {
 		err = d.grow(len(raw))
 	}
 	return d, err
+}
+
+// overhead is how many times longer a JSON text may be than its value: by white space and escapes.
+const overhead = 6
+
+func (d *document) tooLarge() error {
+	return fmt.Errorf("the document is larger than %d bytes", d.limit)
 }
 
 // grow fails if the document is too large after it has grown by so many bytes.
@@ -76,7 +104,10 @@ func (d *document) grow(bytes int) error {
 	}
 	raw, err := encode(d.value)
 	if d.room = d.limit - len(raw) - bytes; err == nil && d.room < 0 {
-		err = fmt.Errorf("the document is larger than %d bytes (max_bytes)", d.limit)
+		err = d.tooLarge()
+	}
+	if err == nil {
+		err = d.spend(len(raw))
 	}
 	return err
 }
@@ -89,13 +120,16 @@ func read(raw []byte) (value any, err error) {
 	return value, err
 }
 
-// patch applies a JSON Patch. After an error, the document is of no use.
-func (d *document) patch(raw []byte) error {
+// patch applies a JSON Patch, until ctx ends. After an error, the document is of no use.
+func (d *document) patch(ctx context.Context, raw []byte) error {
 	var operations []operation
 	if err := json.Unmarshal(raw, &operations); err != nil {
 		return err
 	}
 	for _, o := range operations {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err := d.apply(o); err != nil {
 			return fmt.Errorf("%s: %w", o.Op, err)
 		}
@@ -127,12 +161,12 @@ func (d *document) apply(o operation) error {
 		if len(from) < len(path) && slices.Equal(from, path[:len(from)]) {
 			return errors.New("path: is inside of from")
 		}
-		if d.value, err = edit(d.value, from, "remove", nil); err != nil {
+		if d.value, err = d.edit(d.value, from, "remove", nil); err != nil {
 			return err
 		}
 		op = "add"
 	}
-	d.value, err = edit(d.value, path, op, value)
+	d.value, err = d.edit(d.value, path, op, value)
 	return err
 }
 
@@ -163,6 +197,9 @@ func (d *document) operand(o operation) (any, error) {
 		return value, err
 	}
 	raw, err := encode(value)
+	if err == nil {
+		err = d.spend(len(raw))
+	}
 	if err == nil {
 		err = d.grow(len(raw))
 	}
@@ -229,7 +266,7 @@ func find(value any, path []string) (any, error) {
 
 // edit returns a value after an operation at a path: add, replace or remove. The key - is the end of
 // an array. A document without its value is null.
-func edit(in any, path []string, op string, value any) (any, error) {
+func (d *document) edit(in any, path []string, op string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
@@ -244,7 +281,7 @@ func edit(in any, path []string, op string, value any) (any, error) {
 			delete(in, key)
 			return in, nil
 		}
-		changed, err := edit(old, path[1:], op, value)
+		changed, err := d.edit(old, path[1:], op, value)
 		in[key] = changed
 		return in, err
 	case []any:
@@ -260,11 +297,11 @@ func edit(in any, path []string, op string, value any) (any, error) {
 		case err != nil:
 			return nil, err
 		case isLast && op == "add":
-			return slices.Insert(in, i, value), nil
+			return slices.Insert(in, i, value), d.spend(len(in) - i)
 		case isLast && op == "remove":
-			return slices.Delete(in, i, i+1), nil
+			return slices.Delete(in, i, i+1), d.spend(len(in) - i)
 		}
-		in[i], err = edit(in[i], path[1:], op, value)
+		in[i], err = d.edit(in[i], path[1:], op, value)
 		return in, err
 	}
 	return nil, fmt.Errorf("path: there is no %q", key)

@@ -1,7 +1,10 @@
 package agui
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,13 +25,16 @@ type run struct {
 	asked  map[string]bool
 
 	halves map[string]*remote.Halves // of deltas, by the id of their message
-	shown  string                    // the id of the text message that was written last
-	others map[string]bool           // open text messages that are no answer: of other roles and of subagents
+	texts  texts
 	calls  map[string]*call
+	tools  bool // the client has tools of its own
+	limit  int  // of the answer, in bytes
+	room   int  // for messages about the agent's work, in bytes
+	lost   bool // a MESSAGES_SNAPSHOT was too long
+
 	given  json.RawMessage // the client's state, with which the agent's begins; nil after a patch that did not fit
-	tools  bool            // the client has tools of its own
-	limit  int             // of the state, in bytes
 	state  *document       // nil if no event was about it, or if it is unknown
+	work   int             // that patches may still do
 	usage  json.RawMessage
 	result json.RawMessage
 	snaps  []snapshot // of the last MESSAGES_SNAPSHOT
@@ -44,8 +50,8 @@ type call struct {
 
 func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
 	r := &run{
-		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, given: runinput.Or(input.Given.State, `{}`), limit: limit,
-		halves: map[string]*remote.Halves{}, others: map[string]bool{}, calls: map[string]*call{},
+		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, given: runinput.Or(input.Given.State, `{}`), limit: limit, room: limit / 2, work: maxWork,
+		halves: map[string]*remote.Halves{}, texts: texts{open: map[string]*textMessage{}}, calls: map[string]*call{},
 	}
 	for _, m := range input.Messages {
 		r.asked[m.ID] = true
@@ -55,10 +61,14 @@ func newRun(client *remote.Client, answer *remote.Answer, limit int, input assem
 	return r
 }
 
-// take reads one event of the stream. It ignores events after RUN_FINISHED and RUN_ERROR.
-func (r *run) take(event remote.Event) error {
+// take reads one event of the stream. It ignores events after RUN_FINISHED and RUN_ERROR. A fault of
+// order is permanent: the agent has begun to work, and its tools have effects.
+func (r *run) take(ctx context.Context, event remote.Event) error {
 	if r.order.ended {
 		return nil
+	}
+	if event.Cut {
+		return r.skip(typeOf(event.Data))
 	}
 	e, err := decode(event.Data)
 	if err != nil {
@@ -66,21 +76,51 @@ func (r *run) take(event remote.Event) error {
 	}
 	events, err := r.chunks.expand(e)
 	if err != nil {
-		return r.client.Invalid("the stream contains an invalid event", err)
+		return r.disordered("the stream contains an invalid event", err)
 	}
 	for _, e := range events {
-		if err := r.order.check(e); err != nil {
-			return r.client.Invalid("the order of the events is wrong", err)
-		}
-		if err := r.apply(e); err != nil {
+		if err := r.step(ctx, e); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// step checks the order of an event and takes its effect.
+func (r *run) step(ctx context.Context, e streamEvent) error {
+	if begin, ok := r.order.begins(e); ok {
+		if err := r.step(ctx, begin); err != nil {
+			return err
+		}
+	}
+	if err := r.order.check(e); err != nil {
+		return r.disordered("the order of the events is wrong", err)
+	}
+	return r.apply(ctx, e)
+}
+
+func (r *run) disordered(text string, cause error) error {
+	fault := r.client.Invalid(text, cause)
+	fault.Permanent = true
+	return fault
+}
+
+// skip passes by an event of a type that is too long, unless the run cannot go on without it.
+func (r *run) skip(kind string) error {
+	switch kind {
+	case "STATE_SNAPSHOT", "STATE_DELTA":
+		return r.forget(kind, errors.New("the event is too long"))
+	case "MESSAGES_SNAPSHOT":
+		r.lost = true
+	case "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM", "TOOL_CALL_ARGS", "TOOL_CALL_RESULT", "TOOL_CALL_CHUNK", "REASONING_ENCRYPTED_VALUE":
+	default:
+		return r.client.LongEvent()
+	}
+	return nil
+}
+
 // apply takes the effect of one event.
-func (r *run) apply(e streamEvent) error {
+func (r *run) apply(ctx context.Context, e streamEvent) error {
 	switch e.Type {
 	case "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END":
 		return r.text(e)
@@ -93,24 +133,35 @@ func (r *run) apply(e streamEvent) error {
 	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT":
 		return r.tool(e)
 	case "STEP_STARTED":
-		return r.answer.Say(stream.Message{Type: stream.Update, Text: e.StepName, Details: e.raw})
+		return r.tell(stream.Message{Type: stream.Update, Text: e.StepName, Details: e.raw})
 	case "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA":
-		return r.answer.Say(stream.Message{Type: stream.Update, Details: e.raw, ActivityID: e.MessageID})
+		return r.tell(stream.Message{Type: stream.Update, Details: e.raw, ActivityID: e.MessageID})
 	case "STATE_SNAPSHOT", "STATE_DELTA":
-		return r.change(e)
+		return r.change(ctx, e)
 	case "MESSAGES_SNAPSHOT":
-		r.snaps = e.Messages
+		r.snaps, r.lost = e.Messages, false
 	case "RUN_FINISHED":
 		return r.finished(e)
 	case "RUN_ERROR":
-		return r.client.Failure("the agent reports: "+strings.TrimSpace(e.Message+" "+e.Code), 0)
+		return r.client.Failure("the agent reports: "+cmp.Or(strings.TrimSpace(e.Message+" "+e.Code), "an error without a message"), 0)
 	case "REASONING_MESSAGE_END":
 		return r.answer.EndThought()
 	case "RUN_STARTED", "STEP_FINISHED", "REASONING_START", "REASONING_END", "REASONING_MESSAGE_START":
 	default: // an event that only the agent's own clients know
-		return r.answer.Say(stream.Message{Type: stream.System, Details: e.raw})
+		return r.tell(stream.Message{Type: stream.System, Details: e.raw})
 	}
 	return nil
+}
+
+// tell emits a message about the agent's work. If the run has no room left for such messages, it is
+// left out: nobody needs it for the answer.
+func (r *run) tell(m stream.Message) error {
+	size := len(m.Text) + len(m.Details)
+	if size > r.room {
+		return nil
+	}
+	r.room -= size
+	return r.answer.Say(m)
 }
 
 // delta returns the text of a delta, joined with the half of a character before it.
@@ -126,31 +177,6 @@ func (r *run) delta(e streamEvent) (string, error) {
 	return delta, nil
 }
 
-// text takes an event of a text message. The messages of the assistant itself are the
-// answer, each a paragraph of its own.
-func (r *run) text(e streamEvent) error {
-	switch e.Type {
-	case "TEXT_MESSAGE_START":
-		if e.SubagentRunID != "" || e.Role != "" && e.Role != "assistant" {
-			r.others[e.MessageID] = true
-		}
-		return nil
-	case "TEXT_MESSAGE_END":
-		delete(r.others, e.MessageID)
-		delete(r.halves, e.MessageID)
-		return nil
-	}
-	delta, err := r.delta(e)
-	if err != nil || delta == "" || r.others[e.MessageID] {
-		return err
-	}
-	if r.shown != "" && r.shown != e.MessageID {
-		delta = "\n\n" + delta
-	}
-	r.shown = e.MessageID
-	return r.answer.Text(delta)
-}
-
 // tool takes an event of a tool call, which is shown as progress.
 func (r *run) tool(e streamEvent) error {
 	said := stream.Message{Type: stream.Update, ActivityID: e.ToolCallID}
@@ -162,7 +188,9 @@ func (r *run) tool(e streamEvent) error {
 		details["tool"], details["tool_event"] = e.ToolCallName, "started"
 	case "TOOL_CALL_ARGS":
 		delta, err := r.delta(e)
-		r.calls[e.ToolCallID].args.WriteString(delta)
+		if args := &r.calls[e.ToolCallID].args; args.Len()+len(delta) <= r.room {
+			args.WriteString(delta)
+		}
 		return err
 	case "TOOL_CALL_END":
 		c := r.calls[e.ToolCallID]
@@ -178,38 +206,47 @@ func (r *run) tool(e streamEvent) error {
 	if said.Details, err = json.Marshal(details); err != nil {
 		return err
 	}
-	return r.answer.Say(said)
+	return r.tell(said)
 }
 
-// change applies a snapshot or a JSON Patch to the agent's state. A patch that does not fit is no
-// fault of the answer, as in the protocol's own client: the state is unknown until the next snapshot.
-func (r *run) change(e streamEvent) (err error) {
+// maxState bounds the agent's state, in bytes. The reply keeps a smaller one alone.
+const maxState = 1 << 20
+
+// change applies a snapshot or a JSON Patch to the agent's state. A state that is too large, or a
+// patch that does not fit, is no fault of the answer, as in the protocol's own client.
+func (r *run) change(ctx context.Context, e streamEvent) (err error) {
+	limit := min(maxState, r.limit)
 	switch {
 	case e.Type == "STATE_SNAPSHOT":
-		if r.state, err = newDocument(e.Snapshot, r.limit); err != nil {
-			return r.client.Invalid("the stream contains an invalid event: "+e.Type, err)
-		}
-		return nil
+		r.state, err = newDocument(e.Snapshot, limit, &r.work)
 	case r.state == nil && r.given == nil:
 		return nil
 	case r.state == nil:
-		r.state, err = newDocument(r.given, r.limit)
+		r.state, err = newDocument(r.given, limit, &r.work)
 	}
-	if err == nil {
-		err = r.state.patch(e.Delta)
+	if err == nil && e.Type == "STATE_DELTA" {
+		err = r.state.patch(ctx, e.Delta)
 	}
-	if err == nil {
-		return nil
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		return r.forget(e.Type, err)
 	}
+	return nil
+}
+
+// forget makes the agent's state unknown until the next snapshot, because an event was of no use.
+func (r *run) forget(kind string, cause error) error {
 	r.state, r.given = nil, nil
-	return r.answer.Say(stream.Message{Type: stream.Warning, Text: r.client.Clean("the agent's state is unknown: " + e.Type + ": " + err.Error())})
+	return r.answer.Say(stream.Message{Type: stream.Warning, Text: r.client.Clean("the agent's state is unknown: " + kind + ": " + cause.Error())})
 }
 
 func (r *run) finished(e streamEvent) error {
 	r.answer.Done()
 	r.usage, r.result = e.Usage, e.Result
-	if e.Outcome == nil {
-		return nil
+	if err := r.endTexts(); err != nil || e.Outcome == nil {
+		return err
 	}
 	r.asks = e.Outcome.Interrupts
 	if e.Outcome.Type == "cancelled" {
@@ -221,7 +258,10 @@ func (r *run) finished(e streamEvent) error {
 // end ends the answer after the stream. The state, the result and the token counts become keys
 // of the reply. A run that was interrupted asks the people in the thread.
 func (r *run) end() error {
-	if r.shown == "" {
+	if r.texts.shown == "" {
+		if r.lost {
+			return r.client.LongEvent()
+		}
 		if err := r.answer.Text(r.fromSnapshot()); err != nil {
 			return err
 		}
