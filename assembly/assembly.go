@@ -103,6 +103,8 @@ type Input struct {
 	// Take notes durably that the agent has taken the run, for agents that must not be asked
 	// twice.
 	Take func() error
+	// Untake takes Take back: the agent has refused the run.
+	Untake func() error
 	// Given has the tools, context, state and further messages of a client of the run
 	// protocol. An agent whose protocol has these takes them from here.
 	Given runinput.Rest

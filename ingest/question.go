@@ -25,7 +25,8 @@ const (
 // question, which it returns if the message is no answer.
 func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) journal.Decision {
 	pressed := m.Pressed != "" && g.kind == event.KindAction
-	if !pressed && d.Trigger != journal.TriggerRun || m.Metadata.SenderType != event.Human {
+	human := m.Metadata.SenderType == event.Human
+	if d.Trigger != journal.TriggerRun && !(pressed && human) {
 		return d
 	}
 	q := look.Question()
@@ -34,7 +35,9 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) j
 	}
 	option := -1
 	switch {
-	case q == nil && !pressed:
+	case !human && q != nil && q.Approval: // its run would cancel the approval
+		return passive(event.ReasonNoAnswer)
+	case q == nil && !pressed, !human:
 		return d
 	case pressed:
 		option = pressedOption(m.Pressed, q)

@@ -44,8 +44,12 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 		return err
 	}
 	s, err := c.send(r, b)
+	if errors.Is(err, errLimit) { // other messages were recorded since mayAsk; this one was not
+		w.Header().Set("Retry-After", "1")
+		err = fail(http.StatusTooManyRequests, "limit", err.Error())
+	}
 	if err == nil {
-		err = s.refused(w)
+		err = s.refused()
 	}
 	if err != nil {
 		return err
@@ -58,12 +62,8 @@ func (c Call) PostRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 }
 
 // refused returns an error if the message was recorded but starts no run.
-func (s accepted) refused(w http.ResponseWriter) error {
+func (s accepted) refused() error {
 	if m := s.message; m != nil && m.Trigger != journal.TriggerRun && m.Run == "" {
-		if m.Reason == event.ReasonLimit { // other messages were recorded since mayAsk
-			w.Header().Set("Retry-After", "1")
-			return fail(http.StatusTooManyRequests, "limit", "the limit of runs is reached; ask again later, with another runId")
-		}
 		return fail(http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason)
 	}
 	return nil

@@ -58,7 +58,7 @@ func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 	}
 	if given := r.URL.Query().Get("before"); given != "" {
 		var err error
-		if before, err = time.Parse(time.DateOnly, given); err != nil {
+		if before, err = time.Parse(time.DateOnly, given); err != nil || before.IsZero() {
 			return event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}}
 		}
 	}

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -17,6 +18,8 @@ type Limits interface {
 	Limited(ctx context.Context, envelope event.Envelope) (time.Time, error)
 }
 
+var errLimit = errors.New("the limit of runs is reached; ask again later")
+
 // mayAsk returns an error if the caller may not ask for one more run with a complete body. Nothing
 // is stored then. The response has the time to wait.
 func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) error {
@@ -26,5 +29,5 @@ func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) error {
 	}
 	wait := max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
 	w.Header().Set("Retry-After", strconv.Itoa(wait))
-	return fail(http.StatusTooManyRequests, "limit", "the limit of runs is reached; ask again later")
+	return fail(http.StatusTooManyRequests, "limit", errLimit.Error())
 }

@@ -89,6 +89,8 @@ func (a API) send(r *http.Request, b Body) (s accepted, err error) {
 	case err != nil || settled == nil:
 	case settled.Disposition == event.Dead:
 		return s, fail(http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter")
+	case settled.Disposition == event.Ignored && settled.Reason == event.ReasonLimit:
+		return s, errLimit
 	case settled.Message == nil || settled.Disposition == event.Ignored:
 		return s, fail(http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason)
 	default:

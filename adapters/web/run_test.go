@@ -527,11 +527,13 @@ func TestRunsAboveALimit(t *testing.T) {
 	}
 	s.limited = time.Time{}
 	s.backend.result = func(b web.Body) *journal.EnvelopeResult {
-		result := stored(b)
-		result.Message.Trigger, result.Message.Reason = journal.TriggerPassive, event.ReasonLimit
-		return result
+		return &journal.EnvelopeResult{Result: *event.Ignore(event.ReasonLimit)}
 	}
-	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || !strings.Contains(body, "another runId") {
+	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || !strings.Contains(body, "ask again later") {
 		t.Errorf("%d %s", status, body)
+	}
+	s.backend.result = nil
+	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusAccepted {
+		t.Errorf("the same run within the limit: %d %s", status, body)
 	}
 }

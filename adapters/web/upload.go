@@ -36,7 +36,8 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	_ = controller.SetWriteDeadline(time.Now().Add(uploadTimeout + recordTimeout))
-	r.Body = http.MaxBytesReader(w, r.Body, limit+formBytes)
+	body := &uploadBody{ReadCloser: http.MaxBytesReader(w, r.Body, limit+formBytes)}
+	r.Body = body
 	source, file, err := uploaded(r)
 	if err == nil {
 		file, err = c.stored(r, source, file)
@@ -46,10 +47,26 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) error {
 		url, err = c.Storage.Sign(r.Context(), c.Workspace, file)
 	}
 	if err != nil {
-		return c.failedUpload(w, err)
+		return c.failedUpload(w, err, body.err)
 	}
 	bucket, path := place(*file.Copy)
 	return respond(w, http.StatusOK, map[string]string{"bucket": bucket, "path": path, "mime_type": file.MimeType, "url": url})
+}
+
+// uploadBody is a body that keeps the error of its reading, so that the sender's fault is not taken
+// for the store's.
+type uploadBody struct {
+	io.ReadCloser
+	err error
+}
+
+// Read implements io.Reader.
+func (b *uploadBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // stored stores a file and returns it with the type of its bytes.
@@ -110,8 +127,9 @@ func isTooLarge(err error) bool {
 	return errors.Is(err, attach.ErrTooLarge) || errors.As(err, &tooLarge)
 }
 
-// failedUpload returns the error for the sender of a file that is not stored.
-func (c Call) failedUpload(w http.ResponseWriter, err error) error {
+// failedUpload returns the error for the sender of a file that is not stored. broken is the error of
+// the body, if it could not be read.
+func (c Call) failedUpload(w http.ResponseWriter, err, broken error) error {
 	switch {
 	case isTooLarge(err):
 		return c.tooLarge(w)
@@ -121,8 +139,8 @@ func (c Call) failedUpload(w http.ResponseWriter, err error) error {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return fail(http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes")
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return fail(http.StatusBadRequest, "broken-body", "the body ends too early")
+	case broken != nil, errors.Is(err, io.ErrUnexpectedEOF):
+		return fail(http.StatusBadRequest, "broken-body", "the body is malformed, or ends too early")
 	}
 	return err
 }

@@ -56,6 +56,22 @@ func TestAnAnswerIsGivenOnce(t *testing.T) {
 	})
 }
 
+// TestAnAnswerIsNotRepeated checks that a run which answers a question is not asked again because a
+// newer message makes its reply stale.
+func TestAnAnswerIsNotRepeated(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.settings.Stale = turn.StaleRerun }, func(d *fixture) {
+		d.agent.does = []script{streams(question), thinks(time.Second, "Deleted.")}
+		d.asks("1", "delete it")
+		d.outcomes()
+		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.asks("2", "1")
+		d.asks("3", "how is it going?")
+		pass(time.Second)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered, turn.Answered})
+		same(t, "inputs", d.agent.said(), [][]string{{"delete it"}, {"1"}, {"how is it going?"}})
+	})
+}
+
 // TestAClientAnswersNoQuestionByARunsName checks that a client's parentRunId is no run that asked.
 func TestAClientAnswersNoQuestionByARunsName(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {

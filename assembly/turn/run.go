@@ -93,8 +93,10 @@ func (a *attempt) ask(running, asking context.Context) error {
 		}
 		steering := a.steer(ctx, a.report.Input)
 		defer steering.end()
-		a.report.Input.Taken, a.report.Input.Take = a.run.Taken, func() error {
-			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run)
+		a.report.Input.Taken = a.run.Taken
+		a.report.Input.Untake = func() error { return a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, false) }
+		a.report.Input.Take = func() error {
+			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, true)
 			if err == nil && steering != nil {
 				steering.begin()
 			}
@@ -134,7 +136,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	reply := journal.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
-		Stale: a.settings.Stale, Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
+		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
 	}
 	var ended journal.EndResult
 	err = work.Insist(ctx, commitTime, func() (err error) {
@@ -221,6 +223,15 @@ func (a *attempt) runID() event.Extra {
 // id answers its message alone. A run that answers a question would answer it twice.
 func (a *attempt) interruptible() bool {
 	return a.settings.Mode == ModeInterrupt && !a.run.Named && a.run.Question == ""
+}
+
+// stale returns what becomes of a stale reply. A run that answers a question is not repeated: the
+// agent would get the answer twice, and act twice on an approval.
+func (a *attempt) stale() string {
+	if a.run.Question != "" && a.settings.Stale == StaleRerun {
+		return StaleSend
+	}
+	return a.settings.Stale
 }
 
 // unanswered ends a run that has no answer, or leaves it to a later attempt.

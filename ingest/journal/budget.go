@@ -55,6 +55,9 @@ func (r *recordTx) decide(m *event.Message, known *Message) Decision {
 	r.budgets = d.Budgets
 	asks := d.Trigger == TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
 	if asks && r.exhausted() && !r.joins() {
+		if m.RunID != "" { // its client asks again under the same id
+			return Decision{Ignore: true, Reason: event.ReasonLimit}
+		}
 		return r.Over(m, r)
 	}
 	return d

@@ -248,6 +248,7 @@ func (r *recordTx) delete() {
 		}
 		if known == nil { // other messages may quote a message that was never recorded
 			r.blankQuotes(target, target)
+			found = r.unpost(target) || found
 			continue
 		}
 		found = true
@@ -256,6 +257,18 @@ func (r *recordTx) delete() {
 	if !found {
 		r.unknown(event.ReasonOwnMessage)
 	}
+}
+
+// unpost closes the thread's question if a post of it was deleted: people cannot answer what they do
+// not see. It returns false if the target is no such post.
+func (r *recordTx) unpost(target string) bool {
+	if r.thread.question == "" || r.exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`,
+		r.Workspace, target, r.thread.question) == 0 {
+		return false
+	}
+	r.out.Result = event.Result{Disposition: event.Updated}
+	r.unask(r.thread.question)
+	return true
 }
 
 // replyOf is the condition that a message is the reply of a post of ours: $1 is the
@@ -319,4 +332,5 @@ func (r *recordTx) blankReply(m *Message) {
 		}
 	}
 	r.do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
+	r.unask(m.Run)
 }

@@ -14,10 +14,11 @@ var (
 	ErrEnded    = errors.New("the run has ended")
 )
 
-// TakeRun notes that the agent has taken a run: a later attempt does not ask it again.
-func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run) error {
+// TakeRun notes that the agent has taken a run: a later attempt does not ask it again. If taken is
+// false, the agent has not taken it after all.
+func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run, taken bool) error {
 	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.must(ErrFenced, `UPDATE threads SET run_taken = 1 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID)
+		tx.must(ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, number(taken))
 	})
 }
 

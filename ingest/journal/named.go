@@ -42,10 +42,11 @@ const asked = ` FROM messages m CROSS JOIN threads t
 	WHERE t.id = m.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4
 		AND (m.trigger = 'run' OR m.run IS NOT NULL) ORDER BY m.row DESC LIMIT 1`
 
-// accepted is asked for a message that is not recorded yet.
+// accepted is asked for a message that is not recorded yet. The name stands in the key behind the 41
+// characters of "run:", the UUID and a colon; the index envelopes_run finds it there.
 const accepted = ` FROM envelopes e CROSS JOIN threads t
-	WHERE e.state = 'pending' AND e.thread IS NOT NULL AND t.id = e.thread AND t.workspace = $1 AND t.made_by = $2
-		AND (t.uuid = $3 OR $3 = '') AND e.dedupe_key = 'run:' || t.uuid || ':' || $4`
+	WHERE e.state = 'pending' AND substr(e.dedupe_key, 1, 4) = 'run:' AND e.workspace = $1 AND substr(e.dedupe_key, 42) = $4
+		AND t.id = e.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND e.dedupe_key = 'run:' || t.uuid || ':' || $4`
 
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
 // client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if

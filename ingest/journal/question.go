@@ -130,6 +130,16 @@ func (r *recordTx) forget() {
 	r.do(`UPDATE threads SET question = '', turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1 AND question <> ''`, r.claim.Thread, r.now)
 }
 
+// unask closes the question of a run whose post was deleted. The thread's next run has the question
+// without an answer, and messages that wait for the answer are due at once.
+func (r *recordTx) unask(run string) {
+	if run == "" || run != r.thread.question || !r.close(run, "expired", "", r.now) {
+		return
+	}
+	r.out.Told = true // the delivery that takes the buttons from other posts
+	r.do(`UPDATE threads SET turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1`, r.claim.Thread, r.now)
+}
+
 // expireBatch bounds the questions of one call.
 const expireBatch = 100
 

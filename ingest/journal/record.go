@@ -257,6 +257,9 @@ func (r *recordTx) message(m *event.Message) {
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
+		if m.RunID != "" && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
+			r.do(`UPDATE envelopes SET dedupe_key = 'limit:' || CAST(id AS TEXT) WHERE id = $1`, r.Envelope)
+		}
 	case !r.insert(m, decision, insertMessage+insertMessageEnd):
 		r.fail(fmt.Errorf("%w: another transaction stored the message meanwhile", ErrUnavailable))
 	}

@@ -86,6 +86,9 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err != nil {
 		return err
 	}
+	if err := a.takeAnswer(input); err != nil {
+		return err
+	}
 	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, in, images, func(r *http.Request) error {
 		for _, h := range a.config.Headers {
 			r.Header.Set(h.Name, h.Value.Reveal())
@@ -93,7 +96,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return nil
 	})
 	if err != nil {
-		return err
+		return a.notTaken(input, err)
 	}
 	defer response.Close()
 	response.TakeCut = true

@@ -14,6 +14,7 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/remote"
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -351,6 +352,44 @@ func TestToolCallWithoutAnswer(t *testing.T) {
 	}
 	if _, err := run(t, append(called, start, content, end, finished)...); err != nil {
 		t.Errorf("with a text: %v", err)
+	}
+}
+
+// TestAnAnswerIsSentOnce checks that the answer to an interrupt is sent by one attempt alone, unless
+// the server has certainly not taken it.
+func TestAnAnswerIsSentOnce(t *testing.T) {
+	asked := assembly.Resume{RunID: "run-0", Answered: true, Option: "approve", Details: []byte(`{"interrupts":[{"id":"i","reason":"confirmation"}]}`)}
+	for name, c := range map[string]struct {
+		status  int
+		resume  assembly.Resume
+		calls   int // of two attempts
+		untaken int
+	}{
+		"a stream that breaks off": {http.StatusOK, asked, 1, 0},
+		"a failure":                {http.StatusBadGateway, asked, 1, 0},
+		"too many runs":            {http.StatusTooManyRequests, asked, 2, 2},
+		"nobody has answered":      {http.StatusOK, assembly.Resume{RunID: "run-0", Details: asked.Details}, 2, 0},
+	} {
+		calls, untaken := 0, 0
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			if calls++; c.status != http.StatusOK {
+				w.WriteHeader(c.status)
+				return
+			}
+			agenttest.Stream(w, events(started))
+		})
+		agent, input := newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello()
+		input.Resume = &c.resume
+		input.Take = func() error { input.Taken = true; return nil }
+		input.Untake = func() error { input.Taken = false; untaken++; return nil }
+		for range 2 {
+			if _, err := agenttest.Run(t.Context(), agent, input); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+		}
+		if calls != c.calls || untaken != c.untaken {
+			t.Errorf("%s: %d calls, %d times not taken", name, calls, untaken)
+		}
 	}
 }
 

@@ -3,11 +3,13 @@ package agui
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/stream"
 )
@@ -129,6 +131,30 @@ func resume(r *assembly.Resume) []resumed {
 		list = append(list, entry)
 	}
 	return list
+}
+
+// answers reports whether the run has an answer of people to the agent's question.
+func answers(input assembly.Input) bool { return input.Resume != nil && input.Resume.Answered }
+
+// takeAnswer notes durably that the agent gets the answer to its question now. A later attempt must
+// not send it again: the agent acts on an approval each time.
+func (a *Agent) takeAnswer(input assembly.Input) error {
+	switch {
+	case !answers(input):
+		return nil
+	case input.Taken:
+		return a.client.Rejected("the agent has got the answer to its question before, and its work on it was interrupted", "")
+	}
+	return input.Take()
+}
+
+// notTaken returns the error of a request. If the agent has certainly not got the answer, a later
+// attempt may send it.
+func (a *Agent) notTaken(input assembly.Input, cause error) error {
+	if fault, ok := errors.AsType[*remote.Error](cause); ok && fault.Refused() && answers(input) {
+		return errors.Join(cause, input.Untake())
+	}
+	return cause
 }
 
 // payload returns the answer in the form that the interrupt asks for: the value of the only

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -49,6 +50,13 @@ func (e *Error) Sentence() string {
 		return turn.LongAnswer
 	}
 	return e.sentence
+}
+
+// Refused reports whether the server has certainly not begun to work: it could not be reached, or
+// said that it is too busy.
+func (e *Error) Refused() bool {
+	dial, ok := errors.AsType[*net.OpError](e.cause)
+	return ok && dial.Op == "dial" || e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
 }
 
 // Failure returns the error of an agent that reported a failure in its answer. A status of

@@ -25,6 +25,7 @@ func budgetPromises() []promise {
 		{"the sender of a message that is edited in a later window is told again", budgetNoticeOfEdit},
 		{"concurrent requests in many threads are counted one after the other", budgetAtOnce},
 		{"budgets whose window has ended are removed", budgetsPruned},
+		{"a run that its client named may be asked for again after the limit", budgetOfNamedRun},
 	}
 }
 
@@ -249,6 +250,29 @@ func budgetNoticeOfEdit(f *fixture) {
 	f.must(err)
 	same(f, "told of the edit", out.Told, true)
 	same(f, "deliveries", f.count("deliveries"), 2)
+}
+
+func budgetOfNamedRun(f *fixture) {
+	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	ask := func() journal.RecordResult {
+		request := f.envelope(event.KindMessage, threadKey(1), "")
+		request.Keys.Dedupe = journal.RunKey(journal.ThreadUUID(threadKey(1)), "run-1")
+		accepted := f.accept(request)
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("", "hi", "run-1")}, budgeting(once))
+		e.Over = over
+		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		f.must(err)
+		return out
+	}
+	f.demand(threadKey(2), 0, once)
+	for range 2 {
+		same(f, "above the limit", ask().Result, *event.Ignore(event.ReasonLimit))
+	}
+	_, err := f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(1)), "run-1")
+	f.fails("the run", err, journal.ErrNotFound)
+	f.clock.advance(time.Hour)
+	same(f, "within the limit", ask().Result, letIn)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 }
 
 func budgetAtOnce(f *fixture) {

@@ -82,8 +82,11 @@ func answerDuringPutOff(f *fixture) {
 func oneLaterAnswer(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
+	same(f, "taken", f.begin(threadKey(1)).Taken, true)
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, false))
+	same(f, "not taken after all", f.begin(threadKey(1)).Taken, false)
 	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
 	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
 	f.commit(f.begin(threadKey(1)), answer("one"))
@@ -103,7 +106,7 @@ func answerDuringRequest(f *fixture) {
 func answerAfterEnd(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.fail(run, "Sorry.")
 	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
 	_, _, err := f.LaterRun(f.ctx, "no such run")
@@ -113,7 +116,7 @@ func answerAfterEnd(f *fixture) {
 func staleLaterAnswer(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	run := f.begin(threadKey(1))
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.message(threadKey(1), said("C1/2", "and this?"), runs)
 	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
 	reply := answer("one")

@@ -25,6 +25,7 @@ func questionPromises() []promise {
 		{"a new context does not get the question of a run that began before and fails", questionForgottenInRun},
 		{"a post with buttons takes over no preview", questionWithButtons},
 		{"a question that is closed loses its buttons", questionLosesItsButtons},
+		{"a question is closed if a post of it is deleted", questionPostDeleted},
 	}
 }
 
@@ -277,6 +278,36 @@ func questionWithButtons(f *fixture) {
 	same(f, "post", posted.Post, reply.Posts[0])
 	same(f, "the post that it takes over", posted.Replaces == nil, true)
 	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+}
+
+func questionPostDeleted(f *fixture) {
+	for i, posts := range []int{1, 2} {
+		key, reply := threadKey(i), f.asking()
+		for n := range posts {
+			reply.Posts = append(reply.Posts, journal.Post{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: fmt.Sprint("parley-", n), Label: "Yes"}}})
+		}
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		run := f.begin(key)
+		f.message(key, said(fmt.Sprint("C1/b", i), "hurry"), runs)
+		f.commit(run, reply)
+		for n := range posts {
+			f.deliver(key, fmt.Sprint("C1/post", i, n))
+		}
+		out := f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{fmt.Sprint("C1/post", i, 0)}}, runs)
+		same(f, "the delete", out.Result, event.Result{Disposition: event.Updated})
+		open := new(journal.Question)
+		f.message(key, said(fmt.Sprint("C1/c", i), "yes"), answering(&open))
+		same(f, "open", open == nil, true)
+		next := f.begin(key)
+		same(f, "the messages that waited", contents(next.Messages), []string{"hurry", "yes"})
+		q, err := f.Question(f.ctx, next.Question)
+		f.must(err)
+		same(f, "the next run has the question and no answer", []any{next.Question, q.Answer == nil}, []any{run.ID, true})
+		f.commit(next, answer("Done."))
+		for range posts - 1 {
+			same(f, "closing", f.deliver(key, "").Replaces.PlatformID, fmt.Sprint("C1/post", i, 1))
+		}
+	}
 }
 
 func questionLosesItsButtons(f *fixture) {

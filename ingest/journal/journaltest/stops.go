@@ -197,7 +197,7 @@ func statusCommand(f *fixture) {
 	same(f, "a turn waits", status("C1/2").Waiting, 1)
 	run := f.begin(threadKey(1))
 	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run))
+	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.message(threadKey(1), said("C1/3", "and?"), runs)
 	same(f, "during a run", status("C1/4"), journal.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
 	f.must(f.AnswerRun(f.ctx, run.ID, late("Hello.")))

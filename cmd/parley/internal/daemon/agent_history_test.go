@@ -70,15 +70,16 @@ func TestHistoryRefused(t *testing.T) {
 			token, query string
 			status       int
 		}{
-			"another caller":     {anyToken, "?threadId=" + thread, 404},
-			"another workspace":  {theirToken, "?threadId=" + thread, 404},
-			"an unknown thread":  {ownToken, "?threadId=550e8400-e29b-41d4-a716-446655440000", 404},
-			"no UUID":            {ownToken, "?threadId=7", 400},
-			"no day":             {ownToken, "?before=2026-02-30", 400},
-			"a time":             {ownToken, "?before=2026-02-03T00:00:00Z", 400},
-			"nobody":             {"", "", 401},
-			"the caller's own":   {ownToken, "?threadId=" + thread, 200},
-			"a caller with none": {anyToken, "", 200},
+			"another caller":       {anyToken, "?threadId=" + thread, 404},
+			"another workspace":    {theirToken, "?threadId=" + thread, 404},
+			"an unknown thread":    {ownToken, "?threadId=550e8400-e29b-41d4-a716-446655440000", 404},
+			"no UUID":              {ownToken, "?threadId=7", 400},
+			"no day":               {ownToken, "?before=2026-02-30", 400},
+			"a time":               {ownToken, "?before=2026-02-03T00:00:00Z", 400},
+			"the first day of all": {ownToken, "?before=0001-01-01", 400},
+			"nobody":               {"", "", 401},
+			"the caller's own":     {ownToken, "?threadId=" + thread, 200},
+			"a caller with none":   {anyToken, "", 200},
 		} {
 			if got := h.history(c.token, c.query); got.status != c.status || strings.Contains(got.body, `"content":"hi"`) && c.token != ownToken {
 				t.Errorf("%s: %d %s", name, got.status, got.body)

@@ -1,10 +1,12 @@
 package daemon_test
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
 	"mime/multipart"
+	"net"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -178,6 +180,25 @@ func TestUploadRefused(t *testing.T) {
 			if got := h.request(http.MethodPost, attachmentsPath, c.token, c.contentType, c.body); got.status != c.status || !strings.Contains(got.body, `"error":{"code"`) {
 				t.Errorf("%s: %d %s", name, got.status, got.body)
 			}
+		}
+	})
+}
+
+// TestUploadInBrokenChunks sends a file in chunks that are malformed or end too early.
+func TestUploadInBrokenChunks(t *testing.T) {
+	t.Parallel()
+	everyStore(t, func(t *testing.T, h *harness) {
+		for _, chunks := range []string{"zz\r\nabc\r\n", "3\r\nabcdef\r\n0\r\n\r\n"} {
+			conn, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer %s\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n%s", attachmentsPath, ownToken, chunks)
+			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil || response.StatusCode != http.StatusBadRequest {
+				t.Errorf("%q: %v, %v", chunks, response, err)
+			}
+			conn.Close()
 		}
 	})
 }

@@ -96,6 +96,7 @@ CREATE TABLE envelopes (
 CREATE UNIQUE INDEX envelopes_key ON envelopes (workspace, dedupe_key);
 CREATE INDEX envelopes_pending ON envelopes (thread, id) WHERE state = 'pending' AND thread IS NOT NULL;
 CREATE INDEX envelopes_waiting ON envelopes (workspace, message_id) WHERE state = 'pending' AND thread IS NULL;
+CREATE INDEX envelopes_run ON envelopes (workspace, substr(dedupe_key, 42)) WHERE state = 'pending' AND substr(dedupe_key, 1, 4) = 'run:';
 CREATE INDEX envelopes_dead ON envelopes (id) WHERE state = 'dead';
 
 CREATE TABLE messages (
