@@ -16,6 +16,11 @@ import (
 
 const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put the value in quotes"
 
+// replaced are the words of a fault of a key that has another name.
+var replaced = map[string]string{
+	"allow_bot_messages": "is replaced by policy.bot_messages: write bot_messages: run for true, or bot_messages: ignore for false",
+}
+
 // mapping checks a mapping against a struct and returns its values by key, each in the
 // type of its setting. It leaves out values with a fault.
 func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]any {
@@ -36,7 +41,7 @@ func (f *file) mapping(node *yaml.Node, path string, t reflect.Type) map[string]
 			at = join(path, printable(key))
 		}
 		if key.Kind != yaml.ScalarNode || !known {
-			f.fault(key.Line, at, "is not a key here; the keys are "+strings.Join(keys(t), ", "))
+			f.fault(key.Line, at, cmp.Or(replaced[key.Value], "is not a key here; the keys are "+strings.Join(keys(t), ", ")))
 			continue
 		}
 		if line, doubled := first[key.Value]; doubled {

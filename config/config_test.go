@@ -329,7 +329,7 @@ id: w
 platform: bluebubbles
 agent: echo
 bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}
-policy: {allow_users: ["+15555550142", Nora@Example.org], allow_channels: ["iMessage;+;chat1", chat2]}
+policy: {allow_users: ["+15555550142", Nora@Example.org], allow_bots: [Bank@Example.org], allow_channels: ["iMessage;+;chat1", chat2]}
 channels: [{id: "any;+;chat1", agent: echo, policy: {require_mention: false}}]
 `})
 	c, err := config.Load("")
@@ -339,6 +339,9 @@ channels: [{id: "any;+;chat1", agent: echo, policy: {require_mention: false}}]
 	w := c.Workspaces[0]
 	for _, policy := range []ingest.Policy{w.Policy, w.Channel("chat1").Policy} {
 		if diff := cmp.Diff([]string{"+15555550142", "nora@example.org"}, policy.AllowUsers); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"bank@example.org"}, policy.AllowBots); diff != "" {
 			t.Error(diff)
 		}
 		if diff := cmp.Diff([]string{"chat1", "chat2"}, policy.AllowChannels); diff != "" {

@@ -42,7 +42,7 @@ func (l *loader) workspace(f *file, agents []Agent) Workspace {
 	}
 	f.report(w.faults(blocks, agents))
 	platform, _ := Platform(w.Platform)
-	w.Policy.AllowUsers, w.Policy.AllowChannels = each(w.Policy.AllowUsers, platform.KnownID), each(w.Policy.AllowChannels, platform.KnownID)
+	w.Policy = w.Policy.Known(platform.KnownID)
 	f.channels(&w, entries, platform, pick(values, "agent", "policy", "turns", "limits"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
@@ -137,7 +137,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe = w.Policy.FromMe
-		settings.Policy.AllowUsers, settings.Policy.AllowChannels = each(settings.Policy.AllowUsers, platform.KnownID), each(settings.Policy.AllowChannels, platform.KnownID)
+		settings.Policy = settings.Policy.Known(platform.KnownID)
 		own, _ := entry["limits"].(map[string]any)
 		if _, ok := own["runs_per_user"]; ok {
 			settings.Limits.RunsPerUser.Channel = id
@@ -201,15 +201,6 @@ func (l *loader) checkReads(files []*file, workspaces []Workspace) {
 		}
 		files[i].report(check.faults)
 	}
-}
-
-// each returns a list with f applied to each item. A nil list stays nil.
-func each(list []string, f func(string) string) []string {
-	changed := slices.Clone(list)
-	for i, item := range changed {
-		changed[i] = f(item)
-	}
-	return changed
 }
 
 // pick returns the named keys of values, as far as they are set.

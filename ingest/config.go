@@ -4,6 +4,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,16 +20,18 @@ type Policy struct {
 	FollowThreads bool `yaml:"follow_threads"`
 	// PassiveMemory stores messages that trigger no run.
 	PassiveMemory bool `yaml:"passive_memory"`
-	// AllowBotMessages admits other programs' messages.
-	AllowBotMessages bool `yaml:"allow_bot_messages"`
+	// BotMessages is BotsIgnored, BotsShown or BotsRun.
+	BotMessages string `yaml:"bot_messages"`
 	// MaxAge is the greatest age at which an arriving message still triggers a run.
 	MaxAge time.Duration `yaml:"max_age"`
 	// Reactions makes each reaction a message in the name of its sender. A reaction to
 	// our message is a reply. Any other triggers nothing.
 	Reactions bool `yaml:"reactions"`
-	// AllowUsers and AllowChannels are the admitted ids, as the platform writes them. A
-	// nil list admits everybody. An empty list that is not nil admits nobody.
+	// AllowUsers, AllowBots and AllowChannels are the ids of the admitted people, bots and
+	// channels, as the platform writes them. A nil list admits everybody. An empty list that is
+	// not nil admits nobody.
 	AllowUsers    []string `yaml:"allow_users"`
+	AllowBots     []string `yaml:"allow_bots"`
 	AllowChannels []string `yaml:"allow_channels"`
 	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
@@ -36,6 +39,13 @@ type Policy struct {
 	// anybody's (BlueBubbles' from_me: run); otherwise they are passive.
 	FromMe bool `yaml:"-"`
 }
+
+// The handling of messages of bots.
+const (
+	BotsIgnored = "ignore"  // they are not stored, nor shown in quotations
+	BotsShown   = "context" // they are stored and shown as context, and trigger no run
+	BotsRun     = "run"     // they are judged like people's, and bounded by the loop guard
+)
 
 // LoopGuard bounds the runs that bots begin: at most Runs in one channel within Per.
 type LoopGuard struct {
@@ -48,34 +58,51 @@ func DefaultPolicy() Policy {
 	return Policy{
 		RequireMention: true,
 		PassiveMemory:  true,
+		BotMessages:    BotsShown,
 		MaxAge:         time.Hour,
 		LoopGuard:      LoopGuard{Runs: 10, Per: 5 * time.Minute},
 	}
 }
 
-// NotChannel and NotUser are the words of a fault of a string that is no id.
+// NotChannel, NotUser and NotBot are the words of a fault of a string that is no id.
 const (
+	NotBot     = "must be a bot's id, not a name: names can be taken by others"
 	NotChannel = "must be a channel's id, not a name: names can be taken by others"
 	NotUser    = "must be a user's id, not a name: names can be taken by others"
 )
 
-// Forms report whether a string has the form of the id of a user, or of a channel, on the platform.
+// Forms report whether a string has the form of the id of a user or a bot, or of a channel, on the platform.
 // A nil one means that any string may be an id.
 type Forms struct{ User, Channel func(id string) bool }
 
 // Validate returns every fault, by key, without any value.
 func (p Policy) Validate(forms Forms) event.FieldErrors {
 	var faults event.FieldErrors
+	faults.Check(slices.Contains([]string{BotsIgnored, BotsShown, BotsRun}, p.BotMessages), "bot_messages", "must be ignore, context or run")
 	faults.Check(p.MaxAge > 0, "max_age", "must be more than 0s")
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	for i, id := range p.AllowUsers {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), NotUser)
 	}
+	for i, id := range p.AllowBots {
+		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_bots[%d]", i), NotBot)
+	}
 	for i, id := range p.AllowChannels {
 		faults.Check(IsID(id, forms.Channel), fmt.Sprintf("allow_channels[%d]", i), NotChannel)
 	}
 	return faults
+}
+
+// Known returns the policy with the ids that events have for the listed ones. A nil list stays nil.
+func (p Policy) Known(id func(configured string) string) Policy {
+	for _, list := range []*[]string{&p.AllowUsers, &p.AllowBots, &p.AllowChannels} {
+		*list = slices.Clone(*list)
+		for i, configured := range *list {
+			(*list)[i] = id(configured)
+		}
+	}
+	return p
 }
 
 // IsID reports whether a string may be a platform's id: it is no name and no mention. A nil hasForm

@@ -13,14 +13,14 @@ func TestPolicyFaults(t *testing.T) {
 		want   []string
 	}{
 		"the defaults": {func(c *Policy) {}, nil},
-		"zero":         {func(c *Policy) { *c = Policy{} }, []string{"max_age", "loop_guard.runs", "loop_guard.per"}},
+		"zero":         {func(c *Policy) { *c = Policy{} }, []string{"bot_messages", "max_age", "loop_guard.runs", "loop_guard.per"}},
 		"ids of every platform": {func(c *Policy) {
 			c.AllowUsers = []string{"U06STGBF4Q0", "80351110224678912", "+15551234567", "a@example.org"}
 		}, nil},
 		"a chat's guid": {func(c *Policy) { c.AllowChannels = []string{"iMessage;-;+15551234567"} }, nil},
 		"names and mentions": {func(c *Policy) {
-			c.AllowUsers, c.AllowChannels = []string{"@ash", "<@U1>", " U1"}, []string{"C1", "#general", ""}
-		}, []string{"allow_users[0]", "allow_users[1]", "allow_users[2]", "allow_channels[1]", "allow_channels[2]"}},
+			c.AllowUsers, c.AllowBots, c.AllowChannels = []string{"@ash", "<@U1>", " U1"}, []string{"B1", "@hal"}, []string{"C1", "#general", ""}
+		}, []string{"allow_users[0]", "allow_users[1]", "allow_users[2]", "allow_bots[1]", "allow_channels[1]", "allow_channels[2]"}},
 	} {
 		settings := DefaultPolicy()
 		c.change(&settings)

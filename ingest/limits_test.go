@@ -92,7 +92,7 @@ func TestBudgets(t *testing.T) {
 func TestSendersAreToldOfALimit(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.settings.Limits.RunsPerUser = Rate{Runs: 1, Per: time.Hour}
-		h.settings.Policy.AllowBotMessages = true
+		h.settings.Policy.BotMessages = BotsRun
 		h.work()
 		for i, c := range []struct {
 			sender, reason string

@@ -26,7 +26,7 @@ type gate struct {
 
 // decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
-	if reason := g.refuses(m.Metadata.SenderID, m.Channel.ID, m.Metadata.SenderType); reason != "" {
+	if reason := g.refuses(senderOf(m), m.Channel.ID); reason != "" {
 		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}
 	}
 	addressed := g.addressed(m, look)
@@ -47,13 +47,29 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	return d
 }
 
-// refuses returns the reason for which a sender is refused. It is empty for an admitted sender.
-func (g gate) refuses(senderID, channel string, kind event.SenderType) string {
-	_, id, _ := strings.Cut(senderID, ":")
+// sender is the author of a message or a quotation, or who reacted. Its kind is empty if the payload
+// does not show it.
+type sender struct {
+	id, altID string // altID as in event.Message.AltSenderID
+	kind      event.SenderType
+}
+
+func senderOf(m *event.Message) sender {
+	return sender{m.Metadata.SenderID, m.AltSenderID, m.Metadata.SenderType}
+}
+
+// refuses returns the reason for which a sender is refused. It is empty for an admitted sender. A
+// sender of unknown kind must be on a list if there is one.
+func (g gate) refuses(s sender, channel string) string {
+	_, id, _ := strings.Cut(s.id, ":")
+	users, bots := g.Policy.AllowUsers, g.Policy.AllowBots
+	isBot := admits(bots, id) || bots != nil && s.altID != "" && slices.Contains(bots, s.altID)
 	switch {
-	case kind == event.Bot && !g.Policy.AllowBotMessages:
+	case s.kind == event.Bot && (g.Policy.BotMessages == BotsIgnored || !isBot):
 		return event.ReasonBotMessage
-	case !admits(g.Policy.AllowUsers, id):
+	case s.kind == event.Human && !admits(users, id):
+		return event.ReasonUserRefused
+	case s.kind == "" && (users != nil || bots != nil) && !slices.Contains(users, id) && !slices.Contains(bots, id):
 		return event.ReasonUserRefused
 	case channel != "" && !g.admitsChannel(channel):
 		return event.ReasonChannelRefused
@@ -78,7 +94,7 @@ func (g gate) admitsChannel(id string) bool {
 // the forwards that are left become files of the message.
 func (g gate) hide(m *event.Message) {
 	hidden := func(q event.Quote, channel string) event.Quote {
-		if q.Own || g.refuses(q.SenderID, channel, q.SenderType) == "" && g.admitsChannel(channel) {
+		if q.Own || g.refuses(sender{q.SenderID, q.AltSenderID, q.SenderType}, channel) == "" && g.admitsChannel(channel) {
 			return q
 		}
 		return event.Quote{ExternalID: q.ExternalID, Hidden: true}
@@ -122,6 +138,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonPassive)
 	case addressed == event.AddressedAction:
 		return passive(event.ReasonAction) // stored even without passive memory: our post asked for the press
+	case g.Policy.BotMessages != BotsRun && m.Metadata.SenderType == event.Bot:
+		return g.unasked(event.ReasonBotMessage)
 	case m.Known != nil && addressed != event.AddressedMention:
 		return passive(event.ReasonNoMention) // an agent outside Parley asks another one only by a mention
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
@@ -198,18 +216,6 @@ func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Add
 	}
 	metadata.Edited()
 	return metadata.Bytes()
-}
-
-// reaction returns the reason for which a reaction is ignored. It is empty for an admitted one.
-// The removal of all reactions has no sender, and removes only admitted ones.
-func (g gate) reaction(r *event.Reaction, channel, ownID string) string {
-	switch {
-	case r.All:
-		g.Policy.AllowUsers = nil
-	case r.SenderID == ownID:
-		return event.ReasonOwnMessage
-	}
-	return g.refuses(r.SenderID, channel, event.Human)
 }
 
 func is(flag *bool) bool { return flag != nil && *flag }

@@ -105,7 +105,9 @@ func TestGate(t *testing.T) {
 	policy := func(set func(p *Policy)) change { return func(_ *event.Message, p *Policy, _ *store) { set(p) } }
 	open := policy(func(p *Policy) { p.RequireMention = false })
 	noMemory := policy(func(p *Policy) { p.PassiveMemory = false })
-	botsWelcome := policy(func(p *Policy) { p.AllowBotMessages = true })
+	botsRun := policy(func(p *Policy) { p.BotMessages = BotsRun })
+	botsIgnored := policy(func(p *Policy) { p.BotMessages = BotsIgnored })
+	bots := func(ids ...string) change { return policy(func(p *Policy) { p.AllowBots = ids }) }
 	bot := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.SenderType = event.Bot }
 	fromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(true) }
 	ownerRuns := policy(func(p *Policy) { p.FromMe = true })
@@ -120,7 +122,7 @@ func TestGate(t *testing.T) {
 	botRuns := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.botRuns = n } }
 
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
-	agent := with(bot, botsWelcome, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
+	agent := with(bot, botsRun, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
 	unfinished := func(m *event.Message, _ *Policy, _ *store) { m.Unfinished = true }
 	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }
 
@@ -143,7 +145,7 @@ func TestGate(t *testing.T) {
 		"a follow-up, without follow_threads":      {with(follow, policy(func(p *Policy) { p.FollowThreads = false })), passively("no-mention")},
 		"a follow-up that we have not answered":    {with(follow, func(_ *event.Message, _ *Policy, s *store) { s.answered = false }), passively("no-mention")},
 		"no follow-up":                             {with(follow, func(m *event.Message, _ *Policy, _ *store) { m.FollowUp = false }), passively("no-mention")},
-		"a bot's follow-up":                        {with(follow, bot, botsWelcome), passively("no-mention")},
+		"a bot's follow-up":                        {with(follow, bot, botsRun), passively("no-mention")},
 		"a passive follow-up":                      {with(follow, silent), passively("passive")},
 		"an old follow-up":                         {with(follow, old), passively("too-old")},
 		"a follow-up that mentions us":             {with(follow, mention), runs("mention")},
@@ -165,13 +167,28 @@ func TestGate(t *testing.T) {
 		"no mention, without passive memory":       {noMemory, noted},
 		"a mention, without passive memory":        {with(noMemory, mention), runs("mention")},
 		"open, without passive memory":             {with(noMemory, open), runs("open")},
-		"a bot":                                    {bot, ignored("bot-message")},
-		"a bot that mentions us":                   {with(bot, mention), ignored("bot-message")},
-		"an allowed bot":                           {with(bot, botsWelcome), passively("no-mention")},
-		"an allowed bot, mention":                  {with(bot, botsWelcome, mention), runs("mention")},
-		"one run below the loop guard":             {with(bot, botsWelcome, mention, botRuns(9)), runs("mention")},
-		"the loop guard":                           {with(bot, botsWelcome, mention, botRuns(10)), passively("loop-guard")},
-		"the loop guard, open channel":             {with(bot, botsWelcome, open, botRuns(10)), passively("loop-guard")},
+		"a bot":                                    {bot, passively("bot-message")},
+		"a bot that mentions us":                   {with(bot, mention), passively("bot-message")},
+		"a bot in an open channel":                 {with(bot, open), passively("bot-message")},
+		"a bot's reply to us":                      {with(bot, replies), passively("bot-message")},
+		"a bot's direct message":                   {with(bot, addressed(event.AddressedDirect)), passively("bot-message")},
+		"an old bot":                               {with(bot, mention, old), passively("bot-message")},
+		"a bot, without passive memory":            {with(bot, noMemory, mention), noted},
+		"a bot, people listed":                     {with(bot, users("U0")), passively("bot-message")},
+		"a bot on its list":                        {with(bot, bots("U1")), passively("bot-message")},
+		"a bot whose other id is on the list":      {with(bot, bots("B7"), func(m *event.Message, _ *Policy, _ *store) { m.AltSenderID = "B7" }), passively("bot-message")},
+		"a bot not on its list":                    {with(bot, bots("U0", "")), ignored("bot-message")},
+		"no bot is on the list":                    {with(bot, policy(func(p *Policy) { p.AllowBots = []string{} }), botsRun, mention), ignored("bot-message")},
+		"a bot in a refused channel":               {with(bot, channels("C2")), ignored("channel-refused")},
+		"a person, bots listed":                    {with(bots("U0"), mention), runs("mention")},
+		"an ignored bot":                           {with(bot, botsIgnored), ignored("bot-message")},
+		"an ignored bot that mentions us":          {with(bot, botsIgnored, mention), ignored("bot-message")},
+		"an ignored bot on the list":               {with(bot, botsIgnored, bots("U1")), ignored("bot-message")},
+		"an allowed bot":                           {with(bot, botsRun), passively("no-mention")},
+		"an allowed bot, mention":                  {with(bot, botsRun, mention), runs("mention")},
+		"one run below the loop guard":             {with(bot, botsRun, mention, botRuns(9)), runs("mention")},
+		"the loop guard":                           {with(bot, botsRun, mention, botRuns(10)), passively("loop-guard")},
+		"the loop guard, open channel":             {with(bot, botsRun, open, botRuns(10)), passively("loop-guard")},
 		"the loop guard ignores people":            {with(mention, botRuns(1000)), runs("mention")},
 		"our posts in another name":                {with(mention, toldFromMe, echoes(9)), runs("mention")},
 		"the loop guard, our posts":                {with(mention, toldFromMe, echoes(10)), passively("loop-guard")},
@@ -200,8 +217,8 @@ func TestGate(t *testing.T) {
 		"an empty list of channels":                {with(policy(func(p *Policy) { p.AllowChannels = []string{} }), mention), ignored("channel-refused")},
 		"a command":                                {addressed(event.AddressedCommand), runs("command")},
 		"a command, without passive memory":        {with(addressed(event.AddressedCommand), noMemory), runs("command")},
-		"a bot's command":                          {with(bot, addressed(event.AddressedCommand)), ignored("bot-message")},
-		"a bot's command, the loop guard":          {with(bot, botsWelcome, addressed(event.AddressedCommand), botRuns(10)), passively("loop-guard")},
+		"a bot's command":                          {with(bot, addressed(event.AddressedCommand)), passively("bot-message")},
+		"a bot's command, the loop guard":          {with(bot, botsRun, addressed(event.AddressedCommand), botRuns(10)), passively("loop-guard")},
 		"a refused user's command":                 {with(users("U0"), addressed(event.AddressedCommand)), ignored("user-refused")},
 		"a command in a refused channel":           {with(channels("C2"), addressed(event.AddressedCommand)), ignored("channel-refused")},
 		"a button":                                 {addressed(event.AddressedAction), passively("action")},
@@ -209,7 +226,7 @@ func TestGate(t *testing.T) {
 		"a button, without passive memory":         {with(noMemory, addressed(event.AddressedAction)), passively("action")},
 		"a refused user's button":                  {with(users("U0"), addressed(event.AddressedAction)), ignored("user-refused")},
 		"neither user nor channel":                 {with(users("U0"), channels("C2")), ignored("user-refused")},
-		"a bot not on the list of users":           {with(bot, botsWelcome, users("U0")), ignored("user-refused")},
+		"a bot that may run, people listed":        {with(bot, botsRun, users("U0"), mention), runs("mention")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m, s := defaultGate(), room(), &store{}
@@ -236,7 +253,7 @@ func TestOnlyMessagesFollow(t *testing.T) {
 // message's channel, within its period.
 func TestLoopGuardCountsByChannelAndTime(t *testing.T) {
 	g, m, s := defaultGate(), room(), &store{}
-	g.Policy.AllowBotMessages, m.Metadata.SenderType, m.Addressed = true, event.Bot, event.AddressedMention
+	g.Policy.BotMessages, m.Metadata.SenderType, m.Addressed = BotsRun, event.Bot, event.AddressedMention
 	g.verdict(t, m, s)
 	if s.channel != "C1" || !s.since.Equal(arrival.Add(-5*time.Minute)) {
 		t.Errorf("bot runs counted in %q since %v", s.channel, s.since)
@@ -256,7 +273,7 @@ func TestAgeNeedsAnArrivalTime(t *testing.T) {
 // TestWebHasNoLoopGuard holds because a token admitted each client.
 func TestWebHasNoLoopGuard(t *testing.T) {
 	g, m := defaultGate(), room()
-	g.KeepMetadata, g.Policy.AllowBotMessages = true, true
+	g.KeepMetadata, g.Policy.BotMessages = true, BotsRun
 	m.Metadata.SenderType, m.Addressed = event.Bot, event.AddressedDirect
 	if diff := cmp.Diff(runs("direct"), g.verdict(t, m, &store{botRuns: 99})); diff != "" {
 		t.Error(diff)
@@ -316,7 +333,7 @@ func TestMetadataIsKeptAsGiven(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, m := defaultGate(), room()
-	g.KeepMetadata, g.Policy.AllowBotMessages = true, true
+	g.KeepMetadata, g.Policy.BotMessages = true, BotsRun
 	m.Metadata, m.Addressed = metadata, event.AddressedDirect
 	if d := g.decide(m, &store{}); string(d.Metadata) != given {
 		t.Errorf("stored %s", d.Metadata)
@@ -341,11 +358,22 @@ func TestOnlyACallerKeepsAMessageOutOfMemory(t *testing.T) {
 
 // TestReactionsPassTheSameGate proves that a sender who may not write may not react.
 func TestReactionsPassTheSameGate(t *testing.T) {
+	in := func(ownID string) *workspace {
+		known := names{"UB": {DisplayName: "Hal", IsBot: true}}
+		w := &workspace{config: Workspace{Senders: "slack", Names: known}, memory: &memory{}}
+		w.self.Store(&event.Self{UserID: ownID})
+		return w
+	}
 	for name, c := range map[string]struct {
 		sender string
 		change func(p *Policy)
 		want   string
 	}{
+		"a bot's":                   {"slack:UB", func(*Policy) {}, ""},
+		"a bot's, people listed":    {"slack:UB", func(p *Policy) { p.AllowUsers = []string{"U0"} }, ""},
+		"an ignored bot's":          {"slack:UB", func(p *Policy) { p.BotMessages = BotsIgnored }, "bot-message"},
+		"a bot not on the list":     {"slack:UB", func(p *Policy) { p.AllowBots = []string{"B7"} }, "bot-message"},
+		"a stranger, bots listed":   {"slack:U9", func(p *Policy) { p.AllowBots = []string{"B7"} }, ""},
 		"anybody's":                 {"slack:U1", func(*Policy) {}, ""},
 		"ours":                      {"slack:UBOT", func(*Policy) {}, "own-message"},
 		"a user not on the list":    {"slack:U1", func(p *Policy) { p.AllowUsers = []string{"U0"} }, "user-refused"},
@@ -353,15 +381,17 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 	} {
 		g := defaultGate()
 		c.change(&g.Policy)
-		if got := g.reaction(&event.Reaction{SenderID: c.sender}, "C1", "slack:UBOT"); got != c.want {
+		e := &resolved{Event: event.Event{Reaction: &event.Reaction{SenderID: c.sender}}, channel: "C1"}
+		if got := in("UBOT").refusesReaction(t.Context(), g, e); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 	for channels, want := range map[string]string{"C1": "", "C2": "channel-refused"} {
 		g := defaultGate()
 		g.Policy.AllowUsers, g.Policy.AllowChannels = []string{"U0"}, []string{channels}
-		for _, ownID := range []string{"", "slack:UBOT"} { // a recording may not name us
-			if got := g.reaction(&event.Reaction{All: true}, "C1", ownID); got != want {
+		for _, ownID := range []string{"", "UBOT"} { // a recording may not name us
+			e := &resolved{Event: event.Event{Reaction: &event.Reaction{All: true}}, channel: "C1"}
+			if got := in(ownID).refusesReaction(t.Context(), g, e); got != want {
 				t.Errorf("the removal of all reactions in C1, with %s on the list: %q, want %q", channels, got, want)
 			}
 		}
@@ -372,10 +402,10 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 // a refused channel, reach nobody through another person's message.
 func TestQuotationsPassTheSameGate(t *testing.T) {
 	admitted := event.Quote{ExternalID: "C1/0", SenderID: "slack:U1", Name: "Olivia", Content: "yes", Channel: "C1"}
-	stranger, elsewhere, nameless, ours, bot := admitted, admitted, admitted, admitted, admitted
+	stranger, elsewhere, nameless, ours, bot, alias := admitted, admitted, admitted, admitted, admitted, admitted
 	stranger.SenderID, elsewhere.Channel, ours.SenderID, ours.Own = "slack:U9", "C9", "slack:UBOT", true
 	nameless.SenderID, nameless.Channel = "", ""
-	ours.SenderType, bot.SenderType = event.Bot, event.Bot
+	ours.SenderType, bot.SenderType, alias.SenderType, alias.AltSenderID = event.Bot, event.Bot, event.Bot, "B7"
 	hidden := event.Quote{ExternalID: "C1/0", Hidden: true}
 	for name, c := range map[string]struct {
 		policy        Policy
@@ -387,8 +417,15 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 		"a refused author":                          {Policy{AllowUsers: []string{"U1"}}, stranger, false, false},
 		"nobody is admitted":                        {Policy{AllowUsers: []string{}}, admitted, false, false},
 		"our own message":                           {Policy{AllowUsers: []string{"U1"}}, ours, true, true},
-		"a refused bot":                             {Policy{}, bot, false, false},
-		"an admitted bot":                           {Policy{AllowBotMessages: true}, bot, true, true},
+		"an ignored bot":                            {Policy{BotMessages: BotsIgnored}, bot, false, false},
+		"a shown bot":                               {Policy{BotMessages: BotsShown}, bot, true, true},
+		"a bot that may run":                        {Policy{BotMessages: BotsRun}, bot, true, true},
+		"a bot, people listed":                      {Policy{AllowUsers: []string{"U0"}}, bot, true, true},
+		"a bot on its list":                         {Policy{AllowBots: []string{"U1"}}, bot, true, true},
+		"a bot whose other id is on the list":       {Policy{AllowBots: []string{"B7"}}, alias, true, true},
+		"a bot not on its list":                     {Policy{AllowBots: []string{"U9"}}, bot, false, false},
+		"an unknown author, bots listed":            {Policy{AllowBots: []string{"U9"}}, nameless, false, false},
+		"an author of unknown kind, on a list":      {Policy{AllowUsers: []string{"U1"}, AllowBots: []string{"U9"}}, admitted, true, true},
 		"an admitted channel":                       {Policy{AllowChannels: []string{"C1"}}, admitted, true, true},
 		"a refused channel":                         {Policy{AllowChannels: []string{"C1"}}, elsewhere, true, false},
 		"an unknown author":                         {Policy{AllowUsers: []string{"U1"}}, nameless, false, false},
@@ -397,7 +434,7 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 		"an admitted author from a refused channel": {Policy{AllowUsers: []string{"U1"}, AllowChannels: []string{"C1"}}, elsewhere, true, false},
 	} {
 		g, m := defaultGate(), room()
-		g.Policy.AllowUsers, g.Policy.AllowChannels, g.Policy.AllowBotMessages = c.policy.AllowUsers, c.policy.AllowChannels, c.policy.AllowBotMessages
+		g.Policy = c.policy
 		quoted := c.quote
 		m.Quoted, m.Forwarded = &quoted, []event.Quote{c.quote}
 		g.hide(m)
@@ -463,10 +500,10 @@ func TestAllowedChannels(t *testing.T) {
 		if !c.admitted {
 			wanted = event.ReasonChannelRefused
 		}
-		if got := g.refuses("slack:U1", c.id, event.Human); got != wanted {
+		if got := g.refuses(sender{id: "slack:U1", kind: event.Human}, c.id); got != wanted {
 			t.Errorf("%v: refused %s for %q", c.list, c.id, got)
 		}
-		if got := g.refuses("slack:U1", "", event.Human); got != "" {
+		if got := g.refuses(sender{id: "slack:U1", kind: event.Human}, ""); got != "" {
 			t.Errorf("%v: an event without a channel is refused for %q", c.list, got)
 		}
 	}

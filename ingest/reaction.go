@@ -14,7 +14,7 @@ import (
 // react judges a reaction. If the channel's settings ask for it, an admitted reaction is
 // also a message of its sender.
 func (w *workspace) react(ctx context.Context, g gate, r *resolved) error {
-	r.Ignored = g.reaction(r.Reaction, r.channel, w.ownID())
+	r.Ignored = w.refusesReaction(ctx, g, r)
 	switch {
 	case r.Ignored != "" || !g.Policy.Reactions:
 		return nil
@@ -23,6 +23,28 @@ func (w *workspace) react(ctx context.Context, g gate, r *resolved) error {
 	}
 	r.Message = w.reactionMessage(ctx, r)
 	return nil
+}
+
+// refusesReaction returns the reason for which a reaction is ignored. It is empty for an admitted one.
+// The removal of all reactions has no sender, and removes only admitted ones. If the payload does not
+// show whether a bot reacted, and that matters, the directory decides.
+func (w *workspace) refusesReaction(ctx context.Context, g gate, e *resolved) string {
+	r := e.Reaction
+	switch {
+	case r.All:
+		g.Policy.AllowUsers, g.Policy.AllowBots = nil, nil
+	case r.SenderID == w.ownID():
+		return event.ReasonOwnMessage
+	}
+	as := func(kind event.SenderType) string { return g.refuses(sender{id: r.SenderID, kind: kind}, e.channel) }
+	if r.SenderType != "" || as(event.Human) == as(event.Bot) || r.All {
+		return as(cmp.Or(r.SenderType, event.Human))
+	}
+	_, id, _ := strings.Cut(r.SenderID, ":")
+	if user, _ := w.config.Names.User(ctx, id); user.IsBot {
+		return as(event.Bot)
+	}
+	return as(event.Human)
 }
 
 // reactionMessage returns a reaction as a message in its sender's own name. The message
@@ -45,17 +67,17 @@ func (w *workspace) reactionMessage(ctx context.Context, e *resolved) *event.Mes
 	if user.IsBot {
 		guess = event.Bot
 	}
-	sender := cmp.Or(r.SenderType, guess)
+	kind := cmp.Or(r.SenderType, guess)
 	m := &event.Message{
 		ExternalID: "reaction/" + e.dedupe, Channel: event.Channel{ID: e.channel}, Content: emojiText(r.Emoji), ReplyTo: e.Targets[0],
 		Passive: r.SenderType == "" && !known,
 		Metadata: event.Metadata{
 			Source: string(w.config.Platform), SenderID: r.SenderID, SenderDisplayName: event.Text(cmp.Or(user.DisplayName, id)),
-			SenderType: sender, ChannelExternalID: cmp.Or(r.ChannelExternalID, e.channel), IsFromMe: r.IsFromMe, MessageGUID: r.GUID,
+			SenderType: kind, ChannelExternalID: cmp.Or(r.ChannelExternalID, e.channel), IsFromMe: r.IsFromMe, MessageGUID: r.GUID,
 			Extra: reactionExtra(w.config.Platform, r.Emoji, e.Targets[0]),
 		},
 	}
-	if sender == event.Human {
+	if kind == event.Human {
 		m.Metadata.MentionToken = r.MentionToken
 	}
 	return m

@@ -115,7 +115,8 @@ func TestAReactionMayTriggerNothing(t *testing.T) {
 	}{
 		"by default":             {func(h *harness) { h.settings.Policy.Reactions = false }, "U2", journal.TriggerNone, "", 2, true},
 		"ours":                   {nil, "UBOT", journal.TriggerNone, event.ReasonOwnMessage, 2, false},
-		"a bot's":                {nil, "UB", journal.TriggerNone, "", 2, true},
+		"a bot's":                {nil, "UB", journal.TriggerPassive, event.ReasonBotMessage, 3, true},
+		"an ignored bot's":       {func(h *harness) { h.settings.Policy.BotMessages = BotsIgnored }, "UB", journal.TriggerNone, event.ReasonBotMessage, 2, false},
 		"the loop guard":         {func(h *harness) { bots(h).Runs = 0 }, "UB", journal.TriggerPassive, event.ReasonLoopGuard, 3, true},
 		"an allowed bot":         {func(h *harness) { bots(h) }, "UB", journal.TriggerRun, event.ReasonReply, 3, true},
 		"an unknown sender's":    {nil, "U9", journal.TriggerPassive, event.ReasonPassive, 3, true},
@@ -148,7 +149,7 @@ func TestAReactionMayTriggerNothing(t *testing.T) {
 
 // bots admits bots, and returns their loop guard.
 func bots(h *harness) *LoopGuard {
-	h.settings.Policy.AllowBotMessages = true
+	h.settings.Policy.BotMessages = BotsRun
 	return &h.settings.Policy.LoopGuard
 }
 
@@ -274,10 +275,10 @@ func TestEveryKindPassesTheSameGate(t *testing.T) {
 		"other channels":              {func(p *Policy) { p.AllowChannels = []string{"C2"} }, "U2", event.ReasonChannelRefused},
 		"empty channel list":          {func(p *Policy) { p.AllowChannels = []string{} }, "U2", event.ReasonChannelRefused},
 		"open, other users listed":    {func(p *Policy) { p.RequireMention, p.AllowUsers = false, []string{"U1"} }, "U2", event.ReasonUserRefused},
-		"a bot":                       {func(*Policy) {}, "UB", event.ReasonBotMessage},
-		"an allowed bot":              {func(p *Policy) { p.AllowBotMessages = true }, "UB", ""},
-		"bots, but not this one":      {func(p *Policy) { p.AllowBotMessages, p.AllowUsers = true, []string{"U2"} }, "UB", event.ReasonUserRefused},
-		"bots, none may trigger runs": {func(p *Policy) { p.AllowBotMessages, p.LoopGuard.Runs = true, 0 }, "UB", event.ReasonLoopGuard},
+		"an ignored bot":              {func(p *Policy) { p.BotMessages = BotsIgnored }, "UB", event.ReasonBotMessage},
+		"an allowed bot":              {func(p *Policy) { p.BotMessages, p.AllowUsers = BotsRun, []string{"U1"} }, "UB", ""},
+		"bots, but not this one":      {func(p *Policy) { p.BotMessages, p.AllowBots = BotsRun, []string{"U2"} }, "UB", event.ReasonBotMessage},
+		"bots, none may trigger runs": {func(p *Policy) { p.BotMessages, p.LoopGuard.Runs = BotsRun, 0 }, "UB", event.ReasonLoopGuard},
 	}
 	for policy, c := range policies {
 		t.Run(policy, func(t *testing.T) {
@@ -295,8 +296,6 @@ func TestEveryKindPassesTheSameGate(t *testing.T) {
 					case c.refused == event.ReasonLoopGuard && k.runs != "":
 						trigger, reason = journal.TriggerPassive, c.refused
 					case c.refused == event.ReasonLoopGuard:
-					case c.refused == event.ReasonBotMessage && kind == "reaction": // the reaction is stored on its target, but is no message
-						trigger, reason = journal.TriggerNone, ""
 					case c.refused != "":
 						trigger, reason = journal.TriggerNone, c.refused
 					}

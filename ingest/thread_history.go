@@ -69,7 +69,7 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history ad
 		switch {
 		case m.Own:
 			read.Agent = g.Agent
-		case g.refuses(m.Metadata.SenderID, m.Channel.ID, m.Metadata.SenderType) != "":
+		case g.refuses(senderOf(m), m.Channel.ID) != "":
 			continue
 		}
 		list = append(list, read)

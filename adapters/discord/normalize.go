@@ -89,6 +89,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Pressed:     m.pressed,
 		ReplyTo:     m.repliedTo(),
 		FollowUp:    m.threaded && !m.callsSomeone(),
+		AltSenderID: m.author.application,
 		Own:         m.author.is(self),
 	}
 	out.Metadata.Extra = m.extra
@@ -128,7 +129,7 @@ func (m *message) quote(ctx context.Context, directory adapters.Directory, guild
 		quote.Name = author.name()
 		quote.MentionToken = author.mentionToken()
 		quote.SenderID = senderID(author.id)
-		quote.SenderType = author.senderType()
+		quote.SenderType, quote.AltSenderID = author.senderType(), author.application
 		quote.Own = author.is(directory.Self())
 	}
 	return quote

@@ -112,16 +112,23 @@ func TestSenderType(t *testing.T) {
 		more  fields
 		want  event.SenderType
 		token string
+		alt   string
 	}{
-		"person":             {nil, event.Human, "<@201>"},
-		"bot":                {fields{"author": person(nora, "x").with(fields{"bot": true})}, event.Bot, ""},
-		"Discord itself":     {fields{"author": person(nora, "x").with(fields{"system": true})}, event.Bot, ""},
-		"webhook":            {fields{"webhook_id": nora}, event.Bot, ""},
-		"bot in directory":   {fields{"author": fields{"id": "300"}}, event.Bot, ""},
-		"no lookup if named": {fields{"author": person("300", "x")}, event.Human, "<@300>"},
+		"person":                  {fields{"application_id": "77"}, event.Human, "<@201>", ""},
+		"bot":                     {fields{"author": person(nora, "x").with(fields{"bot": true})}, event.Bot, "", ""},
+		"Discord itself":          {fields{"author": person(nora, "x").with(fields{"system": true})}, event.Bot, "", ""},
+		"webhook":                 {fields{"webhook_id": nora}, event.Bot, "", ""},
+		"webhook of a program":    {fields{"webhook_id": nora, "application_id": "77"}, event.Bot, "", "77"},
+		"webhook of an odd field": {fields{"webhook_id": nora, "application_id": 7.5}, event.Bot, "", ""},
+		"bot in directory":        {fields{"author": fields{"id": "300"}}, event.Bot, "", ""},
+		"no lookup if named":      {fields{"author": person("300", "x")}, event.Human, "<@300>", ""},
 	}
 	for name, test := range tests {
-		m := normalize(t, directory, "MESSAGE_CREATE", posted("").with(test.more)).Message.Metadata
+		message := normalize(t, directory, "MESSAGE_CREATE", posted("").with(test.more)).Message
+		if message.AltSenderID != test.alt {
+			t.Errorf("%s: the other id %q, want %q", name, message.AltSenderID, test.alt)
+		}
+		m := message.Metadata
 		if m.SenderType != test.want || m.MentionToken != test.token {
 			t.Errorf("%s: a %s with the token %q, want a %s with %q", name, m.SenderType, m.MentionToken, test.want, test.token)
 		}

@@ -18,6 +18,8 @@ type user struct {
 	bot        bool
 	hasMember  bool // the payload has the nickname, if there is one
 	webhook    bool // a webhook, which is no member
+	// application is the program behind a bot or a webhook; empty if the message does not name it.
+	application string
 }
 
 func readUser(d jsonobject.Fields) user {
@@ -45,6 +47,11 @@ func readAuthor(d jsonobject.Fields) (user, bool) {
 	u := readUser(author)
 	u.webhook = webhook != ""
 	u.bot = u.bot || u.webhook
+	if u.bot {
+		if id := strings.Trim(string(d.Raw("application_id")), `"`); isSnowflake(id) {
+			u.application = id
+		}
+	}
 	return u, true
 }
 

@@ -78,6 +78,7 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		SentAt:      sentAt(p.ts),
 		Revision:    firstOf(p.revision, m.editedAt()),
 		Addressed:   p.addressed(channel, directory),
+		AltSenderID: m.botUser(),
 		Own:         m.isOwn(self),
 		Forwarded:   forwarded(ctx, m.Attachments, self, directory),
 	}

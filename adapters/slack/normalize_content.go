@@ -29,6 +29,7 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 				user, _ := directory.User(ctx, a.AuthorID)
 				isBot = user.IsBot
 			}
+			quote.SenderType = event.Human
 			if isBot {
 				quote.SenderType = event.Bot
 			}

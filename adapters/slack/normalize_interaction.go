@@ -49,6 +49,6 @@ func quote(ctx context.Context, channel string, m *wireMessage, self event.Self,
 	author := m.metadata(ctx, directory)
 	return &event.Quote{
 		ExternalID: messageID(channel, m.TS), Name: author.SenderDisplayName, MentionToken: author.MentionToken, SenderID: author.SenderID, SenderType: author.SenderType,
-		Content: m.content(), Files: len(present(files(m.Files))), Own: m.isOwn(self),
+		AltSenderID: m.botUser(), Content: m.content(), Files: len(present(files(m.Files))), Own: m.isOwn(self),
 	}
 }

@@ -59,6 +59,14 @@ func (m *wireMessage) author() string {
 	return author
 }
 
+// botUser returns the user of a bot whose id is the author; empty if the payload does not name it.
+func (m *wireMessage) botUser() string {
+	if m.BotID == "" {
+		return ""
+	}
+	return event.Text(m.User)
+}
+
 // rootUser returns the user who wrote the root of the message's thread; empty if the message
 // does not show it.
 func (m *wireMessage) rootUser() string { return firstOf(m.ParentUserID, m.Root.User) }

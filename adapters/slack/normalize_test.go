@@ -61,7 +61,7 @@ func TestForwardOfAnAppIsNotItsText(t *testing.T) {
 		{"text": "its own words"}, {"is_share": true, "author_id": "U9", "channel_id": "C9", "text": "the words of U9"}, {"is_share": true, "author_id": "B2", "text": "the words of a bot"},
 		{"is_share": true, "author_id": "U3", "text": "the words of a bot with a user"},
 	}}), fakeDirectory{self: us, users: map[string]adapters.User{"U3": {DisplayName: "Build", IsBot: true}}})
-	want := []event.Quote{{SenderID: "slack:U9", MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}, {SenderID: "slack:B2", SenderType: event.Bot, MentionToken: "<@B2>", Content: "the words of a bot"},
+	want := []event.Quote{{SenderID: "slack:U9", SenderType: event.Human, MentionToken: "<@U9>", Channel: "C9", Content: "the words of U9"}, {SenderID: "slack:B2", SenderType: event.Bot, MentionToken: "<@B2>", Content: "the words of a bot"},
 		{SenderID: "slack:U3", SenderType: event.Bot, MentionToken: "<@U3>", Content: "the words of a bot with a user"}}
 	if diff := cmp.Diff(want, got.Forwarded); got.Content != "its own words" || diff != "" {
 		t.Errorf("content %q, forwarded %s", got.Content, diff)
@@ -189,17 +189,19 @@ func TestSenderType(t *testing.T) {
 		more   object
 		sender string
 		kind   event.SenderType
+		alt    string
 	}{
-		{"a person", nil, "slack:UMARA0001", event.Human},
-		{"a bot with a user", object{"bot_id": "B1"}, "slack:B1", event.Bot},
-		{"an integration", object{"user": nil, "bot_id": "B1", "subtype": "bot_message"}, "slack:B1", event.Bot},
-		{"an integration with a name alone", object{"user": nil, "username": "cron", "subtype": "bot_message"}, "slack:cron", event.Bot},
-		{"Slack's own bot", object{"user": "USLACKBOT"}, "slack:USLACKBOT", event.Bot},
-		{"a user that the directory knows for a bot", object{"user": "UGREETER1"}, "slack:UGREETER1", event.Bot},
+		{"a person", nil, "slack:UMARA0001", event.Human, ""},
+		{"a bot with a user", object{"bot_id": "B1"}, "slack:B1", event.Bot, "UMARA0001"},
+		{"an integration", object{"user": nil, "bot_id": "B1", "subtype": "bot_message"}, "slack:B1", event.Bot, ""},
+		{"an integration with a name alone", object{"user": nil, "username": "cron", "subtype": "bot_message"}, "slack:cron", event.Bot, ""},
+		{"Slack's own bot", object{"user": "USLACKBOT"}, "slack:USLACKBOT", event.Bot, ""},
+		{"a user that the directory knows for a bot", object{"user": "UGREETER1"}, "slack:UGREETER1", event.Bot, ""},
 	} {
-		got := messageOf(t, eventCallback(messageEvent("hi", tt.more)), directory).Metadata
-		if got.SenderID != tt.sender || got.SenderType != tt.kind {
-			t.Errorf("%s: %s, a %s; want %s, a %s", tt.about, got.SenderID, got.SenderType, tt.sender, tt.kind)
+		m := messageOf(t, eventCallback(messageEvent("hi", tt.more)), directory)
+		got := m.Metadata
+		if got.SenderID != tt.sender || got.SenderType != tt.kind || m.AltSenderID != tt.alt {
+			t.Errorf("%s: %s or %q, a %s; want %s or %q, a %s", tt.about, got.SenderID, m.AltSenderID, got.SenderType, tt.sender, tt.alt, tt.kind)
 		}
 		if hasToken := got.MentionToken != ""; hasToken != (tt.kind == event.Human) {
 			t.Errorf("%s: mention token %q", tt.about, got.MentionToken)

@@ -98,7 +98,7 @@ const (
 	ReasonAction         = "action"          // passive: a button; its question is ours. runs: it answers a question of an agent
 	ReasonNoAnswer       = "no-answer"       // passive: it does not answer the agent's question, or its sender may not
 	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message
-	ReasonBotMessage     = "bot-message"     // ignored: bots are not allowed here
+	ReasonBotMessage     = "bot-message"     // passive: a bot's, shown as context. ignored: this bot is not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
 	ReasonUserRefused    = "user-refused"    // ignored: not in allow_users
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels
@@ -270,6 +270,10 @@ type Message struct {
 	// FollowUp says that the message is in a thread of a room, not in the room itself, and
 	// mentions nobody.
 	FollowUp bool
+	// AltSenderID is another id of a bot, without a namespace, that the lists of the policy may name
+	// instead of the sender's: the user of a Slack bot, the application of a Discord webhook; empty
+	// for none.
+	AltSenderID string
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
 	// Passive says that its sender wants it stored only, even if it addresses us.
@@ -318,8 +322,10 @@ type Quote struct {
 	// Channel is the platform's channel of a forwarded message; empty if the payload does
 	// not name it. It is not stored.
 	Channel string `json:"-"`
-	// SenderType is the author's; empty if the payload does not show it. It is not stored.
-	SenderType SenderType `json:"-"`
+	// SenderType is the author's; empty if the payload does not show it. AltSenderID is as in Message.
+	// Neither is stored.
+	SenderType  SenderType `json:"-"`
+	AltSenderID string     `json:"-"`
 	// Attached are the files of a forwarded message until Message.AttachForwarded. They are not
 	// stored with the quotation.
 	Attached []Attachment `json:"-"`

@@ -79,15 +79,23 @@ func TestOwnMessageInThreadHistory(t *testing.T) {
 }
 
 // TestRefusedAuthorsAreInNoContext: the agent sees neither the messages nor the names of
-// authors that the policy refuses. A bot is such an author.
+// authors that the policy refuses. The list of users is about people.
 func TestRefusedAuthorsAreInNoContext(t *testing.T) {
 	t.Parallel()
-	h, root := openMidThread(t, plan{acme: "policy: {allow_users: [" + mara + "]}"}, 2)
-	h.putMessage("a bot speaks", inThreadOf(root.TS), byUser("U0PROGRAM"), func(p *slacktest.Post) { p.BotID = "B0PROGRAM" })
-	same(t, h.mentionIn(root, "and now?"), []chatMessage{
-		block("helper: You do.", "Mara (<@U0MARA>): reply 1"),
-		{"user", "[Mara (<@U0MARA>)]: <@U0BOT> and now?"},
-	})
+	const bot = "B0PROGRAM: a bot speaks"
+	for policy, want := range map[string][]string{
+		"allow_users: [" + mara + "]": {"helper: You do.", "Mara (<@U0MARA>): reply 1", bot},
+		"allow_bots: [U0PROGRAM]":     {"Ash (<@U0ASH>): who waters?", "helper: You do.", "Mara (<@U0MARA>): reply 1", "Ash (<@U0ASH>): reply 2", bot},
+		"allow_bots: [B1]":            {"Ash (<@U0ASH>): who waters?", "helper: You do.", "Mara (<@U0MARA>): reply 1", "Ash (<@U0ASH>): reply 2"},
+		"bot_messages: ignore":        {"Ash (<@U0ASH>): who waters?", "helper: You do.", "Mara (<@U0MARA>): reply 1", "Ash (<@U0ASH>): reply 2"},
+	} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			h, root := openMidThread(t, plan{acme: "policy: {" + policy + "}"}, 2)
+			h.putMessage("a bot speaks", inThreadOf(root.TS), byUser("U0PROGRAM"), func(p *slacktest.Post) { p.BotID = "B0PROGRAM" })
+			same(t, h.mentionIn(root, "and now?"), []chatMessage{block(want...), {"user", "[Mara (<@U0MARA>)]: <@U0BOT> and now?"}})
+		})
+	}
 }
 
 // TestTurnRunsWithoutThreadHistory if Slack does not return it. A line of the block says so,

@@ -223,7 +223,7 @@ platform: slack
 agent: echo
 slack: {app_token: xapp-1, bot_token: xoxb-1}
 turns: {coalesce: 0s}
-policy: {follow_threads: true, allow_bot_messages: true}
+policy: {follow_threads: true, bot_messages: run}
 channels: [{id: C2, policy: {follow_threads: false}}]
 `)
 	c, err := config.Load(filepath.Join(dir, "parley.yaml"))

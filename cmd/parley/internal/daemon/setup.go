@@ -200,7 +200,7 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, platform adapt
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
 	if platform.API { // a token admits its holder, also a bot
-		settings.KeepMetadata, settings.Policy.AllowBotMessages = true, true
+		settings.KeepMetadata, settings.Policy.BotMessages = true, ingest.BotsRun
 		settings.Asks = func(agent string) bool { return slices.Contains(agentsOf(w), agent) }
 	}
 	return settings
