@@ -34,8 +34,11 @@ func (c caller) reads(workspace string) bool { return c.writes(workspace) || c.l
 
 // lists reports whether the caller may list the threads of a workspace.
 func (c caller) lists(workspace string) bool {
-	return (c.any || c.token.Senders == SendersAny) && c.workspace == workspace || slices.Contains(c.token.Read, workspace)
+	return c.isIntegration() && c.workspace == workspace || slices.Contains(c.token.Read, workspace)
 }
+
+// isIntegration reports whether the caller may write in the name of others in its workspace.
+func (c caller) isIntegration() bool { return c.any || c.token.Senders == SendersAny }
 
 // uses reports whether the caller may use a thread of a workspace that it reads. madeBy is the
 // client that made the thread; empty for none. A client's thread is for itself, for agents

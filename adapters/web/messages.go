@@ -50,7 +50,7 @@ func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []b
 	}
 	var message any = map[string]string{"id": s.id}
 	if s.message != nil {
-		message = view(s.message)
+		message = view(s.message, caller)
 	}
 	return respond(w, s.status(), map[string]any{"thread_id": b.ThreadID, "message": message})
 }
@@ -129,10 +129,12 @@ type message struct {
 type run struct {
 	ID    *string `json:"id"` // nil before the run begins
 	State string  `json:"state"`
-	Error *string `json:"error"` // nil for none
+	Error *string `json:"error"` // for people; nil for none
+	Cause string  `json:"cause,omitempty"`
 }
 
-func view(m *journal.Listed) message {
+// view returns a message as the caller may see it. Only an integration sees why a run failed.
+func view(m *journal.Listed, c caller) message {
 	v := m.View()
 	out := message{
 		ID: m.UUID, ClientMessageID: m.ClientMessageID, ThreadSeq: v.ThreadSeq, Role: v.Role, SenderID: m.SenderID,
@@ -146,7 +148,10 @@ func view(m *journal.Listed) message {
 		out.RunID = m.Run
 	}
 	if asked := m.Asked; asked != nil {
-		out.Run = &run{given(asked.ID), asked.State, given(asked.Error)}
+		out.Run = &run{ID: given(asked.ID), State: asked.State, Error: given(asked.Error)}
+		if c.isIntegration() {
+			out.Run.Cause = asked.Cause
+		}
 	}
 	if f := m.Freshness; f != nil {
 		out.BaseSeq, out.LatestSeenSeq, out.ServerSeq = f.BaseSeq, f.LatestSeenSeq, &f.ServerSeq
@@ -196,7 +201,7 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := make([]message, len(messages))
 	for i := range messages {
-		list[i] = view(&messages[i])
+		list[i] = view(&messages[i], c)
 	}
 	return respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
 }

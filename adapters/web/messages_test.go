@@ -21,7 +21,7 @@ import (
 func TestListMessages(t *testing.T) {
 	b := &backend{listed: []journal.Listed{
 		{Message: journal.Message{Seq: 4, UUID: "m1", SenderID: "web:olivia", Author: journal.ByHuman, Version: 1, Trigger: journal.TriggerRun,
-			Reason: "direct", CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}, Asked: &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry."}},
+			Reason: "direct", CreatedAt: noon, DeletedAt: noon, Metadata: []byte("{}")}, Asked: &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}},
 		{Message: journal.Message{Seq: 5, UUID: "r1", SenderID: "agent:helper", Author: journal.ByAgent, Version: 1, Trigger: journal.TriggerNone,
 			Content: "hi", CreatedAt: noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &journal.Freshness{Known: event.Known{BaseSeq: new(int64(3)), LatestSeenSeq: new(int64(3))}, ServerSeq: 4}},
 		{Message: journal.Message{Seq: 6, UUID: "n1", SenderID: "system:parley", Author: journal.BySystem, Version: 1, Trigger: journal.TriggerNone,
@@ -59,6 +59,20 @@ func TestListMessages(t *testing.T) {
 	}
 	if last := do(t, server, "GET", "/threads/"+thread+"/messages", ""); last.Body["next"] != nil || b.page.Limit != 100 {
 		t.Errorf("the last page has the cursor %v and the limit %d", last.Body["next"], b.page.Limit)
+	}
+}
+
+// TestOnlyAnIntegrationSeesTheCause of a failed run; everybody sees the sentence of the notice.
+func TestOnlyAnIntegrationSeesTheCause(t *testing.T) {
+	asked := &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}
+	b := &backend{listed: []journal.Listed{{Message: journal.Message{Author: journal.ByHuman, Metadata: []byte("{}")}, Asked: asked}}}
+	server := b.serve(t)
+	for token, cause := range map[string]any{ownToken: nil, anyToken: "no route to host", readerToken: nil} {
+		got := do(t, server, "GET", "/threads/"+thread+"/messages", "", "Authorization", "Bearer "+token)
+		run := got.Body["messages"].([]any)[0].(map[string]any)["run"].(map[string]any)
+		if run["error"] != "Sorry." || run["cause"] != cause {
+			t.Errorf("%s: %v", token, run)
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ type Asked struct {
 	ID    string // empty if it has not begun
 	State string // queued, running, done, failed, cancelled
 	Error string // for people; empty if there is none
+	Cause string // of a failed run, for operators; empty if it is not known
 }
 
 // Listed is a message in a list of its thread.
@@ -72,11 +73,11 @@ const listedColumns = messageColumns + `, coalesce(CASE WHEN m.author = 'agent' 
 			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
 			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
 		CASE WHEN r.state = 'dropped' THEN r.error
-			ELSE (SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1) END`
+			ELSE (SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1) END, CASE WHEN r.state = 'failed' THEN r.error ELSE '' END`
 
 // dest is the scan target for listedColumns.
 func (l *Listed) dest() []any {
-	return append(l.Message.dest(), &l.base, &l.latest, &l.server, &l.asked.ID, &l.asked.State, &l.asked.Error)
+	return append(l.Message.dest(), &l.base, &l.latest, &l.server, &l.asked.ID, &l.asked.State, &l.asked.Error, &l.asked.Cause)
 }
 
 // freshness returns nil for a message of no agent.

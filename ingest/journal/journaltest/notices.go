@@ -76,6 +76,7 @@ func statesOfRun(f *fixture) {
 	f.commit(run, answer("Hello."))
 	f.message(threadKey(1), said("C1/2", "ho"), runs)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
+	same(f, "the failed run", *f.list(threadKey(1))[3].Asked, journal.Asked{ID: f.list(threadKey(1))[4].Run, State: "failed", Error: "Sorry.", Cause: "the agent is gone"})
 	f.message(threadKey(1), said("C1/3", "hum"), runs)
 	run = f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/4", "never mind"), passive)
