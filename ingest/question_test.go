@@ -45,14 +45,10 @@ func TestAnswers(t *testing.T) {
 			g.Agent, g.Asks = "another", func(agent string) bool { return agent == "helper" }
 		}, runs("mention"), "n", ""},
 		"a bot": {text, "2", func(g *gate, m *event.Message, _ *journal.Question) {
-<<<<<<< HEAD
-			g.Policy.AllowBotMessages, m.Metadata.SenderType = true, event.Bot
+			g.Policy.BotMessages, m.Metadata.SenderType = BotsRun, event.Bot
 		}, passively("no-answer"), "", ""},
 		"a bot beside a question that is no approval": {text, "2", func(g *gate, m *event.Message, q *journal.Question) {
-			g.Policy.AllowBotMessages, m.Metadata.SenderType, q.Approval = true, event.Bot, false
-=======
-			g.Policy.BotMessages, m.Metadata.SenderType = BotsRun, event.Bot
->>>>>>> 472a0fae (ingest: bots are context, unless the policy ignores them or lets them run)
+			g.Policy.BotMessages, m.Metadata.SenderType, q.Approval = BotsRun, event.Bot, false
 		}, runs("mention"), "", ""},
 		"an approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U1") }, runs("mention"), "n", ""},
 		"no approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
