@@ -100,14 +100,14 @@ func (t *transcript) read() []Turn {
 	var turns []Turn
 	// A turn's block reaches back to the turn before it, so that a page is read before
 	// the last turn of the page before is made.
-	for i, whole := 0, t.run.ContextAfter == 0; i < len(spans); i++ {
+	for i, behind, whole := 0, 0, t.run.ContextAfter == 0; i < len(spans); i++ {
 		if i > 0 && t.bytes >= t.window.Bytes {
 			break
 		}
-		if i == len(spans)-1 && !whole {
-			page := t.page(len(spans) - 1)
-			whole = len(page) < turnsPerPage
-			spans = append(spans, page...)
+		for i == len(spans)-1 && !whole {
+			page := t.page(behind)
+			behind, whole = behind+len(page), len(page) < turnsPerPage
+			spans = inherit(spans, page)
 		}
 		turn := t.turn(spans[i])
 		if i == 0 || len(turn.Messages) > 0 || turn.Reply != nil {
@@ -115,6 +115,21 @@ func (t *transcript) read() []Turn {
 		}
 	}
 	return turns
+}
+
+// inherit adds older spans. A turn that has neither a message nor a reply any more is not shown; the
+// turn that began after it has its block.
+func inherit(spans, older []span) []span {
+	for _, s := range older {
+		if len(s.messages) > 0 {
+			spans = append(spans, s)
+			continue
+		}
+		if i := slices.IndexFunc(spans, func(next span) bool { return next.after == s.upTo }); i >= 0 {
+			spans[i].after, spans[i].gap = s.after, spans[i].gap || s.gap
+		}
+	}
+	return spans
 }
 
 // see notes messages that are in the window.
@@ -201,10 +216,15 @@ func (t *transcript) unseen(s span) bool {
 	return left > 0
 }
 
-// passive is the condition that a message belongs to the block of a turn: $1 is the thread,
-// $2 and $3 are the block's bounds. A deleted message has no trigger.
-const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND trigger = 'passive' AND memory = 1 AND ` + notContext + `
+// passive is the condition on a row of messages that it belongs to the block of a turn: $1 is the
+// thread, $2 and $3 are the block's bounds. A deleted message has no trigger.
+const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND (trigger = 'passive' OR ` + neverBegun + `) AND memory = 1 AND ` + notContext + `
 	AND (content <> '' OR files > 0 OR quotes <> '')`
+
+// neverBegun is the condition that a message asked for a run that was stopped before it began. Then
+// no turn has the message.
+const neverBegun = `trigger = 'run' AND run IS NOT NULL
+	AND NOT EXISTS (SELECT 1 FROM messages AS turn WHERE turn.run = messages.run AND turn.context_after IS NOT NULL)`
 
 // block reads the passive messages of a turn: the newest, and the thread's root. Only the
 // messages that were recorded last are put in the order of time, so that the cost is bounded.
@@ -238,7 +258,7 @@ func (t *transcript) root(turn *Turn, full bool) {
 		root := turn.Context[i]
 		turn.Root, turn.Context = &root, slices.Delete(turn.Context, i, i+1)
 	} else if full {
-		if root := t.lines(passive, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
+		if root := t.lines(`row IN (SELECT row FROM messages WHERE `+passive+`)`, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
 			turn.Root = &root[0]
 		}
 	}

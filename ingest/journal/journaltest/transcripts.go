@@ -23,6 +23,8 @@ func transcriptPromises() []promise {
 		{"a window without context lines shows the root alone", noContext},
 		{"the window bounds the turns by number and by size", turnWindow},
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
+		{"the context of failed turns whose messages were deleted is in the next turn's block", contextOfDeletedTurns},
+		{"a message whose turn was stopped before it began is in the next turn's block", stoppedTurn},
 		{"the message on which a thread was opened comes first", openedOn},
 		{"a reply of ours in another thread, on which a thread was opened, comes first", openedOnReply},
 		{"each message of a transcript has its UUID", uuids},
@@ -244,6 +246,41 @@ func openedOnReply(f *fixture) {
 	m.OpenedOn = "C1/8"
 	f.message(threadKey(2), m, runs)
 	same(f, "in its own thread", f.transcript(f.begin(threadKey(2)), wide), []string{">/ask", "<re ask", ">b"})
+}
+
+func contextOfDeletedTurns(f *fixture) {
+	f.say("root", passive)
+	for _, question := range []string{"b", "c"} {
+		f.say(question, runs)
+		f.fail(f.begin(threadKey(1)), "Sorry.")
+		f.say("after "+question, passive)
+	}
+	f.ask("d")
+	f.say("e", runs)
+	run := f.begin(threadKey(1))
+	same(f, "before", f.transcript(run, wide), []string{"^root", ">b", "#after b", ">c", "#after c", ">d", "<re d", ">e"})
+	f.change(threadKey(1), deleted("C1/b"), nil)
+	f.change(threadKey(1), deleted("C1/c"), nil)
+	same(f, "after their deletes", f.transcript(run, wide), []string{"^root", "#after b", "#after c", ">d", "<re d", ">e"})
+	f.change(threadKey(1), deleted("C1/d"), nil)
+	same(f, "the reply is left", f.transcript(run, wide), []string{"^root", "#after b", "#after c", "<re d", ">e"})
+}
+
+func stoppedTurn(f *fixture) {
+	f.say("root", passive)
+	f.say("b", runs)
+	f.say("c", runs)
+	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
+	f.say("d", runs)
+	run := f.begin(threadKey(1))
+	want := []string{"^root", "#b", "#c", ">d"}
+	same(f, "the next turn", f.transcript(run, wide), want)
+	f.commit(run, answer("re d"))
+	f.say("e", runs)
+	run = f.begin(threadKey(1))
+	same(f, "the turn after it", f.transcript(run, wide), append(want, "<re d", ">e"))
+	f.change(threadKey(1), deleted("C1/b"), nil)
+	same(f, "after a delete", f.transcript(run, wide), []string{"^root", "#c", ">d", "<re d", ">e"})
 }
 
 func openedOn(f *fixture) {
