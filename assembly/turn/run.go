@@ -89,6 +89,9 @@ func (a *attempt) ask(running, asking context.Context) error {
 		}
 		a.showSaid()
 		if a.run.Answer != nil {
+			if agent, ok := a.profile.Agent.(AnswersLater); ok {
+				return agent.Later(a.report.Input, *a.run.Answer, a.said.emit)
+			}
 			return a.said.emit(*a.run.Answer)
 		}
 		steering := a.steer(ctx, a.report.Input)

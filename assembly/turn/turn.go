@@ -29,3 +29,9 @@ type Agent interface {
 type TakesGiven interface {
 	TakesGiven()
 }
+
+// AnswersLater is implemented by an Agent whose Run can return ErrLater. Later emits the messages of the
+// answer that has come since. It fails as Run does.
+type AnswersLater interface {
+	Later(input assembly.Input, answer stream.Message, emit func(stream.Message) error) error
+}

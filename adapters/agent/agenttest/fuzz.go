@@ -32,7 +32,8 @@ func Fuzz(f *testing.F, begin func(answer *remote.Answer, emit func(stream.Messa
 			}
 			return nil
 		}
-		take, end := begin(remote.NewAnswer("run-1", limit, emit), emit)
+		answer := remote.NewAnswer("run-1", limit, emit).Read(remote.DefaultReading(), remote.New(remote.DefaultConfig(), nil))
+		take, end := begin(answer, emit)
 		for event := range strings.SplitSeq(events, "\n") {
 			if take(remote.Event{Data: []byte(event)}) != nil {
 				return

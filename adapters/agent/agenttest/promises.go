@@ -28,6 +28,9 @@ type Protocol struct {
 	Text   string
 	// Beginning is the start of such a stream with a part of the text.
 	Beginning string
+	// Say returns the event stream of an answer in these pieces; nil for a kind whose thinking does not
+	// come as text.
+	Say func(pieces ...string) string
 	// Signs says that the requests carry a signature instead of the secret.
 	Signs bool
 	// Accepts answers the request before that of the stream; nil if there is none. Then the
@@ -49,6 +52,9 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("floods", p.floods)
 	t.Run("secrets", p.secrets)
 	t.Run("outdated inputs", p.outdatedInputs)
+	if p.Say != nil {
+		t.Run("thinking", p.thinking)
+	}
 }
 
 // run runs an agent in a bubble, against a handler of its streams. It returns the number of
@@ -305,4 +311,24 @@ func (p Protocol) outdatedInputs(t *testing.T) {
 			t.Errorf("%d inputs, emitted %d messages, %v", inputs, len(emitted), err)
 		}
 	})
+}
+
+// thinking checks that the thinking at the beginning of a text is a THOUGHT, wherever the text is cut.
+func (p Protocol) thinking(t *testing.T) {
+	for _, c := range []struct {
+		pieces []string
+		want   []string // the THOUGHTs and the ANSWER
+	}{
+		{[]string{"<think>\nHm. ", "So.\n</think>\n\nHi"}, []string{"Hm. So.", "Hi"}},
+		{[]string{"<", "thi", "nk>Hm.</thi", "nk>", "\n\n", "Hi </think>"}, []string{"Hm.", "Hi </think>"}},
+		{[]string{"Hm. ", "So.", "</thi", "nk>Hi"}, []string{"Hm. So.", "Hi"}},
+		{[]string{"<|chan", "nel>thought\nHm.<channel", "|>Hi"}, []string{"Hm.", "Hi"}},
+		{[]string{"Use `<think>`", " and `</think>`."}, []string{"Use `<think>` and `</think>`."}},
+	} {
+		emitted, _, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) { Stream(w, p.Say(c.pieces...)) })
+		got := append(Texts(emitted, stream.Thought), Texts(emitted, stream.Answer)...)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v\n%s", c.pieces, err, diff)
+		}
+	}
 }

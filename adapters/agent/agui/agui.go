@@ -25,15 +25,18 @@ var _ turn.Agent = (*Agent)(nil)
 // Kind describes agents behind an AG-UI endpoint.
 func Kind() agent.Kind { return remote.NewKind("agui", defaults, New) }
 
-func defaults() Config { return Config{Config: remote.DefaultConfig()} }
+func defaults() Config {
+	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+}
 
 // Config is the configuration of one endpoint.
 type Config struct {
 	// URL is the endpoint's address, to which a run is posted.
 	URL string `yaml:"url"`
 	// Headers are sent with every request, such as Authorization.
-	Headers       []Header `yaml:"headers"`
-	remote.Config `yaml:",inline"`
+	Headers        []Header `yaml:"headers"`
+	remote.Config  `yaml:",inline"`
+	remote.Reading `yaml:",inline"`
 }
 
 // Header is a header of a request.
@@ -52,6 +55,7 @@ func (c Config) Validate() event.FieldErrors {
 			"must be a list of {name, value}: a name of letters, digits and -, and a value of one line")
 	}
 	c.Config.Check(&faults)
+	c.Reading.Check(&faults)
 	return faults
 }
 
@@ -100,7 +104,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	}
 	defer response.Close()
 	response.TakeCut = true
-	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), int(a.config.MaxBytes), input)
+	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client), int(a.config.MaxBytes), input)
 	take := func(e remote.Event) error { return r.take(ctx, e) }
 	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
 		return err

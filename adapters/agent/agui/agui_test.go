@@ -22,7 +22,7 @@ import (
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	return agui.New(agui.Config{
-		URL: address + "/agent", Config: config,
+		URL: address + "/agent", Config: config, Reading: remote.DefaultReading(),
 		Headers: []agui.Header{{Name: "Authorization", Value: secret.New("Bearer " + agenttest.Canary)}},
 	}, nil, transport)
 }
@@ -50,6 +50,14 @@ func TestMisbehavingServers(t *testing.T) {
 		New: newAgent, Text: "Grüße, Olivia",
 		Answer:    events(started, start, content, rest, end, finished),
 		Beginning: events(started, start, content),
+		Say: func(pieces ...string) string {
+			bodies := []string{started, start}
+			for _, piece := range pieces {
+				quoted, _ := json.Marshal(piece)
+				bodies = append(bodies, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":`+string(quoted)+`}`)
+			}
+			return events(append(bodies, end, finished)...)
+		},
 	})
 }
 

@@ -266,6 +266,9 @@ func (r *run) end() error {
 			return err
 		}
 	}
+	if err := r.answer.End(); err != nil {
+		return err
+	}
 	details, err := r.own()
 	if err != nil {
 		return err

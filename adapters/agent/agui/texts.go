@@ -66,7 +66,9 @@ func (r *run) writeTexts() error {
 		if m.text.Reset(); text != "" {
 			t.queued -= len(text)
 			if t.shown != "" && t.shown != m.id {
-				text = "\n\n" + text
+				if err := r.answer.Part(); err != nil {
+					return err
+				}
 			}
 			t.shown = m.id
 			if err := r.answer.Text(text); err != nil {

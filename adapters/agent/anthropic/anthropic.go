@@ -41,13 +41,14 @@ type Config struct {
 	APIKey  secret.Value `yaml:"api_key"`
 	Model   string       `yaml:"model"`
 	// MaxTokens bounds the answer, in the model's tokens.
-	MaxTokens     int `yaml:"max_tokens"`
-	remote.Config `yaml:",inline"`
+	MaxTokens      int `yaml:"max_tokens"`
+	remote.Config  `yaml:",inline"`
+	remote.Reading `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults. Model and APIKey have none.
 func DefaultConfig() Config {
-	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig()}
+	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -58,6 +59,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Model != "", "model", "is required: the model's name, such as claude-sonnet-4-5")
 	check(c.MaxTokens > 0, "max_tokens", "must be more than 0")
 	c.Config.Check(&faults)
+	c.Reading.Check(&faults)
 	return faults
 }
 
@@ -91,8 +93,8 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit), usage: map[string]json.RawMessage{}}
-	if err := a.client.Follow(response, m.answer, "message_stop", m.take); err != nil {
+	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client), usage: map[string]json.RawMessage{}}
+	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}
 	return m.end()
@@ -164,13 +166,14 @@ func alternate(messages []assembly.Message) (out []assembly.Message) {
 type message struct {
 	client *remote.Client
 	answer *remote.Answer
-	text   remote.Halves
 	done   bool // the end mark has come
-	blocks int  // number of text blocks that have begun
+	apart  bool // a block of another kind has come after the last text
 	tool   *tool
 	called string // the name of the last tool call
 	stop   string // stop_reason
 	usage  map[string]json.RawMessage
+
+	text, thought remote.Halves
 }
 
 // tool is the tool call that is being written.

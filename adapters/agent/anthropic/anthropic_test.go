@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ import (
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	return anthropic.New(anthropic.Config{
-		BaseURL: address, APIKey: secret.New(agenttest.Canary), Model: "claude", MaxTokens: 100, Config: config,
+		BaseURL: address, APIKey: secret.New(agenttest.Canary), Model: "claude", MaxTokens: 100, Config: config, Reading: remote.DefaultReading(),
 	}, nil, transport)
 }
 
@@ -49,6 +50,14 @@ func TestMisbehavingServers(t *testing.T) {
 		New: newAgent, Text: "Grüße, Olivia",
 		Answer:    events(start, `{"type":"ping"}`, block, one, two, end, delta, stop),
 		Beginning: events(start, block, one),
+		Say: func(pieces ...string) string {
+			bodies := []string{start, block}
+			for _, piece := range pieces {
+				quoted, _ := json.Marshal(piece)
+				bodies = append(bodies, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":`+string(quoted)+`}}`)
+			}
+			return events(append(bodies, end, delta, stop)...)
+		},
 	})
 }
 
@@ -65,7 +74,9 @@ func TestEvents(t *testing.T) {
 		want []stream.Message // without chunks and usage
 	}{
 		{"two blocks", []string{block, one, end, `{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Bye"}}`, end},
-			[]stream.Message{{Type: stream.Answer, Text: "Grüße, \n\nBye"}}},
+			[]stream.Message{{Type: stream.Answer, Text: "Grüße, Bye"}}},
+		{"another block between them", []string{block, one, end, `{"type":"content_block_start","index":1,"content_block":{"type":"web_search_tool_result","content":[]}}`, end, block, two, end},
+			[]stream.Message{{Type: stream.Answer, Text: "Grüße, \n\nOlivia"}}},
 		{"thinking", []string{`{"type":"content_block_start","content_block":{"type":"thinking"}}`, `{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"Hm."}}`, `{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"s"}}`, end, block, two, end},
 			[]stream.Message{{Type: stream.Thought, Text: "Hm."}, {Type: stream.Answer, Text: "Olivia"}}},
 		{"a tool call", []string{block, one, end, `{"type":"content_block_start","content_block":{"type":"tool_use","id":"c","name":"find"}}`, `{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{}"}}`, end},
@@ -101,6 +112,7 @@ func TestFailures(t *testing.T) {
 		{[]string{start, delta, stop}, false, `no text (stop_reason "end_turn")`},
 		{[]string{start, `{"type":"message_delta","delta":{"stop_reason":"refusal"}}`, stop}, true, `no text (stop_reason "refusal")`},
 		{[]string{start, `{"type":"content_block_start","content_block":{"type":"tool_use","id":"c","name":"find"}}`, end, stop}, false, `the tool "find"`},
+		{[]string{start, `{"error":{"message":"gone","code":"400"}}`}, true, "the stream reports: gone"},
 		{[]string{`{}`}, false, "without a type"},
 	} {
 		_, err := run(t, c.in...)
@@ -108,6 +120,30 @@ func TestFailures(t *testing.T) {
 		if !ok || fault.Permanent != c.permanent || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: %v", c.want, err)
 		}
+	}
+}
+
+// TestAMessageInOnePiece checks a server that does not stream.
+func TestAMessageInOnePiece(t *testing.T) {
+	address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		agenttest.Write(w, `{"type":"message","role":"assistant","content":[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"One, "},{"type":"text","text":"two."},
+			{"type":"server_tool_use","id":"c","name":"find","input":{"q":1}},{"type":"text","text":"Three."}],"stop_reason":"max_tokens","usage":{"output_tokens":9}}`)
+	})
+	emitted, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), agenttest.Hello())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const early = "The answer ends here because it reached the model's length limit."
+	want := []stream.Message{
+		{Type: stream.Thought, Text: "Hm."},
+		{Type: stream.Update, Text: "find", Details: []byte(`{"arguments":"{\"q\":1}","tool":"find","tool_event":"started","tool_use_id":"c"}`)},
+		{Type: stream.Warning, Text: early},
+		{Type: stream.Answer, Text: "One, two.\n\nThree.\n\n(" + early + ")", Details: []byte(`{"usage":{"output_tokens":9}}`)},
+	}
+	got := slices.DeleteFunc(emitted, func(m stream.Message) bool { return m.Type == stream.StreamingChunk })
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(stream.Message{}, "Time", "ActivityID")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -18,12 +18,13 @@ type Config struct {
 	// MaxImageBytes bounds an image, in bytes. The model gets only the name of a larger one.
 	MaxImageBytes int64 `yaml:"max_image_bytes"`
 	// The system prompt is "You are a helpful colleague." unless it is set.
-	remote.Config `yaml:",inline"`
+	remote.Config  `yaml:",inline"`
+	remote.Reading `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
-	c := Config{BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig()}
+	c := Config{BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
 	c.SystemPrompt = "You are a helpful colleague."
 	return c
 }
@@ -36,5 +37,6 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.MaxImageBytes > 0, "max_image_bytes", "must be more than 0")
 	c.Config.Check(&faults)
+	c.Reading.Check(&faults)
 	return faults
 }

@@ -26,7 +26,7 @@ func TestRefusedRequests(t *testing.T) {
 		{404, `{"detail":"model not found"}`, "404 Not Found (check the agent's address and model): model not found"},
 		{307, ``, "307 Temporary Redirect (redirects are not followed"},
 		{418, "<html>\n a\tteapot</html>", "418 I'm a teapot: <html> a teapot</html>"},
-		{200, `{"choices":[{"message":{"content":"hi"}}]}`, `the answer is "application/json", not an event stream`},
+		{200, `<html>`, `the answer is "application/json", not an event stream`},
 	} {
 		calls := 0
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -63,6 +63,13 @@ func TestStreamsThatFail(t *testing.T) {
 		{"an error", func(s speaker) { s.delta("It").raw(`data: {"error":{"message":"overloaded"}}` + "\n\n").done() }, false, "the stream reports: overloaded"},
 		{"an error with a status", func(s speaker) { s.delta("It").raw(`data: {"error":{"code":502,"message":"gone"}}` + "\n\n").done() }, false, "gone"},
 		{"a permanent error", func(s speaker) { s.raw(`data: {"error":{"code":400,"message":"no such model"}}` + "\n\n").done() }, true, "no such model"},
+		{"an error at the top", func(s speaker) {
+			s.raw(`data: {"object":"error","message":"too long","code":400}` + "\n\n").done()
+		}, true, "too long"},
+		{"an error of a choice", func(s speaker) {
+			s.delta("It").raw(`data: {"choices":[{"delta":{},"finish_reason":"error","error":{"code":502,"message":"gone"}}]}` + "\n\n").done()
+		}, false, "gone"},
+		{"a line of an error", func(s speaker) { s.delta("It").raw(`error: {"code":500,"message":"gone"}` + "\n\n") }, false, "gone"},
 		{"an error's text", func(s speaker) { s.delta("It").raw(`data: {"error":"overloaded"}` + "\n\n").done() }, false, "overloaded"},
 		{"a long line", func(s speaker) { s.delta("It").raw("data: " + strings.Repeat("x", 10<<20)) }, false, "longer than max_bytes allows"},
 		{"many data lines", func(s speaker) { s.delta("It").raw(strings.Repeat("data: "+strings.Repeat("x", 1000)+"\n", 10_000)) }, false, "longer than max_bytes allows"},

@@ -55,8 +55,8 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	c := &completion{agent: a, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit)}
-	if err := a.client.Follow(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
+	c := &completion{agent: a, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client)}
+	if err := a.client.FollowOrTake(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
 		return err
 	}
 	return c.end()
@@ -66,11 +66,13 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 type completion struct {
 	agent  *Agent
 	answer *remote.Answer
-	text   remote.Halves
 	done   bool            // the end mark has come
 	finish string          // finish_reason
 	usage  json.RawMessage // the counts of tokens; nil if the server sent none
-	calls  []toolCall      // by the index in the stream
+	calls  []*call         // by the index in the stream
+	called int             // bytes of the calls
+
+	text, thought, arguments remote.Halves
 }
 
 // end ends the answer after the stream.
@@ -80,7 +82,7 @@ func (c *completion) end() error {
 	}
 	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish)}
 	if len(c.calls) > 0 {
-		end.Tool = c.calls[0].Function.Name
+		end.Tool = c.calls[0].name.String()
 	}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage

@@ -1,8 +1,11 @@
 package openai_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -115,6 +118,9 @@ func TestStreamFormats(t *testing.T) {
 		"all in one":         `data: {"choices":[{"delta":{"content":"hi"},"finish_reason":"stop"}],"error":null}` + "\n\n",
 		"two choices":        `data: {"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
 		"reasoning":          `data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\ndata: " + hi + "\n\ndata: [DONE]\n\n",
+		"two objects in one": "data: " + hi + "\ndata: " + stop + "\ndata: [DONE]\n\n",
+		"no error":           `data: {"error":{},"choices":[{"delta":{"content":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
+		"a list":             `data: {"choices":[{"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"h"},{"type":"text","text":"i"}]}}]}` + "\n\ndata: [DONE]\n\n",
 		"a refusal":          `data: {"choices":[{"delta":{"content":null,"refusal":"hi"}}]}` + "\n\ndata: [DONE]\n\n",
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).raw(body) })
@@ -126,6 +132,63 @@ func TestStreamFormats(t *testing.T) {
 		if diff := cmp.Diff([]string{"hi"}, texts(of(emitted, stream.Answer))); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
+	}
+}
+
+// TestServersThatDoNotStream checks servers that answer with one completion.
+func TestServersThatDoNotStream(t *testing.T) {
+	for kind, body := range map[string]string{
+		"application/json": `{"choices":[{"message":{"content":"<think>Hm.</think>hi","tool_calls":[{"id":"c1","function":{"name":"find","arguments":"{}"}},{"id":"c2","function":{"name":"look","arguments":{}}}]},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`,
+		"text/plain":       "\n" + `{"choices":[{"message":{"reasoning_content":"Hm.","content":[{"type":"text","text":"hi"}],"tool_calls":[{"function":{"name":"find"}},{"function":{"name":"look"}}]}}],"usage":{"total_tokens":7},"error":null}`,
+	} {
+		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			speaker{w}.raw(body)
+		})
+		emitted, err := run(t.Context(), agent)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		got := append(texts(of(emitted, stream.Thought)), texts(of(emitted, stream.Update))...)
+		if diff := cmp.Diff([]string{"Hm.", "find", "look", "hi"}, append(got, texts(of(emitted, stream.Answer))...)); diff != "" {
+			t.Errorf("%s: %s", kind, diff)
+		}
+		if details := emitted[len(emitted)-1].Details; string(details) != `{"usage":{"total_tokens":7}}` {
+			t.Errorf("%s: %s", kind, details)
+		}
+	}
+}
+
+// TestToolCallsAreBuiltOnce checks that the work for a tool call in many parts grows with its parts and not
+// with their square, and that its arguments are bounded.
+func TestToolCallsAreBuiltOnce(t *testing.T) {
+	work := func(parts int) uint64 {
+		part := `{"index":0,"function":{"arguments":"` + strings.Repeat("x", 100) + `"}}`
+		event := `data: {"choices":[{"delta":{"tool_calls":[` + strings.TrimSuffix(strings.Repeat(part+",", parts), ",") + `]}}]}` + "\n\n"
+		agent := openai.New(config("http://model.test"), nil, roundTripper(func(*http.Request) (*http.Response, error) {
+			return agenttest.Response("text/event-stream", event+`data: {"choices":[{"delta":{"content":"hi"}}]}`+"\n\ndata: [DONE]\n\n"), nil
+		}))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := run(t.Context(), agent); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	work(1)
+	if one, two := work(3000), work(6000); two > 3*one {
+		t.Errorf("%d parts: %d bytes, twice as many: %d", 3000, one, two)
+	}
+	settings := config("http://model.test")
+	settings.MaxBytes = 1000
+	part := `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"find","arguments":"` + strings.Repeat("x", 100) + `"}}]}}]}` + "\n\n"
+	_, err := run(t.Context(), openai.New(settings, nil, roundTripper(func(*http.Request) (*http.Response, error) {
+		return agenttest.Response("text/event-stream", strings.Repeat(part, 20)), nil
+	})))
+	if f := fault(t, err); !f.Flood() {
+		t.Error(err)
 	}
 }
 
@@ -210,5 +273,13 @@ func TestMisbehavingServers(t *testing.T) {
 			return openai.New(settings, nil, transport)
 		},
 		Text: "Grüße, Olivia", Answer: one + two + "data: [DONE]\n\n", Beginning: one,
+		Say: func(pieces ...string) string {
+			var b strings.Builder
+			for _, piece := range pieces {
+				quoted, _ := json.Marshal(piece)
+				fmt.Fprintf(&b, `data: {"choices":[{"delta":{"content":%s}}]}`+"\n\n", quoted)
+			}
+			return b.String() + "data: [DONE]\n\n"
+		},
 	})
 }

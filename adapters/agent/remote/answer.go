@@ -29,6 +29,12 @@ type Answer struct {
 	emit     func(stream.Message) error
 
 	text    strings.Builder
+	part    int             // where the current part of the text begins
+	gap     string          // before the next words
+	split   *splitter       // of the current part; nil if the part has ended or its thinking is kept
+	client  *Client         // remembers what its model does; nil if thinking is kept
+	turns   int             // number of texts that were thoughts
+	gone    int             // bytes of chunks of these texts
 	thought strings.Builder // reasoning that no THOUGHT has emitted yet
 	thinks  int             // number of THOUGHTs
 	sent    int             // bytes of text that chunks have emitted
@@ -43,6 +49,16 @@ func NewAnswer(run string, limit int64, emit func(stream.Message) error) *Answer
 	return &Answer{activity: run, limit: limit, emit: emit}
 }
 
+// Read makes the thinking at the beginning of the text THOUGHTs, if the settings say so. A text that
+// only a closing tag ends was shown in chunks before the tag came. The client remembers that, and later
+// answers have no chunks until it is known what their text is.
+func (a *Answer) Read(settings Reading, c *Client) *Answer {
+	if settings.Thinking == SplitThinking {
+		a.client, a.split = c, new(splitter)
+	}
+	return a
+}
+
 // Text appends to the answer.
 func (a *Answer) Text(text string) error {
 	if text == "" {
@@ -52,7 +68,100 @@ func (a *Answer) Text(text string) error {
 		return err
 	}
 	text = event.Text(text)
-	if err := a.bound(a.text.Len() + len(text)); err != nil {
+	if a.split == nil {
+		return a.write(text)
+	}
+	if err := a.Bound(a.text.Len() + len(a.split.thought) + len(text)); err != nil {
+		return err
+	}
+	return a.take(a.split.add(text))
+}
+
+// Add appends a part of a content.
+func (a *Answer) Add(p Part) error {
+	if p.Thought {
+		return a.Thought(p.Text)
+	}
+	return a.Text(p.Text)
+}
+
+// Part begins a further part of the text: a paragraph of its own, which may begin with thinking.
+func (a *Answer) Part() error {
+	if err := a.End(); err != nil {
+		return err
+	}
+	if a.client != nil {
+		a.split = new(splitter)
+	}
+	a.begin()
+	return nil
+}
+
+// begin begins a part behind the text so far.
+func (a *Answer) begin() {
+	if a.part = a.text.Len(); a.part > 0 {
+		a.gap = "\n\n"
+	}
+}
+
+// End ends the text: further text is the answer's, whatever it looks like.
+func (a *Answer) End() error {
+	if a.split == nil {
+		return nil
+	}
+	split := a.split
+	a.split = nil
+	return a.take(split.end())
+}
+
+// take takes the pieces of a text.
+func (a *Answer) take(pieces []piece) (err error) {
+	for _, p := range pieces {
+		switch p.kind {
+		case words:
+			err = a.write(p.text)
+		case thought:
+			if err = a.Thought(p.text); err == nil {
+				err = a.EndThought()
+			}
+		case turned:
+			err = a.turn()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn makes the text of the part a thought, which takes the chunks of the text with it: the rest of
+// the answer is another activity, whose chunks begin again.
+func (a *Answer) turn() error {
+	a.client.turns.Store(true)
+	text := a.text.String()
+	said := strings.TrimSpace(text[a.part:])
+	if said == "" {
+		return nil
+	}
+	if err := a.say(stream.Message{Type: stream.Thought, Text: said, ActivityID: a.id()}); err != nil {
+		return err
+	}
+	a.turns++
+	a.gone += a.sent
+	a.text.Reset()
+	a.sent, a.chars, a.gap = 0, 0, ""
+	err := a.write(text[:a.part])
+	a.begin()
+	return err
+}
+
+// write appends words to the text.
+func (a *Answer) write(text string) error {
+	if text == "" {
+		return nil
+	}
+	text, a.gap = a.gap+text, ""
+	if err := a.Bound(a.gone + a.text.Len() + len(text)); err != nil {
 		return err
 	}
 	a.text.WriteString(text)
@@ -67,14 +176,20 @@ func (a *Answer) Text(text string) error {
 	return nil
 }
 
+// isHeld reports whether the text may be a thought, as that of an earlier answer was.
+func (a *Answer) isHeld() bool {
+	return a.split != nil && a.split.state == uncertain && a.client.turns.Load()
+}
+
 // Thought appends to the reasoning, which ends with the next text or other message. It is
 // emitted as one THOUGHT.
 func (a *Answer) Thought(text string) error {
 	a.thought.WriteString(event.Text(text))
-	return a.bound(a.thought.Len())
+	return a.Bound(a.thought.Len())
 }
 
-func (a *Answer) bound(bytes int) error {
+// Bound fails if the run's answer may not have so many bytes.
+func (a *Answer) Bound(bytes int) error {
 	if int64(bytes) > a.limit {
 		return &Error{text: fmt.Sprintf("the answer is longer than %d bytes (max_bytes)", a.limit), cause: errFlood}
 	}
@@ -83,12 +198,12 @@ func (a *Answer) bound(bytes int) error {
 
 // EndThought emits the reasoning so far, if there is some.
 func (a *Answer) EndThought() error {
-	if a.thought.Len() == 0 {
+	text := strings.TrimSpace(a.thought.String())
+	a.thought.Reset()
+	if text == "" {
 		return nil
 	}
 	a.thinks++
-	text := a.thought.String()
-	a.thought.Reset()
 	return a.say(stream.Message{Type: stream.Thought, Text: text, ActivityID: fmt.Sprintf("%s/thought-%d", a.activity, a.thinks)})
 }
 
@@ -108,16 +223,13 @@ func (a *Answer) Done() {
 	}
 }
 
-// String returns the text so far.
+// String returns the text so far, without a beginning that may still be thinking.
 func (a *Answer) String() string { return a.text.String() }
 
 // Finish emits the last chunk, a WARNING unless its text is empty, and the ANSWER, which
 // replaces the chunks. The details are the answer's own keys; nil for none.
 func (a *Answer) Finish(warning string, details json.RawMessage) error {
-	err := a.EndThought()
-	if err == nil && a.text.Len() > 0 {
-		err = a.chunk(true)
-	}
+	err := a.finish()
 	if err == nil && warning != "" {
 		err = a.say(stream.Message{Type: stream.Warning, Text: warning, ActivityID: a.id()})
 	}
@@ -139,6 +251,9 @@ type Ending struct {
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
 // token counts as a key of the reply. An answer without text is an error.
 func (c *Client) Finish(a *Answer, e Ending) error {
+	if err := a.End(); err != nil {
+		return err
+	}
 	switch {
 	case strings.TrimSpace(a.String()) != "":
 	case e.Tool != "":
@@ -163,11 +278,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 // Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the
 // thread. The text so far precedes the question.
 func (a *Answer) Ask(question string, details json.RawMessage) error {
-	err := a.EndThought()
-	if err == nil && a.text.Len() > 0 {
-		err = a.chunk(true)
-	}
-	if err != nil {
+	if err := a.finish(); err != nil {
 		return err
 	}
 	if a.text.Len() > 0 {
@@ -176,11 +287,31 @@ func (a *Answer) Ask(question string, details json.RawMessage) error {
 	return a.say(stream.Message{Type: stream.RequestInput, Text: question, Details: details, ActivityID: a.id()})
 }
 
-// id is the activity of the answer's chunks and of the ANSWER.
-func (a *Answer) id() string { return a.activity + "/answer" }
+// finish emits what is left before the end of the run.
+func (a *Answer) finish() error {
+	if err := a.End(); err != nil {
+		return err
+	}
+	if err := a.EndThought(); err != nil || a.text.Len() == 0 {
+		return err
+	}
+	return a.chunk(true)
+}
 
-// chunk emits the text that no chunk has emitted.
+// id is the activity of the answer's chunks and of the ANSWER.
+func (a *Answer) id() string {
+	if a.turns == 0 {
+		return a.activity + "/answer"
+	}
+	return fmt.Sprintf("%s/answer-%d", a.activity, a.turns+1)
+}
+
+// chunk emits the text that no chunk has emitted, unless it is held.
 func (a *Answer) chunk(final bool) error {
+	if a.isHeld() {
+		a.due = nil
+		return nil
+	}
 	text := a.text.String()[a.sent:]
 	a.sent, a.chars, a.due, a.last = a.text.Len(), 0, nil, time.Now()
 	return a.say(stream.Message{Type: stream.StreamingChunk, Text: text, Final: final, ActivityID: a.id()})

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -159,33 +158,6 @@ func hint(status int) string {
 		return " (redirects are not followed: configure the final address)"
 	}
 	return ""
-}
-
-// ErrorText returns the message of an error, in any of the shapes that servers use, and the
-// status that some of them include. It returns a body of unknown shape unchanged.
-func ErrorText(body []byte) (message string, status int) {
-	var outer struct {
-		Error           json.RawMessage
-		Detail, Message string
-	}
-	if json.Unmarshal(body, &outer) != nil {
-		return string(body), 0
-	}
-	var inner struct {
-		Message string
-		Code    any
-	}
-	var text string
-	switch {
-	case json.Unmarshal(outer.Error, &inner) == nil && inner.Message != "":
-		code, _ := inner.Code.(float64)
-		return inner.Message, int(code)
-	case json.Unmarshal(outer.Error, &text) == nil && text != "":
-		return text, 0
-	case outer.Detail+outer.Message != "":
-		return outer.Detail + outer.Message, 0
-	}
-	return string(body), 0
 }
 
 // retryAfter parses seconds or a date (RFC 9110, 10.2.3). It returns 0 for any other value.

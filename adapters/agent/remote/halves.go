@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Halves joins a character whose UTF-16 halves come in the strings of two events, as servers
@@ -43,4 +45,66 @@ func isFirstHalf(escape []byte) bool {
 // isEscaped reports whether a text ends in a backslash that escapes the next byte.
 func isEscaped(text []byte) bool {
 	return (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 1
+}
+
+// Part is a part of a model's text: a text of the answer, or a part of a thought.
+type Part struct {
+	Text    string
+	Thought bool
+}
+
+// Parts returns the parts of a content: a string, as Join reads it, or a list of parts, as the servers of
+// some models write it. It leaves out parts that are neither text nor thinking.
+func (h *Halves) Parts(raw json.RawMessage) (parts []Part, err error) {
+	if len(raw) == 0 || raw[0] != '[' {
+		text, err := h.Join(raw)
+		return []Part{{Text: text}}, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	for _, raw := range list {
+		if raw[0] != '{' {
+			text, err := h.Join(raw)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, Part{Text: text})
+			continue
+		}
+		var part struct {
+			Type                               string
+			Text, Refusal, Thinking, Reasoning json.RawMessage
+		}
+		if err := json.Unmarshal(raw, &part); err != nil {
+			return nil, err
+		}
+		thought := part.Type == "thinking" || part.Type == "reasoning"
+		if !thought && !slices.Contains([]string{"", "text", "output_text", "refusal"}, part.Type) {
+			continue
+		}
+		for _, raw := range []json.RawMessage{part.Thinking, part.Reasoning, part.Text, part.Refusal} {
+			text, err := h.texts(raw)
+			if err != nil {
+				return nil, err
+			}
+			parts = append(parts, Part{text, thought})
+		}
+	}
+	return parts, nil
+}
+
+// texts returns a text that is a string, or a list of objects with one.
+func (h *Halves) texts(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return h.Join(raw)
+	}
+	var list []struct{ Text string }
+	err := json.Unmarshal(raw, &list)
+	var all strings.Builder
+	for _, part := range list {
+		all.WriteString(part.Text)
+	}
+	return all.String(), err
 }

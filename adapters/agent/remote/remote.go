@@ -7,6 +7,7 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"parley/adapters/agent"
@@ -89,12 +91,13 @@ type Client struct {
 	config Config
 	hidden []secret.Value
 	client *http.Client
+	turns  atomic.Bool // its model ends its thinking without having begun it: see Answer.Read
 }
 
 // New returns a client. Its errors contain none of the hidden values. The transport carries
 // the requests; nil selects http.DefaultTransport.
 func New(config Config, transport http.RoundTripper, hidden ...secret.Value) *Client {
-	return &Client{config, hidden, &http.Client{
+	return &Client{config: config, hidden: hidden, client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -201,6 +204,11 @@ func (c *Client) JSON(r *Response) ([]byte, error) {
 	if base, _, _ := mime.ParseMediaType(kind); base != "application/json" {
 		return nil, c.wrongType(r, kind, "JSON")
 	}
+	return c.whole(r)
+}
+
+// whole reads the body, which must have at most MaxBytes.
+func (c *Client) whole(r *Response) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, c.config.MaxBytes+1))
 	switch {
 	case err != nil:
@@ -245,14 +253,33 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 	return &Error{text: "the stream ended without " + end + ": the answer is incomplete"}
 }
 
+// FollowOrTake is Follow for a server that may ignore the wish for a stream: take gets its one JSON
+// object as an event, after which no end mark is missing. Some servers call the object text.
+func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func(Event) error) error {
+	if r.IsStream() {
+		return c.Follow(r, answer, end, take)
+	}
+	body := bufio.NewReader(r.Body)
+	head, _ := body.Peek(64)
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, r.Body}
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+		return c.Follow(r, answer, end, take)
+	}
+	whole, err := c.whole(r)
+	if err != nil {
+		return err
+	}
+	return take(Event{Data: whole})
+}
+
 // read sends the stream's events until the stream ends or fails.
 func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) error {
-	stream := newEvents(r.Body, longestEvent(c.config.MaxBytes), r.TakeCut)
-	for n := 0; ; n++ {
+	stream, n := newEvents(r.Body, longestEvent(c.config.MaxBytes), r.TakeCut), 0
+	for {
 		event, err := stream.next()
-		if err == nil && n == maxEvents {
-			err = errManyEvents
-		}
 		if err == io.EOF {
 			return nil
 		}
@@ -263,10 +290,15 @@ func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) err
 			continue
 		}
 		r.Begun()
-		select {
-		case events <- event:
-		case <-ctx.Done():
-			return ctx.Err()
+		for _, event := range event.objects() {
+			if n++; n > maxEvents {
+				return c.interrupted(errManyEvents)
+			}
+			select {
+			case events <- event:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +81,11 @@ func (e *events) next() (Event, error) {
 		case "id":
 			e.event.ID = string(value)
 		case "data":
-			if hasData {
-				e.event.Data = append(e.event.Data, '\n')
-			}
+			e.add(value, hasData)
 			hasData = true
-			room := max(0, e.longest-len(e.event.Data))
-			e.event.Data, e.event.Cut = append(e.event.Data, value[:min(len(value), room)]...), e.event.Cut || len(value) > room
+		case "error": // a llama.cpp server ends its stream so
+			e.add(fmt.Appendf(nil, `{"error":%s}`, value), hasData)
+			hasData = true
 		}
 		if e.event.Cut && !e.cuts {
 			return Event{}, errLongEvent
@@ -115,5 +115,34 @@ func (e *events) readLine() error {
 		line := bytes.TrimSuffix(bytes.TrimSuffix(e.line, []byte("\n")), []byte("\r"))
 		e.line = bytes.TrimPrefix(line, []byte("\ufeff")) // the first line may begin with it
 		return nil
+	}
+}
+
+// add adds a line of data, which goes on if it is not the event's first one.
+func (e *events) add(line []byte, goesOn bool) {
+	if goesOn {
+		e.event.Data = append(e.event.Data, '\n')
+	}
+	room := max(0, e.longest-len(e.event.Data))
+	e.event.Data, e.event.Cut = append(e.event.Data, line[:min(len(line), room)]...), e.event.Cut || len(line) > room
+}
+
+// objects returns the event as several, if its lines are several complete JSON values, perhaps with an
+// end mark behind them.
+func (e Event) objects() []Event {
+	if e.Cut || !bytes.Contains(e.Data, []byte("\n")) || json.Valid(e.Data) {
+		return []Event{e}
+	}
+	var list []Event
+	for decoder := json.NewDecoder(bytes.NewReader(e.Data)); ; {
+		begin := decoder.InputOffset()
+		var value json.RawMessage
+		if err := decoder.Decode(&value); err != nil {
+			if rest := bytes.TrimSpace(e.Data[begin:]); len(rest) > 0 {
+				list = append(list, Event{ID: e.ID, Data: rest})
+			}
+			return list
+		}
+		list = append(list, Event{ID: e.ID, Data: value})
 	}
 }

@@ -25,8 +25,9 @@ import (
 )
 
 var (
-	_ turn.Agent    = (*Agent)(nil)
-	_ agent.Replier = (*Config)(nil)
+	_ turn.Agent        = (*Agent)(nil)
+	_ turn.AnswersLater = (*Agent)(nil)
+	_ agent.Replier     = (*Config)(nil)
 )
 
 // Kind describes agents behind a webhook.
@@ -36,7 +37,9 @@ func Kind() agent.Kind {
 	})
 }
 
-func defaults() Config { return Config{Config: remote.DefaultConfig()} }
+func defaults() Config {
+	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+}
 
 // maxImages bounds the images of one request together, in bytes before encoding. Many servers
 // of small programs take no larger body.
@@ -47,8 +50,9 @@ type Config struct {
 	// URL is the address to which each run is posted.
 	URL string `yaml:"url"`
 	// Secret signs the requests, and authenticates a later reply.
-	Secret        secret.Value `yaml:"secret"`
-	remote.Config `yaml:",inline"`
+	Secret         secret.Value `yaml:"secret"`
+	remote.Config  `yaml:",inline"`
+	remote.Reading `yaml:",inline"`
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -58,6 +62,7 @@ func (c Config) Validate() event.FieldErrors {
 	faults.Check(isAddress, "url", "must be the http or https address of the agent, without credentials")
 	faults.Check(!c.Secret.IsShort(), "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
+	c.Reading.Check(&faults)
 	return faults
 }
 
@@ -91,7 +96,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	answer := remote.NewAnswer(input.RunID, a.config.MaxBytes, emit)
+	answer := a.answer(input, emit)
 	switch {
 	case response.StatusCode == http.StatusAccepted:
 		return turn.ErrLater
@@ -195,6 +200,20 @@ func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
 	if err != nil {
 		return a.client.Invalid(err.Error(), nil)
 	}
+	return say(answer, m)
+}
+
+// Later implements turn.AnswersLater.
+func (a *Agent) Later(input assembly.Input, answer stream.Message, emit func(stream.Message) error) error {
+	return say(a.answer(input, emit), answer)
+}
+
+func (a *Agent) answer(input assembly.Input, emit func(stream.Message) error) *remote.Answer {
+	return remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client)
+}
+
+// say emits an answer in one piece.
+func say(answer *remote.Answer, m stream.Message) error {
 	if err := answer.Text(m.Text); err != nil {
 		return err
 	}
@@ -227,7 +246,7 @@ func (p *pieces) take(event remote.Event) error {
 		Content, Error json.RawMessage
 	}
 	err := json.Unmarshal(event.Data, &piece)
-	if err == nil && len(piece.Error) > 0 && string(piece.Error) != "null" {
+	if err == nil && remote.IsError(piece.Error) {
 		text, status := remote.ErrorText(event.Data)
 		return p.client.Failure("the stream reports: "+text, status)
 	}

@@ -26,7 +26,7 @@ var _, files = agenttest.Looks()
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	now := func() time.Time { return time.Unix(1700000000, 0) }
-	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config}, files, transport, now)
+	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config, Reading: remote.DefaultReading()}, files, transport, now)
 }
 
 const answer = "data: {\"content\":\"Grüße, \",\"error\":null}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
@@ -34,6 +34,14 @@ const answer = "data: {\"content\":\"Grüße, \",\"error\":null}\n\ndata: {\"con
 func TestMisbehavingServers(t *testing.T) {
 	agenttest.Test(t, agenttest.Protocol{
 		New: newAgent, Text: "Grüße, Olivia", Answer: answer, Beginning: "data: {\"content\":\"Grüße, \"}\n\n", Signs: true,
+		Say: func(pieces ...string) string {
+			var b strings.Builder
+			for _, piece := range pieces {
+				quoted, _ := json.Marshal(piece)
+				b.WriteString(`data: {"content":` + string(quoted) + "}\n\n")
+			}
+			return b.String() + "data: [DONE]\n\n"
+		},
 	})
 }
 
@@ -75,7 +83,7 @@ func TestRequest(t *testing.T) {
 // TestShortSecret checks that the length of the secret is counted in characters.
 func TestShortSecret(t *testing.T) {
 	for length, isShort := range map[int]bool{23: true, 24: false} {
-		config := webhook.Config{URL: "https://example.com", Secret: secret.New(strings.Repeat("é", length)), Config: remote.DefaultConfig()}
+		config := webhook.Config{URL: "https://example.com", Secret: secret.New(strings.Repeat("é", length)), Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
 		if faults := config.Validate(); isShort != (len(faults) == 1) {
 			t.Errorf("%d characters: %v", length, faults)
 		}
@@ -126,6 +134,22 @@ func TestWholeAnswers(t *testing.T) {
 		if (err == nil) != (c.fault == "") || err != nil && !strings.Contains(err.Error(), c.fault) || errors.Is(err, turn.ErrLater) != (c.status == 202) {
 			t.Errorf("%.40s: %v", c.body, err)
 		}
+	}
+}
+
+// TestThinkingOfALaterAnswer checks an answer that came over the API.
+func TestThinkingOfALaterAnswer(t *testing.T) {
+	var got []stream.Message
+	agent := newAgent("http://agent.test", remote.DefaultConfig(), nil).(turn.AnswersLater)
+	err := agent.Later(agenttest.Hello(), stream.Message{Type: stream.Answer, Text: "<think>Hm.</think>\nHi", Details: []byte(`{"mood":1}`)}, func(m stream.Message) error {
+		if m.Type != stream.StreamingChunk {
+			got = append(got, m)
+		}
+		return nil
+	})
+	want := []stream.Message{{Type: stream.Thought, Text: "Hm."}, {Type: stream.Answer, Text: "Hi", Details: []byte(`{"mood":1}`)}}
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(stream.Message{}, "Time", "ActivityID")); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 
