@@ -111,6 +111,8 @@ type Input struct {
 	// Said are the messages of the current turn as their authors typed them, without
 	// headers, for an agent that needs nothing else.
 	Said []Said
+	// Speakers are the names of the window's authors.
+	Speakers Speakers
 }
 
 // Resume is an agent's question and the answer to it.

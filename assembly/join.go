@@ -13,7 +13,12 @@ import (
 // spaces. A block precedes its turn without indentation, and no line of it looks like a
 // header. So the joined text shows the author of every message, even if a message contains
 // a header. Files follow the text of their message.
-func Join(messages []Message) []Message {
+func Join(messages []Message) []Message { return joinBy(messages, "\n") }
+
+// JoinApart is Join with a blank line between the messages.
+func JoinApart(messages []Message) []Message { return joinBy(messages, "\n\n") }
+
+func joinBy(messages []Message, gap string) []Message {
 	var joined []Message
 	begin := 0 // of the messages since the last reply
 	for i, m := range messages {
@@ -21,20 +26,23 @@ func Join(messages []Message) []Message {
 			continue
 		}
 		if begin < i {
-			joined = append(joined, join(messages[begin:i]))
+			joined = append(joined, join(messages[begin:i], gap))
 		}
 		joined, begin = append(joined, m), i+1
 	}
 	if begin < len(messages) {
-		joined = append(joined, join(messages[begin:]))
+		joined = append(joined, join(messages[begin:], gap))
 	}
 	return joined
 }
 
-func join(messages []Message) Message {
-	var j joinedMessage
+func join(messages []Message, gap string) Message {
+	j := joinedMessage{gap: gap}
 	j.text.Grow(size(messages) + len(messages))
 	for _, m := range messages {
+		if j.text.Len() > 0 {
+			j.text.WriteString(j.gap[1:])
+		}
 		for i, part := range m.Parts {
 			switch {
 			case part.File != nil:
@@ -55,6 +63,7 @@ func join(messages []Message) Message {
 type joinedMessage struct {
 	parts []Part
 	text  strings.Builder // the text after the last file
+	gap   string          // between two messages
 }
 
 func (j *joinedMessage) endText() {

@@ -105,7 +105,7 @@ func (v *view) render(names naming, visible map[string]bool) []Message {
 	messages := make([]Message, 0, 2+len(v.Messages))
 	builder := block{naming: names, visible: visible}
 	if text := builder.build(v); text != "" {
-		messages = append(messages, Message{ID: "context-" + v.id(), Role: RoleSystem, Parts: []Part{{Text: text}}})
+		messages = append(messages, Message{ID: contextID + v.id(), Role: RoleSystem, Parts: []Part{{Text: text}}})
 	}
 	for i := range v.Messages {
 		messages = append(messages, names.message(&v.Messages[i]))

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/agent/remote"
 	"parley/ingest"
 )
 
@@ -40,7 +41,7 @@ func (s scalar) read(t reflect.Type) (any, error) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if !s.is("!!str") {
+		if !s.is("!!str") && !(t == reflect.TypeFor[remote.Switch]() && s.is("!!bool")) {
 			return nil, errNotText
 		}
 		return s.text, nil

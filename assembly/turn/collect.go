@@ -99,4 +99,7 @@ func joined(answer, question string) string {
 // LongAnswer is the sentence for the people in the thread after an answer without end.
 const LongAnswer = "Sorry, my answer became too long, so I stopped."
 
+// LateAnswer is the sentence for the people in the thread after an answer that did not come in time.
+const LateAnswer = "Sorry, I couldn't answer this in time. Please ask again later."
+
 var errTooLong = errors.New("the agent said too much")

@@ -49,6 +49,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	}
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
+	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions)
 	return input, a.addGiven(ctx, &input)
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -105,6 +106,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 			}
 			return err
 		}
+		defer a.noteLearnt()()
 		return a.profile.Agent.Run(a.proved(ctx), a.report.Input, a.said.emit)
 	})
 	switch cause := context.Cause(ctx); {
@@ -118,6 +120,22 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return errors.New("the agent ended without an answer")
 	}
 	return err
+}
+
+// noteLearnt returns a function that logs what the agent has learnt meanwhile.
+func (a *attempt) noteLearnt() func() {
+	agent, ok := a.profile.Agent.(Learner)
+	if !ok {
+		return func() {}
+	}
+	before := agent.Learnt()
+	return func() {
+		for _, note := range agent.Learnt() {
+			if !slices.Contains(before, note) {
+				a.Log.Warn("an agent's server has refused a request; further ones have another form", "agent", a.profile.ID, "run", a.run.ID, "form", note)
+			}
+		}
+	}
 }
 
 // guard runs f. A panic is this run's failure, not the process's.
@@ -343,7 +361,7 @@ func apology(cause error) string {
 	case errors.Is(cause, errTooLong):
 		return LongAnswer
 	case errors.Is(cause, errTimeout):
-		return "Sorry, I couldn't answer this in time. Please ask again later."
+		return LateAnswer
 	}
 	return "Sorry, something went wrong while I was answering this. Please ask again later."
 }

@@ -30,6 +30,12 @@ type TakesGiven interface {
 	TakesGiven()
 }
 
+// Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says
+// it in words for the operator, a note each. It is called concurrently.
+type Learner interface {
+	Learnt() []string
+}
+
 // AnswersLater is implemented by an Agent whose Run can return ErrLater. Later emits the messages of the
 // answer that has come since. It fails as Run does.
 type AnswersLater interface {

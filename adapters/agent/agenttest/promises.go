@@ -225,21 +225,30 @@ func (p Protocol) lostConnections(t *testing.T) {
 // hangs checks servers that stop writing.
 func (p Protocol) hangs(t *testing.T) {
 	for name, c := range map[string]struct {
-		begin func(http.ResponseWriter)
+		begin func(w http.ResponseWriter, gone <-chan struct{})
 		want  time.Duration
 		text  string
 	}{
-		"before the response": {func(http.ResponseWriter) {}, time.Minute, "first_byte"},
-		"after the headers":   {func(w http.ResponseWriter) { Stream(w, "") }, time.Minute, "first_byte"},
-		"after a comment":     {func(w http.ResponseWriter) { Stream(w, ": wait\n\n") }, time.Minute, "first_byte"},
-		"in the answer":       {func(w http.ResponseWriter) { Stream(w, p.Beginning) }, 5 * time.Minute, errLate.Error()},
+		"before the response": {func(http.ResponseWriter, <-chan struct{}) {}, time.Minute, "first_byte"},
+		"after the headers":   {func(w http.ResponseWriter, _ <-chan struct{}) { Stream(w, "") }, time.Minute, "first_byte"},
+		"after a comment":     {func(w http.ResponseWriter, _ <-chan struct{}) { Stream(w, ": wait\n\n") }, time.Minute, "first_byte"},
+		"after comments": {func(w http.ResponseWriter, gone <-chan struct{}) {
+			for range 4 { // each is a sign of life
+				Stream(w, ": wait\n\n")
+				select {
+				case <-gone:
+				case <-time.After(50 * time.Second):
+				}
+			}
+		}, 210 * time.Second, "first_byte"},
+		"in the answer": {func(w http.ResponseWriter, _ <-chan struct{}) { Stream(w, p.Beginning) }, 5 * time.Minute, errLate.Error()},
 	} {
 		if p.Accepts != nil {
 			c.want, c.text = 5*time.Minute, errLate.Error() // it asks again
 		}
 		synctest.Test(t, func(t *testing.T) {
 			agent := p.New("http://agent.test", remote.DefaultConfig(), Pipes(t, p.streams(func(w http.ResponseWriter, r *http.Request) {
-				c.begin(w)
+				c.begin(w, r.Context().Done())
 				<-r.Context().Done()
 			})))
 			ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, errLate)

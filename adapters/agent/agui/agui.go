@@ -104,7 +104,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	}
 	defer response.Close()
 	response.TakeCut = true
-	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client), int(a.config.MaxBytes), input)
+	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
 	take := func(e remote.Event) error { return r.take(ctx, e) }
 	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
 		return err

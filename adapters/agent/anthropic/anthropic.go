@@ -29,7 +29,10 @@ const version = "2023-06-01"
 // https://docs.anthropic.com/en/docs/build-with-claude/vision
 const maxImage = 5 << 20 / 4 * 3
 
-var _ turn.Agent = (*Agent)(nil)
+var (
+	_ turn.Agent   = (*Agent)(nil)
+	_ turn.Learner = (*Agent)(nil)
+)
 
 // Kind describes agents behind Anthropic's Messages API.
 func Kind() agent.Kind { return remote.NewKind("anthropic", DefaultConfig, New) }
@@ -41,14 +44,15 @@ type Config struct {
 	APIKey  secret.Value `yaml:"api_key"`
 	Model   string       `yaml:"model"`
 	// MaxTokens bounds the answer, in the model's tokens.
-	MaxTokens      int `yaml:"max_tokens"`
-	remote.Config  `yaml:",inline"`
-	remote.Reading `yaml:",inline"`
+	MaxTokens       int `yaml:"max_tokens"`
+	remote.Config   `yaml:",inline"`
+	remote.Reading  `yaml:",inline"`
+	remote.Pictures `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults. Model and APIKey have none.
 func DefaultConfig() Config {
-	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -60,6 +64,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.MaxTokens > 0, "max_tokens", "must be more than 0")
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
+	c.Pictures.Check(&faults)
 	return faults
 }
 
@@ -76,13 +81,26 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 	return &Agent{config, files, remote.New(config.Config, transport, config.APIKey)}
 }
 
+// Learnt implements turn.Learner.
+func (a *Agent) Learnt() []string { return a.client.Learnt() }
+
 // Run asks the model. It emits STREAMING_CHUNKs, then a WARNING if the model stopped early,
 // then the ANSWER. Run fails with a *remote.Error, with the error of emit, or, if ctx ended,
 // with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	images := remote.NewImages(a.files, maxImage, remote.DefaultImagesBytes)
+	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images {
+		return remote.NewImages(a.files, maxImage, remote.DefaultImagesBytes)
+	}}
+	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
+		return a.ask(ctx, form, emit)
+	})
+}
+
+// ask makes one request.
+func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
+	input := form.Input
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/v1/messages"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, input, images), images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form), form.Images, func(r *http.Request) error {
 		r.Header.Set("Anthropic-Version", version)
 		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 			r.Header.Set("X-Api-Key", key)
@@ -93,7 +111,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client), usage: map[string]json.RawMessage{}}
+	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), usage: map[string]json.RawMessage{}}
 	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}
@@ -126,9 +144,9 @@ type source struct {
 	Data      string `json:"data"`
 }
 
-func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
-	messages := alternate(input.Messages)
-	contents := images.Contents(ctx, messages, func(kind, mark string) any {
+func (a *Agent) request(ctx context.Context, form remote.Form) request {
+	messages := remote.Alternate(form.Input.Messages, assembly.Join)
+	contents := form.Images.Contents(ctx, messages, func(kind, mark string) any {
 		return imageBlock{"image", source{"base64", kind, mark}}
 	})
 	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.SystemPrompt, Stream: true}
@@ -137,27 +155,6 @@ func (a *Agent) request(ctx context.Context, input assembly.Input, images *remot
 			contents[i] = strings.TrimRight(text, " \n") // the API refuses it at the end of a reply
 		}
 		out.Messages = append(out.Messages, said{m.Role, contents[i]})
-	}
-	return out
-}
-
-// alternate returns the messages in alternating roles, as the API wants them: all messages
-// between two replies join, blank replies and replies before the first message are left out.
-func alternate(messages []assembly.Message) (out []assembly.Message) {
-	var kept []assembly.Message
-	for _, m := range messages {
-		if m.Role != assembly.RoleAssistant || strings.TrimSpace(remote.Text(m)) != "" {
-			kept = append(kept, m)
-		}
-	}
-	for _, m := range assembly.Join(kept) {
-		switch last := len(out) - 1; {
-		case last < 0 && m.Role == assembly.RoleAssistant:
-		case last >= 0 && out[last].Role == m.Role: // two replies, because Join leaves no two other messages beside each other
-			out[last].Parts = []assembly.Part{{Text: strings.TrimRight(remote.Text(out[last]), " \n") + "\n\n" + remote.Text(m)}}
-		default:
-			out = append(out, m)
-		}
 	}
 	return out
 }
@@ -184,7 +181,7 @@ type tool struct {
 
 // end ends the answer after the stream.
 func (m *message) end() error {
-	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Tool: m.called}
+	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tool: m.called}
 	if len(m.usage) > 0 {
 		end.Usage = m.usage
 	}

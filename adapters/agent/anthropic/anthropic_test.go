@@ -22,7 +22,7 @@ import (
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	return anthropic.New(anthropic.Config{
-		BaseURL: address, APIKey: secret.New(agenttest.Canary), Model: "claude", MaxTokens: 100, Config: config, Reading: remote.DefaultReading(),
+		BaseURL: address, APIKey: secret.New(agenttest.Canary), Model: "claude", MaxTokens: 100, Config: config, Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(),
 	}, nil, transport)
 }
 

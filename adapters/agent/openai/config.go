@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"slices"
+
 	"parley/adapters"
 	"parley/adapters/agent/remote"
 	"parley/config/secret"
@@ -17,14 +19,21 @@ type Config struct {
 	Model  string       `yaml:"model"`
 	// MaxImageBytes bounds an image, in bytes. The model gets only the name of a larger one.
 	MaxImageBytes int64 `yaml:"max_image_bytes"`
+	// Messages is the form of the messages: contract, strict, or auto, which begins with contract and is
+	// strict after a refusal.
+	Messages string `yaml:"messages"`
 	// The system prompt is "You are a helpful colleague." unless it is set.
-	remote.Config  `yaml:",inline"`
-	remote.Reading `yaml:",inline"`
+	remote.Config   `yaml:",inline"`
+	remote.Reading  `yaml:",inline"`
+	remote.Pictures `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
-	c := Config{BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+	c := Config{
+		BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Messages: remote.Auto,
+		Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(),
+	}
 	c.SystemPrompt = "You are a helpful colleague."
 	return c
 }
@@ -36,7 +45,9 @@ func (c Config) Validate() event.FieldErrors {
 	check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address up to and including /v1, without credentials")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.MaxImageBytes > 0, "max_image_bytes", "must be more than 0")
+	check(slices.Contains([]string{remote.Auto, remote.Contract, remote.Strict}, c.Messages), "messages", "must be auto, contract or strict")
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
+	c.Pictures.Check(&faults)
 	return faults
 }

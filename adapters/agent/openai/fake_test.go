@@ -22,7 +22,8 @@ import (
 const canary = "sk-canary-5d1e"
 
 func config(address string) openai.Config {
-	return openai.Config{BaseURL: address + "/v1", APIKey: secret.New(canary), Model: "llama3.2", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+	return openai.Config{BaseURL: address + "/v1", APIKey: secret.New(canary), Model: "llama3.2", MaxImageBytes: remote.DefaultImageBytes, Config: remote.DefaultConfig(), Messages: remote.Auto,
+		Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
 }
 
 // hello returns the input of a minimal run.

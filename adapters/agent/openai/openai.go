@@ -20,7 +20,10 @@ import (
 	"parley/assembly/turn"
 )
 
-var _ turn.Agent = (*Agent)(nil)
+var (
+	_ turn.Agent   = (*Agent)(nil)
+	_ turn.Learner = (*Agent)(nil)
+)
 
 // Kind describes agents behind an OpenAI-compatible API.
 func Kind() agent.Kind { return remote.NewKind("openai", DefaultConfig, New) }
@@ -39,13 +42,26 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 	return &Agent{config, files, remote.New(config.Config, transport, config.APIKey)}
 }
 
+// Learnt implements turn.Learner.
+func (a *Agent) Learnt() []string { return a.client.Learnt() }
+
 // Run asks the model. It emits STREAMING_CHUNKs, the last of them Final, then a WARNING if
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	images := remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
+	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: []string{streamOptions}, NewImages: func() *remote.Images {
+		return remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
+	}}
+	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
+		return a.ask(ctx, form, emit)
+	})
+}
+
+// ask makes one request.
+func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
+	input := form.Input
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, input, images), images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form), form.Images, func(r *http.Request) error {
 		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 			r.Header.Set("Authorization", "Bearer "+key)
 		}
@@ -55,7 +71,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return err
 	}
 	defer response.Close()
-	c := &completion{agent: a, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client)}
+	c := &completion{agent: a, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)}
 	if err := a.client.FollowOrTake(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
 		return err
 	}
@@ -80,7 +96,7 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish)}
+	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety"}
 	if len(c.calls) > 0 {
 		end.Tool = c.calls[0].name.String()
 	}

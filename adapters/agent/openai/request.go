@@ -12,9 +12,12 @@ import (
 type request struct {
 	Model    string    `json:"model"`
 	Stream   bool      `json:"stream"`
-	Options  options   `json:"stream_options"`
+	Options  *options  `json:"stream_options,omitempty"`
 	Messages []message `json:"messages"`
 }
+
+// streamOptions is the name of the parameter that some servers do not know.
+const streamOptions = "stream_options"
 
 // options ask the server to end its stream with the counts of tokens.
 type options struct {
@@ -38,16 +41,27 @@ type imageURL struct {
 }
 
 // request returns the body of a run's request.
-func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
-	messages := make([]message, 0, len(input.Messages)+1)
-	if a.config.SystemPrompt != "" {
-		messages = append(messages, message{assembly.RoleSystem, a.config.SystemPrompt})
+func (a *Agent) request(ctx context.Context, form remote.Form) request {
+	body := request{Model: a.config.Model, Stream: true}
+	if form.Has(streamOptions) {
+		body.Options = &options{IncludeUsage: true}
 	}
-	contents := images.Contents(ctx, input.Messages, func(kind, mark string) any {
+	said, prompt := form.Input.Messages, a.config.SystemPrompt
+	if form.Strict {
+		said = remote.Alternate(said, assembly.JoinApart)
+		if form.NoRole && prompt != "" {
+			remote.Prepend(prompt, said)
+			prompt = ""
+		}
+	}
+	if prompt != "" {
+		body.Messages = append(body.Messages, message{assembly.RoleSystem, prompt})
+	}
+	contents := form.Images.Contents(ctx, said, func(kind, mark string) any {
 		return imagePart{"image_url", imageURL{"data:" + kind + ";base64," + mark}}
 	})
-	for i, m := range input.Messages {
-		messages = append(messages, message{m.Role, contents[i]})
+	for i, m := range said {
+		body.Messages = append(body.Messages, message{m.Role, contents[i]})
 	}
-	return request{Model: a.config.Model, Stream: true, Options: options{IncludeUsage: true}, Messages: messages}
+	return body
 }

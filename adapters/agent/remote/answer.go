@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 )
@@ -32,6 +33,7 @@ type Answer struct {
 	part    int             // where the current part of the text begins
 	gap     string          // before the next words
 	split   *splitter       // of the current part; nil if the part has ended or its thinking is kept
+	voice   *voice          // nil for an agent whose text is not a model's
 	client  *Client         // remembers what its model does; nil if thinking is kept
 	turns   int             // number of texts that were thoughts
 	gone    int             // bytes of chunks of these texts
@@ -49,10 +51,12 @@ func NewAnswer(run string, limit int64, emit func(stream.Message) error) *Answer
 	return &Answer{activity: run, limit: limit, emit: emit}
 }
 
-// Read makes the thinking at the beginning of the text THOUGHTs, if the settings say so. A text that
+// Read keeps the text in the agent's own voice among the speakers: see voice. It also makes the thinking
+// at the beginning of the text THOUGHTs, if the settings say so. A text that
 // only a closing tag ends was shown in chunks before the tag came. The client remembers that, and later
 // answers have no chunks until it is known what their text is.
-func (a *Answer) Read(settings Reading, c *Client) *Answer {
+func (a *Answer) Read(settings Reading, c *Client, speakers assembly.Speakers) *Answer {
+	a.voice = &voice{speakers: speakers}
 	if settings.Thinking == SplitThinking {
 		a.client, a.split = c, new(splitter)
 	}
@@ -69,12 +73,24 @@ func (a *Answer) Text(text string) error {
 	}
 	text = event.Text(text)
 	if a.split == nil {
-		return a.write(text)
+		return a.speak(text)
 	}
 	if err := a.Bound(a.text.Len() + len(a.split.thought) + len(text)); err != nil {
 		return err
 	}
 	return a.take(a.split.add(text))
+}
+
+// speak appends words of the model.
+func (a *Answer) speak(text string) error {
+	if a.voice == nil {
+		return a.write(text)
+	}
+	text = a.voice.add(text)
+	if err := a.Bound(a.gone + a.text.Len() + a.voice.rest.Len()); err != nil {
+		return err
+	}
+	return a.write(text)
 }
 
 // Add appends a part of a content.
@@ -93,6 +109,9 @@ func (a *Answer) Part() error {
 	if a.client != nil {
 		a.split = new(splitter)
 	}
+	if a.voice != nil && !a.voice.over {
+		a.voice = &voice{speakers: a.voice.speakers}
+	}
 	a.begin()
 	return nil
 }
@@ -104,14 +123,18 @@ func (a *Answer) begin() {
 	}
 }
 
-// End ends the text: further text is the answer's, whatever it looks like.
+// End ends the part of the text: nothing more is needed to know what it is.
 func (a *Answer) End() error {
-	if a.split == nil {
+	if split := a.split; split != nil {
+		a.split = nil
+		if err := a.take(split.end()); err != nil {
+			return err
+		}
+	}
+	if a.voice == nil || a.voice.over {
 		return nil
 	}
-	split := a.split
-	a.split = nil
-	return a.take(split.end())
+	return a.write(a.voice.end())
 }
 
 // take takes the pieces of a text.
@@ -119,7 +142,7 @@ func (a *Answer) take(pieces []piece) (err error) {
 	for _, p := range pieces {
 		switch p.kind {
 		case words:
-			err = a.write(p.text)
+			err = a.speak(p.text)
 		case thought:
 			if err = a.Thought(p.text); err == nil {
 				err = a.EndThought()
@@ -139,7 +162,12 @@ func (a *Answer) take(pieces []piece) (err error) {
 func (a *Answer) turn() error {
 	a.client.turns.Store(true)
 	text := a.text.String()
-	said := strings.TrimSpace(text[a.part:])
+	said := text[a.part:]
+	if v := a.voice; v != nil {
+		said += v.end() + v.rest.String()
+		a.voice = &voice{speakers: v.speakers}
+	}
+	said = strings.TrimSpace(said)
 	if said == "" {
 		return nil
 	}
@@ -234,18 +262,31 @@ func (a *Answer) Finish(warning string, details json.RawMessage) error {
 		err = a.say(stream.Message{Type: stream.Warning, Text: warning, ActivityID: a.id()})
 	}
 	if err == nil {
-		err = a.say(stream.Message{Type: stream.Answer, Text: a.text.String(), Details: details, ActivityID: a.id()})
+		err = a.say(stream.Message{Type: stream.Answer, Text: a.whole(), Details: details, ActivityID: a.id()})
 	}
 	return err
 }
+
+// whole returns the text, without the line ends before a header that ended it.
+func (a *Answer) whole() string {
+	if a.voice == nil || !a.voice.over {
+		return a.text.String()
+	}
+	return strings.TrimRight(a.text.String(), " \t\r\n")
+}
+
+// maxRest bounds what a WARNING shows of a conversation that the model has made up, in characters.
+const maxRest = 16 << 10
 
 // Ending is the end of a model's answer.
 type Ending struct {
 	Reason string // the model's own words for it, such as finish_reason "stop"
 	// Early is the sentence for the reader of an incomplete answer; empty for a complete one.
 	Early string
-	Tool  string // the name of a tool that the model has called; empty for none
-	Usage any    // the counts of tokens; nil if the server sent none
+	// Declined says that the model or its provider refused to answer.
+	Declined bool
+	Tool     string // the name of a tool that the model has called; empty for none
+	Usage    any    // the counts of tokens; nil if the server sent none
 }
 
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
@@ -258,13 +299,15 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	case strings.TrimSpace(a.String()) != "":
 	case e.Tool != "":
 		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", e.Tool), nil)
+	case e.Declined:
+		return c.Rejected("the model returned no text ("+e.Reason+")", Declined)
 	default:
 		fault := c.Invalid("the model returned no text ("+e.Reason+")", nil)
 		fault.Permanent = e.Early != "" // a repetition would end at the same point
 		return fault
 	}
 	if e.Early != "" {
-		if err := a.Text("\n\n(" + e.Early + ")"); err != nil {
+		if err := a.write("\n\n(" + e.Early + ")"); err != nil {
 			return err
 		}
 	}
@@ -282,7 +325,7 @@ func (a *Answer) Ask(question string, details json.RawMessage) error {
 		return err
 	}
 	if a.text.Len() > 0 {
-		question = a.text.String() + "\n\n" + question
+		question = a.whole() + "\n\n" + question
 	}
 	return a.say(stream.Message{Type: stream.RequestInput, Text: question, Details: details, ActivityID: a.id()})
 }
@@ -292,10 +335,19 @@ func (a *Answer) finish() error {
 	if err := a.End(); err != nil {
 		return err
 	}
-	if err := a.EndThought(); err != nil || a.text.Len() == 0 {
+	if err := a.EndThought(); err != nil {
 		return err
 	}
-	return a.chunk(true)
+	if a.text.Len() > 0 {
+		if err := a.chunk(true); err != nil {
+			return err
+		}
+	}
+	if a.voice == nil || !a.voice.over {
+		return nil
+	}
+	rest := event.Beginning(a.voice.rest.String(), maxRest)
+	return a.say(stream.Message{Type: stream.Warning, Text: "The model went on with the conversation, and this was left out: " + rest})
 }
 
 // id is the activity of the answer's chunks and of the ANSWER.

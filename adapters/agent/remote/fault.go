@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ type Error struct {
 	RetryAfter time.Duration // the server's requested pause; 0 if it named none
 
 	text     string
+	said     string // the server's words, if it has refused the request
 	sentence string
 	cause    error
 }
@@ -61,7 +63,8 @@ func (e *Error) Refused() bool {
 // Failure returns the error of an agent that reported a failure in its answer. A status of
 // 0 is unknown.
 func (c *Client) Failure(text string, status int) *Error {
-	return &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text)}
+	fault := &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text), said: c.hide(text)}
+	return fault.declined()
 }
 
 // Rejected returns the error of an input that the agent's protocol does not allow, with the
@@ -119,7 +122,7 @@ func (c *Client) explain(ctx context.Context, err error) error {
 	case cause == nil || ok && fault.Status != 0:
 		return err
 	case cause == errFirstByte:
-		return &Error{text: fmt.Sprintf("the answer did not begin within %v (first_byte)", c.config.FirstByte)}
+		return &Error{text: fmt.Sprintf("the answer did not begin within %v (first_byte)", c.config.FirstByte), sentence: turn.LateAnswer}
 	default:
 		return cause
 	}
@@ -129,12 +132,28 @@ func (c *Client) explain(ctx context.Context, err error) error {
 func (c *Client) refused(response *http.Response) error {
 	status := response.StatusCode
 	text, _ := ErrorText(opening(response.Body))
-	return &Error{
+	fault := &Error{
 		Permanent:  permanent(status),
 		Status:     status,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
+		said:       c.hide(text),
 	}
+	return fault.declined()
+}
+
+// Declined is the sentence for the people in the thread after an answer that the model's provider, or the
+// model itself, refuses.
+const Declined = "The model's provider declined to answer this."
+
+var declinedWords = regexp.MustCompile(`(?i)content_?filter|content management policy|content_policy_violation|ResponsibleAIPolicy`)
+
+// declined completes the error of a server whose filter has refused the input: a repetition is refused too.
+func (e *Error) declined() *Error {
+	if declinedWords.MatchString(e.said) {
+		e.Permanent, e.sentence = true, Declined
+	}
+	return e
 }
 
 // opening returns the first 8 KiB of an error's body.
@@ -178,7 +197,10 @@ const minSecret, minLast = 8, 4
 
 // Clean prepares a server's text for a log: one line of bounded length, without the secrets,
 // which some servers repeat.
-func (c *Client) Clean(text string) string {
+func (c *Client) Clean(text string) string { return Plain(c.hide(text), 400) }
+
+// hide removes the secrets from a text.
+func (c *Client) hide(text string) string {
 	for _, hidden := range c.hidden {
 		words := strings.Fields(hidden.Reveal()) // such as Bearer and a token
 		for i, word := range words {
@@ -187,7 +209,7 @@ func (c *Client) Clean(text string) string {
 			}
 		}
 	}
-	return Plain(text, 400)
+	return text
 }
 
 // Plain makes a foreign text part of one line. It replaces white space by one space, removes

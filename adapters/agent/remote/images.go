@@ -64,6 +64,9 @@ func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string
 	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
 }
 
+// Any reports whether there is an image.
+func (i *Images) Any() bool { return len(i.list) > 0 }
+
 // CheckImage returns the type and the size of a file, if its bytes are an image that models
 // accept, at most so many. It reads the whole copy from files, because a damaged one must be
 // left out. If files is nil, there is no copy.

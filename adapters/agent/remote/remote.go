@@ -40,7 +40,7 @@ type Config struct {
 	// SystemPrompt precedes the thread; empty for none.
 	SystemPrompt string `yaml:"system_prompt"`
 	// Timeout bounds a run. FirstByte bounds the wait for the first event of its answer, or for
-	// the first byte of an answer in one piece. A comment in a stream is no event.
+	// the first byte of an answer in one piece. The wait begins again with each comment of a stream.
 	Timeout   time.Duration `yaml:"timeout"`
 	FirstByte time.Duration `yaml:"first_byte"`
 	// MaxBytes bounds a run's answer, in bytes.
@@ -91,6 +91,7 @@ type Client struct {
 	config Config
 	hidden []secret.Value
 	client *http.Client
+	learnt learnt
 	turns  atomic.Bool // its model ends its thinking without having begun it: see Answer.Read
 }
 
@@ -171,18 +172,18 @@ var errFirstByte = errors.New("first byte")
 func (c *Client) Do(request *http.Request) (*Response, error) {
 	ctx, cancel := context.WithCancelCause(request.Context())
 	proveBody(ctx, request)
-	late := time.AfterFunc(c.config.FirstByte, func() { cancel(errFirstByte) })
+	late := newLate(c.config.FirstByte, func() { cancel(errFirstByte) })
 	response, err := c.client.Do(request.WithContext(ctx))
 	if err != nil {
-		late.Stop()
+		late.stop()
 		defer cancel(nil)
 		return nil, c.explain(ctx, c.unreachable(err))
 	}
 	body := response.Body
-	r := &Response{Response: response, ctx: ctx, Begun: func() { late.Stop() }, close: func() { late.Stop(); cancel(nil); body.Close() }}
+	r := &Response{Response: response, ctx: ctx, Begun: late.stop, close: func() { late.stop(); cancel(nil); body.Close() }}
 	first := r.Begun
 	if r.IsStream() {
-		first = func() {} // the first event counts
+		first = late.again // the first event ends the wait
 	}
 	response.Body = &bounded{body, overhead * c.config.MaxBytes, first}
 	if response.StatusCode/100 != 2 {
@@ -190,6 +191,33 @@ func (c *Client) Do(request *http.Request) (*Response, error) {
 		return nil, c.explain(ctx, c.refused(response))
 	}
 	return r, nil
+}
+
+// late ends the wait for the beginning of an answer.
+type late struct {
+	mu    sync.Mutex
+	timer *time.Timer
+	wait  time.Duration
+}
+
+func newLate(wait time.Duration, end func()) *late {
+	return &late{timer: time.AfterFunc(wait, end), wait: wait}
+}
+
+func (l *late) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer.Stop()
+	l.wait = 0
+}
+
+// again begins the wait again, after a sign of life such as a comment in a stream.
+func (l *late) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.wait > 0 {
+		l.timer.Reset(l.wait)
+	}
 }
 
 // IsStream reports whether the body is a stream of server-sent events.

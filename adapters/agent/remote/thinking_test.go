@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/assembly"
 	"parley/assembly/stream"
 )
 
@@ -26,7 +27,7 @@ func read(t *testing.T, client *Client, chunks ...string) (messages []string, pr
 		delete(shown, m.ActivityID)
 		messages = append(messages, m.ActivityID+" "+m.Type.String()+" "+m.Text)
 		return nil
-	}).Read(DefaultReading(), client)
+	}).Read(DefaultReading(), client, assembly.Speakers{})
 	for _, chunk := range chunks {
 		if err := answer.Text(chunk); err != nil {
 			t.Fatal(err)
@@ -96,7 +97,7 @@ func TestPreviewWaitsIfThinkingMayFollow(t *testing.T) {
 				shown = append(shown, m.ActivityID+" "+m.Text)
 			}
 			return nil
-		}).Read(DefaultReading(), client)
+		}).Read(DefaultReading(), client, assembly.Speakers{})
 		for _, chunk := range []string{"Hm.", "</think>", "Hi"} {
 			if err := answer.Text(chunk); err != nil {
 				t.Fatal(err)
@@ -120,7 +121,7 @@ func TestPartsThinkApart(t *testing.T) {
 			got = append(got, m.Type.String()+" "+m.Text)
 		}
 		return nil
-	}).Read(DefaultReading(), new(Client))
+	}).Read(DefaultReading(), new(Client), assembly.Speakers{})
 	for _, part := range []string{"One", "<think>a</think>Two", "", "b</think>Three", "c</think>"} {
 		if err := answer.Part(); err != nil {
 			t.Fatal(err)
@@ -207,7 +208,7 @@ func TestErrorShapes(t *testing.T) {
 		`{"object":"error","message":"too long","type":"BadRequestError","code":400}`:                                                                 {"too long", 400},
 		`{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"slow down\"}}","provider_name":"P"}}}`: {"Provider returned error: slow down", 429},
 		`{"detail":"no such model"}`: {"no such model", 0},
-		`{"detail":[{"loc":["body","messages"],"msg":"field required","type":"missing"}]}`: {"field required", 0},
+		`{"detail":[{"loc":["body","messages"],"msg":"field required","type":"missing"}]}`: {"body.messages: field required", 0},
 		`[{"error":{"code":404,"message":"gone","status":"NOT_FOUND"}}]`:                   {"gone", 404},
 		`{"error":true,"message":"busy"}`:                                                  {"busy", 0},
 		`{"error":["busy"]}`:                                                               {"busy", 0},

@@ -78,6 +78,13 @@ func objectWords(object map[string]any, depth int) (words string, status int) {
 			words += ": " + more
 		}
 	}
+	if path, ok := object["loc"].([]any); ok && words != "" {
+		names := make([]string, len(path))
+		for i, name := range path {
+			names[i] = fmt.Sprint(name)
+		}
+		words = strings.Join(names, ".") + ": " + words
+	}
 	if kind, _ := object["type"].(string); words == "" && depth > 0 {
 		words = kind
 	}

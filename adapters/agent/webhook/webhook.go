@@ -27,6 +27,7 @@ import (
 var (
 	_ turn.Agent        = (*Agent)(nil)
 	_ turn.AnswersLater = (*Agent)(nil)
+	_ turn.Learner      = (*Agent)(nil)
 	_ agent.Replier     = (*Config)(nil)
 )
 
@@ -38,7 +39,7 @@ func Kind() agent.Kind {
 }
 
 func defaults() Config {
-	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
 }
 
 // maxImages bounds the images of one request together, in bytes before encoding. Many servers
@@ -50,9 +51,10 @@ type Config struct {
 	// URL is the address to which each run is posted.
 	URL string `yaml:"url"`
 	// Secret signs the requests, and authenticates a later reply.
-	Secret         secret.Value `yaml:"secret"`
-	remote.Config  `yaml:",inline"`
-	remote.Reading `yaml:",inline"`
+	Secret          secret.Value `yaml:"secret"`
+	remote.Config   `yaml:",inline"`
+	remote.Reading  `yaml:",inline"`
+	remote.Pictures `yaml:",inline"`
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -63,6 +65,7 @@ func (c Config) Validate() event.FieldErrors {
 	faults.Check(!c.Secret.IsShort(), "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
+	c.Pictures.Check(&faults)
 	return faults
 }
 
@@ -83,6 +86,9 @@ func New(config Config, files agent.Files, transport http.RoundTripper, now func
 	return &Agent{config, files, remote.New(config.Config, transport, config.Secret), now}
 }
 
+// Learnt implements turn.Learner.
+func (a *Agent) Learnt() []string { return a.client.Learnt() }
+
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
 // reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
 // for which Run returns turn.ErrLater. A run that was taken is not posted again. An empty content is an answer without a post.
@@ -90,8 +96,16 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if input.Taken {
 		return turn.ErrLater
 	}
-	images := remote.NewImages(a.files, maxImages, maxImages)
-	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, a.request(ctx, input, images), images, a.sign)
+	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images { return remote.NewImages(a.files, maxImages, maxImages) }}
+	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
+		return a.ask(ctx, form, emit)
+	})
+}
+
+// ask makes one request.
+func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
+	input := form.Input
+	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, a.request(ctx, input, form.Images), form.Images, a.sign)
 	if err != nil {
 		return err
 	}
@@ -209,7 +223,7 @@ func (a *Agent) Later(input assembly.Input, answer stream.Message, emit func(str
 }
 
 func (a *Agent) answer(input assembly.Input, emit func(stream.Message) error) *remote.Answer {
-	return remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client)
+	return remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)
 }
 
 // say emits an answer in one piece.

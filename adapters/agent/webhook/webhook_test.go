@@ -26,7 +26,7 @@ var _, files = agenttest.Looks()
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {
 	now := func() time.Time { return time.Unix(1700000000, 0) }
-	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config, Reading: remote.DefaultReading()}, files, transport, now)
+	return webhook.New(webhook.Config{URL: address + "/hook", Secret: secret.New(agenttest.Canary), Config: config, Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}, files, transport, now)
 }
 
 const answer = "data: {\"content\":\"Grüße, \",\"error\":null}\n\ndata: {\"content\":\"Olivia\"}\n\ndata: [DONE]\n\n"
@@ -83,7 +83,7 @@ func TestRequest(t *testing.T) {
 // TestShortSecret checks that the length of the secret is counted in characters.
 func TestShortSecret(t *testing.T) {
 	for length, isShort := range map[int]bool{23: true, 24: false} {
-		config := webhook.Config{URL: "https://example.com", Secret: secret.New(strings.Repeat("é", length)), Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+		config := webhook.Config{URL: "https://example.com", Secret: secret.New(strings.Repeat("é", length)), Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
 		if faults := config.Validate(); isShort != (len(faults) == 1) {
 			t.Errorf("%d characters: %v", length, faults)
 		}

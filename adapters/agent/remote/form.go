@@ -1,0 +1,294 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/ingest/event"
+)
+
+// The values of the setting messages.
+const (
+	Auto     = "auto"
+	Contract = "contract"
+	Strict   = "strict"
+)
+
+// Switch is a setting that is on, off, or on until the server refuses it.
+type Switch string
+
+// The values of a Switch.
+const (
+	AutoSwitch Switch = "auto"
+	On         Switch = "true"
+	Off        Switch = "false"
+)
+
+// Pictures is the settings of the agents that send images.
+type Pictures struct {
+	// Images says whether images are sent.
+	Images Switch `yaml:"images"`
+}
+
+// DefaultPictures returns the defaults.
+func DefaultPictures() Pictures { return Pictures{Images: AutoSwitch} }
+
+// Check adds the faults of the settings.
+func (p Pictures) Check(faults *event.FieldErrors) {
+	faults.Check(slices.Contains([]Switch{AutoSwitch, On, Off}, p.Images), "images", "must be auto, true or false")
+}
+
+// Forms are the forms that a kind's requests can have.
+type Forms struct {
+	// Messages is Auto, Contract or Strict; empty for a kind with one form of messages.
+	Messages string
+	Images   Switch
+	// Parameters are the parameters that a request can do without.
+	Parameters []string
+	// NewImages returns the images of a request.
+	NewImages func() *Images
+}
+
+// Form is the form of one request.
+type Form struct {
+	Input   assembly.Input // with the messages that fit
+	Images  *Images
+	Strict  bool // the roles alternate after at most one system message
+	NoRole  bool // there is no system role
+	without []string
+}
+
+// Has reports whether the request may have a parameter.
+func (f Form) Has(parameter string) bool { return !slices.Contains(f.without, parameter) }
+
+const (
+	// pictureless is the time for which an agent sends no images after its server has refused them.
+	pictureless = time.Hour
+	// maxForms bounds the requests for one attempt. Each form before the last one was refused.
+	maxForms = 12
+)
+
+// learnt is what a client has learnt from refusals. It holds until the process ends.
+type learnt struct {
+	mu      sync.Mutex
+	strict  bool
+	noRole  bool
+	until   time.Time // no images are sent until then
+	limit   int       // bytes of the messages' text; 0 for none
+	without []string
+}
+
+// Learnt says in which form the requests are, if it is not the configured one.
+func (c *Client) Learnt() (notes []string) {
+	l := &c.learnt
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.noRole:
+		notes = append(notes, "messages are in strict form without a system message")
+	case l.strict:
+		notes = append(notes, "messages are in strict form")
+	}
+	if time.Now().Before(l.until) {
+		notes = append(notes, "no images until "+l.until.UTC().Format(time.RFC3339))
+	}
+	if l.limit > 0 {
+		notes = append(notes, fmt.Sprintf("at most %d bytes of messages", l.limit))
+	}
+	for _, name := range l.without {
+		notes = append(notes, "no "+name)
+	}
+	return notes
+}
+
+// form returns the form of the next request, whose messages have at most limit bytes; 0 for the learnt bound.
+func (c *Client) form(input assembly.Input, forms Forms, limit int) Form {
+	l := &c.learnt
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := Form{
+		Input: input, Images: NewImages(nil, 0, 0), NoRole: l.noRole, without: slices.Clone(l.without),
+		Strict: forms.Messages == Strict || forms.Messages == Auto && l.strict,
+	}
+	if forms.Images == On || forms.Images == AutoSwitch && !time.Now().Before(l.until) {
+		f.Images = forms.NewImages()
+	}
+	if limit == 0 {
+		limit = l.limit
+	}
+	if first := firstSaid(input); limit > 0 {
+		f.Input.Messages = assembly.Shrink(input.Messages, first, limit)
+	}
+	return f
+}
+
+func firstSaid(input assembly.Input) string {
+	if len(input.Said) == 0 {
+		return ""
+	}
+	return input.Said[0].ID
+}
+
+// Adapt makes a request with try, in the form that the server is known to accept. If the server refuses
+// it for its form, before the run has emitted anything, Adapt makes it again in another form and
+// remembers that form. A refusal of every form fails for good.
+func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Message) error, try func(Form, func(stream.Message) error) error) error {
+	limit := 0
+	for n := 1; ; n++ {
+		f, begun := c.form(input, forms, limit), false
+		err := try(f, func(m stream.Message) error {
+			begun = true
+			return emit(m)
+		})
+		fault, ok := errors.AsType[*Error](err)
+		if err == nil || begun {
+			c.keep(limit)
+		}
+		if !ok || begun || fault.said == "" || n == maxForms {
+			return err
+		}
+		cause := refusalOf(fault, forms, f)
+		if cause == noRefusal {
+			return err
+		}
+		again := false
+		if cause == tooLong {
+			limit, again = shorter(fault, input, f)
+		} else {
+			again = c.learn(cause, fault, forms, f)
+		}
+		if !again {
+			return final(fault, cause, input)
+		}
+	}
+}
+
+// keep remembers a bound with which a request has succeeded.
+func (c *Client) keep(limit int) {
+	c.learnt.mu.Lock()
+	defer c.learnt.mu.Unlock()
+	if limit > 0 {
+		c.learnt.limit = limit
+	}
+}
+
+// learn remembers a refusal. It reports whether there is another form.
+func (c *Client) learn(cause refusal, fault *Error, forms Forms, f Form) bool {
+	l := &c.learnt
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case cause == badParameter:
+		if name := namedParameter(fault.said, forms, f); !slices.Contains(l.without, name) {
+			l.without = append(l.without, name)
+		}
+	case cause == badImages && forms.Images == AutoSwitch:
+		l.until = time.Now().Add(pictureless)
+	case cause == badRoles && forms.Messages == Auto && !f.Strict:
+		l.strict, l.noRole = true, l.noRole || noSystem.MatchString(fault.said)
+	case cause == badRoles && f.Strict && !f.NoRole:
+		l.noRole = true
+	default:
+		return false
+	}
+	return true
+}
+
+// final returns the error of a refusal that no other form avoids.
+func final(fault *Error, cause refusal, input assembly.Input) error {
+	last := *fault
+	last.Permanent = true
+	if cause == tooLong {
+		last.sentence = "Sorry, this is too long for the model that I ask. Please send it in smaller parts."
+		if len(assembly.Shrink(input.Messages, firstSaid(input), 0)) < len(input.Messages) {
+			last.sentence += " /new starts afresh, without the messages before it."
+		}
+	}
+	return &last
+}
+
+// shorter returns the bound for the next request after one that was too long: half of it, or less if the
+// server tells by how much it was too long. It reports whether fewer messages would be sent.
+func shorter(fault *Error, input assembly.Input, f Form) (limit int, again bool) {
+	sent := assembly.Size(f.Input.Messages)
+	limit = sent / 2
+	if limited, asked := tokens(fault.said); asked > limited {
+		limit = min(limit, max(sent/16, int(float64(sent)*float64(limited)/float64(asked)*0.8)))
+	}
+	limit = max(limit, 1)
+	return limit, assembly.Size(assembly.Shrink(input.Messages, firstSaid(input), limit)) < sent
+}
+
+var number = regexp.MustCompile(`\d{3,9}`)
+
+// tokens returns the least and the greatest number of tokens that an error names; 0 for none.
+func tokens(words string) (least, most int) {
+	for _, digits := range number.FindAllString(words, -1) {
+		n, _ := strconv.Atoi(digits) // it has few digits
+		if least == 0 || n < least {
+			least = n
+		}
+		most = max(most, n)
+	}
+	return least, most
+}
+
+// refusal is the cause for which a server refuses a request's form.
+type refusal int
+
+const (
+	noRefusal refusal = iota
+	badParameter
+	tooLong
+	badImages
+	badRoles
+)
+
+// The words of OpenAI, Anthropic, Google, Mistral, OpenRouter, vLLM, llama.cpp, Ollama and LM Studio.
+var (
+	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|invalid param`)
+	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
+	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|content must be a string|valid string|expected a string|content (?:type|part)`)
+	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
+	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
+)
+
+// refusalOf returns why the server has refused a request.
+func refusalOf(fault *Error, forms Forms, f Form) refusal {
+	switch fault.Status {
+	case 0, 400, 404, 413, 415, 422, 500:
+	default:
+		return noRefusal
+	}
+	switch words := fault.said; {
+	case namedParameter(words, forms, f) != "":
+		return badParameter
+	case longWords.MatchString(words), fault.Status == 413 && !f.Images.Any():
+		return tooLong
+	case f.Images.Any() && (imageWords.MatchString(words) || fault.Status == 413):
+		return badImages
+	case forms.Messages != "" && roleWords.MatchString(words):
+		return badRoles
+	}
+	return noRefusal
+}
+
+// namedParameter returns the parameter that a refusal names; empty for none.
+func namedParameter(words string, forms Forms, f Form) string {
+	if !unknownWords.MatchString(words) {
+		return ""
+	}
+	for _, name := range forms.Parameters {
+		if f.Has(name) && regexp.MustCompile(`\b`+name+`\b`).MatchString(words) {
+			return name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,29 @@
+package assembly
+
+import "slices"
+
+// Speakers are the names of a thread's authors, as the agent reads them.
+type Speakers struct {
+	// Agent is the agent's own name.
+	Agent string
+	// Headers are the headers of the other authors of the turns, such as "[Olivia (<@U06>)]:".
+	Headers []string
+}
+
+// FindSpeakers returns the authors of the turns. The arguments are those of Assemble.
+func FindSpeakers(agent string, turns []Turn, mentions Mentions) Speakers {
+	names := naming{clean(agent), mentions}
+	s := Speakers{Agent: names.agent}
+	for _, t := range turns {
+		v := view{Turn: t}
+		v.each(func(l *Line) {
+			if l.Own || l.Version == 0 {
+				return
+			}
+			if header := names.attribute(&l.Metadata, ""); !slices.Contains(s.Headers, header) {
+				s.Headers = append(s.Headers, header)
+			}
+		})
+	}
+	return s
+}
