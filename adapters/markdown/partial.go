@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,6 +18,9 @@ type PartialOptions struct {
 	Limit int
 	// Characters counts the Unicode characters of a post instead of its UTF-16 units.
 	Characters bool
+	// Blocks is the maximum number of paragraphs, headings, lists, tables and code blocks of a post;
+	// 0 means no maximum.
+	Blocks int
 	// Mentions are the tokens that keep their effect, such as "<@U06STGBF4Q0>".
 	Mentions []string
 	// Done means that no more text follows.
@@ -63,6 +67,8 @@ type partial struct {
 	newLine   bool // a line begins at at
 	lineStart int  // where the current line begins
 	parted    bool // the line before ended a paragraph or a fence
+	headed    bool // the line before is a heading
+	blocks    int  // the number of blocks that have begun
 	spaced    bool // the last character is white space within a line
 	solid     int  // the post cannot end before this byte of text
 	opened    int  // where the first line of the last fence ends
@@ -181,11 +187,22 @@ func (p *partial) beginLine() bool {
 	if p.fence == nil {
 		opens = openFence(line)
 	}
+	heads := p.fence == nil && heading.MatchString(line)
+	if heads && !p.Done && !strings.ContainsAny(line, " \t\n") { // it may be a word
+		return false
+	}
 	closes, blank := p.fence.closedBy(line), strings.Trim(line, " \t\n") == ""
 	if !blank && !closes && p.endsBeforeLine(opens != nil) {
 		p.end()
 		return false
 	}
+	if !blank && p.fence == nil && (p.parted || p.headed || heads || opens != nil || len(p.out) == 0) {
+		if p.blocks++; p.Blocks > 0 && p.blocks > p.Blocks {
+			p.end()
+			return false
+		}
+	}
+	p.headed = heads
 	p.newLine, p.lineStart = false, p.at
 	p.parted = closes || blank && p.fence == nil
 	if opens != nil || closes {
@@ -194,6 +211,9 @@ func (p *partial) beginLine() bool {
 	}
 	return true
 }
+
+// heading matches a line that is a heading, or its beginning.
+var heading = regexp.MustCompile(`^ {0,3}#{1,6}(?:[ \t\n]|$)`)
 
 // endsBeforeLine reports whether the post ends before a line with text.
 func (p *partial) endsBeforeLine(opens bool) bool {

@@ -185,3 +185,38 @@ func TestThePlaceWhereAPartialPostEnds(t *testing.T) {
 		checkCuts(t, c.source, 740, markdown.PartialOptions{Limit: 1024})
 	}
 }
+
+// TestPostsEndAfterBlocks: a platform may bound the blocks of a post. A blank line, a heading and a
+// code block end a block, and nothing inside a code block does.
+func TestPostsEndAfterBlocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"paragraphs":    {"a\nb\n\nc\n\nd\n\ne", []string{"a\nb\n\nc\n\n", "d\n\ne"}},
+		"headings":      {"# a\n## b\nc\n#d\n", []string{"# a\n## b\n", "c\n#d\n"}},
+		"code":          {"a\n```\n\n# b\n\n```\nc\n- d\n- e\n\nf", []string{"a\n```\n\n# b\n\n```\n", "c\n- d\n- e\n\nf"}},
+		"just fits":     {"a\n\nb\n\n", []string{"a\n\nb\n\n"}},
+		"a table":       {"| a | b |\n|---|---|\n| c | d |\n\ne\n\nf", []string{"| a | b |\n|---|---|\n| c | d |\n\ne\n\n", "f"}},
+		"a word with #": {"a\n\nb\n#c", []string{"a\n\nb\n#c"}},
+	} {
+		options := markdown.PartialOptions{Limit: 100_000, Blocks: 2, Done: true}
+		var got []string
+		for rest, full := c.text, true; full; {
+			var shown string
+			shown, rest, full = markdown.FormatPartial(rest, options)
+			got = append(got, shown)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		options.Done = false
+		for i, before := 0, ""; i <= len(c.text); i++ {
+			shown, _, _ := markdown.FormatPartial(c.text[:i], options)
+			if !strings.HasPrefix(shown, before) {
+				t.Errorf("%s: after %d bytes %q becomes %q", name, i, before, shown)
+			}
+			before = shown
+		}
+	}
+}

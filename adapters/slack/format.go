@@ -2,6 +2,7 @@ package slack
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/slack-go/slack"
 
@@ -18,6 +19,14 @@ const (
 	// postLimit is the maximum length of a post. It is below maxMarkdown because Slack
 	// counts the characters after a conversion of its own.
 	postLimit = maxMarkdown - 500
+	// maxRendered is the maximum number of blocks that one message's markdown may become. Slack
+	// renders each paragraph, heading, list, table and code block as a block of its own and
+	// refuses a message of more than 50; buttons and the rendering itself need some.
+	// https://docs.slack.dev/reference/block-kit/blocks
+	maxRendered = 45
+	// maxShort is the length of a text up to which a refusal of its markdown block is no fault of the
+	// text, in characters.
+	maxShort = 1000
 	// maxText is the maximum length that Slack advises for a message's text, in
 	// characters. Slack refuses a longer text in an edit.
 	// https://docs.slack.dev/reference/methods/chat.postMessage#truncating
@@ -39,12 +48,12 @@ func (a *Adapter) Format(text string, mentions []string) []string {
 
 // FormatPartial formats the beginning of a text for one post or one stream.
 func (a *Adapter) FormatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
-	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: postLimit, Mentions: mentions, Done: done})
+	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: postLimit, Blocks: maxRendered, Mentions: mentions, Done: done})
 }
 
 // sendText calls Slack with the text as a markdown block. If the workspace refuses such
 // blocks, sendText remembers that and calls again with the text as mrkdwn. It forgets the
-// refusal of a text that is too long as a block, since the next one may fit. A refusal
+// refusal of a text that is not short, since the text may be the reason. A refusal
 // means that the first call had no effect, so nothing is posted twice.
 //
 // The call asks Slack for no previews of links. Slack documents that for chat.postMessage,
@@ -59,7 +68,7 @@ func (a *Adapter) sendText(text string, buttons []adapters.Button, call func(con
 		if !slices.Contains(blockRefusals, refusedCode(err)) {
 			return err
 		}
-		if refusedCode(err) != blocksTooLong {
+		if refusedCode(err) != blocksTooLong && utf8.RuneCountInString(text) <= maxShort {
 			a.remember(markdownFeature)
 		}
 	}

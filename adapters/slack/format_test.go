@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -129,5 +130,46 @@ func TestATextThatIsTooLongAsABlock(t *testing.T) {
 	const markdown = `[{"type":"markdown","text":"hello"}]`
 	if diff := cmp.Diff([]string{markdown, "", markdown}, blocks); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestManyParagraphsAreCut: Slack refuses a message whose markdown becomes more than 50 blocks, so
+// a text of 120 is sent as three posts.
+func TestManyParagraphsAreCut(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	text := strings.Repeat("## A\nb\n\n", 60)
+	posts := adapter.Format(text, nil)
+	for i, part := range posts {
+		reply := testPost(fmt.Sprintf("k%d", i))
+		reply.Text = part
+		if _, err := adapter.Send(t.Context(), reply); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(posts) != 3 || strings.Join(posts, "") != text {
+		t.Errorf("%d posts", len(posts))
+	}
+	for _, post := range server.Posts() {
+		if post.Markdown == "" {
+			t.Error("a post is no markdown block")
+		}
+	}
+}
+
+// TestRefusedBlocksAreRemembered: only a short block shows that the workspace has no markdown blocks.
+func TestRefusedBlocksAreRemembered(t *testing.T) {
+	for length, remembered := range map[int]bool{900: true, 1100: false} {
+		server, adapter := startFake(t, slacktest.Options{})
+		server.Script("chat.postMessage", slacktest.Fault{Error: "invalid_blocks"})
+		for _, key := range []string{"k1", "k2"} {
+			reply := testPost(key)
+			reply.Text = strings.Repeat("é", length)
+			if _, err := adapter.Send(t.Context(), reply); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := server.Posts()[1].Markdown == ""; got != remembered {
+			t.Errorf("a refused block of %d characters: the next post is no block: %v", length, got)
+		}
 	}
 }

@@ -130,7 +130,7 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 		return "", "msg_blocks_too_many"
 	}
 	var texts []string
-	length := 0
+	length, shown := 0, 0
 	for _, block := range blocks {
 		if !blockTypes[block.Type] || block.Type == "markdown" && s.options.NoMarkdownBlocks {
 			return "", "invalid_blocks"
@@ -142,6 +142,7 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 				return "", "invalid_blocks"
 			}
 			length += utf8.RuneCountInString(text)
+			shown += rendered(text)
 			texts = append(texts, text)
 		case "section":
 			if block.Text != nil && !validSection(block.Text) {
@@ -149,10 +150,35 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 			}
 		}
 	}
-	if length > maxMarkdown {
+	switch {
+	case length > maxMarkdown:
 		return "", "msg_blocks_too_long"
+	case shown > maxBlocks:
+		return "", "invalid_blocks"
 	}
 	return strings.Join(texts, "\n\n"), ""
+}
+
+// rendered returns the number of blocks that Slack makes of a markdown block: one for each
+// paragraph, heading, list, table and code block.
+func rendered(markdown string) (n int) {
+	begins, fenced := true, false
+	for line := range strings.Lines(markdown) {
+		line = strings.TrimSpace(line)
+		fences, heads := strings.HasPrefix(line, "```"), strings.HasPrefix(line, "#")
+		switch {
+		case fenced:
+			fenced, begins = !fences, fences
+		case line == "":
+			begins = true
+		default:
+			if begins || fences || heads {
+				n++
+			}
+			begins, fenced = heads, fences
+		}
+	}
+	return n
 }
 
 // validSection reports whether the text object of a section is valid.

@@ -67,6 +67,7 @@ func TestRefusedContent(t *testing.T) {
 		"long markdown block": {client, []slack.MsgOption{markdown(long)}, "msg_blocks_too_long"},
 		"long blocks":         {client, []slack.MsgOption{markdown(long[:12_002]), markdown(long[:12_002])}, "msg_blocks_too_long"},
 		"long section":        {client, []slack.MsgOption{section(strings.Repeat("é", 3_001))}, "invalid_blocks"},
+		"many paragraphs":     {client, []slack.MsgOption{markdown(strings.Repeat("a\n\n# b\nc\n```\n\n\n```\n", 13))}, "invalid_blocks"},
 		"empty block":         {client, []slack.MsgOption{markdown("")}, "invalid_blocks"},
 		"unknown block":       {client, []slack.MsgOption{raw(`[{"type":"poem","text":"x"}]`)}, "invalid_blocks"},
 		"no text in a block":  {client, []slack.MsgOption{raw(`[{"type":"markdown","text":{"x":1}}]`)}, "invalid_blocks"},
