@@ -104,7 +104,7 @@ func (a *Adapter) Limits() adapters.Limits {
 		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
 	}
 	if a.config.Working == WorkingStatus {
-		limits.SignText = maxStatus
+		limits.SignText, limits.SignEvery = maxStatus, statusEvery
 	}
 	return limits
 }

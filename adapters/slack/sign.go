@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/slack-go/slack"
 
@@ -21,6 +22,11 @@ const (
 // maxStatus is the greatest length of an agent's words in a status, in characters. Slack
 // shows a status in one line.
 const maxStatus = 100
+
+// statusEvery is the time after which a status is set again. Slack removes a status after two
+// minutes.
+// https://docs.slack.dev/reference/methods/assistant.threads.setStatus
+const statusEvery = 90 * time.Second
 
 // plainStatus removes the signs of tokens from an agent's words, so that a status names and
 // notifies nobody.

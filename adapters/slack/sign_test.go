@@ -109,3 +109,11 @@ func TestMissingScopeOfASignIsReportedOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusIsSetAgainInTime: Slack removes a status after two minutes.
+func TestStatusIsSetAgainInTime(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{})
+	if every := adapter.Limits().SignEvery; every <= 0 || every > 100*time.Second {
+		t.Errorf("the status is set again every %v", every)
+	}
+}
