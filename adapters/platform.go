@@ -60,6 +60,12 @@ type Config interface {
 	Accounts() []Account
 }
 
+// Warner is a Config that knows what is allowed, and probably a mistake.
+type Warner interface {
+	// Warnings returns every warning by key. They contain no configured value.
+	Warnings() event.FieldErrors
+}
+
 // Account is a setting that identifies an account on the platform.
 type Account struct {
 	Key   string

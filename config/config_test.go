@@ -159,7 +159,7 @@ func TestDocumentedExample(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-1")
 	t.Setenv("SLACK_APP_TOKEN", "xapp-1")
 	t.Setenv("SLACK_BOT_TOKEN", "xoxb-1")
-	t.Setenv("SLACK_SIGNING_SECRET", "sign-1")
+	t.Setenv("SLACK_SIGNING_SECRET", "8f742231b10e8888")
 	t.Chdir("testdata/example")
 	got, err := config.Load("parley.yaml")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestDocumentedExample(t *testing.T) {
 
 	acme := config.NewWorkspace("acme", event.Slack, "assistant")
 	account := slack.DefaultConfig()
-	account.AppToken, account.BotToken, account.SigningSecret = secret.New("xapp-1"), secret.New("xoxb-1"), secret.New("sign-1")
+	account.AppToken, account.BotToken, account.SigningSecret = secret.New("xapp-1"), secret.New("xoxb-1"), secret.New("8f742231b10e8888")
 	acme.Config = &account
 	quiet := acme.Settings
 	quiet.Agent, quiet.Policy.RequireMention, quiet.Turns.Mode = "echo", false, "interrupt"

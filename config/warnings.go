@@ -27,6 +27,11 @@ func (l *loader) warnings(c *Config) Faults {
 		if f := l.places[w.ID]; f != nil {
 			f.warnWritable("", f.name)
 			f.warnPlain(string(w.Platform), w.Config)
+			if warner, ok := w.Config.(adapters.Warner); ok {
+				for _, found := range warner.Warnings() {
+					f.warn(join(string(w.Platform), found.Field), found.Message)
+				}
+			}
 			folders, all = append(folders, filepath.Dir(f.name)), append(all, f.warnings...)
 		}
 	}

@@ -73,6 +73,14 @@ agents:
 	}
 }
 
+// TestWarningsAboutRotatingTokens: Parley does not renew a token of Slack.
+func TestWarningsAboutRotatingTokens(t *testing.T) {
+	got := warnings(t, map[string]string{"parley.yaml": "", "workspaces/s.yaml": "id: s\nplatform: slack\nagent: echo\nslack: {app_token: xapp-1, bot_token: xoxe.xoxb-1-a}\n"})
+	if want := "workspaces/s.yaml:4: slack.bot_token: is a rotating token, which ends after 12 hours, and Parley does not renew it: use an app without token rotation"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestWarningsAboutPermissions lets every user of the machine write to a file or folder.
 func TestWarningsAboutPermissions(t *testing.T) {
 	files := map[string]string{"parley.yaml": "", "workspaces/w.yaml": webWorkspace, "data/parley.db": "", "data/attachments/x": ""}

@@ -19,7 +19,11 @@ func TestConfigFaults(t *testing.T) {
 		"the defaults with their tokens": {func(c *Config) {}, nil},
 		"socket needs no signing secret": {func(c *Config) { c.SigningSecret = secret.Value{} }, nil},
 		"socket needs both tokens":       {func(c *Config) { c.AppToken, c.BotToken = secret.New(""), secret.Value{} }, []string{"bot_token", "app_token"}},
-		"http needs no app token":        {func(c *Config) { c.Mode, c.AppToken, c.SigningSecret = ModeHTTP, secret.Value{}, secret.New("s") }, nil},
+		"http needs no app token": {func(c *Config) {
+			c.Mode, c.AppToken, c.SigningSecret = ModeHTTP, secret.Value{}, secret.New("8f742231b10e")
+		}, nil},
+		"a short signing secret":         {func(c *Config) { c.SigningSecret = secret.New("8f742231b1") }, []string{"signing_secret"}},
+		"a signing secret of one letter": {func(c *Config) { c.SigningSecret = secret.New("xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx") }, []string{"signing_secret"}},
 		"http needs the signing secret":  {func(c *Config) { c.Mode = ModeHTTP }, []string{"signing_secret"}},
 		"an unknown mode":                {func(c *Config) { c.Mode = "rtm" }, []string{"mode"}},
 		"swapped tokens":                 {func(c *Config) { c.AppToken, c.BotToken = c.BotToken, c.AppToken }, []string{"bot_token", "app_token"}},
@@ -48,6 +52,9 @@ func TestConfigFaults(t *testing.T) {
 		var got []string
 		for _, fault := range settings.Validate() {
 			got = append(got, fault.Field)
+		}
+		if warned := settings.Warnings(); len(warned) > 0 {
+			t.Errorf("%s is warned of: %v", name, warned)
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
