@@ -143,6 +143,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
+		w.waits.Store(true)
 		age := in.Now().Sub(t.Envelope.ReceivedAt)
 		return false, in.postpone(ctx, c, t, min(max(age, reviewEvery), maxSelfWait), nil)
 	case errors.Is(err, errBeingSent):

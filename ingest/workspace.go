@@ -140,6 +140,7 @@ func (d *directory) ChannelType(channel string) event.ChannelType {
 // memory outlives a reload of the configuration.
 type memory struct {
 	self  atomic.Pointer[event.Self] // as stored
+	waits atomic.Bool                // an envelope waits for our identity
 	since time.Time                  // when this process began with the workspace
 
 	mu       sync.Mutex
@@ -196,7 +197,7 @@ func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspac
 }
 
 func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) error {
-	if w.config.Facts != nil || *w.self.Load() == self {
+	if w.config.Facts != nil || *w.self.Load() == self && !w.waits.Swap(false) {
 		return nil
 	}
 	if err := in.Journal.SetSelf(ctx, w.config.ID, self); err != nil {

@@ -159,11 +159,12 @@ func (a *Adapter) pace(method string) *pace {
 	return known.(*pace)
 }
 
-// Inherit takes over the paces and the rate limits of the workspace's previous adapter, if that
-// one has the same token.
+// Inherit takes over the paces, the rate limits and the identity of the workspace's previous
+// adapter, if that one has the same token.
 func (a *Adapter) Inherit(old adapters.Adapter) {
 	if old, ok := old.(*Adapter); ok && old.config.BotToken.Equal(a.config.BotToken.Reveal()) {
 		a.history, a.web.rests = old.history, old.web.rests
+		a.self.Store(old.self.Load())
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"parley/adapters"
 	"parley/adapters/slack"
+	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -105,6 +107,32 @@ func TestKeysNeedOurUser(t *testing.T) {
 		if got := keysOf(t, tt.body, fakeDirectory{self: tt.facts}); got.Needs != tt.want || got.Result != nil {
 			t.Errorf("%s: needs %q, want %q (settled %v)", tt.about, got.Needs, tt.want, got.Result)
 		}
+	}
+}
+
+// TestEventsWaitForTheIdentityOfTheToken: the stored identity may be of an earlier token. An event
+// that belongs to it, or to no workspace by it, is judged after auth.test.
+func TestEventsWaitForTheIdentityOfTheToken(t *testing.T) {
+	_, adapter := startFake(t, slacktest.Options{})
+	earlier := event.Self{TeamID: slacktest.Team, UserID: "UEARLIER1", AppID: "AEARLIER1"}
+	envelope := envelopeOf(t, eventCallback(messageEvent("hi", object{"bot_id": "B1"})))
+	for about, stored := range map[string]event.Self{"an earlier bot": earlier, "the same bot": {TeamID: slacktest.Team, UserID: slacktest.BotUser}, "nobody": {}} {
+		if keys := adapter.Keys(envelope, fakeDirectory{self: stored}); keys.Needs != "user" || keys.Result != nil {
+			t.Errorf("before auth.test, %s is stored: %+v", about, keys)
+		}
+	}
+	if _, _, err := adapter.Find(t.Context(), adapters.Post{To: adapters.Address{Channel: "C0GARDEN"}}); err != nil {
+		t.Fatal(err) // it asks who we are
+	}
+	if keys := adapter.Keys(envelope, fakeDirectory{self: earlier}); keys.Needs != "user" || keys.Result != nil {
+		t.Errorf("before the identity is stored: %+v", keys)
+	}
+	if keys := adapter.Keys(envelope, fakeDirectory{self: event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser}}); keys.Needs != "" {
+		t.Errorf("with the identity of the token: %+v", keys)
+	}
+	bad := envelopeOf(t, messageEvent("hi", object{"text": 7}))
+	if keys := adapter.Keys(bad, fakeDirectory{self: earlier}); keys.Result == nil || keys.Result.Disposition != event.Dead {
+		t.Errorf("an unreadable event: %+v", keys)
 	}
 }
 

@@ -20,18 +20,15 @@ func (j *Journal) Self(ctx context.Context, workspace string) (self event.Self, 
 }
 
 // SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
-// it. If the same identity is stored already, SetSelf writes nothing, because every node
-// calls it at its start. After an error, some of the envelopes may stay postponed until
-// their time.
+// it. It does not write a known identity again. After an error, some of the envelopes may
+// stay postponed until their time.
 func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
-	known, err := j.Self(ctx, workspace)
-	if err == nil && known == self {
-		return nil
-	}
-	if err := j.change(ctx, "", func(tx *txn) {
-		tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, tx.pack(self, false))
-	}); err != nil {
-		return err
+	if known, err := j.Self(ctx, workspace); err != nil || known != self {
+		if err := j.change(ctx, "", func(tx *txn) {
+			tx.do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, tx.pack(self, false))
+		}); err != nil {
+			return err
+		}
 	}
 	now := millis(j.now())
 	return j.eachThread(ctx, func(tx *txn, thread int64) {

@@ -93,11 +93,14 @@ func TestFilesReachAgent(t *testing.T) {
 	for _, want := range []string{
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(catPNG)),
 		"(file: notes.txt, text/plain, 10 B)", "(file: audio_message.webm, audio/webm, ", "(file: secret.png", "(file: large.txt, text/plain, 3 kB)",
-		"(file: far.txt, text/plain, 9 B)", "(file: grown.txt, text/plain, 3 kB)", "(file: unnamed",
+		"(file: far.txt, text/plain, 9 B)", "(file: grown.txt, text/plain, 3 kB)",
 	} {
 		if !strings.Contains(said, want) {
 			t.Errorf("the input lacks %s:\n%s", want, said)
 		}
+	}
+	if strings.Contains(said, "(file: unnamed") {
+		t.Errorf("the input has a deleted file:\n%s", said)
 	}
 	h.posts(1)
 	close(asked)

@@ -165,6 +165,34 @@ func TestAnotherAppOfTheTeam(t *testing.T) {
 	h.answerNext(replyWith("After."))
 }
 
+// TestEventsWaitForAnotherApp gives a workspace the token of another app, whose first event arrives
+// before Slack has told who the app is. The first app's id is known, so the event would be another
+// app's by the stored identity.
+func TestEventsWaitForAnotherApp(t *testing.T) {
+	t.Parallel()
+	const another, user = "xoxb-slacktest-another", "U0ANOTHER"
+	h := open(t, plan{})
+	h.awaitState("acme", "up")
+	h.mention("before")
+	h.answerNext(replyWith("Before."))
+	h.posts(1)
+	fake, err := slacktest.Start(slacktest.Options{Token: another, BotUser: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	hold := make(chan struct{})
+	fake.Script("auth.test", slacktest.Fault{Hold: hold})
+	p := plan{dir: h.dir}
+	p.write(t, strings.NewReplacer(slacktest.Token, another, "AGENT", h.model.URL, "SLACK", fake.URL()))
+	h.reload()
+	m := h.newMessage("<@" + user + "> after")
+	m.App = "A0ANOTHER"
+	h.accept(bytes.ReplaceAll(m.Mention(), []byte(slacktest.BotUser), []byte(user)))
+	close(hold)
+	h.answerNext(replyWith("After."))
+}
+
 // TestAReloadTriesARefusedWorkspaceAgain resolves the refusal at Slack alone: the files do not change.
 func TestAReloadTriesARefusedWorkspaceAgain(t *testing.T) {
 	t.Parallel()
