@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/adapters/markdown"
 	"parley/ingest/event"
 )
 
@@ -24,19 +25,23 @@ func (m *message) addressed(self event.Self) event.Addressed {
 }
 
 // mentions reports whether the message mentions a user, by either form of the token or in
-// Discord's list. @everyone mentions no user, and normalising finds a mention of our role.
+// Discord's list. A token in code is none, @everyone mentions no user, and normalising finds a
+// mention of our role.
 // https://docs.discord.com/developers/reference#message-formatting
 func (m *message) mentions(userID string) bool {
 	if userID == "" {
 		return false
 	}
-	return slices.ContainsFunc(m.mentioned, func(u user) bool { return u.id == userID }) ||
-		strings.Contains(m.content, "<@"+userID+">") || strings.Contains(m.content, "<@!"+userID+">")
+	if slices.ContainsFunc(m.mentioned, func(u user) bool { return u.id == userID }) {
+		return true
+	}
+	prose := markdown.WithoutCode(m.content)
+	return strings.Contains(prose, "<@"+userID+">") || strings.Contains(prose, "<@!"+userID+">")
 }
 
 // callsSomeone reports whether the message mentions a user, a role or everybody.
 func (m *message) callsSomeone() bool {
-	return m.everyone || len(m.mentioned) > 0 || strings.Contains(m.content, "<@")
+	return m.everyone || len(m.mentioned) > 0 || strings.Contains(markdown.WithoutCode(m.content), "<@")
 }
 
 // needsSelf reports whether the message may be ours, mention us or reply to us. Policy cannot

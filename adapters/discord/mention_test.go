@@ -1,6 +1,7 @@
 package discord_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,6 +43,27 @@ func TestAddressed(t *testing.T) {
 	}
 	if got := normalize(t, unknown, "MESSAGE_CREATE", posted("<@> <@!>")).Message.Addressed; got != event.AddressedNone {
 		t.Errorf("addressed is %q before our identity is known", got)
+	}
+}
+
+// TestMentionInCode: a token in code mentions nobody, however the code is written.
+func TestMentionInCode(t *testing.T) {
+	for content, want := range map[string]event.Addressed{
+		"`<@900>`": "", "``<@!900>``": "", "what does `ping <@900>` do": "", "```\n<@900>\n```": "", "```py\nx = '<@900>'\n```\nthanks": "",
+		"`` ` <@900> ``": "", "`a` <@900> `b`": event.AddressedMention, "`<@900>": event.AddressedMention, "``<@900>`": event.AddressedMention,
+		"\\`<@900>`": event.AddressedMention, "`\\`<@900>`": event.AddressedMention, "`x` `y": "", "`<@900>` <@!900>": event.AddressedMention,
+		"```<@900>": event.AddressedMention, strings.Repeat("`", 33) + "<@900>" + strings.Repeat("`", 33): event.AddressedMention,
+	} {
+		if got := created(t, posted(content)).Addressed; got != want {
+			t.Errorf("%q: %q, want %q", content, got, want)
+		}
+	}
+	listed := posted("`<@900>`").with(fields{"mentions": []fields{person(bot, "parley")}})
+	if got := created(t, listed).Addressed; got != event.AddressedMention {
+		t.Errorf("Discord's list does not count: %q", got)
+	}
+	if !created(t, posted("run `<@202>`").with(fields{"position": 3})).FollowUp {
+		t.Error("a token in code is taken for a mention of somebody else")
 	}
 }
 

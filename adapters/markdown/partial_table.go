@@ -6,11 +6,11 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
-// Adapt replaces what a chat with CommonMark does not render: a table becomes aligned text in a
-// code fence, and a heading below the third level one of the third. It leaves code as it is. If
-// more text can change the end of the text, that end is held and adapted is what precedes it.
-// The adapted text of a longer text begins with that of a shorter one. Only a table whose lines
-// begin with a | is one.
+// Adapt replaces what a chat with CommonMark does not render, or reads in another way: a table becomes
+// aligned text in a code fence, a heading below the third level one of the third, and see inline. It
+// leaves code as it is. If more text can change the end of the text, that end is held and adapted is
+// what precedes it. The adapted text of a longer text begins with that of a shorter one. Only a table
+// whose lines begin with a | is one.
 func Adapt(source string, done bool) (adapted, held string) {
 	var out strings.Builder
 	var open *fence
@@ -22,12 +22,18 @@ func Adapt(source string, done bool) (adapted, held string) {
 			if open.closedBy(line) || open.leftBy(line) {
 				open = nil
 			}
-		case openFence(line) != nil:
+			out.WriteString(line)
+			rest = next
+			continue
+		case openFence(line) != nil && whole:
 			open = openFence(line)
+			out.WriteString(line)
+			rest = next
+			continue
 		case isRow(line):
 			table, n := tableOf(rest)
-			if n == len(rest) && !done {
-				return out.String(), rest
+			if !done && len(rest)-n <= maxIndent && strings.Trim(rest[n:], " ") == "" {
+				return out.String(), rest // another row may follow
 			}
 			out.WriteString(table)
 			rest = rest[n:]
@@ -40,7 +46,11 @@ func Adapt(source string, done bool) (adapted, held string) {
 				line = line[signs-3:]
 			}
 		}
-		out.WriteString(line)
+		text, used := inline(line, whole, openFence(line) != nil) // a backtick may follow, and then the line opens no fence
+		out.WriteString(text)
+		if used < len(line) {
+			return out.String(), line[used:]
+		}
 		rest = next
 	}
 	return out.String(), ""
@@ -54,13 +64,16 @@ func cutLine(source string) (line, rest string) {
 	return source, ""
 }
 
+// maxIndent is the number of spaces that may precede a row of a table.
+const maxIndent = 3
+
 // isRow reports whether a line may be a row of a table.
 func isRow(line string) bool {
-	return strings.HasPrefix(strings.TrimLeft(line, " "), "|") && len(line)-len(strings.TrimLeft(line, " ")) <= 3
+	return strings.HasPrefix(strings.TrimLeft(line, " "), "|") && len(line)-len(strings.TrimLeft(line, " ")) <= maxIndent
 }
 
 // tableOf returns the table at the beginning of a text as aligned text in a fence, and the number
-// of bytes of its rows. Rows that are no table stay as they are.
+// of bytes of its rows. Rows that are no table are text.
 func tableOf(source string) (table string, n int) {
 	for rest := source; rest != "" && isRow(rest); {
 		var line string
@@ -72,7 +85,12 @@ func tableOf(source string) (table string, n int) {
 	document, _ := parse(b.source)
 	parsed, isTable := document.FirstChild().(*extast.Table)
 	if !isTable || parsed.NextSibling() != nil {
-		return rows, n
+		var text strings.Builder
+		for line := range strings.Lines(rows) {
+			line, _ = inline(line, true, false)
+			text.WriteString(line)
+		}
+		return text.String(), n
 	}
 	table = "```\n" + splitBackticks(b.aligned(parsed), 3) + "```"
 	if strings.HasSuffix(rows, "\n") {
