@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
 // Connector, Stateful, Hook, Fetcher; Sender, Finder, Lister, Editor, PartialFormatter, Streamer,
-// StreamFinder, Ephemeral, ButtonSender; WorkingIndicator; Backfiller, ContextReader; Checker.
+// StreamFinder, Ephemeral, ButtonSender; WorkingIndicator, SelfSigner; Backfiller, ContextReader; Checker.
 package adapters
 
 import (
@@ -342,6 +342,15 @@ type WorkingIndicator interface {
 	ShowWorking(ctx context.Context, sign Sign) error
 	// ClearWorking removes that sign. It is no error if none is shown.
 	ClearWorking(ctx context.Context, sign Sign) error
+}
+
+// SelfSigner is a WorkingIndicator of a platform that shows a sign of work below some messages by
+// itself, such as "is thinking" below a command. ClearWorking is called when the run ends that answers
+// such a message, whether the adapter has shown a sign or not.
+type SelfSigner interface {
+	// IsSigned reports whether the platform shows such a sign below a message, by its external
+	// id. Pure.
+	IsSigned(message string) bool
 }
 
 // Finder is a Sender that can find one of our posts.

@@ -16,17 +16,19 @@ import (
 // board is a platform with edits and streams. Every call may have a fault, by the name of
 // the call or by chance.
 type board struct {
-	mu      sync.Mutex
-	posts   []*pinned
-	signs   map[string]adapters.Address // of the calls that show them, by message
-	told    []string
-	calls   []string                // the names of the calls and their texts
-	faults  map[string][]fault      // of the next calls, by name
-	chance  func(does string) fault // of the other calls; nil for none
-	effects sync.WaitGroup
-	limit   int           // of a post, in bytes
-	closes  time.Duration // the maximum age of a stream; 0: none
-	stumble string        // a text at which FormatPartial panics, unless it is final
+	mu    sync.Mutex
+	posts []*pinned
+	signs map[string]adapters.Address // of the calls that show them, by message
+	// selfSigned says that the platform shows a sign below every message by itself.
+	selfSigned bool
+	told       []string
+	calls      []string                // the names of the calls and their texts
+	faults     map[string][]fault      // of the next calls, by name
+	chance     func(does string) fault // of the other calls; nil for none
+	effects    sync.WaitGroup
+	limit      int           // of a post, in bytes
+	closes     time.Duration // the maximum age of a stream; 0: none
+	stumble    string        // a text at which FormatPartial panics, unless it is final
 }
 
 // pinned is a post on a board.
@@ -222,6 +224,9 @@ func (b *board) FindStream(ctx context.Context, post adapters.Post) (ids []strin
 func (b *board) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	return b.do(ctx, "sign", sign.Text, func() error { b.signs[sign.Message] = sign.To; return nil })
 }
+
+// IsSigned implements adapters.SelfSigner.
+func (b *board) IsSigned(string) bool { return b.selfSigned }
 
 // ClearWorking removes a sign only at its own address.
 func (b *board) ClearWorking(ctx context.Context, sign adapters.Sign) error {

@@ -107,6 +107,33 @@ func TestAnUnrecordedSign(t *testing.T) {
 	})
 }
 
+// TestASignOfThePlatformEndsWithTheRun proves that a run clears it, however short the run is, whether
+// it fails, and whether a sign of ours was shown.
+func TestASignOfThePlatformEndsWithTheRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(context.Context, *journal.Run, turn.LivePreview) (string, error)
+		signs  bool
+		want   []string
+	}{
+		"a quick answer":          {says(0, "one"), true, []string{"send one", "unsign"}},
+		"an answer without signs": {says(2*time.Second, "one"), false, []string{"send one", "unsign"}},
+		"a slow answer":           {says(2*time.Second, "one"), true, []string{"sign", "send one", "unsign"}},
+		"a failure":               {func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "", errHopeless }, false, []string{"tell Sorry.", "unsign"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHarness(t, func(h *harness) {
+				h.platform.Limits.Preview, h.platform.Limits.Sign, h.board.selfSigned = adapters.PreviewOff, c.signs, true
+				h.answer = c.answer
+				h.ask("t")
+				time.Sleep(30 * time.Second)
+				if diff := cmp.Diff(c.want, h.board.did("")); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
 // TestALateSign proves that the removal of a sign waits for the call of a process that
 // ended, even if the next process has shown the sign again.
 func TestALateSign(t *testing.T) {

@@ -22,8 +22,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	if !wake.After(preview, signAfter) {
 		return
 	}
-	d := &journal.Delivery{Kind: journal.DeliveryUnsign, Run: s.run.ID, Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
-	d.Post.Text = s.signed()
+	d := s.unsign()
 	sign := adapters.Sign{To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
 	before := previewPostOf(s.claim, d)
@@ -52,6 +51,28 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 		}
 		sendBy = s.outbox.Now().Add(timeout)
 	}
+}
+
+// unsign returns the delivery that removes the sign of the run.
+func (s *LivePreview) unsign() *journal.Delivery {
+	d := &journal.Delivery{Kind: journal.DeliveryUnsign, Run: s.run.ID, Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
+	d.Post.Text = s.signed()
+	return d
+}
+
+// expectUnsign records the removal of a sign that the platform shows by itself. The removal waits
+// for no call of ours, unless an earlier attempt of the run may have shown a sign.
+func (s *LivePreview) expectUnsign(ctx context.Context) {
+	if s.run.Sign != "" {
+		return
+	}
+	d := s.unsign()
+	call := newPreviewPost("")
+	call.d, call.clean = d, true
+	s.claim.Put(keyOf(d), call)
+	s.write(func() error {
+		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, 0)
+	})
 }
 
 // noteEvery is the shortest time between two texts of a sign.

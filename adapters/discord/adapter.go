@@ -44,6 +44,7 @@ var (
 	_ adapters.Lister           = (*Adapter)(nil)
 	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.SelfSigner       = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)

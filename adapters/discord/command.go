@@ -23,10 +23,10 @@ const (
 	commandPrefix, actionPrefix = "command-", "action-"
 	// askCommand is the name of the slash command, and askMessage that of the message command.
 	askCommand, askMessage = "ask", "Ask about this"
-	// answerFor is the age up to which an interaction's deferred response is edited. Discord's
-	// limit is 15 minutes.
+	// answerFor is the age up to which an interaction is answered: its deferred response is edited,
+	// and follow-up messages are posted. Discord's limit is 15 minutes.
 	// https://docs.discord.com/developers/interactions/receiving-and-responding#followup-messages
-	answerFor = 14 * time.Minute
+	answerFor = 15*time.Minute - 10*time.Second
 	// refuseFor bounds how long a deferred response waits for a refusal.
 	refuseFor = 30 * time.Second
 	// interactionsName is the name of the open interactions in the state.
@@ -265,26 +265,40 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 	return "", false, sendError("answer a command", err)
 }
 
-// change calls the route of a message of ours. If the bot does not see its channel, the message can
-// only be the response to a command, which people can use everywhere.
+// change calls the route of a message of ours. If the bot may not do so in its channel, the message
+// can only be part of the answer to a command, which people can use everywhere.
 func (a *Adapter) change(ctx context.Context, method, id string, post adapters.Post, body any) error {
 	post, err := a.placed(ctx, post)
 	if err != nil {
 		return err
 	}
 	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
-	asked, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
-	if refusedCode(err) != discordgo.ErrCodeMissingAccess || !isCommand {
-		return err
-	}
-	list, failure := adapters.GetList[interaction](ctx, a.state, interactionsName)
-	if failure != nil {
-		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", failure)}
-	}
-	if at := slices.IndexFunc(list, func(i interaction) bool { return i.ID == asked }); at >= 0 {
-		return a.send(ctx, method, list[at].hook()+"/messages/"+id, body, nil)
+	if asked, ok := a.open(ctx, post); ok && isForbidden(err) {
+		return a.send(ctx, method, asked.hook()+"/messages/"+id, body, nil)
 	}
 	return err
+}
+
+// open returns the command that a post answers, if Discord still takes messages about it.
+func (a *Adapter) open(ctx context.Context, post adapters.Post) (asked interaction, ok bool) {
+	id, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
+	if !isCommand || a.now().Sub(snowflakeTime(id)) > answerFor {
+		return interaction{}, false
+	}
+	list, _ := adapters.GetList[interaction](ctx, a.state, interactionsName) // without it, the refusal stands
+	at := slices.IndexFunc(list, func(i interaction) bool { return i.ID == id })
+	if at < 0 {
+		return interaction{}, false
+	}
+	return list[at], true
+}
+
+// followUp posts a further part of the answer to a command where the bot may not write. Discord
+// enforces no nonce there.
+// https://docs.discord.com/developers/interactions/receiving-and-responding#create-followup-message
+func (a *Adapter) followUp(ctx context.Context, asked interaction, post adapters.Post, body outgoing) (string, error) {
+	body.Nonce, body.EnforceNonce, body.Reference = "", false, nil
+	return a.publish(ctx, http.MethodPost, asked.hook(), post.File, body)
 }
 
 // commands are the commands of the bot. Those without options ask the agent nothing.

@@ -237,6 +237,43 @@ func TestCommandIsAnsweredWhereTheBotSeesNothing(t *testing.T) {
 	}
 }
 
+// TestCommandIsAnsweredWhereTheBotMayNotWrite: every part of the answer and its files follow the
+// command up, as long as Discord takes them, and are edited there.
+func TestCommandIsAnsweredWhereTheBotMayNotWrite(t *testing.T) {
+	for name, channel := range map[string]discordtest.Channel{"hidden": {Hidden: true}, "read only": {ReadOnly: true}} {
+		l := startLive(t, discordtest.Options{}, nil)
+		l.inbox.runs, l.inbox.decides = true, true
+		channel.ID, channel.Guild = roomID, gardenID
+		l.SetChannel(channel)
+		i, _ := l.Command(roomID, mara, "what is new?")
+		l.callback(i)
+		answered := "command-" + i.ID
+		l.send(l.post("k1", roomID, answered, "one"))
+		second := l.send(l.post("k2", roomID, answered, "two"))
+		file := l.post("k3", roomID, answered, "")
+		file.File = &adapters.File{Name: "a.txt", MimeType: "text/plain", Size: 2, Open: func(context.Context) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader("hi")), nil
+		}}
+		l.send(file)
+		posts := l.Posts(roomID)
+		if len(posts) != 3 || posts[0].Content != "one" || posts[1].ID != second || posts[1].Content != "two" || len(posts[2].Files) != 1 {
+			t.Fatalf("%s: the posts are %+v", name, posts)
+		}
+		if err := l.adapter.Edit(t.Context(), second, l.post("k2", roomID, answered, "two, at last")); err != nil || l.Posts(roomID)[1].Content != "two, at last" {
+			t.Errorf("%s: an edit: %v, %+v", name, err, l.Posts(roomID))
+		}
+		if _, err := l.adapter.Send(t.Context(), l.post("k4", roomID, "", "no answer")); err == nil {
+			t.Errorf("%s: a post that answers no command was sent", name)
+		}
+		l.stop()
+		l.adapter.SetClock(func() time.Time { return time.Now().Add(15 * time.Minute) })
+		_, err := l.adapter.Send(t.Context(), l.post("k5", roomID, answered, "late"))
+		if failure, ok := err.(*adapters.SendError); !ok || failure.Failure != adapters.Permanent {
+			t.Errorf("%s: after 15 minutes: %v", name, err)
+		}
+	}
+}
+
 // TestGlobalLimitLeavesCommands checks that a command gets its response during a limit of all calls,
 // which Discord does not apply to responses.
 func TestGlobalLimitLeavesCommands(t *testing.T) {
@@ -291,7 +328,7 @@ func TestOldCommandIsAnsweredByPost(t *testing.T) {
 	i, _ := l.Command(roomID, mara, "hello")
 	l.callback(i)
 	l.stop()
-	l.adapter.SetClock(func() time.Time { return time.Now().Add(14*time.Minute + time.Second) })
+	l.adapter.SetClock(func() time.Time { return time.Now().Add(15 * time.Minute) })
 	l.send(l.post("k1", roomID, "command-"+i.ID, "late"))
 	if posts := l.Posts(roomID); posts[len(posts)-1].Content != "late" || posts[len(posts)-1].ID == l.Asked(i.Token).Answer {
 		t.Errorf("the posts are %+v", posts)

@@ -71,6 +71,16 @@ func refusedCode(err error) int { return refusal(err).code }
 // refusedStatus returns the status of a refused call; 0 if err is not a refusal.
 func refusedStatus(err error) int { return refusal(err).status }
 
+// isForbidden reports whether Discord has refused a call because the bot does not see the channel, or
+// may not do that there.
+func isForbidden(err error) bool {
+	switch refusedCode(err) {
+	case discordgo.ErrCodeMissingAccess, discordgo.ErrCodeMissingPermissions, discordgo.ErrCodeUnknownChannel:
+		return true
+	}
+	return false
+}
+
 // sendError adds the attempted action to an error of a call.
 func sendError(action string, err error) error {
 	var failure *adapters.SendError

@@ -57,7 +57,7 @@ func content(text string) outgoing {
 var mentionToken = regexp.MustCompile(`<@!?([0-9]{1,20})>`)
 
 // Send posts a message under its key as an enforced nonce. The first post of an answer to a
-// command edits the deferred response. A post in a thread that does not exist yet opens it.
+// command edits the deferred response, and further ones follow it up where the bot may not write. A post in a thread that does not exist yet opens it.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if strings.HasPrefix(post.To.Place, commandPrefix) {
 		if id, done, err := a.answer(ctx, post); done || err != nil {
@@ -82,6 +82,11 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		a.paces.rest(replies, a.now().Add(repliesFor))
 		body.Reference = nil
 		id, err = a.publish(ctx, http.MethodPost, path, post.File, body)
+	}
+	if isForbidden(err) {
+		if asked, ok := a.open(ctx, post); ok {
+			id, err = a.followUp(ctx, asked, post, body)
+		}
 	}
 	if err != nil {
 		return "", sendError("post in discord channel "+post.To.Channel, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
@@ -32,6 +33,9 @@ func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	}
 	return nil
 }
+
+// IsSigned reports whether Discord shows "is thinking" below a message: below a command.
+func (a *Adapter) IsSigned(message string) bool { return strings.HasPrefix(message, commandPrefix) }
 
 // ClearWorking removes the reaction, and the deferred responses to commands that got no answer. The
 // typing indicator ends by itself.

@@ -50,8 +50,9 @@ type Channel struct {
 	Type            int
 	Parent          string // of a thread
 	User            string // of direct messages
-	// Hidden channels refuse every call, and NoHistory refuses references and reading.
-	Hidden, NoHistory bool
+	// Hidden channels refuse every call, NoHistory refuses references and reading, and ReadOnly
+	// refuses posts.
+	Hidden, NoHistory, ReadOnly bool
 }
 
 // channel is a channel with its messages, oldest first.

@@ -174,7 +174,9 @@ var (
 	unknownUser    = refusal{http.StatusNotFound, 10013, "Unknown User"}
 	unknownMember  = refusal{http.StatusNotFound, 10007, "Unknown Member"}
 	unknownHook    = refusal{http.StatusNotFound, 10015, "Unknown Webhook"}
+	endedHook      = refusal{http.StatusUnauthorized, 50027, "Invalid Webhook Token"}
 	missingAccess  = refusal{http.StatusForbidden, 50001, "Missing Access"}
+	mayNotPost     = refusal{http.StatusForbidden, 50013, "Missing Permissions"}
 	emptyMessage   = refusal{http.StatusBadRequest, 50006, "Cannot send an empty message"}
 	invalidForm    = refusal{http.StatusBadRequest, 50035, "Invalid Form Body"}
 	notOurs        = refusal{http.StatusForbidden, 50005, "Cannot edit a message authored by another user"}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
+	"time"
 )
 
 // Interaction is a command or a press of a button, with the bot's response to it.
@@ -15,7 +17,14 @@ type Interaction struct {
 	Type, Flags int
 	Content     string // of an immediate response
 	Answer      string // the id of the answer's message; empty without one
+	// FollowUps are the ids of the further messages that everybody sees.
+	FollowUps []string
+	at        time.Time
 }
+
+// hookFor is the time for which the token of an interaction is valid.
+// https://docs.discord.com/developers/interactions/receiving-and-responding#followup-messages
+const hookFor = 15 * time.Minute
 
 // ephemeral is the flag of a message that one user sees.
 const ephemeral = 1 << 6
@@ -24,7 +33,7 @@ const ephemeral = 1 << 6
 func (s *Server) Ask(channel, user string, kind int, data map[string]any, extra map[string]any) (i Interaction, e Event) {
 	s.change(func() {
 		c := s.channels[channel]
-		i = Interaction{ID: s.newID(), Channel: channel}
+		i = Interaction{ID: s.newID(), Channel: channel, at: s.options.Now()}
 		i.Token = "interaction-token-" + i.ID
 		stored := i
 		s.asked[i.Token] = &stored
@@ -98,16 +107,7 @@ func interactionHandlers() map[string]handler {
 				return nil
 			})
 		},
-		FollowUp: func(s *Server, r request) any {
-			i := s.asked[r.PathValue("token")]
-			if i == nil || r.PathValue("app") != App {
-				return unknownHook
-			}
-			var b response
-			r.decode(&b)
-			i.Flags, i.Content = b.Flags, b.Content
-			return map[string]any{"id": s.newID()}
-		},
+		FollowUp: (*Server).followUp,
 		Upsert: func(s *Server, r request) any {
 			var b struct {
 				Name string `json:"name"`
@@ -171,16 +171,54 @@ func (s *Server) callback(r request) any {
 	return nil
 }
 
-// withAnswer calls f with the message that answers an interaction, by its id or as @original.
-func (s *Server) withAnswer(r request, f func(*channel, *Message) any) any {
+// followUp posts a further message, in every channel: one user sees an ephemeral one. The nonce has no
+// effect.
+// https://docs.discord.com/developers/interactions/receiving-and-responding#create-followup-message
+func (s *Server) followUp(r request) any {
+	i, refused := s.hook(r)
+	if refused != nil {
+		return *refused
+	}
+	var b response
+	r.decode(&b)
+	if b.Flags&ephemeral != 0 {
+		i.Flags, i.Content = b.Flags, b.Content
+		return map[string]any{"id": s.newID()}
+	}
+	if refused := checkContent(b.Content, len(r.Files)); refused != nil {
+		return *refused
+	}
+	c := s.channels[i.Channel]
+	m := s.posts(c, &Message{Channel: c.ID, Author: BotUser, Content: b.Content, Flags: b.Flags, Body: r.Call.Body, ReplyTo: i.Answer, Files: s.store(c.ID, r.Files)})
+	i.FollowUps = append(i.FollowUps, m.ID)
+	return s.wire(m)
+}
+
+// hook returns the interaction of a call about its messages, or the refusal.
+func (s *Server) hook(r request) (*Interaction, *refusal) {
 	i := s.asked[r.PathValue("token")]
-	if i == nil || r.PathValue("app") != App {
-		return unknownHook
+	switch {
+	case i == nil || r.PathValue("app") != App:
+		return nil, &unknownHook
+	case s.options.Now().Sub(i.at) > hookFor:
+		return nil, &endedHook
+	}
+	return i, nil
+}
+
+// withAnswer calls f with a message that answers an interaction, by its id or as @original.
+func (s *Server) withAnswer(r request, f func(*channel, *Message) any) any {
+	i, refused := s.hook(r)
+	if refused != nil {
+		return *refused
 	}
 	c := s.channels[i.Channel]
 	named := r.PathValue("message")
-	if c == nil || c.byID[i.Answer] == nil || named != "" && named != "@original" && named != i.Answer {
+	if named == "" || named == "@original" {
+		named = i.Answer
+	}
+	if c == nil || c.byID[named] == nil || named != i.Answer && !slices.Contains(i.FollowUps, named) {
 		return unknownMessage
 	}
-	return f(c, c.byID[i.Answer])
+	return f(c, c.byID[named])
 }

@@ -302,6 +302,9 @@ func (s *Server) createMessage(r request) any {
 	if refused != nil {
 		return *refused
 	}
+	if c.ReadOnly {
+		return mayNotPost
+	}
 	var b body
 	r.decode(&b)
 	nonce := strings.Trim(string(b.Nonce), `"`)
