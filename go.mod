@@ -26,6 +26,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
+	golang.org/x/text v0.43.0 // the form in which people see a text
 	pgregory.net/rapid v1.3.0 // tests: properties
 )
 
@@ -61,7 +62,6 @@ require (
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

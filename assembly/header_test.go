@@ -64,6 +64,13 @@ func TestNameIsCleaned(t *testing.T) {
 			t.Errorf("name %.40q: header %.120q, want %.120q", c.name, got, want)
 		}
 	}
+	for _, blank := range []string{"\u2800", "\u0301", "\u2800 \u20DD", "\u3164"} {
+		by := person("U1", blank)
+		by.MentionToken = ""
+		if got := header(by); got != "["+by.SenderID+"]:" {
+			t.Errorf("the blank name %q: header %q", blank, got)
+		}
+	}
 	if got := header(event.Metadata{SenderDisplayName: "\u200B", SenderID: "\u200B"}); got != "[unknown]:" {
 		t.Errorf("an author without a name and an id: header %q", got)
 	}
@@ -77,7 +84,7 @@ func TestNameContainsNoSyntax(t *testing.T) {
 		by.MentionToken = ""
 		h := header(by)
 		name := strings.TrimSuffix(strings.TrimPrefix(h, "["), "]:")
-		if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "[]<>\t\n\v\f\r\u0085\u2028\u2029\u200B\u202E") || strings.TrimSpace(name) != name {
+		if name == "" || !utf8.ValidString(name) || strings.ContainsAny(name, "[]<>\t\n\v\f\r\u0085\u2028\u2029\u200B\u202E⟦】｢［") || strings.TrimSpace(name) != name {
 			t.Fatalf("header %q of name %q", h, by.SenderDisplayName)
 		}
 		by.SenderDisplayName = name

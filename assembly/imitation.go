@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"parley/assembly/lookalike"
 )
 
 // continuation begins a line that continues the message or the context line above it.
@@ -11,7 +13,7 @@ const continuation = "  "
 
 // messageStart matches the beginning of a line that a reader of a flattened transcript may
 // take for the beginning of a message: a header, the name of a role, or a token of a chat
-// template.
+// template, or the mark of a block of tools or context. Lines are judged as people see them.
 var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 	`\[.*\]\s*[:：]`,
 	`[#*_\s]*(?:system|developer|human|user|assistant|ai|bot|model|tool|function)[*_\s]*[:：]`,
@@ -20,6 +22,7 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 	`<</?sys>>`,
 	`</?s>`,
 	`<(?:start|end)_of_turn>`,
+	`<!--\s*(?:tools|context)_(?:start|end)`,
 }, "|") + `)`)
 
 // blockStart matches the beginning of a line that a reader may take for the heading of a
@@ -27,8 +30,11 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
 
 // visible returns a line as readers see it: without invisible characters, with plain spaces as
-// its white space, and without leading ones.
+// its white space, without leading ones, and with the ASCII that its characters look like.
 func visible(line string) string {
+	if !mayImitate(line) {
+		return ""
+	}
 	shown := strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -38,7 +44,18 @@ func visible(line string) string {
 		}
 		return r
 	}, line)
-	return strings.TrimLeft(shown, " ")
+	return strings.TrimLeft(lookalike.Fold(shown), " ")
+}
+
+// mayImitate reports whether a line begins with a character with which an imitation can begin.
+func mayImitate(line string) bool {
+	for _, r := range line {
+		if !lookalike.IsSeen(r) {
+			continue
+		}
+		return strings.ContainsRune("[<#*_sdhuabmtf", unicode.ToLower(lookalike.Rune(r)))
+	}
+	return false
 }
 
 // imitates reports whether a line looks like the beginning of a message or of a block.

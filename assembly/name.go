@@ -7,6 +7,7 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"parley/assembly/lookalike"
 	"parley/ingest/event"
 )
 
@@ -25,6 +26,7 @@ func clean(name string) string {
 	name = strings.ToValidUTF8(name, string(utf8.RuneError))
 	var b strings.Builder
 	b.Grow(len(name))
+	seen := false
 	var last rune // the rune before this one, 0 after white space
 	for i, r := range name {
 		switch {
@@ -36,15 +38,20 @@ func clean(name string) string {
 				b.WriteByte(' ')
 			}
 			b.WriteRune(withoutSyntax(r))
+			seen = seen || lookalike.IsSeen(r)
 			last = r
 		}
+	}
+	if !seen {
+		return ""
 	}
 	return shorten(b.String())
 }
 
-// withoutSyntax replaces the characters that have a meaning in headers and tokens.
+// withoutSyntax replaces the characters that have a meaning in headers and tokens, and those that look like
+// them.
 func withoutSyntax(r rune) rune {
-	switch r {
+	switch lookalike.Rune(r) {
 	case '[':
 		return '('
 	case ']':

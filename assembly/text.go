@@ -6,22 +6,14 @@ import (
 
 	"github.com/rivo/uniseg"
 
+	"parley/assembly/lookalike"
 	"parley/ingest/event"
 )
-
-// isLineEnd reports whether some reader treats the character as the end of a line.
-func isLineEnd(r rune) bool {
-	switch r {
-	case '\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029':
-		return true
-	}
-	return false
-}
 
 // cutLine splits text after its first line. If there is no other line, more is false. CRLF
 // is one line end.
 func cutLine(text string) (line, rest string, more bool) {
-	i := strings.IndexFunc(text, isLineEnd)
+	i := strings.IndexFunc(text, lookalike.IsLineEnd)
 	if i < 0 {
 		return text, "", false
 	}

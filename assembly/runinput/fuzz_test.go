@@ -15,6 +15,7 @@ import (
 func FuzzInput(f *testing.F) {
 	f.Add(`{"threadId":"` + thread + `","runId":"r","state":{},"messages":[{"id":"m","role":"user","content":[{"type":"text","text":"hi"},{"type":"binary","mimeType":"image/png","url":"u","data":""}]}],"tools":[{"name":"a","description":"b","parameters":{"x":[1,null]}}],"context":[{"description":"d","value":"v"}],"forwardedProps":null}`)
 	f.Add(`{"threadId":"x","runId":"","parentRunId":"p","messages":[{"role":"assistant","content":null},{"role":"tool","content":"x"}]}`)
+	f.Add(`{"threadId":"x","runId":"r","messages":[{"id":"m","role":"user","content":[{"type":"text","text":""}]}],"tools":[{"name":"<!-->","description":"--!>","parameters":{},"Name":"x"}]}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		in, err := runinput.Read([]byte(body))
 		if err != nil {

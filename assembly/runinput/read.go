@@ -267,24 +267,43 @@ func With(raw json.RawMessage, members []event.Extra) json.RawMessage {
 
 // ToolsPrompt returns the block of text of the tools.
 func (r *Rest) ToolsPrompt() (string, error) {
-	var tools []Tool
+	var list []json.RawMessage
 	if r.Tools != nil {
-		if err := json.Unmarshal(r.Tools, &tools); err != nil {
+		if err := json.Unmarshal(r.Tools, &list); err != nil {
 			return "", err
 		}
 	}
+	tools := make([]Tool, len(list))
+	for i, raw := range list {
+		members, err := event.ReadObject(raw)
+		if err != nil {
+			return "", err
+		}
+		tools[i] = Tool{textOf(members, "name"), textOf(members, "description"), valueOf(members, "parameters")}
+	}
 	return ToolsPrompt(tools)
+}
+
+// valueOf returns the value of a member; nil for none. Names are compared exactly, as everywhere in the protocol.
+func valueOf(members []event.Extra, key string) json.RawMessage {
+	if i := slices.IndexFunc(members, func(m event.Extra) bool { return m.Key == key }); i >= 0 {
+		return members[i].Value
+	}
+	return nil
+}
+
+// textOf returns the text of a member; empty for any other value.
+func textOf(members []event.Extra, key string) (text string) {
+	_ = json.Unmarshal(valueOf(members, key), &text)
+	return text
 }
 
 // Instructions returns the texts of the system and developer messages.
 func (r *Rest) Instructions() (texts []string) {
 	for _, raw := range r.More {
-		var m struct{ Role, Content json.RawMessage }
-		_ = json.Unmarshal(raw, &m) // the reader has checked it
-		if role := string(m.Role); role == `"system"` || role == `"developer"` {
-			var text string
-			_ = json.Unmarshal(m.Content, &text)
-			texts = append(texts, text)
+		members, _ := event.ReadObject(raw) // the reader has checked it
+		if role := textOf(members, "role"); role == "system" || role == "developer" {
+			texts = append(texts, textOf(members, "content"))
 		}
 	}
 	return texts

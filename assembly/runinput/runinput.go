@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 
+	"parley/assembly/lookalike"
 	"parley/ingest/event"
 )
 
@@ -67,12 +69,24 @@ type Content struct {
 
 // Block is a block of a content: a text, or a file at a signed URL.
 type Block struct {
-	Type     string  `json:"type"` // text or binary
-	Text     string  `json:"text,omitempty"`
+	Type     string  `json:"type"`           // text or binary
+	Text     string  `json:"text,omitempty"` // always written for a text
 	MimeType string  `json:"mimeType,omitempty"`
 	URL      string  `json:"url,omitempty"`
 	Data     *string `json:"data,omitempty"`
 	Filename string  `json:"filename,omitempty"`
+}
+
+// MarshalJSON returns the block. A text block has its text, also an empty one.
+func (b Block) MarshalJSON() ([]byte, error) {
+	type plain Block
+	if b.Type != "text" || b.Text != "" {
+		return json.Marshal(plain(b))
+	}
+	return json.Marshal(struct {
+		plain
+		Text string `json:"text"`
+	}{plain(b), ""})
 }
 
 // Tool is a tool that the agent may call. The schema keeps the order of its keys.
@@ -188,16 +202,23 @@ func ToolsPrompt(tools []Tool) (string, error) {
 		if err := json.Compact(&schema, t.Parameters); err != nil {
 			return "", fmt.Errorf("tool %q: parameters: %w", oneLine(t.Name), err)
 		}
-		fmt.Fprintf(&b, "- %s: %s\n  - args_schema: %s\n", oneLine(t.Name), oneLine(t.Description), strings.ReplaceAll(schema.String(), "-->", `--\u003e`))
+		fmt.Fprintf(&b, "- %s: %s\n  - args_schema: %s\n", oneLine(t.Name), oneLine(t.Description), closing.ReplaceAllString(schema.String(), `$1\u003e`))
 	}
 	b.WriteString("Note: tool arguments must strictly match args_schema.\n" + toolsEnd)
 	return b.String(), nil
 }
 
-// oneLine replaces line breaks by spaces, and breaks the marks of comments.
+// closing and opening match the marks of comments, also those that only HTML readers know.
+var (
+	closing = regexp.MustCompile(`(--!?)>`)
+	opening = regexp.MustCompile(`<(!|\?)`)
+)
+
+// oneLine replaces line breaks by spaces, and breaks the marks of comments and what looks like them.
 func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r == '\n' || r == '\r' || r == '\v' || r == '\f' || r == '\u0085' || r == '\u2028' || r == '\u2029'
-	}), " ")
-	return strings.NewReplacer("<!--", "< !--", "-->", "-- >").Replace(text)
+	text = strings.Join(strings.FieldsFunc(text, lookalike.IsLineEnd), " ")
+	if folded := lookalike.Fold(text); folded != text && (closing.MatchString(folded) || opening.MatchString(folded)) {
+		text = folded
+	}
+	return opening.ReplaceAllString(closing.ReplaceAllString(text, "$1 >"), "< $1")
 }

@@ -12,7 +12,7 @@ import (
 // layers is the order of the packages: an import points to a lower rank. A name that ends
 // in /... includes the packages below it that have no longer name here.
 var layers = [][]string{
-	0: {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
+	0: {"ingest/event", "ingest/wake", "assembly/lookalike", "assembly/stream", "config/secret", "adapters/guard"},
 	1: {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
 	2: {"ingest/work", "adapters/backfill"},
 	3: {"ingest", "adapters/...", "assembly/turn"},
