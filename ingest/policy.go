@@ -42,6 +42,9 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	default:
 		d = g.answers(m, d, look)
 	}
+	if m.AwaitsFiles && (d.Trigger == journal.TriggerRun || m.Unfinished && addressed != event.AddressedNone) {
+		d.AwaitsFiles = true
+	}
 	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
 	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d

@@ -105,6 +105,13 @@ type envelope struct {
 	} `json:"error"`
 }
 
+// noHelper is a part of the server's words, in lower case, if the helper of its private API is gone. The
+// server checks that before a call takes effect.
+const noHelper = "helper is not connected"
+
+// errNoHelper means that the private API cannot send now.
+var errNoHelper = errors.New("the private API does not work now")
+
 // refusal returns the error of an answer with a status other than 200. The server answers 5xx
 // although a message may be sent. A 4xx that has not the form of the server's own answers comes
 // from a proxy: the call succeeds later, unless its file is too large.
@@ -117,6 +124,9 @@ func (a *Adapter) refusal(name string, response *http.Response, answer envelope)
 		words = otherServer
 	}
 	err := fmt.Errorf("%s: bluebubbles answered %s", name, strings.TrimSuffix(response.Status+": "+a.hide(words), ": "))
+	if strings.Contains(strings.ToLower(words), noHelper) {
+		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("%w (%w)", err, errNoHelper)}
+	}
 	failure := &adapters.SendError{Failure: adapters.NotSent, Err: err}
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized && answer.Status == code:

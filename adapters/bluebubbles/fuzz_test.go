@@ -12,7 +12,7 @@ import (
 // FuzzRead checks for any body that Keys and Normalize agree, that the keys fit the store,
 // and that the event keeps the contract.
 func FuzzRead(f *testing.F) {
-	for _, name := range []string{"messages", "attachments", "edits", "unsent", "tapbacks", "written", "voice", "groups", "notices", "faulty"} {
+	for _, name := range []string{"messages", "attachments", "edits", "unsent", "tapbacks", "written", "voice", "late-files", "polls", "groups", "notices", "faulty"} {
 		envelopes, _ := recording(f, name)
 		for _, e := range envelopes {
 			f.Add(e.Body)

@@ -29,6 +29,8 @@ type message struct {
 	handle      handle
 	chat        *chat // nil in updates, which name no chat
 	attachments []event.Attachment
+	awaitsFiles bool // files that belong to it are missing
+	isLink      bool // a link alone, which Messages takes out of a longer text
 }
 
 // handle is the author of a message as the payload names him.
@@ -42,7 +44,7 @@ func readMessage(data jsonobject.Fields) message {
 	m := message{
 		row:         more.Number("originalROWID"),
 		tempGUID:    id(more, "tempGuid"),
-		text:        typed(readText(data)),
+		text:        readWords(data),
 		subject:     typed(more.Text("subject")),
 		fromMe:      data.Flag("isFromMe"),
 		created:     date(data, "dateCreated"),
@@ -52,6 +54,9 @@ func readMessage(data jsonobject.Fields) message {
 		attachments: readAttachments(data),
 		failure:     more.Number("error"),
 	}
+	balloon := more.Text("balloonBundleId")
+	m.awaitsFiles = balloon == "" && m.edited.IsZero() && countFiles(data) > len(data.Children("attachments"))
+	m.isLink = balloon == linkBalloon && !strings.ContainsAny(m.text, " \n")
 	if h, ok := data.Child("handle"); ok {
 		names := h.Optional()
 		m.handle = handle{id(h, "address"), contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
@@ -71,6 +76,15 @@ func readChat(o jsonobject.Fields) *chat {
 	return &c
 }
 
+// readWords returns the typed words of a message.
+func readWords(data jsonobject.Fields) string {
+	text := typed(readText(data))
+	if isPoll(data) {
+		return pollWords(data.Optional(), text)
+	}
+	return text
+}
+
 // readText returns the text. The server may leave it out and send attributedBody instead, a
 // list with the text of each part.
 func readText(data jsonobject.Fields) (text string) {
@@ -84,6 +98,24 @@ func readText(data jsonobject.Fields) (text string) {
 		text += event.Text(part.Text)
 	}
 	return text
+}
+
+// linkBalloon is the kind of a message that is shown as the preview of a link.
+const linkBalloon = "com.apple.messages.URLBalloonProvider"
+
+// countFiles returns the number of files that belong to a message by its text or by the attributes of
+// its text.
+func countFiles(data jsonobject.Fields) int {
+	more := data.Optional()
+	files := 0
+	for _, body := range more.Children("attributedBody") {
+		for _, run := range body.Children("runs") {
+			if attributes, ok := run.Child("attributes"); ok && attributes.Has("__kIMFileTransferGUIDAttributeName") {
+				files++
+			}
+		}
+	}
+	return max(files, strings.Count(more.Text("text"), placeholder))
 }
 
 // placeholder marks the position of an attachment in a text.

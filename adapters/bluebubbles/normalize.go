@@ -72,6 +72,8 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		Dated:       dated,
 		Addressed:   p.addressed(self),
 		Unfinished:  p.empty(), // its files come later, or it is a balloon
+		AwaitsFiles: p.awaitsFiles,
+		Continues:   p.isLink,
 		ReplyTo:     p.replyTo,
 		OwnKey:      p.ownKey(),
 		Metadata: event.Metadata{

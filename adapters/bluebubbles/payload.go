@@ -97,6 +97,11 @@ func readData(data jsonobject.Fields, webhook string) payload {
 		p.row, p.created = more.Number("originalROWID"), date(more, "dateCreated")
 		return p
 	}
+	if isVote(data) {
+		p.kind, p.ignored = event.KindOther, event.ReasonSystemMessage
+		p.row, p.created = more.Number("originalROWID"), date(more, "dateCreated")
+		return p
+	}
 	p.message = readMessage(data)
 	isTapback := false
 	if webhook != messageSendError {

@@ -58,9 +58,24 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		return "", err
 	}
 	first := a.isFirst(post.To)
+	guid, err := a.put(ctx, post, chat, private, first)
+	if errors.Is(err, errNoHelper) && a.config.Method == MethodAuto {
+		_, _ = a.askInfo(ctx) // the next message may know that the helper is gone
+		private = false
+		guid, err = a.put(ctx, post, chat, private, first)
+	}
+	if err == nil {
+		a.answered(ctx, post.To, chat, private && first)
+	}
+	return guid, err
+}
+
+// put posts a text or a file in one way, and returns its guid.
+func (a *Adapter) put(ctx context.Context, post adapters.Post, chat string, private, first bool) (string, error) {
 	var sent struct {
 		GUID string `json:"guid"`
 	}
+	var err error
 	if post.File != nil {
 		err = a.postFile(ctx, post, chat, private, &sent)
 	} else {
@@ -73,11 +88,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	if err == nil && sent.GUID == "" {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no guid")}
 	}
-	if err != nil {
-		return "", err
-	}
-	a.answered(ctx, post.To, chat, private && first)
-	return sent.GUID, nil
+	return sent.GUID, err
 }
 
 // destination returns the chat's guid, and whether the private API sends. Its failures have no

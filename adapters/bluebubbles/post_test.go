@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +30,7 @@ func TestFormat(t *testing.T) {
 		"**Yes**, see [it](https://a.b)": {"Yes, see it (https://a.b)"},
 		"One.\n\nTwo.\n\n- a\n- b":       {"One.", "Two.", "• a\n• b"},
 		"a\ufffcb\n\n\ufffc":             {"ab"},
+		"__init__.py is $x\\,y$":         {"__init__.py is $x\\,y$"},
 		"1\n\n2\n\n3\n\n4":               {"1", "2", "3", "4"},
 		"1\n\n2\n\n3\n\n4\n\n5":          {"1\n\n2\n\n3\n\n4\n\n5"},
 	} {
@@ -101,6 +103,49 @@ func TestTheServerLosesItsPrivateAPI(t *testing.T) {
 	n.reply(t, nora, "", "two")
 	if strings.Count(bodies, "private-api") != 1 || strings.Count(bodies, "apple-script") != 1 {
 		t.Errorf("the calls were %s", bodies)
+	}
+}
+
+// TestTheHelperGoesAway checks that a message goes the other way at once if the private API's helper is
+// gone, after one question to the server, and that a configured way is kept.
+func TestTheHelperGoesAway(t *testing.T) {
+	for _, method := range []string{bluebubbles.MethodAuto, bluebubbles.MethodPrivateAPI} {
+		var mu sync.Mutex
+		var calls []string
+		taken := func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			list := calls
+			calls = nil
+			return list
+		}
+		n := newNode(t, bluebubblestest.Options{PrivateAPI: true, OnCall: func(call bluebubblestest.Call) {
+			mu.Lock()
+			defer mu.Unlock()
+			calls = append(calls, call.Route)
+		}}, func(c *bluebubbles.Config) { c.Method = method })
+		question := n.hears("a question")
+		n.reply(t, nora, question.GUID, "one")
+		n.LoseHelper(true)
+		taken()
+		to := adapters.Address{Channel: nora, Place: question.GUID}
+		guid, err := n.adapter.Send(t.Context(), adapters.Post{Key: "k2", To: to, Text: "two"})
+		routes := taken()
+		failure, refused := errors.AsType[*adapters.SendError](err)
+		switch method {
+		case bluebubbles.MethodAuto:
+			if diff := cmp.Diff([]string{"POST message/text", "GET server/info", "POST message/text"}, routes); diff != "" || guid == "" {
+				t.Errorf("%s: guid %q, %v, %s", method, guid, err, diff)
+			}
+			n.reply(t, nora, question.GUID, "three")
+			if diff := cmp.Diff([]string{"POST message/text"}, taken()); diff != "" {
+				t.Errorf("the next message: %s", diff)
+			}
+		case bluebubbles.MethodPrivateAPI:
+			if len(routes) != 1 || !refused || failure.Failure != adapters.NotSent {
+				t.Errorf("%s: %q, %v", method, routes, err)
+			}
+		}
 	}
 }
 

@@ -32,11 +32,15 @@ func (w wakeWords) match(channel event.Channel, text string) string {
 	if words == nil || channel.Type == event.ChannelDirect {
 		return ""
 	}
-	if found := words.FindStringSubmatch(text); found != nil {
+	if found := words.FindStringSubmatch(address.ReplaceAllString(text, " ")); found != nil {
 		return found[1]
 	}
 	return ""
 }
+
+// address matches a web or e-mail address. A word in it addresses nobody.
+var address = regexp.MustCompile(`(?i)(?:mailto:|www\.|[a-z][a-z0-9+.-]*://)[!-~]+|[a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+|` +
+	`(?:[a-z0-9-]+\.)+(?:(?:com|org|net|edu|gov|io|ai|dev|app|co|me|info)\b|[a-z]{2,}/)[!-~]*`)
 
 // edge matches a character beside which a word can begin or end: one that is part of no word, or one
 // of a script that has no spaces between words.

@@ -39,7 +39,10 @@ func (b *builder) span(n node) {
 		if n.Level == 2 {
 			m = b.style.bold
 		}
+		literal := b.literalMark(n)
+		b.words(literal)
 		b.within(m, func() { b.inlines(n) })
+		b.words(literal)
 	case *extast.Strikethrough:
 		b.within(b.style.strike, func() { b.inlines(n) })
 	case *ast.CodeSpan:
@@ -62,8 +65,14 @@ func (b *builder) span(n node) {
 // text adds a text of the source. A token whose bracket is escaped, or is a character
 // reference, is not a mention.
 func (b *builder) text(raw string) {
-	if b.style.mention == nil {
-		b.words(unescape(raw))
+	if b.style.literal {
+		from := 0
+		for _, at := range formula.FindAllStringIndex(raw, -1) {
+			b.words(unescape(raw[from:at[0]]))
+			b.words(raw[at[0]:at[1]])
+			from = at[1]
+		}
+		b.words(unescape(raw[from:]))
 		return
 	}
 	from := 0

@@ -31,11 +31,13 @@ type style struct {
 	// mention matches the tokens that keep their effect; nil for none.
 	mention *regexp.Regexp
 	link    func(label, address string) string
+	// literal keeps the characters of formulas and names that CommonMark takes for syntax.
+	literal bool
 }
 
 func (d Dialect) style() *style {
 	if d == Plain {
-		return &style{link: plainLink}
+		return &style{link: plainLink, literal: true}
 	}
 	return &style{
 		bold: around("*"), italic: around("_"), strike: around("~"), code: "`", fence: "```",

@@ -281,6 +281,11 @@ type Message struct {
 	// Unfinished says that the content may come later. Until then the message asks nothing, even
 	// if it addresses us.
 	Unfinished bool
+	// AwaitsFiles says that files of the message, or more of them, come later.
+	AwaitsFiles bool
+	// Continues says that the message may be the rest of one that its author sent just before, which
+	// the platform has split.
+	Continues bool
 	// OwnKey is the idempotency key of a delivery of ours that this payload
 	// carries (a BlueBubbles tempGuid, Slack metadata); empty for none.
 	OwnKey string

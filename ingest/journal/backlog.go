@@ -19,6 +19,16 @@ func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 	return b, err
 }
 
+// HastenTurns makes every turn due that waits for more messages or for files. A replay calls it at the
+// end of its input.
+func (j *Journal) HastenTurns(ctx context.Context) error {
+	_, err := write(ctx, j, WriteOptions{}, func(tx *txn) struct{} {
+		tx.do(`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND run_id IS NULL`, millis(j.now()))
+		return struct{}{}
+	})
+	return err
+}
+
 // Quiet reports whether no envelope is pending in a thread, no turn is due by a time and
 // no run is unfinished. A replay waits for that between two of its lines.
 func (j *Journal) Quiet(ctx context.Context, turnsBy time.Time) (bool, error) {

@@ -109,6 +109,9 @@ func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 		r.saveMessage(known, nil)
 	default:
 		r.apply(known, m, d, edited)
+		if !known.filesUntil.IsZero() && !d.AwaitsFiles {
+			known.filesUntil, r.filed = time.Time{}, true
+		}
 		r.saveMessage(known, r.updateFiles(known, m, edited && m.AllFiles))
 	}
 }
@@ -232,8 +235,8 @@ func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 	m.files += int64(len(added))
 	quotes, quotedID := r.quoteColumns(m.Quotes)
 	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, quoted_id = $6, metadata = $7,
-		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13 WHERE row = $1`,
-		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent)
+		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13, files_until = $14 WHERE row = $1`,
+		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, millis(m.filesUntil))
 }
 
 // delete blanks the targets, and the raw bodies that contain their words. The targets of

@@ -141,6 +141,10 @@ func (e *endRunTx) commit(reply Reply) {
 	case reply.Interruptible && (edited || e.asked()):
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
+		e.join(e.run, nil)
+		e.rerun()
+	case e.run.Reruns < maxReruns && e.has(`SELECT 1 FROM threads WHERE id = $1 AND (`+incomplete(`$1`, `$2`, `$3`)+`)`, e.run.Thread, e.run.ID, e.run.Files):
+		e.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND `+rest(`$2`), e.run.Thread, e.run.ID)
 		e.rerun()
 	case stale && reply.Stale == "drop":
 		e.events(reply.Events, RunDropped, "")
@@ -185,6 +189,16 @@ func (e *endRunTx) stale() bool {
 		AND (run IS NULL OR run <> $3) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
 }
 
+// incomplete is the condition that files of a run's messages, or the rest of one of them, came after
+// its input was read. The arguments are a thread, its run and the number of files in the input.
+func incomplete(thread, run, files string) string {
+	return `(SELECT CAST(coalesce(sum(files), 0) AS BIGINT) FROM messages WHERE author <> 'agent' AND run = ` + run + `) > ` + files + `
+		OR EXISTS (SELECT 1 FROM messages WHERE thread = ` + thread + ` AND ` + rest(run) + `)`
+}
+
+// rest is the condition that a message is the rest of one of a run's.
+func rest(run string) string { return `trigger = 'run' AND run IS NULL AND continues = ` + run }
+
 // forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
 // $2 the agent.
 const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
@@ -211,12 +225,11 @@ func (tx *txn) join(run *Run, row any) int64 {
 	return tx.exec(`UPDATE messages SET run = $4 WHERE `+joins, run.Thread, run.Agent, row, run.ID)
 }
 
-// rerun adds the newer messages that may join to the run, which then runs again. The others
-// wait. The next attempt asks the agent again, even if the agent took the run or answered later.
+// rerun runs the run again with the newer messages that have joined it. The others wait. The next
+// attempt asks the agent again, even if the agent took the run or answered later.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
-	e.join(e.run, nil)
 	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
 		`+keepBotChannel+`, run_edited_at = 0, run_taken = 0, run_answer = NULL,
@@ -225,8 +238,8 @@ func (e *endRunTx) rerun() {
 
 // store stores the reply with the thread's next thread_seq, its events and its
 // deliveries, and ends the run. It returns false, and has stored nothing, if the run is
-// no longer the thread's, if it has a later answer that is not the reply, or if every message of
-// the turn was deleted.
+// no longer the thread's, if it has a later answer that is not the reply, if every message of
+// the turn was deleted, or if the input was incomplete and the run may be repeated.
 func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
 	m := &Message{
@@ -239,9 +252,10 @@ func (e *endRunTx) store(reply Reply) bool {
 			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq, files)
 		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1, $13
 		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0
-			AND (run_answer IS NULL OR $12 = 1) FOR UPDATE) AS t WHERE true
+			AND (run_answer IS NULL OR $12 = 1) AND ($14 = 1 OR NOT (`+incomplete(`$1`, `$3`, `$15`)+`)) FOR UPDATE) AS t WHERE true
 		RETURNING row, seq`,
-		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil), int64(len(reply.Files))) {
+		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil), int64(len(reply.Files)),
+		number(e.run.Reruns >= maxReruns), e.run.Files) {
 		return false
 	}
 	e.Message, e.added = m, 1

@@ -39,6 +39,7 @@ type Message struct {
 	Run             string // id of the run that answers it, or that it replies to; empty for none
 
 	files             int64
+	filesUntil        time.Time // until when its turn waits for its files; zero if it has them
 	envelopes         string
 	quotes, reactions string // the columns of Quotes and Reactions
 }
@@ -86,14 +87,14 @@ const (
 )
 
 const messageColumns = `m.row, m.id, m.thread, m.seq, m.external_id, m.client_message_id, m.sender_id,
-	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.reactions, m.envelopes,
+	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.files_until, m.reactions, m.envelopes,
 	m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run`
 
 // dest is the scan target for messageColumns.
 func (m *Message) dest() []any {
 	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
 		(*string)(&m.Author), (*string)(&m.Trigger), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
-		&m.files, &m.reactions, &m.envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
+		&m.files, &m.filesUntil, &m.reactions, &m.envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
 // lineColumns are the columns of a message that a transcript shows.

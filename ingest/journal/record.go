@@ -34,6 +34,10 @@ type Entry struct {
 	Over func(m *event.Message, look Look) Decision
 }
 
+// FilesWait bounds how long a turn waits for the files of one of its messages. iMessage tells of a file
+// 0.35 to 3 seconds after its message.
+const FilesWait = 4 * time.Second
+
 // Decision is the policy's decision about a message.
 type Decision struct {
 	Trigger Trigger
@@ -43,6 +47,9 @@ type Decision struct {
 	Ignore, Note bool
 	// NoMemory keeps the message out of every block and every later turn.
 	NoMemory bool
+	// AwaitsFiles lets the thread's next turn wait for files of the message that come later, at most
+	// for FilesWait.
+	AwaitsFiles bool
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
 	// Budgets are the counters of the run that the message asks for, if any. The first one also
@@ -175,6 +182,7 @@ type recordTx struct {
 	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
 	editedAt int64
 	asks     *Message // the event triggers a turn
+	filed    bool     // a message waits for its files, or has them now
 	belongs  int64    // the thread to which the envelope moves; 0 for this one
 	awaited  bool     // envelopes wait for the message
 	pending  bool     // the envelope is known to be pending in this thread
@@ -196,18 +204,18 @@ type threadState struct {
 
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
-// ours, a bot's or known, must be ignored, is a command or a pressed button, has budgets, or its
-// thread is not open or has a question.
+// ours, a bot's, known or the rest of another one, must be ignored, is a command or a pressed button, has
+// budgets, or its thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
 	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" {
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || m.Continues {
 		return false
 	}
 	decision := r.Decide(m, r)
 	if decision.Ignore || decision.Note || decision.Command != "" || len(decision.Budgets) > 0 {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $32 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $34 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, insertMessage+fresh+insertMessageEnd, r.Envelope) {
 		return false
 	}
@@ -320,6 +328,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	if d.Trigger == TriggerRun {
 		row.Agent = r.Agent
 	}
+	if d.AwaitsFiles {
+		row.filesUntil, r.filed = row.CreatedAt.Add(FilesWait), true
+	}
 	if d.Note {
 		row.Content, row.Quotes, row.Trigger, row.files = "", Quotes{}, TriggerNone, 0
 	}
@@ -336,10 +347,10 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND env
 const insertMessage = `
 	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
 		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory,
-		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, run, context_after, base_seq)
+		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, files_until, continues, run, context_after, base_seq)
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
 		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
-		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, $32, CAST($33 AS TEXT), t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $23`
@@ -353,7 +364,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	row := r.newMessage(m, d)
 	quotes, quotedID := r.quoteColumns(row.Quotes)
 	begins := ""
-	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 {
+	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
 		begins = r.runID(row.ClientRunID)
 	}
 	var contextAfter int64
@@ -361,7 +372,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
 		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
 		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory),
-		nullable(known.BaseSeq), nullable(known.LatestSeenSeq), number(m.Known != nil), optional(row.ClientRunID), string(m.RunInput)}, more...)
+		nullable(known.BaseSeq), nullable(known.LatestSeenSeq), number(m.Known != nil), optional(row.ClientRunID), string(m.RunInput), millis(row.filesUntil), r.continued(m)}, more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
 		return false
 	}
@@ -389,6 +400,18 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.out.Admitted = true
 	}
 	return true
+}
+
+// splitWithin is the time within which the rest of a message comes.
+const splitWithin = 2 * time.Second
+
+// continued returns the unfinished run that has the message whose rest this one is; null for none.
+func (r *recordTx) continued(m *event.Message) any {
+	if !m.Continues || r.thread.run == "" || !r.has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
+		r.thread.run, m.Metadata.SenderID, millis(m.SentAt.Add(-splitWithin))) {
+		return nil
+	}
+	return r.thread.run
 }
 
 // addFiles stores the message's files from a part on.

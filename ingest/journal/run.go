@@ -68,6 +68,9 @@ type Run struct {
 	Fresh bool
 	// Named means that the run's only message came with an id for it. No other message joins it.
 	Named bool
+	// Files is the number of the files of Messages in the agent's input. Transcript sets it. If more
+	// have come when the agent has answered, the run is repeated with them.
+	Files int64
 	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
 	// sets it. A later edit makes the reply stale.
 	Seen time.Time
@@ -109,9 +112,13 @@ func (r *recordTx) saveThread() {
 	}
 	query := save + changeRun + saved + `, run_left`
 	args = append(args, r.deleted, r.editedAt)
+	if r.asks != nil || r.filed {
+		args = append(args, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds())
+		query = save + changeRun + awaitTurn + saved + `, run_left`
+	}
 	if r.asks != nil {
+		args = append(args, r.Agent, r.askedByBot())
 		query = save + changeRun + askForTurn + saved + `, run_left`
-		args = append(args, r.Agent, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds(), r.askedByBot())
 	}
 	r.later(nil, append(dest, &r.runLeft), query, args...)
 }
@@ -141,11 +148,21 @@ const beginWithMessage = `, run_context_from = context_from, run_question = ques
 // changeRun notes deletes and edits of messages of the unfinished run.
 const changeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
 
-// askForTurn makes a turn due: at $9, but no more than $10 after the first message that
-// waits. The thread keeps the agent of its unfinished run, or of the messages that wait
-// already.
-const askForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $8 ELSE agent END, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
-	turn_at = CASE WHEN coalesce(turn_since, $4) + $10 < $9 THEN coalesce(turn_since, $4) + $10 ELSE $9 END`
+// dueAt is when a turn is due: at $8, but no more than $9 after the first message that waits; later if
+// a message that came by then waits for its files.
+const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE ready.at END
+	FROM (SELECT CASE WHEN coalesce(turn_since, $4) + $9 < $8 THEN coalesce(turn_since, $4) + $9 ELSE $8 END AS at) AS ready,
+		(SELECT max(files_until) AS until FROM messages WHERE thread = $1 AND files_until > 0 AND run IS NULL
+			AND created_at <= coalesce(turn_since, $4) + $9) AS files)`
+
+// askForTurn makes a turn due. The thread keeps the agent of its unfinished run, or of the messages that
+// wait already.
+const askForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $4), bot_channel = coalesce($11, bot_channel),
+	turn_at = ` + dueAt
+
+// awaitTurn changes when the turn of waiting messages is due, unless they wait for an answer to a
+// question.
+const awaitTurn = `, turn_at = CASE WHEN turn_since IS NULL OR question <> '' THEN turn_at ELSE ` + dueAt + ` END`
 
 // openedOn returns the message of another thread on which the message's thread was
 // opened.
@@ -181,10 +198,11 @@ func (run *Run) has(messages []Message) {
 	run.sees(messages)
 }
 
-// sees notes that the agent's input has the messages in their current state.
+// sees notes that the agent's input has the messages in their current state, with their files.
 func (run *Run) sees(messages []Message) {
-	run.Seen = time.Time{}
+	run.Seen, run.Files = time.Time{}, 0
 	for _, m := range messages {
+		run.Files += m.files
 		if m.EditedAt.After(run.Seen) {
 			run.Seen = m.EditedAt
 		}

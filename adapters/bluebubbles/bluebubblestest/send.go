@@ -46,6 +46,8 @@ func (s *Server) send(b sendBody, files map[string][]byte) (any, error) {
 		refused = refuse(http.StatusNotFound, "Database Error", "Chat does not exist!")
 	case private && !s.options.PrivateAPI:
 		refused = refuse(http.StatusBadRequest, "Validation Error", "The private API is not enabled!")
+	case private && s.helperGone:
+		refused = noHelper()
 	case !private && b.TempGUID == "":
 		refused = refuse(http.StatusBadRequest, "Validation Error", "A temporary guid is required!")
 	case s.sending[b.TempGUID]:
@@ -103,6 +105,11 @@ func (s *Server) sendFile(r *request) (any, error) {
 	return s.send(b, map[string][]byte{field("name"): content})
 }
 
+// noHelper is the server's refusal without the helper of its private API.
+func noHelper() error {
+	return refuse(http.StatusInternalServerError, "iMessage Error", "iMessage Private API Helper is not connected!")
+}
+
 // private runs a call that needs the private API, about the chat in the path.
 func (s *Server) private(r *request, do func(chat string)) (any, error) {
 	if !s.options.PrivateAPI {
@@ -110,6 +117,9 @@ func (s *Server) private(r *request, do func(chat string)) (any, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.helperGone {
+		return nil, noHelper()
+	}
 	chat := r.PathValue("guid")
 	if _, known := s.chats[chat]; !known {
 		return nil, refuse(http.StatusNotFound, "Database Error", "Chat does not exist!")

@@ -89,18 +89,19 @@ type Server struct {
 	running sync.WaitGroup // late effects and webhooks
 	open    sync.RWMutex   // held while running grows
 
-	mu        sync.Mutex
-	rows      []*Message // by ROWID
-	byGUID    map[string]*Message
-	chats     map[string]Chat
-	contacts  []Contact
-	files     map[string][]byte // by the attachment's guid
-	typing    map[string]bool   // by chat
-	read      map[string]int    // how often a chat was marked as read
-	sending   map[string]bool   // the temporary guids of sends under way
-	webhooks  []Webhook
-	webhookID int
-	landed    *sync.Cond // signals a new row; its lock is mu
+	mu         sync.Mutex
+	rows       []*Message // by ROWID
+	byGUID     map[string]*Message
+	chats      map[string]Chat
+	contacts   []Contact
+	files      map[string][]byte // by the attachment's guid
+	typing     map[string]bool   // by chat
+	read       map[string]int    // how often a chat was marked as read
+	sending    map[string]bool   // the temporary guids of sends under way
+	webhooks   []Webhook
+	webhookID  int
+	helperGone bool       // of the private API
+	landed     *sync.Cond // signals a new row; its lock is mu
 }
 
 // Start listens and serves until Close.
@@ -308,10 +309,23 @@ func (s *Server) write(w http.ResponseWriter, data any, err error) {
 
 func (s *Server) ping(*request) (any, error) { return "pong", nil }
 
+// LoseHelper ends or restores the connection of the private API's helper.
+func (s *Server) LoseHelper(gone bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.helperGone = gone
+}
+
+func (s *Server) isHelperGone() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.helperGone
+}
+
 func (s *Server) info(*request) (any, error) {
 	return map[string]any{
 		"computer_id": "fake", "os_version": "14.5", "server_version": s.options.Version, "private_api": s.options.PrivateAPI,
-		"helper_connected": s.options.PrivateAPI, "proxy_service": "dynamic-dns", "detected_icloud": "me@example.org",
+		"helper_connected": s.options.PrivateAPI && !s.isHelperGone(), "proxy_service": "dynamic-dns", "detected_icloud": "me@example.org",
 		"detected_imessage": s.options.Address, "local_ipv4s": []string{"127.0.0.1"},
 	}, nil
 }

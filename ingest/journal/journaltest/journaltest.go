@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
 		{"inputs", inputPromises()},
+		{"late files", lateFilePromises()},
 		{"bots", botPromises()},
 		{"budgets", budgetPromises()},
 		{"replies", replyPromises()},

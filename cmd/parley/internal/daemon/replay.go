@@ -165,6 +165,12 @@ func (p *player) feedFiles(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.journal.HastenTurns(ctx); err != nil {
+		return err
+	}
+	for agent := range p.current.Load().agents {
+		p.work.WakeAt(work.Turns, agent, time.Now())
+	}
 	if err := p.quiet(ctx, farFuture); err != nil {
 		return err
 	}

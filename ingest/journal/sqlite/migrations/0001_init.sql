@@ -123,6 +123,8 @@ CREATE TABLE messages (
 	origin TEXT NOT NULL, -- live, late, context, api, import
 	revision TEXT NOT NULL DEFAULT '',
 	files INTEGER NOT NULL DEFAULT 0,
+	files_until INTEGER NOT NULL DEFAULT 0, -- until when its turn waits for its files; 0: it has them
+	continues TEXT, -- id of the unfinished run that had the message whose rest this one is; null: none
 	reactions TEXT NOT NULL DEFAULT '', -- JSON; empty: none
 	envelopes TEXT NOT NULL DEFAULT '', -- ids of the envelopes that contain its words
 	sent_at INTEGER NOT NULL, -- the earlier of the platform's time and the arrival
@@ -146,6 +148,7 @@ CREATE UNIQUE INDEX messages_client_run ON messages (client_run_id, thread) WHER
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
+CREATE INDEX messages_files ON messages (thread, files_until) WHERE files_until > 0 AND run IS NULL;
 CREATE INDEX messages_quoted ON messages (workspace, quoted_id) WHERE quoted_id IS NOT NULL;
 
 CREATE TABLE attachments (

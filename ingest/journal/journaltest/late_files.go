@@ -1,0 +1,117 @@
+package journaltest
+
+import (
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+func lateFilePromises() []promise {
+	return []promise{
+		{"a turn waits for the files of its messages, for some seconds at most", turnAwaitsFiles},
+		{"a turn begins when the last file has come", filesEndWait},
+		{"a message that asks nothing yet lets a waiting turn wait for its files", unfinishedAwaitsFiles},
+		{"files that come during a run are input of its repetition", filesDuringRun},
+		{"the rest of a message that comes during its run is input of the repetition", restDuringRun},
+		{"a replay waits for no file", hastened},
+	}
+}
+
+// awaiting returns a policy whose messages await their files as long as they have none.
+func awaiting(decide policy) policy {
+	return func(m *event.Message, look journal.Look) journal.Decision {
+		d := decide(m, look)
+		d.AwaitsFiles = len(m.Attachments) == 0
+		return d
+	}
+}
+
+// filed returns a message's state with its file.
+func filed(id string) event.Event {
+	e := edited(id, id, id)
+	e.Message.Attachments = []event.Attachment{{ID: "file of " + id, Name: "a.heic"}}
+	return e
+}
+
+func turnAwaitsFiles(f *fixture) {
+	result := f.tell("C1/1", awaiting(runs), nil)
+	same(f, "the run does not begin", result.Begun == nil && result.TurnDue.Equal(f.clock.Now().Add(journal.FilesWait)), true)
+	f.clock.advance(time.Second)
+	f.message(threadKey(1), said("C1/2", "C1/2"), runs)
+	same(f, "turns", f.due(turns), nil)
+	f.clock.advance(journal.FilesWait - time.Second)
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1", "C1/2"})
+}
+
+func filesEndWait(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(runs))
+	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(runs))
+	f.clock.advance(time.Second)
+	f.change(threadKey(1), filed("C1/1"), awaiting(runs))
+	same(f, "after the first file", f.due(turns), nil)
+	result := f.change(threadKey(1), filed("C1/2"), awaiting(runs))
+	same(f, "due", !result.TurnDue.IsZero() && !result.TurnDue.After(f.clock.Now()), true)
+	run := f.begin(threadKey(1))
+	same(f, "asked", contents(run.Messages), []string{"C1/1", "C1/2"})
+	same(f, "the last file is there", len(run.Messages[1].Attachments), 1)
+	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
+}
+
+func unfinishedAwaitsFiles(f *fixture) {
+	f.message(threadKey(1), said("C1/0", "nothing waits"), awaiting(passive))
+	same(f, "turns", f.due(turns), nil)
+	f.change(threadKey(1), filed("C1/0"), awaiting(passive))
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "what is this?")}, runs)
+	e.Coalesce, e.CoalesceMax = time.Second, time.Second
+	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(passive))
+	f.clock.advance(time.Second)
+	same(f, "turns", f.due(turns), nil)
+	f.change(threadKey(1), filed("C1/2"), awaiting(runs))
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"what is this?", "C1/2"})
+}
+
+func filesDuringRun(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "C1/1"), runs)
+	run := f.begin(threadKey(1))
+	f.change(threadKey(1), filed("C1/1"), runs)
+	f.message(threadKey(1), said("C1/2", "next"), runs)
+	same(f, "result", f.commit(run, answer("What?", "What?")).State, journal.RunUnfinished)
+	again := f.begin(threadKey(1))
+	same(f, "the same run", again.ID, run.ID)
+	same(f, "asked again", contents(again.Messages), []string{"C1/1"})
+	same(f, "the file is there", len(again.Messages[0].Attachments), 1)
+	same(f, "result", f.commit(again, answer("A fern.", "A fern.")).State, journal.RunDone)
+	same(f, "replies", f.count("deliveries"), 1)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"next"})
+}
+
+func restDuringRun(f *fixture) {
+	say := func(id string, after time.Duration) {
+		f.clock.advance(after)
+		m := said(id, id)
+		m.Continues, m.SentAt = true, f.clock.Now()
+		f.message(threadKey(1), m, runs)
+	}
+	f.message(threadKey(1), said("C1/1", "look"), runs)
+	run := f.begin(threadKey(1))
+	other := said("C1/2", "next")
+	other.Metadata.SenderID = "slack:U2"
+	f.message(threadKey(1), other, runs)
+	say("C1/3", time.Second)
+	say("C1/4", 2*time.Second)
+	same(f, "result", f.commit(run, answer("What?")).State, journal.RunUnfinished)
+	run = f.begin(threadKey(1))
+	same(f, "asked again", contents(run.Messages), []string{"look", "C1/3"})
+	same(f, "result", f.commit(run, answer("A page.")).State, journal.RunDone)
+	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"next", "C1/4"})
+}
+
+func hastened(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(runs))
+	f.must(f.HastenTurns(f.ctx))
+	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1"})
+}
