@@ -26,6 +26,8 @@ type Finding struct {
 type Wants struct {
 	// Everybody says that no list of users limits the senders of some channel.
 	Everybody bool
+	// AnyServer says that no list of servers limits the senders of some channel.
+	AnyServer bool
 	// Hook is the URL of the workspace's hook for the platform, without a slash at the end.
 	Hook string
 	// Reactions says that some channel passes reactions to the agent.

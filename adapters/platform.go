@@ -32,6 +32,9 @@ type Platform struct {
 	// IsChannel reports whether a string has the form of the id of a channel. It is nil if that
 	// does not tell ids from names.
 	IsChannel func(id string) bool
+	// IsServer reports whether a string has the form of the id of a server, which bounds the senders
+	// of a channel. It is nil for a platform without servers.
+	IsServer func(id string) bool
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool

@@ -115,6 +115,10 @@ func formsOf(p adapters.Platform) (forms ingest.Forms) {
 			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
 		}
 	}
+	forms.NoServers = p.Name != "" && p.IsServer == nil
+	forms.Server = func(id string) bool {
+		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsServer != nil && p.IsServer(id) })
+	}
 	if p.IsChannel != nil {
 		forms.Channel = func(id string) bool {
 			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsChannel != nil && p.IsChannel(id) })

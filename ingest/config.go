@@ -33,6 +33,9 @@ type Policy struct {
 	AllowUsers    []string `yaml:"allow_users"`
 	AllowBots     []string `yaml:"allow_bots"`
 	AllowChannels []string `yaml:"allow_channels"`
+	// AllowServers are the ids of the admitted servers: Discord's servers, Slack's teams. With a
+	// list, a direct message without a server is admitted only from a user on AllowUsers.
+	AllowServers []string `yaml:"allow_servers"`
 	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
@@ -64,16 +67,21 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// NotChannel, NotUser and NotBot are the words of a fault of a string that is no id.
+// NotChannel, NotUser, NotBot and NotServer are the words of a fault of a string that is no id.
 const (
+	NotServer  = "must be the id of a server or team, not a name: names can be taken by others"
 	NotBot     = "must be a bot's id, not a name: names can be taken by others"
 	NotChannel = "must be a channel's id, not a name: names can be taken by others"
 	NotUser    = "must be a user's id, not a name: names can be taken by others"
 )
 
-// Forms report whether a string has the form of the id of a user or a bot, or of a channel, on the platform.
-// A nil one means that any string may be an id.
-type Forms struct{ User, Channel func(id string) bool }
+// Forms report whether a string has the form of the id of a user or a bot, of a channel, or of a server
+// on the platform. A nil one means that any string may be an id. NoServers says that the platform has
+// no servers.
+type Forms struct {
+	User, Channel, Server func(id string) bool
+	NoServers             bool
+}
 
 // Validate returns every fault, by key, without any value.
 func (p Policy) Validate(forms Forms) event.FieldErrors {
@@ -87,6 +95,10 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	}
 	for i, id := range p.AllowBots {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_bots[%d]", i), NotBot)
+	}
+	faults.Check(!forms.NoServers || p.AllowServers == nil, "allow_servers", "has no effect on a platform without servers: remove it")
+	for i, id := range p.AllowServers {
+		faults.Check(forms.NoServers || IsID(id, forms.Server), fmt.Sprintf("allow_servers[%d]", i), NotServer)
 	}
 	for i, id := range p.AllowChannels {
 		faults.Check(IsID(id, forms.Channel), fmt.Sprintf("allow_channels[%d]", i), NotChannel)

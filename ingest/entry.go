@@ -136,7 +136,7 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 // when it records them. judge itself judges quotations, forwards and reactions.
 func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelope, r *resolved) (gate, error) {
 	g := gate{
-		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, channel: event.Channel{ID: r.channel, Parent: r.parent},
+		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
 		arrived: envelope.ReceivedAt, now: in.Now,
 	}
 	if envelope.Transport == event.Backfilled {

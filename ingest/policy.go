@@ -15,6 +15,8 @@ type gate struct {
 	kind event.Kind
 	// channel is the event's; a list that admits its parent admits it.
 	channel event.Channel
+	// server is the event's, as in event.Event.
+	server string
 	// arrived is the time of the envelope. If it is zero, the age is not judged.
 	arrived time.Time
 	now     func() time.Time
@@ -26,7 +28,7 @@ type gate struct {
 
 // decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
-	if reason := g.refuses(senderOf(m), m.Channel.ID); reason != "" {
+	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
 		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}
 	}
 	addressed := g.addressed(m, look)
@@ -59,6 +61,19 @@ type sender struct {
 
 func senderOf(m *event.Message) sender {
 	return sender{m.Metadata.SenderID, m.AltSenderID, m.Metadata.SenderType}
+}
+
+// refusesHere returns the reason for which the sender of the event itself is refused. It is empty for an
+// admitted one. A message without a server may be from anybody who shares one with the bot.
+func (g gate) refusesHere(s sender, channel event.Channel) string {
+	_, id, _ := strings.Cut(s.id, ":")
+	private := channel.Type == event.ChannelDirect || channel.Type == event.ChannelGroup
+	switch list := g.Policy.AllowServers; {
+	case list == nil:
+	case g.server != "" && !slices.Contains(list, g.server), g.server == "" && private && !slices.Contains(g.Policy.AllowUsers, id):
+		return event.ReasonServerRefused
+	}
+	return g.refuses(s, channel.ID)
 }
 
 // refuses returns the reason for which a sender is refused. It is empty for an admitted sender. A
@@ -153,7 +168,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return g.unasked(event.ReasonNoMention)
 	case addressed != event.AddressedMention && addressed != event.AddressedCommand && look.InvocationOnly():
 		return g.unasked(event.ReasonNoMention)
-	case !g.arrived.IsZero() && !m.SentAt.IsZero() && g.arrived.Sub(m.SentAt) > g.Policy.MaxAge:
+	case g.tooOld(m):
 		return passive(event.ReasonTooOld)
 	case g.looping(m, look):
 		return passive(event.ReasonLoopGuard)
@@ -168,6 +183,15 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		reason = event.ReasonFollowed
 	}
 	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}
+}
+
+// tooOld reports whether a message is too old to trigger a run. An edit has a time of its own.
+func (g gate) tooOld(m *event.Message) bool {
+	at := m.SentAt
+	if g.kind == event.KindEdit && m.EditedAt.After(at) {
+		at = m.EditedAt
+	}
+	return !g.arrived.IsZero() && !at.IsZero() && g.arrived.Sub(at) > g.Policy.MaxAge
 }
 
 // follows reports whether a person continues a thread that we have answered.

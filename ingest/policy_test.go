@@ -238,6 +238,60 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestAnEditHasATimeOfItsOwn proves that an edit of an old message is judged by the time of the edit.
+func TestAnEditHasATimeOfItsOwn(t *testing.T) {
+	old, now := arrival.AddDate(0, 0, -3), arrival.Add(-time.Minute)
+	for _, c := range []struct {
+		kind   event.Kind
+		edited time.Time
+		want   verdict
+	}{
+		{event.KindEdit, now, runs("mention")},
+		{event.KindEdit, old.Add(time.Hour), passively("too-old")},
+		{event.KindEdit, time.Time{}, passively("too-old")},
+		{event.KindMessage, now, passively("too-old")},
+	} {
+		g, m := defaultGate(), room()
+		g.kind, m.SentAt, m.EditedAt, m.Addressed = c.kind, old, c.edited, event.AddressedMention
+		if diff := cmp.Diff(c.want, g.verdict(t, m, &store{})); diff != "" {
+			t.Errorf("%+v: %s", c, diff)
+		}
+	}
+}
+
+// TestAllowedServers: a message without a server is a direct one, whose sender must be listed.
+func TestAllowedServers(t *testing.T) {
+	for _, c := range []struct {
+		list, users []string
+		server      string
+		kind        event.ChannelType
+		refused     string
+	}{
+		{nil, nil, "S2", event.ChannelRoom, ""},
+		{[]string{"S1"}, nil, "S1", event.ChannelRoom, ""},
+		{[]string{"S1"}, nil, "S2", event.ChannelRoom, "server-refused"},
+		{[]string{"S1"}, []string{"U1"}, "S2", event.ChannelRoom, "server-refused"},
+		{[]string{}, nil, "S1", event.ChannelRoom, "server-refused"},
+		{[]string{"S1"}, []string{"U2"}, "S1", event.ChannelRoom, "user-refused"},
+		{[]string{"S1"}, nil, "S1", event.ChannelDirect, ""},
+		{[]string{"S1"}, nil, "", event.ChannelDirect, "server-refused"},
+		{[]string{"S1"}, []string{"U2"}, "", event.ChannelDirect, "server-refused"},
+		{[]string{"S1"}, []string{"U1"}, "", event.ChannelDirect, ""},
+		{[]string{"S1"}, nil, "", event.ChannelUnknown, ""}, // an edit that does not name its server
+	} {
+		g, m := defaultGate(), room()
+		g.Policy.AllowServers, g.Policy.AllowUsers, g.server = c.list, c.users, c.server
+		m.Channel.Type, m.Addressed = c.kind, event.AddressedMention
+		want := runs("mention")
+		if c.refused != "" {
+			want = ignored(c.refused)
+		}
+		if diff := cmp.Diff(want, g.verdict(t, m, &store{})); diff != "" {
+			t.Errorf("%+v: %s", c, diff)
+		}
+	}
+}
+
 // TestOnlyMessagesFollow proves that neither an edit nor a reaction continues a thread.
 func TestOnlyMessagesFollow(t *testing.T) {
 	for _, kind := range []event.Kind{event.KindEdit, event.KindReaction} {
@@ -376,10 +430,12 @@ func TestReactionsPassTheSameGate(t *testing.T) {
 		"a stranger, bots listed":   {"slack:U9", func(p *Policy) { p.AllowBots = []string{"B7"} }, ""},
 		"anybody's":                 {"slack:U1", func(*Policy) {}, ""},
 		"ours":                      {"slack:UBOT", func(*Policy) {}, "own-message"},
+		"from another server":       {"slack:U1", func(p *Policy) { p.AllowServers = []string{"S2"} }, "server-refused"},
 		"a user not on the list":    {"slack:U1", func(p *Policy) { p.AllowUsers = []string{"U0"} }, "user-refused"},
 		"a channel not on the list": {"slack:U1", func(p *Policy) { p.AllowChannels = []string{} }, "channel-refused"},
 	} {
 		g := defaultGate()
+		g.server = "S1"
 		c.change(&g.Policy)
 		e := &resolved{Event: event.Event{Reaction: &event.Reaction{SenderID: c.sender}}, channel: "C1"}
 		if got := in("UBOT").refusesReaction(t.Context(), g, e); got != c.want {

@@ -36,7 +36,9 @@ func (w *workspace) refusesReaction(ctx context.Context, g gate, e *resolved) st
 	case r.SenderID == w.ownID():
 		return event.ReasonOwnMessage
 	}
-	as := func(kind event.SenderType) string { return g.refuses(sender{id: r.SenderID, kind: kind}, e.channel) }
+	as := func(kind event.SenderType) string {
+		return g.refusesHere(sender{id: r.SenderID, kind: kind}, event.Channel{ID: e.channel})
+	}
 	if r.SenderType != "" || as(event.Human) == as(event.Bot) || r.All {
 		return as(cmp.Or(r.SenderType, event.Human))
 	}

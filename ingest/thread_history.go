@@ -63,13 +63,13 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history ad
 		if e.Ignored != "" || m == nil || e.Kind != event.KindMessage {
 			continue
 		}
-		g.channel = m.Channel
+		g.channel, g.server = m.Channel, e.Server
 		g.hide(m)
 		read := journal.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
 		switch {
 		case m.Own:
 			read.Agent = g.Agent
-		case g.refuses(senderOf(m), m.Channel.ID) != "":
+		case g.refusesHere(senderOf(m), m.Channel) != "":
 			continue
 		}
 		list = append(list, read)

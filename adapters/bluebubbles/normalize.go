@@ -68,6 +68,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		Content:     p.text,
 		Attachments: p.attachments,
 		SentAt:      p.created,
+		EditedAt:    p.edited,
 		Revision:    p.revision(),
 		Dated:       dated,
 		Addressed:   p.addressed(self),

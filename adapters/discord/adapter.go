@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"sync"
 	"time"
 
 	"parley/adapters"
@@ -28,6 +29,7 @@ type Adapter struct {
 	coverage coverage
 	names    *adapters.Names // of fetched messages' authors
 	nonces   nonces
+	warned   sync.Once // warnPublic
 	paces    paces
 	limits   gatewayLimits
 	now      func() time.Time
@@ -58,7 +60,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsChannel: isSnowflake, IsMention: userMention.MatchString,
+		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsChannel: isSnowflake, IsServer: isSnowflake, IsMention: userMention.MatchString,
 	}
 }
 

@@ -30,13 +30,31 @@ var needed = []struct {
 // https://docs.discord.com/developers/resources/application#application-object-application-flags
 const contentFlags = 1<<18 | 1<<19
 
-// Check asks for the application and for the permissions in each server. A note has the invite link.
-func (a *Adapter) Check(ctx context.Context, _ adapters.Wants) (found []adapters.Finding, err error) {
-	var app struct {
-		ID    string `json:"id"`
-		Flags int64  `json:"flags"`
+// publicWords warn of a bot that strangers may use.
+const publicWords = "the bot is public, so anybody can add it to a server of their own and use the agent: list your servers in policy.allow_servers, or turn off Public Bot on the page Bot of the application in Discord's developer portal"
+
+// application is the bot's application. Anybody may add a public bot to a server.
+// https://docs.discord.com/developers/resources/application#application-object
+type application struct {
+	ID     string `json:"id"`
+	Flags  int64  `json:"flags"`
+	Public bool   `json:"bot_public"`
+}
+
+func (a *Adapter) askApplication(ctx context.Context) (app application, err error) {
+	return app, a.get(ctx, "/applications/@me", &app)
+}
+
+// warnPublic logs a warning if strangers may use the bot.
+func (a *Adapter) warnPublic(ctx context.Context, link adapters.Link) {
+	if app, err := a.askApplication(ctx); err == nil && app.Public {
+		link.Log.Warn(publicWords)
 	}
-	err = a.get(ctx, "/applications/@me", &app)
+}
+
+// Check asks for the application and for the permissions in each server. A note has the invite link.
+func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adapters.Finding, err error) {
+	app, err := a.askApplication(ctx)
 	switch {
 	case refusedStatus(err) == http.StatusUnauthorized:
 		return []adapters.Finding{{Key: "token", Words: "is refused by Discord: " + checkToken, Fault: true}}, nil
@@ -45,6 +63,9 @@ func (a *Adapter) Check(ctx context.Context, _ adapters.Wants) (found []adapters
 	}
 	if app.Flags&contentFlags == 0 {
 		found = append(found, adapters.Finding{Key: "token", Words: "the bot may not read the content of messages: " + allowContent, Fault: true})
+	}
+	if app.Public && wants.AnyServer {
+		found = append(found, adapters.Finding{Key: "token", Words: publicWords})
 	}
 	var all int64
 	for _, p := range needed {

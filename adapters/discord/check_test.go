@@ -35,6 +35,13 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 	if f := find(found, `"garden"`); f != nil {
 		t.Errorf("a server with all permissions: %+v", f)
 	}
+	public := prepareLive(t, discordtest.Options{Public: true}, nil).adapter
+	for _, anyServer := range []bool{true, false} {
+		found, err := public.Check(t.Context(), adapters.Wants{AnyServer: anyServer})
+		if warned := find(found, "policy.allow_servers") != nil; err != nil || warned != anyServer {
+			t.Errorf("a public bot, any server %v: %+v, %v", anyServer, found, err)
+		}
+	}
 	l.Revoke()
 	if found, err := l.adapter.Check(t.Context(), adapters.Wants{}); err != nil || len(found) != 1 || !found[0].Fault {
 		t.Errorf("a revoked token: %+v, %v", found, err)

@@ -207,6 +207,9 @@ func (a *accepts) begun(ctx context.Context, continues bool) {
 		a.coverage.broke(a.now())
 	}
 	a.begins(self, continues)
+	if a.id == 0 && a.link.Wants().AnyServer {
+		a.warned.Do(func() { a.answers.Go(func() { a.warnPublic(ctx, a.link) }) })
+	}
 	if !continues && a.id == 0 && a.config.Commands && a.upserting.CompareAndSwap(false, true) {
 		a.answers.Go(func() {
 			defer a.upserting.Store(false)

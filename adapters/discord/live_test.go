@@ -139,6 +139,7 @@ func (l *live) run() {
 	link := adapters.Link{
 		Up: func(self event.Self) { l.ups <- self }, Down: func(err error) { l.downs <- err },
 		Missed: func(_ string, since time.Time) { l.missed <- since }, State: l.state, Log: slog.New(slog.DiscardHandler),
+		Wants: func() adapters.Wants { return adapters.Wants{} },
 	}
 	var running sync.WaitGroup
 	for _, c := range l.connections() {

@@ -17,7 +17,7 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 	if p.err != nil {
 		return event.Event{}, fmt.Errorf("read gateway frame: %w", p.err)
 	}
-	e := event.Event{Kind: p.kind, Ignored: p.ignored}
+	e := event.Event{Kind: p.kind, Ignored: p.ignored, Server: p.guild}
 	if p.ignored != "" {
 		return e, nil
 	}
@@ -82,6 +82,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Attachments: m.files,
 		AllFiles:    m.allFiles,
 		SentAt:      m.sentAt(),
+		EditedAt:    m.edited,
 		Revision:    m.revision(),
 		Dated:       len(m.revision()),
 		Addressed:   m.addressed(self),

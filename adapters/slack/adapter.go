@@ -66,7 +66,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Slack, Title: "Slack", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: looksLikeID.MatchString, IsChannel: isChannel, IsMention: userMention.MatchString,
+		Normalizer: Normalizer{}, Self: SelfOf, IsUser: looksLikeID.MatchString, IsChannel: isChannel, IsServer: isTeam, IsMention: userMention.MatchString,
 	}
 }
 

@@ -235,6 +235,11 @@ func isTimestamp(s string) bool {
 	return ok && isDigits(seconds, 12) && isDigits(fraction, 9)
 }
 
+// isTeam reports whether s can be the id of a team or of an organisation.
+func isTeam(s string) bool {
+	return isID(s) && strings.ContainsAny(s[:1], "TE") && strings.ToUpper(s) == s
+}
+
 func isDigits(s string, most int) bool {
 	return s != "" && len(s) <= most && strings.Trim(s, "0123456789") == ""
 }

@@ -37,7 +37,7 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 	if p.assistant != nil {
 		return p.rememberView(ctx, directory.State())
 	}
-	out := event.Event{Kind: p.kind}
+	out := event.Event{Kind: p.kind, Server: event.Text(p.senderTeam(directory))}
 	if !p.kind.MakesMessage() {
 		out.Targets = []string{p.messageID()}
 	}
@@ -76,6 +76,7 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		Metadata:    m.metadata(ctx, directory),
 		Attachments: files(m.Files),
 		SentAt:      sentAt(p.ts),
+		EditedAt:    editTime(m.editedAt()),
 		Revision:    firstOf(p.revision, m.editedAt()),
 		Addressed:   p.addressed(channel, directory),
 		AltSenderID: m.botUser(),
@@ -98,6 +99,14 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		message.OwnKey = deliveryKey(m.Metadata)
 	}
 	return message
+}
+
+// editTime returns the time of an edit; zero for none.
+func editTime(ts string) time.Time {
+	if !isTimestamp(ts) {
+		return time.Time{}
+	}
+	return sentAt(ts)
 }
 
 // addressed returns how the message addresses the bot, as far as the payload shows it.

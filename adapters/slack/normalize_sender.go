@@ -67,6 +67,19 @@ func (m *wireMessage) botUser() string {
 	return event.Text(m.User)
 }
 
+// senderTeam returns the team of the sender. In a channel that several teams share, a message names the
+// team of its author. A reaction names none, so its sender counts as one of the event's team.
+func (p *payload) senderTeam(facts adapters.Facts) string {
+	team := firstOf(p.outer.TeamID, facts.Self().TeamID)
+	if p.message != nil {
+		return firstOf(p.message.UserTeam, p.message.SourceTeam, p.message.Team, team)
+	}
+	if p.interaction != nil {
+		return firstOf(p.interaction.team, team)
+	}
+	return team
+}
+
 // rootUser returns the user who wrote the root of the message's thread; empty if the message
 // does not show it.
 func (m *wireMessage) rootUser() string { return firstOf(m.ParentUserID, m.Root.User) }

@@ -49,6 +49,9 @@ type wireMessage struct {
 	User         string           `json:"user"`
 	BotID        string           `json:"bot_id"`
 	Username     string           `json:"username"`
+	UserTeam     string           `json:"user_team"`
+	SourceTeam   string           `json:"source_team"`
+	Team         string           `json:"team"`
 	BotProfile   *wireBotProfile  `json:"bot_profile"`
 	UserProfile  *wireUserProfile `json:"user_profile"`
 	Text         string           `json:"text"`

@@ -57,7 +57,7 @@ func (p *payload) readActions(i *wireInteraction, f *fields) *payload {
 	}
 	p.kind = event.KindAction
 	channel := firstOf(i.Channel.ID, where.ChannelID)
-	p.interaction = &interaction{user: i.User.ID}
+	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID}
 	p.readActionList(i, f)
 	p.setLocation(channel, i.Channel.Name, interactionID("action", firstOf(i.TriggerID, p.interaction.ts), p.raw))
 	f.channel("channel.id", channel)

@@ -45,7 +45,8 @@ type wireInteraction struct {
 }
 
 type wireID struct {
-	ID string `json:"id"`
+	ID     string `json:"id"`
+	TeamID string `json:"team_id"` // of a user
 }
 
 type wireTeam struct {
@@ -70,6 +71,7 @@ type wireContainer struct {
 // interaction is a command, a shortcut or an action of a user.
 type interaction struct {
 	user string
+	team string // of the user; empty if the payload does not name it
 	text string // the typed text, or the label of the selected element
 	word string // the name of a command without a text
 	// pressed is the id of a pressed button of ours; empty for none.
@@ -139,7 +141,7 @@ func (p *payload) readShortcut(i *wireInteraction, f *fields) *payload {
 	p.kind = event.KindCommand
 	p.setLocation(i.Channel.ID, i.Channel.Name, interactionID("shortcut", firstOf(i.TriggerID, i.ActionTS), p.raw))
 	f.channel("channel.id", i.Channel.ID)
-	p.interaction = &interaction{user: i.User.ID, ts: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID)}
+	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID, ts: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID)}
 	f.required("user.id", i.User.ID)
 	p.readTarget(i, f)
 	return p.checkFields(f)

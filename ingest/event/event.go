@@ -101,6 +101,7 @@ const (
 	ReasonBotMessage     = "bot-message"     // passive: a bot's, shown as context. ignored: this bot is not allowed here
 	ReasonNotAddressed   = "not-addressed"   // ignored: passive_memory is false
 	ReasonUserRefused    = "user-refused"    // ignored: not in allow_users
+	ReasonServerRefused  = "server-refused"  // ignored: not from a server of allow_servers
 	ReasonChannelRefused = "channel-refused" // ignored: not in allow_channels
 	ReasonNoChange       = "no-change"       // ignored: an update without effect
 	ReasonDeleted        = "deleted"         // ignored: a change to a deleted message
@@ -204,6 +205,10 @@ type Event struct {
 	// Message is the message (kinds message, command, action), or its new state (kind
 	// edit; nil if the payload does not carry all of it).
 	Message *Message
+	// Server is the platform's server from which the event comes: a Discord server, or the team of a
+	// Slack sender. It is empty if there is none, as in a direct message on Discord, or if the payload
+	// does not name it.
+	Server string
 	// Targets are the external ids that an edit, delete or reaction is about.
 	Targets []string
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
@@ -246,6 +251,8 @@ type Message struct {
 	AllFiles bool
 	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
+	// EditedAt is the platform's time of the last edit; zero if the payload has none.
+	EditedAt time.Time
 	// Revision distinguishes the states of a message (Slack's edited.ts, Discord's
 	// edited_timestamp, for BlueBubbles dateEdited and a hash). It is empty for a message that was
 	// never edited, on platforms that show that.

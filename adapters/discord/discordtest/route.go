@@ -77,7 +77,7 @@ func handlers() map[string]handler {
 	all := map[string]handler{
 		GetSelf: func(s *Server, _ request) any { return s.users[BotUser].wire() },
 		GetApp: func(s *Server, _ request) any {
-			return map[string]any{"id": App, "name": "parley", "flags": s.appFlags()}
+			return map[string]any{"id": App, "name": "parley", "flags": s.appFlags(), "bot_public": s.options.Public}
 		},
 		GetGateway: (*Server).gatewayBot,
 		"GET /gateway": func(s *Server, _ request) any {

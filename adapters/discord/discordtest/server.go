@@ -47,6 +47,8 @@ type Options struct {
 	IdentifyPer time.Duration
 	// NoContent makes the gateway refuse the message-content intent with 4014.
 	NoContent bool
+	// Public says that anybody may add the bot to a server.
+	Public bool
 	// PostLimit is the number of posts and edits that a channel takes in PostPer; without
 	// limit if zero. The headers of each response tell the present state.
 	PostLimit int

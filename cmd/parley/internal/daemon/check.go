@@ -67,6 +67,7 @@ func wants(public string, w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{
 		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowUsers == nil }),
+		AnyServer: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowServers == nil }),
 		Hook:      public + path.Join("/hooks", string(w.Platform), w.ID),
 		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
 	}
