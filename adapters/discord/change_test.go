@@ -2,6 +2,7 @@ package discord_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +15,7 @@ func TestEdit(t *testing.T) {
 		t.Errorf("the event is a %s of %q", e.Kind, e.Targets)
 	}
 	want := created(t, posted("better"))
+	want.EditedAt = time.Date(2026, 9, 21, 14, 5, 0, 766_195_000, time.UTC)
 	want.Revision, want.Dated, want.AllFiles = "2026-09-21T14:05:00.766Z", 24, true
 	if diff := cmp.Diff(want, e.Message, sameMetadata); diff != "" {
 		t.Errorf("the edit does not carry the complete edited message: %s", diff)

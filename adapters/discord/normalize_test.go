@@ -19,7 +19,7 @@ var noon = time.Date(2026, 9, 21, 14, 0, 0, 250_000_000, time.UTC)
 
 func TestMessage(t *testing.T) {
 	got := normalize(t, known, "MESSAGE_CREATE", posted("hello"))
-	want := event.Event{Kind: event.KindMessage, Message: &event.Message{
+	want := event.Event{Kind: event.KindMessage, Server: "1", Message: &event.Message{
 		ExternalID: sentID,
 		Thread:     "discord:acme:10",
 		Channel:    event.Channel{ID: room, Type: event.ChannelRoom},
