@@ -414,6 +414,18 @@ func TestAThreadThatDiscordRefuses(t *testing.T) {
 	}
 }
 
+// TestThreadNamesKeepGraphemes: the name of a thread ends behind a grapheme.
+func TestThreadNamesKeepGraphemes(t *testing.T) {
+	var calls calls
+	l := startLive(t, discordtest.Options{OnCall: calls.note}, func(c *discord.Config) { c.AutoThread = true })
+	question := l.say(roomID, "<@"+discordtest.BotUser+"> a question")
+	l.await(1)
+	l.send(l.post("k1", question.ID, question.ID, strings.Repeat("a", 76)+"👩\u200d👩\u200d👧\u200d👦 and more"))
+	if body := string(calls.of(discordtest.OpenThread)[0].Body); !strings.Contains(body, strings.Repeat("a", 76)+"…") {
+		t.Errorf("the thread is opened as %s", body)
+	}
+}
+
 // TestThreadsAreTurnedOff: an open question is still answered in a thread of its own, and a new one in
 // its channel.
 func TestThreadsAreTurnedOff(t *testing.T) {

@@ -1,14 +1,18 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/markdown"
 )
 
 // questionsName is the name of the questions with a thread of their own in the state.
@@ -99,12 +103,9 @@ func (a *Adapter) openThread(ctx context.Context, post adapters.Post) (adapters.
 // threadName returns the name of a thread: the beginning of its first answer.
 func threadName(text string) string {
 	const most = 80 // Discord allows 100 characters
-	name := []rune(firstLine(text))
-	if len(name) > most {
-		name = append(name[:most-1], '…')
+	name := firstLine(text)
+	if utf8.RuneCountInString(name) > most {
+		name = strings.TrimSpace(markdown.Beginning(name, most-1)) + "…"
 	}
-	if len(name) == 0 {
-		return "Answer"
-	}
-	return string(name)
+	return cmp.Or(name, "Answer")
 }

@@ -39,8 +39,8 @@ type PartialOptions struct {
 // link definition that would hide text is disabled the same way. An image becomes a link,
 // because a client that loads an image sends its address to a stranger. Invalid UTF-8 and
 // U+0000 become U+FFFD, and every line ends with \n. If a post ends
-// inside a code fence, the post closes the fence, and rest opens it again. White space
-// is dropped if a post would contain nothing else.
+// inside a code fence, emphasis or code, the post closes it, and rest opens it again. White space
+// is dropped if a post would contain nothing else, and at such an end.
 //
 // The shown text of a longer text begins with the shown text of a shorter one. The
 // end of a post depends on the text alone: after three quarters of the limit at the end
@@ -73,9 +73,11 @@ type partial struct {
 	solid     int  // the post cannot end before this byte of text
 	opened    int  // where the first line of the last fence ends
 	fence     *fence
+	marks     []openRun // open at at, outside of a fence
+	behind    []openRun // marks behind the next characters
 
 	full          bool
-	close, reopen string // the lines that divide a fence at the post's end
+	close, reopen string // the lines that divide a fence at the post's end, or the signs of its marks
 }
 
 func formatPartial(text string, options PartialOptions) *partial {
@@ -116,10 +118,14 @@ func wholeText(s string) int {
 
 // shown returns the post. A post of white space alone is empty.
 func (p *partial) shown() string {
-	if strings.TrimSpace(string(p.out)) == "" {
+	out := p.out
+	if !p.full && !p.Done {
+		out = p.body() // what follows may close the marks there
+	}
+	if strings.TrimSpace(string(out)) == "" {
 		return ""
 	}
-	return string(p.out) + p.close
+	return string(out) + p.close
 }
 
 // run writes until the text or the post ends, or until it needs more text.
@@ -138,6 +144,7 @@ func (p *partial) run() {
 		p.newLine, p.spaced = out == "\n", out == " " || out == "\t"
 		p.write(out)
 		p.at += n
+		p.marks = p.behind
 	}
 	if p.Done && !p.full {
 		p.close, _ = p.fence.divide(p.inLine())
@@ -156,7 +163,10 @@ func (p *partial) units(s string) int {
 // is still missing, n is 0.
 func (p *partial) next() (out string, n int) {
 	s := p.text[p.at:]
+	p.behind = p.marks
 	switch s[0] {
+	case '*', '_', '~', '`':
+		return p.signs(s)
 	case '<', '&':
 		return p.token(s)
 	case ']':
@@ -164,8 +174,7 @@ func (p *partial) next() (out string, n int) {
 	case '!':
 		return p.image(s)
 	}
-	_, n = utf8.DecodeRuneInString(s)
-	return s[:n], n
+	return p.cluster(s)
 }
 
 func (p *partial) write(s string) {
@@ -192,6 +201,9 @@ func (p *partial) beginLine() bool {
 		return false
 	}
 	closes, blank := p.fence.closedBy(line), strings.Trim(line, " \t\n") == ""
+	if p.fence != nil || opens != nil || blockStart.MatchString(strings.TrimSuffix(line, "\n")) {
+		p.marks, p.behind = nil, nil
+	}
 	if !blank && !closes && p.endsBeforeLine(opens != nil) {
 		p.end()
 		return false
@@ -249,12 +261,13 @@ func (p *partial) endsBefore(out string) bool {
 	return p.spaced && p.size >= p.limit()*15/16
 }
 
-// limit is the maximum size of the post without the end of a fence.
+// limit is the maximum size of the post without the end of a fence, or of the marks behind the next
+// characters.
 func (p *partial) limit() int {
 	if p.fence != nil {
 		return p.Limit - fenceRoom
 	}
-	return p.Limit
+	return p.Limit - marksRoom(p.behind)
 }
 
 // isNew reports whether the post has no line of the open fence yet but the first.
@@ -262,6 +275,10 @@ func (p *partial) isNew() bool { return p.fence != nil && p.at <= p.opened }
 
 func (p *partial) end() {
 	p.full = true
+	if p.fence == nil {
+		p.endMarks()
+		return
+	}
 	p.close, p.reopen = p.fence.divide(p.inLine())
 }
 

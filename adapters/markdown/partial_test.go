@@ -1,6 +1,7 @@
 package markdown_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -183,6 +184,71 @@ func TestThePlaceWhereAPartialPostEnds(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		checkCuts(t, c.source, 740, markdown.PartialOptions{Limit: 1024})
+	}
+}
+
+// manyWords matches words of TestMarksAreDivided.
+var manyWords = regexp.MustCompile(`word(?: word)*`)
+
+// TestMarksAreDivided: emphasis and code that a post's end divides are closed there and opened again in
+// the next post. A W stands for many words.
+func TestMarksAreDivided(t *testing.T) {
+	words := strings.TrimSpace(strings.Repeat("word ", 188))
+	for _, c := range []struct {
+		source string
+		want   []string
+	}{
+		{"**W W**.", []string{"**W**", "**W**."}},
+		{"*W W*", []string{"*W*", "*W*"}},
+		{"_W W_", []string{"_W_", "_W_"}},
+		{"~~W W~~", []string{"~~W~~", "~~W~~"}},
+		{"``a ` W W``", []string{"``a ` W``", "``W``"}},
+		{"***W W*** x", []string{"***W***", "***W*** x"}},
+		{"**W _W_**", []string{"**W _W_**", "**_W_**"}},
+		{"**_W_ W**", []string{"**_W_ W**", "**W**"}},
+		{"**`W W`**", []string{"**`W`**", "**`W`**"}},
+		{"***W* W**", []string{"***W* W**", "**W**"}},
+		{"> **W word word word\n> W**", []string{"> **W**", "> **W**"}},
+		{"- **W word word word\n  W**", []string{"- **W**", "  **W**"}},
+		{"**a** `b` _c_ ~~d~~ W W", []string{"**a** `b` _c_ ~~d~~ W ", "W"}},
+		{"2 * 3 ** 4 a_b_c \\**x \\`y ~z W W", []string{"2 * 3 ** 4 a_b_c \\**x \\`y ~z W ", "W"}},
+		{"**a\n\n- *b\nW W", []string{"**a\n\n- *b\nW*", "*W"}},
+		{"```\n**\n```\nW W", []string{"```\n**\n```\nW ", "W"}},
+	} {
+		source := strings.ReplaceAll(c.source, "W", words)
+		got := posts(source, 1024)
+		if n := strings.Count(strings.Join(got, ""), "word"); n != strings.Count(source, "word") {
+			t.Errorf("%s has %d words", c.source, n)
+		}
+		for i := range got {
+			got[i] = manyWords.ReplaceAllString(got[i], "W")
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.source, diff)
+		}
+		checkCuts(t, source[:1100], 920, markdown.PartialOptions{Limit: 1024})
+	}
+}
+
+// TestWhatIsNotDivided: a mark without a text before the post's end opens in the next post, and a
+// grapheme is in one post, also if a preview ends within it.
+func TestWhatIsNotDivided(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	const family = "👩\u200d👩\u200d👧\u200d👦"
+	for name, c := range map[string]struct {
+		source string
+		want   []string
+	}{
+		"an empty mark":      {x(1019) + ".**" + x(100) + "**", []string{x(1019) + ".", "**" + x(100) + "**"}},
+		"a family":           {x(1020) + family + "y", []string{x(1020), family + "y"}},
+		"a letter and signs": {x(1023) + "e\u0301\u0323z", []string{x(1023), "e\u0301\u0323z"}},
+		"a flag":             {x(1022) + "🇵🇹🇧🇷", []string{x(1022), "🇵🇹🇧🇷"}},
+		"too many signs":     {x(900) + "e" + strings.Repeat("\u0301", 300), []string{x(900) + "e" + strings.Repeat("\u0301", 123), strings.Repeat("\u0301", 177)}},
+	} {
+		if diff := cmp.Diff(c.want, posts(c.source, 1024)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		checkCuts(t, c.source, 890, markdown.PartialOptions{Limit: 1024})
 	}
 }
 
