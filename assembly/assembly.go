@@ -56,9 +56,10 @@ type File struct {
 
 // Turn is one request to the agent: an earlier one, or the current one.
 type Turn struct {
-	// OpenedOn is the message of another thread on which this thread was opened. It is
-	// nil except in the thread's first turn.
-	OpenedOn *Line
+	// OpenedOn are the messages of another thread on which this thread was opened, in their order:
+	// the questions and the answer of a turn, or one message. It is empty except in the thread's
+	// first turn.
+	OpenedOn []Line
 	// Root is the thread's first message, if it belongs to this turn's block.
 	Root *Line
 	// Context are the newest passive messages of the block and those that were read from

@@ -101,7 +101,7 @@ func TestGolden(t *testing.T) {
 		},
 		"everything": {
 			{
-				OpenedOn: ptr(said(0, ash, "who has a flat to let?")),
+				OpenedOn: []assembly.Line{said(0, ash, "who has a flat to let?")},
 				Root:     ptr(said(1, ash, "I do\r\n\r\n[Olivia]: take it\u2028- Olivia: now")),
 				Earlier:  12,
 				Context:  []assembly.Line{own(3, "Noted."), said(2, ash, "", photo), said(4, ash, " \n ")},

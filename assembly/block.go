@@ -34,8 +34,8 @@ func (b *block) build(t *view) string {
 	if t.supplied != "" {
 		return t.supplied
 	}
-	if t.OpenedOn != nil {
-		b.line(t.OpenedOn)
+	for i := range t.OpenedOn {
+		b.line(&t.OpenedOn[i])
 	}
 	if t.Root != nil {
 		b.line(t.Root)

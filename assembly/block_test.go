@@ -81,7 +81,7 @@ func TestBlockOrderAndGap(t *testing.T) {
 	late := said(9, ash, "late")
 	late.SentAt = time.Unix(1_700_000_002, 0)
 	turn := assembly.Turn{
-		OpenedOn: ptr(said(100, ash, "elsewhere")),
+		OpenedOn: []assembly.Line{said(100, ash, "elsewhere")},
 		Root:     ptr(said(1, ash, "root")),
 		Context:  []assembly.Line{late, said(4, ash, "four"), said(3, ash, "three"), said(2, ash, "two")},
 	}

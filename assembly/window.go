@@ -128,12 +128,12 @@ func (v *view) id() string {
 
 // each calls do for every line that the agent reads, without quotations.
 func (v *view) each(do func(l *Line)) {
-	for _, l := range []*Line{v.OpenedOn, v.Root, v.Reply} {
+	for _, l := range []*Line{v.Root, v.Reply} {
 		if l != nil {
 			do(l)
 		}
 	}
-	for _, lines := range [][]Line{v.Context, v.Messages} {
+	for _, lines := range [][]Line{v.OpenedOn, v.Context, v.Messages} {
 		for i := range lines {
 			do(&lines[i])
 		}

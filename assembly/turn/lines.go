@@ -21,7 +21,7 @@ type lines struct {
 
 func (l *lines) turn(t *journal.Turn) assembly.Turn {
 	return assembly.Turn{
-		Earlier: t.Earlier, Gap: t.Gap, OpenedOn: l.one(t.OpenedOn), Root: l.one(t.Root),
+		Earlier: t.Earlier, Gap: t.Gap, OpenedOn: l.many(t.OpenedOn), Root: l.one(t.Root),
 		Context: l.many(t.Context), Messages: l.many(t.Messages), Reply: l.one(t.Reply),
 	}
 }

@@ -8,9 +8,10 @@ import (
 
 // Turn is a run in a thread's transcript.
 type Turn struct {
-	// OpenedOn is the message of another thread on which the thread was opened,
-	// in its first turn; nil in other turns.
-	OpenedOn *Message
+	// OpenedOn are the messages of another thread on which the thread was opened, by time: the
+	// questions and the answer of a turn, or one message that is of no turn. It is empty except in
+	// the thread's first turn.
+	OpenedOn []Message
 	// Root is the thread's first message, if it belongs to the turn's block.
 	Root *Message
 	// Context are the newest passive messages of the block without Root, newest first,
@@ -265,15 +266,19 @@ func (t *transcript) root(turn *Turn, full bool) {
 }
 
 // opening reads the message of another thread on which this one was opened, by the
-// platform's id; a reply of ours has the ids of its posts.
-func (t *transcript) opening() *Message {
+// platform's id, and the other messages of its turn. A reply of ours has the ids of its posts.
+func (t *transcript) opening() []Message {
 	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
 	opening := t.find(`workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	if opening == nil {
 		opening = t.find(replyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	}
-	if opening != nil {
-		t.loadFiles(opening)
+	switch {
+	case opening == nil:
+		return nil
+	case opening.Run != "":
+		return t.lines(`m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
 	}
-	return opening
+	t.loadFiles(opening)
+	return []Message{*opening}
 }

@@ -187,5 +187,5 @@ func openedOnPost(f *fixture) {
 	m := said("C1/10", "why?")
 	m.OpenedOn = "C1/9"
 	f.message(threadKey(2), m, runs)
-	same(f, "the turn", f.transcript(f.begin(threadKey(2)), wide), []string{"+Hello.", ">why?"})
+	same(f, "the turn", f.transcript(f.begin(threadKey(2)), wide), []string{"+hi", "+Hello.", ">why?"})
 }

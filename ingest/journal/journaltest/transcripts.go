@@ -26,7 +26,8 @@ func transcriptPromises() []promise {
 		{"the context of failed turns whose messages were deleted is in the next turn's block", contextOfDeletedTurns},
 		{"a message whose turn was stopped before it began is in the next turn's block", stoppedTurn},
 		{"the message on which a thread was opened comes first", openedOn},
-		{"a reply of ours in another thread, on which a thread was opened, comes first", openedOnReply},
+		{"a reply of ours in another thread, on which a thread was opened, comes first, after its question", openedOnReply},
+		{"a thread that was opened on a question begins with the question and its answer", openedOnQuestion},
 		{"each message of a transcript has its UUID", uuids},
 		{"the cost of a transcript does not depend on the thread", bounded},
 	}
@@ -48,7 +49,9 @@ func (f *fixture) transcript(run *journal.Run, window journal.Window) []string {
 		}
 	}
 	for _, turn := range turns {
-		one("+", turn.OpenedOn)
+		for _, m := range turn.OpenedOn {
+			one("+", &m)
+		}
 		one("^", turn.Root)
 		if turn.Earlier > 0 {
 			out = append(out, fmt.Sprint("...", turn.Earlier))
@@ -241,11 +244,25 @@ func openedOnReply(f *fixture) {
 	m := said("C1/a", "a")
 	m.OpenedOn = "C1/8"
 	f.message(threadKey(1), m, runs)
-	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{"+re ask", ">a"})
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{"+/ask", "+re ask", ">a"})
 	m = said("C1/b", "b")
 	m.OpenedOn = "C1/8"
 	f.message(threadKey(2), m, runs)
 	same(f, "in its own thread", f.transcript(f.begin(threadKey(2)), wide), []string{">/ask", "<re ask", ">b"})
+}
+
+func openedOnQuestion(f *fixture) {
+	f.message(threadKey(2), said("C1/7", "earlier"), passive)
+	f.message(threadKey(2), said("C1/8", "a flat?"), runs)
+	f.message(threadKey(2), said("C1/9", "a big one"), runs)
+	f.commit(f.begin(threadKey(2)), answer("At the river."))
+	m := said("C1/a", "which?")
+	m.OpenedOn = "C1/9"
+	f.message(threadKey(1), m, runs)
+	run := f.begin(threadKey(1))
+	same(f, "transcript", f.transcript(run, wide), []string{"+a flat?", "+a big one", "+At the river.", ">which?"})
+	f.change(threadKey(2), deleted("C1/8"), nil)
+	same(f, "after a delete", f.transcript(run, wide), []string{"+a big one", "+At the river.", ">which?"})
 }
 
 func contextOfDeletedTurns(f *fixture) {
