@@ -24,9 +24,9 @@ require (
 	github.com/spf13/viper v1.21.0 // configuration
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
+	golang.org/x/text v0.43.0 // the form in which people see a text
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
-	golang.org/x/text v0.43.0 // the form in which people see a text
 	pgregory.net/rapid v1.3.0 // tests: properties
 )
 

@@ -114,6 +114,8 @@ type Input struct {
 	Said []Said
 	// Speakers are the names of the window's authors.
 	Speakers Speakers
+	// Notes are facts beside the messages.
+	Notes Notes
 }
 
 // Resume is an agent's question and the answer to it.

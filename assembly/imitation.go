@@ -22,7 +22,7 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 	`<</?sys>>`,
 	`</?s>`,
 	`<(?:start|end)_of_turn>`,
-	`<!--\s*(?:tools|context)_(?:start|end)`,
+	`<!--\s*(?:tools|context|notes)_(?:start|end)`,
 }, "|") + `)`)
 
 // blockStart matches the beginning of a line that a reader may take for the heading of a

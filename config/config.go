@@ -98,6 +98,8 @@ type Workspace struct {
 	// MaxConcurrent bounds the runs of all agents on a node at one time; 0 for no bound.
 	MaxConcurrent int             `yaml:"max_concurrent"`
 	Context       assembly.Window `yaml:"context"`
+	// TimeZone is the name of the time zone in which agents are told the time; empty for UTC.
+	TimeZone string `yaml:"time_zone"`
 	// Commands are the settings of the chat commands.
 	Commands ingest.Commands `yaml:"commands"`
 	// Backfill bounds the reading of missed messages.
@@ -105,6 +107,15 @@ type Workspace struct {
 	// Channels are the settings of the channels that have their own, by channel id. Each
 	// is complete: a key that the channel's entry lacks has the workspace's value.
 	Channels map[string]Settings `yaml:"-"`
+}
+
+// Location returns the workspace's time zone; UTC for an unknown one.
+func (w *Workspace) Location() *time.Location {
+	zone, err := time.LoadLocation(w.TimeZone)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
 }
 
 // Settings are the settings that a channel can override.

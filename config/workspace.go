@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
+	_ "time/tzdata" // a machine may have no time zones of its own
 
 	"parley/adapters"
 	"parley/adapters/web"
@@ -86,6 +88,8 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Turns > 0, "context.turns", "must be at least 1")
 	check.require(w.Context.Bytes > 0, "context.bytes", "must be at least 1")
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
+	_, err := time.LoadLocation(w.TimeZone)
+	check.require(err == nil && w.TimeZone != "Local", "time_zone", "must be the name of a time zone, such as Europe/Vienna")
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
 	check.under("", w.Settings.faults(agents, formsOf(platform)))

@@ -267,21 +267,27 @@ func With(raw json.RawMessage, members []event.Extra) json.RawMessage {
 
 // ToolsPrompt returns the block of text of the tools.
 func (r *Rest) ToolsPrompt() (string, error) {
-	var list []json.RawMessage
+	var tools []Tool
 	if r.Tools != nil {
-		if err := json.Unmarshal(r.Tools, &list); err != nil {
+		if err := json.Unmarshal(r.Tools, &tools); err != nil {
 			return "", err
 		}
-	}
-	tools := make([]Tool, len(list))
-	for i, raw := range list {
-		members, err := event.ReadObject(raw)
-		if err != nil {
-			return "", err
-		}
-		tools[i] = Tool{textOf(members, "name"), textOf(members, "description"), valueOf(members, "parameters")}
 	}
 	return ToolsPrompt(tools)
+}
+
+// UnmarshalJSON reads a tool by the exact names of its members.
+func (t *Tool) UnmarshalJSON(raw []byte) error {
+	members, err := event.ReadObject(raw)
+	*t = Tool{textOf(members, "name"), textOf(members, "description"), valueOf(members, "parameters")}
+	return err
+}
+
+// UnmarshalJSON reads a fact by the exact names of its members.
+func (c *Context) UnmarshalJSON(raw []byte) error {
+	members, err := event.ReadObject(raw)
+	*c = Context{textOf(members, "description"), textOf(members, "value")}
+	return err
 }
 
 // valueOf returns the value of a member; nil for none. Names are compared exactly, as everywhere in the protocol.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -50,7 +51,30 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
 	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions)
+	input.Notes = a.notes(ctx, input.Messages, shown)
 	return input, a.addGiven(ctx, &input)
+}
+
+// namesTime bounds the lookups of names for one input.
+const namesTime = time.Second
+
+// notes returns the facts beside the messages.
+func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns []assembly.Turn) assembly.Notes {
+	zone := a.settings.TimeZone
+	if zone == nil {
+		zone = time.UTC
+	}
+	ctx, cancel := context.WithTimeout(ctx, namesTime)
+	defer cancel()
+	lookup := func(id string) (string, bool) {
+		if a.Name == nil || ctx.Err() != nil {
+			return "", false
+		}
+		return a.Name(ctx, a.run.Workspace, id)
+	}
+	return assembly.Notes{
+		Now: a.Now().In(zone), Names: assembly.FindNames(messages, turns, lookup), Days: assembly.FindDays(messages, turns, zone),
+	}
 }
 
 // addGiven adds what a client of the run protocol gave for the run. Its texts come directly

@@ -22,6 +22,8 @@ type Settings struct {
 	API bool
 	// MaxConcurrent bounds the workspace's runs on this node at one time; 0 for no bound.
 	MaxConcurrent int
+	// TimeZone is the workspace's; nil for UTC.
+	TimeZone *time.Location
 }
 
 // Profile is an agent with the bounds of one run.
@@ -137,6 +139,8 @@ type Parts struct {
 	Settings func(*journal.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
+	// Name returns the name of a platform's user, if it is known in time; nil if no name is.
+	Name func(ctx context.Context, workspace, user string) (name string, known bool)
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }

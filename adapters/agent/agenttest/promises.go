@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters/agent/remote"
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 )
@@ -51,6 +52,7 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("hangs", p.hangs)
 	t.Run("floods", p.floods)
 	t.Run("secrets", p.secrets)
+	t.Run("notes", p.notes)
 	t.Run("outdated inputs", p.outdatedInputs)
 	if p.Say != nil {
 		t.Run("thinking", p.thinking)
@@ -339,5 +341,28 @@ func (p Protocol) thinking(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v\n%s", c.pieces, err, diff)
 		}
+	}
+}
+
+// notes checks that the facts beside the messages reach the server, if the settings want them.
+func (p Protocol) notes(t *testing.T) {
+	for _, notes := range [][]string{remote.DefaultConfig().Notes, nil} {
+		synctest.Test(t, func(t *testing.T) {
+			var sent strings.Builder
+			answer := p.streams(func(w http.ResponseWriter, _ *http.Request) { Stream(w, p.Answer) })
+			config := remote.DefaultConfig()
+			config.Notes = notes
+			agent := p.New("http://agent.test", config, Pipes(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				sent.Write(body)
+				answer(w, r)
+			}))
+			input := Hello()
+			input.Notes = assembly.Notes{Now: time.Now(), Names: []assembly.Name{{Token: "<@U2>", Name: "Zoe Zebra"}}}
+			_, err := Run(t.Context(), agent, input)
+			if want := len(notes) > 0; err != nil || strings.Contains(sent.String(), "Zoe Zebra") != want {
+				t.Errorf("notes %q: %v\n%s", notes, err, sent.String())
+			}
+		})
 	}
 }

@@ -53,7 +53,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.
 	given := input.Given
 	out := runInput{
 		ThreadID: input.ThreadID, RunID: input.RunID, Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
-		Tools: runinput.Or(given.Tools, `[]`), Context: runinput.Or(given.Context, `[]`), ForwardedProps: runinput.Or(given.ForwardedProps, `{}`),
+		Tools: runinput.Or(given.Tools, `[]`), Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(runinput.Or(given.ForwardedProps, `{}`)),
 	}
 	contents := images.Contents(ctx, input.Messages, func(kind, mark string) any {
 		return imagePart{"image", source{"data", mark, kind}}

@@ -149,7 +149,7 @@ func (a *Agent) request(ctx context.Context, form remote.Form) request {
 	contents := form.Images.Contents(ctx, messages, func(kind, mark string) any {
 		return imageBlock{"image", source{"base64", kind, mark}}
 	})
-	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.SystemPrompt, Stream: true}
+	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.Prompt(form.Input.Notes), Stream: true}
 	for i, m := range messages {
 		if text, ok := contents[i].(string); ok {
 			contents[i] = strings.TrimRight(text, " \n") // the API refuses it at the end of a reply

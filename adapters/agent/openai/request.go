@@ -46,7 +46,7 @@ func (a *Agent) request(ctx context.Context, form remote.Form) request {
 	if form.Has(streamOptions) {
 		body.Options = &options{IncludeUsage: true}
 	}
-	said, prompt := form.Input.Messages, a.config.SystemPrompt
+	said, prompt := form.Input.Messages, a.config.Prompt(form.Input.Notes)
 	if form.Strict {
 		said = remote.Alternate(said, assembly.JoinApart)
 		if form.NoRole && prompt != "" {

@@ -17,11 +17,13 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"parley/adapters/agent"
+	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -49,6 +51,8 @@ type Config struct {
 	MaxConcurrent int `yaml:"max_concurrent"`
 	// AnswerWithin bounds the wait for people, and for an agent that answers later.
 	AnswerWithin time.Duration `yaml:"answer_within"`
+	// Notes are the facts that the agent gets beside the messages: NoteTime and NoteNames.
+	Notes []string `yaml:"notes"`
 	// Approvers are the platform's ids of the users who may answer approvals; empty for every
 	// admitted one.
 	Approvers []string `yaml:"approvers"`
@@ -56,12 +60,38 @@ type Config struct {
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128, AnswerWithin: 24 * time.Hour}
+	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128, AnswerWithin: 24 * time.Hour, Notes: []string{NoteTime, NoteNames}}
 }
 
 // Bounds returns the bounds of the agent's runs.
 func (c Config) Bounds() agent.Bounds {
 	return agent.Bounds{Timeout: c.Timeout, MaxBytes: c.MaxBytes, MaxConcurrent: c.MaxConcurrent, AnswerWithin: c.AnswerWithin, Approvers: c.Approvers}
+}
+
+// The facts beside the messages.
+const (
+	NoteTime  = "time"  // the date and the time, and the days of the thread's parts
+	NoteNames = "names" // the people, groups and channels that the messages mention
+)
+
+// Noted returns the notes that the agent gets.
+func (c Config) Noted(n assembly.Notes) assembly.Notes {
+	if !slices.Contains(c.Notes, NoteTime) {
+		n.Now, n.Days = time.Time{}, nil
+	}
+	if !slices.Contains(c.Notes, NoteNames) {
+		n.Names = nil
+	}
+	return n
+}
+
+// Prompt returns the system prompt with the agent's notes at its end.
+func (c Config) Prompt(n assembly.Notes) string {
+	block := c.Noted(n).Block()
+	if c.SystemPrompt == "" || block == "" {
+		return c.SystemPrompt + block
+	}
+	return c.SystemPrompt + "\n\n" + block
 }
 
 // Check adds the faults of the shared settings.
@@ -71,6 +101,9 @@ func (c Config) Check(faults *event.FieldErrors) {
 	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
 	faults.Check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
 	faults.Check(c.AnswerWithin > 0, "answer_within", "must be more than 0s")
+	for _, note := range c.Notes {
+		faults.Check(note == NoteTime || note == NoteNames, "notes", "must be a list of time and names")
+	}
 }
 
 // NewKind describes a kind of remote agents. The agents use http.DefaultTransport.

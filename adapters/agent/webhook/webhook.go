@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -153,7 +154,9 @@ type request struct {
 	Workspace string         `json:"workspace"`
 	Platform  event.Platform `json:"platform"`
 	Messages  []said         `json:"messages"` // the assembled input
-	Message   message        `json:"message"`  // the turn's last one, as its author typed it
+	// Notes are facts beside the messages; nil for none.
+	Notes   *assembly.Notes `json:"notes,omitempty"`
+	Message message         `json:"message"` // the turn's last one, as its author typed it
 }
 
 type said struct {
@@ -184,11 +187,25 @@ func (a *Agent) request(ctx context.Context, input assembly.Input, images *remot
 	for _, m := range input.Messages {
 		r.Messages = append(r.Messages, said{m.Role, remote.Text(m)})
 	}
+	notes := a.config.Noted(input.Notes)
+	if !notes.IsEmpty() {
+		r.Notes = &notes
+	}
 	if n := len(input.Said); n > 0 {
 		last := input.Said[n-1]
-		r.Message = message{last.ID, last.Content, last.Metadata, attachments(ctx, input.Said, images)}
+		r.Message = message{last.ID, last.Content, mentions(last.Metadata, notes.Names), attachments(ctx, input.Said, images)}
 	}
 	return r
+}
+
+// mentions returns a message's metadata with the names of those that the messages mention.
+func mentions(metadata json.RawMessage, names []assembly.Name) json.RawMessage {
+	members, err := event.ReadObject(metadata)
+	if err != nil || len(names) == 0 || slices.ContainsFunc(members, func(m event.Extra) bool { return m.Key == "mentions" }) {
+		return metadata
+	}
+	raw, _ := json.Marshal(names) // texts
+	return event.WriteObject(append(members, event.Extra{Key: "mentions", Value: raw}))
 }
 
 func attachments(ctx context.Context, said []assembly.Said, images *remote.Images) (list []attachment) {

@@ -214,7 +214,17 @@ func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
 		w := config.NewWorkspace(run.Workspace, "", "")
 		return turn.Settings{Config: w.Turns, Window: w.Context}
 	}
-	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent}
+	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent, TimeZone: a.Location()}
+}
+
+// userName returns the name of a workspace's user.
+func (d *Daemon) userName(ctx context.Context, workspace, user string) (string, bool) {
+	a := d.current.Load().accounts[workspace]
+	if a == nil {
+		return "", false
+	}
+	found, known := a.names.User(ctx, user)
+	return found.DisplayName, known
 }
 
 func (d *Daemon) profile(id string) (turn.Profile, bool) {

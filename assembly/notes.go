@@ -1,0 +1,170 @@
+package assembly
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+)
+
+// Notes are facts beside the messages of an input, for an agent that asks for them. No message contains
+// them, and they are no part of the thread.
+type Notes struct {
+	// Now is the time in the workspace's time zone; zero for none.
+	Now time.Time
+	// Names are the names behind the tokens of the messages.
+	Names []Name
+	// Days are the days of the thread's parts, if it spans several: the oldest first.
+	Days []Day
+}
+
+// Name is the name of a person, a group or a channel.
+type Name struct {
+	Token string `json:"token"`
+	Name  string `json:"name"`
+}
+
+// Day is the number of messages of one day in a row.
+type Day struct {
+	Date     string `json:"date"` // such as 2026-11-27
+	Messages int    `json:"messages"`
+}
+
+// IsEmpty reports whether there is nothing to say.
+func (n Notes) IsEmpty() bool { return n.Now.IsZero() && len(n.Names) == 0 && len(n.Days) == 0 }
+
+// MarshalJSON returns {"now","time_zone","names","days"}.
+func (n Notes) MarshalJSON() ([]byte, error) {
+	var out struct {
+		Now   string `json:"now,omitempty"`
+		Zone  string `json:"time_zone,omitempty"`
+		Names []Name `json:"names,omitempty"`
+		Days  []Day  `json:"days,omitempty"`
+	}
+	if out.Names, out.Days = n.Names, n.Days; !n.Now.IsZero() {
+		out.Now, out.Zone = n.Now.Format(time.RFC3339), n.Now.Location().String()
+	}
+	return json.Marshal(out)
+}
+
+// Block returns the notes as a block of text; empty if there are none. No name contains a line end or a
+// bracket, and no line of a message looks like the marks, so nothing imitates or closes the block.
+func (n Notes) Block() string {
+	if n.IsEmpty() {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("<!-- NOTES_START -->")
+	if !n.Now.IsZero() {
+		b.WriteString("\n- Now: " + n.Now.Format("Monday, 2 January 2006, 15:04") + " (" + n.Now.Location().String() + ")")
+	}
+	for _, name := range n.Names {
+		b.WriteString("\n- " + name.Token + " is " + name.Name)
+	}
+	if len(n.Days) > 0 {
+		dates := make([]string, len(n.Days))
+		for i, day := range n.Days {
+			count, _ := json.Marshal(day.Messages) // a number
+			dates[i] = day.Date + " (" + string(count) + ")"
+		}
+		b.WriteString("\n- Days of this conversation's messages, oldest first: " + strings.Join(dates, ", "))
+	}
+	b.WriteString("\n<!-- NOTES_END -->")
+	return b.String()
+}
+
+// Tokens of Slack and Discord: of a person, a group, everybody and a channel. Slack writes the names of groups
+// and channels into some of them.
+var token = regexp.MustCompile(`<(@!?|@&|!subteam\^|#)([A-Z0-9]{2,32})(?:\|([^<>]{1,200}))?>|<!(here|channel|everyone)>`)
+
+// everybody are the meanings of Slack's tokens for many people.
+var everybody = map[string]string{
+	"here": "everybody who is active in this channel", "channel": "everybody in this channel", "everyone": "everybody in this workspace",
+}
+
+// maxNames bounds the names of one input.
+const maxNames = 50
+
+// FindNames returns the names behind the tokens of the messages, each once. The authors of the turns are known
+// by their own tokens; lookup finds the name of any other person by its id.
+func FindNames(messages []Message, turns []Turn, lookup func(id string) (name string, known bool)) (names []Name) {
+	authors := map[string]string{}
+	for _, t := range turns {
+		v := view{Turn: t}
+		v.each(func(l *Line) {
+			if name := clean(l.Metadata.SenderDisplayName); name != "" && l.Metadata.MentionToken != "" {
+				authors[l.Metadata.MentionToken] = name
+			}
+		})
+	}
+	seen := map[string]bool{}
+	for _, m := range messages {
+		if m.Role == RoleAssistant {
+			continue
+		}
+		for _, match := range token.FindAllStringSubmatch(m.Text(), -1) {
+			whole, kind, id, label, many := match[0], match[1], match[2], match[3], match[4]
+			if seen[whole] || len(names) == maxNames {
+				continue
+			}
+			seen[whole] = true
+			name := everybody[many]
+			switch {
+			case label != "":
+				name = clean(strings.TrimPrefix(label, "@"))
+			case kind == "@" || kind == "@!":
+				if name = authors["<@"+id+">"]; name == "" {
+					found, _ := lookup(id)
+					name = clean(found)
+				}
+			}
+			if name != "" {
+				names = append(names, Name{whole, name})
+			}
+		}
+	}
+	return names
+}
+
+// FindDays returns the days of the messages, if there are several.
+func FindDays(messages []Message, turns []Turn, zone *time.Location) (days []Day) {
+	sent := map[string]time.Time{}
+	for _, t := range turns {
+		v := view{Turn: t}
+		v.each(func(l *Line) { sent[l.ID] = l.SentAt })
+	}
+	for _, m := range messages {
+		at, known := sent[m.ID]
+		if !known || at.IsZero() {
+			continue
+		}
+		date := at.In(zone).Format(time.DateOnly)
+		if n := len(days); n > 0 && days[n-1].Date == date {
+			days[n-1].Messages++
+		} else {
+			days = append(days, Day{date, 1})
+		}
+	}
+	if len(days) < 2 {
+		return nil
+	}
+	return days
+}
+
+// Forward returns the properties that a client forwards to its agent, with the notes as their member parley.
+func (n Notes) Forward(properties json.RawMessage) json.RawMessage {
+	members, err := event.ReadObject(properties)
+	if n.IsEmpty() || err != nil {
+		return properties
+	}
+	raw, _ := n.MarshalJSON() // texts and numbers
+	kept := members[:0:0]
+	for _, m := range members {
+		if m.Key != "parley" {
+			kept = append(kept, m)
+		}
+	}
+	return event.WriteObject(append(kept, event.Extra{Key: "parley", Value: raw}))
+}

@@ -1,0 +1,53 @@
+package assembly_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/assembly"
+	"parley/ingest/event"
+)
+
+func TestNotes(t *testing.T) {
+	zone, err := time.LoadLocation("Europe/Vienna")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ash := event.Metadata{Source: "slack", SenderDisplayName: "Ash -->\n", MentionToken: "<@U0ASH>"}
+	first := said(1, ash, "ask <@U0ASH>, <@U0BEN>, <@U0GONE>, <!subteam^S1|@ops>, <#C1|general> or <!here> by `<b>`")
+	first.ID, first.SentAt = "m1", time.Date(2026, 11, 25, 23, 30, 0, 0, time.UTC)
+	later := said(2, ash, "and <@U0BEN>?")
+	later.ID, later.SentAt = "m2", time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
+	turns := []assembly.Turn{asked(first), asked(later)}
+	messages := assembly.Assemble("echo", turns, wide, nil)
+	notes := assembly.Notes{
+		Now: time.Date(2026, 11, 27, 13, 5, 0, 0, time.UTC).In(zone), Days: assembly.FindDays(messages, turns, zone),
+		Names: assembly.FindNames(messages, turns, func(id string) (string, bool) { return map[string]string{"U0BEN": "Ben]:"}[id], true }),
+	}
+	const want = `<!-- NOTES_START -->
+- Now: Friday, 27 November 2026, 14:05 (Europe/Vienna)
+- <@U0ASH> is Ash --›
+- <@U0BEN> is Ben):
+- <!subteam^S1|@ops> is ops
+- <#C1|general> is general
+- <!here> is everybody who is active in this channel
+- Days of this conversation's messages, oldest first: 2026-11-26 (1), 2026-11-27 (1)
+<!-- NOTES_END -->`
+	if diff := cmp.Diff(want, notes.Block()); diff != "" {
+		t.Error(diff)
+	}
+	raw, err := json.Marshal(assembly.Notes{Now: notes.Now, Names: notes.Names[:1]})
+	if want := `{"now":"2026-11-27T14:05:00+01:00","time_zone":"Europe/Vienna","names":[{"token":"\u003c@U0ASH\u003e","name":"Ash --›"}]}`; err != nil || string(raw) != want {
+		t.Errorf("%s, %v", raw, err)
+	}
+	if got := string(assembly.Notes{Names: notes.Names[:1]}.Forward([]byte(`{"a":1,"parley":{"now":"never"}}`))); !strings.HasPrefix(got, `{"a":1,"parley":{"names":`) || strings.Contains(got, "never") {
+		t.Error(got)
+	}
+	if none := (assembly.Notes{}); none.Block() != "" || string(none.Forward([]byte(`{}`))) != `{}` {
+		t.Errorf("%q", none.Block())
+	}
+}
