@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/adapters/adaptertest"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/config/secret"
@@ -410,4 +411,10 @@ func TestAnotherServer(t *testing.T) {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
+}
+
+// TestAnswers compares texts of answers with a golden file.
+func TestAnswers(t *testing.T) {
+	a := bluebubbles.New("home", settings("http://127.0.0.1:1"))
+	adaptertest.Answers(t, "imessage", *update, func(text string) []string { return a.Format(text, nil) })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/adaptertest"
 	"parley/adapters/discord"
 )
 
@@ -104,4 +105,10 @@ func compareGolden(t *testing.T, path string, value any) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
+}
+
+// TestAnswers compares texts of answers with a golden file.
+func TestAnswers(t *testing.T) {
+	a := discord.New("acme", discord.DefaultConfig())
+	adaptertest.Answers(t, "discord", *update, func(text string) []string { return a.Format(text, nil) })
 }

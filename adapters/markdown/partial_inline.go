@@ -21,6 +21,23 @@ func inline(line string, whole, unsure bool) (adapted string, used int) {
 	return l.out.String(), l.at
 }
 
+// flat replaces the beginning of a line that such a chat reads as no CommonMark: "-# " makes a line
+// small, and ">>> " makes a quote of everything below. known says that no further text changes that.
+func flat(line string, whole bool) (flat string, known bool) {
+	for _, sign := range []string{"-# ", ">>> "} {
+		rest, ok := strings.CutPrefix(line, sign)
+		switch {
+		case ok && sign == ">>> ":
+			return "> " + rest, true
+		case ok:
+			return "-" + zeroWidth + "# " + rest, true
+		case !whole && strings.HasPrefix(sign, line):
+			return line, false
+		}
+	}
+	return line, true
+}
+
 // inlineLine is the state of inline.
 type inlineLine struct {
 	text  string

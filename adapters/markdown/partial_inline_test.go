@@ -15,6 +15,7 @@ var inlineRows = [][2]string{
 	{"``a ` || b`` || `c\nd || e` \\`x || y`", "``a ` || b`` |‸| `c\nd |‸| e` \\`x |‸| y`"},
 	{"```\na || b\n```\na || b", "```\na || b\n```\na |‸| b"},
 	{"||hidden||\n|| no || table\nend", "|‸|hidden|‸|\n|‸| no |‸| table\nend"},
+	{"-# small\n- # item\n>>> all || x\n> >>> y\n>> z\n-#", "-‸# small\n- # item\n> all |‸| x\n> >>> y\n>> z\n-#"},
 	{"#### a || b", "### a |‸| b"},
 	{"@everyone, @here and @hereby `@everyone`", "@‸everyone, @‸here and @‸hereby `@everyone`"},
 	{"[https://x.y/a](https://x.y/a) [https://x.y](https://x.y/) [x.y](https://x.y)", "https://x.y/a https://x.y/ [x.y](https://x.y)"},
@@ -50,7 +51,7 @@ func checkGrows(t reporter, source string) {
 }
 
 func TestAnyAdaptedTextOnlyGrows(t *testing.T) {
-	pieces := rapid.SampledFrom([]string{"|", "||", "`", "``", "```", "\n", "\n\n", " ", "  ", "| a | b |\n", "|---|---|\n", "a", "\\", "#", "####", "@here", "@every", "[", "https://x", "](https://x)", "[https://x](https://x)", "!", "> ", "- ", "~~~\n"})
+	pieces := rapid.SampledFrom([]string{"|", "||", "`", "``", "```", "\n", "\n\n", " ", "  ", "| a | b |\n", "|---|---|\n", "a", "\\", "#", "####", "@here", "@every", "[", "https://x", "](https://x)", "[https://x](https://x)", "!", "> ", "- ", "-", ">", ">>> ", "-# ", "~~~\n"})
 	rapid.Check(t, func(t *rapid.T) {
 		checkGrows(t, strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "source"), ""))
 	})

@@ -46,6 +46,10 @@ func Adapt(source string, done bool) (adapted, held string) {
 				line = line[signs-3:]
 			}
 		}
+		line, known := flat(line, whole)
+		if !known {
+			return out.String(), rest
+		}
 		text, used := inline(line, whole, openFence(line) != nil) // a backtick may follow, and then the line opens no fence
 		out.WriteString(text)
 		if used < len(line) {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/adaptertest"
+	"parley/adapters/markdown"
 	"parley/adapters/slack/slacktest"
 )
 
@@ -172,4 +174,11 @@ func TestRefusedBlocksAreRemembered(t *testing.T) {
 			t.Errorf("a refused block of %d characters: the next post is no block: %v", length, got)
 		}
 	}
+}
+
+// TestAnswers compares texts of answers in both of Slack's dialects with golden files.
+func TestAnswers(t *testing.T) {
+	adapter := newAdapter("http://127.0.0.1:1/")
+	adaptertest.Answers(t, "slack", *update, func(text string) []string { return adapter.Format(text, nil) })
+	adaptertest.Answers(t, "slack-mrkdwn", *update, func(text string) []string { return markdown.Format(text, markdown.Slack, 4000) })
 }
