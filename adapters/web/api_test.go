@@ -306,45 +306,21 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// TestLocalWorkspace checks that the local workspace accepts only requests that a program on
-// this machine can have sent.
+// TestLocalWorkspace checks that the token of the local workspace may omit the metadata and set any,
+// and that nobody is admitted by an address.
 func TestLocalWorkspace(t *testing.T) {
-	for name, c := range map[string]struct {
-		header []string
-		want   int
-	}{
-		"a local program":         {nil, 202},
-		"localhost":               {[]string{"Host", "localhost:8484"}, 202},
-		"IPv6":                    {[]string{"Host", "[::1]:8484"}, 202},
-		"a page of ours":          {[]string{"Host", "localhost:8484", "Origin", "http://localhost:8484"}, 202},
-		"a rebound DNS name":      {[]string{"Host", "evil.example:8484"}, 403},
-		"another site's page":     {[]string{"Origin", "https://evil.example"}, 403},
-		"a page without origin":   {[]string{"Origin", "null"}, 403},
-		"another port's page":     {[]string{"Host", "localhost:8484", "Origin", "http://localhost:3000"}, 403},
-		"behind a proxy":          {[]string{"X-Forwarded-For", "203.0.113.7"}, 403},
-		"behind a standard proxy": {[]string{"Forwarded", "for=203.0.113.7"}, 403},
-		"behind a tunnel":         {[]string{"Cf-Connecting-Ip", "203.0.113.7"}, 403},
-		"another site's fetch":    {[]string{"Sec-Fetch-Site", "cross-site"}, 403},
-		"a form":                  {[]string{"Content-Type", "text/plain"}, 403},
-		"JSON with a charset":     {[]string{"Content-Type", "application/json; charset=utf-8"}, 202},
-	} {
+	const whole = `{"content":"hi","metadata":{"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot"}}`
+	for body, token := range map[string]string{`{"content":"hi"}`: ownToken, whole: ownToken} {
 		b := &backend{local: true, result: stored}
-		got := do(t, b.serve(t), "POST", "/messages", `{"content":"hi"}`, append([]string{"Authorization", ""}, c.header...)...)
-		if got.Status != c.want {
-			t.Errorf("%s: status %d, want %d: %v", name, got.Status, c.want, got.Body)
+		if got := do(t, b.serve(t), "POST", "/messages", body, "Authorization", "Bearer "+token, "X-Forwarded-For", "203.0.113.7"); got.Status != 202 {
+			t.Errorf("%s: status %d: %v", body, got.Status, got.Body)
 		}
 	}
-}
-
-// TestLocalWorkspaceRefusesOtherMachines calls the API from another machine's address.
-func TestLocalWorkspaceRefusesOtherMachines(t *testing.T) {
-	b := &backend{local: true, result: stored}
-	r := httptest.NewRequest("GET", "/ours/threads/"+thread+"/messages", nil)
-	r.Host, r.RemoteAddr = "localhost", "203.0.113.7:1000"
-	w := httptest.NewRecorder()
-	b.serve(t).Config.Handler.ServeHTTP(w, r)
-	if w.Code != 403 {
-		t.Errorf("status %d", w.Code)
+	for _, header := range [][]string{nil, {"Host", "localhost:8484"}, {"Origin", "http://localhost:8484"}} {
+		b := &backend{local: true, result: stored}
+		if got := do(t, b.serve(t), "POST", "/messages", `{"content":"hi"}`, append([]string{"Authorization", ""}, header...)...); got.Status != 401 {
+			t.Errorf("without a token, %v: status %d: %v", header, got.Status, got.Body)
+		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -64,21 +63,8 @@ func (a API) admitThread(r *http.Request, c caller, id string) error {
 	return err
 }
 
-// localToken is the identity of a request without metadata to the local workspace.
-var localToken = Token{ID: "local", Name: "You"}
-
 // admit authenticates a request. The right is one of writes, reads and lists.
 func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, error) {
-	if a.config.Local {
-		reason := foreign(r)
-		if reason == "" && r.Method == http.MethodPost && !isJSON(r) {
-			reason = "the local workspace accepts only Content-Type: application/json"
-		}
-		if reason != "" {
-			return caller{}, fail(http.StatusForbidden, "not-local", reason)
-		}
-		return caller{workspace: a.Workspace, token: localToken, sender: "web:" + localToken.ID, kind: event.Human, any: true, bare: true}, nil
-	}
 	c := a.caller(guard.Bearer(r))
 	switch {
 	case c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
@@ -102,7 +88,7 @@ func refuseToken(g *guard.Guard, w http.ResponseWriter, r *http.Request, message
 func (a API) caller(given string) *caller {
 	if token := a.find(given); token != nil {
 		any := token.Senders == SendersAny
-		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any, bare: !any}
+		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any || a.config.Local, bare: !any}
 	}
 	for _, other := range a.Others() {
 		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
@@ -121,27 +107,6 @@ func (a *Adapter) find(given string) (found *Token) {
 		}
 	}
 	return found
-}
-
-// foreign returns the reason if a request may not come from a program on this machine that
-// called us on purpose: it may come from a web page of another site, or through a proxy. The
-// reason is empty otherwise.
-func foreign(r *http.Request) string {
-	if !guard.IsLocalHost(r) {
-		return "the local workspace accepts only the hosts localhost, 127.0.0.1 and [::1]"
-	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		if u, err := url.Parse(origin); err != nil || u.Host != r.Host {
-			return "the local workspace refuses pages of another origin"
-		}
-	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return "the local workspace refuses pages of another site"
-	}
-	if !guard.IsLocal(r) {
-		return "the local workspace refuses other machines and forwarded requests"
-	}
-	return ""
 }
 
 // complete reads a body and adds the members that the caller may omit. agents are the ids of the

@@ -24,8 +24,7 @@ type Config struct {
 	// Origins are the origins whose pages may call the API in a browser, such as
 	// https://app.example.com.
 	Origins []string `yaml:"origins"`
-	// Local marks the built-in workspace, which needs no token: it accepts only requests
-	// that a program on this machine can have sent.
+	// Local marks the built-in workspace. Its one token may omit the metadata and set any.
 	Local bool `yaml:"-"`
 }
 
@@ -43,6 +42,11 @@ type Token struct {
 	Read []string `yaml:"read"`
 	// Actor is the caller on the documents' routes; empty for a user of the token's own.
 	Actor Actor `yaml:"actor"`
+}
+
+// LocalConfig returns the configuration of the built-in workspace with its token.
+func LocalConfig(token secret.Value) *Config {
+	return &Config{Local: true, Tokens: []Token{{ID: "local", Name: "You", Token: token}}}
 }
 
 // DefaultConfig returns the defaults: no tokens, so every request is refused.

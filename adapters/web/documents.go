@@ -108,15 +108,6 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 // admit authenticates a request.
 func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, error) {
 	adapters := d.Adapters()
-	for _, a := range adapters {
-		if !a.config.Local {
-			continue
-		}
-		if reason := foreign(r); reason != "" {
-			return Call{}, fail(http.StatusForbidden, "not-local", reason)
-		}
-		return d.call(a, localToken), nil
-	}
 	if a, token := find(adapters, guard.Bearer(r)); token != nil {
 		return d.call(a, *token), nil
 	}
@@ -135,7 +126,7 @@ func (d Documents) call(a *Adapter, token Token) Call {
 func (d Documents) has(workspace string, token Token) bool {
 	return slices.ContainsFunc(d.Adapters(), func(a *Adapter) bool {
 		isSame := func(t Token) bool { return reflect.DeepEqual(t, token) }
-		return a.workspace == workspace && (a.config.Local || slices.ContainsFunc(a.config.Tokens, isSame))
+		return a.workspace == workspace && slices.ContainsFunc(a.config.Tokens, isSame)
 	})
 }
 

@@ -109,14 +109,13 @@ func TestGuessesOfTokensAreThrottled(t *testing.T) {
 	}
 }
 
-// TestLocalCallerNeedsNoToken checks that the local workspace has one user, and refuses pages
-// of other sites.
-func TestLocalCallerNeedsNoToken(t *testing.T) {
+// TestLocalCallerNeedsAToken checks that the local workspace has one user, who has its token.
+func TestLocalCallerNeedsAToken(t *testing.T) {
 	server := documents(t, true)
-	if status, body := ask(t, server, "GET /all", ""); status != http.StatusOK || !strings.HasPrefix(body, "user:") || !strings.HasSuffix(body, " of ours") {
-		t.Errorf("a program on this machine: %d %s", status, body)
+	if status, body := ask(t, server, "GET /all", "", "Authorization", "Bearer "+ownToken); status != http.StatusOK || !strings.HasPrefix(body, "user:") || !strings.HasSuffix(body, " of ours") {
+		t.Errorf("with the token: %d %s", status, body)
 	}
-	if status, body := ask(t, server, "GET /all", "", "Origin", "https://evil.example"); status != http.StatusForbidden {
-		t.Errorf("a page of another site: %d %s", status, body)
+	if status, body := ask(t, server, "GET /all", ""); status != http.StatusUnauthorized {
+		t.Errorf("a program on this machine: %d %s", status, body)
 	}
 }

@@ -38,7 +38,7 @@ func playClient(ctx context.Context, args []string, out io.Writer) error {
 	text := "What does this picture show?"
 	err := command.ParseFlags("client", args, func(flags *flag.FlagSet) {
 		flags.StringVar(&c.base, "url", "http://127.0.0.1:8484", "address of the daemon")
-		flags.StringVar(&c.token, "token", os.Getenv("PARLEY_TOKEN"), "token of a web workspace; the workspace local needs none (default $PARLEY_TOKEN)")
+		flags.StringVar(&c.token, "token", os.Getenv("PARLEY_TOKEN"), "token of a web workspace, such as the content of data/local.token (default $PARLEY_TOKEN)")
 		flags.StringVar(&text, "text", text, "the message")
 	})
 	if err != nil {

@@ -168,12 +168,12 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 	return o
 }
 
-// listen opens the listener. It fails if other machines could reach the local workspace,
-// which needs no token.
+// listen opens the listener. It fails if other machines could reach the local workspace, whose
+// callers use plain HTTP.
 func listen(c *config.Config) (net.Listener, error) {
 	l, err := net.Listen("tcp", c.Listen)
 	if err == nil && hasLocal(c) && !isLoopback(l.Addr()) {
-		err = fmt.Errorf("%s is not a loopback address; the local workspace needs one because it has no token", l.Addr())
+		err = fmt.Errorf("%s is not a loopback address; the local workspace needs one because its token would cross the network readable", l.Addr())
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, err

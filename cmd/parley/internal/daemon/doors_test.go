@@ -48,7 +48,7 @@ func TestRemovedFileOpensNoLocalWorkspace(t *testing.T) {
 	}
 	local := func(want int) {
 		t.Helper()
-		if got := h.web(http.MethodPost, "local/messages", "", `{"content":"hello","passive":true}`); got.status != want {
+		if got := h.web(http.MethodPost, "local/messages", h.local(), `{"content":"hello","passive":true}`); got.status != want {
 			t.Errorf("the local workspace answers %d %s, want %d", got.status, got.body, want)
 		}
 	}
@@ -150,9 +150,9 @@ func (h *harness) forwarded(path, token string) answer {
 func TestOperatorsSeeDetails(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{metrics: metricsToken, fake: slacktest.Options{Token: "another"}})
-	for !strings.Contains(h.get("/readyz").body, "invalid_auth") {
+	for !strings.Contains(h.forwarded("/readyz", metricsToken).body, "invalid_auth") {
 		if !h.poll() {
-			t.Fatalf("a program on this machine sees no details: %s", h.get("/readyz").body)
+			t.Fatalf("the token shows no details: %s", h.forwarded("/readyz", metricsToken).body)
 		}
 	}
 	for name, c := range map[string]struct {
@@ -160,7 +160,8 @@ func TestOperatorsSeeDetails(t *testing.T) {
 		status  int
 		details bool
 	}{
-		"figures, from this machine":       {h.get("/metrics"), http.StatusOK, true},
+		"figures, from this machine":       {h.get("/metrics"), http.StatusUnauthorized, false},
+		"states, from this machine":        {h.get("/readyz"), http.StatusOK, false},
 		"figures, forwarded":               {h.forwarded("/metrics", ""), http.StatusUnauthorized, false},
 		"figures, with the token":          {h.forwarded("/metrics", metricsToken), http.StatusOK, true},
 		"figures, with another token":      {h.forwarded("/metrics", ownToken), http.StatusUnauthorized, false},
@@ -174,13 +175,13 @@ func TestOperatorsSeeDetails(t *testing.T) {
 			t.Errorf("%s: %d %s", name, c.got.status, c.got.body)
 		}
 	}
-	if got := h.forwarded("/readyz", ""); !strings.Contains(got.body, `"acme":{"state":"refused"`) {
-		t.Errorf("without a token the state is missing: %s", got.body)
+	if got := h.get("/readyz"); strings.Contains(got.body, "acme") || !strings.Contains(got.body, `"ready":true`) {
+		t.Errorf("without a token: %s", got.body)
 	}
 }
 
-// TestFiguresNeedNoTokenByDefault: only the details of the readiness check are for this
-// machine.
+// TestFiguresNeedNoTokenByDefault: without a token for them everybody who reaches the listener reads
+// them.
 func TestFiguresNeedNoTokenByDefault(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})

@@ -22,7 +22,7 @@ func (d *Daemon) sayHello(a *account) {
 	a.hello.Do(func() {
 		switch {
 		case isLocal(a.Config):
-			d.hello(localHello(d.baseURL(), a.ID))
+			d.hello(localHello(d.baseURL(), a.ID, a.Config.(*web.Config).Tokens[0].Token.Reveal()))
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:
@@ -48,13 +48,15 @@ func (d *Daemon) publicURL() string {
 	return cmp.Or(strings.TrimSuffix(d.current.Load().config.PublicURL, "/"), d.baseURL())
 }
 
-// localHello returns the commands that post to a new thread and read it.
-func localHello(base, workspace string) string {
+// localHello returns the token of the built-in workspace, and the commands that post to a new thread
+// and read it.
+func localHello(base, workspace, token string) string {
 	thread := uuid.NewString()
-	return fmt.Sprintf(`Say hello in workspace %s:
-  curl -sS %s/api/v1/workspaces/%[1]s/messages -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
+	return fmt.Sprintf(`The token of workspace %[1]s is %[4]s
+Say hello in workspace %[1]s:
+  curl -sS %[2]s/api/v1/workspaces/%[1]s/messages -H 'Authorization: Bearer %[4]s' -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
 Read the answer:
-  curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages`, workspace, base, thread)
+  curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages -H 'Authorization: Bearer %[4]s'`, workspace, base, thread, token)
 }
 
 // hasLocal reports whether a configuration has the built-in workspace, so that it is from no
@@ -63,7 +65,7 @@ func hasLocal(c *config.Config) bool {
 	return slices.ContainsFunc(c.Workspaces, func(w config.Workspace) bool { return isLocal(w.Config) })
 }
 
-// isLocal reports whether a workspace is the built-in one, whose callers need no token.
+// isLocal reports whether a workspace is the built-in one.
 func isLocal(c adapters.Config) bool {
 	web, ok := c.(*web.Config)
 	return ok && web.Local

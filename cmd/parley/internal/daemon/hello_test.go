@@ -48,17 +48,18 @@ func TestHelloCommands(t *testing.T) {
 	text := h.awaitHello(config.Default().Workspaces[0].ID)
 	urls := regexp.MustCompile(`http://\S+`).FindAllString(text, -1)
 	body := regexp.MustCompile(`-d '(.*)'`).FindStringSubmatch(text)
-	if len(urls) != 2 || body == nil {
+	if len(urls) != 2 || body == nil || strings.Count(text, "'Authorization: Bearer "+h.local()+"'") != 2 {
 		t.Fatal(text)
 	}
 	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, urls[0], strings.NewReader(body[1]))
 	if err == nil {
 		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Authorization", "Bearer "+h.local())
 	}
 	if got := h.send(request, err); got.status != http.StatusAccepted {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	if got := h.get(strings.TrimPrefix(urls[1], h.url)); got.status != http.StatusOK || !strings.Contains(got.body, `"hello"`) {
+	if got := h.request(http.MethodGet, strings.TrimPrefix(urls[1], h.url), h.local(), "", ""); got.status != http.StatusOK || !strings.Contains(got.body, `"hello"`) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 }

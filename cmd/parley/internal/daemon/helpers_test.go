@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -153,21 +154,22 @@ func withSlack(make func(workspace string, c *slack.Config) adapters.Adapter) []
 
 // harness is a running daemon with its fake Slack, its agent, its clock and its log.
 type harness struct {
-	t      *testing.T
-	ctx    context.Context // the test's, with a time limit
-	dir    string
-	slack  *slacktest.Server
-	model  *model
-	clock  *clock
-	log    *log
-	engine journal.Engine // the store that the test has opened, or nil
-	daemon *daemon.Daemon
-	client *http.Client
-	hello  chan string // texts for the operator
-	url    string
-	stop   func() error
-	places *strings.Replacer // replaces AGENT and SLACK in a file
-	last   time.Time         // of the newest Slack message
+	localFile string // the token of the built-in workspace
+	t         *testing.T
+	ctx       context.Context // the test's, with a time limit
+	dir       string
+	slack     *slacktest.Server
+	model     *model
+	clock     *clock
+	log       *log
+	engine    journal.Engine // the store that the test has opened, or nil
+	daemon    *daemon.Daemon
+	client    *http.Client
+	hello     chan string // texts for the operator
+	url       string
+	stop      func() error
+	places    *strings.Replacer // replaces AGENT and SLACK in a file
+	last      time.Time         // of the newest Slack message
 
 	platforms []adapters.Platform // of the plan
 }
@@ -233,6 +235,10 @@ func (h *harness) run(o daemon.Options) (err error) {
 	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if h.hello != nil {
 		o.Hello = func(text string) { h.hello <- text }
+	}
+	h.localFile = filepath.Join(filepath.Dir(o.Config.Attachments.Dir), "local.token")
+	if o.Config.Store.Path != "" {
+		h.localFile = filepath.Join(filepath.Dir(o.Config.Store.Path), "local.token")
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(h.ctx))
 	if h.daemon, err = daemon.New(ctx, o); err != nil {
@@ -413,6 +419,16 @@ func (h *harness) web(method, path, token, body string) answer {
 		}
 	}
 	return h.send(request, err)
+}
+
+// local returns the token of the built-in workspace; empty before there is one.
+func (h *harness) local() string {
+	h.t.Helper()
+	content, err := os.ReadFile(h.localFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		h.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
 }
 
 // postWeb posts a message of Olivia's to the web thread.

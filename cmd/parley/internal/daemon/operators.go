@@ -32,8 +32,9 @@ type probe struct {
 
 // operators serves a route for operators and their programs. The Host must be ours if the
 // listener is loopback, because a page of another site could read the answer otherwise. The
-// handler learns whether the caller may see everything: it has the token of metrics, or is a
-// program on this machine. A wrong token is refused.
+// handler learns whether the caller may see everything: it has the token of metrics, or there is
+// none. Nobody is trusted by an address, because a proxy's calls come from this machine too. A wrong
+// token is refused.
 func (d *Daemon) operators(serve func(w http.ResponseWriter, r *http.Request, trusted bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := d.current.Load().config
@@ -42,8 +43,8 @@ func (d *Daemon) operators(serve func(w http.ResponseWriter, r *http.Request, tr
 			return
 		}
 		given := guard.Bearer(r)
-		trusted := c.Metrics.Token.Equal(given) || guard.IsLocal(r)
-		if !trusted && given != "" && !c.Metrics.Token.IsZero() {
+		trusted := c.Metrics.Token.IsZero() || c.Metrics.Token.Equal(given)
+		if !trusted && given != "" {
 			d.refuseOperator(w, r)
 			return
 		}
@@ -70,31 +71,31 @@ func isHostOf(address string, r *http.Request) bool {
 
 // figures answers with all metrics.
 func (d *Daemon) figures(w http.ResponseWriter, r *http.Request, trusted bool) {
-	if !trusted && !d.current.Load().config.Metrics.Token.IsZero() {
+	if !trusted {
 		d.refuseOperator(w, r)
 		return
 	}
 	promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }
 
-// ready answers whether the store takes messages, and the state of each workspace. Only a
-// trusted caller gets the errors.
+// ready answers whether the store takes messages, and only to a trusted caller the state of each
+// workspace.
 func (d *Daemon) ready(w http.ResponseWriter, r *http.Request, trusted bool) {
 	body := struct {
 		Ready      bool                       `json:"ready"`
 		Store      string                     `json:"store"`
-		Workspaces map[string]adapters.Status `json:"workspaces"`
-	}{true, "ok", map[string]adapters.Status{}}
+		Workspaces map[string]adapters.Status `json:"workspaces,omitzero"`
+	}{Ready: true, Store: "ok"}
 	status := http.StatusOK
 	if err := d.takesMessages(r.Context()); err != nil {
 		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
 	}
-	for id, a := range d.current.Load().accounts {
-		if s, ok := a.links.status(); ok {
-			if !trusted {
-				s.Error = ""
+	if trusted {
+		body.Workspaces = map[string]adapters.Status{}
+		for id, a := range d.current.Load().accounts {
+			if s, ok := a.links.status(); ok {
+				body.Workspaces[id] = s
 			}
-			body.Workspaces[id] = s
 		}
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")

@@ -130,13 +130,15 @@ func (p *pair) talk(talking context.Context, thread string) (said int) {
 // it.
 func (p *pair) say(place int, body string) bool {
 	p.mu.Lock()
-	url := p.nodes[place].url
+	node := p.nodes[place]
+	url := node.url
 	p.mu.Unlock()
 	request, err := http.NewRequestWithContext(p.ctx, http.MethodPost, url+"/api/v1/workspaces/local/messages", strings.NewReader(body))
 	if err != nil {
 		return false
 	}
 	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+node.local())
 	response, err := p.client.Do(request)
 	if err != nil {
 		return false // the node is down
@@ -158,7 +160,7 @@ func (p *pair) answers(thread string, count int) map[string][]string {
 	p.t.Helper()
 	h, said := p.nodes[0], map[string][]string{}
 	for after := int64(0); len(said["assistant"]) < count; {
-		got := h.web(http.MethodGet, fmt.Sprintf("local/threads/%s/messages?after=%d", thread, after), "", "")
+		got := h.web(http.MethodGet, fmt.Sprintf("local/threads/%s/messages?after=%d", thread, after), h.local(), "")
 		page := decode[struct{ Messages []listed }](p.t, got.body).Messages
 		for _, m := range page {
 			said[m.Role], after = append(said[m.Role], m.Content), m.ThreadSeq

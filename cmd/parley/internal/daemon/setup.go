@@ -79,6 +79,9 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if before == nil {
 		before = &setup{}
 	}
+	if err := admitLocal(c); err != nil {
+		return err
+	}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, w := range c.Workspaces {
 		a, err := d.takeOver(ctx, before.accounts[w.ID], w)

@@ -39,7 +39,7 @@ func TestNodeWithFullStoreIsNotReady(t *testing.T) {
 	h := p.nodes[0]
 	post := func(want int) {
 		t.Helper()
-		got := h.web(http.MethodPost, "local/messages", "", `{"thread_id":"`+thread+`","client_message_id":"1","content":"hello"}`)
+		got := h.web(http.MethodPost, "local/messages", h.local(), `{"thread_id":"`+thread+`","client_message_id":"1","content":"hello"}`)
 		if got.status != want {
 			t.Errorf("post: %d %s, want %d", got.status, got.body, want)
 		}

@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -260,58 +262,48 @@ func TestThreadPages(t *testing.T) {
 	same(t, read, []string{"1", "2", "3", "4", "5"})
 }
 
-// TestLocalWorkspaceTrustsOnlyThisMachine: the local workspace has no token, so it refuses
-// requests with a sign of a foreign page or of a proxy.
-func TestLocalWorkspaceTrustsOnlyThisMachine(t *testing.T) {
+// TestLocalWorkspaceNeedsItsToken, which is made once and which only its owner may read. No address and
+// no header stands for it.
+func TestLocalWorkspaceNeedsItsToken(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{without: true})
-	for name, c := range map[string]struct {
-		change func(*http.Request)
+	token := h.local()
+	if info, err := os.Stat(h.localFile); err != nil || info.Mode().Perm() != 0o600 || len(token) < 24 {
+		t.Errorf("%v, %v", info, err)
+	}
+	for _, c := range []struct {
+		token  string
+		header []string
 		want   int
 	}{
-		"valid":           {func(*http.Request) {}, http.StatusAccepted},
-		"host localhost":  {func(r *http.Request) { r.Host = "localhost:8484" }, http.StatusAccepted},
-		"host ::1":        {func(r *http.Request) { r.Host = "[::1]:8484" }, http.StatusAccepted},
-		"its own page":    {func(r *http.Request) { r.Header.Set("Origin", "http://"+r.Host) }, http.StatusAccepted},
-		"with a charset":  {func(r *http.Request) { r.Header.Set("Content-Type", "application/json; charset=utf-8") }, http.StatusAccepted},
-		"another host":    {func(r *http.Request) { r.Host = "rebound.example" }, http.StatusForbidden},
-		"another address": {func(r *http.Request) { r.Host = "127.0.0.1.example:8484" }, http.StatusForbidden},
-		"another page":    {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
-		"origin null":     {func(r *http.Request) { r.Header.Set("Origin", "null") }, http.StatusForbidden},
-		"a form":          {func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, http.StatusForbidden},
-		"no type":         {func(r *http.Request) { r.Header.Del("Content-Type") }, http.StatusForbidden},
-		"forwarded for":   {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "10.0.0.1") }, http.StatusForbidden},
-		"forwarded host":  {func(r *http.Request) { r.Header.Set("X-Forwarded-Host", "x") }, http.StatusForbidden},
-		"forwarded":       {func(r *http.Request) { r.Header.Set("Forwarded", "for=10.0.0.1") }, http.StatusForbidden},
-		"another site":    {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, http.StatusForbidden},
-		"the same site":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, http.StatusForbidden},
-		"a typed address": {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "none") }, http.StatusAccepted},
-		"forwarded port":  {func(r *http.Request) { r.Header.Set("X-Forwarded-Port", "443") }, http.StatusForbidden},
-		"from a tunnel":   {func(r *http.Request) { r.Header.Set("CF-Connecting-IP", "10.0.0.1") }, http.StatusForbidden},
-		"via a proxy":     {func(r *http.Request) { r.Header.Set("Via", "1.1 proxy") }, http.StatusForbidden},
+		{token, nil, http.StatusAccepted},
+		{token, []string{"X-Forwarded-For", "10.0.0.1"}, http.StatusAccepted},
+		{"", nil, http.StatusUnauthorized},
+		{"", []string{"Origin", "https://evil.example"}, http.StatusUnauthorized},
+		{token + "x", nil, http.StatusUnauthorized},
 	} {
-		request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, h.url+"/api/v1/workspaces/local/messages",
-			strings.NewReader(`{"content":"hello","passive":true}`))
-		if err == nil {
-			request.Header.Set("Content-Type", "application/json")
-			request.Host = request.URL.Host
-			c.change(request)
+		got := h.request(http.MethodPost, "/api/v1/workspaces/local/messages", c.token, "application/json", `{"content":"hello","passive":true}`, c.header...)
+		if got.status != c.want {
+			t.Errorf("%+v: %d %s", c, got.status, got.body)
 		}
-		if got := h.send(request, err); got.status != c.want {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
-		}
+	}
+	if err := errors.Join(h.stop(), h.start("")); err != nil {
+		t.Fatal(err)
+	}
+	if again := h.local(); again != token {
+		t.Error("the next start has another token")
 	}
 }
 
 func TestLocalWorkspaceEchoes(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{without: true})
-	got := h.web(http.MethodPost, "local/messages", "", `{"thread_id":"`+thread+`","content":"hello"}`)
+	got := h.web(http.MethodPost, "local/messages", h.local(), `{"thread_id":"`+thread+`","content":"hello"}`)
 	if made := decode[accepted](t, got.body); got.status != http.StatusAccepted || made.Message.Metadata["source"] != "web" {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	for h.poll() {
-		got := h.web(http.MethodGet, "local/threads/"+thread+"/messages", "", "")
+		got := h.web(http.MethodGet, "local/threads/"+thread+"/messages", h.local(), "")
 		if list := decode[struct{ Messages []listed }](t, got.body).Messages; len(list) == 2 {
 			if list[1].Role != "assistant" || list[1].Content != "hello" {
 				t.Errorf("%+v", list)
