@@ -210,6 +210,8 @@ type Post struct {
 	// Asker is the platform's id of the user whom the post answers. It is empty if
 	// unknown.
 	Asker string
+	// Growing says that the post is of a live preview, so an Edit follows it.
+	Growing bool
 	// NotBefore is the earliest time at which the post can have taken effect.
 	NotBefore time.Time
 	// File is posted with the text, which may then be empty. Nil means no file.

@@ -106,8 +106,10 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) ti
 	if d.Stream {
 		begin = s.streamer.Begin
 	}
+	post := s.outbox.post(d)
+	post.Growing = true
 	err := s.outbox.call(ctx, s.platform, d, d.SendBy, func(ctx context.Context) (err error) {
-		id, err = begin(ctx, s.outbox.post(d))
+		id, err = begin(ctx, post)
 		return err
 	})
 	ctx = context.WithoutCancel(ctx)

@@ -33,6 +33,7 @@ type Adapter struct {
 	files     *http.Client
 
 	history   *history
+	state     adapters.State
 	greetings chan assistantGreeting // not yet shown
 
 	self         atomic.Pointer[event.Self] // nil until Slack has answered auth.test
@@ -59,6 +60,7 @@ var (
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.Stateful         = (*Adapter)(nil)
 )
 
 // Platform describes Slack.

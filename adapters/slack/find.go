@@ -71,13 +71,14 @@ func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit 
 	if from := fromTS(post.NotBefore); from != "" {
 		query.Set("oldest", from)
 	}
-	if post.To.Place != "" {
-		query.Set("ts", post.To.Place)
+	root := threadTS(post.To)
+	if root != "" {
+		query.Set("ts", root)
 		err = a.scan(ctx, "conversations.replies", query, self, visit)
 		query.Del("ts")
 	}
 	// If a thread's root is deleted, Slack posts the reply in the channel.
-	if post.To.Place == "" || refusedCode(err) == "thread_not_found" {
+	if root == "" || refusedCode(err) == "thread_not_found" {
 		err = a.scan(ctx, "conversations.history", query, self, visit)
 	}
 	if err != nil {

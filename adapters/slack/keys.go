@@ -191,7 +191,7 @@ func parseThreadKey(key event.ThreadKey) (channel, root string, err error) {
 	}
 	if len(parts) == 4 {
 		root = parts[3]
-		if id, isCommand := strings.CutPrefix(root, "command-"); isCommand && isID(id) {
+		if id, isCommand := strings.CutPrefix(root, commandPrefix); isCommand && isID(id) {
 			return parts[2], "", nil
 		}
 		if !isTimestamp(root) {
@@ -201,8 +201,13 @@ func parseThreadKey(key event.ThreadKey) (channel, root string, err error) {
 	return parts[2], root, nil
 }
 
+// commandPrefix begins the ts of a command.
+const commandPrefix = "command-"
+
 // isCommandThread reports whether a valid key belongs to a command's thread.
-func isCommandThread(key event.ThreadKey) bool { return strings.Contains(string(key), ":command-") }
+func isCommandThread(key event.ThreadKey) bool {
+	return strings.Contains(string(key), ":"+commandPrefix)
+}
 
 // withDefaultType sets a channel's unknown type by the channel's id.
 func withDefaultType(channel event.Channel) event.Channel {

@@ -46,6 +46,9 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 	}
 	if p.interaction != nil {
 		out.Message = p.interactionMessage(ctx, envelope, directory)
+		if err := p.rememberCommand(ctx, envelope, directory.State()); err != nil {
+			return out, err
+		}
 	}
 	if p.reaction != nil {
 		out.Reaction = &event.Reaction{

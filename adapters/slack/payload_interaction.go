@@ -22,6 +22,7 @@ type wireCommand struct {
 	Command             string `json:"command"`
 	Text                string `json:"text"`
 	TriggerID           string `json:"trigger_id"`
+	ResponseURL         string `json:"response_url"`
 	SSLCheck            string `json:"ssl_check"`
 }
 
@@ -76,7 +77,9 @@ type interaction struct {
 	word string // the name of a command without a text
 	// pressed is the id of a pressed button of ours; empty for none.
 	pressed string
-	ts      string // time of the interaction, as a ts; empty if Slack gives none
+	// responseURL takes answers to a command where the bot may not post.
+	responseURL string
+	ts          string // time of the interaction, as a ts; empty if Slack gives none
 	// target is the message with which the user interacted; nil for a command.
 	target *wireMessage
 	extra  []event.Extra
@@ -112,7 +115,7 @@ func (p *payload) readCommand(raw []byte, path string) *payload {
 	if c.Text != "" {
 		typed += " " + decode(c.Text)
 	}
-	p.interaction = &interaction{user: c.UserID, text: typed}
+	p.interaction = &interaction{user: c.UserID, text: typed, responseURL: c.ResponseURL}
 	if c.Text == "" {
 		p.interaction.word = strings.TrimPrefix(c.Command, "/")
 	}

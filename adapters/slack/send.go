@@ -13,15 +13,28 @@ import (
 )
 
 // Address returns the thread's channel. For a thread under a message, its Place is the
-// root's ts.
-func (a *Adapter) Address(thread event.ThreadKey, _ string) (adapters.Address, error) {
+// root's ts. For the answer to a command outside such threads, it is "command-<id>".
+func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
 	channel, root, err := parseThreadKey(thread)
+	if _, id, _ := strings.Cut(answered, "/"); root == "" && strings.HasPrefix(id, commandPrefix) {
+		root = id
+	}
 	return adapters.Address{Channel: channel, Place: root}, err
+}
+
+// threadTS returns the thread_ts of a destination; empty for the top level of its channel, where the
+// answer to a command goes.
+func threadTS(to adapters.Address) string {
+	if strings.HasPrefix(to.Place, commandPrefix) {
+		return ""
+	}
+	return to.Place
 }
 
 // Send calls chat.postMessage; it calls twice if the workspace refuses markdown blocks.
 // The post's metadata carries its key, by which Find recognises it. The returned id is the
-// message's external id, "<channel>/<ts>". A post with a file is uploaded.
+// message's external id, "<channel>/<ts>". A post with a file is uploaded. The answer to a command
+// in a channel without the bot goes to the command's response URL.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if post.File != nil {
 		return a.sendFile(ctx, post)
@@ -32,8 +45,8 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 			EventPayload: map[string]any{"key": post.Key},
 		}),
 	}
-	if post.To.Place != "" {
-		options = append(options, slack.MsgOptionTS(post.To.Place))
+	if ts := threadTS(post.To); ts != "" {
+		options = append(options, slack.MsgOptionTS(ts))
 	}
 	channel, ts := "", ""
 	err := a.sendText(post.Text, post.Buttons, func(content slack.MsgOption) (err error) {
@@ -42,6 +55,12 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	})
 	if err == nil && ts == "" {
 		err = errors.New("the answer has no message id")
+	}
+	if ok, failed := a.respond(ctx, post, err, "in_channel"); ok {
+		if failed != nil {
+			return "", a.sendError("answer a command", post.To.Channel, failed)
+		}
+		return responseID(post), nil
 	}
 	if err != nil {
 		return "", a.sendError("chat.postMessage", post.To.Channel, err)
@@ -67,12 +86,15 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	}
 	err := a.sendText(post.Text, nil, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
-		if post.To.Place != "" {
-			options = append(options, slack.MsgOptionTS(post.To.Place))
+		if ts := threadTS(post.To); ts != "" {
+			options = append(options, slack.MsgOptionTS(ts))
 		}
 		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
 		return err
 	})
+	if ok, failed := a.respond(ctx, post, err, "ephemeral"); ok {
+		err = failed
+	}
 	if err != nil {
 		return a.sendError("chat.postEphemeral", post.To.Channel, err)
 	}

@@ -43,9 +43,12 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
 		Channel:         post.To.Channel,
-		ThreadTimestamp: post.To.Place,
+		ThreadTimestamp: threadTS(post.To),
 		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textLimit), "\n"),
 	})
+	if ok, failed := a.respond(ctx, post, err, ""); ok && failed == nil {
+		return responseID(post), nil
+	}
 	if err != nil {
 		return "", a.sendError("files.completeUploadExternal", post.To.Channel, err)
 	}

@@ -19,7 +19,7 @@ const streamFeature = "streams"
 // reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) Streams(post adapters.Post) bool {
-	return a.config.Preview == adapters.PreviewStream && post.To.Place != "" &&
+	return a.config.Preview == adapters.PreviewStream && threadTS(post.To) != "" &&
 		(post.Asker != "" || isDirect(post.To.Channel)) &&
 		!a.refuses(streamFeature) && !a.refuses(streamFeature+post.To.Channel)
 }

@@ -58,7 +58,7 @@ func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 // status calls assistant.threads.setStatus. An empty text removes the status.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) error {
-	thread := sign.To.Place
+	thread := threadTS(sign.To)
 	if thread == "" { // the message is the root of a thread without replies
 		_, thread, _ = splitID(sign.Message)
 	}

@@ -59,6 +59,7 @@ type Server struct {
 	shared      []Upload
 	ephemerals  []Ephemeral
 	assistants  map[string]assistantThread // by channel and thread
+	commands    map[string]*responseURL    // by name
 
 	arrived *sync.Cond // signals that landed grew; its lock guards landed
 	landed  int        // posts of the API that have taken effect
@@ -88,6 +89,7 @@ func Start(options Options) (*Server, error) {
 		files:      map[string]File{},
 		uploads:    map[string]*upload{},
 		assistants: map[string]assistantThread{},
+		commands:   map[string]*responseURL{},
 		arrived:    sync.NewCond(&sync.Mutex{}),
 		stopped:    make(chan struct{}),
 		hub:        newHub(),
@@ -141,6 +143,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.running.Done()
 	if r.URL.Path == linkPath {
 		s.link(w, r)
+		return
+	}
+	if strings.HasPrefix(r.URL.Path, responses) {
+		s.serveResponse(w, r)
 		return
 	}
 	client, method, isCall := strings.Cut(r.URL.Path, "/api/")
