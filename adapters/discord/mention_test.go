@@ -143,7 +143,7 @@ func TestForward(t *testing.T) {
 			"attachments": []fields{{"id": "41", "filename": "map.png"}},
 		}}},
 	}))
-	if diff := cmp.Diff([]event.Quote{{Content: "frost tonight", Files: 1, Channel: "30", Attached: []event.Attachment{{ID: "41", Name: "map.png"}}}}, m.Forwarded); diff != "" {
+	if diff := cmp.Diff([]event.Quote{{ExternalID: "31", Content: "frost tonight", Files: 1, Channel: "30", Attached: []event.Attachment{{ID: "41", Name: "map.png"}}}}, m.Forwarded); diff != "" {
 		t.Error(diff)
 	}
 	if m.Content != "" || m.ReplyTo != "" || m.Quoted != nil || len(m.Attachments) > 0 {

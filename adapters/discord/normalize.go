@@ -29,6 +29,9 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 		if e.Message, err = n.message(ctx, p.message, envelope.Workspace, directory); err != nil {
 			return event.Event{}, err
 		}
+		if id := p.message.reference.messageID; id != "" {
+			e.Carries = []string{id} // Discord adds it, also if the message is no reply to it
+		}
 	}
 	if e.Reaction = p.reaction; e.Reaction != nil && e.Reaction.SenderID == senderID(directory.Self().UserID) {
 		e.Ignored = event.ReasonOwnMessage
@@ -104,6 +107,9 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 	for i := range m.forwarded {
 		quote := m.forwarded[i].quote(ctx, directory, m.guild)
 		quote.Channel, quote.Attached = m.reference.channelID, m.forwarded[i].files
+		if i == 0 {
+			quote.ExternalID = m.reference.messageID // Discord forwards one message at a time
+		}
 		out.Forwarded = append(out.Forwarded, quote)
 	}
 	return out

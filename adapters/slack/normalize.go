@@ -42,7 +42,7 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 		out.Targets = []string{p.messageID()}
 	}
 	if p.message != nil {
-		out.Message = p.toMessage(ctx, envelope, directory)
+		out.Message, out.Carries = p.toMessage(ctx, envelope, directory), p.carries()
 	}
 	if p.interaction != nil {
 		out.Message = p.interactionMessage(ctx, envelope, directory)
@@ -110,6 +110,20 @@ func editTime(ts string) time.Time {
 		return time.Time{}
 	}
 	return sentAt(ts)
+}
+
+// carries returns the ids of the messages that the payload contains beside its own: the root of the
+// thread of a reply that was also sent to the channel, and those that links in the text lead to.
+func (p *payload) carries() (ids []string) {
+	if m := p.message; isTimestamp(m.Root.TS) {
+		ids = append(ids, messageID(p.channel, m.Root.TS))
+	}
+	for _, a := range attachments(p.message.Attachments) {
+		if isID(a.ChannelID) && isTimestamp(a.TS) {
+			ids = append(ids, messageID(a.ChannelID, a.TS))
+		}
+	}
+	return ids
 }
 
 // addressed returns how the message addresses the bot, as far as the payload shows it.

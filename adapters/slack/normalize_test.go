@@ -381,3 +381,21 @@ func FuzzNormalizer(f *testing.F) {
 		}
 	})
 }
+
+// TestCarries names the other messages whose words a payload contains.
+func TestCarries(t *testing.T) {
+	channel := normalized(t, eventCallback(messageEvent("hi", nil)), fakeDirectory{self: us}).Message.Channel.ID
+	for name, c := range map[string]struct {
+		fields object
+		want   []string
+	}{
+		"a reply to the channel too": {object{"subtype": "thread_broadcast", "thread_ts": "1.1", "root": object{"ts": "1.1", "user": "U1", "text": "secret"}}, []string{channel + "/1.1"}},
+		"a link to a message":        {object{"attachments": []object{{"is_msg_unfurl": true, "channel_id": "C9", "ts": "2.2", "text": "secret"}}}, []string{"C9/2.2"}},
+		"a link to a page":           {object{"attachments": []object{{"from_url": "https://example.com", "text": "hello"}}}, nil},
+		"a reply":                    {object{"thread_ts": "1.1", "parent_user_id": "U1"}, nil},
+	} {
+		if diff := cmp.Diff(c.want, normalized(t, eventCallback(messageEvent("hi", c.fields)), fakeDirectory{self: us}).Carries); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -73,6 +73,7 @@ type wireMessage struct {
 // has no parent_user_id.
 type wireRoot struct {
 	User string `json:"user"`
+	TS   string `json:"ts"`
 }
 
 // wireChange is a message event that changes another message.

@@ -211,6 +211,10 @@ type Event struct {
 	Server string
 	// Targets are the external ids that an edit, delete or reaction is about.
 	Targets []string
+	// Carries are the external ids of further messages whose words the payload contains, such as the
+	// root of a thread or the message that a shortcut was used on. Those of Message's quotations
+	// need not be among them. If one of them is deleted, the body of the envelope is emptied.
+	Carries []string
 	// Reaction is set for kind reaction. Intake adds a Message that describes it, if
 	// policy permits. A Message whose words say that its author has reacted also has a Reaction:
 	// if the thread has the message that its Quotes describe, the event is of kind reaction.

@@ -266,6 +266,17 @@ func (m *Metadata) Subject() (subject string) {
 	return Text(subject)
 }
 
+// DropWords removes the words of people: the subject line and the thread context. It returns
+// whether there were any.
+func (m *Metadata) DropWords() bool {
+	before := len(m.Extra)
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return e.Key == subjectKey })
+	dropped := m.ThreadContext != "" || len(m.Extra) < before
+	m.ThreadContext = ""
+	m.Edited()
+	return dropped
+}
+
 // Edited drops the original bytes, so that the changed fields are written.
 func (m *Metadata) Edited() { m.original = nil }
 

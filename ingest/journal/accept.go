@@ -207,9 +207,12 @@ func insertEnvelope(thread string) string {
 
 // insert stores the envelope by one of these statements, with its further arguments.
 func (a *acceptTx) insert(state, query string, args ...any) {
-	result, channel := event.Result{}, ""
+	result, channel, body := event.Result{}, "", blob(a.Envelope.Body)
 	if a.Keys.Result != nil {
 		result = *a.Keys.Result
+	}
+	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
+		body = blob(nil)
 	}
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
@@ -217,7 +220,7 @@ func (a *acceptTx) insert(state, query string, args ...any) {
 	a.later(nil, []any{&a.id}, query,
 		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
 			a.Keys.MessageID, millis(a.Envelope.ReceivedAt), a.now,
-			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, blob(a.Envelope.Body), channel}, args...)...)
+			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)...)
 }
 
 // messageThread finds the thread of the message, or of the delivery of ours, that an

@@ -60,7 +60,6 @@ func (r *recordTx) edit() {
 	case !r.mayChange(known):
 	case m == nil || m.Revision == known.Revision || isOlder(m, known):
 		r.ignore(event.ReasonNoChange)
-		r.holdsWords(known)
 	default:
 		r.revise(known, m, true)
 	}
@@ -86,13 +85,6 @@ func (tx *txn) emptyBody(envelope int64) {
 	tx.do(`UPDATE envelopes SET body = $2 WHERE id = $1`, envelope, []byte{})
 }
 
-// holdsWords notes that the envelope contains words of the message, so that they are
-// deleted with it.
-func (r *recordTx) holdsWords(m *Message) {
-	m.addEnvelope(r.Envelope)
-	r.do(`UPDATE messages SET envelopes = $2 WHERE row = $1`, m.Row, m.envelopes)
-}
-
 // revise updates a known message: its text if that was edited, new files, and its trigger
 // if it triggers a run for the first time. A noted message is stored if the policy stores
 // it now.
@@ -102,7 +94,6 @@ func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
 	switch {
 	case d.Ignore:
 		r.ignore(d.Reason)
-		r.holdsWords(known)
 	case known.Seq == 0 && d.Note:
 		known.Revision = m.Revision
 		r.unchanged(d.Reason)
@@ -233,10 +224,10 @@ func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 	m.addEnvelope(r.Envelope)
 	r.addFiles(m, len(m.Attachments), added)
 	m.files += int64(len(added))
-	quotes, quotedID := r.quoteColumns(m.Quotes)
-	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, quoted_id = $6, metadata = $7,
-		revision = $8, files = $9, envelopes = $10, edited_at = $11, reason = $12, agent = $13, files_until = $14 WHERE row = $1`,
-		m.Row, m.Seq, string(m.Trigger), m.Content, quotes, quotedID, blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, millis(m.filesUntil))
+	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, metadata = $6,
+		revision = $7, files = $8, envelopes = $9, edited_at = $10, reason = $11, agent = $12, files_until = $13 WHERE row = $1`,
+		m.Row, m.Seq, string(m.Trigger), m.Content, r.packQuotes(m.Quotes), blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, millis(m.filesUntil))
+	r.carry(m)
 }
 
 // delete blanks the targets, and the raw bodies that contain their words. The targets of
@@ -250,7 +241,7 @@ func (r *recordTx) delete() {
 			known = r.find(replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
 		}
 		if known == nil { // other messages may quote a message that was never recorded
-			r.blankQuotes(target, target)
+			r.dropWords(target, target)
 			found = r.unpost(target) || found
 			continue
 		}
@@ -285,13 +276,14 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	}
 	r.out.Result = event.Result{Disposition: event.Updated}
 	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
-	r.do(`UPDATE messages SET content = '', quotes = '', quoted_id = NULL, reactions = '', files = 0, run_input = '', deleted_at = $2,
+	r.do(`UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, run_input = '', deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)
 	if m.files > 0 {
 		r.checkCopies(`message = $1`, m.Row)
 		r.do(`DELETE FROM attachments WHERE message = $1`, m.Row)
 	}
-	r.blankQuotes(m.ExternalID, platformID)
+	r.blankMetadata(m)
+	r.dropWords(m.ExternalID, platformID)
 	if m.Author == ByAgent {
 		r.blankReply(m)
 		return
@@ -302,13 +294,11 @@ func (r *recordTx) blank(m *Message, platformID string) {
 	r.blankEnvelopes(m)
 }
 
-// blankQuotes removes a message's words from the messages that quote it by one of its ids.
-func (r *recordTx) blankQuotes(externalID, platformID string) {
-	for _, q := range rows(r.txn, func(q *Message) []any { return []any{&q.Row, &q.quotes} },
-		`SELECT row, quotes FROM messages WHERE workspace = $1 AND quoted_id IN ($2, $3)`, r.Workspace, externalID, platformID) {
-		r.unpack(&q)
-		left, _ := r.quoteColumns(Quotes{Forwarded: q.Quotes.Forwarded})
-		r.do(`UPDATE messages SET quotes = $2, quoted_id = NULL WHERE row = $1`, q.Row, left)
+// blankMetadata removes the words of a message that are in its metadata.
+func (r *recordTx) blankMetadata(m *Message) {
+	metadata := r.metadata(m)
+	if metadata.DropWords() {
+		r.do(`UPDATE messages SET metadata = $2 WHERE row = $1`, m.Row, metadata.Bytes())
 	}
 }
 

@@ -108,6 +108,13 @@ type Recorder interface {
 	Committed(callers int, took time.Duration)
 }
 
+// Eraser is an engine that keeps old states of its rows beside the database for a while.
+type Eraser interface {
+	// Erased notes that a committed transaction has removed words of people. The engine removes
+	// the old states within a minute. Erased never waits.
+	Erased()
+}
+
 // Clock is an engine whose database and clock several nodes share.
 type Clock interface {
 	// Now returns the database's time, as exactly as this node knows it.

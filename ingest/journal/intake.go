@@ -179,7 +179,7 @@ func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
 	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
 		if w.thread, _ = tx.messageThread(w.workspace, w.messageID); w.thread == 0 {
-			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2`+still, w.id, event.ReasonUnknownMessage) > 0
+			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2, body = substr(body, 1, 0)`+still, w.id, event.ReasonUnknownMessage) > 0
 			return w
 		}
 		tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, w.thread) // first, as in every transaction

@@ -58,13 +58,9 @@ type Quotes struct {
 	Forwarded []event.Quote `json:"forwarded,omitempty"`
 }
 
-// quoteColumns returns the two columns that hold quotes: all of them as JSON, and the
-// external id of the quoted message.
-func (tx *txn) quoteColumns(q Quotes) (quotes string, quotedID any) {
-	if q.Quoted != nil {
-		quotedID = optional(q.Quoted.ExternalID)
-	}
-	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0), quotedID
+// packQuotes returns the column that holds quotes as JSON.
+func (tx *txn) packQuotes(q Quotes) string {
+	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0)
 }
 
 // Attachment is a message's file and the state of its copy.

@@ -154,6 +154,9 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Record
 	if r.copies {
 		j.copies.Set()
 	}
+	if eraser, ok := j.engine.(Eraser); ok && r.erased {
+		eraser.Erased()
+	}
 	if stopped := r.out.Stopped; stopped != "" {
 		j.runEnded(ctx, &Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
 	}
@@ -187,6 +190,7 @@ type recordTx struct {
 	awaited  bool     // envelopes wait for the message
 	pending  bool     // the envelope is known to be pending in this thread
 	copies   bool     // stored copies may have lost their last reference
+	erased   bool     // words were removed
 	notice   *Notice  // for the message's sender
 	budgets  []Budget // of the message
 	told     bool     // the sender was told in the first budget's window already
@@ -215,7 +219,7 @@ func (r *recordTx) recordNew() bool {
 	if decision.Ignore || decision.Note || decision.Command != "" || len(decision.Budgets) > 0 {
 		return false
 	}
-	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $34 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
+	const fresh = ` AND mode = 'open' AND question = '' AND EXISTS (SELECT 1 FROM envelopes WHERE envelopes.id = $33 AND envelopes.thread = threads.id AND envelopes.state = 'pending')`
 	if !r.insert(m, decision, insertMessage+fresh+insertMessageEnd, r.Envelope) {
 		return false
 	}
@@ -345,15 +349,15 @@ const awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND env
 // for the rest of the transaction. If a run's id is given, and the turn need not wait,
 // the run begins with the message.
 const insertMessage = `
-	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes, quoted_id,
+	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
 		metadata, version, origin, revision, files, envelopes, sent_at, created_at, reason, agent, memory,
 		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, files_until, continues, run, context_after, base_seq)
-	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13, $14,
-		$15, $16, $17, $18, $19, $20, $21, $22, $24, $25, $26,
-		CAST($27 AS BIGINT), CAST($28 AS BIGINT), CASE WHEN $29 = 1 THEN t.next_seq - 1 END, $30, $31, $32, CAST($33 AS TEXT), t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
+	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13,
+		$14, $15, $16, $17, $18, $19, $20, $21, $23, $24, $25,
+		CAST($26 AS BIGINT), CAST($27 AS BIGINT), CASE WHEN $28 = 1 THEN t.next_seq - 1 END, $29, $30, $31, CAST($32 AS TEXT), t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
 	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
-		FROM threads WHERE id = $3 AND fence = $23`
+		FROM threads WHERE id = $3 AND fence = $22`
 
 const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
 	RETURNING row, seq, run, context_after, EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `)`
@@ -362,7 +366,6 @@ const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
 // its arguments. It returns whether it did. A known message is not stored.
 func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...any) bool {
 	row := r.newMessage(m, d)
-	quotes, quotedID := r.quoteColumns(row.Quotes)
 	begins := ""
 	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
 		begins = r.runID(row.ClientRunID)
@@ -370,7 +373,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	var contextAfter int64
 	known := cmp.Or(m.Known, &event.Known{}) // by an agent outside Parley
 	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
-		string(row.Author), string(row.Trigger), row.Content, quotes, quotedID, blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
+		string(row.Author), string(row.Trigger), row.Content, r.packQuotes(row.Quotes), blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
 		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory),
 		nullable(known.BaseSeq), nullable(known.LatestSeenSeq), number(m.Known != nil), optional(row.ClientRunID), string(m.RunInput), millis(row.filesUntil), r.continued(m)}, more...)
 	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
@@ -379,6 +382,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	if !d.Note {
 		r.added++
 		r.addFiles(row, 0, m.Attachments)
+		r.carry(row)
 	}
 	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
 	r.out.Result = event.Result{Disposition: event.Stored, Reason: d.Reason}
@@ -459,15 +463,16 @@ func (r *recordTx) moves() bool {
 	return r.out.Waits
 }
 
-// settle ends the envelope. If its message is deleted, the envelope keeps none of the
-// words.
+// settle ends the envelope. An envelope keeps its body only if a message has its words: not if it
+// had no effect, and not if its message is deleted.
 func (r *recordTx) settle() {
 	var message any
+	keeps := r.out.Disposition == event.Stored || r.out.Disposition == event.Updated
 	if m := r.out.Message; m != nil {
-		message = m.Row
-		if !m.DeletedAt.IsZero() {
-			r.emptyBody(r.Envelope)
-		}
+		message, keeps = m.Row, keeps && m.DeletedAt.IsZero()
+	}
+	if !keeps {
+		r.emptyBody(r.Envelope)
 	}
 	none := ErrSettled
 	if r.pending {

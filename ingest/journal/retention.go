@@ -94,7 +94,7 @@ func workspaceSteps(workspace string) []step {
 		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
 			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM questions WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
-		byKey("channels", "id"), byKey("paces", "channel"), byKey("budgets", "name"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
+		byKey("carried", "message_id"), byKey("channels", "id"), byKey("paces", "channel"), byKey("budgets", "name"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),
 		{name: "workspaces", bound: workspace, removed: true, statements: []string{`DELETE FROM workspaces WHERE id = $1`}},
 	}

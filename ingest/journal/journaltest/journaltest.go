@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
 		{"messages", messagePromises()},
 		{"edits", editPromises()},
 		{"deletes", deletePromises()},
+		{"words", wordPromises()},
 		{"reactions", reactionPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},

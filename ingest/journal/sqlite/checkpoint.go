@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"parley/ingest/wake"
 )
@@ -19,6 +20,8 @@ type checkpointer struct {
 	passive int // pages after which a passive checkpoint is due
 	longest int // pages after which the log begins again
 	due     wake.Signal
+	erased  wake.Signal   // words were removed, which the log may still have
+	erase   time.Duration // the wait before the log is truncated after that
 
 	// Pages since the last signal, and since the log's beginning. The committer owns
 	// them.
@@ -30,16 +33,26 @@ func newCheckpointer(ctx context.Context, path string, o Options) (*checkpointer
 	if err != nil {
 		return nil, err
 	}
-	return &checkpointer{conn: c, log: o.Log, passive: o.passivePages, longest: o.longestPages, due: wake.NewSignal()}, nil
+	return &checkpointer{conn: c, log: o.Log, passive: o.passivePages, longest: o.longestPages, due: wake.NewSignal(), erased: wake.NewSignal(), erase: o.erase}, nil
 }
 
 // run serves the signals until quit is closed. It repeats a failed checkpoint after the
 // log has grown further: nothing is lost while the log exists.
 func (k *checkpointer) run(quit <-chan struct{}) {
+	var truncate <-chan time.Time // nil: nothing was erased
 	for {
 		select {
 		case <-quit:
 			return
+		case <-k.erased:
+			if truncate == nil {
+				truncate = time.After(k.erase)
+			}
+		case <-truncate:
+			truncate = nil
+			if busy, err := checkpoint(k.conn, "TRUNCATE"); busy || err != nil {
+				truncate = time.After(k.erase / 10) // a reader or a commit uses the log
+			}
 		case <-k.due:
 			if _, err := checkpoint(k.conn, "PASSIVE"); err != nil {
 				k.log.Warn("the journal's log cannot be moved into the database", "error", err)

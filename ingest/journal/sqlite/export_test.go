@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"io/fs"
+	"time"
 
 	"parley/ingest/journal"
 )
@@ -14,6 +15,9 @@ type Option func(*Options)
 func WithCheckpoints(passive, longest int) Option {
 	return func(o *Options) { o.passivePages, o.longestPages = passive, longest }
 }
+
+// WithErase sets the wait before the log is truncated after words were removed.
+func WithErase(wait time.Duration) Option { return func(o *Options) { o.erase = wait } }
 
 // WithVFS opens the files through the named SQLite VFS instead of the system's.
 func WithVFS(name string) Option { return func(o *Options) { o.vfs = name } }

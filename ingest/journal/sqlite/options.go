@@ -5,6 +5,7 @@ import (
 	"embed"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"parley/ingest/journal"
 )
@@ -27,7 +28,12 @@ type Options struct {
 	// The log is checkpointed after it has grown by passivePages. It is restarted between
 	// two commits after longestPages have been written to it. 0 is the constant of that name.
 	passivePages, longestPages int
+	// The log is truncated so long after words were removed; 0 is eraseAfter.
+	erase time.Duration
 }
+
+// eraseAfter leaves time for further tries within a minute of the removal.
+const eraseAfter = 30 * time.Second
 
 // The sizes of the log, in pages of 8 KiB: 16 MiB and 64 MiB.
 const (
@@ -46,4 +52,5 @@ func (o *Options) complete() {
 		o.Migrations, o.Pattern = embedded, "migrations/*.sql"
 	}
 	o.passivePages, o.longestPages = cmp.Or(o.passivePages, passivePages), cmp.Or(o.longestPages, longestPages)
+	o.erase = cmp.Or(o.erase, eraseAfter)
 }

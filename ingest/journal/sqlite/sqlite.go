@@ -28,7 +28,10 @@ import (
 	"parley/ingest/journal/internal/queue"
 )
 
-var _ journal.Engine = (*Engine)(nil)
+var (
+	_ journal.Engine = (*Engine)(nil)
+	_ journal.Eraser = (*Engine)(nil)
+)
 
 // Engine is an open database file. It implements journal.Engine.
 type Engine struct {
@@ -168,6 +171,9 @@ func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
 func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
+
+// Erased implements journal.Eraser: the log is truncated within a minute.
+func (e *Engine) Erased() { e.checkpoint.erased.Set() }
 
 // Close finishes the running calls, moves the log into the database and unlocks the file.
 // It ends a write that waits for a busy file. Closing twice does nothing.

@@ -31,9 +31,10 @@ var tables = []table{
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_uuid text, body bytes`),
 	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, client_run_id text, run_input text, sender_id
-		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, quoted_id text, metadata bytes, version int,
+		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, metadata bytes, version int,
 		origin text, revision text, files int, files_until int, continues text, reactions text, envelopes text, sent_at int, created_at int, edited_at
 		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int, sender_base_seq int`),
+	newTable("carried", 3, `workspace text, message_id text, message int`),
 	newTable("attachments", 1, `id int, message int, part int, external_id text, name text, mime_type text,
 		size int, type text, duration_ms int, state text, bucket text, path text, sha256 text`),
 	newTable("copies_to_check", 2, `bucket text, path text, check_at int, removed_until int`),

@@ -117,7 +117,6 @@ CREATE TABLE messages (
 	memory INTEGER NOT NULL DEFAULT 1, -- 0: no block and no later turn shows it
 	content TEXT NOT NULL,
 	quotes TEXT NOT NULL DEFAULT '', -- JSON: quoted and forwarded messages; empty: none
-	quoted_id TEXT, -- external id of the quoted message
 	metadata BLOB NOT NULL,
 	version INTEGER NOT NULL, -- of the ingest contract
 	origin TEXT NOT NULL, -- live, late, context, api, import
@@ -149,7 +148,14 @@ CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
 CREATE INDEX messages_files ON messages (thread, files_until) WHERE files_until > 0 AND run IS NULL;
-CREATE INDEX messages_quoted ON messages (workspace, quoted_id) WHERE quoted_id IS NOT NULL;
+
+-- The messages whose words are in another message's quotations, or in its envelopes.
+CREATE TABLE carried (
+	workspace TEXT NOT NULL,
+	message_id TEXT NOT NULL, -- external id of the message whose words they are; it may not be stored
+	message INTEGER NOT NULL, -- the row of the other message
+	PRIMARY KEY (workspace, message_id, message)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE attachments (
 	id          INTEGER PRIMARY KEY AUTOINCREMENT,

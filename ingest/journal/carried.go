@@ -1,0 +1,49 @@
+package journal
+
+import (
+	"slices"
+
+	"parley/ingest/event"
+)
+
+// carry notes the messages whose words a recorded message quotes or its envelope contains. The words
+// of one that is deleted already are dropped at once.
+func (r *recordTx) carry(m *Message) {
+	ids := slices.Clone(r.Event.Carries)
+	if q := m.Quotes.Quoted; q != nil {
+		ids = append(ids, q.ExternalID)
+	}
+	for _, q := range m.Quotes.Forwarded {
+		ids = append(ids, q.ExternalID)
+	}
+	slices.Sort(ids)
+	for _, id := range slices.Compact(ids) {
+		if id == "" || id == m.ExternalID {
+			continue
+		}
+		r.do(`INSERT INTO carried (workspace, message_id, message) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, r.Workspace, id, m.Row)
+		if r.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2 AND deleted_at > 0`, r.Workspace, id) {
+			r.dropWords(id, id)
+		}
+	}
+}
+
+// dropWords removes a message's words, by one of its ids, from the messages that quote it, from the
+// bodies of their envelopes, and from dead letters about it.
+func (r *recordTx) dropWords(externalID, platformID string) {
+	for _, m := range rows(r.txn, func(m *Message) []any { return []any{&m.Row, &m.quotes, &m.envelopes} },
+		`SELECT row, quotes, envelopes FROM messages WHERE row IN (SELECT message FROM carried WHERE workspace = $1 AND message_id IN ($2, $3))`,
+		r.Workspace, externalID, platformID) {
+		r.unpack(&m)
+		gone := func(q event.Quote) bool { return q.ExternalID == externalID || q.ExternalID == platformID }
+		if q := m.Quotes.Quoted; q != nil && gone(*q) {
+			m.Quotes.Quoted = nil
+		}
+		m.Quotes.Forwarded = slices.DeleteFunc(m.Quotes.Forwarded, gone)
+		r.do(`UPDATE messages SET quotes = $2 WHERE row = $1`, m.Row, r.packQuotes(m.Quotes))
+		r.blankEnvelopes(&m)
+	}
+	r.do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
+		r.Workspace, externalID, platformID)
+	r.erased = true
+}
