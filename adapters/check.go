@@ -1,6 +1,9 @@
 package adapters
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Checker is an adapter that can check the permissions that its platform gives it.
 type Checker interface {
@@ -32,4 +35,8 @@ type Wants struct {
 	Hook string
 	// Reactions says that some channel passes reactions to the agent.
 	Reactions bool
+	// MissedAge is the age up to which missed messages are read, and MissedMessages how many of one
+	// channel; 0 sets no bound here.
+	MissedAge      time.Duration
+	MissedMessages int
 }

@@ -42,6 +42,9 @@ func (l *loader) workspace(f *file, agents []Agent) Workspace {
 	if owner, ok := w.Config.(interface{ RunsFromMe() bool }); ok {
 		w.Policy.FromMe = owner.RunsFromMe()
 	}
+	if texts, ok := w.Config.(interface{ TextMessages() string }); ok {
+		w.Policy.SMS = texts.TextMessages()
+	}
 	f.report(w.faults(blocks, agents))
 	platform, _ := Platform(w.Platform)
 	w.Policy = w.Policy.Known(platform.KnownID)
@@ -144,7 +147,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 		delete(entry, "id")
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
-		settings.Policy.FromMe = w.Policy.FromMe
+		settings.Policy.FromMe, settings.Policy.SMS = w.Policy.FromMe, w.Policy.SMS
 		settings.Policy = settings.Policy.Known(platform.KnownID)
 		own, _ := entry["limits"].(map[string]any)
 		if _, ok := own["runs_per_user"]; ok {

@@ -41,6 +41,27 @@ type Policy struct {
 	// FromMe says that the account owner's own messages are judged like
 	// anybody's (BlueBubbles' from_me: run); otherwise they are passive.
 	FromMe bool `yaml:"-"`
+	// SMS is SMSIgnored, SMSShown or SMSRun (BlueBubbles' sms); empty is SMSShown if AllowUsers is
+	// set, else SMSRun.
+	SMS string `yaml:"-"`
+}
+
+// The handling of text messages, whose senders may claim any address.
+const (
+	SMSIgnored = "ignore"  // they are not stored
+	SMSShown   = "context" // they are stored and shown as context, and trigger no run
+	SMSRun     = "run"     // they are judged like other messages, but answer no approval
+)
+
+// sms returns the handling of text messages.
+func (p Policy) sms() string {
+	switch {
+	case p.SMS != "":
+		return p.SMS
+	case p.AllowUsers != nil:
+		return SMSShown
+	}
+	return SMSRun
 }
 
 // The handling of messages of bots.

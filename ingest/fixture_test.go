@@ -47,6 +47,8 @@ type payload struct {
 	Run       string        `json:"run,omitempty"`
 	// FromMe gives a reaction the metadata that the owner's tapback has.
 	FromMe bool `json:"from_me,omitempty"`
+	// SMS says that the message came as a text message.
+	SMS bool `json:"sms,omitempty"`
 	// Awaits says that files of the message come later.
 	Awaits bool `json:"awaits,omitempty"`
 	// Quotes makes a message one that expresses a reaction to a message with these words.
@@ -162,7 +164,7 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	e.Message = &event.Message{
 		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
 		SentAt: envelope.ReceivedAt.Add(-p.Age), Thread: p.thread(envelope, directory), Pressed: p.Pressed, RunID: p.Run,
-		AwaitsFiles: p.Awaits, Unfinished: p.Awaits && p.Text == "",
+		TextMessage: p.SMS, AwaitsFiles: p.Awaits, Unfinished: p.Awaits && p.Text == "",
 	}
 	if p.Quotes != "" {
 		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender, Quotes: &event.Quotation{Text: p.Quotes}}

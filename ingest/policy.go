@@ -31,6 +31,9 @@ func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
 	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
 		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}
 	}
+	if m.TextMessage && g.Policy.sms() == SMSIgnored {
+		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: event.ReasonSMS}
+	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
 	command := g.command(m)
@@ -162,6 +165,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 		return passive(event.ReasonNoMention) // an agent outside Parley asks another one only by a mention
 	case is(m.Metadata.IsFromMe) && !g.Policy.FromMe && addressed != event.AddressedDirect:
 		return g.unasked(event.ReasonFromMe)
+	case m.TextMessage && g.Policy.sms() == SMSShown:
+		return g.unasked(event.ReasonSMS)
 	case m.Unfinished:
 		return g.unasked(event.ReasonNoMention)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):

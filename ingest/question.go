@@ -35,7 +35,7 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) j
 	}
 	option := -1
 	switch {
-	case !human && q != nil && q.Approval: // its run would cancel the approval
+	case (!human || m.TextMessage) && q != nil && q.Approval: // its run would cancel the approval
 		return passive(event.ReasonNoAnswer)
 	case q == nil && !pressed, !human:
 		return d

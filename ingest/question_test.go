@@ -50,9 +50,10 @@ func TestAnswers(t *testing.T) {
 		"a bot beside a question that is no approval": {text, "2", func(g *gate, m *event.Message, q *journal.Question) {
 			g.Policy.BotMessages, m.Metadata.SenderType, q.Approval = BotsRun, event.Bot, false
 		}, runs("mention"), "", ""},
-		"an approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U1") }, runs("mention"), "n", ""},
-		"no approver":  {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
-		"no approvers": {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list() }, runs("mention"), "n", ""},
+		"a text message": {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.TextMessage = true }, passively("no-answer"), "", ""},
+		"an approver":    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U1") }, runs("mention"), "n", ""},
+		"no approver":    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
+		"no approvers":   {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list() }, runs("mention"), "n", ""},
 		"not an approval": {text, "2", func(g *gate, _ *event.Message, q *journal.Question) {
 			g.Approvers, q.Approval = list("U2"), false
 		}, runs("mention"), "n", ""},

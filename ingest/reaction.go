@@ -35,6 +35,8 @@ func (w *workspace) refusesReaction(ctx context.Context, g gate, e *resolved) st
 		g.Policy.AllowUsers, g.Policy.AllowBots = nil, nil
 	case r.SenderID == w.ownID():
 		return event.ReasonOwnMessage
+	case r.TextMessage && g.Policy.sms() == SMSIgnored:
+		return event.ReasonSMS
 	}
 	as := func(kind event.SenderType) string {
 		return g.refusesHere(sender{id: r.SenderID, kind: kind}, event.Channel{ID: e.channel})
@@ -72,7 +74,7 @@ func (w *workspace) reactionMessage(ctx context.Context, e *resolved) *event.Mes
 	kind := cmp.Or(r.SenderType, guess)
 	m := &event.Message{
 		ExternalID: "reaction/" + e.dedupe, Channel: event.Channel{ID: e.channel}, Content: emojiText(r.Emoji), ReplyTo: e.Targets[0],
-		Passive: r.SenderType == "" && !known,
+		Passive: r.SenderType == "" && !known, TextMessage: r.TextMessage,
 		Metadata: event.Metadata{
 			Source: string(w.config.Platform), SenderID: r.SenderID, SenderDisplayName: event.Text(cmp.Or(user.DisplayName, id)),
 			SenderType: kind, ChannelExternalID: cmp.Or(r.ChannelExternalID, e.channel), IsFromMe: r.IsFromMe, MessageGUID: r.GUID,

@@ -22,6 +22,7 @@ type Adapter struct {
 	info   atomic.Pointer[serverInfo] // nil until the server has answered server/info
 	read   sync.Map                   // the message after which a chat was last marked as read, by the chat's name
 	reader reader
+	wants  atomic.Pointer[adapters.Wants] // of the last poll; nil on a node that does not poll
 	warned sync.Once
 
 	state adapters.State
@@ -88,6 +89,7 @@ func (a *Adapter) poll(ctx context.Context, inbox adapters.Inbox, link adapters.
 		a.warned.Do(func() { link.Log.Warn(everybodyWords) })
 	}
 	for up := false; ; up = true {
+		a.wants.Store(new(link.Wants()))
 		info, err := a.askInfo(ctx)
 		if err == nil && !up { // a message that comes from now on is read, if its webhook is lost
 			err = a.reading(ctx, func(*cursor) error { return nil })

@@ -24,6 +24,13 @@ const (
 	FromMeRun     = "run"     // they are judged like other people's messages
 )
 
+// The values of Config.SMS: how the policy treats text messages, whose senders may claim any address.
+const (
+	SMSContext = "context" // they are stored as context
+	SMSRun     = "run"     // they are judged like other messages
+	SMSIgnore  = "ignore"  // they are not stored
+)
+
 // The values of Config.Working, which select the sign that the agent works.
 const (
 	WorkingTyping   = "typing"
@@ -62,6 +69,9 @@ type Config struct {
 	Working string `yaml:"working"`
 	// FromMe is FromMePassive or FromMeRun.
 	FromMe string `yaml:"from_me"`
+	// SMS is SMSContext, SMSRun or SMSIgnore, also for RCS. If it is empty, it is SMSContext where a list
+	// limits the senders, else SMSRun.
+	SMS string `yaml:"sms"`
 	// PostRate is the number of messages a second that one chat takes; 0 is no bound.
 	PostRate float64 `yaml:"post_rate"`
 	// Timeout bounds one call to the server.
@@ -86,6 +96,9 @@ func DefaultConfig() Config {
 // people's.
 func (c Config) RunsFromMe() bool { return c.FromMe == FromMeRun }
 
+// TextMessages returns how the policy treats text messages; empty for the default.
+func (c Config) TextMessages() string { return c.SMS }
+
 // Accounts implements adapters.Config.
 func (c Config) Accounts() []adapters.Account { return []adapters.Account{{Key: "url", Value: c.URL}} }
 
@@ -107,6 +120,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.ReadReceipts == ReceiptsAnswered || c.ReadReceipts == ReceiptsOff, "read_receipts", "must be answered or off")
 	check(c.Working == WorkingTyping || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be typing, reaction or off")
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
+	check(c.SMS == "" || c.SMS == SMSContext || c.SMS == SMSRun || c.SMS == SMSIgnore, "sms", "must be context, run or ignore")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more messages a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")
 	checkWords(check, "wake", c.Wake)

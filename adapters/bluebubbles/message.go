@@ -36,7 +36,8 @@ type message struct {
 // handle is the author of a message as the payload names him.
 type handle struct {
 	address string
-	contact // only names
+	service string // such as iMessage or SMS; empty if the payload does not tell
+	contact        // only names
 }
 
 func readMessage(data jsonobject.Fields) message {
@@ -59,7 +60,7 @@ func readMessage(data jsonobject.Fields) message {
 	m.isLink = balloon == linkBalloon && !strings.ContainsAny(m.text, " \n")
 	if h, ok := data.Child("handle"); ok {
 		names := h.Optional()
-		m.handle = handle{id(h, "address"), contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
+		m.handle = handle{id(h, "address"), names.Text("service"), contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
 	}
 	if chats := data.Children("chats"); len(chats) > 0 {
 		m.chat = readChat(chats[0])
@@ -87,17 +88,18 @@ func readWords(data jsonobject.Fields) string {
 
 // readText returns the text. The server may leave it out and send attributedBody instead, a
 // list with the text of each part.
-func readText(data jsonobject.Fields) (text string) {
+func readText(data jsonobject.Fields) string {
 	var parts []struct {
 		Text string `json:"string"`
 	}
 	if data.Has("text") || json.Unmarshal(data.Raw("attributedBody"), &parts) != nil {
 		return data.Text("text")
 	}
+	var text strings.Builder
 	for _, part := range parts {
-		text += event.Text(part.Text)
+		text.WriteString(event.Text(part.Text))
 	}
-	return text
+	return text.String()
 }
 
 // linkBalloon is the kind of a message that is shown as the preview of a link.

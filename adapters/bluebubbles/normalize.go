@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"parley/adapters"
@@ -50,7 +51,7 @@ func (p payload) reaction(t tapback, self event.Self) *event.Reaction {
 	r := &event.Reaction{
 		Emoji: t.emoji, SenderID: p.senderID(self), Part: t.part, Removed: t.removed, Quotes: t.quotes,
 		SenderType: event.Human, // iMessage has no bots
-		SenderName: p.handle.name(), IsFromMe: new(p.fromMe), GUID: p.guid,
+		SenderName: p.handle.name(), IsFromMe: new(p.fromMe), GUID: p.guid, TextMessage: p.isText(),
 	}
 	if p.fromMe {
 		r.SenderName = meName
@@ -75,6 +76,7 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 		Unfinished:  p.empty(), // its files come later, or it is a balloon
 		AwaitsFiles: p.awaitsFiles,
 		Continues:   p.isLink,
+		TextMessage: p.isText(),
 		ReplyTo:     p.replyTo,
 		OwnKey:      p.ownKey(),
 		Metadata: event.Metadata{
@@ -188,9 +190,30 @@ func (m message) address() string {
 	return m.handle.address
 }
 
-// senderName returns the sender's displayed name: the payload's name, else the name in the
-// server's contacts, else the address.
+// textServices are the services whose senders may claim any address.
+var textServices = []string{"SMS", "RCS"}
+
+// isText reports whether another person's message came as a text message.
+func (m message) isText() bool {
+	service := m.handle.service
+	if m.chat != nil && !slices.Contains(textServices, service) {
+		service, _, _ = strings.Cut(m.chat.guid, ";")
+	}
+	return !m.fromMe && slices.Contains(textServices, service)
+}
+
+// senderName returns the sender's displayed name. That of a text message says so, because it proves
+// less than other messages who its sender is.
 func (m message) senderName(ctx context.Context, directory adapters.Directory) string {
+	name := m.knownName(ctx, directory)
+	if m.isText() {
+		name += " (SMS)"
+	}
+	return name
+}
+
+// knownName returns the payload's name, else the name in the server's contacts, else the address.
+func (m message) knownName(ctx context.Context, directory adapters.Directory) string {
 	if m.fromMe {
 		return meName
 	}

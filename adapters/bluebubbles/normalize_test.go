@@ -1,10 +1,12 @@
 package bluebubbles_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"parley/adapters/bluebubbles"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,6 +108,55 @@ func TestAttachments(t *testing.T) {
 	}
 	if got.Content != "" {
 		t.Errorf("the content of a message with only files is %q", got.Content)
+	}
+}
+
+// TestTextMessages checks that a message by SMS or RCS is known, and that its sender's name says so.
+func TestTextMessages(t *testing.T) {
+	for name, test := range map[string]struct {
+		data fields
+		want bool
+	}{
+		"the chat's service": {hello().in("SMS;-;"+nora, 45), true},
+		"RCS":                {hello().in("RCS;-;"+nora, 45), true},
+		"the sender's":       {hello().with(fields{"handle": fields{"address": nora, "service": "SMS"}}).in("any;-;"+nora, 45), true},
+		"an update":          {hello().with(fields{"handle": fields{"address": nora, "service": "RCS"}}).update(), true},
+		"a group":            {hello().in("SMS;+;chat7", 43), true},
+		"iMessage":           {hello().with(fields{"handle": fields{"address": nora, "service": "iMessage"}}), false},
+		"the owner's":        {mine().in("SMS;-;"+nora, 45), false},
+	} {
+		kind := "new-message"
+		if test.data["chats"] == nil {
+			kind = "updated-message"
+		}
+		m := message(t, kind, test.data, contacts{})
+		if m.TextMessage != test.want || strings.HasSuffix(m.Metadata.SenderDisplayName, " (SMS)") != test.want {
+			t.Errorf("%s: %t, %q", name, m.TextMessage, m.Metadata.SenderDisplayName)
+		}
+	}
+}
+
+// TestTheWorkOfATextIsLinear reads the text of attributedBody in many parts. Twice the parts are about
+// twice the work, counted in bytes.
+func TestTheWorkOfATextIsLinear(t *testing.T) {
+	work := func(parts int) uint64 {
+		list := make([]any, parts)
+		for i := range list {
+			list[i] = fields{"string": "words ", "runs": []any{fields{"attributes": fields{}}}}
+		}
+		e := webhook(t, "new-message", hello().with(fields{"text": nil, "attributedBody": list}))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		keys := bluebubbles.Normalizer{}.Keys(e, contacts{})
+		runtime.ReadMemStats(&after)
+		if keys.Result != nil {
+			t.Fatal(keys.Result)
+		}
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	work(100)
+	if once, twice := work(5000), work(10000); twice > 3*once {
+		t.Errorf("5,000 parts allocate %d bytes, 10,000 parts %d", once, twice)
 	}
 }
 

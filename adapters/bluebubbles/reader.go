@@ -135,15 +135,22 @@ func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
 	var before cursor
 	if err := a.reading(ctx, func(c *cursor) error {
 		before = *c
+		if err := a.checkServer(ctx, inbox, c); err != nil {
+			return err
+		}
 		return a.readNew(ctx, inbox, c)
 	}); err != nil || before == (cursor{}) {
 		return err
 	}
-	after := max(before.Date-changeWindow.Milliseconds(), before.From)
-	_, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
+	after := max(before.Date-changeWindow.Milliseconds(), a.since(before))
+	newest := floors{query: query{After: after, Sort: "ASC"}}
+	_, err := a.rows(ctx, newest.query, func(page []json.RawMessage) error {
+		if err := a.find(ctx, &newest, page); err != nil {
+			return err
+		}
 		var rows []event.Envelope
 		for _, raw := range page {
-			if row := a.row(raw); parse(row).created.UnixMilli() > before.From {
+			if row := a.row(raw); newest.has(parse(row)) {
 				rows = append(rows, row)
 			}
 		}
@@ -202,6 +209,14 @@ func (a *Adapter) reading(ctx context.Context, f func(c *cursor) error) error {
 
 // begin finds the cursor of a new workspace: behind every row that the server has.
 func (a *Adapter) begin(ctx context.Context, c *cursor) error {
+	err := a.findEnd(ctx, c)
+	c.From = c.Date
+	a.reader.reached(c.Row)
+	return err
+}
+
+// findEnd moves a new cursor behind every row that the server has.
+func (a *Adapter) findEnd(ctx context.Context, c *cursor) error {
 	skip := func(page []json.RawMessage) error {
 		for _, raw := range page {
 			a.see(c, parse(a.row(raw)))
@@ -214,8 +229,6 @@ func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 	}
 	_ = skip(newest)
 	_, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, skip)
-	c.From = c.Date
-	a.reader.reached(c.Row)
 	return err
 }
 
@@ -240,16 +253,22 @@ func (a *Adapter) date(p *payload) time.Time {
 // pages, so it repeats a read of several pages until one finds nothing new.
 func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
 	seen, end := map[int64]bool{}, *c
+	newest := floors{query: query{Where: newerThan(c.Row), After: a.since(*c), Sort: "ASC"}}
 	for {
 		before := len(seen)
-		pages, err := a.rows(ctx, query{Where: newerThan(c.Row), Sort: "ASC"}, func(page []json.RawMessage) error {
+		pages, err := a.rows(ctx, newest.query, func(page []json.RawMessage) error {
+			if err := a.find(ctx, &newest, page); err != nil {
+				return err
+			}
 			var rows []event.Envelope
 			for _, raw := range page {
 				row := a.row(raw)
 				if p := parse(row); p.row == 0 || !seen[p.row] {
 					seen[p.row] = true
 					a.see(&end, p)
-					rows = append(rows, row)
+					if newest.has(p) {
+						rows = append(rows, row)
+					}
 				}
 			}
 			return a.take(ctx, inbox, rows)
@@ -338,6 +357,13 @@ func (r *reader) reached(row int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.top = max(r.top, row)
+}
+
+// restart notes that another server numbers its rows anew.
+func (r *reader) restart(row int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.top = row
 }
 
 // lost notes that a row was not accepted after all.

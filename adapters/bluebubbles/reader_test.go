@@ -201,6 +201,77 @@ func TestFirstStartReplaysNoHistory(t *testing.T) {
 	}
 }
 
+// TestOldRowsWithNewNumbers checks that rows from before the first start, or older than missed messages
+// may be, are not handed over, although their numbers are new.
+func TestOldRowsWithNewNumbers(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "the newest", CreatedAt: time.Now().Add(-time.Minute)})
+	n.start()
+	n.stop()
+	n.wants.MissedAge = 24 * time.Hour
+	for _, age := range []time.Duration{3 * 365 * 24 * time.Hour, 2 * time.Minute} {
+		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "restored", CreatedAt: time.Now().Add(-age)})
+	}
+	n.hears("new")
+	n.start()
+	if diff := cmp.Diff([]string{"new by backfill"}, n.inbox.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+	n.stop()
+	if err := n.state.Put(t.Context(), "cursor", `{"row":1,"date":1,"from":1}`); err != nil {
+		t.Fatal(err)
+	}
+	n.hears("newer")
+	n.start()
+	if diff := cmp.Diff([]string{"restored by backfill", "newer by backfill", "the newest by backfill"}, n.inbox.await(t, 4)[1:]); diff != "" {
+		t.Errorf("a start a long time ago: %s", diff)
+	}
+}
+
+// TestMissedMessagesOfAChatAreBounded checks that only the newest missed messages of each chat are handed
+// over.
+func TestMissedMessagesOfAChatAreBounded(t *testing.T) {
+	n := newNode(t, silent, quickly)
+	n.hears("first")
+	n.start()
+	n.stop()
+	n.wants.MissedMessages = 3
+	n.Put(bluebubblestest.Message{Chat: "iMessage;-;sam@example.org", From: "sam@example.org", Text: "elsewhere", CreatedAt: time.Now()})
+	for i := range 250 {
+		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: fmt.Sprint(i), CreatedAt: time.Now().Add(time.Duration(i) * time.Millisecond)})
+	}
+	n.start()
+	if diff := cmp.Diff([]string{"elsewhere by backfill", "247 by backfill", "248 by backfill", "249 by backfill"}, n.inbox.await(t, 4)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestARenumberedServer checks that a server whose numbers are smaller than the cursor is read from the
+// cursor's date on, and that its numbers are then the cursor's.
+func TestARenumberedServer(t *testing.T) {
+	n := newNode(t, silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	date := time.Now().Add(-time.Minute)
+	if err := n.state.Put(t.Context(), "cursor", fmt.Sprintf(`{"row":9000,"date":%d,"from":1}`, date.UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "known", CreatedAt: date.Add(-time.Hour)})
+	n.hears("missed")
+	n.start()
+	if diff := cmp.Diff([]string{"missed by backfill"}, n.inbox.await(t, 1)); diff != "" {
+		t.Error(diff)
+	}
+	n.stop()
+	stored, err := n.state.Get(t.Context(), "cursor")
+	if err != nil || !strings.HasPrefix(stored, `{"row":2,`) || !strings.HasSuffix(stored, `,"from":1}`) {
+		t.Errorf("the cursor is %s, %v", stored, err)
+	}
+	n.hears("next")
+	n.start()
+	if diff := cmp.Diff([]string{"missed by backfill", "next by backfill"}, n.inbox.await(t, 2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestPollFindsWhatWebhooksMissed checks messages, edits, unsends, late attachments and
 // tapbacks that no webhook reported, also those from while we were away.
 func TestPollFindsWhatWebhooksMissed(t *testing.T) {

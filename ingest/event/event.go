@@ -95,6 +95,7 @@ const (
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
 	ReasonLimit          = "limit"           // passive: too many runs begun within limits
 	ReasonFromMe         = "from-me"         // passive: the account owner wrote it
+	ReasonSMS            = "sms"             // passive, or ignored: a text message, whose sender may be anybody
 	ReasonAction         = "action"          // passive: a button; its question is ours. runs: it answers a question of an agent
 	ReasonNoAnswer       = "no-answer"       // passive: it does not answer the agent's question, or its sender may not
 	ReasonOwnMessage     = "own-message"     // ignored: the platform sent our own message
@@ -294,6 +295,9 @@ type Message struct {
 	Unfinished bool
 	// AwaitsFiles says that files of the message, or more of them, come later.
 	AwaitsFiles bool
+	// TextMessage says that the message came over the telephone network, as SMS or RCS, where a sender may
+	// claim any address.
+	TextMessage bool
 	// Continues says that the message may be the rest of one that its author sent just before, which
 	// the platform has split.
 	Continues bool
@@ -379,6 +383,7 @@ type Reaction struct {
 	ChannelExternalID string     `json:"-"` // empty: the channel's id
 	IsFromMe          *bool      `json:"-"`
 	GUID              string     `json:"-"` // of the reaction itself
+	TextMessage       bool       `json:"-"` // as in Message
 	// Quotes describes the target of a reaction that a message's words express; nil for any other
 	// reaction.
 	Quotes *Quotation `json:"-"`

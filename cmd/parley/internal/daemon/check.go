@@ -70,5 +70,6 @@ func wants(public string, w config.Workspace) adapters.Wants {
 		AnyServer: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowServers == nil }),
 		Hook:      public + path.Join("/hooks", string(w.Platform), w.ID),
 		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
+		MissedAge: w.Backfill.MaxAge, MissedMessages: w.Backfill.Messages,
 	}
 }

@@ -1,0 +1,85 @@
+package bluebubbles
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"parley/adapters"
+)
+
+// checkServer finds out whether the server is another one, which numbers its rows anew: it has no row
+// with the cursor's number or a greater one. Then the cursor begins at the new numbers, after the rows
+// that are newer than its date were read.
+func (a *Adapter) checkServer(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
+	if c.Row == 0 {
+		return nil
+	}
+	var found []json.RawMessage
+	asking, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	defer cancel()
+	q := query{Where: newerThan(c.Row - 1), Sort: "DESC", Limit: 1}
+	if err := a.call(asking, http.MethodPost, "message/query", nil, q, &found); err != nil || len(found) > 0 {
+		return err
+	}
+	var end cursor
+	if err := a.findEnd(ctx, &end); err != nil {
+		return err
+	}
+	missed := cursor{Date: c.Date, From: max(c.From, c.Date)}
+	if err := a.readNew(ctx, inbox, &missed); err != nil {
+		return err
+	}
+	c.Row, c.Date = max(end.Row, missed.Row), missed.Date
+	a.reader.restart(c.Row)
+	return nil
+}
+
+// since returns the date, in milliseconds, from which on missed rows are handed over: after those from
+// before the first start, and not older than missed messages may be. Old rows get new numbers if a Mac
+// is restored, or reads its messages from iCloud.
+func (a *Adapter) since(c cursor) int64 {
+	since := c.From + 1
+	if wants := a.wants.Load(); wants != nil && wants.MissedAge > 0 {
+		since = max(since, a.now().Add(-wants.MissedAge).UnixMilli())
+	}
+	return since
+}
+
+// floors are the dates from which on missed rows of a query are handed over, by the chat's name: each chat
+// that has more than may be missed gets only its newest ones.
+type floors struct {
+	query query
+	dates map[string]time.Time // nil: not known yet
+}
+
+// find finds the floors, if a page of the query's rows shows that they may matter.
+func (a *Adapter) find(ctx context.Context, f *floors, page []json.RawMessage) error {
+	wants := a.wants.Load()
+	if f.dates != nil || wants == nil || wants.MissedMessages == 0 || len(page) < min(pageSize, wants.MissedMessages) {
+		return nil
+	}
+	dates, count, q := map[string]time.Time{}, map[string]int{}, f.query
+	q.Sort = "DESC"
+	_, err := a.rows(ctx, q, func(page []json.RawMessage) error {
+		for _, raw := range page {
+			if p := parse(a.row(raw)); p.chat != nil {
+				name := chatName(p.chat.guid)
+				if count[name]++; count[name] == wants.MissedMessages {
+					dates[name] = p.created
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		f.dates = dates
+	}
+	return err
+}
+
+// has reports whether a row is handed over.
+func (f *floors) has(p *payload) bool {
+	return p.chat == nil || !p.created.Before(f.dates[chatName(p.chat.guid)])
+}
