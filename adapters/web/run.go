@@ -92,10 +92,11 @@ func (c Call) ownRun(r *http.Request) (journal.RunStatus, error) {
 }
 
 // listRunEvents responds with a page of the whole messages that are stored of a run: GET
-// /api/v1/runs/{run_id}/events?after=&limit=
+// /api/v1/runs/{run_id}/events?after=&limit=&format=
 func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
-	after, limit := seqOf(r, "after", &faults), limitOf(r, &faults)
+	checkQuery(r, &faults, "after", "limit")
+	after, limit, form := seqOf(r, "after", &faults), limitOf(r, &faults), formOf(r, &faults)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -113,7 +114,7 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 		if e.Type == stream.StreamingChunk {
 			continue
 		}
-		raw, err := runEvent(e)
+		raw, err := runEvent(run.ID, e, form)
 		if err != nil {
 			return err
 		}
@@ -125,9 +126,9 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
 }
 
-// runEvent returns a compact message with its seq and stage.
-func runEvent(e journal.RunEvent) (json.RawMessage, error) {
-	raw, err := json.Marshal(e.Message)
+// runEvent returns a message with its seq and stage.
+func runEvent(run string, e journal.RunEvent, f form) (json.RawMessage, error) {
+	raw, err := json.Marshal(f.of(run, e.Message))
 	if err != nil {
 		return nil, fmt.Errorf("event %d: %w", e.Seq, err)
 	}

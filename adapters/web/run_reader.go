@@ -29,7 +29,9 @@ type runReader struct {
 	after int64         // the id of the last message that was read
 	// since leaves out earlier messages, except those that end the run. A message of this very
 	// time is sent.
-	since time.Time
+	since   time.Time
+	form    form
+	dropped int64 // number of messages that are not stored any more
 }
 
 // next returns the next messages, each with its id. last means that no more will come.
@@ -45,6 +47,7 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 	if err != nil {
 		return nil, false, err
 	}
+	s.dropped = page.Dropped
 	var messages []journal.Message
 	ended := page.Ended() && len(page.Events) < runPage
 	if !s.asked || ended {
@@ -73,7 +76,7 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 // early leaves out the messages before since.
 func (s *runReader) early(events []journal.RunEvent) (list []journal.RunEvent) {
 	for _, e := range events {
-		if !e.Time.Before(s.since) {
+		if !e.Time.Before(s.since) || e.Seq >= replyID {
 			list = append(list, e)
 		}
 	}
@@ -139,7 +142,7 @@ func (s *runReader) sent(ctx context.Context) (events []sent, last bool, err err
 		before := s.after
 		list, last, err := s.next(ctx)
 		for _, e := range list {
-			events = append(events, sent{id: strconv.FormatInt(e.Seq, 10), data: e.Message})
+			events = append(events, sent{id: strconv.FormatInt(e.Seq, 10), data: s.form.of(s.run, e.Message)})
 		}
 		if err != nil || last || len(events) > 0 || s.after == before {
 			return events, last, err
@@ -177,19 +180,24 @@ func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan
 	return changed
 }
 
-// all returns all messages so far.
-func (s *runReader) all(ctx context.Context) (messages []stream.Message, err error) {
-	messages = []stream.Message{}
+// all returns the messages so far that are kept, and the number of the others.
+func (s *runReader) all(ctx context.Context) (messages []journal.RunEvent, dropped int, err error) {
+	since := s.since
+	s.since = time.Time{} // the earlier ones count, too
 	for {
 		before := s.after
 		list, last, err := s.next(ctx)
-		for _, e := range list {
-			messages = append(messages, e.Message)
+		messages = append(messages, list...)
+		if err != nil {
+			return nil, 0, err
 		}
-		if err != nil || last || s.after == before {
-			return messages, err
+		if last || s.after == before {
+			break
 		}
 	}
+	s.since = since
+	messages, dropped = stream.Keep(messages, func(e journal.RunEvent) stream.Type { return e.Type })
+	return s.early(messages), dropped + int(s.dropped), nil
 }
 
 // skip leaves out the messages so far, except the last one of a run.

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -11,26 +13,32 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 )
 
-// listUpdates responds with all messages of a run so far, as {"messages":[…]}: GET
-// /runs/{workflowId}/{runId}/updates?since=
+// listUpdates responds with all messages of a run so far that are kept, as {"messages":[…],"dropped":n}:
+// GET /runs/{workflowId}/{runId}/updates?since=&format=
 func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
-	since := sinceOf(r, &faults)
+	checkQuery(r, &faults, "since")
+	reader, messages := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}, []any{}
 	if len(faults) > 0 {
 		return faults
 	}
 	run, err := c.run(r)
-	reader, messages := runReader{runs: c.Runs, run: run.ID, since: since}, []stream.Message{}
-	if err == nil && run.ID != "" {
-		messages, err = reader.all(r.Context())
+	var list []journal.RunEvent
+	var dropped int
+	if reader.run = run.ID; err == nil && run.ID != "" {
+		list, dropped, err = reader.all(r.Context())
 	}
 	if err != nil {
 		return err
 	}
+	for _, e := range list {
+		messages = append(messages, reader.form.of(run.ID, e.Message))
+	}
 	zipped(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = respond(w, http.StatusOK, map[string]any{"messages": messages})
+		_ = respond(w, http.StatusOK, map[string]any{"messages": messages, "dropped": dropped})
 	})).ServeHTTP(w, r)
 	return nil
 }
@@ -45,7 +53,8 @@ var zipped, _ = gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.EnableZstd(false))
 // continues behind that message.
 func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
-	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults)}
+	checkQuery(r, &faults, "since", "skipHistory")
+	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}
 	skip := r.URL.Query().Get("skipHistory")
 	faults.Check(skip == "" || skip == "true" || skip == "false", "skipHistory", "must be true or false")
 	if len(faults) > 0 {
@@ -79,6 +88,38 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	changed, stop := c.Runs.FollowRun(run.ID)
 	defer stop()
 	return c.follow(w, r, source{changed, reader.sent})
+}
+
+// form is the form of a run's messages.
+type form string
+
+// The forms: the compact one, and the one with readable names.
+const (
+	compactForm form = "compact"
+	agentForm   form = "agent"
+)
+
+// formOf reads the form from the query; compact if it is absent.
+func formOf(r *http.Request, faults *event.FieldErrors) form {
+	f := form(cmp.Or(r.URL.Query().Get("format"), string(compactForm)))
+	faults.Check(f == compactForm || f == agentForm, "format", "must be compact or agent")
+	return f
+}
+
+// of returns a message of a run in the form.
+func (f form) of(run string, m stream.Message) any {
+	if f == agentForm {
+		return m.Readable(run)
+	}
+	return m
+}
+
+// checkQuery adds a fault for each key of the query that the route does not know. Each route of a run's
+// messages knows format, and the ticket of its caller.
+func checkQuery(r *http.Request, faults *event.FieldErrors, known ...string) {
+	for key := range r.URL.Query() {
+		faults.Check(key == "format" || key == "ticket" || slices.Contains(known, key), key, "is no key of this query")
+	}
 }
 
 // sinceOf reads the time in milliseconds since 1970 from the query; zero if it is absent.

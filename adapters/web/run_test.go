@@ -316,11 +316,56 @@ func TestUpdates(t *testing.T) {
 			s := working()
 			c.change(s)
 			status, body := get(t, s.serve(t), ownToken, updates+c.query)
-			want := `{"messages":[` + strings.Join(c.want, ",") + `]}`
+			want := `{"dropped":0,"messages":[` + strings.Join(c.want, ",") + `]}`
 			if diff := cmp.Diff(want, strings.TrimSpace(body)); status != http.StatusOK || diff != "" {
 				t.Errorf("%d %s", status, diff)
 			}
 		})
+	}
+}
+
+// TestUpdatesAreBounded checks that the newest messages are kept, and the number of the others told, of
+// which some are not stored any more.
+func TestUpdatesAreBounded(t *testing.T) {
+	s := working()
+	s.page.Dropped = 5
+	for seq := range int64(1200) {
+		s.have(said(seq+5, stream.Update, "on"))
+	}
+	status, body := get(t, s.serve(t), ownToken, updates)
+	var got struct {
+		Messages []stream.Message
+		Dropped  int
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil || status != http.StatusOK {
+		t.Fatalf("%d %v", status, err)
+	}
+	all := 1 + len(s.page.Events) // with the question
+	if len(got.Messages) != stream.MaxKept || got.Dropped != 5+all-stream.MaxKept || got.Messages[0].Type != stream.Question {
+		t.Errorf("%d messages, %d dropped", len(got.Messages), got.Dropped)
+	}
+}
+
+// TestAgentForm checks the readable form on each route, and that an unknown key of a query is refused.
+func TestAgentForm(t *testing.T) {
+	s := working()
+	server := s.serve(t)
+	const chunk = `"workflow_run_id":"` + run + `","type":12,"message":"Y","details":{"is_final":false,"streaming_id":"main"},"workstream_id":"main"}`
+	for path, want := range map[string]string{
+		updates + "?format=agent":                        chunk,
+		"/api/v1/runs/" + run + "/events?format=agent":   `{"seq":1,"stage":"intent","timestamp":` + stamp("1") + `,"workflow_run_id":"` + run + `","type":1,"message":"hm"`,
+		"/api/v1/runs/" + run + "/events?format=compact": `"stage":"intent","t":1,"m":"hm"`,
+	} {
+		if status, body := get(t, server, ownToken, path); status != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	for _, path := range []string{updates, strings.TrimSuffix(updates, "updates") + "stream", "/api/v1/agent/runs/" + run + "/stream", "/api/v1/runs/" + run + "/events"} {
+		for query, key := range map[string]string{"?formt=agent": "formt", "?format=other": "format", "?Since=1": "Since"} {
+			if status, body := get(t, server, ownToken, path+query); status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+key) {
+				t.Errorf("%s%s: %d %s", path, query, status, body)
+			}
+		}
 	}
 }
 
@@ -500,7 +545,7 @@ func TestNamedRuns(t *testing.T) {
 	if status, body := get(t, server, ownToken, "/runs/"+strings.ToUpper(thread)+"/mine/updates"); status != http.StatusOK || !strings.Contains(body, "hm") {
 		t.Errorf("by its name: %d %s", status, body)
 	}
-	for path, want := range map[string]string{"/runs/" + thread + "/soon/updates": `{"messages":[]}`, "/api/v1/runs/soon/events": `{"events":[],"next":null}`} {
+	for path, want := range map[string]string{"/runs/" + thread + "/soon/updates": `{"dropped":0,"messages":[]}`, "/api/v1/runs/soon/events": `{"events":[],"next":null}`} {
 		if status, body := get(t, server, ownToken, path); status != http.StatusOK || strings.TrimSpace(body) != want {
 			t.Errorf("before its begin: %d %s", status, body)
 		}

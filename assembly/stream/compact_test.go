@@ -85,13 +85,13 @@ func TestReadable(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		readable := m.Readable("r", noon)
+		readable := m.ReadableAt("r", noon)
 		got, err := json.Marshal(readable)
 		if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", raw, err, diff)
 		}
 		back, err := stream.Parse(got)
-		if diff := cmp.Diff(readable, back.Readable("r", noon)); err != nil || diff != "" && raw != `{"t":7,"d":0}` { // JavaScript drops a 0
+		if diff := cmp.Diff(readable, back.ReadableAt("r", noon)); err != nil || diff != "" && raw != `{"t":7,"d":0}` { // JavaScript drops a 0
 			t.Errorf("%s is not the same after the way back: %v\n%s", raw, err, diff)
 		}
 	}

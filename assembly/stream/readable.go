@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 )
 
 // Readable is a message with readable names, as user interfaces take it.
@@ -52,6 +53,25 @@ func (r Readable) Message() (Message, error) {
 		m.Details, _ = json.Marshal(details) // members of a JSON object always encode
 	}
 	return m, nil
+}
+
+// Readable returns the readable form of a message of a run. The details of a chunk tell its activity,
+// its stream and whether it is the last one.
+func (m Message) Readable(run string) Readable {
+	r := Readable{Time: Instant{m.Time}, RunID: run, Type: m.Type, Text: m.Text, Details: m.Details, Workstream: cmp.Or(m.Workstream, Main)}
+	if m.Type != StreamingChunk {
+		return r
+	}
+	details := object(m.Details)
+	if text(details[streamingID]) == nil {
+		details[streamingID], _ = json.Marshal(r.Workstream) // a text always encodes
+	}
+	details[isFinal] = json.RawMessage(strconv.FormatBool(m.Final))
+	if m.ActivityID != "" {
+		details[activityID], _ = json.Marshal(m.ActivityID)
+	}
+	r.Details, _ = json.Marshal(details) // members of a JSON object always encode
+	return r
 }
 
 // object returns the members of a JSON object; none for another value.

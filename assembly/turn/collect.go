@@ -13,7 +13,7 @@ import (
 
 // collector gathers an agent's messages, within bounds.
 type collector struct {
-	limit int64 // of the tokens, and again of the whole messages, in bytes
+	limit int64 // of the tokens, of the answers, and of the other messages, in bytes each
 	now   func() time.Time
 
 	grow   func(text string)      // gets the tokens of the answer; nil for none
@@ -28,8 +28,9 @@ type collector struct {
 	first    time.Time       // the time of the first message
 	refused  error           // a message was too long or malformed
 
-	streamed                 []byte
-	chunkBytes, messageBytes int64 // of tokens, and of whole messages
+	streamed stream.Streamed
+	// The bytes of tokens, of answers, and of other whole messages.
+	chunkBytes, answerBytes, messageBytes int64
 }
 
 // emit takes one message. An answer replaces the chunks before it.
@@ -42,16 +43,19 @@ func (c *collector) emit(m stream.Message) error {
 	}
 	chunk, main := m.Type == stream.StreamingChunk, m.OfMain()
 	bytes := &c.messageBytes
-	if chunk {
+	switch m.Type {
+	case stream.StreamingChunk:
 		bytes = &c.chunkBytes
+	case stream.Answer, stream.RequestInput, stream.Complete:
+		bytes = &c.answerBytes
 	}
 	if *bytes += int64(len(m.Text) + len(m.Details)); *bytes > c.limit {
 		c.refused = permanent{fmt.Errorf("%w: more than %d bytes", errTooLong, c.limit)}
 		return c.refused
 	}
+	c.streamed.Add(m)
 	switch {
 	case chunk && main:
-		c.streamed = append(c.streamed, m.Text...)
 		if c.grow != nil {
 			c.grow(m.Text)
 		}
@@ -68,7 +72,7 @@ func (c *collector) emit(m stream.Message) error {
 }
 
 // answer takes the run's text from an ANSWER or a REQUEST_INPUT. In a run without an ANSWER, it takes the
-// text of a COMPLETE, or the streamed text if the COMPLETE has none.
+// text of a COMPLETE, or what is left of the streamed text if a COMPLETE or IDLE has none.
 func (c *collector) answer(m stream.Message) error {
 	files, err := m.Files()
 	if err != nil {
@@ -81,11 +85,22 @@ func (c *collector) answer(m stream.Message) error {
 		c.text, c.own, c.answered, c.asks = event.Text(m.Text), m.Details, true, nil
 	case m.Type == stream.RequestInput:
 		c.text, c.own, c.answered, c.asks = joined(c.text, event.Text(m.Text)), nil, true, &m
-	case m.Type == stream.Complete && !c.answered && len(m.Text)+len(c.streamed) > 0:
-		c.text, c.own, c.answered = event.Text(cmp.Or(m.Text, string(c.streamed))), m.Details, true
-		c.events.add(stream.Message{Type: stream.Answer, Text: c.text}) // readers of the run expect one
+	case (m.Type == stream.Complete || m.Type == stream.Idle) && !c.answered:
+		c.end(m)
 	}
 	return nil
+}
+
+// end takes the answer of a run that ends without an ANSWER. Readers of the run expect one.
+func (c *collector) end(m stream.Message) {
+	text, activity := c.streamed.Left()
+	if m.Type == stream.Complete {
+		text, c.own = cmp.Or(m.Text, text), m.Details
+	}
+	if text != "" {
+		c.text, c.answered = event.Text(text), true
+		c.events.add(stream.Message{Type: stream.Answer, Text: c.text, ActivityID: activity})
+	}
 }
 
 // joined returns a question below the answer before it, if there is one.

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
@@ -19,11 +17,10 @@ import (
 )
 
 const (
-	// maxEvents bounds the messages of an attempt that are stored beside its answer.
-	maxEvents = 1000
+	// maxBatch bounds the messages of one write.
+	maxBatch = 500
 	// chunkTime is the least time between two writes in a run whose tokens are stored, so that
-	// many tokens are stored together. chunkChars is the length of a chunk to which no more
-	// tokens are added.
+	// many tokens are stored together. chunkChars bounds the characters of a chunk.
 	chunkTime  = 16 * time.Millisecond
 	chunkChars = 200
 	// storeTime bounds one write of events. A slow store delays the run's end no longer.
@@ -37,8 +34,8 @@ type recorder struct {
 	run    *journal.Run
 	store  func(messages []stream.Message) error
 	log    *slog.Logger
-	chunks bool   // chunks are stored, too
-	text   string // the activity of the last chunk of main; empty for none
+	chunks bool // chunks are stored, too
+	names  names
 	// before are the messages that an earlier attempt has stored, if the agent continues its run:
 	// it emits them once more.
 	before []stream.Message
@@ -50,7 +47,6 @@ type recorder struct {
 	mu      sync.Mutex
 	waiting []stream.Message
 	held    []stream.Message
-	taken   int // number of messages, without chunks and held ones
 }
 
 // newRecorder returns the recorder of an attempt. Its goroutine ends with stop.
@@ -81,19 +77,26 @@ func (a *attempt) before(ctx context.Context) (messages []stream.Message) {
 	if !a.run.Taken || a.run.EventSeq == 0 {
 		return nil
 	}
-	page, err := a.Journal.RunEvents(ctx, a.run.ID, 0, maxEvents)
-	if err != nil {
-		a.Log.Warn("the earlier messages of a run are not known", "run", a.run.ID, "err", err)
+	for after := int64(0); ; {
+		page, err := a.Journal.RunEvents(ctx, a.run.ID, after, maxBatch)
+		if err != nil {
+			a.Log.Warn("the earlier messages of a run are not known", "run", a.run.ID, "err", err)
+		}
+		for _, e := range page.Events {
+			messages, after = append(messages, e.Message), e.Seq
+		}
+		if len(page.Events) < maxBatch {
+			return messages
+		}
 	}
-	for _, e := range page.Events {
-		messages = append(messages, e.Message)
-	}
-	return messages
 }
 
 // add takes a message. It never waits.
 func (r *recorder) add(m stream.Message) {
-	m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), r.activity(m)
+	m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
+	if r.chunks {
+		m.ActivityID = r.names.of(m, r.run)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -126,33 +129,6 @@ func isHeld(m stream.Message) bool {
 	return false
 }
 
-// activity returns the id of a message's activity. Chunks without one belong to the answer of
-// their workstream, which replaces them. An attempt has other ids than those before it,
-// because it begins its texts again.
-func (r *recorder) activity(m stream.Message) string {
-	id, own := event.Text(m.ActivityID), journal.AnswerActivity(r.run.ID)
-	if !r.chunks {
-		return id
-	}
-	if !m.OfMain() {
-		own += "/" + event.Text(m.Workstream)
-	}
-	chunk := m.Type == stream.StreamingChunk
-	if id == "" && (chunk || m.Type == stream.Answer) {
-		id = own
-		if !chunk && m.OfMain() && r.text != "" {
-			return r.text
-		}
-	}
-	if id != "" && r.run.EventSeq > 0 {
-		id = fmt.Sprintf("%s/%d", id, r.run.EventSeq)
-	}
-	if chunk && m.OfMain() {
-		r.text = id
-	}
-	return id
-}
-
 // wait appends a message that is not a chunk, unless it is stored already. The caller holds the lock.
 func (r *recorder) wait(m stream.Message) {
 	repeats := func(b stream.Message) bool { // the attempt has other activities
@@ -162,22 +138,18 @@ func (r *recorder) wait(m stream.Message) {
 		r.before = slices.Delete(r.before, i, i+1)
 		return
 	}
-	if r.taken++; r.taken <= maxEvents {
-		r.waiting = append(r.waiting, m)
-	}
+	r.waiting = append(r.waiting, m)
 }
 
-// join appends a chunk, or adds it to the last one. The caller holds the lock.
+// join appends a chunk, or adds it to the last one as far as there is room. The caller holds the lock.
 func (r *recorder) join(m stream.Message) {
 	if n := len(r.waiting); n > 0 {
-		last := &r.waiting[n-1]
-		if last.Type == stream.StreamingChunk && last.ActivityID == m.ActivityID && last.Workstream == m.Workstream && utf8.RuneCountInString(last.Text) < chunkChars {
-			last.Text += m.Text
-			last.Final = m.Final
-			return
+		last := r.waiting[n-1]
+		if last.Type == stream.StreamingChunk && last.ActivityID == m.ActivityID && last.Workstream == m.Workstream && len(last.Details)+len(m.Details) == 0 {
+			m.Text, r.waiting = last.Text+m.Text, r.waiting[:n-1]
 		}
 	}
-	r.waiting = append(r.waiting, m)
+	r.waiting = append(r.waiting, m.Cut(chunkChars)...)
 }
 
 // write stores the waiting messages until stop or a lost claim.
@@ -207,8 +179,11 @@ func (r *recorder) write() {
 // returns false if the claim is lost.
 func (r *recorder) save() bool {
 	r.mu.Lock()
-	batch := r.waiting
-	r.waiting = nil
+	batch := r.waiting[:min(len(r.waiting), maxBatch)]
+	r.waiting = r.waiting[len(batch):]
+	if len(r.waiting) > 0 {
+		r.more.Set()
+	}
 	r.mu.Unlock()
 	if len(batch) == 0 {
 		return true
@@ -220,7 +195,7 @@ func (r *recorder) save() bool {
 	case fenced, journal.Unavailable(err) && !errors.Is(err, journal.ErrUnclear):
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.waiting = append(batch, r.waiting...)
+		r.waiting = slices.Concat(batch, r.waiting)
 	default:
 		r.log.Error("messages of a run are lost", "run", r.run.ID, "messages", len(batch), "err", err)
 	}

@@ -137,7 +137,7 @@ func TestEventsOfAContinuedRun(t *testing.T) {
 			_, e, _ = strings.Cut(e, " ")
 			got = append(got, e)
 		}
-		want := []string{"THOUGHT x hm", "ANSWER " + run + "/answer no", "UPDATE  tool", "THOUGHT  hm", "THOUGHT " + run + "/answer The answer begins again.", "THOUGHT  hm"}
+		want := []string{"THOUGHT x hm", "ANSWER " + run + "/answer no", "UPDATE  tool", "THOUGHT  hm", "THOUGHT " + run + "/answer-1 The answer begins again.", "THOUGHT " + run + "/answer-1/6 hm"}
 		same(t, "events", got[:len(want)], want)
 		same(t, "the answer", len(got), len(want)+1)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.LeftOff, turn.Answered})
@@ -191,8 +191,8 @@ func TestARunIsNotFollowedElsewhere(t *testing.T) {
 	}
 }
 
-// TestEachTextHasItsActivity: a text without an id belongs to the answer of its workstream, and an
-// answer to the last tokens of the main one.
+// TestEachTextHasItsActivity: a text without an id belongs to the nameless activity of its workstream,
+// which an answer without an id replaces.
 func TestEachTextHasItsActivity(t *testing.T) {
 	inBubble(t, api, func(d *fixture) {
 		aside := func(kind stream.Type, activity, text string) stream.Message {
@@ -218,16 +218,16 @@ func TestEachTextHasItsActivity(t *testing.T) {
 			"6 STREAMING_CHUNK x f", "8 ANSWER " + answer + "/w2 h", "9 THOUGHT th i",
 		})
 		next()
-		same(t, "at the end", d.events(run), []string{"5 THOUGHT x e", "8 ANSWER " + answer + "/w2 h", "9 THOUGHT th i", "10 ANSWER x j"})
+		same(t, "at the end", d.events(run), []string{"5 THOUGHT x e", "8 ANSWER " + answer + "/w2 h", "9 THOUGHT th i", "10 ANSWER " + answer + " j"})
 		d.asks("C1/2", "and?")
 		run = d.agent.inputs[1].RunID
 		same(t, "without tokens", d.events(run), []string{"1 ANSWER " + run + "/answer k"})
 	})
 }
 
-// TestEventsAreBounded in number. The answer of the main workstream waits for the end of the run, and
-// the messages of other workstreams do not change that.
-func TestEventsAreBounded(t *testing.T) {
+// TestManyEvents are all stored, for readers who follow the run. The answer of the main workstream waits
+// for the end of the run, and the messages of other workstreams do not change that.
+func TestManyEvents(t *testing.T) {
 	inBubble(t, func(d *fixture) { d.profile.MaxBytes = 1 << 20 }, func(d *fixture) {
 		messages := []stream.Message{said(stream.Answer, "", "yes"), {Type: stream.Update, Workstream: "w2", Text: "half"}}
 		for range 1005 {
@@ -237,7 +237,7 @@ func TestEventsAreBounded(t *testing.T) {
 		d.asks("C1/1", "so?")
 		d.outcomes()
 		events := d.events(d.agent.inputs[0].RunID)
-		same(t, "events", len(events), 1000)
+		same(t, "events", len(events), 1006)
 		same(t, "the first", events[0], "1 UPDATE  half")
 	})
 }

@@ -38,10 +38,17 @@ func shownAs(m stream.Message) string {
 	return ""
 }
 
+// HidesTokens is implemented by an Agent whose tokens may turn out to be no part of the answer. If
+// HidesTokens returns true, people see the whole answer alone.
+type HidesTokens interface {
+	HidesTokens() bool
+}
+
 // showSaid lets people see the agent's messages that the configuration names.
 func (a *attempt) showSaid() {
 	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
-	if shows(ShowAnswer) {
+	hides, ok := a.profile.Agent.(HidesTokens)
+	if shows(ShowAnswer) && !(ok && hides.HidesTokens()) {
 		a.said.grow = a.preview.Grow
 	}
 	a.said.note = func(m stream.Message) {

@@ -42,7 +42,7 @@ func dialects() []dialect {
 		delta: event(`{"content":%s}`),
 		end:   event("[DONE]"),
 	}, {
-		kind: "run-api", settings: `base_url: "%s", token: bench`, later: true,
+		kind: "run-api", settings: `base_url: "%s", token: bench, preview: tokens`, later: true,
 		delta: event(`{"t":12,"m":%s,"i":"answer"}`),
 		end:   event(`{"t":7,"m":%s,"i":"answer"}`) + event(`{"t":4}`),
 	}}

@@ -270,8 +270,8 @@ func (e *endRunTx) store(reply Reply) bool {
 // record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 	e.State = state
-	e.do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error)
-		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8 FROM threads WHERE id = $1`,
+	e.do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
+		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped FROM threads WHERE id = $1`,
 		e.run.Thread, e.run.ID, e.run.Agent, string(state), millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
 }
 

@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"parley/assembly/stream"
 )
 
 const (
-	// maxRunEvents bounds the stored events of one run, without chunks. The messages that end
-	// the run are stored beyond it.
-	maxRunEvents = 1000
+	// spareRunEvents is the number of stored events of a run, without chunks, above stream.MaxKept from
+	// which on older ones are removed: many at once.
+	spareRunEvents = 500
 	// maxRunChunks bounds its chunks: more than an agent says in five minutes.
 	maxRunChunks = 20_000
+	// keptFor is how long each event is stored at least, so that a live reader gets it.
+	keptFor = time.Minute
 )
 
 // AnswerActivity returns the activity id of the ANSWER that repeats a run's reply. The chunks
@@ -21,8 +26,8 @@ const (
 func AnswerActivity(run string) string { return run + "/answer" }
 
 // AppendEvents stores messages of a run while it goes on. Chunks are removed when a message
-// of their activity is stored, and when the run ends. Messages beyond the run's bound are
-// left out, and so are COMPLETE and TERMINATED of main, which only the run's end stores. A call
+// of their activity is stored, and when the run ends. The oldest messages beyond the run's bound are
+// removed; see stream.Keep. COMPLETE and TERMINATED of main are left out: only the run's end stores them. A call
 // with an unknown outcome may be repeated with the same messages.
 func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, messages []stream.Message) error {
 	var seq int64
@@ -67,14 +72,15 @@ type appender struct {
 	now            int64
 	thread         int64
 	seq, count, at int64
+	dropped        int64 // number of its events, without chunks, that were removed
 }
 
-const appenderColumns = `id, run_seq, run_events, run_event_at`
+const appenderColumns = `id, run_seq, run_events, run_event_at, run_dropped`
 
 // noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
-const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_taken = 0, run_answer = NULL`
+const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_dropped = 0, run_taken = 0, run_answer = NULL`
 
-func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at} }
+func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at, &a.dropped} }
 
 // append stores messages. ends means that the run ends with them. The times of a run's
 // events differ and rise, because clients order by them and continue behind them.
@@ -82,7 +88,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	seq := a.seq
 	for _, m := range messages {
 		chunk := m.Type == stream.StreamingChunk
-		if isLast(m) && !ends || chunk && a.seq-a.count >= maxRunChunks || a.count >= maxRunEvents && !(ends && isEnd(m)) {
+		if isLast(m) && !ends {
 			continue
 		}
 		if m.ActivityID != "" && !chunk && a.seq > a.count {
@@ -99,17 +105,39 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, number(m.Final), a.at)
 	}
 	if a.seq > seq {
-		a.do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4 WHERE id = $1`, a.thread, a.seq, a.count, a.at)
+		a.evict()
+		a.do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
 	}
 }
 
-// isEnd reports whether a message belongs to the end of its run.
-func isEnd(m stream.Message) bool {
-	switch m.Type {
-	case stream.Answer, stream.Complete, stream.Error, stream.RequestInput, stream.Terminated:
-		return m.OfMain()
+// evict removes the oldest events of a run beyond its bounds, but none that a live reader may not have.
+func (a *appender) evict() {
+	before := a.now - keptFor.Milliseconds()
+	if a.seq-a.count > maxRunChunks {
+		a.do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND seq <= $2 AND at < $3`, a.run, a.seq-maxRunChunks, before)
 	}
-	return false
+	excess := a.count - a.dropped - stream.MaxKept
+	if excess < spareRunEvents {
+		return
+	}
+	for _, types := range []string{`type IN (` + passing + `)`, `type NOT IN (` + passing + `, ` + lasting + `)`} {
+		if excess > 0 {
+			n := a.exec(`DELETE FROM run_events WHERE run = $1 AND seq IN (SELECT seq FROM run_events WHERE run = $1 AND type <> 12 AND at < $2 AND `+
+				types+` ORDER BY seq LIMIT CAST($3 AS BIGINT))`, a.run, before, excess)
+			excess, a.dropped = excess-n, a.dropped+n
+		}
+	}
+}
+
+// passing and lasting are the types of stream.Passing and stream.Lasting.
+var passing, lasting = numbers(stream.Passing()), numbers(stream.Lasting())
+
+func numbers(types []stream.Type) string {
+	list := make([]string, len(types))
+	for i, t := range types {
+		list[i] = strconv.FormatInt(int64(t), 10)
+	}
+	return strings.Join(list, ", ")
 }
 
 // isLast reports whether clients stop to follow a run after the message.

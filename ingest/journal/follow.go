@@ -24,6 +24,7 @@ type RunStatus struct {
 	State                   string    // running, done, failed or cancelled
 	Reason                  string    // for which it was dropped; else empty
 	EndedAt                 time.Time // zero while it is running
+	Dropped                 int64     // number of its events that are not stored any more
 }
 
 // Ended reports whether the run has ended: no event is added any more.
@@ -70,10 +71,10 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 }
 
 // runEvents reads the status of run $1 with each of at most $3 events after $2, or with none.
-const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s.reason, s.ended_at,
+const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s.reason, s.ended_at, s.dropped,
 		e.seq, e.type, e.workstream, e.activity, e.text, e.details, e.final, e.at
-	FROM (SELECT uuid, workspace, platform, made_by, 'running' AS state, '' AS reason, 0 AS ended_at FROM threads WHERE run_id = $1
-		UNION ALL SELECT t.uuid, t.workspace, t.platform, t.made_by, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.ended_at
+	FROM (SELECT uuid, workspace, platform, made_by, 'running' AS state, '' AS reason, 0 AS ended_at, run_dropped AS dropped FROM threads WHERE run_id = $1
+		UNION ALL SELECT t.uuid, t.workspace, t.platform, t.made_by, r.state, CASE WHEN r.state = 'dropped' THEN r.error ELSE '' END, r.ended_at, r.dropped
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1) AS s
 	LEFT JOIN run_events e ON e.run = $1 AND e.seq > $2 AND (s.ended_at = 0 OR e.type <> 12)
 	ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
@@ -85,7 +86,7 @@ type eventRow struct {
 }
 
 func (r *eventRow) dest() []any {
-	return []any{&r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.MadeBy, &r.State, &r.Reason, &r.EndedAt,
+	return []any{&r.ThreadID, &r.Workspace, (*string)(&r.Platform), &r.MadeBy, &r.State, &r.Reason, &r.EndedAt, &r.Dropped,
 		&r.Seq, (*int64)(&r.Type), &r.Workstream, &r.ActivityID, &r.Text, (*[]byte)(&r.Details), &r.Final, &r.Time}
 }
 

@@ -132,9 +132,9 @@ func (f *follower) take(m stream.Message, e remote.Event) error {
 // end notes the end of the run, if the message of the main workstream is one.
 func (f *follower) end(m stream.Message) {
 	switch m.Type {
-	case stream.Complete, stream.RequestInput:
+	case stream.Complete, stream.RequestInput, stream.Idle: // without an ANSWER, the streamed text is one
 		f.ended = true
-	case stream.Idle, stream.Terminated:
+	case stream.Terminated:
 		f.ended = true
 		if !f.answered {
 			f.failure = f.agent.client.Failure("the run ended with "+m.Type.String()+" and without an answer: "+m.Text, 0)

@@ -26,21 +26,30 @@ import (
 )
 
 var (
-	_ turn.Agent      = (*Agent)(nil)
-	_ turn.TakesGiven = (*Agent)(nil)
+	_ turn.Agent       = (*Agent)(nil)
+	_ turn.TakesGiven  = (*Agent)(nil)
+	_ turn.HidesTokens = (*Agent)(nil)
 )
 
 // Kind describes agents behind a server of the run protocol.
 func Kind() agent.Kind { return remote.NewKind("run-api", defaults, New) }
 
-func defaults() Config { return Config{Config: remote.DefaultConfig()} }
+func defaults() Config { return Config{Preview: PreviewWhole, Config: remote.DefaultConfig()} }
+
+// What people see of an answer while it grows.
+const (
+	PreviewWhole  = "whole"  // only a whole answer: the tokens may belong to a thought
+	PreviewTokens = "tokens" // all tokens of the main workstream
+)
 
 // Config is the configuration of one server.
 type Config struct {
 	// BaseURL is the server's address without /api/v1.
 	BaseURL string `yaml:"base_url"`
 	// Token is the bearer token of every request.
-	Token         secret.Value `yaml:"token"`
+	Token secret.Value `yaml:"token"`
+	// Preview is PreviewWhole or PreviewTokens.
+	Preview       string `yaml:"preview"`
 	remote.Config `yaml:",inline"`
 }
 
@@ -49,6 +58,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	faults.Check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address without /api/v1 and credentials")
 	faults.Check(!c.Token.IsZero(), "token", "is required: the server's bearer token")
+	faults.Check(c.Preview == PreviewWhole || c.Preview == PreviewTokens, "preview", "must be whole or tokens")
 	c.Config.Check(&faults)
 	return faults
 }
@@ -208,3 +218,6 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 
 // TakesGiven implements turn.TakesGiven.
 func (a *Agent) TakesGiven() {}
+
+// HidesTokens implements turn.HidesTokens.
+func (a *Agent) HidesTokens() bool { return a.config.Preview != PreviewTokens }

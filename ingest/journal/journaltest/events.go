@@ -3,6 +3,7 @@ package journaltest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/assembly/stream"
@@ -13,7 +14,7 @@ func eventPromises() []promise {
 	return []promise{
 		{"events are stored while the run works, in one order for all its writers and attempts", eventsAppended},
 		{"chunks are stored until the message of their activity or another attempt, and no longer than the run", chunksReplaced},
-		{"the messages that end a run are stored beyond the bound of its events", endsUnbounded},
+		{"the oldest messages of a run beyond its bound are removed when its readers have had them", oldEventsRemoved},
 		{"a message that only repeats the reply is not stored", repeatsLeftOut},
 		{"an ANSWER is stored before a last message that says more", answerBeforeLast},
 		{"an ANSWER with another text, or of another workstream, is not the reply", otherAnswers},
@@ -103,7 +104,10 @@ func chunksReplaced(f *fixture) {
 	f.append(run, chunk("a", "Hel"))
 	f.exec(`UPDATE threads SET run_seq = run_events + 20000 WHERE run_id = $1`, run.ID)
 	f.append(run, chunk("a", "lo"), thought("hm"))
-	f.sameEvents(run.ID, "1 STREAMING_CHUNK Hel", "20001 THOUGHT hm")
+	f.sameEvents(run.ID, "1 STREAMING_CHUNK Hel", "20001 STREAMING_CHUNK lo", "20002 THOUGHT hm")
+	f.clock.advance(2 * time.Minute)
+	f.append(run, chunk("a", "lo"))
+	f.sameEvents(run.ID, "20001 STREAMING_CHUNK lo", "20002 THOUGHT hm", "20003 STREAMING_CHUNK lo")
 	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
 	run = f.begin(threadKey(1))
 	f.append(run, chunk("a", "Hel"))
@@ -111,16 +115,21 @@ func chunksReplaced(f *fixture) {
 	same(f, "chunks", f.count("run_events WHERE type = 12"), 0)
 }
 
-func endsUnbounded(f *fixture) {
+func oldEventsRemoved(f *fixture) {
 	run := f.asked()
-	f.append(run, make([]stream.Message, 999)...)
-	f.append(run, thought("the last one"), thought("too many"), chunk("a", "too many"))
+	f.append(run, stream.Message{Type: stream.Warning, Text: "first"}, stream.Message{Type: stream.Error, Text: "second"})
+	f.append(run, slices.Repeat([]stream.Message{thought("hm")}, 1600)...)
+	events, page := f.events(run.ID)
+	same(f, "events that a reader may not have", []int64{int64(len(events)), page.Dropped}, []int64{1602, 0})
+	f.clock.advance(2 * time.Minute)
+	f.append(run, thought("last"))
 	reply := answer("Hello.")
-	reply.Events = []stream.Message{thought("too many"), {Type: stream.Answer, Text: "Hello.", Details: []byte(`{}`)}}
+	reply.Events = []stream.Message{{Type: stream.Answer, Text: "Hello.", Details: []byte(`{}`)}}
 	f.commit(run, reply)
-	events, _ := f.events(run.ID)
-	same(f, "events", int64(len(events)), 1001)
-	same(f, "the last ones", events[999:], []string{"1000 THOUGHT the last one", "1001 ANSWER Hello."})
+	events, page = f.events(run.ID)
+	same(f, "kept", []int64{int64(len(events)), page.Dropped}, []int64{1001, 603})
+	same(f, "the first ones", events[:3], []string{"1 WARNING first", "2 ERROR second", "606 THOUGHT hm"})
+	same(f, "the last ones", events[999:], []string{"1603 THOUGHT last", "1604 ANSWER Hello."})
 }
 
 func repeatsLeftOut(f *fixture) {

@@ -336,7 +336,6 @@ func replyPromises() []promise {
 		{"a stale reply is sent, and the messages that its agent saw are recorded", staleSent},
 		{"only a newer message that takes part makes a reply stale", notStale},
 		{"a deleted message, and one that the run could not take, do not interrupt it", notInterrupted},
-		{"the events of a run are bounded", eventsBounded},
 	}
 }
 
@@ -596,14 +595,6 @@ func notInterrupted(f *fixture) {
 	same(f, "more", f.commit(run, answer("Hello.")).More, true)
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	same(f, "turns", f.due(turns), nil)
-}
-
-func eventsBounded(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	reply := answer("Hello.")
-	reply.Events = make([]stream.Message, 1001)
-	f.commit(f.begin(threadKey(1)), reply)
-	same(f, "events", f.count("run_events"), 1000)
 }
 
 func committedUnclearly(f *fixture) {

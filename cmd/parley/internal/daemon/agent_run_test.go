@@ -341,7 +341,7 @@ func TestRunsAreFoundByTheirClientsIDs(t *testing.T) {
 			"mine":                     {ownToken, "/runs/" + one + "/run-1", `"m":"mine"`, 200},
 			"May's":                    {mayToken, "/api/v1/runs/" + other + "/run-1", `"m":"May's"`, 200},
 			"a thread in upper case":   {ownToken, "/runs/" + strings.ToUpper(one) + "/run-1", `"m":"mine"`, 200},
-			"one that waits":           {ownToken, "/runs/" + one + "/run-2", `{"messages":[]}`, 200},
+			"one that waits":           {ownToken, "/runs/" + one + "/run-2", `"messages":[]`, 200},
 			"May's, for me":            {ownToken, "/runs/" + other + "/run-1", "", 404},
 			"mine, for May":            {mayToken, "/runs/" + one + "/run-1", "", 404},
 			"one that waits, for May":  {mayToken, "/runs/" + one + "/run-2", "", 404},

@@ -57,6 +57,7 @@ CREATE TABLE threads (
 	run_seq BIGINT NOT NULL DEFAULT 0, -- seq of its last event
 	run_events BIGINT NOT NULL DEFAULT 0, -- number of its events, without chunks
 	run_event_at BIGINT NOT NULL DEFAULT 0, -- time of its last event
+	run_dropped BIGINT NOT NULL DEFAULT 0, -- number of its events that were removed
 	run_taken BIGINT NOT NULL DEFAULT 0, -- 1: its agent has taken it and answers later
 	run_answer TEXT, -- the later answer of its agent, a compact message; null: none yet
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
@@ -197,7 +198,8 @@ CREATE TABLE runs (
 	answered_at BIGINT NOT NULL, -- first token; 0: none
 	ended_at BIGINT NOT NULL,
 	bot_channel TEXT, -- workspace and channel, if a bot requested it
-	error TEXT NOT NULL
+	error TEXT NOT NULL,
+	dropped BIGINT NOT NULL DEFAULT 0 -- number of its events that were removed
 );
 CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;

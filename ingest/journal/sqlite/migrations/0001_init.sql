@@ -54,6 +54,7 @@ CREATE TABLE threads (
 	run_seq INTEGER NOT NULL DEFAULT 0, -- seq of its last event
 	run_events INTEGER NOT NULL DEFAULT 0, -- number of its events, without chunks
 	run_event_at INTEGER NOT NULL DEFAULT 0, -- time of its last event
+	run_dropped INTEGER NOT NULL DEFAULT 0, -- number of its events that were removed
 	run_taken INTEGER NOT NULL DEFAULT 0, -- 1: its agent has taken it and answers later
 	run_answer TEXT, -- the later answer of its agent, a compact message; null: none yet
 	accepting INTEGER NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
@@ -194,7 +195,8 @@ CREATE TABLE runs (
 	answered_at INTEGER NOT NULL, -- first token; 0: none
 	ended_at INTEGER NOT NULL,
 	bot_channel TEXT, -- workspace and channel, if a bot requested it
-	error TEXT NOT NULL
+	error TEXT NOT NULL,
+	dropped INTEGER NOT NULL DEFAULT 0 -- number of its events that were removed
 ) STRICT;
 CREATE INDEX runs_ended ON runs (ended_at);
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
