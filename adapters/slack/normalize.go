@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func (p *payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		AltSenderID: m.botUser(),
 		Own:         m.isOwn(self),
 		Forwarded:   forwarded(ctx, m.Attachments, self, directory),
+		AwaitsFiles: slices.ContainsFunc(m.Files, wireFile.isBeingProcessed),
 	}
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {

@@ -84,6 +84,13 @@ func (f *wireFile) isRemoved() bool {
 	return slices.Contains([]string{"tombstone", "hidden_by_limit"}, f.Mode) || slices.Contains([]string{"file_not_found", "slack_file_not_found"}, f.FileAccess)
 }
 
+// isBeingProcessed reports whether Slack is still processing an uploaded file. Slack gives its type when
+// that is done, in a change of the message.
+// https://docs.slack.dev/reference/methods/files.completeUploadExternal
+func (f wireFile) isBeingProcessed() bool {
+	return f.Mode == "hosted" && f.FileAccess != "check_file_info" && f.Mimetype == "" && f.Filetype == ""
+}
+
 // voiceClip returns the name and type of a voice clip. Slack gives some clips a video
 // type, and may omit the name of a clip that was just recorded.
 func voiceClip(name, mimeType, filetype string) (string, string) {

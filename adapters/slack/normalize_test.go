@@ -153,6 +153,25 @@ func TestFilesThatNobodySees(t *testing.T) {
 	}
 }
 
+// TestFilesBeingProcessed: a message waits for a file whose type Slack does not know yet, and the change
+// that brings the type ends the wait.
+func TestFilesBeingProcessed(t *testing.T) {
+	raw, done := object{"id": "F1", "name": "a.png", "mode": "hosted", "size": 9}, object{"id": "F1", "name": "a.png", "mode": "hosted", "mimetype": "image/png", "size": 9}
+	state := func(file object) object {
+		return messageEvent("look", object{"subtype": "file_share", "files": []object{file}})
+	}
+	if m := messageOf(t, state(raw), fakeDirectory{self: us}); !m.AwaitsFiles || len(m.Attachments) != 1 {
+		t.Errorf("a file without a type: %+v", m)
+	}
+	if m := messageOf(t, state(done), fakeDirectory{self: us}); m.AwaitsFiles {
+		t.Error("a whole file is waited for")
+	}
+	change := object{"type": "message", "subtype": "message_changed", "channel": "C1", "ts": "1750000010.000000", "message": state(done), "previous_message": state(raw)}
+	if m := messageOf(t, change, fakeDirectory{self: us}); m.AwaitsFiles || m.Revision == "" {
+		t.Errorf("the change: %+v", m)
+	}
+}
+
 // everyUser is a directory that knows every user. The name shows that it was asked.
 type everyUser struct{ fakeDirectory }
 

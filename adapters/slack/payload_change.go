@@ -60,7 +60,7 @@ func changed(before, now *wireMessage) bool {
 		return now.editedAt() != ""
 	}
 	return before.content() != now.content() || strings.Count(before.encoded(), "<@") != strings.Count(now.encoded(), "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
-		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode
+		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode && a.isBeingProcessed() == b.isBeingProcessed()
 	})
 }
 
