@@ -123,7 +123,9 @@ func TestTheHelperGoesAway(t *testing.T) {
 		n := newNode(t, bluebubblestest.Options{PrivateAPI: true, OnCall: func(call bluebubblestest.Call) {
 			mu.Lock()
 			defer mu.Unlock()
-			calls = append(calls, call.Route)
+			if call.Route != "POST message/query" { // the hook may still read
+				calls = append(calls, call.Route)
+			}
 		}}, func(c *bluebubbles.Config) { c.Method = method })
 		question := n.hears("a question")
 		n.reply(t, nora, question.GUID, "one")
