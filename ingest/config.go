@@ -36,6 +36,9 @@ type Policy struct {
 	// AllowServers are the ids of the admitted servers: Discord's servers, Slack's teams. With a
 	// list, a direct message without a server is admitted only from a user on AllowUsers.
 	AllowServers []string `yaml:"allow_servers"`
+	// Proxies are the ids of the bots that post messages again in the name of people, such as
+	// PluralKit on Discord. Such a copy is a message of the person.
+	Proxies []string `yaml:"proxies"`
 	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
@@ -117,6 +120,9 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	for i, id := range p.AllowBots {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_bots[%d]", i), NotBot)
 	}
+	for i, id := range p.Proxies {
+		faults.Check(IsID(id, forms.User), fmt.Sprintf("proxies[%d]", i), NotBot)
+	}
 	faults.Check(!forms.NoServers || p.AllowServers == nil, "allow_servers", "has no effect on a platform without servers: remove it")
 	for i, id := range p.AllowServers {
 		faults.Check(forms.NoServers || IsID(id, forms.Server), fmt.Sprintf("allow_servers[%d]", i), NotServer)
@@ -129,7 +135,7 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 
 // Known returns the policy with the ids that events have for the listed ones. A nil list stays nil.
 func (p Policy) Known(id func(configured string) string) Policy {
-	for _, list := range []*[]string{&p.AllowUsers, &p.AllowBots, &p.AllowChannels} {
+	for _, list := range []*[]string{&p.AllowUsers, &p.AllowBots, &p.AllowChannels, &p.Proxies} {
 		*list = slices.Clone(*list)
 		for i, configured := range *list {
 			(*list)[i] = id(configured)

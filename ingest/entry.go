@@ -66,7 +66,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 			return entry, cmp.Or(err, errBeingSent)
 		}
 	}
-	g, err := in.judge(ctx, w, t.Envelope, &r)
+	g, err := in.judge(ctx, w, c, t.Envelope, &r)
 	if err != nil {
 		return entry, err
 	}
@@ -134,7 +134,7 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 
 // judge returns the gate of the event's channel. The journal asks the gate about messages
 // when it records them. judge itself judges quotations, forwards and reactions.
-func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelope, r *resolved) (gate, error) {
+func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, envelope event.Envelope, r *resolved) (gate, error) {
 	g := gate{
 		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
 		arrived: envelope.ReceivedAt, now: in.Now,
@@ -143,6 +143,11 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, envelope event.Envelo
 		g.Policy.MaxAge = g.lateAge(w.memory.since)
 	}
 	if r.Message != nil {
+		if g.unproxy(r.Message) {
+			if err := in.nameAuthor(ctx, c, r.Message); err != nil {
+				return g, err
+			}
+		}
 		g.hide(r.Message)
 		if agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); ok && g.Asks != nil && g.Asks(agent) {
 			g.Agent = agent

@@ -64,6 +64,7 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history ad
 			continue
 		}
 		g.channel, g.server = m.Channel, e.Server
+		g.unproxy(m)
 		g.hide(m)
 		read := journal.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
 		switch {

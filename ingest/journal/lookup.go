@@ -23,6 +23,24 @@ func (j *Journal) ReplyID(ctx context.Context, workspace, platformID string) (id
 	return id, err
 }
 
+// maxOriginals bounds the messages among which Author looks.
+const maxOriginals = 20
+
+// Author returns the metadata of a person's message: of the one with the external id if it is stored,
+// else of the newest in the thread that isOriginal accepts; nil for none.
+func (j *Journal) Author(ctx context.Context, thread int64, externalID string, isOriginal func(m *Message) bool) ([]byte, error) {
+	return read(ctx, j, func(tx *txn) []byte {
+		for _, m := range tx.findAll(`m.thread = $1 AND m.author = 'human' AND m.external_id = $2`, thread, externalID) {
+			return m.Metadata
+		}
+		list := tx.findAll(`m.thread = $1 AND m.author = 'human' AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT $2`, thread, int64(maxOriginals))
+		if at := slices.IndexFunc(list, func(m Message) bool { return isOriginal(&m) }); at >= 0 {
+			return list[at].Metadata
+		}
+		return nil
+	})
+}
+
 // FirstUnknown returns the first of the platform ids that belongs to no delivery and to no
 // message of the workspace; empty for none.
 func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {

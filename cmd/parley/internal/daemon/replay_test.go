@@ -212,6 +212,65 @@ func TestRefusedWordsReachNoAgent(t *testing.T) {
 	}
 }
 
+// TestCopiesOfAProxyBotAreTheirAuthors replays messages that a proxy bot posts again for people, and an
+// edit of one: each belongs to the person whose message it copies, and to nobody else.
+func TestCopiesOfAProxyBotAreTheirAuthors(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "parley.yaml"), "listen: 127.0.0.1:0\n")
+	write(t, filepath.Join(dir, "workspaces", "guild.yaml"), "id: guild\nplatform: discord\nagent: echo\ndiscord: {token: secret}\nturns: {coalesce: 0s}\n"+
+		"policy: {proxies: [\"77\"], allow_users: [\"11\", \"12\"]}\n")
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := `{"directory":{"self":{"user_id":"99"}}}` + "\n"
+	add := func(name, id, second, content, more string) {
+		lines += `{"platform":"discord","workspace":"guild","received_at":"2026-09-21T14:00:59Z","body":{"op":0,"t":"` + name + `","s":1,"d":{"id":"` + id + `","channel_id":"31","guild_id":"7","content":"` +
+			content + `","timestamp":"2026-09-21T14:00:` + second + `+00:00",` + more + `}}}` + "\n"
+	}
+	person := func(id string) string { return `"author":{"id":"` + id + `","username":"user` + id + `"},"type":0` }
+	copied := func(by string) string {
+		return `"author":{"id":"50","username":"Fern","bot":true},"webhook_id":"50","application_id":"` + by + `","type":0`
+	}
+	add("MESSAGE_CREATE", "101", "01", "f: <@99> is it dry?", person("11"))
+	add("MESSAGE_CREATE", "102", "02", "<@99> is it dry?", copied("77"))
+	lines += `{"platform":"discord","workspace":"guild","body":{"op":0,"t":"MESSAGE_DELETE","s":1,"d":{"id":"101","channel_id":"31","guild_id":"7"}}}` + "\n"
+	add("MESSAGE_UPDATE", "102", "02", "<@99> is it very dry?", copied("77")+`,"edited_timestamp":"2026-09-21T14:00:05+00:00"`)
+	add("MESSAGE_CREATE", "103", "06", "<@99> is it very dry?", copied("77")) // its original is not known; another copy is none
+	add("MESSAGE_CREATE", "104", "07", "<@99> buy this", copied("78"))
+	path := filepath.Join(dir, "proxies.jsonl")
+	write(t, path, lines)
+	var got []string
+	for line := range strings.Lines(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})) {
+		var result struct {
+			Disposition, Kind, Trigger, Reason string
+			Message                            struct {
+				Content  string
+				Metadata struct {
+					ID    string `json:"sender_id"`
+					Name  string `json:"sender_display_name"`
+					Type  string `json:"sender_type"`
+					Token string `json:"mention_token"`
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &result); err != nil {
+			t.Fatal(err)
+		}
+		m := result.Message.Metadata
+		got = append(got, strings.Join([]string{result.Kind, result.Disposition, result.Trigger, result.Reason, m.ID, m.Name, m.Type, m.Token}, " "))
+	}
+	same(t, got, []string{
+		"message stored run mention discord:11 user11 human <@11>",
+		"message stored run mention discord:11 Fern human <@11>",
+		"delete updated none  discord:11 user11 human <@11>",
+		"edit updated none  discord:11 Fern human <@11>",
+		"message ignored none user-refused    ",
+		"message stored passive bot-message discord:50 Fern bot ",
+	})
+}
+
 // TestPeopleFollowUp replays threads that we have answered, with policy.follow_threads.
 func TestPeopleFollowUp(t *testing.T) {
 	t.Parallel()

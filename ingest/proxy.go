@@ -1,0 +1,69 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/work"
+)
+
+// proxyAge is the greatest age of the message of which a proxy bot posts a copy.
+const proxyAge = time.Minute
+
+// proxiedBy is the key of the metadata of a copy. Its value is the id of the bot that posted it.
+const proxiedBy = "proxied_by"
+
+// unproxy makes the copies that proxy bots have posted for people messages of people: the message
+// and those inside it. It reports whether the message is such a copy.
+func (g gate) unproxy(m *event.Message) bool {
+	isCopy := func(application string) bool {
+		return application != "" && slices.Contains(g.Policy.Proxies, application)
+	}
+	quotes := m.Forwarded
+	for i := range quotes {
+		if isCopy(quotes[i].AltSenderID) {
+			quotes[i].SenderType = event.Human
+		}
+	}
+	if m.Quoted != nil && isCopy(m.Quoted.AltSenderID) {
+		m.Quoted.SenderType = event.Human
+	}
+	if m.Metadata.SenderType != event.Bot || !isCopy(m.AltSenderID) {
+		return false
+	}
+	m.Metadata.SenderType = event.Human
+	m.Metadata.Extra = append(m.Metadata.Extra, event.Extra{Key: proxiedBy, Value: json.RawMessage(strconv.Quote(m.AltSenderID))})
+	m.Metadata.Edited()
+	return true
+}
+
+// nameAuthor gives the copy that a proxy bot has posted to the person who wrote the original. The copy
+// keeps the name that people see. Without a known original, its author has the id of the copy's, which
+// is on no list of people.
+func (in *Ingest) nameAuthor(ctx context.Context, c *work.Claim, m *event.Message) error {
+	text := strings.TrimSpace(m.Content)
+	raw, err := in.Journal.Author(ctx, c.Thread, m.ExternalID, func(original *journal.Message) bool {
+		if text == "" || !strings.Contains(original.Content, text) || m.SentAt.Sub(original.SentAt).Abs() > proxyAge {
+			return false
+		}
+		metadata, err := event.ReadMetadata(original.Metadata)
+		return err == nil && !slices.ContainsFunc(metadata.Extra, func(e event.Extra) bool { return e.Key == proxiedBy })
+	})
+	if err != nil || raw == nil {
+		return err
+	}
+	author, err := event.ReadMetadata(raw)
+	if err != nil {
+		return fmt.Errorf("read the author of a copied message: %w", err)
+	}
+	m.Metadata.SenderID, m.Metadata.MentionToken = author.SenderID, author.MentionToken
+	m.Metadata.Edited()
+	return nil
+}
