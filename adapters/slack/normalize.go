@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/words"
 	"parley/ingest/event"
 )
 
@@ -43,10 +44,13 @@ func (Normalizer) Normalize(ctx context.Context, envelope event.Envelope, direct
 		out.Targets = []string{p.messageID()}
 	}
 	if p.message != nil {
-		out.Message, out.Carries = p.toMessage(ctx, envelope, directory), p.carries()
+		out.Message, out.Carries = p.toMessage(ctx, envelope, directory), p.message.carries(p.channel)
 	}
 	if p.interaction != nil {
 		out.Message = p.interactionMessage(ctx, envelope, directory)
+		if target := p.interaction.target; target != nil {
+			out.Carries = target.carries(p.channel)
+		}
 		if err := p.rememberCommand(ctx, envelope, directory.State()); err != nil {
 			return out, err
 		}
@@ -114,16 +118,23 @@ func editTime(ts string) time.Time {
 	return sentAt(ts)
 }
 
-// carries returns the ids of the messages that the payload contains beside its own: the root of the
-// thread of a reply that was also sent to the channel, and those that links in the text lead to.
-func (p *payload) carries() (ids []string) {
-	if m := p.message; isTimestamp(m.Root.TS) {
-		ids = append(ids, messageID(p.channel, m.Root.TS))
+// carries returns the ids of the messages that a payload contains with this one: the root of the
+// thread of a reply that was also sent to the channel, and those that it forwards or links to, also
+// inside each other.
+func (m *wireMessage) carries(channel string) (ids []string) {
+	if isTimestamp(m.Root.TS) {
+		ids = append(ids, messageID(channel, m.Root.TS))
 	}
-	for _, a := range attachments(p.message.Attachments) {
-		if isID(a.ChannelID) && isTimestamp(a.TS) {
-			ids = append(ids, messageID(a.ChannelID, a.TS))
+	list := attachments(m.Attachments)
+	for level := 0; level < words.MaxLevels && len(list) > 0; level++ {
+		var inner []wireAttachment
+		for _, a := range list {
+			if isID(a.ChannelID) && isTimestamp(a.TS) {
+				ids = append(ids, messageID(a.ChannelID, a.TS))
+			}
+			inner = append(inner, attachments(a.Attachments)...)
 		}
+		list = inner
 	}
 	return ids
 }

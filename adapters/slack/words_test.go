@@ -262,3 +262,20 @@ func TestFieldsThatNoMessageNeeds(t *testing.T) {
 		t.Errorf("a callback with odd fields is %+v", keys.Result)
 	}
 }
+
+// TestCarriedMessages: a payload names every message whose words it has, so that a delete of one of
+// them empties it.
+func TestCarriedMessages(t *testing.T) {
+	const ts = "1750000000.00009"
+	shared := messageEvent("see", object{"root": object{"user": "U1", "ts": ts + "0"}, "attachments": []object{
+		{"is_share": true, "channel_id": "C2", "ts": ts + "1", "text": "a", "attachments": []object{{"is_share": true, "channel_id": "C3", "ts": ts + "2", "text": "b"}}},
+		{"is_msg_unfurl": true, "from_url": "https://acme.slack.example", "channel_id": "C4", "ts": ts + "3", "text": "c"}, {"text": "no message", "ts": 7},
+	}})
+	want := []string{"C1/" + ts + "0", "C2/" + ts + "1", "C4/" + ts + "3", "C3/" + ts + "2"}
+	shortcut := object{"type": "message_action", "callback_id": "ask", "trigger_id": "1.2", "user": object{"id": "UMARA0001"}, "channel": object{"id": "C1"}, "message": shared}
+	for name, body := range map[string]object{"a message": shared, "a shortcut": shortcut} {
+		if diff := cmp.Diff(want, normalized(t, body, fakeDirectory{self: us}).Carries); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
