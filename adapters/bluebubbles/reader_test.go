@@ -284,9 +284,7 @@ func TestPollFindsWhatWebhooksMissed(t *testing.T) {
 	n.Edit(old.GUID, "old, indeed")
 	n.Edit(edited.GUID, "edited, indeed")
 	n.Unsend(unsent.GUID)
-	n.Change(late.GUID, func(m *bluebubblestest.Message) {
-		m.Attachments = []bluebubblestest.Attachment{{GUID: "at_1", Name: "late.txt"}}
-	})
+	n.Arrive(late.GUID, bluebubblestest.Attachment{GUID: "at_1", Name: "late.txt"})
 	n.React(edited.GUID, nora, "love")
 	n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: "synced late", CreatedAt: time.Now().Add(-48 * time.Hour)})
 	n.start()

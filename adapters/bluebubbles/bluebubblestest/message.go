@@ -38,6 +38,10 @@ type Message struct {
 	// Tapback is the name of a tapback, such as "love" or "-love", and Target the message.
 	Tapback, Target string
 	Attachments     []Attachment
+	// Pending is the number of files that come later; see Arrive.
+	Pending int
+	// Balloon is the kind of a message that an app shows, such as a link's preview; empty for none.
+	Balloon string
 	// ItemType and Action describe a change of a group.
 	ItemType, Action int
 	// Error is the error of the delivery to the recipient; 0 for none.
@@ -48,11 +52,12 @@ type Message struct {
 // row returns the message in the server's form. A webhook's form has fewer members, and that of
 // an update has no chats.
 func (s *Server) row(m *Message, rest, chats, attachments bool) map[string]any {
+	text := strings.Repeat("\uFFFC", len(m.Attachments)+m.Pending) + m.Text // the places of the files
 	row := map[string]any{
-		"originalROWID": m.ROWID, "guid": m.GUID, "text": null(m.Text), "attributedBody": nil, "handle": nil, "handleId": 0, "otherHandle": 0,
+		"originalROWID": m.ROWID, "guid": m.GUID, "text": null(text), "attributedBody": nil, "handle": nil, "handleId": 0, "otherHandle": 0,
 		"subject": null(m.Subject), "error": m.Error, "dateCreated": date(m.CreatedAt), "dateRead": date(m.ReadAt),
 		"dateDelivered": date(m.Delivered), "isDelivered": true, "isFromMe": m.From == "", "hasDdResults": false, "isArchived": false,
-		"itemType": m.ItemType, "groupTitle": nil, "groupActionType": m.Action, "balloonBundleId": nil,
+		"itemType": m.ItemType, "groupTitle": nil, "groupActionType": m.Action, "balloonBundleId": null(m.Balloon),
 		"associatedMessageGuid": nil, "associatedMessageType": nil, "expressiveSendStyleId": nil, "threadOriginatorGuid": null(m.ReplyTo),
 		"hasPayloadData": false, "messageSummaryInfo": nil, "payloadData": nil,
 		"dateEdited": date(m.EditedAt), "dateRetracted": date(m.RetractedAt), "partCount": 1,
@@ -64,7 +69,11 @@ func (s *Server) row(m *Message, rest, chats, attachments bool) map[string]any {
 		}
 	}
 	if m.From != "" {
-		row["handle"] = map[string]any{"originalROWID": 1, "address": m.From, "service": "iMessage"}
+		service, _, _ := strings.Cut(m.Chat, ";")
+		if service == "any" {
+			service = "iMessage"
+		}
+		row["handle"] = map[string]any{"originalROWID": 1, "address": m.From, "service": service}
 	}
 	if m.Tapback != "" {
 		row["associatedMessageType"], row["associatedMessageGuid"] = m.Tapback, "p:0/"+m.Target

@@ -80,6 +80,11 @@ func (s *Server) Edit(guid, text string) Delivery {
 	return s.Change(guid, func(m *Message) { m.Text, m.EditedAt = text, s.options.Now() })
 }
 
+// Arrive adds the pending files of a message, as Messages does some seconds after the message.
+func (s *Server) Arrive(guid string, files ...Attachment) Delivery {
+	return s.Change(guid, func(m *Message) { m.Attachments, m.Pending = append(m.Attachments, files...), 0 })
+}
+
 // Unsend takes a message back.
 func (s *Server) Unsend(guid string) Delivery {
 	return s.Change(guid, func(m *Message) { m.Text, m.Attachments, m.EditedAt = "", nil, s.options.Now() })

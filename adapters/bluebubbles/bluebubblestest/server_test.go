@@ -319,3 +319,44 @@ func TestAway(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestALateFile checks that a message has the place of a file before the file, and a service and a kind.
+func TestALateFile(t *testing.T) {
+	s := start(t, bluebubblestest.Options{})
+	m, _ := s.Say(bluebubblestest.Message{Chat: "SMS;-;" + nora, From: nora, Text: "what is this?", Pending: 1, Balloon: "kind"})
+	row := func() string {
+		a, err := ask(t, s, "GET", "message/"+m.GUID+"?with=attachments", "")
+		if err != nil || a.Status != 200 {
+			t.Fatalf("%v, %+v", err, a)
+		}
+		return string(a.Data)
+	}
+	for _, part := range []string{"\uFFFCwhat is this?", `"attachments":[]`, `"service":"SMS"`, `"balloonBundleId":"kind"`} {
+		if !strings.Contains(row(), part) {
+			t.Errorf("%s is not in %s", part, row())
+		}
+	}
+	s.Arrive(m.GUID, bluebubblestest.Attachment{GUID: "at_1", Name: "a.heic"})
+	if !strings.Contains(row(), "\uFFFCwhat is this?") || !strings.Contains(row(), `"guid":"at_1"`) {
+		t.Errorf("afterwards: %s", row())
+	}
+}
+
+// TestTheHelperIsGone checks that calls of the private API have no effect then, and that the server says so.
+func TestTheHelperIsGone(t *testing.T) {
+	s := start(t, bluebubblestest.Options{PrivateAPI: true})
+	s.SetChat(bluebubblestest.Chat{GUID: direct})
+	s.LoseHelper(true)
+	body := func(method string) string {
+		return `{"chatGuid":"` + direct + `","tempGuid":"t-` + method + `","message":"hi","method":"` + method + `"}`
+	}
+	for path, want := range map[string]int{"message/text " + body("private-api"): 500, "message/text " + body("apple-script"): 200, "chat/" + url.QueryEscape(direct) + "/typing ": 500} {
+		path, body, _ := strings.Cut(path, " ")
+		if a, err := ask(t, s, "POST", path, body); err != nil || a.Status != want {
+			t.Errorf("%s %s: %v, %+v", path, body, err, a)
+		}
+	}
+	if a, err := ask(t, s, "GET", "server/info", ""); err != nil || !strings.Contains(string(a.Data), `"helper_connected":false`) || len(s.Sent()) != 1 {
+		t.Errorf("%v, %s, sent %d", err, a.Data, len(s.Sent()))
+	}
+}
