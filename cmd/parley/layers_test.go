@@ -12,16 +12,17 @@ import (
 // layers is the order of the packages: an import points to a lower rank. A name that ends
 // in /... includes the packages below it that have no longer name here.
 var layers = [][]string{
-	0: {"ingest/event", "ingest/wake", "assembly/lookalike", "assembly/stream", "config/secret", "adapters/guard"},
-	1: {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
-	2: {"ingest/work", "adapters/backfill"},
-	3: {"ingest", "adapters/...", "assembly/turn"},
-	4: {"adapters/deliver", "adapters/agent"},
-	5: {"adapters/agent/remote"},
-	6: {"adapters/agent/..."},
-	7: {"config"},
-	8: {"cmd/parley/internal/daemon", "cmd/internal/command"},
-	9: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
+	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
+	1:  {"assembly/lookalike"},
+	2:  {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
+	3:  {"ingest/work", "adapters/backfill"},
+	4:  {"ingest", "adapters/...", "assembly/turn"},
+	5:  {"adapters/deliver", "adapters/agent"},
+	6:  {"adapters/agent/remote"},
+	7:  {"adapters/agent/..."},
+	8:  {"config"},
+	9:  {"cmd/parley/internal/daemon", "cmd/internal/command"},
+	10: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 
 // goPackage is the output of go list for one package.
