@@ -63,7 +63,7 @@ func (e *Error) Refused() bool {
 // Failure returns the error of an agent that reported a failure in its answer. A status of
 // 0 is unknown.
 func (c *Client) Failure(text string, status int) *Error {
-	fault := &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text), said: c.hide(text)}
+	fault := &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text), said: c.hide(text[:min(len(text), 8<<10)])}
 	return fault.declined()
 }
 

@@ -39,7 +39,7 @@ func (v *voice) add(text string) string {
 		case v.state == inLine:
 			text = v.line(&out, text)
 		default:
-			text = v.next(text)
+			text = v.next(&out, text)
 		}
 	}
 	return out.String()
@@ -48,6 +48,7 @@ func (v *voice) add(text string) string {
 // line writes the rest of a line and returns the text behind it.
 func (v *voice) line(out *strings.Builder, text string) (rest string) {
 	end := len(text)
+	v.state = inLine
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		end, v.state = i+1, lineStart
 	}
@@ -61,14 +62,15 @@ func (v *voice) line(out *strings.Builder, text string) (rest string) {
 	return text[end:]
 }
 
-// next takes one byte at a place where a header may stand. It returns the text to go on with.
-func (v *voice) next(text string) string {
+// next takes one byte at a place where a header may stand, and returns the text behind it. Each byte is
+// looked at once, however many lines a text has.
+func (v *voice) next(out *strings.Builder, text string) (rest string) {
 	if v.state == beginning && len(v.held) == 0 && strings.IndexByte(" \t\r\n", text[0]) >= 0 {
 		v.space.WriteByte(text[0])
 		return text[1:]
 	}
 	v.held, text = append(v.held, text[0]), text[1:]
-	header, more := v.isOther, false
+	header := v.isOther
 	if v.state == beginning {
 		header = v.isOwn
 	}
@@ -82,8 +84,13 @@ func (v *voice) next(text string) string {
 		return text
 	case whole:
 		v.over = true
+		v.rest.WriteString(v.release())
+		return text
 	}
-	return v.release() + text
+	for held := v.release(); held != ""; {
+		held = v.line(out, held)
+	}
+	return text
 }
 
 // release returns the held text, which is no header.
@@ -102,6 +109,9 @@ func (v *voice) end() string { return v.release() }
 
 // isOther reports whether a text is the header of another author, and whether a longer one may be.
 func (v *voice) isOther(text string) (whole, more bool) {
+	if text[0] != '[' {
+		return false, false
+	}
 	for _, header := range v.speakers.Headers {
 		if text == header {
 			return true, false

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -37,6 +38,8 @@ func TestAnswerSpeaksForTheAgentAlone(t *testing.T) {
 		"helpers: three":                  {"helpers: three"},
 		"Hi\nhelper: so":                  {"Hi\nhelper: so"},
 		"[Ash]: Hi":                       {"[Ash]: Hi"},
+		"\n[Ash]: Hi":                     {"\n[Ash]: Hi"},
+		"\n[As\n[Ash]: Hi":                {"\n[As\n", "[Ash]: Hi"},
 		"Hi\n[Ash]: Thanks\n[helper]: x":  {"Hi\n", "[Ash]: Thanks\n[helper]: x"},
 		"Hi\n\n[Ash Ketchum (<@U06>)]:":   {"Hi\n\n", "[Ash Ketchum (<@U06>)]:"},
 		"Hi\n[Ash Ketchum]: no header":    {"Hi\n[Ash Ketchum]: no header"},
@@ -48,6 +51,23 @@ func TestAnswerSpeaksForTheAgentAlone(t *testing.T) {
 		if answer, rest := speak(text); answer != want[0] || rest != want[1] {
 			t.Errorf("%q: %q, %q", text, answer, rest)
 		}
+	}
+}
+
+// TestLinesAreReadOnce checks that the work for a text grows with its lines and not with their square.
+func TestLinesAreReadOnce(t *testing.T) {
+	work := func(lines int) uint64 {
+		text := strings.Repeat("a\n", lines)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if answer, _ := speak(text); answer != text {
+			t.Error("the text has changed")
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if one, two := work(2000), work(4000); two > 3*one {
+		t.Errorf("2000 lines: %d bytes, twice as many: %d", one, two)
 	}
 }
 
