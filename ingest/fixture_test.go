@@ -457,7 +457,11 @@ func (h *harness) claims(envelope int64) (n int64) {
 // thread lists a thread's messages in their current state.
 func (h *harness) thread(key event.ThreadKey) []journal.Listed {
 	h.Helper()
-	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], journal.ThreadUUID(key), journal.Page{Limit: 1000})
+	id, err := h.journal.ThreadID(h.Context(), key)
+	if err != nil {
+		h.Fatal(err)
+	}
+	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], id, journal.Page{Limit: 1000})
 	if err != nil {
 		h.Fatal(err)
 	}

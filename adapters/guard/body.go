@@ -51,6 +51,7 @@ func (g *Guard) Unverified(w http.ResponseWriter, r *http.Request, limit Limit, 
 	if reason := verify(raw); reason != "" {
 		return nil, g.Unauthorized(w, r, reason)
 	}
+	g.Admit(r)
 	return raw, nil
 }
 

@@ -67,6 +67,41 @@ func TestNewConnectionGetsInBesideLongRequests(t *testing.T) {
 	d.check("the other request", workers[1].answer(), http.StatusOK)
 }
 
+// TestAuthenticatedConnectionsStay fills the server with requests of an authenticated caller, and
+// then with connections of strangers: beyond their bound, of all or of one address, a new one
+// closes the oldest of them.
+func TestAuthenticatedConnectionsStay(t *testing.T) {
+	for name, bound := range map[string]func(*guard.Guard, int){"of all": (*guard.Guard).SetMaxConnections, "of an address": (*guard.Guard).SetMaxOfAddress} {
+		t.Run(name, func(t *testing.T) {
+			begins, release := make(chan struct{}), make(chan struct{})
+			d := open(t, func(g *guard.Guard, w http.ResponseWriter, r *http.Request) {
+				g.Admit(r)
+				_, _ = g.Body(w, r, guard.Limit{Bytes: 10, Time: within})
+				begins <- struct{}{}
+				<-release
+			})
+			var workers []*caller
+			for range 3 {
+				workers = append(workers, d.dial().send("GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"))
+				<-begins
+			}
+			d.SetMaxConnections(100)
+			bound(d.Guard, map[string]int{"of all": 5, "of an address": 2}[name])
+			stranger := d.dial()
+			d.dial()
+			d.dial()
+			if !stranger.ended() {
+				t.Error("the server sent something to a connection that it should close")
+			}
+			d.check("connections", d.Connections(), 5)
+			close(release)
+			for _, w := range workers {
+				d.check("an authenticated request", w.answer(), http.StatusOK)
+			}
+		})
+	}
+}
+
 // TestClosedConnectionIsForgotten closes a connection from the other side.
 func TestClosedConnectionIsForgotten(t *testing.T) {
 	d := open(t, func(*guard.Guard, http.ResponseWriter, *http.Request) {})

@@ -8,6 +8,13 @@ func (g *Guard) SetMaxConnections(n int) {
 	g.connections.max = n
 }
 
+// SetMaxOfAddress sets the same number for the connections of one address.
+func (g *Guard) SetMaxOfAddress(n int) {
+	g.connections.mu.Lock()
+	defer g.connections.mu.Unlock()
+	g.connections.one = n
+}
+
 // Connections returns the number of open connections.
 func (g *Guard) Connections() int {
 	g.connections.mu.Lock()

@@ -27,7 +27,8 @@ type Guard struct {
 // New returns the guard of a server.
 func New(rejected func(reason string)) *Guard {
 	g := &Guard{Rejected: rejected, Fault: func(error) {}}
-	g.connections.max = halfOfDescriptors()
+	g.connections.max, g.connections.strangers, g.connections.one = halfOfDescriptors(), maxStrangers, maxOfAddress
+	g.connections.of = map[key]int{}
 	g.connections.places = map[net.Conn]place{}
 	g.bodies.free = maxUnverified
 	g.bodies.changed.L = &g.bodies.mu

@@ -90,6 +90,7 @@ func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
 	if err := in.Check(len(raw)); err != nil { // before the faults of other members
 		return b, err
 	}
+	faults.Check(!journal.IsDerived(in.ThreadID), "threadId", derivedID)
 	if len(faults) > 0 {
 		return b, faults
 	}

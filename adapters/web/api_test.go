@@ -137,11 +137,13 @@ func (b *backend) serve(t *testing.T) *httptest.Server {
 	}
 	mux, guards := http.NewServeMux(), guard.New(func(reason string) { b.rejected = append(b.rejected, reason) })
 	guards.Fault = func(err error) { b.faults = append(b.faults, err) }
+	streams := web.NewStreams()
 	handle := func(pattern string, serve func(web.API, http.ResponseWriter, *http.Request) error) {
 		method, path, _ := strings.Cut(pattern, " ")
 		mux.HandleFunc(method+" /{workspace}"+path, func(w http.ResponseWriter, r *http.Request) {
 			id := r.PathValue("workspace")
 			web.API{
+				Streams: streams,
 				Adapter: adapters[id], Workspace: id, Others: func() []*web.Adapter { return []*web.Adapter{adapters["ours"], adapters["theirs"]} },
 				Agents: []string{"helper", "other"}, Inbox: b, Recorded: b, Store: b, Files: b,
 				Storage: web.Storage{Links: &web.Links{Base: func() string { return "https://parley.example" }}}, Guard: guards, Now: func() time.Time { return noon },

@@ -213,6 +213,9 @@ func Stamp(raw []byte) []byte {
 	return b.Bytes()
 }
 
+// derivedID is the fault of a thread's UUID that only Parley makes.
+const derivedID = "must not be a UUID of version 5: Parley makes those itself"
+
 // isUUID reports whether a text is a UUID in its usual form.
 func isUUID(s string) bool { return len(s) == 36 && uuid.Validate(s) == nil }
 

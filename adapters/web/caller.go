@@ -72,6 +72,7 @@ func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, st
 	case !right(*c, a.Workspace):
 		return caller{}, fail(http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace")
 	}
+	a.Guard.Admit(r)
 	return *c, nil
 }
 
@@ -123,6 +124,7 @@ func (c caller) complete(raw []byte, agents []string) (Body, error) {
 	if b.ThreadID == "" {
 		b.ThreadID = newID()
 	}
+	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", derivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata = metadata

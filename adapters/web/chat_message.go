@@ -176,15 +176,15 @@ func (c Call) ListChatMessages(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
+	end, err := c.begin(r)
+	if err != nil {
+		return err
+	}
+	defer end()
 	messages, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
 	if err != nil {
 		return err
 	}
-	list := []chatMessage{}
-	for i := range messages {
-		if m := &messages[i]; m.DeletedAt.IsZero() {
-			list = append(list, c.viewChat(r.Context(), t.ID, m))
-		}
-	}
-	return respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
+	shown := slices.DeleteFunc(pointers(messages), func(m *journal.Listed) bool { return !m.DeletedAt.IsZero() })
+	return respondList(w, "messages", shown, func(m *journal.Listed) any { return c.viewChat(r.Context(), t.ID, m) }, member{"next", nextSeq(messages, page)})
 }

@@ -83,7 +83,7 @@ func (s *chatStream) next(ctx context.Context) (events []sent, last bool, err er
 		}
 	}
 	if len(changes) > 0 {
-		s.forget(changedAt(&changes[len(changes)-1].Message), len(changes) == streamPage)
+		s.forget(changedAt(&changes[len(changes)-1].Message), journal.IsFull(changes, streamPage))
 	}
 	messages, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, journal.Page{After: s.after, Limit: streamPage})
 	if err != nil {

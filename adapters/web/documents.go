@@ -82,6 +82,9 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 				return fail(http.StatusRequestEntityTooLarge, "too-large", route.TooLarge)
 			}
 			call, err := d.admit(w, r)
+			if err == nil {
+				d.Guard.Admit(r)
+			}
 			switch {
 			case err != nil:
 				return err
@@ -119,6 +122,11 @@ func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, error) {
 
 func (d Documents) call(a *Adapter, token Token) Call {
 	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace), admitted: func() bool { return d.has(a.workspace, token) }}
+}
+
+// begin waits until an answer with a page of the store may begin.
+func (c Call) begin(r *http.Request) (end func(), err error) {
+	return c.Streams.pages.begin(r.Context(), streamOwner{c.Workspace, c.Token.ID})
 }
 
 // has reports whether a workspace has a token. A token with another secret or other rights is

@@ -29,6 +29,7 @@ type Streams struct {
 	end     sync.Once
 	mu      sync.Mutex
 	open    map[streamOwner]int
+	pages   answers // of streams and of all other answers
 }
 
 // streamOwner is a token that has streams open.
@@ -97,11 +98,11 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	out.comment()                                                       // the reader learns at once that the stream is open
 	for out.err == nil && r.Method != http.MethodHead && c.admitted() { // a HEAD asks for the headers alone
-		events, last, err := s.next(r.Context())
-		switch out.send(events); {
+		sent, last, err := c.sendNext(r.Context(), owner, &out, s)
+		switch {
 		case last, errors.Is(err, journal.ErrNotFound):
 			return nil
-		case len(events) > 0:
+		case sent > 0:
 			continue
 		case time.Since(out.wrote) >= heartbeat:
 			out.comment()
@@ -116,6 +117,18 @@ func (c Call) follow(w http.ResponseWriter, r *http.Request, s source) error {
 		}
 	}
 	return nil
+}
+
+// sendNext reads the next events of a source and sends them.
+func (c Call) sendNext(ctx context.Context, owner streamOwner, out *reader, s source) (n int, last bool, err error) {
+	end, err := c.Streams.pages.begin(ctx, owner)
+	if err != nil {
+		return 0, true, err
+	}
+	defer end()
+	events, last, err := s.next(ctx)
+	out.send(events)
+	return len(events), last, err
 }
 
 // reader writes events to the reader of a stream, until the first error.

@@ -15,7 +15,7 @@ import (
 
 // Days reads the days of threads.
 type Days interface {
-	HistoryDay(ctx context.Context, t *journal.Thread, before time.Time) (journal.HistoryDay, error)
+	HistoryDay(ctx context.Context, t *journal.Thread, before time.Time, beforeSeq int64) (journal.HistoryDay, error)
 }
 
 // historySnapshot is a day of a thread's history. ThreadID and Day are nil if there is none.
@@ -24,6 +24,7 @@ type historySnapshot struct {
 	ThreadID *string          `json:"threadId"`
 	Day      *string          `json:"day"` // YYYY-MM-DD, in UTC
 	HasMore  bool             `json:"hasMore"`
+	Next     *int64           `json:"next,omitempty"` // beforeSeq of the rest of the day; absent if this is all of it
 	Messages []historyMessage `json:"messages"`
 }
 
@@ -49,8 +50,8 @@ type historyPart struct {
 }
 
 // History responds with the newest day of a thread before a day: GET
-// /api/v1/agent/history?threadId=&before=YYYY-MM-DD. Without threadId, the thread is the
-// caller's newest one.
+// /api/v1/agent/history?threadId=&before=YYYY-MM-DD&beforeSeq=. Without threadId, the thread is the
+// caller's newest one. A long day comes in pages: each is read with the next of the one before.
 func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
 	if id != "" && !isUUID(id) {
@@ -62,26 +63,37 @@ func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 			return event.FieldErrors{{Field: "before", Message: "must be a day such as 2026-03-15"}}
 		}
 	}
-	snapshot, err := c.history(r.Context(), id, before)
+	var faults event.FieldErrors
+	beforeSeq := seqOf(r, "beforeSeq", &faults)
+	if len(faults) > 0 {
+		return faults
+	}
+	end, err := c.begin(r)
+	if err != nil {
+		return err
+	}
+	defer end()
+	snapshot, err := c.history(r.Context(), id, before, beforeSeq)
 	if err != nil {
 		return err
 	}
 	return respond(w, http.StatusOK, snapshot)
 }
 
-// history returns the newest day of a thread before a time.
-func (c Call) history(ctx context.Context, id string, before time.Time) (historySnapshot, error) {
+// history returns the newest day of a thread before a time and a thread_seq.
+func (c Call) history(ctx context.Context, id string, before time.Time, beforeSeq int64) (historySnapshot, error) {
 	snapshot := historySnapshot{Scope: "history_day", Messages: []historyMessage{}}
 	t, err := c.threadOrNewest(ctx, id)
 	if err != nil || t == nil {
 		return snapshot, err
 	}
 	snapshot.ThreadID = &t.ID
-	day, err := c.Days.HistoryDay(ctx, t, before)
+	day, err := c.Days.HistoryDay(ctx, t, before, beforeSeq)
 	if err != nil || day.Begin.IsZero() {
 		return snapshot, err
 	}
 	snapshot.Day, snapshot.HasMore = new(day.Begin.Format(time.DateOnly)), day.More
+	snapshot.Next = given(day.Next)
 	for i := range day.Messages {
 		m, err := c.historyMessage(ctx, &day.Messages[i])
 		if err != nil {

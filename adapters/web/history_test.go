@@ -24,7 +24,7 @@ func (d days) ThreadsMadeBy(context.Context, string, string, string, int) ([]jou
 	return []journal.Thread{{ID: thread}}, nil
 }
 
-func (d days) HistoryDay(context.Context, *journal.Thread, time.Time) (journal.HistoryDay, error) {
+func (d days) HistoryDay(context.Context, *journal.Thread, time.Time, int64) (journal.HistoryDay, error) {
 	return d.day, nil
 }
 
@@ -46,7 +46,7 @@ func TestHistoryForms(t *testing.T) {
 	documents := web.Documents{
 		Adapters: func() []*web.Adapter { return []*web.Adapter{adapter} }, Guard: guards,
 		API: func(string) web.API {
-			return web.API{Adapter: adapter, Workspace: "ours", Guard: guards, Store: d, Days: d}
+			return web.API{Streams: web.NewStreams(), Adapter: adapter, Workspace: "ours", Guard: guards, Store: d, Days: d}
 		},
 	}
 	mux := http.NewServeMux()

@@ -195,22 +195,32 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) error {
 	if err := a.admitThread(r, c, id); err != nil {
 		return err
 	}
+	end, err := a.Streams.pages.begin(r.Context(), streamOwner{c.workspace, c.token.ID})
+	if err != nil {
+		return err
+	}
+	defer end()
 	messages, err := a.Store.ThreadMessages(r.Context(), a.Workspace, id, page)
 	if err != nil {
 		return err
 	}
-	list := make([]message, len(messages))
-	for i := range messages {
-		list[i] = view(&messages[i], c)
+	return respondList(w, "messages", pointers(messages), func(m *journal.Listed) any { return view(m, c) }, member{"next", nextSeq(messages, page)})
+}
+
+// pointers returns the addresses of a list's elements.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
 	}
-	return respond(w, http.StatusOK, map[string]any{"messages": list, "next": nextSeq(messages, page)})
+	return all
 }
 
 // nextSeq returns the thread_seq that the next page begins after, or ends before if the
 // caller reads backwards; nil after the last page.
 func nextSeq(list []journal.Listed, page journal.Page) *int64 {
 	switch {
-	case len(list) < page.Limit:
+	case !journal.IsFull(list, page.Limit):
 		return nil
 	case page.Before > 0 && page.After == 0:
 		return &list[0].Seq

@@ -100,6 +100,11 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
+	end, err := c.begin(r)
+	if err != nil {
+		return err
+	}
+	defer end()
 	run, err := c.run(r)
 	var page journal.RunPage
 	if err == nil && run.ID != "" {
@@ -120,8 +125,8 @@ func (c Call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		list = append(list, raw)
 	}
-	if len(page.Events) == limit {
-		next = &page.Events[limit-1].Seq
+	if page.Full && len(page.Events) > 0 {
+		next = &page.Events[len(page.Events)-1].Seq
 	}
 	return respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
 }

@@ -49,7 +49,7 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 	}
 	s.dropped = page.Dropped
 	var messages []journal.Message
-	ended := page.Ended() && len(page.Events) < runPage
+	ended := page.Ended() && !page.Full
 	if !s.asked || ended {
 		if messages, err = s.runs.RunMessages(ctx, s.run); err != nil {
 			return nil, false, err
@@ -211,10 +211,10 @@ func (s *runReader) skip(ctx context.Context) error {
 			}
 			s.after = e.Seq
 		}
-		if page.Ended() && len(page.Events) < runPage {
+		if page.Ended() && !page.Full {
 			s.after = max(s.after, replyID)
 		}
-		if err != nil || len(page.Events) < runPage {
+		if err != nil || !page.Full {
 			return err
 		}
 	}

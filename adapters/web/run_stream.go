@@ -16,15 +16,21 @@ import (
 	"parley/ingest/journal"
 )
 
-// listUpdates responds with all messages of a run so far that are kept, as {"messages":[…],"dropped":n}:
-// GET /runs/{workflowId}/{runId}/updates?since=&format=
+// listUpdates responds with the messages of a run so far that are kept, as
+// {"messages":[…],"dropped":n,"next"}: GET /runs/{workflowId}/{runId}/updates?since=&after=&format=.
+// A list ends at journal.PageBytes; the rest is read with its next as after.
 func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
-	checkQuery(r, &faults, "since")
-	reader, messages := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}, []any{}
+	checkQuery(r, &faults, "since", "after")
+	reader, after := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}, seqOf(r, "after", &faults)
 	if len(faults) > 0 {
 		return faults
 	}
+	end, err := c.begin(r)
+	if err != nil {
+		return err
+	}
+	defer end()
 	run, err := c.run(r)
 	var list []journal.RunEvent
 	var dropped int
@@ -34,13 +40,31 @@ func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	for _, e := range list {
-		messages = append(messages, reader.form.of(run.ID, e.Message))
-	}
+	list, next := pageOfRun(list, after)
 	zipped(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = respond(w, http.StatusOK, map[string]any{"messages": messages, "dropped": dropped})
+		more := []member{{"dropped", dropped}}
+		if next > 0 { // the document knows no further member
+			more = append(more, member{"next", next})
+		}
+		_ = respondList(w, "messages", list, func(e journal.RunEvent) any { return reader.form.of(run.ID, e.Message) }, more...)
 	})).ServeHTTP(w, r)
 	return nil
+}
+
+// pageOfRun returns the messages behind an id, up to journal.PageBytes, and the id behind which the
+// rest is read; 0 if there is none. The questions of the run have no id.
+func pageOfRun(list []journal.RunEvent, after int64) (page []journal.RunEvent, next int64) {
+	bytes := 0
+	for _, e := range list {
+		switch {
+		case after > 0 && e.Seq <= after:
+			continue
+		case bytes >= journal.PageBytes && next > 0:
+			return page, next
+		}
+		page, next, bytes = append(page, e), e.Seq, bytes+len(e.Text)+len(e.Details)
+	}
+	return page, 0
 }
 
 // zipped wraps a handler: it compresses each body for a client that accepts gzip. The options

@@ -80,6 +80,7 @@ func (s *store) RunEvents(_ context.Context, run string, after int64, limit int)
 			page.Events = append(page.Events, e)
 		}
 	}
+	page.Full = len(page.Events) == limit
 	return page, nil
 }
 

@@ -21,7 +21,8 @@ type thread struct {
 // ListThreads responds with a page of the workspace's threads, the last active first: GET
 // /api/v1/workspaces/{workspace}/threads?before=&limit=
 func (a API) ListThreads(w http.ResponseWriter, r *http.Request) error {
-	if _, err := a.admit(w, r, caller.lists); err != nil {
+	c, err := a.admit(w, r, caller.lists)
+	if err != nil {
 		return err
 	}
 	var faults event.FieldErrors
@@ -29,19 +30,22 @@ func (a API) ListThreads(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
+	end, err := a.Streams.pages.begin(r.Context(), streamOwner{c.workspace, c.token.ID})
+	if err != nil {
+		return err
+	}
+	defer end()
 	threads, err := a.Store.Threads(r.Context(), a.Workspace, r.URL.Query().Get("before"), limit)
 	if err != nil {
 		return err
 	}
-	list := make([]thread, len(threads))
-	for i, t := range threads {
-		list[i] = thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
-	}
 	var next *string
-	if len(threads) == limit {
-		next = given(threads[limit-1].Cursor())
+	if journal.AreMoreThreads(threads, limit) {
+		next = given(threads[len(threads)-1].Cursor())
 	}
-	return respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
+	return respondList(w, "threads", pointers(threads), func(t *journal.ThreadSummary) any {
+		return thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
+	}, member{"next", next})
 }
 
 // maxTitle is the greatest length of a thread's title, in characters.

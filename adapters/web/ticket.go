@@ -2,8 +2,12 @@ package web
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -49,7 +53,7 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request, raw []byte) err
 	random := make([]byte, ticketBytes)
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
-	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.ID, Path: path}, ticketAge); err != nil {
+	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.mark(), Path: path}, ticketAge); err != nil {
 		return err
 	}
 	return respond(w, http.StatusCreated, map[string]string{"ticket": ticket})
@@ -68,10 +72,17 @@ func (d Documents) redeem(adapters []*Adapter, r *http.Request) (*Adapter, *Toke
 	}
 	for _, a := range adapters {
 		for i := range a.config.Tokens {
-			if a.workspace == ticket.Workspace && a.config.Tokens[i].ID == ticket.Token {
+			if a.workspace == ticket.Workspace && a.config.Tokens[i].mark() == ticket.Token {
 				return a, &a.config.Tokens[i]
 			}
 		}
 	}
 	return nil, nil // it is not configured any more
+}
+
+// mark names the token with its secret and its rights, so that a ticket ends with each of them.
+func (t *Token) mark() string {
+	mac := hmac.New(sha256.New, []byte(t.Token.Reveal()))
+	_, _ = fmt.Fprintf(mac, "%+v", *t) // it never fails, and shows no secret
+	return t.ID + " " + hex.EncodeToString(mac.Sum(nil))
 }

@@ -494,7 +494,9 @@ func (d *fixture) posts() (posts []journal.Post) {
 // all returns the messages of the thread.
 func (d *fixture) all() []journal.Listed {
 	d.Helper()
-	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], journal.ThreadUUID(key), journal.Page{Limit: 100})
+	id, err := d.journal.ThreadID(d.Context(), key)
+	d.must(err)
+	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, journal.Page{Limit: 100})
 	d.must(err)
 	return all
 }

@@ -110,7 +110,7 @@ turns: {coalesce: 0s}
 
 // threadOf returns the id of the thread of the nth run.
 func threadOf(n int) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley-bench:"+strconv.Itoa(n))).String()
+	return uuid.NewMD5(uuid.NameSpaceURL, []byte("parley-bench:"+strconv.Itoa(n))).String()
 }
 
 // ask posts a message to each run's thread, and waits until the agent has all runs.

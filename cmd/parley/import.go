@@ -208,7 +208,9 @@ func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread
 	switch id := m.ThreadID; {
 	case m.byKey():
 		to.Key = event.ThreadKey(m.ThreadID)
-		to.ID = journal.ThreadUUID(to.Key)
+		if to.ID, err = i.journal.ThreadID(ctx, to.Key); err != nil {
+			return to, err
+		}
 	case w.Platform == event.Web:
 		to.Key, to.ID, to.Channel = web.ThreadKey(w.ID, id), id, id
 	default:

@@ -253,7 +253,11 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := j.ThreadMessages(t.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"), journal.Page{Limit: 10})
+			thread, err := j.ThreadID(t.Context(), "slack:acme:C1:1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := j.ThreadMessages(t.Context(), "acme", thread, journal.Page{Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

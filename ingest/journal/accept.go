@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -44,10 +43,15 @@ type AcceptRequest struct {
 	Claim bool
 }
 
-// Accept makes an envelope durable, once, and finds its thread.
+// Accept makes an envelope durable, once, and finds its thread. It fails with ErrNotFound if the
+// payload names a thread by a UUID that is another thread's.
 func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
+	secret, err := j.threadSecret(ctx)
+	if err != nil {
+		return AcceptResult{}, err
+	}
 	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *txn) *acceptTx {
-		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, now: millis(j.now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
+		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, secret: secret, now: millis(j.now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
 		made.run()
 		return made
 	})
@@ -73,6 +77,7 @@ type acceptTx struct {
 	AcceptRequest
 	*txn
 	j           *Journal
+	secret      []byte // of the ids of threads
 	now         int64
 	messageUUID string
 
@@ -151,9 +156,9 @@ func (a *acceptTx) place() {
 // payload may have been stored between the two, in another thread; then the token is in the
 // thread with the key.
 var (
-	upsertByKey     = upsertThread(`$1`)
+	upsertByKey     = upsertThread(`$1`, unusedUUID)
 	insertByKey     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
-	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`))
+	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
 	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`))
 	// insertApart stores an envelope without a thread if its key is new.
 	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
@@ -162,8 +167,8 @@ var (
 const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`
 
 // upsertThread returns the statement that makes the thread with a key or finds it, and counts
-// the envelope; see acceptTx.upsertThread.
-func upsertThread(key string) string {
+// the envelope, under one more condition; see acceptTx.upsertThread.
+func upsertThread(key, condition string) string {
 	// excluded is the row that a new thread would have. An accept that reaches the server late
 	// shortens no lease.
 	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner AND threads.lease_until < excluded.lease_until`
@@ -171,7 +176,7 @@ func upsertThread(key string) string {
 		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
 	return `
 		INSERT INTO threads (key, uuid, workspace, platform, channel, parent, pending, intake_at, owner, lease_until, fence, accepting)
-		SELECT ` + key + `, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
+		SELECT ` + key + `, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)` + condition + `
 		ON CONFLICT (key) DO UPDATE SET
 			parent      = CASE WHEN threads.parent = '' THEN excluded.parent ELSE threads.parent END,
 			pending     = threads.pending + 1,
@@ -192,7 +197,7 @@ func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any)
 		node = a.j.node
 	}
 	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
-		append([]any{string(key), ThreadUUID(key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+		append([]any{string(key), threadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node, a.Keys.Channel.Parent}, other...)...)
 }
 
@@ -243,15 +248,4 @@ func (tx *txn) postThread(workspace, id string) (thread int64, key event.ThreadK
 // addPending counts envelopes that were moved into a thread.
 func (tx *txn) addPending(thread, n, now int64) {
 	tx.do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
-}
-
-// ThreadUUID is the id by which agents know a thread: a web thread's own UUID,
-// else the UUIDv5 of "parley:" and the key in the URL namespace.
-func ThreadUUID(key event.ThreadKey) string {
-	const length = 36
-	own := string(key[max(0, len(key)-length):])
-	if strings.HasPrefix(string(key), "web:") && uuid.Validate(own) == nil {
-		return own
-	}
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:"+string(key))).String()
 }

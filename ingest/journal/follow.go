@@ -37,15 +37,18 @@ func (s *RunStatus) Ended() bool { return !s.EndedAt.IsZero() }
 type RunPage struct {
 	RunStatus
 	Events           []RunEvent
+	Full             bool // more events may follow
 	Answered, Closed bool
 }
 
 // RunEvents returns the events of a run after a seq, in order. It fails with ErrNotFound if
-// there is no such run, or none any more. A run that has ended has no chunks. While a run
+// there is no such run, or none any more. A page ends at PageBytes. A run that has ended has no chunks. While a run
 // works, each of its readers calls RunEvents at each change, so that takes one query.
 func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit int) (RunPage, error) {
 	p := RunPage{RunStatus: RunStatus{ID: run}}
-	found, err := list(ctx, j, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
+	found, err := readOne(ctx, j, func(tx *txn) []eventRow {
+		return upTo(tx, (*eventRow).size, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
+	})
 	switch {
 	case err != nil:
 		return p, err
@@ -59,6 +62,7 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 			p.Events = append(p.Events, r.RunEvent)
 		}
 	}
+	p.Full = isFull(found, limit, (*eventRow).size)
 	if p.Ended() { // nothing changes any more
 		p.State = runStates[RunState(p.State)]
 		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
@@ -78,6 +82,8 @@ const runEvents = `SELECT s.uuid, s.workspace, s.platform, s.made_by, s.state, s
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE r.id = $1) AS s
 	LEFT JOIN run_events e ON e.run = $1 AND e.seq > $2 AND (s.ended_at = 0 OR e.type <> 12)
 	ORDER BY e.seq LIMIT CAST($3 AS BIGINT)`
+
+func (r *eventRow) size() int { return len(r.Text) + len(r.Details) }
 
 // eventRow is a run's status with one of its events; its Seq is 0 for none.
 type eventRow struct {

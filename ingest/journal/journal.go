@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +18,8 @@ type Journal struct {
 	node   string
 	lease  time.Duration
 	now    func() time.Time
-	copies wake.Signal // is set if there are copies to check
+	copies wake.Signal            // is set if there are copies to check
+	secret atomic.Pointer[[]byte] // of the threads' UUIDs; nil until it was read
 
 	// followers are the readers that wait for changes, by the words that tell other nodes of a
 	// change.

@@ -43,7 +43,7 @@ type Page struct {
 }
 
 // ThreadMessages returns a page of the messages of a workspace's thread, in order, deleted ones as
-// tombstones. It fails with ErrNotFound if there is no such thread.
+// tombstones. A page ends at PageBytes; IsFull tells whether more may follow. It fails with ErrNotFound if there is no such thread.
 func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string, page Page) ([]Listed, error) {
 	return read(ctx, j, func(tx *txn) []Listed {
 		var thread int64
@@ -97,7 +97,7 @@ func freshness(base, latest, server int64) *Freshness {
 
 // listed reads messages, m in the condition, with the facts that a list shows.
 func (tx *txn) listed(where string, args ...any) []Listed {
-	list := rows(tx, (*Listed).dest, `SELECT `+listedColumns+`
+	list := upTo(tx, func(m *Listed) int { return m.Size() }, (*Listed).dest, `SELECT `+listedColumns+`
 		FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run WHERE `+where, args...)
 	for i := range list {
 		l := &list[i]
@@ -134,11 +134,13 @@ func (j *Journal) Threads(ctx context.Context, workspace, before string, limit i
 		return nil, err
 	}
 	// A message without a thread_seq has no text. The query names the thread_seq for its index.
-	return list(ctx, j, func(s *ThreadSummary) []any {
-		return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
-	}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1)
+	return readOne(ctx, j, func(tx *txn) []ThreadSummary {
+		return upTo(tx, (*ThreadSummary).size, func(s *ThreadSummary) []any {
+			return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
+		}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1)
 		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
 			AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1)
 		WHERE t.workspace = $1 AND t.last_at > 0 AND (t.last_at, t.id) < ($3, $4) ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`,
-		workspace, int64(limit), at, row)
+			workspace, int64(limit), at, row)
+	})
 }

@@ -51,13 +51,17 @@ func (t *Thread) dest() []any {
 // Workspace, Key, Mode and MadeBy of n. If there is a thread with the key already, it returns that
 // one, which may be another client's, and false.
 func (j *Journal) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread) (t Thread, made bool, err error) {
+	n.ID, err = j.ThreadID(ctx, n.Key)
+	if err != nil {
+		return t, false, err
+	}
 	made, err = write(ctx, j, WriteOptions{Urgent: true, Thread: n.Key}, func(tx *txn) bool {
 		return tx.exec(`INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (key) DO NOTHING`,
-			string(n.Key), ThreadUUID(n.Key), n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
+			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT) WHERE true`+unusedUUID+` ON CONFLICT (key) DO NOTHING`,
+			string(n.Key), n.ID, n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
 	})
 	if err == nil {
-		t, err = j.Thread(ctx, n.Workspace, ThreadUUID(n.Key))
+		t, err = j.Thread(ctx, n.Workspace, n.ID)
 	}
 	return t, made, err
 }

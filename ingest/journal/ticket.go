@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Ticket admits one request for a path with the rights of a workspace's token.
+// Ticket admits one request for a path with the rights of a workspace's token. Token is the
+// caller's name of the token, which changes with the token's secret and rights.
 type Ticket struct{ Workspace, Token, Path string }
 
 // PutTicket stores a ticket under its secret for some time. The store has only a hash of the

@@ -256,7 +256,7 @@ func budgetOfNamedRun(f *fixture) {
 	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	ask := func() journal.RecordResult {
 		request := f.envelope(event.KindMessage, threadKey(1), "")
-		request.Keys.Dedupe = journal.RunKey(journal.ThreadUUID(threadKey(1)), "run-1")
+		request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
 		accepted := f.accept(request)
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("", "hi", "run-1")}, budgeting(once))
 		e.Over = over
@@ -268,7 +268,7 @@ func budgetOfNamedRun(f *fixture) {
 	for range 2 {
 		same(f, "above the limit", ask().Result, *event.Ignore(event.ReasonLimit))
 	}
-	_, err := f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(1)), "run-1")
+	_, err := f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), "run-1")
 	f.fails("the run", err, journal.ErrNotFound)
 	f.clock.advance(time.Hour)
 	same(f, "within the limit", ask().Result, letIn)

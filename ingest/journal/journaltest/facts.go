@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -16,7 +18,7 @@ func factPromises() []promise {
 		{"a thread's messages are listed in order, with tombstones", listed},
 		{"the state of a file's copy is stored", attachments},
 		{"a thread is answered from its first reply on", answeredThreads},
-		{"a web thread keeps its own id, and any other id derives from the thread's key", threadIDs},
+		{"a web thread keeps its own id, which no other thread may have, and any other id derives from the thread's key with a secret", threadIDs},
 		{"the backlog counts each pending envelope once", backlog},
 		{"a store is quiet if no envelope is pending, no turn is due and no run is unfinished", quiet},
 		{"a probe succeeds while another transaction is stuck, and leaves no row", probe},
@@ -77,14 +79,14 @@ func parentRemembered(f *fixture) {
 }
 
 func listed(f *fixture) {
-	_, err := f.ThreadMessages(f.ctx, workspace, journal.ThreadUUID(threadKey(1)), journal.Page{Limit: 10})
+	_, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), journal.Page{Limit: 10})
 	f.fails("a missing thread", err, journal.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "all", f.lines(threadKey(1)), []string{"1 0", "2 1", "3 -", "4 3", "5 4"})
-	page, err := f.ThreadMessages(f.ctx, workspace, journal.ThreadUUID(threadKey(1)), journal.Page{After: 1, Limit: 3})
+	page, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), journal.Page{After: 1, Limit: 3})
 	f.must(err)
 	same(f, "a page", each(page, func(m journal.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
 	same(f, "freshness of a question is absent", page[0].Freshness == nil, true)
@@ -127,11 +129,22 @@ func answeredThreads(f *fixture) {
 
 func threadIDs(f *fixture) {
 	const own = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
-	same(f, "web", journal.ThreadUUID("web:acme:"+own), own)
-	same(f, "slack", journal.ThreadUUID("slack:acme:C1:1"), journal.ThreadUUID("slack:acme:C1:1"))
-	same(f, "another", journal.ThreadUUID("slack:acme:C1:1") == journal.ThreadUUID("slack:acme:C1:2"), false)
+	same(f, "web", f.threadID("web:acme:"+own), own)
+	slack := f.threadID("slack:acme:C1:1")
+	same(f, "slack", slack, f.threadID("slack:acme:C1:1"))
+	same(f, "is none that a client may name", journal.IsDerived(slack), true)
+	same(f, "another", slack == f.threadID("slack:acme:C1:2"), false)
+	same(f, "without the secret", slack == uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:slack:acme:C1:1")).String(), false)
+	_, _, err := f.MakeThread(f.ctx, event.Web, own, journal.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
+	f.must(err)
+	_, _, err = f.MakeThread(f.ctx, event.Web, own, journal.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
+	f.fails("another workspace makes the thread", err, journal.ErrNotFound)
+	request := f.envelope(event.KindMessage, event.ThreadKey("web:other:"+own), "C1/9")
+	request.Envelope.Workspace = "other"
+	_, err = f.Accept(f.ctx, request)
+	f.fails("another workspace's message names the thread", err, journal.ErrNotFound)
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	same(f, "of a run", f.begin(threadKey(1)).ThreadID, journal.ThreadUUID(threadKey(1)))
+	same(f, "of a run", f.begin(threadKey(1)).ThreadID, f.threadID(threadKey(1)))
 }
 
 func backlog(f *fixture) {

@@ -91,6 +91,14 @@ func (f *fixture) must(err error) {
 	}
 }
 
+// threadID returns the UUID of the thread with a key.
+func (f *fixture) threadID(key event.ThreadKey) string {
+	f.Helper()
+	id, err := f.ThreadID(f.ctx, key)
+	f.must(err)
+	return id
+}
+
 // same fails the test if got differs from want.
 func same[T any](f failing, what string, got, want T) {
 	f.Helper()
@@ -286,7 +294,7 @@ func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, p
 // list returns the thread's messages.
 func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 	f.Helper()
-	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], journal.ThreadUUID(thread), journal.Page{Limit: 1000})
+	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], f.threadID(thread), journal.Page{Limit: 1000})
 	f.must(err)
 	return out
 }

@@ -1,6 +1,8 @@
 package journaltest
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"parley/ingest/journal"
@@ -10,6 +12,7 @@ func historyPromises() []promise {
 	return []promise{
 		{"the history of a thread is read day by day", historyByDay},
 		{"imported messages do not hide the newer days of a history", historyOfImport},
+		{"a page of messages and a day of history end at 4 MiB, and tell where to go on", pagesAreBounded},
 		{"a history has no notices, and no messages that are deleted or not stored", historyShown},
 	}
 }
@@ -17,11 +20,40 @@ func historyPromises() []promise {
 // day returns the history of a thread on the newest day before a time.
 func (f *fixture) day(n int, before time.Time) journal.HistoryDay {
 	f.Helper()
-	t, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(n)))
+	t, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
 	f.must(err)
-	day, err := f.HistoryDay(f.ctx, &t, before)
+	day, err := f.HistoryDay(f.ctx, &t, before, 0)
 	f.must(err)
 	return day
+}
+
+func pagesAreBounded(f *fixture) {
+	long := strings.Repeat("a", 1<<20)
+	for n := range 10 {
+		f.message(threadKey(1), said(fmt.Sprint("C1/", n), long), passive)
+	}
+	t, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	f.must(err)
+	var pages, days []int
+	for after := int64(0); ; {
+		page, err := f.ThreadMessages(f.ctx, workspace, t.ID, journal.Page{After: after, Limit: 100})
+		f.must(err)
+		if pages = append(pages, len(page)); !journal.IsFull(page, 100) {
+			break
+		}
+		after = page[len(page)-1].Seq
+	}
+	same(f, "messages of the pages", pages, []int{4, 4, 2})
+	for before := int64(0); ; {
+		day, err := f.HistoryDay(f.ctx, &t, time.Time{}, before)
+		f.must(err)
+		days = append(days, len(day.Messages))
+		same(f, "there is more", day.More, day.Next > 0)
+		if before = day.Next; before == 0 {
+			break
+		}
+	}
+	same(f, "messages of the history", days, []int{4, 4, 2})
 }
 
 func historyByDay(f *fixture) {

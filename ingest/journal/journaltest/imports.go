@@ -33,7 +33,7 @@ func (f *fixture) past(id, content string) journal.ImportMessage {
 func (f *fixture) imports(list ...journal.ImportMessage) int {
 	f.Helper()
 	added, err := f.Import(f.ctx, journal.ImportThread{
-		Key: threadKey(1), ID: journal.ThreadUUID(threadKey(1)), Workspace: workspace, Platform: event.Slack, Channel: channel, Agent: agent,
+		Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace, Platform: event.Slack, Channel: channel, Agent: agent,
 	}, list)
 	f.must(err)
 	return added
@@ -110,10 +110,10 @@ func importedApart(f *fixture) {
 
 func threadByUUID(f *fixture) {
 	f.imports(f.past("1", "one"))
-	found, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(1)))
+	found, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	same(f, "in its workspace", found.Key, threadKey(1))
-	_, err = f.Thread(f.ctx, "other", journal.ThreadUUID(threadKey(1)))
+	_, err = f.Thread(f.ctx, "other", f.threadID(threadKey(1)))
 	f.fails("in another workspace", err, journal.ErrNotFound)
 }
 

@@ -29,9 +29,9 @@ func asks(id, content, run string) *event.Message {
 // named returns the id of the run that a client asked for.
 func (f *fixture) named(thread event.ThreadKey, name string) string {
 	f.Helper()
-	run, err := f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(thread), name)
+	run, err := f.NamedRun(f.ctx, workspace, "", f.threadID(thread), name)
 	f.must(err)
-	same(f, "thread", run.ThreadID, journal.ThreadUUID(thread))
+	same(f, "thread", run.ThreadID, f.threadID(thread))
 	return run.ID
 }
 
@@ -55,15 +55,15 @@ func namedRun(f *fixture) {
 	same(f, "after a restart", resumed.ID, "run-1")
 	same(f, "input after a restart", f.input(resumed), `{"run":"run-1"}`)
 	same(f, "named after a restart", resumed.Named, true)
-	_, err := f.NamedRun(f.ctx, "other", "", journal.ThreadUUID(threadKey(1)), "run-1")
+	_, err := f.NamedRun(f.ctx, "other", "", f.threadID(threadKey(1)), "run-1")
 	f.fails("another workspace", err, journal.ErrNotFound)
-	_, err = f.NamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-1")
+	_, err = f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(2)), "run-1")
 	f.fails("another thread", err, journal.ErrNotFound)
 }
 
 func namedEarly(f *fixture) {
 	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
-	request.Keys.Dedupe = journal.RunKey(journal.ThreadUUID(threadKey(1)), "run-1")
+	request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
 	named := func(by, name string) error {
 		_, err := f.NamedRun(f.ctx, workspace, by, "", name)
@@ -83,7 +83,7 @@ func namedStopped(f *fixture) {
 	f.message(threadKey(1), asks("C1/2", "two", "run-2"), runs)
 	f.message(threadKey(1), asks("C1/3", "three", "run-3"), runs)
 	stop := func(name string) error {
-		return f.StopNamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+		return f.StopNamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	}
 	f.fails("an unknown one", stop("run-4"), journal.ErrNotFound)
 	f.must(stop("run-2"))
@@ -100,7 +100,7 @@ func namedStopped(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
 
 	f.message(threadKey(2), asks("C1/4", "four", "run-4"), runs)
-	f.must(f.StopNamedRun(f.ctx, workspace, "", journal.ThreadUUID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
+	f.must(f.StopNamedRun(f.ctx, workspace, "", f.threadID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
 	same(f, "a run of a thread without another turn", f.mayBegin(threadKey(2), false) == nil, true)
 	same(f, "turns", f.due(turns), nil)
 }

@@ -121,7 +121,7 @@ func listingPromises() []promise {
 }
 
 func pagesOfThread(f *fixture) {
-	id := journal.ThreadUUID(threadKey(1))
+	id := f.threadID(threadKey(1))
 	_, err := f.ThreadMessages(f.ctx, workspace, id, journal.Page{Limit: 2})
 	f.fails("a missing thread", err, journal.ErrNotFound)
 	for _, text := range []string{"1", "2", "3", "4", "5"} {
@@ -158,7 +158,7 @@ func pageBounded(f *fixture) {
 		f.message(key, said(string(key), "0"), passive)
 		f.grow(key, messages)
 		counting := &counter{Engine: f.engine, bound: "m.seq BETWEEN"}
-		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, journal.ThreadUUID(key), journal.Page{Before: 50, Limit: 10})
+		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, f.threadID(key), journal.Page{Before: 50, Limit: 10})
 		f.must(err)
 		same(f, "messages", len(page), 10)
 		return counting.tally
@@ -181,7 +181,7 @@ func threadsOfWorkspace(f *fixture) {
 		f.must(err)
 		for _, t := range page {
 			got = append(got, t.First.Content+" "+string(t.Key)+" "+strings.Repeat("*", int(t.Messages)))
-			same(f, "id", t.ID, journal.ThreadUUID(t.Key))
+			same(f, "id", t.ID, f.threadID(t.Key))
 			before = t.Cursor()
 		}
 		if len(page) < 2 {

@@ -155,6 +155,8 @@ func (c *conversation) exchange(id string) {
 // ten statements and four transactions from the accept to the recorded delivery.
 func TestStatementsOfAMessage(t *testing.T) {
 	c := newConversation(t)
+	c.threadID() // the first one makes the store's secret
+	c.recorder.taken()
 	for _, thread := range []string{"new", "idle"} {
 		c.exchange("C1/" + thread)
 		statements, commits := c.recorder.taken()
@@ -230,12 +232,20 @@ func TestTranscriptReadsTheWindow(t *testing.T) {
 	}
 }
 
+// threadID returns the UUID of the thread.
+func (c *conversation) threadID() string {
+	c.Helper()
+	id, err := c.ThreadID(c.Context(), "slack:acme:C1:1")
+	c.must(err)
+	return id
+}
+
 // TestThreadChangesReadsTheChangesAlone proves that the cost of a stream's poll does not grow with
 // its thread.
 func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Thread(c.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"))
+	thread, err := c.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
 	_, err = c.ThreadChanges(c.Context(), &thread, 10, time.Now(), 10)
@@ -252,7 +262,7 @@ func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Thread(c.Context(), "acme", journal.ThreadUUID("slack:acme:C1:1"))
+	thread, err := c.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
 	_, err = c.Senders(c.Context(), &thread)

@@ -46,7 +46,7 @@ func threadMadeOnce(f *fixture) {
 	same(f, "its newest message", second.Newest, 1)
 
 	f.message(threadKey(2), said("C1/2", "hi"), passive)
-	other, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(2)))
+	other, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
 	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", journal.ModeOpen, f.clock.Now()})
 	_, err = f.Thread(f.ctx, "other", other.ID)
@@ -162,7 +162,7 @@ func sendersOfThread(f *fixture) {
 	f.message(threadKey(1), by("C1/1", olivia, "Liv"), passive)
 	f.message(threadKey(1), by("C1/2", ash, "Ash"), passive)
 	f.message(threadKey(1), by("C1/3", olivia, "Olivia"), passive)
-	thread, err := f.Thread(f.ctx, workspace, journal.ThreadUUID(threadKey(1)))
+	thread, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	senders, err := f.Senders(f.ctx, &thread)
 	f.must(err)

@@ -70,7 +70,12 @@ func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
 	}
 	defer engine.Close()
 	key := event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
-	list, err := journal.New(engine, journal.Options{}).ThreadMessages(h.ctx, "acme", journal.ThreadUUID(key), journal.Page{Limit: 100})
+	stored := journal.New(engine, journal.Options{})
+	id, err := stored.ThreadID(h.ctx, key)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	list, err := stored.ThreadMessages(h.ctx, "acme", id, journal.Page{Limit: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
@@ -133,7 +132,7 @@ func TestThreadsOfEveryWorkspace(t *testing.T) {
 		}
 	}](t, got.body).Threads
 	if len(list) != 1 || list[0].Key != "slack:acme:"+m.Channel+":"+m.TS || list[0].Title != "<@U0BOT> are we on?" || list[0].Messages != 2 ||
-		list[0].ThreadID != journal.ThreadUUID(event.ThreadKey(list[0].Key)) {
+		!journal.IsDerived(list[0].ThreadID) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	path := "acme/threads/" + list[0].ThreadID + "/messages"

@@ -18,7 +18,7 @@ const (
 	// headerTimeout and headerBytes bound the headers of a caller that is not
 	// authenticated yet.
 	headerTimeout = 5 * time.Second
-	headerBytes   = 32 << 10
+	headerBytes   = 8 << 10
 	// requestTimeout bounds a whole request with its body.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 30 * time.Second

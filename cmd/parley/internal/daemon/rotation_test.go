@@ -96,6 +96,21 @@ func TestWebTokenRotates(t *testing.T) {
 	t.Errorf("a reply is missing\n%s", h.log)
 }
 
+// TestATicketEndsWithItsToken changes a token after it has got a ticket.
+func TestATicketEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	const rotated = "canary-own-55c1d7-8e02aa41"
+	h := open(t, plan{}).echoes()
+	h.postWeb("hi")
+	path := "/api/v1/chat/threads/" + thread + "/messages"
+	ticket := func(token string) string {
+		return decode[struct{ Ticket string }](t, h.chat(http.StatusCreated, http.MethodPost, "/api/v1/tickets", token, `{"path":"`+path+`"}`)).Ticket
+	}
+	old := ticket(ownToken)
+	h.rotate(plan{}, ownToken, rotated)
+	statuses(t, h.get(path+"?ticket="+old), h.get(path+"?ticket="+ticket(rotated)), http.StatusNotFound) // the message made the thread, not the caller
+}
+
 // TestMetricsTokenRotates changes the token of the metrics.
 func TestMetricsTokenRotates(t *testing.T) {
 	t.Parallel()

@@ -96,6 +96,31 @@ func TestIntegrationSetsSender(t *testing.T) {
 	h.awaitReply("Hi.")
 }
 
+// TestAThreadIsOfOneWorkspace: a client names neither the thread of another platform nor one of
+// another workspace, whatever its rights are.
+func TestAThreadIsOfOneWorkspace(t *testing.T) {
+	t.Parallel()
+	const other = "canary-other-1f0c77-03ab91cd"
+	h := open(t, plan{files: map[string]string{"workspaces/desk.yaml": "id: desk\nplatform: web\nagent: helper\nweb: {tokens: [{id: desk, token: " +
+		other + ", name: Desk, senders: any}]}\n"}}).echoes()
+	h.postWeb("mine")
+	const metadata = `"metadata":{"source":"irc","sender_id":"irc:al","sender_display_name":"Al","sender_type":"human"}`
+	for id, want := range map[string]int{
+		thread: http.StatusNotFound,
+		uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:slack:acme:D0OLIVIA")).String(): http.StatusBadRequest,
+		"0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2c":                                         http.StatusAccepted,
+	} {
+		if got := h.web(http.MethodPost, "desk/messages", other, `{"thread_id":"`+id+`","content":"hi",`+metadata+`}`); got.status != want {
+			t.Errorf("a message in %s: %d %s", id, got.status, got.body)
+		}
+		if want == http.StatusAccepted {
+			continue
+		}
+		input := `{"threadId":"` + id + `","runId":"run-1","state":{},"messages":[{"id":"m-1","role":"user","content":"hi"}],"tools":[],"context":[],"forwardedProps":{}}`
+		h.chat(want, http.MethodPost, "/api/v1/agent/runs", other, input)
+	}
+}
+
 func TestSameClientMessageID(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{}).echoes()

@@ -65,6 +65,7 @@ CREATE TABLE threads (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
+CREATE UNIQUE INDEX threads_web ON threads (uuid) WHERE platform = 'web';
 CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;
 CREATE INDEX threads_made ON threads (workspace, made_by, made_at, id) WHERE made_by <> '';
 CREATE INDEX threads_made_at ON threads (workspace, made_at, id) WHERE made_by <> '';
@@ -236,7 +237,7 @@ CREATE INDEX run_events_at ON run_events (at);
 CREATE TABLE tickets (
 	hash TEXT PRIMARY KEY, -- SHA-256 of the ticket
 	workspace TEXT NOT NULL,
-	token TEXT NOT NULL, -- id of the token that asked for it
+	token TEXT NOT NULL, -- names the token that asked for it, as it was then
 	path TEXT NOT NULL, -- that it is good for
 	until_at BIGINT NOT NULL
 );

@@ -1,0 +1,68 @@
+package journal
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+)
+
+// derivedVersion is the version of the UUIDs that the journal makes for threads. No client may
+// name a UUID of this version, so none can name a thread of another platform.
+const derivedVersion = 5
+
+// IsDerived reports whether a thread's UUID is one that only the journal makes.
+func IsDerived(id string) bool {
+	u, err := uuid.Parse(id)
+	return err == nil && u.Version() == derivedVersion
+}
+
+// unusedUUID is the condition that no other thread has the UUID $2 of the thread with the key $1.
+const unusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND key <> $1)`
+
+// ThreadID returns the UUID of a new thread with a key: a web thread's own, else one that is
+// derived from the key with a secret of the journal. A thread keeps the UUID with which it was
+// made.
+func (j *Journal) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
+	secret, err := j.threadSecret(ctx)
+	if err != nil {
+		return "", err
+	}
+	return threadUUID(secret, key), nil
+}
+
+// threadSecret returns the secret of the threads' UUIDs.
+func (j *Journal) threadSecret(ctx context.Context) ([]byte, error) {
+	if secret := j.secret.Load(); secret != nil {
+		return *secret, nil
+	}
+	secret, err := j.Key(ctx, "threads")
+	if err == nil {
+		j.secret.Store(&secret)
+	}
+	return secret, err
+}
+
+func threadUUID(secret []byte, key event.ThreadKey) string {
+	if own, ok := ownUUID(key); ok {
+		return own
+	}
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(key)) // never fails
+	var id uuid.UUID
+	copy(id[:], mac.Sum(nil))
+	id[6] = id[6]&0x0f | derivedVersion<<4
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562
+	return id.String()
+}
+
+// ownUUID returns the UUID in the key of a web thread.
+func ownUUID(key event.ThreadKey) (id string, ok bool) {
+	const length = 36
+	id = string(key[max(0, len(key)-length):])
+	return id, strings.HasPrefix(string(key), "web:") && uuid.Validate(id) == nil
+}
