@@ -54,7 +54,7 @@ type ThreadFollower interface {
 
 // Files stores the attachments of messages.
 type Files interface {
-	Put(ctx context.Context, file stream.File) (journal.File, error)
+	PutFor(ctx context.Context, sender string, file stream.File) (journal.File, error)
 }
 
 // Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends

@@ -84,7 +84,7 @@ func (b *backend) Threads(_ context.Context, workspace, before string, limit int
 	return b.threads[:min(limit, len(b.threads))], b.list
 }
 
-func (b *backend) Put(_ context.Context, file stream.File) (journal.File, error) {
+func (b *backend) PutFor(_ context.Context, _ string, file stream.File) (journal.File, error) {
 	b.files = append(b.files, file)
 	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data)), Bucket: "b", Path: "ab/abcd"}, b.unkept
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (b *Body) unsent() (faults event.FieldErrors) {
 
 // keep stores the bytes of the attachments, and finds the copies of links. The metadata then
 // names the first linked one. An error that is no event.FieldErrors is the store's.
-func (a API) keep(ctx context.Context, b *Body) error {
+func (a API) keep(ctx context.Context, w http.ResponseWriter, sender string, b *Body) error {
 	for i := range b.Attachments {
 		file := &b.Attachments[i]
 		if file.URL != "" {
@@ -83,8 +84,10 @@ func (a API) keep(ctx context.Context, b *Body) error {
 			*file, b.Metadata = linked, nameFile(b.Metadata, linked)
 			continue
 		}
-		kept, err := a.Files.Put(ctx, stream.File{Name: file.Name, MimeType: file.MimeType, Data: file.Data})
+		kept, err := a.Files.PutFor(ctx, a.Workspace+" "+sender, stream.File{Name: file.Name, MimeType: file.MimeType, Data: file.Data})
 		switch {
+		case attach.IsRefused(err):
+			return noRoom(w, err)
 		case errors.Is(err, attach.ErrTooLarge):
 			return event.FieldErrors{{Field: fmt.Sprintf("attachments[%d].data", i), Message: "has more bytes than attachments.max_bytes allows"}}
 		case errors.Is(err, attach.ErrOtherContent):

@@ -34,7 +34,7 @@ func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 	b, err := c.readChat(raw, kind)
 	if err == nil {
 		b.ThreadID = t.ID
-		err = c.keep(r.Context(), &b)
+		err = c.keep(r.Context(), w, string(c.Actor), &b)
 	}
 	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) {
 		err = c.mayAsk(w, r, b)

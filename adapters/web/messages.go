@@ -39,7 +39,7 @@ func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []b
 		err = a.admitThread(r, caller, b.ThreadID)
 	}
 	if err == nil {
-		err = a.keep(r.Context(), &b)
+		err = a.keep(r.Context(), w, caller.sender, &b)
 	}
 	if err != nil {
 		return err

@@ -23,8 +23,8 @@ const serveTimeout = 5 * time.Minute
 
 // Copies stores the files of clients and reads the copies of all files.
 type Copies interface {
-	// Put stores a file and holds it.
-	Put(ctx context.Context, source io.Reader, announced event.Attachment) (attach.Copy, error)
+	// PutFor stores a sender's file and holds it.
+	PutFor(ctx context.Context, sender string, source io.Reader, announced event.Attachment) (attach.Copy, error)
 	// Hold keeps a copy for a time, also if no message names it.
 	Hold(ctx context.Context, bucket, path string) error
 	// Address returns the address at which the place of a copy serves it, if it does.

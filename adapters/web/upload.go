@@ -71,7 +71,7 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 
 // stored stores a file and returns it with the type of its bytes.
 func (c Call) stored(r *http.Request, source io.Reader, file event.Attachment) (event.Attachment, error) {
-	kept, err := c.Storage.Copies.Put(r.Context(), source, file)
+	kept, err := c.Storage.Copies.PutFor(r.Context(), c.Workspace+" "+string(c.Actor), source, file)
 	if err != nil {
 		return file, err
 	}
@@ -136,6 +136,8 @@ func (c Call) failedUpload(w http.ResponseWriter, err, broken error) error {
 	case errors.Is(err, attach.ErrOtherContent):
 		return &failure{http.StatusBadRequest, "invalid", "the bytes are not of the announced type",
 			event.FieldErrors{{Field: "file", Message: "must have the bytes of the type that its Content-Type announces; only text/html may be a web page"}}}
+	case attach.IsRefused(err):
+		return noRoom(w, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return fail(http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes")
@@ -143,6 +145,15 @@ func (c Call) failedUpload(w http.ResponseWriter, err, broken error) error {
 		return fail(http.StatusBadRequest, "broken-body", "the body is malformed, or ends too early")
 	}
 	return err
+}
+
+// noRoom returns the error for the sender of a file for which there is no room.
+func noRoom(w http.ResponseWriter, err error) error {
+	if errors.Is(err, attach.ErrSender) {
+		w.Header().Set("Retry-After", "600")
+		return fail(http.StatusTooManyRequests, "sender-quota", attach.ErrSender.Error())
+	}
+	return fail(http.StatusInsufficientStorage, "quota", attach.ErrQuota.Error())
 }
 
 func (c Call) tooLarge(w http.ResponseWriter) error {

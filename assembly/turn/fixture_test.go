@@ -343,7 +343,7 @@ func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error)
 }
 
 // Keep implements turn.Files.
-func (d *fixture) Keep(ctx context.Context, _ string, a journal.Attachment) journal.Attachment {
+func (d *fixture) Keep(ctx context.Context, _, _ string, a journal.Attachment) journal.Attachment {
 	if d.keep != nil {
 		d.keep(ctx)
 	}

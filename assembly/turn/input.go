@@ -154,7 +154,7 @@ func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
 				if files[j].State != journal.AttachmentPending || failed && i < len(turns)-1 {
 					continue
 				}
-				files[j] = a.Files.Keep(ctx, a.run.Workspace, files[j])
+				files[j] = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, files[j])
 				failed = failed || files[j].State != journal.AttachmentStored
 			}
 		}

@@ -74,7 +74,7 @@ type LivePreview interface {
 type Files interface {
 	// Keep copies a pending attachment and returns its new state. An attachment that cannot
 	// be read becomes unavailable. One that cannot be stored stays pending.
-	Keep(ctx context.Context, workspace string, attachment journal.Attachment) journal.Attachment
+	Keep(ctx context.Context, workspace, sender string, attachment journal.Attachment) journal.Attachment
 	// Put stores a file that an agent has made.
 	Put(ctx context.Context, file stream.File) (journal.File, error)
 }

@@ -10,6 +10,7 @@
 package attach
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -80,6 +81,10 @@ type Store struct {
 	maxBytes int64
 	hold     Hold
 	unnamed  time.Duration // how long a copy is kept that no message names
+	quota    quota
+	// Refused receives, at most once a minute, the error of a file for which there is no room. Set
+	// it before the first Put.
+	Refused func(error)
 }
 
 // Hold keeps a copy for a time, and later removes it if no message names it. It fails
@@ -90,7 +95,12 @@ type Hold func(ctx context.Context, bucket, path string, atLeast time.Duration) 
 // nil too, in the configured directory. New does not access the disk or the network.
 // Config must be valid. Check needs no hold.
 func New(config Config, hold Hold, shared Blobs) (*Store, error) {
-	s := &Store{directory(config.Dir), "attachments", config.Dir, filepath.Join(config.Dir, "incoming"), config.MaxBytes, hold, max(24*time.Hour, config.TTL)}
+	local := directory(config.Dir)
+	s := &Store{
+		place: local, bucket: "attachments", where: config.Dir, drafts: filepath.Join(config.Dir, incoming), maxBytes: config.MaxBytes, hold: hold,
+		unnamed: max(time.Hour, config.TTL), Refused: func(error) {},
+		quota: quota{most: cmp.Or(config.Quota, unbounded), perSender: cmp.Or(config.PerSender, unbounded), disk: config.Dir, used: local.used, senders: map[string]spent{}},
+	}
 	switch {
 	case config.S3 != nil:
 		b, err := newBucket(*config.S3)
@@ -98,18 +108,25 @@ func New(config Config, hold Hold, shared Blobs) (*Store, error) {
 			return nil, fmt.Errorf("attachments.s3: %w", err)
 		}
 		s.place, s.bucket, s.where = b, b.place(), b.where
+		s.quota.used, s.quota.most = func(context.Context) (int64, error) { return 0, nil }, unbounded
 	case shared != nil:
 		s.place, s.bucket, s.where = blobs{shared}, "store", "the store"
+		s.quota.used = shared.BlobBytes
 	}
 	return s, nil
 }
 
-// Put copies all bytes of source and holds the copy, as Hold does. The announced type and
+// Put is PutFor for a file of our own.
+func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (Copy, error) {
+	return s.PutFor(ctx, "", source, announced)
+}
+
+// PutFor copies all bytes of a sender's source and holds the copy, as Hold does. The announced type and
 // name help to identify the type of the bytes. A Size above the limit is refused without a
-// read. Put fails with ErrTooLarge, ErrOtherContent, ctx's error, or the error of the
-// source, the hold or the place, and then there is no copy. It checks ctx between reads; a
+// read. PutFor fails with ErrTooLarge, ErrOtherContent, ErrQuota, ErrSender, ctx's error, or the
+// error of the source, the hold or the place, and then there is no copy. It checks ctx between reads; a
 // source that may block must check ctx too.
-func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attachment) (made Copy, err error) {
+func (s *Store) PutFor(ctx context.Context, sender string, source io.Reader, announced event.Attachment) (made Copy, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("store attachment %q: %w", announced.Name, err)
@@ -136,6 +153,12 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	if err != nil {
 		return Copy{}, err
 	}
+	if err := s.quota.take(ctx, sender, size); err != nil {
+		if IsRefused(err) && s.quota.reports() {
+			s.Refused(err)
+		}
+		return Copy{}, err
+	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	path := sum[:2] + "/" + sum // 256 directories, so that each stays small
 	if err = s.Hold(ctx, s.bucket, path); err == nil {
@@ -147,7 +170,7 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 	return Copy{Bucket: s.bucket, Path: path, MimeType: mimeType, Size: size, SHA256: sum}, nil
 }
 
-// Hold keeps a copy for a day, and for as long as a link to it is valid, also if no message
+// Hold keeps a copy for an hour, and for as long as a link to it is valid, also if no message
 // names it. It fails during a removal of the copy; the same call may succeed later.
 func (s *Store) Hold(ctx context.Context, bucket, path string) error {
 	return s.hold(ctx, bucket, path, s.unnamed)

@@ -13,6 +13,8 @@ type Blobs interface {
 	PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error
 	OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser, error)
 	RemoveBlob(ctx context.Context, path string) error
+	// BlobBytes returns the bytes of all copies.
+	BlobBytes(ctx context.Context) (int64, error)
 }
 
 var _ place = blobs{}

@@ -18,6 +18,11 @@ type Config struct {
 	Dir string `yaml:"dir"`
 	// MaxBytes is the size in bytes above which a file is not copied.
 	MaxBytes int64 `yaml:"max_bytes"`
+	// Quota bounds the bytes of all copies in the folder or the store; a bucket has bounds of its
+	// own.
+	Quota int64 `yaml:"quota"`
+	// PerSender bounds the bytes of one sender's files within an hour.
+	PerSender int64 `yaml:"per_sender"`
 	// TTL is how long a link to a copy is valid.
 	TTL time.Duration `yaml:"ttl"`
 	// S3 is the bucket of the copies; nil for none.
@@ -40,7 +45,7 @@ type S3 struct {
 
 // DefaultConfig returns the settings that apply without configuration.
 func DefaultConfig() Config {
-	return Config{Dir: "data/attachments", MaxBytes: 20 << 20, TTL: time.Hour}
+	return Config{Dir: "data/attachments", MaxBytes: 20 << 20, Quota: 10 << 30, PerSender: 200 << 20, TTL: time.Hour}
 }
 
 // Validate returns all faults by key. They hold no values.
@@ -48,6 +53,8 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	faults.Check(c.Dir != "", "dir", "must be a folder")
 	faults.Check(c.MaxBytes > 0, "max_bytes", "must be more than 0")
+	faults.Check(c.Quota > 0, "quota", "must be more than 0")
+	faults.Check(c.PerSender > 0, "per_sender", "must be more than 0")
 	faults.Check(c.TTL > 0, "ttl", "must be more than 0s")
 	if c.S3 == nil {
 		return faults

@@ -23,7 +23,7 @@ func TestConfigFaults(t *testing.T) {
 		want   string
 	}{
 		"the defaults":       {func(*Config) {}, ""},
-		"nothing":            {func(c *Config) { *c = Config{} }, "dir max_bytes ttl"},
+		"nothing":            {func(c *Config) { *c = Config{} }, "dir max_bytes quota per_sender ttl"},
 		"a bucket":           {s3(func(*S3) {}), ""},
 		"a complete bucket":  {s3(func(s *S3) { s.Region, s.Prefix, s.Endpoint = "eu-1", "a.b/c_d-E/9", "http://[::1]:9000/" }), ""},
 		"an empty bucket":    {s3(func(s *S3) { *s = S3{} }), "s3.endpoint s3.bucket " + pair},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -26,6 +27,32 @@ func (d directory) put(_ context.Context, draft *os.File, _ int64, path string) 
 		return err
 	}
 	return errors.Join(syncDir(folder), syncDir(string(d)))
+}
+
+// incoming is the folder of the drafts in the directory.
+const incoming = "incoming"
+
+// used returns the bytes of all copies in the directory.
+func (d directory) used(context.Context) (bytes int64, err error) {
+	err = filepath.WalkDir(string(d), func(_ string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it was removed meanwhile, or no copy was stored yet
+		}
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == incoming:
+			return fs.SkipDir
+		case entry.IsDir():
+			return nil
+		}
+		info, err := entry.Info()
+		if err == nil {
+			bytes += info.Size()
+		}
+		return unlessMissing(err)
+	})
+	return bytes, err
 }
 
 // syncDir makes the names in a directory durable.

@@ -102,3 +102,9 @@ func (j *Journal) RemoveBlob(ctx context.Context, path string) error {
 		tx.do(`DELETE FROM blobs WHERE path = $1`, path)
 	})
 }
+
+// BlobBytes returns the bytes of all blobs.
+func (j *Journal) BlobBytes(ctx context.Context) (bytes int64, err error) {
+	err = j.one(ctx, []any{&bytes}, `SELECT coalesce(CAST(sum(length(bytes)) AS BIGINT), 0) FROM blobs`)
+	return bytes, err
+}

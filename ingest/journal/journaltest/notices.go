@@ -218,10 +218,10 @@ func outOfMemory(f *fixture) {
 		f.fail(f.begin(threadKey(1)), "Sorry.")
 	}
 	f.message(threadKey(1), said("C1/5", "hi"), secret(runs))
-	same(f, "the next turn", turns(), []string{"|hi|"})
+	same(f, "the next turn", turns(), []string{"heard|hi|"})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	f.message(threadKey(1), said("C1/6", "ho"), secret(runs))
-	same(f, "the turn after it", turns(), []string{"|hi|Hello.", "|ho|"})
+	same(f, "the turn after it", turns(), []string{"heard|hi|Hello.", "|ho|"})
 }
 
 // tells records a message that asks an agent.

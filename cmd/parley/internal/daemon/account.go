@@ -206,7 +206,7 @@ func (d *Daemon) ReadHistory(ctx context.Context, lease *journal.Claim, run *jou
 
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
 // the platform's adapter.
-func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachment) journal.Attachment {
+func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a journal.Attachment) journal.Attachment {
 	account := d.current.Load().accounts[workspace]
 	if account == nil {
 		return a
@@ -215,8 +215,8 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 	if !ok {
 		return a
 	}
-	kept, err := d.fetch(ctx, fetcher, a)
-	if err != nil && ctx.Err() == nil {
+	kept, err := d.fetch(ctx, fetcher, workspace+" "+sender, a)
+	if err != nil && ctx.Err() == nil && !attach.IsRefused(err) { // the store of copies reports that
 		d.log.Warn("attachment not copied", "workspace", workspace, "attachment", a.ID, "err", err)
 	}
 	return kept
@@ -224,12 +224,17 @@ func (d *Daemon) Keep(ctx context.Context, workspace string, a journal.Attachmen
 
 // Put implements turn.Files.
 func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
-	kept, err := d.files.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
+	return d.PutFor(ctx, "", file)
+}
+
+// PutFor implements web.Files.
+func (d *Daemon) PutFor(ctx context.Context, sender string, file stream.File) (journal.File, error) {
+	kept, err := d.files.PutFor(ctx, sender, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
 	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 
 // fetch copies an attachment and records the copy, or the attachment's absence.
-func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.Attachment) (journal.Attachment, error) {
+func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, sender string, a journal.Attachment) (journal.Attachment, error) {
 	run := ctx
 	ctx, cancel := context.WithTimeout(run, fetchTimeout)
 	defer cancel()
@@ -244,7 +249,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, a journal.
 	if described, ok := source.(adapters.Described); ok {
 		a.Attachment = completed(a.Attachment, described.Describe())
 	}
-	kept, err := d.files.Put(ctx, source, a.Attachment)
+	kept, err := d.files.PutFor(ctx, sender, source, a.Attachment)
 	switch {
 	case errors.Is(err, attach.ErrTooLarge), errors.Is(err, attach.ErrOtherContent), err != nil && ctx.Err() != nil && !errors.Is(err, attach.ErrPlace):
 		return d.unavailable(run, a, err)

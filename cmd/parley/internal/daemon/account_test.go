@@ -67,7 +67,7 @@ func TestACopyThatEndsEarly(t *testing.T) {
 					end(errors.New("interrupted"))
 				}
 				time.AfterFunc(c.run, func() { end(errors.New("interrupted")) })
-				got, err := d.fetch(run, c.file, journal.Attachment{State: journal.AttachmentPending})
+				got, err := d.fetch(run, c.file, "", journal.Attachment{State: journal.AttachmentPending})
 				if got.State != c.want || err == nil {
 					t.Errorf("%s: %v", got.State, err)
 				}

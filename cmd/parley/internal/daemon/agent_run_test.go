@@ -122,7 +122,9 @@ func TestRunInAnothersThread(t *testing.T) {
 		if got.status != http.StatusNotFound || !strings.Contains(got.body, "not-found") {
 			t.Errorf("another caller: %d %s", got.status, got.body)
 		}
-		h.started(theirToken, runInput(thread, "run-1", `"hi"`))
+		if got := h.postRun(theirToken, runInput(thread, "run-1", `"hi"`)); got.status != http.StatusNotFound {
+			t.Errorf("another workspace: %d %s", got.status, got.body)
+		}
 		for _, token := range []string{"", "wrong"} {
 			if got := h.postRun(token, runInput(thread, "run-3", `"hi"`)); got.status != http.StatusUnauthorized {
 				t.Errorf("the token %q: %d", token, got.status)

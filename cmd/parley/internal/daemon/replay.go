@@ -140,7 +140,9 @@ func (discard) Notice(*journal.Run, string) []journal.Post { return nil }
 func (discard) Posted(*work.Claim, *journal.Delivery) {}
 
 // Keep implements turn.Files.
-func (discard) Keep(_ context.Context, _ string, a journal.Attachment) journal.Attachment { return a }
+func (discard) Keep(_ context.Context, _, _ string, a journal.Attachment) journal.Attachment {
+	return a
+}
 
 // play feeds every line, and prints each result once it is final.
 func (p *player) play(ctx context.Context) error {

@@ -104,7 +104,7 @@ func TestATicketEndsWithItsToken(t *testing.T) {
 	h.postWeb("hi")
 	path := "/api/v1/chat/threads/" + thread + "/messages"
 	ticket := func(token string) string {
-		return decode[struct{ Ticket string }](t, h.chat(http.StatusCreated, http.MethodPost, "/api/v1/tickets", token, `{"path":"`+path+`"}`)).Ticket
+		return decode[struct{ Ticket string }](t, h.request(http.MethodPost, "/api/v1/tickets", token, "application/json", `{"path":"`+path+`"}`).body).Ticket
 	}
 	old := ticket(ownToken)
 	h.rotate(plan{}, ownToken, rotated)
