@@ -75,6 +75,7 @@ type partial struct {
 	fence     *fence
 	marks     []openRun // open at at, outside of a fence
 	behind    []openRun // marks behind the next characters
+	changes   bool      // the next characters change the marks
 
 	full          bool
 	close, reopen string // the lines that divide a fence at the post's end, or the signs of its marks
@@ -144,7 +145,9 @@ func (p *partial) run() {
 		p.newLine, p.spaced = out == "\n", out == " " || out == "\t"
 		p.write(out)
 		p.at += n
-		p.marks = p.behind
+		if p.changes {
+			p.marks, p.changes = p.behind, false
+		}
 	}
 	if p.Done && !p.full {
 		p.close, _ = p.fence.divide(p.inLine())
@@ -163,7 +166,6 @@ func (p *partial) units(s string) int {
 // is still missing, n is 0.
 func (p *partial) next() (out string, n int) {
 	s := p.text[p.at:]
-	p.behind = p.marks
 	switch s[0] {
 	case '*', '_', '~', '`':
 		return p.signs(s)
@@ -201,7 +203,7 @@ func (p *partial) beginLine() bool {
 		return false
 	}
 	closes, blank := p.fence.closedBy(line), strings.Trim(line, " \t\n") == ""
-	if p.fence != nil || opens != nil || blockStart.MatchString(strings.TrimSuffix(line, "\n")) {
+	if p.fence != nil || opens != nil || startsBlock(line) {
 		p.marks, p.behind = nil, nil
 	}
 	if !blank && !closes && p.endsBeforeLine(opens != nil) {

@@ -29,8 +29,20 @@ type openRun struct {
 
 func (r openRun) signs() string { return strings.Repeat(string(r.sign), r.count) }
 
-// blockStart matches the beginning of a line that ends the paragraph before it.
-var blockStart = regexp.MustCompile(`^[ \t>]*(?:#{1,6}[ \t]|[-+*][ \t]|[0-9]{1,9}[.)][ \t]|\||(?:[-*][ \t]*){3,}$|$)`)
+// blockStart matches the text of a line that ends the paragraph before it, behind its linePrefix.
+var blockStart = regexp.MustCompile(`^(?:#{1,6}[ \t]|[-+*][ \t]|[0-9]{1,9}[.)][ \t]|(?:[-*][ \t]*){3,}$)`)
+
+// startsBlock reports whether a line ends the paragraph before it.
+func startsBlock(line string) bool {
+	text := strings.TrimLeft(strings.TrimSuffix(line, "\n"), " \t>")
+	switch {
+	case text == "" || text[0] == '|':
+		return true
+	case strings.IndexByte("#-+*0123456789", text[0]) < 0: // nearly every line
+		return false
+	}
+	return blockStart.MatchString(text)
+}
 
 // linePrefix matches the beginning of a line that is no part of its text.
 var linePrefix = regexp.MustCompile(`^[ \t>]*`)
@@ -53,7 +65,7 @@ func (p *partial) signs(s string) (out string, n int) {
 	case n == len(s) && !p.Done:
 		return "", 0
 	}
-	p.behind = p.marksBehind(s[0], n, before, s[n:])
+	p.behind, p.changes = p.marksBehind(s[0], n, before, s[n:]), true
 	return s[:n], n
 }
 
