@@ -359,7 +359,7 @@ func (r *reader) reached(row int64) {
 	r.top = max(r.top, row)
 }
 
-// restart notes that another server numbers its rows anew.
+// restart notes the greatest number of another server.
 func (r *reader) restart(row int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"parley/adapters"
 )
 
-// checkServer finds out whether the server is another one, which numbers its rows anew: it has no row
-// with the cursor's number or a greater one. Then the cursor begins at the new numbers, after the rows
-// that are newer than its date were read.
+// checkServer finds out whether the server is another one: it has no row with the cursor's number or a
+// greater one. Then the rows after the cursor's date are read, and the cursor begins at the new server's
+// greatest number.
 func (a *Adapter) checkServer(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
 	if c.Row == 0 {
 		return nil

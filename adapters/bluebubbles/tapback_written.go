@@ -9,8 +9,7 @@ import (
 
 // writtenTapback matches the words that a telephone without tapbacks sends instead of one, such as
 // "Loved “see you”", "Reacted 😀 to an image" or "Removed a heart from “a long text…”". A cut quotation
-// ends in an ellipsis. The groups are the verb of a named tapback, the emoji of another one, what is
-// removed, the quoted words and the kind of a file.
+// ends in an ellipsis. The groups are: verb, added emoji, removed reaction, quoted words, kind of file.
 var writtenTapback = regexp.MustCompile(`(?s)^(?:(Loved|Liked|Disliked|Laughed at|Emphasi[sz]ed|Questioned)|(?:Reacted (?:with )?)?(\S+) to|Removed (?:an? |the )?([\S]+|question mark) (?:reaction )?from) ` +
 	`(?:[“"](.+?)(?:[”"]|(?:…|\.\.\.)[”"]?)|an? (image|photo|picture|sticker|movie|video|audio message|voice message|attachment|file))$`)
 
