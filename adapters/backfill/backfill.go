@@ -13,6 +13,9 @@
 // adapter says so (adapters.SlowHistory), such a gap is read at once and again after that
 // time.
 //
+// Gaps are compared with the platform's times, so they are in wall time. A time that a wrong clock put
+// into the future counts as unknown from the last known arrival on.
+//
 // Missed messages pass through the same Accept as live ones: the dedupe key alone decides
 // whether a message is new.
 package backfill
@@ -32,9 +35,13 @@ const (
 	// turnWait bounds how long a turn waits for its thread's missed messages.
 	turnWait = 10 * time.Second
 	// clockLag bounds the difference of the platform's clock, and the age of an event on
-	// arrival. The watermark stays that far behind, and a read reaches that far beyond
-	// the gap's end.
+	// arrival. The watermark stays that far behind.
 	clockLag = 2 * time.Minute
+	// clockLead bounds the lead of the platform's clock over ours, which may have been set wrong. A
+	// read reaches that far beyond the gap's end; what it finds there is known.
+	clockLead = 24 * time.Hour
+	// stepBack is the least step of our clock into the past that is noticed.
+	stepBack = time.Second
 	// refreshOpen is the interval at which gaps that other nodes have stored or closed
 	// are read while a gap is open, and refreshClosed the interval otherwise.
 	refreshOpen, refreshClosed = time.Second, 5 * time.Second
@@ -48,8 +55,9 @@ const (
 // Store stores watermarks and gaps. The journal implements it.
 type Store interface {
 	// Gaps returns the watermark, which is zero in a workspace that was never connected,
-	// and the open gaps.
-	Gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error)
+	// and the open gaps. A time later than now was stored while our clock led: it is pulled back
+	// to the last known arrival, or, as the end of a gap, to now.
+	Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error)
 	// OpenGaps stores gaps, each of which widens its channel's gap, and moves the
 	// watermark on; zero leaves it.
 	OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error
@@ -71,8 +79,9 @@ type Parts struct {
 	// Lease lets one node at a time read in the background; New sets its Name and Log.
 	Lease  adapters.ExclusiveLease
 	Config func() Config
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Now is the wall clock, because its times are compared with the platform's.
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // Workspace knows the gaps of one workspace and reads the missed messages. It is safe for

@@ -29,7 +29,7 @@ func TestAFirstStartReadsNothing(t *testing.T) {
 		same(w, "history", w.history(), nil)
 		w.Down()
 		w.up() // events may have been missed since the watermark
-		same(w, "read", w.history(), []string{"read a 3480 to 3720 in the background", "read b 3480 to 3720 in the background"})
+		same(w, "read", w.history(), []string{"read a 3480 to 90000 in the background", "read b 3480 to 90000 in the background"})
 	})
 }
 
@@ -49,7 +49,7 @@ func TestAfterARestart(t *testing.T) {
 		same(w, "a thread that began after the restart", w.begins("a:2"), "begins after 0s")
 		same(w, "an old thread", w.begins("a:-9000"), "begins after 2s")
 		same(w, "its next turn", w.begins("a:-9000"), "begins after 0s")
-		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 121 urgently", "accept a:-9000/-1800", "accept a:-9000/-1700"})
+		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 86401 urgently", "accept a:-9000/-1800", "accept a:-9000/-1700"})
 		same(w, "a conversation, which is always older", w.turn("b"), "waits")
 		same(w, "gaps", w.open(), []string{"a -3600 to 1", "b -3600 to 1"})
 	})
@@ -67,7 +67,7 @@ func TestMissedMessagesAreAcceptedTogether(t *testing.T) {
 		advance(time.Second)
 		w.history()
 		same(w, "an old thread", w.begins("a:-9000"), "begins after 1s")
-		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-300", "accept a:-9000/-200", "accept a:-9000/-100"})
+		same(w, "read", w.history(), []string{"read a:-9000 -3600 to 86400 urgently", "accept a:-9000/-300", "accept a:-9000/-200", "accept a:-9000/-100"})
 	})
 }
 
@@ -276,11 +276,11 @@ func TestBackgroundReadsAreOrdered(t *testing.T) {
 	}, func(w *world) {
 		w.up()
 		same(w, "history", threadsLast(w.history()), []string{
-			"read a -3600 to 120 in the background", "accept a/-3000", "read b -3600 to 120 in the background", "accept a:-2000/-2000",
-			"read a:-1000 -3600 to 120 in the background", "accept a:-1000/-1000", "accept a:-1000/-900",
-			"read a:-1500 -3600 to 120 in the background", "accept a:-1500/-1500", "accept a:-1500/-1400",
-			"read a:-9000 -3600 to 120 in the background", "accept a:-9000/-800",
-			"read b:-9000 -3600 to 120 in the background",
+			"read a -3600 to 86400 in the background", "accept a/-3000", "read b -3600 to 86400 in the background", "accept a:-2000/-2000",
+			"read a:-1000 -3600 to 86400 in the background", "accept a:-1000/-1000", "accept a:-1000/-900",
+			"read a:-1500 -3600 to 86400 in the background", "accept a:-1500/-1500", "accept a:-1500/-1400",
+			"read a:-9000 -3600 to 86400 in the background", "accept a:-9000/-800",
+			"read b:-9000 -3600 to 86400 in the background",
 		})
 		same(w, "gaps", w.open(), nil)
 		same(w, "the watermark", w.moved(), -120)
@@ -329,11 +329,11 @@ func TestATurnWaitsForItsWholeThread(t *testing.T) {
 		w.refused = "a/-20"
 	}, func(w *world) {
 		w.up()
-		same(w, "accepted", w.history(), []string{"read a -3600 to 120 in the background", "accept a/-30"})
+		same(w, "accepted", w.history(), []string{"read a -3600 to 86400 in the background", "accept a/-30"})
 		same(w, "the conversation", w.begins("a"), "begins after 2s")
 		synctest.Wait()
 		same(w, "another thread, read after it", w.begins("a:-50"), "begins after 0s")
-		same(w, "accepted", w.history(), []string{"accept a:-50/-50", "read b -3600 to 120 in the background"})
+		same(w, "accepted", w.history(), []string{"accept a:-50/-50", "read b -3600 to 86400 in the background"})
 	})
 }
 
@@ -371,7 +371,7 @@ func TestAFailureStopsNoOtherRead(t *testing.T) {
 		w.Refused("b", false)
 		same(w, "gaps", w.open(), nil)
 		advance(time.Minute)
-		same(w, "reads after a refusal", w.history()[:2], []string{"read a:-9000 -3600 to 120 urgently", "accept a:-9000/-9"})
+		same(w, "reads after a refusal", w.history()[:2], []string{"read a:-9000 -3600 to 86400 urgently", "accept a:-9000/-9"})
 	})
 }
 
@@ -410,7 +410,7 @@ func TestACrashLosesNoGap(t *testing.T) {
 		delete(w.slow, "b")
 		w.start()
 		synctest.Wait()
-		same(w, "read", w.history(), []string{"read b -3600 to 120 in the background"})
+		same(w, "read", w.history(), []string{"read b -3600 to 86400 in the background"})
 		same(w, "gaps", w.open(), nil)
 	})
 }
@@ -440,12 +440,12 @@ func TestGapsOfOtherNodesAreSeen(t *testing.T) {
 func TestAGapIsReadAgain(t *testing.T) {
 	inWorld(t, func(w *world) { w.late, w.channels = true, []string{"a"} }, func(w *world) {
 		w.up()
-		same(w, "the first read", w.history(), []string{"read a -3600 to 120 in the background"})
+		same(w, "the first read", w.history(), []string{"read a -3600 to 86400 in the background"})
 		w.change(func() { w.channels, w.said["a"], w.said["b"] = []string{"a", "b"}, []int{-1}, []int{-2} })
 		advance(7 * time.Second)
 		history := w.history()
 		slices.Sort(history)
-		same(w, "the second read", history, []string{"accept a/-1", "accept b/-2", "read a -3600 to 125 in the background", "read b -3600 to 125 in the background"})
+		same(w, "the second read", history, []string{"accept a/-1", "accept b/-2", "read a -3600 to 86405 in the background", "read b -3600 to 86405 in the background"})
 		advance(time.Hour)
 		same(w, "later", w.history(), nil)
 		same(w, "gaps", w.open(), nil)
@@ -461,7 +461,7 @@ func TestANewGapEndsThePause(t *testing.T) {
 		w.history()
 		w.Missed("b", w.at(-10))
 		advance(2 * time.Second)
-		same(w, "b is read", slices.Contains(w.history(), "read b -10 to 128 in the background"), true)
+		same(w, "b is read", slices.Contains(w.history(), "read b -10 to 86408 in the background"), true)
 	})
 }
 
@@ -511,7 +511,7 @@ func TestTheWatermarkOfAHookStaysAtTheLastArrival(t *testing.T) {
 		w.stop()
 		w.start()
 		w.up()
-		same(w, "read", w.history(), []string{"read a 480 to 4350 in the background", "read b 480 to 4350 in the background"})
+		same(w, "read", w.history(), []string{"read a 480 to 90630 in the background", "read b 480 to 90630 in the background"})
 		advance(time.Minute)
 		same(w, "the watermark after the gap is stored", w.moved(), 4110)
 	})
@@ -529,7 +529,7 @@ func TestAStoredGapIsReadOnce(t *testing.T) {
 		w.begins("a:100")
 		w.change(func() { w.busy = nil })
 		advance(time.Minute)
-		same(w, "read", w.history(), []string{"read a:100 180 to 420 urgently", "read a 180 to 420 in the background"})
+		same(w, "read", w.history(), []string{"read a:100 180 to 86700 urgently", "read a 180 to 86700 in the background"})
 	})
 }
 
@@ -557,8 +557,8 @@ func TestBoundsOfAgeAndNumber(t *testing.T) {
 	}, func(w *world) {
 		w.up()
 		same(w, "history", threadsLast(w.history()), []string{
-			"read a -86400 to 120 in the background", "read b -86400 to 120 in the background",
-			"read a:-10 -86400 to 120 in the background", "accept a:-10/-10", "accept a:-10/-9",
+			"read a -86400 to 86400 in the background", "read b -86400 to 86400 in the background",
+			"read a:-10 -86400 to 86400 in the background", "accept a:-10/-10", "accept a:-10/-9",
 		})
 	})
 }
@@ -567,9 +567,9 @@ func TestBoundsOfAgeAndNumber(t *testing.T) {
 // it is like one after a disconnection.
 func TestARunningConnectionMissesMessages(t *testing.T) {
 	for channel, want := range map[string]struct{ read, gaps []string }{
-		"a": {[]string{"read a 20 to 180 in the background", "accept a/30"}, []string{"a 20 to 60"}},
+		"a": {[]string{"read a 20 to 86460 in the background", "accept a/30"}, []string{"a 20 to 60"}},
 		"": {
-			[]string{"read a 20 to 180 in the background", "accept a/30", "read b 20 to 180 in the background", "accept b/40"},
+			[]string{"read a 20 to 86460 in the background", "accept a/30", "read b 20 to 86460 in the background", "accept b/40"},
 			[]string{"a 20 to 60", "b 20 to 60"},
 		},
 	} {
@@ -609,7 +609,7 @@ func TestMissedMessagesOfEveryMinute(t *testing.T) {
 		for minute := range 3 {
 			advance(time.Minute)
 			w.Missed("a", w.at(60*minute))
-			want = append(want, fmt.Sprintf("read a %d to %d in the background", 60*minute, 60*minute+180))
+			want = append(want, fmt.Sprintf("read a %d to %d in the background", 60*minute, 60*minute+180+86280))
 		}
 		advance(time.Minute)
 		reads := slices.DeleteFunc(w.history(), func(line string) bool { return !strings.HasPrefix(line, "read") })

@@ -46,6 +46,7 @@ type world struct {
 	busy      error                    // of Accept
 	refused   string                   // a message that is never accepted
 	watermark time.Time
+	arrived   int // second of the last known arrival
 	gaps      map[string]event.Gap
 	storing   time.Duration // duration of each call of the store
 	commit    time.Duration // duration of each Accept after the envelope has its place
@@ -209,10 +210,20 @@ func (w *world) stores() {
 }
 
 // Gaps implements backfill.Store.
-func (w *world) Gaps(context.Context, string) (time.Time, []event.Gap, error) {
+func (w *world) Gaps(_ context.Context, _ string, now time.Time) (time.Time, []event.Gap, error) {
 	w.stores()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.watermark.After(now) {
+		w.watermark = w.at(w.arrived)
+	}
+	for channel, gap := range w.gaps {
+		if gap.From.After(now) {
+			gap.From = w.at(w.arrived)
+		}
+		gap.Until = slices.MinFunc([]time.Time{gap.Until, now}, time.Time.Compare)
+		w.gaps[channel] = gap
+	}
 	return w.watermark, slices.Collect(maps.Values(w.gaps)), nil
 }
 

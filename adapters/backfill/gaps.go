@@ -26,8 +26,47 @@ func (w *Workspace) Missed(channel string, since time.Time) {
 		return
 	}
 	gap := event.Gap{Channel: channel, From: since, Until: w.Now()}
-	w.change(func() { w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap) })
+	w.change(func() {
+		if gap.From.After(gap.Until) { // our clock was set back since
+			gap.From = w.known(gap.Until)
+		}
+		w.unstored[gap.Channel] = w.unstored[gap.Channel].Union(gap)
+	})
 	w.wake.store.Set()
+}
+
+// known returns the time of the last known arrival that our clock does not put into the future; or
+// the watermark. The caller holds the mutex.
+func (w *Workspace) known(now time.Time) time.Time {
+	for _, at := range slices.Backward(w.arrivals.times) {
+		if !at.After(now) {
+			return at
+		}
+	}
+	return w.watermark
+}
+
+// setBack begins again with the times that the store knows, after our clock was set back: the other
+// ones are in the future. Messages may be missing since the last known arrival.
+func (w *Workspace) setBack(ctx context.Context, now time.Time) error {
+	if err := w.refresh(ctx); err != nil {
+		return err
+	}
+	w.change(func() {
+		w.arrivals.begin(w.watermark)
+		for channel, gap := range w.unstored {
+			if gap.From.After(now) {
+				gap.From = w.watermark
+			}
+			if gap.Until.After(now) {
+				gap.Until = now
+			}
+			w.unstored[channel] = gap
+		}
+		w.again, w.synced = event.Gap{}, now
+		w.awayUntil(now)
+	})
+	return nil
 }
 
 // Refused notes that a payload of a channel was refused: the platform may give it up. If
@@ -102,13 +141,13 @@ func (a *arrivals) add(now time.Time, channel string, retried bool) (from time.T
 func (w *Workspace) refresh(ctx context.Context) error {
 	w.refreshing.Lock()
 	defer w.refreshing.Unlock()
-	watermark, gaps, err := w.Store.Gaps(ctx, w.ID)
+	watermark, gaps, err := w.Store.Gaps(ctx, w.ID, w.Now())
 	if err != nil {
 		return err
 	}
 	more := false
 	w.change(func() {
-		if watermark.After(w.watermark) {
+		if !watermark.IsZero() { // it is later, or was pulled back
 			w.watermark = watermark
 		}
 		known := maps.Clone(w.stored)
@@ -152,6 +191,14 @@ func (w *Workspace) sync(ctx context.Context) (err error) {
 	defer adapters.Recover(w.Log, &err)
 	now := w.Now()
 	watermark := now.Add(-clockLag)
+	w.mu.Lock()
+	back := w.synced.Sub(now) > stepBack
+	w.mu.Unlock()
+	if back {
+		if err := w.setBack(ctx, now); err != nil {
+			return err
+		}
+	}
 	w.mu.Lock()
 	if last := w.arrivals.times[len(w.arrivals.times)-1]; w.HookOnly && last.Before(watermark) {
 		watermark = last

@@ -145,6 +145,6 @@ func (w *Workspace) reach(gap event.Gap) event.Gap {
 	if oldest := w.Now().Add(-w.Config().MaxAge); gap.From.Before(oldest) {
 		gap.From = oldest
 	}
-	gap.Until = gap.Until.Add(clockLag)
+	gap.Until = gap.Until.Add(clockLead)
 	return gap
 }

@@ -20,7 +20,7 @@ type Files interface {
 // post returns a delivery in the platform's terms.
 func (o *Outbox) post(d *journal.Delivery) adapters.Post {
 	post := adapters.Post{
-		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.CreatedAt,
+		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.NotBefore,
 		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
 	for _, b := range d.Post.Buttons {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,9 +45,13 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 	if post.Alone {
 		kind = DeliveryTell
 	}
+	notBefore := now
+	if len(run.Messages) > 0 {
+		notBefore = slices.MaxFunc(run.Messages, func(a, b Message) int { return a.SentAt.Compare(b.SentAt) }).SentAt
+	}
 	return &Delivery{
 		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
-		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now,
+		Kind: kind, Post: post, State: DeliveryPending, CreatedAt: now, NotBefore: notBefore,
 	}
 }
 

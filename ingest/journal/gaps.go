@@ -2,6 +2,8 @@ package journal
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 
 	"parley/ingest/event"
@@ -9,8 +11,45 @@ import (
 
 // Gaps returns a workspace's watermark and its gaps, earliest begin first. Every message
 // up to the watermark is recorded or in a gap. The watermark is zero in a workspace that
-// was never connected.
-func (j *Journal) Gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
+// was never connected. Times that are later than now by more than clockError are pulled back: the
+// clock led when they were stored.
+func (j *Journal) Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error) {
+	watermark, gaps, err = j.gaps(ctx, workspace)
+	limit := now.Add(clockError)
+	led := watermark.After(limit) || slices.ContainsFunc(gaps, func(g event.Gap) bool { return g.Until.After(limit) })
+	if err != nil || !led {
+		return watermark, gaps, err
+	}
+	if err := j.pullBack(ctx, workspace, now); err != nil {
+		return watermark, gaps, err
+	}
+	return j.gaps(ctx, workspace)
+}
+
+const (
+	// clockError is more than the difference of the clocks of two nodes.
+	clockError = time.Second
+	// lastArrivals is the number of messages of which the newest one by the platform's time is the
+	// last known arrival. nothingKnown is how long ago that is if no message is stored.
+	lastArrivals = 100
+	nothingKnown = 24 * time.Hour
+)
+
+// pullBack replaces the times of a workspace that are later than now: by the time of the last known
+// arrival, by the platform's clock, and at the end of gaps by now.
+func (j *Journal) pullBack(ctx context.Context, workspace string, now time.Time) error {
+	return j.change(ctx, "", func(tx *txn) {
+		known := millis(now.Add(-nothingKnown))
+		tx.row([]any{&known}, `SELECT max(sent_at) FROM (SELECT sent_at FROM messages WHERE workspace = $1 AND author IN ('human', 'bot') AND sent_at <= $2
+			ORDER BY row DESC LIMIT `+strconv.Itoa(lastArrivals)+`) AS newest HAVING count(*) > 0`, workspace, millis(now))
+		from, until, limit := known*1000, now.UnixMicro(), now.Add(clockError).UnixMicro()
+		tx.do(`UPDATE gaps SET from_at = CASE WHEN from_at > $2 THEN $3 ELSE from_at END, until_at = $4 WHERE workspace = $1 AND until_at > $2`,
+			workspace, limit, from, until)
+		tx.do(`UPDATE watermarks SET at = $3 WHERE workspace = $1 AND at > $2`, workspace, limit, from)
+	})
+}
+
+func (j *Journal) gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
 	gaps, err = read(ctx, j, func(tx *txn) (gaps []event.Gap) {
 		var at int64
 		watermark = time.Time{}

@@ -35,6 +35,9 @@ type Delivery struct {
 	// DueAt is the time at which a worker must look at it next.
 	DueAt     time.Time
 	CreatedAt time.Time
+	// NotBefore is a time by the platform's clock before which its post cannot exist: that of the
+	// newest message that its run answers; CreatedAt if there is none.
+	NotBefore time.Time
 }
 
 // DeliveryKind is the action of a delivery.
@@ -77,10 +80,11 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 	var file, buttons string
 	var of Delivery
 	if !tx.row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt,
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore,
 		&of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
+			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
 			p.id, p.platform_id, p.send_by
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
 		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {

@@ -13,6 +13,7 @@ func gapPromises() []promise {
 		{"a watermark moves on and never back", watermarkMovesOn},
 		{"a gap is stored with the watermark, is widened, and closes after its read", gapCloses},
 		{"a gap that was widened meanwhile keeps its unread part", gapWidened},
+		{"times of a clock that led are pulled back to the last known arrival", pulledBack},
 		{"gaps are widened and closed concurrently", gapsSideBySide},
 		{"recent threads are those of one channel, answered ones first, by newest message", recentThreads},
 		{"a message of which only the id is stored makes no thread recent", notedNotRecent},
@@ -31,14 +32,14 @@ func between(channel string, from, until int64) event.Gap {
 
 func (f *fixture) watermark() time.Time {
 	f.Helper()
-	watermark, _, err := f.Gaps(f.ctx, workspace)
+	watermark, _, err := f.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	return watermark
 }
 
 func (f *fixture) gaps() []event.Gap {
 	f.Helper()
-	_, gaps, err := f.Gaps(f.ctx, workspace)
+	_, gaps, err := f.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	return gaps
 }
@@ -134,4 +135,25 @@ func recentBesideMany(f *fixture) {
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
 		SELECT 'x', 1000, i, 'busy', 'x', 'human', 'passive', 'loud', metadata, 1, 'live', m.sent_at, m.created_at FROM n, messages m WHERE m.external_id = 'C1/1'`)
 	same(f, "recent", f.recent("C1", time.Minute, 10), []event.ThreadKey{threadKey(1)})
+}
+
+func pulledBack(f *fixture) {
+	now := f.clock.Now()
+	old := said("C1/1", "hi")
+	old.SentAt = now.Add(-time.Hour)
+	f.message(threadKey(1), old, passive)
+	led := now.Add(12 * time.Hour)
+	f.must(f.OpenGaps(f.ctx, workspace, []event.Gap{{Channel: "C1", From: now.Add(-2 * time.Hour), Until: led}, {Channel: "C2", From: led, Until: led.Add(time.Hour)}}, led))
+	f.must(f.OpenGaps(f.ctx, "other", nil, led))
+	for range 2 { // the second time from the store
+		watermark, gaps, err := f.Gaps(f.ctx, workspace, now)
+		f.must(err)
+		same(f, "watermark", watermark, old.SentAt)
+		same(f, "gaps", gaps, []event.Gap{{Channel: "C1", From: now.Add(-2 * time.Hour), Until: now}, {Channel: "C2", From: old.SentAt, Until: now}})
+	}
+	watermark, _, err := f.Gaps(f.ctx, "other", now)
+	f.must(err)
+	same(f, "watermark of a workspace without messages", watermark, now.Add(-24*time.Hour))
+	f.must(f.OpenGaps(f.ctx, workspace, nil, now.Add(time.Minute)))
+	same(f, "the watermark moves on", f.watermark(), now.Add(time.Minute))
 }

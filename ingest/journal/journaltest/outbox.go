@@ -12,6 +12,7 @@ import (
 
 func outboxPromises() []promise {
 	return []promise{
+		{"a post is not older than its question, by the platform's clock", notOlder},
 		{"a thread's deliveries leave in order", deliveryOrder},
 		{"an unsent delivery is sent again under its key, not before its time", resent},
 		{"an unclear delivery waits for its read-back", readBack},
@@ -202,4 +203,14 @@ func beingSent(f *fixture) {
 	f.commit(run, answer("C"))
 	f.sending(f.delivery(threadKey(3)))
 	same(f, "during the removal of a sign", sendingIn(threadKey(3), ""), false)
+}
+
+func notOlder(f *fixture) {
+	question := said("C1/1", "hi")
+	question.SentAt = f.clock.Now().Add(-12 * time.Hour) // our clock leads
+	f.message(threadKey(1), question, runs)
+	f.commit(f.begin(threadKey(1)), answer("Hello.", "Hello."))
+	d := f.delivery(threadKey(1))
+	same(f, "not before", d.NotBefore, question.SentAt)
+	same(f, "created", d.CreatedAt, f.clock.Now())
 }

@@ -98,7 +98,7 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	b, err := backfill.New(ctx, backfill.Parts{
 		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.ingest, Store: d.journal, Lease: adapters.ExclusiveLease{Store: d.journal},
 		Config: func() backfill.Config { return d.successor(a).Backfill },
-		Now:    d.now, Log: d.log.With("workspace", a.ID),
+		Now:    d.wall, Log: d.log.With("workspace", a.ID),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the gaps of %s: %w", a.ID, err)

@@ -35,7 +35,8 @@ type Daemon struct {
 	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
-	now     func() time.Time
+	now     func() time.Time // of our own waits and rows
+	wall    func() time.Time // of what is compared with a platform's time
 	lease   time.Duration
 	metrics *metrics
 
@@ -162,8 +163,9 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 			d.now = clock.Now
 		}
 	}
+	d.wall = d.now
 	if d.now == nil {
-		d.now = journal.NewSteadyClock()
+		d.now, d.wall = journal.NewSteadyClock(), time.Now
 	}
 	o.Now = d.now
 	return o
