@@ -17,8 +17,8 @@ var pieces = []string{
 	strings.Repeat("word ", 90), strings.Repeat("x", 450), strings.Repeat("| row | 1 |\n", 60), strings.Repeat("a line\n", 70),
 }
 
-// TestAnyPreviewOnlyGrows: what a live preview shows of a text begins with what it showed of a shorter
-// one, and stays once the post is full. No post is longer than Discord allows.
+// TestAnyPreviewOnlyGrows: the preview of a text begins with the preview of each shorter text, and a full
+// post never changes. No post is longer than Discord allows.
 func TestAnyPreviewOnlyGrows(t *testing.T) {
 	a, mentions := discord.New("acme", discord.DefaultConfig()), []string{"<@201>"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -41,8 +41,8 @@ func rememberQuestion(ctx context.Context, state adapters.State, id, channel str
 	return nil
 }
 
-// question returns the question whose own thread has an id; nil for none. The question decides where
-// its answer goes, whatever the setting is now.
+// question returns the question whose own thread has an id; nil for none. The stored question
+// decides about the place of its answer, also after a change of the setting.
 func (a *Adapter) question(ctx context.Context, thread string) (*question, error) {
 	list, err := adapters.GetList[question](ctx, a.state, questionsName)
 	if err != nil {

@@ -121,7 +121,7 @@ func wholeText(s string) int {
 func (p *partial) shown() string {
 	out := p.out
 	if !p.full && !p.Done {
-		out = p.body() // what follows may close the marks there
+		out = p.body() // the next text may close the marks
 	}
 	if strings.TrimSpace(string(out)) == "" {
 		return ""

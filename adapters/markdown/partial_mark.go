@@ -117,7 +117,7 @@ func flanking(sign byte, before, after string) (opens, closes bool) {
 	return left, right
 }
 
-// body returns the post without white space and empty marks at its end, if marks are open there.
+// body returns the post. If marks are open at its end, body leaves out white space and empty marks there.
 func (p *partial) body() []byte {
 	out := p.out
 	for i := len(p.marks) - 1; i >= 0; i-- {
