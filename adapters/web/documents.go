@@ -19,6 +19,8 @@ type Documents struct {
 	// API returns the API of a workspace.
 	API   func(workspace string) API
 	Guard *guard.Guard
+	// Replies takes the requests of agents that answer later.
+	Replies Replies
 }
 
 // Routes returns the routes of the documents.
@@ -41,6 +43,9 @@ type Route struct {
 	// Serve responds to a request, or Take to one whose body must be JSON.
 	Serve func(Call, http.ResponseWriter, *http.Request) error
 	Take  func(c Call, w http.ResponseWriter, r *http.Request, body []byte) error
+	// Own takes the body of a request with the secret of agents that answer later; nil if they may not
+	// use the route.
+	Own func(p Replies, w http.ResponseWriter, r *http.Request, body []byte, agents map[string]bool) error
 }
 
 // Right is the kind of callers that may use a route.
@@ -55,6 +60,9 @@ const (
 
 // agentsMay is the message of the error for an agent's token.
 const agentsMay = "the token of an agent may only read, send agent-messages and add updates to runs"
+
+// onlyAgents is the message of the error for a user's token.
+const onlyAgents = "only the token of an agent may do this: its actor begins with agent:"
 
 // Call is a request of an authenticated caller.
 type Call struct {
@@ -81,6 +89,9 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 			if r.ContentLength > route.MaxBody {
 				return fail(http.StatusRequestEntityTooLarge, "too-large", route.TooLarge)
 			}
+			if agents := d.Replies.agents(guard.Bearer(r)); route.Own != nil && len(agents) > 0 {
+				return d.own(route, w, r, agents)
+			}
 			call, err := d.admit(w, r)
 			if err == nil {
 				d.Guard.Admit(r)
@@ -91,21 +102,35 @@ func (d Documents) Handler(route Route) http.HandlerFunc {
 			case route.Right == ForUsers && call.Actor.IsAgent():
 				return fail(http.StatusForbidden, "forbidden", agentsMay)
 			case route.Right == ForAgents && !call.Actor.IsAgent():
-				return fail(http.StatusForbidden, "forbidden", "only the token of an agent may do this: its actor begins with agent:")
+				return fail(http.StatusForbidden, "forbidden", onlyAgents)
 			}
 			if route.Serve != nil {
 				return route.Serve(call, w, r)
 			}
-			if !isJSON(r) {
-				return fail(http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json")
-			}
-			body, err := call.body(w, r, route.TooLarge)
+			body, err := call.json(w, r, route.TooLarge)
 			if err != nil {
 				return err
 			}
 			return route.Take(call, w, r, body)
 		})
 	}
+}
+
+// own serves a route to agents that answer later.
+func (d Documents) own(route Route, w http.ResponseWriter, r *http.Request, agents map[string]bool) error {
+	body, err := API{Guard: d.Guard}.json(w, r, route.TooLarge)
+	if err != nil {
+		return err
+	}
+	return route.Own(d.Replies, w, r, body, agents)
+}
+
+// json reads a body that must be JSON.
+func (a API) json(w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, error) {
+	if !isJSON(r) {
+		return nil, fail(http.StatusUnsupportedMediaType, "content-type", "the body must have Content-Type: application/json")
+	}
+	return a.body(w, r, tooLarge)
 }
 
 // admit authenticates a request.

@@ -23,7 +23,7 @@ type Runs interface {
 
 // Updates adds messages to runs, and stops a run that has not begun.
 type Updates interface {
-	AddEvents(ctx context.Context, run string, messages []stream.Message) error
+	AddEvents(ctx context.Context, run string, added journal.Added) error
 	StopNamedRun(ctx context.Context, workspace, madeBy, threadID, name string, notice journal.Notice) error
 }
 
@@ -38,7 +38,7 @@ func runRoutes() []Route {
 		routes = append(routes,
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/updates", Serve: Call.listUpdates},
 			Route{Pattern: "GET " + prefix + "/runs/{workflowId}/{runId}/stream", Serve: Call.streamRun},
-			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Right: ForAgents, Take: Call.addUpdates},
+			Route{Pattern: "POST " + prefix + "/runs/{runId}/updates", Take: Call.addUpdates, Own: Replies.update},
 			Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: ForUsers, Take: Call.signal},
 		)
 	}

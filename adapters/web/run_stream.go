@@ -2,8 +2,6 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -155,48 +153,4 @@ func sinceOf(r *http.Request, faults *event.FieldErrors) time.Time {
 	ms, err := strconv.ParseInt(s, 10, 64)
 	faults.Check(err == nil && ms >= 0, "since", "must be a time in milliseconds since 1970")
 	return time.UnixMilli(ms)
-}
-
-// maxUpdates bounds the messages of one POST.
-const maxUpdates = 100
-
-// addUpdates adds messages of an external agent to a run that works: POST
-// /runs/{runId}/updates with a message, or a list of messages, in either form.
-func (c Call) addUpdates(w http.ResponseWriter, r *http.Request, raw []byte) error {
-	run, err := c.ownRun(r)
-	if err != nil {
-		return err
-	}
-	messages, faults := readUpdates(raw)
-	if err = faults.Err(); err == nil {
-		err = c.Updates.AddEvents(r.Context(), run.ID, messages)
-	}
-	if err != nil {
-		return err
-	}
-	return respond(w, http.StatusAccepted, map[string]any{"run_id": run.ID, "messages": len(messages)})
-}
-
-// readUpdates reads one message or a list of messages.
-func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldErrors) {
-	var list []json.RawMessage
-	if json.Unmarshal(raw, &list) != nil {
-		list = []json.RawMessage{raw}
-	}
-	faults.Check(len(list) >= 1 && len(list) <= maxUpdates, whole, "must have 1 to "+strconv.Itoa(maxUpdates)+" messages")
-	for i, one := range list[:min(len(list), maxUpdates)] {
-		m, err := stream.Parse(one)
-		field := "messages[" + strconv.Itoa(i) + "]"
-		if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {
-			err = errors.New(`must be a message such as {"t":3,"m":"halfway"}, whose members have their types`)
-		}
-		if err != nil {
-			faults.Check(false, field, err.Error())
-			continue
-		}
-		faults.Check(!isLast(m), field, "must not be COMPLETE or TERMINATED of main: the run itself says when it ends")
-		m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
-		messages = append(messages, m)
-	}
-	return messages, faults
 }

@@ -31,6 +31,9 @@ type store struct {
 	messages []journal.Message
 	changed  chan struct{}
 	added    []stream.Message
+	key      string // of the last request that added messages
+	answer   *stream.Message
+	woken    int
 	tickets  map[string]journal.Ticket
 	named    map[string]string // the ids of runs, by the names that a client gave them
 	backend
@@ -115,11 +118,30 @@ func (s *store) StopNamedRun(_ context.Context, _, _, _, name string, notice jou
 
 func (s *store) FollowRun(string) (<-chan struct{}, func()) { return s.changed, func() {} }
 
-func (s *store) AddEvents(_ context.Context, _ string, messages []stream.Message) error {
+func (s *store) AddEvents(_ context.Context, _ string, added journal.Added) error {
 	if s.page.Ended() {
 		return journal.ErrEnded
 	}
-	s.added = append(s.added, messages...)
+	s.added, s.key = append(s.added, added.Messages...), added.Key
+	for _, m := range added.Messages {
+		s.have(journal.RunEvent{Seq: int64(len(s.page.Events) + 5), Message: m})
+	}
+	return nil
+}
+
+// LaterRun and AnswerRun take the answer of the agent "hook".
+func (s *store) LaterRun(_ context.Context, id string) (int64, string, error) {
+	if id != run {
+		return 0, "", journal.ErrNotFound
+	}
+	return 7, "hook", nil
+}
+
+func (s *store) AnswerRun(_ context.Context, _ string, answer stream.Message) error {
+	if s.answer != nil {
+		return journal.ErrAnswered
+	}
+	s.answer = &answer
 	return nil
 }
 
@@ -141,6 +163,8 @@ func (s *store) end(state string, last *journal.Message) {
 }
 
 const run = "run-1"
+
+const hookSecret = "the-secret-of-the-agent-hook"
 
 // working is a run in our workspace that has said something.
 func working() *store {
@@ -173,6 +197,12 @@ func (s *store) serve(t *testing.T) *httptest.Server {
 	guards, streams := guard.New(func(string) {}), web.NewStreams()
 	d := web.Documents{
 		Adapters: func() []*web.Adapter { return adapters }, Guard: guards,
+		Replies: web.Replies{
+			Runs: s, Guard: guards, Wake: func(agent string, thread int64) { s.woken++ },
+			Secrets: func() map[string]secret.Value {
+				return map[string]secret.Value{"hook": secret.New(hookSecret), "other": secret.New("a-secret-of-another-hook")}
+			},
+		},
 		API: func(workspace string) web.API {
 			return web.API{
 				Workspace: workspace, Guard: guards, Store: s, Limits: s, Runs: s, Updates: s, Tickets: s, Stop: s.stop, Streams: streams, Now: func() time.Time { return noon },
@@ -370,6 +400,73 @@ func TestAgentForm(t *testing.T) {
 	}
 }
 
+// TestUpdatesOfAnAgent checks which messages a token of an agent may add, and that they name it.
+func TestUpdatesOfAnAgent(t *testing.T) {
+	const path = "/runs/" + run + "/updates"
+	for kind := range stream.Type(14) {
+		s := working()
+		body := `{"t":` + kindNumber(kind) + `,"m":"x","d":{"n":1}}`
+		for _, token := range []string{anyToken, ownToken} {
+			status, answer := post(t, s.serve(t), token, path, body)
+			switch kind {
+			case stream.Thought, stream.Plan, stream.Update, stream.Warning, stream.System, stream.BatchProgress:
+				if token == anyToken && (status != http.StatusAccepted || string(s.added[0].Details) != `{"author":"`+string(agentActor)+`","n":1}`) {
+					t.Errorf("%v: %d %s, %+v", kind, status, answer, s.added)
+				}
+			default:
+				if status != http.StatusForbidden || !strings.Contains(answer, kind.String()) || len(s.added) > 0 {
+					t.Errorf("%v: %d %s", kind, status, answer)
+				}
+			}
+		}
+	}
+}
+
+func kindNumber(kind stream.Type) string { raw, _ := json.Marshal(kind); return string(raw) }
+
+// TestUpdatesOfTheRunsOwnAgent checks that its answer, its question and the end of its run take effect.
+func TestUpdatesOfTheRunsOwnAgent(t *testing.T) {
+	const path = "/runs/" + run + "/updates"
+	answer := func(kind stream.Type, text string) *stream.Message { return &stream.Message{Type: kind, Text: text} }
+	for name, c := range map[string]struct {
+		secret, body string
+		status       int
+		want         *stream.Message // that takes effect
+		added        int
+	}{
+		"an answer":                 {hookSecret, `[{"t":3,"m":"half"},{"t":7,"m":"Yes."},{"t":4}]`, 202, answer(stream.Answer, "Yes."), 1},
+		"a question":                {hookSecret, `{"t":9,"m":"Which?"}`, 202, answer(stream.RequestInput, "Which?"), 0},
+		"an answer and a question":  {hookSecret, `[{"t":7,"m":"Two."},{"t":9,"m":"Which?"}]`, 202, answer(stream.RequestInput, "Two.\n\nWhich?"), 0},
+		"a failure":                 {hookSecret, `{"t":6,"m":"broken"}`, 202, answer(stream.Error, "broken"), 0},
+		"streamed text":             {hookSecret, `[{"t":12,"m":"Hm","i":"th"},{"t":1,"m":"Hm","i":"th"},{"t":12,"m":"Ye","i":"a"},{"t":12,"m":"s.","i":"a"},{"t":10}]`, 202, answer(stream.Answer, "YYes."), 4},
+		"a text at the end":         {hookSecret, `{"t":4,"m":"Yes."}`, 202, answer(stream.Answer, "Yes."), 0},
+		"progress alone":            {hookSecret, `{"t":1,"m":"hm"}`, 202, nil, 1},
+		"the end of another stream": {hookSecret, `{"t":4,"w":"w2"}`, 202, nil, 1},
+		"a question of people":      {hookSecret, `{"t":8,"m":"so?"}`, 400, nil, 0},
+		"of another agent":          {"a-secret-of-another-hook", `{"t":7,"m":"Yes."}`, 404, nil, 0},
+		"a wrong secret":            {"no-secret-of-any-hook", `{"t":7,"m":"Yes."}`, 401, nil, 0},
+	} {
+		s := working()
+		if name == "streamed text" {
+			s.page.Events[1].ActivityID = "a"
+		}
+		server := s.serve(t)
+		status, body := post(t, server, c.secret, path, c.body)
+		if diff := cmp.Diff(c.want, s.answer); status != c.status || len(s.added) != c.added || diff != "" || (s.woken > 0) != (c.want != nil) {
+			t.Errorf("%s: %d %s, %d added\n%s", name, status, body, len(s.added), diff)
+		}
+		if c.want == nil {
+			continue
+		}
+		if status, _ := post(t, server, c.secret, path, `{"t":7,"m":"again"}`); status != http.StatusConflict {
+			t.Errorf("%s: a second answer: %d", name, status)
+		}
+		if status, _ := post(t, server, c.secret, path, `{"t":4}`); status != http.StatusAccepted {
+			t.Errorf("%s: the end after the answer: %d", name, status)
+		}
+	}
+}
+
 // TestUpdatesAreZipped for clients that take it.
 func TestUpdatesAreZipped(t *testing.T) {
 	server := working().serve(t)
@@ -504,8 +601,8 @@ func TestAddedUpdates(t *testing.T) {
 	}{
 		"a compact message":     {anyToken, `{"t":1,"m":"hm"}`, 202, 1},
 		"readable messages":     {anyToken, `[{"type":"update","message":"a"},{"type":3,"message":"b","workstream_id":"w2"}]`, 202, 2},
-		"the end of another":    {anyToken, `{"t":4,"w":"w2"}`, 202, 1},
-		"the end of the run":    {anyToken, `[{"t":1},{"t":4}]`, 400, 0},
+		"the end of another":    {anyToken, `{"t":4,"w":"w2"}`, 403, 0},
+		"the end of the run":    {anyToken, `[{"t":1},{"t":4}]`, 403, 0},
 		"no message":            {anyToken, `{"m":"hm"}`, 400, 0},
 		"no object":             {anyToken, `[[]]`, 400, 0},
 		"another type":          {anyToken, `{"t":1,"m":7}`, 400, 0},

@@ -90,10 +90,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		}
 		a.showSaid()
 		if a.run.Answer != nil {
-			if agent, ok := a.profile.Agent.(AnswersLater); ok {
-				return agent.Later(a.report.Input, *a.run.Answer, a.said.emit)
-			}
-			return a.said.emit(*a.run.Answer)
+			return a.later(*a.run.Answer)
 		}
 		steering := a.steer(ctx, a.report.Input)
 		defer steering.end()
@@ -136,6 +133,18 @@ func (a *attempt) noteLearnt() func() {
 			}
 		}
 	}
+}
+
+// later takes the answer that the agent gave later, its question, or the end of its run.
+func (a *attempt) later(m stream.Message) error {
+	agent, ok := a.profile.Agent.(AnswersLater)
+	switch {
+	case m.Type == stream.Error || m.Type == stream.Terminated:
+		return permanent{fmt.Errorf("the agent ended its run with %v: %s", m.Type, m.Text)}
+	case ok && m.Type == stream.Answer:
+		return agent.Later(a.report.Input, m, a.said.emit)
+	}
+	return a.said.emit(m)
 }
 
 // guard runs f. A panic is this run's failure, not the process's.

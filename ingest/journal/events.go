@@ -1,12 +1,15 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"parley/assembly/stream"
 )
@@ -48,20 +51,58 @@ func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, mess
 	return err
 }
 
-// AddEvents stores messages that another writer adds to an unfinished run. It fails with
-// ErrEnded if the run has ended, and with ErrNotFound if there is none.
-func (j *Journal) AddEvents(ctx context.Context, run string, messages []stream.Message) error {
+// Added are messages that another writer adds to a run.
+type Added struct {
+	Messages []stream.Message
+	// Key is the writer's own key of the request: a request with the same key adds nothing. It is empty
+	// for none.
+	Key string
+	// Most bounds the messages that such writers may add to the run; 0 is no bound.
+	Most int64
+}
+
+// ErrManyEvents is the error of AddEvents above its bound.
+var ErrManyEvents = errors.New("the run has too many messages of other writers")
+
+// AddEvents stores messages that another writer adds to an unfinished run. A whole message that the run
+// has already is left out. AddEvents fails with ErrEnded if the run has ended, with ErrNotFound if there
+// is none, and with ErrManyEvents.
+func (j *Journal) AddEvents(ctx context.Context, run string, added Added) error {
 	err := j.change(ctx, "", func(tx *txn) {
 		a := appender{txn: tx, run: run, now: millis(j.now())}
 		if !tx.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
 			tx.failEnded(run)
 		}
-		a.append(messages, false)
+		key := cmp.Or(added.Key, uuid.Must(uuid.NewV7()).String())
+		if tx.has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
+			return
+		}
+		seq := a.seq
+		for _, m := range added.Messages {
+			if m.Type == stream.StreamingChunk || !a.has(m) {
+				a.append([]stream.Message{m}, false)
+			}
+		}
+		var before, counted int64
+		if added.Most > 0 {
+			counted = a.seq - seq
+			tx.row([]any{&before}, `SELECT coalesce(CAST(sum(messages) AS BIGINT), 0) FROM run_posts WHERE run = $1`, run)
+		}
+		if before+counted > added.Most && added.Most > 0 {
+			tx.fail(ErrManyEvents)
+		}
+		tx.do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, $3, $4)`, run, key, counted, a.now)
 	})
 	if err == nil {
 		j.runChanged(run, true)
 	}
 	return err
+}
+
+// has reports whether the run has a message already.
+func (a *appender) has(m stream.Message) bool {
+	return a.txn.has(`SELECT 1 FROM run_events WHERE run = $1 AND type = $2 AND workstream = $3 AND activity = $4 AND text = $5
+		AND (details = $6 OR details IS NULL AND $7 = 0)`, a.run, int64(m.Type), m.Workstream, m.ActivityID, m.Text, []byte(m.Details), int64(len(m.Details)))
 }
 
 // appender adds events to a run, whose thread's row the transaction has locked. So the seqs

@@ -21,6 +21,7 @@ func eventPromises() []promise {
 		{"a run that has ended has no chunks, even if their removal failed", chunksLeftOver},
 		{"the events of a run that failed have no last message", failedUnclosed},
 		{"no other claim, and nobody after the end, adds events to a run", eventsFenced},
+		{"another writer's repeated message is one, and its messages are bounded", eventsAddedOnce},
 		{"readers of a run are woken by events and by its end", followersWoken},
 		{"a run has the messages of its turn, its reply and its notice", runMessages},
 	}
@@ -66,7 +67,7 @@ func eventsAppended(f *fixture) {
 	run := f.asked()
 	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
 	f.append(run, thought("a"), plan, stream.Message{Type: stream.Complete})
-	f.must(f.AddEvents(f.ctx, run.ID, []stream.Message{thought("of another writer")}))
+	f.must(f.AddEvents(f.ctx, run.ID, journal.Added{Messages: []stream.Message{thought("of another writer")}}))
 	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.append(run, thought("b"))
@@ -113,6 +114,23 @@ func chunksReplaced(f *fixture) {
 	f.append(run, chunk("a", "Hel"))
 	f.fail(run, "sorry")
 	same(f, "chunks", f.count("run_events WHERE type = 12"), 0)
+}
+
+func eventsAddedOnce(f *fixture) {
+	run := f.asked()
+	add := func(key string, most int64, messages ...stream.Message) error {
+		return f.AddEvents(f.ctx, run.ID, journal.Added{Messages: messages, Key: key, Most: most})
+	}
+	half := stream.Message{Type: stream.Update, ActivityID: "a", Text: "half", Details: []byte(`{"n":1}`)}
+	more, other := half, half
+	more.Details, other.ActivityID = []byte(`{"n":2}`), "b"
+	f.must(add("", 4, half, half, thought("hm"), thought("hm")))
+	f.must(add("", 4, half, more))
+	f.must(add("k", 5, chunk("c", "ha"), chunk("c", "ha")))
+	f.must(add("k", 5, thought("not this")))
+	f.fails("too many", add("", 5, other), journal.ErrManyEvents)
+	f.must(add("", 0, other))
+	f.sameEvents(run.ID, "1 UPDATE half", "2 THOUGHT hm", "3 UPDATE half", "4 STREAMING_CHUNK ha", "5 STREAMING_CHUNK ha", "6 UPDATE half")
 }
 
 func oldEventsRemoved(f *fixture) {
@@ -206,8 +224,8 @@ func eventsFenced(f *fixture) {
 	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), journal.ErrFenced)
 	other.sameEvents(run.ID, "1 THOUGHT hm")
 	other.commit(run, answer("Hello."))
-	f.fails("after the end", f.AddEvents(f.ctx, run.ID, []stream.Message{thought("late")}), journal.ErrEnded)
-	f.fails("an unknown run", f.AddEvents(f.ctx, "another", []stream.Message{thought("late")}), journal.ErrNotFound)
+	f.fails("after the end", f.AddEvents(f.ctx, run.ID, journal.Added{Messages: []stream.Message{thought("late")}}), journal.ErrEnded)
+	f.fails("an unknown run", f.AddEvents(f.ctx, "another", journal.Added{Messages: []stream.Message{thought("late")}}), journal.ErrNotFound)
 	_, err := f.RunEvents(f.ctx, "another", 0, 1)
 	f.fails("an unknown run", err, journal.ErrNotFound)
 	f.sameEvents(run.ID, "1 THOUGHT hm")

@@ -32,17 +32,13 @@ type route struct {
 
 // routes returns all routes. The package web describes them in openapi.yaml.
 func (d *Daemon) routes(documents web.Documents) []route {
-	replies := web.Replies{
-		Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
-		Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
-	}
 	routes := []route{
 		{"POST /hooks/{platform}/{workspace}", d.hook},
 		{"POST /hooks/{platform}/{workspace}/{secret}", d.hook},
 		{"POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage)},
 		{"GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads)},
 		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages)},
-		{"POST /api/v1/runs/{run_id}/reply", replies.Post},
+		{"POST /api/v1/runs/{run_id}/reply", documents.Replies.Post},
 		{"GET /storage/v1/object/sign/{bucket}/{path...}", d.storage.Get},
 		{"GET /openapi.json", web.OpenAPI},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
@@ -58,7 +54,12 @@ func (d *Daemon) routes(documents web.Documents) []route {
 // newServer returns the HTTP server with all its routes.
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
-	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Guard: d.guard}
+	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Guard: d.guard,
+		Replies: web.Replies{
+			Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
+			Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
+		},
+	}
 	for _, r := range d.routes(documents) {
 		mux.HandleFunc(r.pattern, r.serve)
 	}

@@ -230,6 +230,16 @@ CREATE TABLE run_events (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_events_at ON run_events (at);
 
+-- Requests of other writers that added messages to a run.
+CREATE TABLE run_posts (
+	run TEXT NOT NULL,
+	key TEXT NOT NULL, -- the writer's key of the request, or one of ours
+	messages INTEGER NOT NULL, -- number of its messages that count against the bound of the run
+	at INTEGER NOT NULL,
+	PRIMARY KEY (run, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX run_posts_at ON run_posts (at);
+
 -- Tickets admit one request each, instead of a token.
 CREATE TABLE tickets (
 	hash TEXT PRIMARY KEY, -- SHA-256 of the ticket
