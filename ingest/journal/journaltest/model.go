@@ -19,6 +19,7 @@ type spoken struct {
 	runs     bool
 	envelope int64
 	seq      int64 // 0 before the record
+	revision int   // of the newest edit; 0 for none
 	deleted  bool
 	answers  int // replies to it
 }
@@ -58,6 +59,7 @@ func modelHolds(t *testing.T, engine journal.Engine) {
 			"accept":    m.acceptNew,
 			"again":     m.acceptAgain,
 			"record":    m.recordNext,
+			"edit":      m.editSome,
 			"delete":    m.deleteSome,
 			"begin":     func(rt *rapid.T) { m.beginTurn(m.pick(rt)) },
 			"commit":    func(rt *rapid.T) { m.answerTurn(m.pick(rt)) },
@@ -141,6 +143,34 @@ func (m *machine) deleteSome(rt *rapid.T) {
 	s.deleted = true
 	gone := func(x *spoken) bool { return x == s }
 	t.waiting, t.asked = slices.DeleteFunc(t.waiting, gone), slices.DeleteFunc(t.asked, gone)
+}
+
+// editSome edits a message, maybe after its delete. An edit that is older than the stored state, or
+// comes once more, changes nothing.
+func (m *machine) editSome(rt *rapid.T) {
+	t := m.pick(rt)
+	there := slices.DeleteFunc(slices.Clone(t.listed), func(s *spoken) bool { return s.id == "" })
+	if len(there) == 0 || len(t.pending) > 0 {
+		rt.Skip("no message can be edited now")
+	}
+	s, revision := rapid.SampledFrom(there).Draw(rt, "message"), rapid.IntRange(1, 9).Draw(rt, "revision")
+	text := fmt.Sprint(s.id, " in revision ", revision)
+	e := edited(s.id, text, fmt.Sprint(revision))
+	e.Message.Dated = len(e.Message.Revision)
+	decide := passive
+	if s.runs {
+		decide = runs
+	}
+	result := m.change(t.key, e, decide).Result
+	switch {
+	case s.deleted:
+		same(m, "edit of a deleted message", result, *event.Ignore(event.ReasonDeleted))
+	case revision <= s.revision:
+		same(m, "edit that is not newer", result, *event.Ignore(event.ReasonNoChange))
+	default:
+		same(m, "edit", result.Disposition, event.Updated)
+		s.text, s.revision = text, revision
+	}
 }
 
 // beginTurn begins or resumes the thread's run; nil if none is due.
