@@ -52,6 +52,9 @@ type File struct {
 	// Bucket and Path locate the stored copy (package attach). Without a copy, Path is
 	// empty.
 	Bucket, Path string
+	// Words are the text of the file, which the input has instead of the file. They are empty for
+	// a file that is only named.
+	Words string
 }
 
 // Turn is one request to the agent: an earlier one, or the current one.

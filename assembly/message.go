@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -15,16 +16,46 @@ func (n naming) message(l *Line) Message {
 	case l.Own:
 		role = RoleAssistant
 	case l.Version > 0:
-		text = indentImitations(n.attribute(&l.Metadata, l.typed()))
+		text = indentImitations(n.attribute(&l.Metadata, l.typed()) + l.fences())
 	}
 	parts := make([]Part, 0, 1+len(l.Files))
 	if text != "" || len(l.Files) == 0 {
 		parts = append(parts, Part{Text: text})
 	}
 	for _, file := range l.Files {
+		if file.Words != "" && !l.Own && l.Version > 0 {
+			continue
+		}
 		parts = append(parts, Part{File: &file})
 	}
 	return Message{ID: l.ID, Role: role, Parts: parts}
+}
+
+// fences returns the words of the line's files, each in a fence that names the file. The fence is longer
+// than any run of its sign in the words, so they cannot close it.
+func (l *Line) fences() string {
+	var b strings.Builder
+	for _, file := range l.Files {
+		if file.Words == "" {
+			continue
+		}
+		fence := strings.Repeat("`", max(3, longestRun(file.Words, '`')+1))
+		name := strings.ReplaceAll(clean(file.Name), "`", "'")
+		b.WriteString("\n\n" + fence + " " + cmp.Or(name, "file") + "\n" + strings.TrimRight(file.Words, "\r\n") + "\n" + fence)
+	}
+	return b.String()
+}
+
+// longestRun returns the length of the longest run of a sign in a text.
+func longestRun(text string, sign rune) (longest int) {
+	n := 0
+	for _, r := range text {
+		if n++; r != sign {
+			n = 0
+		}
+		longest = max(longest, n)
+	}
+	return longest
 }
 
 // typed returns the texts that the author typed: the subject line, if there is one, and the

@@ -83,6 +83,8 @@ type Agent struct {
 	Kind string `yaml:"kind"` // the name of a kind
 	// Show are the messages of the agent that people see during a run, of turn.Shown.
 	Show []string `yaml:"show"`
+	// Files is turn.FilesText or turn.FilesNames.
+	Files string `yaml:"files"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`
 }
@@ -169,6 +171,6 @@ func defaults() *Config {
 		Shutdown:    10 * time.Second,
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
-		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Config: new(echo.Config)}},
+		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, Config: new(echo.Config)}},
 	}
 }

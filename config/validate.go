@@ -85,6 +85,7 @@ func (a Agent) faults() event.FieldErrors {
 	var check checks
 	check.require(idForm.MatchString(a.ID), "id", idWords)
 	check.oneOf("kind", a.Kind, kindNames()...)
+	check.oneOf("files", a.Files, turn.FilesText, turn.FilesNames)
 	for i, name := range a.Show {
 		check.oneOf(fmt.Sprintf("show[%d]", i), name, turn.Shown()...)
 	}

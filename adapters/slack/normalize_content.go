@@ -71,12 +71,29 @@ func (f *wireFile) attachment() event.Attachment {
 	isElsewhere := f.FileAccess == "check_file_info" || f.FileAccess == "access_denied"
 	isNothing := firstOf(f.Name, f.Title, f.Mimetype, f.Filetype, f.Subtype) == "" && !isElsewhere
 	a.Gone = f.ID == "" || f.isRemoved() || isNothing
-	a.DurationMS = f.DurationMS.whole()
+	a.DurationMS, a.Words = f.DurationMS.whole(), event.Text(f.words())
 	if f.Subtype == "slack_audio" {
 		a.Type = event.TypeVoice
 		a.Name, a.MimeType = voiceClip(a.Name, a.MimeType, event.Text(f.Filetype))
 	}
 	return a
+}
+
+// words returns the text of the file, if the payload has it: what was said in a clip, as far as Slack
+// shows it, or a snippet with its whole preview.
+func (f *wireFile) words() string {
+	said := f.Transcription.Preview
+	switch {
+	case f.isRemoved():
+		return ""
+	case f.Transcription.Status == "complete" && said.HasMore:
+		return said.Content + " …"
+	case f.Transcription.Status == "complete":
+		return said.Content
+	case f.Mode == "snippet" && !f.PreviewIsTruncated:
+		return f.Preview
+	}
+	return ""
 }
 
 // isRemoved reports whether Slack has deleted the file or hides it.

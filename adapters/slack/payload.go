@@ -116,6 +116,11 @@ type wireFile struct {
 	Filetype   string `json:"filetype"`
 	Subtype    string `json:"subtype"`     // slack_audio for a voice clip
 	DurationMS number `json:"duration_ms"` // of a recording
+	// Preview is the beginning of a snippet, or all of it.
+	Preview            string `json:"preview"`
+	PreviewIsTruncated bool   `json:"preview_is_truncated"`
+	// Transcription is what was said in a clip.
+	Transcription wireTranscription `json:"transcription"`
 }
 
 // wireAttachment is an unfurled link, an app's legacy attachment, or a forwarded
@@ -164,4 +169,14 @@ type wireItem struct {
 	Type    string `json:"type"`
 	Channel string `json:"channel"`
 	TS      string `json:"ts"`
+}
+
+// wireTranscription is Slack's transcription of a clip.
+// https://docs.slack.dev/reference/objects/file-object
+type wireTranscription struct {
+	Status  string `json:"status"`
+	Preview struct {
+		Content string `json:"content"`
+		HasMore bool   `json:"has_more"`
+	} `json:"preview"`
 }

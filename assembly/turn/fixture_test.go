@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -134,6 +136,7 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 // fixture is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
 // the Runner's outbox, files and observer.
 type fixture struct {
+	copies map[string]string // the bytes of the files that can be copied, by name
 	// recorded is called after each commit of the intake, before the runner is told; nil
 	// for none.
 	recorded func()
@@ -192,7 +195,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 		d.engine = &engine{Engine: store}
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
-		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow()}
+		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow(), Files: turn.FilesText}
 		d.format = func(text string) ([]journal.Post, error) { return []journal.Post{{Channel: "C1", Text: text}}, nil }
 		if set != nil {
 			set(d)
@@ -332,6 +335,15 @@ func (s *preview) Format(text string, ask stream.Ask, files []journal.File) ([]j
 }
 
 // Put implements turn.Files.
+func (d *fixture) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
+	content, ok := d.copies[path]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return io.NopCloser(strings.NewReader(content)), nil
+}
+
+// Put implements turn.Files.
 func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error) {
 	if file.Name == "too large" {
 		return journal.File{}, errors.New("too large")
@@ -354,6 +366,9 @@ func (d *fixture) Keep(ctx context.Context, _, _ string, a journal.Attachment) j
 	defer d.mu.Unlock()
 	d.kept = append(d.kept, a.Name)
 	a.State = cmp.Or(d.copied, a.State)
+	if _, ok := d.copies[a.Name]; ok {
+		a.State, a.Path = journal.AttachmentStored, a.Name
+	}
 	return a
 }
 

@@ -34,6 +34,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 		return input, errWithdrawn // after the run began
 	}
 	a.keepFiles(ctx, turns)
+	a.readWords(ctx, turns)
 	l := lines{agent: a.run.Agent}
 	shown := make([]assembly.Turn, len(turns))
 	for i := range turns {
@@ -151,6 +152,9 @@ func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
 		for _, m := range turns[i].Messages {
 			files := m.Attachments[:min(len(m.Attachments), maxFiles)]
 			for j := range files {
+				if a.profile.Files == FilesText && files[j].Words != "" {
+					continue // its words are known
+				}
 				if files[j].State != journal.AttachmentPending || failed && i < len(turns)-1 {
 					continue
 				}

@@ -57,7 +57,7 @@ func (l *lines) one(m *journal.Message) *assembly.Line {
 // files returns the attachments of a message; nil for none.
 func files(m *journal.Message) (files []assembly.File) {
 	for _, f := range m.Attachments {
-		files = append(files, assembly.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path})
+		files = append(files, assembly.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path, Words: f.Words})
 	}
 	return files
 }

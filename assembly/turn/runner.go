@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"sync"
 	"time"
@@ -37,7 +38,15 @@ type Profile struct {
 	AnswerWithin time.Duration
 	// Show are the messages that people see during a run, of Shown.
 	Show []string
+	// Files is FilesText or FilesNames.
+	Files string
 }
+
+// How the input shows the text files of the messages.
+const (
+	FilesText  = "text"  // the words of small files stand in the message
+	FilesNames = "names" // every file is only named
+)
 
 // Outbox shows a run while it goes on, converts its reply to posts, and sends them.
 // Package deliver implements it.
@@ -75,6 +84,8 @@ type Files interface {
 	// Keep copies a pending attachment and returns its new state. An attachment that cannot
 	// be read becomes unavailable. One that cannot be stored stays pending.
 	Keep(ctx context.Context, workspace, sender string, attachment journal.Attachment) journal.Attachment
+	// Open returns the bytes of a stored copy.
+	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 	// Put stores a file that an agent has made.
 	Put(ctx context.Context, file stream.File) (journal.File, error)
 }

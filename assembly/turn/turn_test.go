@@ -718,3 +718,60 @@ func TestFilesOfEarlierTurnsAreCopied(t *testing.T) {
 		})
 	}
 }
+
+// TestTextFilesAreRead into the input, in the fence that package assembly makes. Their message keeps
+// its content.
+func TestTextFilesAreRead(t *testing.T) {
+	copies := map[string]string{
+		"message.txt": "a long paste", "build.log": "it fails", "cat.png": "\x89PNG", "data": "\x00\x01", "big.txt": strings.Repeat("x", 100<<10+1),
+		"plan.pdf": "%PDF-1.7", "marked.md": "\ufeff# Title",
+	}
+	types := map[string]string{"message.txt": "text/plain; charset=utf-8", "cat.png": "image/png", "plan.pdf": "application/pdf"}
+	for files, want := range map[string]map[string]string{
+		turn.FilesText:  {"message.txt": "a long paste", "build.log": "it fails", "marked.md": "# Title", "clip.m4a": "check the pump"},
+		turn.FilesNames: {},
+	} {
+		inBubble(t, nil, func(d *fixture) {
+			d.copies, d.profile.Files = copies, files
+			m := human("1", "")
+			for name := range copies {
+				m.Attachments = append(m.Attachments, event.Attachment{ID: name, Name: name, MimeType: types[name]})
+			}
+			m.Attachments = append(m.Attachments, event.Attachment{ID: "clip", Name: "clip.m4a", MimeType: "audio/mp4", Words: "check the pump"})
+			d.record(journal.TriggerRun, m)
+			d.outcomes()
+			got, input := map[string]string{}, d.agent.inputs[0]
+			for _, file := range input.Said[0].Files {
+				if file.Words != "" {
+					got[file.Name] = file.Words
+				}
+			}
+			same(t, "words with files: "+files, got, want)
+			same(t, "content", input.Said[0].Content, "")
+			for _, words := range want {
+				if !strings.Contains(input.Messages[0].Text(), words) {
+					t.Errorf("the input has no %q: %q", words, input.Messages[0].Text())
+				}
+			}
+		})
+	}
+}
+
+// TestWordsOfFilesAreWithinTheWindow, the newest first.
+func TestWordsOfFilesAreWithinTheWindow(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.copies = map[string]string{"old.txt": strings.Repeat("o", 60<<10), "new.txt": strings.Repeat("n", 60<<10)}
+		for _, name := range []string{"old.txt", "new.txt"} {
+			m := human(name, "look")
+			m.Attachments = []event.Attachment{{ID: name, Name: name}}
+			d.record(journal.TriggerRun, m)
+			d.outcomes()
+		}
+		same(t, "the first input has its file", strings.Contains(d.agent.inputs[0].Messages[0].Text(), "ooo"), true)
+		var all strings.Builder
+		for _, m := range d.agent.inputs[1].Messages {
+			all.WriteString(m.Text())
+		}
+		same(t, "the second has the newer one alone", [2]bool{strings.Contains(all.String(), "nnn"), strings.Contains(all.String(), "ooo")}, [2]bool{true, false})
+	})
+}

@@ -406,6 +406,9 @@ type Attachment struct {
 	Type string `json:"type,omitempty"`
 	// DurationMS is the length of a recording in milliseconds; 0 if unknown.
 	DurationMS int64 `json:"duration_ms,omitempty"`
+	// Words are the text of the file, if the payload has all of it: a transcription, or a whole
+	// preview. They are an agent's input and never content.
+	Words string `json:"-"`
 	// Gone says that the platform has removed the file or does not show it.
 	Gone bool `json:"-"`
 	// Copy is the place of the stored copy; nil for none yet.

@@ -209,6 +209,9 @@ func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (adde
 		gone := all
 		if at := slices.IndexFunc(m.Attachments, func(file event.Attachment) bool { return a.ID == file.ID }); at >= 0 {
 			gone = m.Attachments[at].Gone
+			if words := m.Attachments[at].Words; words != "" && words != a.Words { // such as a transcription that was not ready
+				r.do(`UPDATE attachments SET words = $2 WHERE id = $1`, a.Row, words)
+			}
 		}
 		if !gone || a.State == AttachmentUnavailable {
 			continue

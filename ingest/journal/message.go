@@ -152,8 +152,8 @@ func (tx *txn) complete(messages []Message) []Message {
 func (tx *txn) loadFiles(m *Message) {
 	if m.files > 0 {
 		m.Attachments = rows(tx, func(a *Attachment) []any {
-			return []any{&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &a.Type, &a.DurationMS, (*string)(&a.State), &a.Bucket, &a.Path}
-		}, `SELECT id, external_id, name, mime_type, size, type, duration_ms, state, bucket, path FROM attachments WHERE message = $1 ORDER BY part`, m.Row)
+			return []any{&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &a.Type, &a.DurationMS, &a.Words, (*string)(&a.State), &a.Bucket, &a.Path}
+		}, `SELECT id, external_id, name, mime_type, size, type, duration_ms, words, state, bucket, path FROM attachments WHERE message = $1 ORDER BY part`, m.Row)
 	}
 }
 

@@ -428,8 +428,8 @@ func (tx *txn) addFiles(row *Message, part int, files []event.Attachment) {
 		case file.Copy != nil:
 			a.State, a.Bucket, a.Path = AttachmentStored, file.Copy.Bucket, file.Copy.Path
 		}
-		tx.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, type, duration_ms, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, file.Type, file.DurationMS, string(a.State), a.Bucket, a.Path)
+		tx.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, type, duration_ms, words, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, file.Type, file.DurationMS, file.Words, string(a.State), a.Bucket, a.Path)
 		row.Attachments = append(row.Attachments, a)
 	}
 }

@@ -36,7 +36,7 @@ var tables = []table{
 		int, deleted_at int, run text, context_after int, base_seq int, gap int, latest_seen_seq int, server_seq int, sender_base_seq int`),
 	newTable("carried", 3, `workspace text, message_id text, message int`),
 	newTable("attachments", 1, `id int, message int, part int, external_id text, name text, mime_type text,
-		size int, type text, duration_ms int, state text, bucket text, path text, sha256 text`),
+		size int, type text, duration_ms int, words text, state text, bucket text, path text, sha256 text`),
 	newTable("copies_to_check", 2, `bucket text, path text, check_at int, removed_until int`),
 	newTable("runs", 1, `id text, thread int, agent text, state text, begun_at int, answered_at int, ended_at int, bot_channel text, error text, dropped int`),
 	newTable("questions", 1, `run text, thread int, agent text, state text, body text, answer text, asked_at int, until_at int`),

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"strings"
 	"sync"
@@ -220,6 +221,11 @@ func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a journal.A
 		d.log.Warn("attachment not copied", "workspace", workspace, "attachment", a.ID, "err", err)
 	}
 	return kept
+}
+
+// Open implements turn.Files.
+func (d *Daemon) Open(ctx context.Context, bucket, path string) (io.ReadCloser, error) {
+	return agentFiles{d.files, d.journal, d.log}.Open(ctx, bucket, path)
 }
 
 // Put implements turn.Files.

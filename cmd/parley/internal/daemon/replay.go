@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -112,6 +113,11 @@ type discard struct{}
 // Show implements turn.Outbox.
 func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.LivePreview, error) {
 	return s, nil
+}
+
+// Open implements turn.Files. Nothing is stored.
+func (discard) Open(context.Context, string, string) (io.ReadCloser, error) {
+	return nil, fs.ErrNotExist
 }
 
 // Put implements turn.Files. It drops the file, because no delivery sends it.

@@ -169,6 +169,7 @@ CREATE TABLE attachments (
 	size        INTEGER NOT NULL,
 	type        TEXT NOT NULL DEFAULT '',    -- voice, or empty
 	duration_ms INTEGER NOT NULL DEFAULT 0, -- of a recording; 0 if unknown
+	words       TEXT NOT NULL DEFAULT '',    -- the text of the file, if the payload has it
 	state       TEXT NOT NULL,               -- pending, stored, unavailable
 	bucket      TEXT NOT NULL DEFAULT '',
 	path        TEXT NOT NULL DEFAULT '',
