@@ -19,7 +19,7 @@ type storeError struct{ error }
 // input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.run.ID, Workspace: a.run.Workspace, Platform: a.run.Platform}
+	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.agentRunID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
 	if a.History != nil && a.run.ContextAfter == 0 && a.run.History == nil {
 		if err := a.History.ReadHistory(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
@@ -123,6 +123,17 @@ func threadID(run *journal.Run) string {
 		return run.ThreadID
 	}
 	return uuid.NewSHA1(space, fmt.Appendf(nil, "new:%d", run.ContextFrom)).String()
+}
+
+// agentRunID returns the id by which the agent knows the run. A client may have chosen the run's own
+// id, and another program may have a run with it on the same server, whose answer is not ours. An agent
+// that answers later names the run by its id here.
+func (a *attempt) agentRunID() string {
+	space, err := uuid.Parse(a.run.ThreadID)
+	if _, later := a.profile.Agent.(AnswersLater); later || err != nil || !a.run.Named {
+		return a.run.ID
+	}
+	return uuid.NewSHA1(space, []byte("run:"+a.run.ID)).String()
 }
 
 // said returns the messages of a turn as their authors typed them, in the same order.
