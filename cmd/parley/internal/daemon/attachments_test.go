@@ -26,7 +26,7 @@ const theirToken = "canary-their-11d0c4-52b97e63"
 func documentsPlan(store, attachments string) plan {
 	return plan{files: map[string]string{
 		"parley.yaml": "listen: 127.0.0.1:0\nshutdown: 30s\nstore: " + store + "\nattachments: {dir: files, max_bytes: 2000" + attachments + "}\n" +
-			"agents: [{id: helper, kind: openai, base_url: AGENT/v1, api_key: " + apiKey + ", model: m, system_prompt: \"\"}, {id: echo, kind: echo}]\n",
+			"agents: [{id: helper, kind: openai, base_url: AGENT/v1, api_key: " + apiKey + ", model: m, system_prompt: \"\", notes: []}, {id: echo, kind: echo}]\n",
 		"workspaces/theirs.yaml": "id: theirs\nplatform: web\nagent: echo\nweb: {tokens: [{id: mallory, token: " + theirToken + ", name: Mallory}]}\n",
 	}}
 }

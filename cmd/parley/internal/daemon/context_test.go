@@ -72,6 +72,18 @@ func TestThreadHistoryIsReadOnce(t *testing.T) {
 	same(t, h.mentionIn(root, "still?")[:5], again[:5])
 }
 
+// TestAlertInThreadHistory asks below an alert that Parley did not get. The words of the alert are in
+// its blocks alone.
+func TestAlertInThreadHistory(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	root := h.putMessage("", func(p *slacktest.Post) {
+		p.User, p.BotID, p.Subtype = "", "B0ALERT", "bot_message"
+		p.Blocks = []byte(`[{"type":"divider"},{"type":"header","text":{"type":"plain_text","text":"PumpStopped"}},{"type":"section","fields":[{"type":"mrkdwn","text":"cellar"}]}]`)
+	})
+	same(t, h.mentionIn(root, "what does this mean?"), []chatMessage{block("B0ALERT: PumpStopped\n  cellar"), {"user", "[U0MARA (<@U0MARA>)]: <@U0BOT> what does this mean?"}})
+}
+
 func TestOwnMessageInThreadHistory(t *testing.T) {
 	t.Parallel()
 	h, root := openMidThread(t, plan{}, 1)

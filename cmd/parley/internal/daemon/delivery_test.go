@@ -121,7 +121,7 @@ func TestLongReplyIsInOrder(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	m := h.mention("count")
-	h.answerNext(replyWith(strings.Repeat("one two three\n\n", 1700)))
+	h.answerNext(replyWith(strings.Repeat(strings.Repeat("one two three\n", 100)+"\n", 17)))
 	h.awaitMetric(sent, 3)
 	keys := map[string]bool{}
 	posts := h.posts(3)

@@ -53,7 +53,7 @@ shutdown: 30s
 store: ` + store + `
 attachments: {dir: ` + disk + s3 + `}
 agents:
-  - {id: helper, kind: openai, base_url: AGENT/v1, api_key: ` + apiKey + `, model: m, system_prompt: ""}
+  - {id: helper, kind: openai, base_url: AGENT/v1, api_key: ` + apiKey + `, model: m, system_prompt: "", notes: []}
 `
 }
 

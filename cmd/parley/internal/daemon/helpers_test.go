@@ -89,6 +89,9 @@ func (p plan) write(t *testing.T, replace *strings.Replacer) {
 	if !strings.Contains(calls, "preview") {
 		calls += ", preview: off, working: off"
 	}
+	if !strings.Contains(p.helper, "notes:") { // the time in the notes changes
+		p.helper = "notes: []\n    " + p.helper
+	}
 	files := map[string]string{
 		"parley.yaml": `
 listen: 127.0.0.1:0
