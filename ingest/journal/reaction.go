@@ -29,7 +29,8 @@ func (r *recordTx) reaction() {
 	known.Reactions = reactions
 	r.out.Reaction = r.Event.Reaction
 	r.out.Result = event.Result{Disposition: event.Updated}
-	r.do(`UPDATE messages SET reactions = $2 WHERE row = $1`, known.Row, r.pack(reactions, len(reactions) == 0))
+	known.addEnvelope(r.Envelope) // a reaction that was typed repeats words of its target
+	r.do(`UPDATE messages SET reactions = $2, envelopes = $3 WHERE row = $1`, known.Row, r.pack(reactions, len(reactions) == 0), known.envelopes)
 	r.recordReaction(known)
 }
 

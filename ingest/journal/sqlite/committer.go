@@ -44,7 +44,7 @@ func newCommitter(path string, o Options, check *checkpointer, closing <-chan st
 		recorder: o.Recorder,
 		// Each RETURNING fills a temporary table, which temp_store=MEMORY keeps from
 		// being opened as a file. With secure_delete, no removed bytes stay in free parts of
-		// the file; that costs nothing that can be measured.
+		// the file; BenchmarkMessage shows no cost.
 		connect: func(ctx context.Context) (*conn, error) {
 			return connect(ctx, path, o.vfs, "busy_timeout=0", "synchronous=FULL", "foreign_keys=ON",
 				"wal_autocheckpoint=0", "cache_size=-8192", "mmap_size=0", "temp_store=MEMORY", "secure_delete=ON")
