@@ -85,6 +85,8 @@ type Agent struct {
 	Show []string `yaml:"show"`
 	// Files is turn.FilesText or turn.FilesNames.
 	Files string `yaml:"files"`
+	// QuietReply is the answer with which the agent says that it has nothing to say; empty for none.
+	QuietReply string `yaml:"quiet_reply"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`
 }
@@ -171,6 +173,6 @@ func defaults() *Config {
 		Shutdown:    10 * time.Second,
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
-		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, Config: new(echo.Config)}},
+		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
 	}
 }

@@ -40,7 +40,7 @@ func entry(t reflect.Type) reflect.Value {
 	case reflect.TypeFor[web.Token]():
 		return reflect.ValueOf(web.Token{Senders: web.SendersOwn})
 	case reflect.TypeFor[Agent]():
-		return reflect.ValueOf(Agent{Show: turn.DefaultShow(), Files: turn.FilesText})
+		return reflect.ValueOf(Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply})
 	}
 	return reflect.Zero(t)
 }

@@ -114,7 +114,7 @@ func ends(page *journal.RunPage, messages []journal.Message) (list []journal.Run
 		}
 	}
 	end := stream.Message{Type: stream.Terminated, Text: page.Reason}
-	if page.State == "done" {
+	if page.State == "done" || page.State == "quiet" {
 		end.Type = stream.Complete
 	}
 	for i := range messages {

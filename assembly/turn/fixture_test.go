@@ -148,6 +148,7 @@ type fixture struct {
 	cannot  error                   // to show a run
 	show    func(*journal.Run)      // is called when a run is shown; nil for none
 	answer  *journal.Answer         // of each message to the open question; nil for none
+	reason  string                  // for which each message triggers a run
 
 	*testing.T
 	*turn.Runner
@@ -464,7 +465,7 @@ func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
 					Reply: func(journal.ThreadState) *journal.Notice { return &journal.Notice{Text: "Done."} },
 				}
 			}
-			return journal.Decision{Trigger: trigger, Metadata: m.Metadata.Bytes(), Answer: d.answer}
+			return journal.Decision{Trigger: trigger, Reason: d.reason, Metadata: m.Metadata.Bytes(), Answer: d.answer}
 		},
 	})
 	d.mu.Unlock()

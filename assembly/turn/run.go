@@ -113,8 +113,10 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return cause
 	case a.said.refused != nil:
 		return a.said.refused // even if the agent has ignored it
+	case a.isQuiet(err):
+		return errQuiet
 	case err == nil && !a.said.answered:
-		return errors.New("the agent ended without an answer")
+		return fmt.Errorf("the agent ended without an answer: %w", ErrEmpty)
 	}
 	return err
 }
@@ -276,6 +278,8 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		return nil
 	case errors.Is(cause, errInterrupted):
 		return a.end(committing, Interrupted, journal.Unanswered{State: journal.RunInterrupted})
+	case errors.Is(cause, errQuiet):
+		return a.end(committing, Quiet, journal.Unanswered{State: journal.RunQuiet})
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil

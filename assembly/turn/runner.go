@@ -40,6 +40,8 @@ type Profile struct {
 	Show []string
 	// Files is FilesText or FilesNames.
 	Files string
+	// QuietReply is the answer with which the agent says that it has nothing to say; empty for none.
+	QuietReply string
 }
 
 // How the input shows the text files of the messages.
@@ -124,6 +126,7 @@ const (
 	Awaited     Outcome = "awaited"     // the agent has taken the run and answers later
 	Rerun       Outcome = "rerun"       // the reply was stale; the agent is asked again
 	Dropped     Outcome = "dropped"     // the reply was stale; it is stored and not sent
+	Quiet       Outcome = "quiet"       // the agent chose to say nothing
 	LeftOff     Outcome = "left"        // the daemon stops, or the store or the claim failed
 )
 

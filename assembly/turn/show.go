@@ -21,6 +21,9 @@ func Shown() []string { return []string{ShowAnswer, ShowThought, ShowPlan, ShowU
 // DefaultShow returns the messages that people see if nothing else is configured.
 func DefaultShow() []string { return []string{ShowAnswer} }
 
+// DefaultQuietReply is the quiet reply if nothing else is configured.
+const DefaultQuietReply = "NO_REPLY"
+
 // shownAs returns the name under which people can see a whole message; empty for none.
 func shownAs(m stream.Message) string {
 	switch {
@@ -49,7 +52,7 @@ func (a *attempt) showSaid() {
 	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
 	hides, ok := a.profile.Agent.(HidesTokens)
 	if shows(ShowAnswer) && !(ok && hides.HidesTokens()) {
-		a.said.grow = a.preview.Grow
+		a.said.grow = a.unlessQuiet(a.preview.Grow)
 	}
 	a.said.note = func(m stream.Message) {
 		if name := shownAs(m); m.Text != "" && shows(name) {

@@ -311,8 +311,8 @@ func (e *endRunTx) requeue() {
 
 // Unanswered describes the end of an attempt that has no answer.
 type Unanswered struct {
-	// State is the state in which the run ends: RunFailed, RunCanceled, or RunInterrupted, which
-	// leaves its messages to the thread's next turn. If it is RunUnfinished, another attempt
+	// State is the state in which the run ends: RunFailed, RunCanceled, RunQuiet, or RunInterrupted,
+	// which leaves its messages to the thread's next turn. If it is RunUnfinished, another attempt
 	// follows.
 	State RunState
 	// Cause is the cause of the end. An interrupted run has a cause of its own.

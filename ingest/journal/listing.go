@@ -62,7 +62,7 @@ func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string
 
 // runStates are the external names of the states of ended runs.
 var runStates = map[RunState]string{
-	RunDone: "done", RunFailed: "failed", RunCanceled: "cancelled", RunDropped: "cancelled", RunInterrupted: "cancelled",
+	RunDone: "done", RunQuiet: "done", RunFailed: "failed", RunCanceled: "cancelled", RunDropped: "cancelled", RunInterrupted: "cancelled",
 }
 
 // listedColumns are the columns of a message in a list. A run whose row is too old to be

@@ -86,6 +86,7 @@ const (
 	RunFailed      RunState = "failed"
 	RunCanceled    RunState = "canceled"
 	RunDropped     RunState = "dropped"
+	RunQuiet       RunState = "quiet"       // the agent chose to say nothing
 	RunInterrupted RunState = "interrupted" // the next run has its messages
 )
 

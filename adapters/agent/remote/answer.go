@@ -9,6 +9,7 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/stream"
+	"parley/assembly/turn"
 	"parley/ingest/event"
 )
 
@@ -302,9 +303,8 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	case e.Declined:
 		return c.Rejected("the model returned no text ("+e.Reason+")", Declined)
 	default:
-		fault := c.Invalid("the model returned no text ("+e.Reason+")", nil)
-		fault.Permanent = e.Early != "" // a repetition would end at the same point
-		return fault
+		// A repetition of an incomplete answer would end at the same point.
+		return &Error{Permanent: e.Early != "", text: c.Clean("the model returned no text (" + e.Reason + ")"), cause: turn.ErrEmpty}
 	}
 	if e.Early != "" {
 		if err := a.write("\n\n(" + e.Early + ")"); err != nil {

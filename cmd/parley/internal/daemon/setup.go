@@ -141,7 +141,7 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	kind, _ := config.Kind(c.Kind) // the configuration is checked
 	bounds := c.Config.Bounds()
 	return agent{Agent: c, Profile: turn.Profile{
-		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
+		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
 	}}
 }
 

@@ -1,0 +1,61 @@
+package turn_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/event"
+)
+
+// TestSilence: an agent may say nothing, with the quiet reply to everybody, and with an empty answer
+// to people who did not address the bot. Nothing is posted, previewed or tried again.
+func TestSilence(t *testing.T) {
+	empty := fails(fmt.Errorf("the model returned no text: %w", turn.ErrEmpty))
+	quiet := []turn.Outcome{turn.Quiet}
+	failed := []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}
+	for name, c := range map[string]struct {
+		reason string
+		does   script
+		want   []turn.Outcome
+		posts  []string
+		shown  []string
+	}{
+		"the quiet reply":                     {event.ReasonOpen, answers(" NO_REPLY\n"), quiet, nil, nil},
+		"the quiet reply in tokens":           {event.ReasonFollowed, streams(token("NO"), token("_REPLY"), stream.Message{Type: stream.Answer, Text: "NO_REPLY"}), quiet, nil, nil},
+		"the quiet reply to a mention":        {event.ReasonMention, answers("NO_REPLY"), quiet, nil, nil},
+		"an empty answer":                     {event.ReasonOpen, answers(" \n"), quiet, nil, nil},
+		"an agent without words":              {event.ReasonFollowed, empty, quiet, nil, nil},
+		"no answer":                           {event.ReasonOpen, fails(nil), quiet, nil, nil},
+		"an agent without words to a mention": {event.ReasonMention, empty, failed, []string{"Sorry, something went wrong while I was answering this. Please ask again later."}, nil},
+		"words that begin like it": {
+			event.ReasonOpen, streams(token("NO"), token("_R"), token("OOM left"), stream.Message{Type: stream.Answer, Text: "NO_ROOM left"}),
+			[]turn.Outcome{turn.Answered}, []string{"NO_ROOM left"}, []string{"NO_ROOM left"},
+		},
+		"a file without words": {
+			event.ReasonOpen, streams(stream.Message{Type: stream.Answer, Details: []byte(`{"files":[{"name":"plot.png","mime_type":"image/png","data":"aGk="}]}`)}),
+			[]turn.Outcome{turn.Answered}, []string{"", ""}, nil, // an empty text, and the file
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(d *fixture) { d.profile.QuietReply = turn.DefaultQuietReply }, func(d *fixture) {
+				d.reason, d.agent.does = c.reason, []script{c.does, c.does, c.does}
+				d.asks("1", "so quiet here")
+				pass(time.Minute)
+				same(t, "outcomes", d.outcomes(), c.want)
+				same(t, "posts", d.deliveries(), c.posts)
+				same(t, "preview", d.shown[0], c.shown)
+				if c.want[0] != turn.Quiet {
+					return
+				}
+				same(t, "state of the run", d.all()[0].Asked.State, "done")
+				d.agent.does = nil
+				d.asks("2", "and now?")
+				same(t, "the next turn", d.outcomes(), append(c.want, turn.Answered))
+				same(t, "its input", d.assembled(1), "user: [Olivia]: so quiet here\nuser: [Olivia]: and now?\n")
+			})
+		})
+	}
+}
