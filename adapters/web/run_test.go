@@ -347,7 +347,7 @@ func TestUpdates(t *testing.T) {
 			s := working()
 			c.change(s)
 			status, body := get(t, s.serve(t), ownToken, updates+c.query)
-			want := `{"dropped":0,"messages":[` + strings.Join(c.want, ",") + `]}`
+			want := `{"messages":[` + strings.Join(c.want, ",") + `],"dropped":0}`
 			if diff := cmp.Diff(want, strings.TrimSpace(body)); status != http.StatusOK || diff != "" {
 				t.Errorf("%d %s", status, diff)
 			}
@@ -643,7 +643,7 @@ func TestNamedRuns(t *testing.T) {
 	if status, body := get(t, server, ownToken, "/runs/"+strings.ToUpper(thread)+"/mine/updates"); status != http.StatusOK || !strings.Contains(body, "hm") {
 		t.Errorf("by its name: %d %s", status, body)
 	}
-	for path, want := range map[string]string{"/runs/" + thread + "/soon/updates": `{"dropped":0,"messages":[]}`, "/api/v1/runs/soon/events": `{"events":[],"next":null}`} {
+	for path, want := range map[string]string{"/runs/" + thread + "/soon/updates": `{"messages":[],"dropped":0}`, "/api/v1/runs/soon/events": `{"events":[],"next":null}`} {
 		if status, body := get(t, server, ownToken, path); status != http.StatusOK || strings.TrimSpace(body) != want {
 			t.Errorf("before its begin: %d %s", status, body)
 		}
