@@ -149,8 +149,12 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, envelo
 			}
 		}
 		g.hide(r.Message)
-		if agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); ok && g.Asks != nil && g.Asks(agent) {
+		switch agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); {
+		case !ok || g.Asks == nil:
+		case g.Asks(agent):
 			g.Agent = agent
+		default:
+			g.notForUs = true
 		}
 	}
 	if r.Ignored == "" && r.Kind == event.KindReaction {

@@ -22,6 +22,8 @@ type gate struct {
 	now     func() time.Time
 	// over means that a limit is reached.
 	over bool
+	// notForUs means that the message is for a bot that is no agent of the workspace.
+	notForUs bool
 	// tell returns a notice to a message's sender.
 	tell func(m *event.Message, text string) *journal.Notice
 }
@@ -157,6 +159,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	switch {
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive)
+	case g.notForUs:
+		return passive(event.ReasonNotForUs)
 	case addressed == event.AddressedAction:
 		return passive(event.ReasonAction) // stored even without passive memory: our post asked for the press
 	case g.Policy.BotMessages != BotsRun && m.Metadata.SenderType == event.Bot:

@@ -94,6 +94,9 @@ func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
 	if len(faults) > 0 {
 		return b, faults
 	}
+	if !c.Token.instructs() {
+		in.MarkInstructions()
+	}
 	b = Body{MessageID: newID(), ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
 	user := in.Messages[0]
 	texts := []string{user.Content.Text}

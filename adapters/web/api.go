@@ -218,18 +218,25 @@ func respondList[T any](w http.ResponseWriter, key string, list []T, view func(T
 		_ = encoder.Encode(value)                                   // each value of a response encodes
 		_, _ = w.Write(bytes.TrimSuffix(row.Bytes(), []byte("\n"))) // an error means that the client has disconnected
 	}
-	before := `{"` + key + `":[`
+	before := "{"
+	members := func(of func(key string) bool) {
+		for _, m := range more {
+			if of(m.key) {
+				write(before+`"`+m.key+`":`, m.value)
+				before = ","
+			}
+		}
+	}
+	members(func(k string) bool { return k < key }) // sorted by their keys, as JSON of a map is
+	_, _ = io.WriteString(w, before+`"`+key+`":[`)
+	before = ""
 	for _, one := range list {
 		write(before, view(one))
 		before = ","
 	}
-	if len(list) == 0 {
-		_, _ = io.WriteString(w, before)
-	}
 	_, _ = io.WriteString(w, "]")
-	for _, m := range more {
-		write(`,"`+m.key+`":`, m.value)
-	}
+	before = ","
+	members(func(k string) bool { return k > key })
 	_, _ = io.WriteString(w, "}\n")
 	return nil
 }

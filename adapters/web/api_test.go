@@ -281,7 +281,7 @@ func TestCallers(t *testing.T) {
 		"own, null is unset":     {own, `{"thread_context":null,"is_from_me":null,"mention_token":null,"channel_external_id":null,"message_guid":null}`, 202, nil, `"sender_id":"web:olivia"`},
 		"any, complete metadata": {anybody, crmJSON, 202, nil, crmJSON},
 		"any, another agent":     {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"bot:other",`, 1), 202, nil, `"recipient_id":"bot:other"`},
-		"any, an unknown agent":  {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"bot:nobody",`, 1), 400, []string{"metadata.recipient_id"}, ""},
+		"any, an unknown agent":  {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"bot:nobody",`, 1), 202, nil, `"recipient_id":"bot:nobody"`},
 		"any, no agent":          {anybody, strings.Replace(crmJSON, "{", `{"recipient_id":"helper",`, 1), 400, []string{"metadata.recipient_id"}, ""},
 		"any, no metadata":       {anybody, ``, 400, []string{"metadata.source", "metadata.sender_id", "metadata.sender_display_name", "metadata.sender_type"}, ""},
 		"any, a key misspelt":    {anybody, strings.Replace(crmJSON, "sender_display_name", "sender_displayname", 1), 400, []string{"metadata.sender_display_name"}, ""},

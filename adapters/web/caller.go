@@ -110,9 +110,8 @@ func (a *Adapter) find(given string) (found *Token) {
 	return found
 }
 
-// complete reads a body and adds the members that the caller may omit. agents are the ids of the
-// workspace's agents.
-func (c caller) complete(raw []byte, agents []string) (Body, error) {
+// complete reads a body and adds the members that the caller may omit.
+func (c caller) complete(raw []byte) (Body, error) {
 	b, faults := readBody(raw)
 	if unreadable(faults) {
 		return b, faults
@@ -132,15 +131,15 @@ func (c caller) complete(raw []byte, agents []string) (Body, error) {
 	if len(faults) > 0 {
 		return b, faults
 	}
-	return b, recipient(metadata, agents).Err()
+	return b, recipient(metadata).Err()
 }
 
-// recipient returns a fault if a message names a recipient that is no agent of the workspace.
-func recipient(metadata []byte, agents []string) (faults event.FieldErrors) {
+// recipient returns a fault if a message names a recipient that is no bot. A message to a bot that
+// is no agent of the workspace is context.
+func recipient(metadata []byte) (faults event.FieldErrors) {
 	m, err := event.ReadMetadata(metadata)
-	agent, isAgent := strings.CutPrefix(m.RecipientID, "bot:")
-	faults.Check(err == nil && (m.RecipientID == "" || isAgent && slices.Contains(agents, agent)), "metadata.recipient_id",
-		"must be bot:<id> of an agent that the workspace has, or be left out")
+	bot, isBot := strings.CutPrefix(m.RecipientID, "bot:")
+	faults.Check(err == nil && (m.RecipientID == "" || isBot && bot != ""), "metadata.recipient_id", "must be bot:<id>, or be left out")
 	return faults
 }
 

@@ -34,7 +34,7 @@ func (a API) PostMessage(w http.ResponseWriter, r *http.Request) error {
 
 // post accepts the message of an authenticated caller.
 func (a API) post(w http.ResponseWriter, r *http.Request, caller caller, raw []byte) error {
-	b, err := caller.complete(raw, a.Agents)
+	b, err := caller.complete(raw)
 	if err == nil {
 		err = a.admitThread(r, caller, b.ThreadID)
 	}

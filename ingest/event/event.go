@@ -91,6 +91,7 @@ const (
 	ReasonCommand        = "command"         // runs: a command or a shortcut of ours
 	ReasonNoMention      = "no-mention"      // passive: nothing addresses us
 	ReasonPassive        = "passive"         // passive: the sender asked for it
+	ReasonNotForUs       = "not-for-us"      // passive: its recipient_id names another bot
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
 	ReasonLimit          = "limit"           // passive: too many runs begun within limits

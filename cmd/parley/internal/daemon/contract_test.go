@@ -85,10 +85,11 @@ turns: {coalesce: 200ms}
 	if len(list) != 4 || list[2].SenderID != "agent:helper" || list[3].SenderID != "agent:echo" {
 		t.Errorf("%+v", list)
 	}
-	for _, recipient := range []string{"bot:nobody", "helper"} {
-		if got := h.ask("three", `,"recipient_id":"`+recipient+`"`); got.status != http.StatusBadRequest || !strings.Contains(got.body, "metadata.recipient_id") {
-			t.Errorf("%s: %d %s", recipient, got.status, got.body)
-		}
+	if got := h.ask("three", `,"recipient_id":"bot:nobody"`); got.status != http.StatusAccepted || !strings.Contains(got.body, `"reason":"not-for-us"`) {
+		t.Errorf("another bot: %d %s", got.status, got.body)
+	}
+	if got := h.ask("three", `,"recipient_id":"helper"`); got.status != http.StatusBadRequest || !strings.Contains(got.body, "metadata.recipient_id") {
+		t.Errorf("no bot: %d %s", got.status, got.body)
 	}
 }
 
