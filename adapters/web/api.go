@@ -218,25 +218,18 @@ func respondList[T any](w http.ResponseWriter, key string, list []T, view func(T
 		_ = encoder.Encode(value)                                   // each value of a response encodes
 		_, _ = w.Write(bytes.TrimSuffix(row.Bytes(), []byte("\n"))) // an error means that the client has disconnected
 	}
-	before := "{"
-	members := func(of func(key string) bool) {
-		for _, m := range more {
-			if of(m.key) {
-				write(before+`"`+m.key+`":`, m.value)
-				before = ","
-			}
-		}
-	}
-	members(func(k string) bool { return k < key }) // sorted by their keys, as JSON of a map is
-	_, _ = io.WriteString(w, before+`"`+key+`":[`)
-	before = ""
+	before := `{"` + key + `":[`
 	for _, one := range list {
 		write(before, view(one))
 		before = ","
 	}
+	if len(list) == 0 {
+		_, _ = io.WriteString(w, before)
+	}
 	_, _ = io.WriteString(w, "]")
-	before = ","
-	members(func(k string) bool { return k > key })
+	for _, m := range more {
+		write(`,"`+m.key+`":`, m.value)
+	}
 	_, _ = io.WriteString(w, "}\n")
 	return nil
 }
