@@ -21,8 +21,11 @@ func (r *recordTx) carry(m *Message) {
 		if id == "" || id == m.ExternalID {
 			continue
 		}
-		r.do(`INSERT INTO carried (workspace, message_id, message) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, r.Workspace, id, m.Row)
-		if r.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2 AND deleted_at > 0`, r.Workspace, id) {
+		var isDeleted bool
+		r.row([]any{&isDeleted}, `INSERT INTO carried (workspace, message_id, message) VALUES ($1, $2, $3)
+			ON CONFLICT (workspace, message_id, message) DO UPDATE SET message = excluded.message
+			RETURNING EXISTS (SELECT 1 FROM messages m WHERE m.workspace = $1 AND m.external_id = $2 AND m.deleted_at > 0)`, r.Workspace, id, m.Row)
+		if isDeleted {
 			r.dropWords(id, id)
 		}
 	}
