@@ -210,15 +210,16 @@ func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (adde
 		if at := slices.IndexFunc(m.Attachments, func(file event.Attachment) bool { return a.ID == file.ID }); at >= 0 {
 			gone = m.Attachments[at].Gone
 			if words := m.Attachments[at].Words; words != "" && words != a.Words { // such as a transcription that was not ready
+				a.Words = words
 				r.do(`UPDATE attachments SET words = $2 WHERE id = $1`, a.Row, words)
 			}
 		}
-		if !gone || a.State == AttachmentUnavailable {
+		if !gone || a.State == AttachmentUnavailable && a.Words == "" {
 			continue
 		}
-		a.State, a.Bucket, a.Path = AttachmentUnavailable, "", ""
+		a.State, a.Bucket, a.Path, a.Words = AttachmentUnavailable, "", "", ""
 		r.checkCopies(`id = $1`, a.Row)
-		r.do(`UPDATE attachments SET state = $2, bucket = '', path = '', sha256 = '' WHERE id = $1`, a.Row, string(a.State))
+		r.do(`UPDATE attachments SET state = $2, bucket = '', path = '', sha256 = '', words = '' WHERE id = $1`, a.Row, string(a.State))
 	}
 	return added
 }

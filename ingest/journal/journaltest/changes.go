@@ -143,7 +143,7 @@ func editFiles(f *fixture) {
 
 func goneFiles(f *fixture) {
 	m := said("C1/1", "look")
-	m.Attachments = []event.Attachment{{ID: "F1", Name: "a"}, {ID: "F2", Name: "b", Gone: true}}
+	m.Attachments = []event.Attachment{{ID: "F1", Name: "a", Words: "a paste"}, {ID: "F2", Name: "b", Words: "b", Gone: true}}
 	f.message(threadKey(1), m, passive)
 	files := f.list(threadKey(1))[0].Attachments
 	same(f, "the first", files[0].State, journal.AttachmentPending)
@@ -158,6 +158,7 @@ func goneFiles(f *fixture) {
 		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
 	}
 	same(f, "kept sums", f.count("attachments WHERE sha256 <> ''"), 0)
+	same(f, "kept words", f.count("attachments WHERE words <> ''"), 0)
 }
 
 func removedFiles(f *fixture) {
