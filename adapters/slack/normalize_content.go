@@ -79,16 +79,14 @@ func (f *wireFile) attachment() event.Attachment {
 	return a
 }
 
-// words returns the text of the file, if the payload has it: what was said in a clip, as far as Slack
-// shows it, or a snippet with its whole preview.
+// words returns the text of the file, if the payload has all of it: what was said in a clip, or a snippet
+// with its whole preview.
 func (f *wireFile) words() string {
 	said := f.Transcription.Preview
 	switch {
 	case f.isRemoved():
 		return ""
-	case f.Transcription.Status == "complete" && said.HasMore:
-		return said.Content + " …"
-	case f.Transcription.Status == "complete":
+	case f.Transcription.Status == "complete" && !said.HasMore:
 		return said.Content
 	case f.Mode == "snippet" && !f.PreviewIsTruncated:
 		return f.Preview
