@@ -51,7 +51,7 @@ func TestWordsOfFilesStandInAFence(t *testing.T) {
 	} {
 		line := assembly.Line{Version: 1, Content: "look", Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Ash", SenderType: event.Human},
 			Files: []assembly.File{{Name: "a`b.txt", Words: words}, {Name: "cat.png"}}}
-		got := assembly.Assemble("helper", []assembly.Turn{{Messages: []assembly.Line{line}}}, assembly.Window{}, nil)[0]
+		got := assembly.Assemble("helper", []assembly.Turn{{Messages: []assembly.Line{line}}}, wide, nil)[0]
 		if len(got.Parts) != 2 || got.Parts[0].Text != want || got.Parts[1].File.Name != "cat.png" {
 			t.Errorf("%q:\n%+v", words, got.Parts)
 		}

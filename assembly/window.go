@@ -9,7 +9,8 @@ import (
 // Assemble returns the messages of a thread for the agent with this id: for each turn its
 // context block, its messages and the reply. The turns are in the thread's order, the
 // current one last. If they do not fit into the window, Assemble leaves out whole turns,
-// the oldest first. It does not change its arguments, and the same arguments give the
+// the oldest first; before it leaves out a turn, it only names the turn's files that are words.
+// It does not change its arguments, and the same arguments give the
 // same messages. Mentions may be nil: then no source is known.
 func Assemble(agent string, turns []Turn, window Window, mentions Mentions) []Message {
 	if window.Turns < len(turns) {
@@ -45,6 +46,9 @@ func fit(names naming, turns []Turn, window Window) []rendered {
 	for i := len(turns) - 1; i >= 0; i-- {
 		r := rendered{view: viewOf(turns[i], window.Thread)}
 		r.messages = r.render(names, map[string]bool{})
+		for size(r.messages) > left && r.dropWords() {
+			r.messages = r.render(names, map[string]bool{})
+		}
 		left -= size(r.messages)
 		if left < 0 && len(shown) > 0 {
 			break
@@ -53,6 +57,22 @@ func fit(names naming, turns []Turn, window Window) []rendered {
 	}
 	slices.Reverse(shown)
 	return shown
+}
+
+// dropWords leaves the words of the first file that has some out of the view, so that the file
+// is only named. It changes copies, and returns false if no file has words.
+func (v *view) dropWords() bool {
+	for i := range v.Messages {
+		m := &v.Messages[i]
+		at := slices.IndexFunc(m.Files, func(f File) bool { return f.Words != "" })
+		if at < 0 {
+			continue
+		}
+		m.Files = slices.Clone(m.Files)
+		m.Files[at].Words = ""
+		return true
+	}
+	return false
 }
 
 // view is a turn for rendering: in order, without empty and surplus lines.
