@@ -52,15 +52,15 @@ func (c *wireChange) before() *wireMessage {
 	return before
 }
 
-// changed reports whether the text or the files of a message differ from before. A typed
-// "<@U1>" that becomes a mention is a change of the encoded text alone. If the payload does
+// changed reports whether the text or the files of a message differ from before. The
+// transcription of a clip comes after its message. A typed "<@U1>" that becomes a mention is a change of the encoded text alone. If the payload does
 // not contain the earlier state, changed reports whether the message has an edit time.
 func changed(before, now *wireMessage) bool {
 	if before == nil {
 		return now.editedAt() != ""
 	}
 	return before.content() != now.content() || strings.Count(before.encoded(), "<@") != strings.Count(now.encoded(), "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b wireFile) bool {
-		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode && a.isBeingProcessed() == b.isBeingProcessed()
+		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode && a.isBeingProcessed() == b.isBeingProcessed() && a.words() == b.words()
 	})
 }
 
