@@ -136,6 +136,7 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 // fixture is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
 // the Runner's outbox, files and observer.
 type fixture struct {
+	hangs  bool              // the place of the copies
 	copies map[string]string // the bytes of the files that can be copied, by name
 	// recorded is called after each commit of the intake, before the runner is told; nil
 	// for none.
@@ -335,8 +336,11 @@ func (s *preview) Format(text string, ask stream.Ask, files []journal.File) ([]j
 	return posts, nil
 }
 
-// Put implements turn.Files.
-func (d *fixture) Open(_ context.Context, _, path string) (io.ReadCloser, error) {
+// Open implements turn.Files.
+func (d *fixture) Open(ctx context.Context, _, path string) (io.ReadCloser, error) {
+	if d.hangs {
+		<-ctx.Done()
+	}
 	content, ok := d.copies[path]
 	if !ok {
 		return nil, fs.ErrNotExist

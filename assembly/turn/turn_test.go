@@ -775,3 +775,16 @@ func TestWordsOfFilesAreWithinTheWindow(t *testing.T) {
 		same(t, "the second has the newer one alone", [2]bool{strings.Contains(all.String(), "nnn"), strings.Contains(all.String(), "ooo")}, [2]bool{true, false})
 	})
 }
+
+// TestCopiesThatHangLeaveTimeForTheRun: their files are named.
+func TestCopiesThatHangLeaveTimeForTheRun(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.hangs, d.copies = true, map[string]string{"a.txt": "a", "b.txt": "b"}
+		d.agent.does = []script{thinks(10*time.Second, "a list of names")}
+		m := human("1", "look")
+		m.Attachments = []event.Attachment{{ID: "a", Name: "a.txt"}, {ID: "b", Name: "b.txt"}}
+		d.record(journal.TriggerRun, m)
+		pass(time.Minute)
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+	})
+}

@@ -18,8 +18,11 @@ const maxWords = 100 << 10
 
 // readWords reads the words of the text files of the turns into their attachments, those of the newest
 // messages first, as far as the window's bytes reach. The other files have no words afterwards, so
-// the input only names them.
+// the input only names them. All reads together take at most a quarter of the run's time, because the
+// place of the copies may hang.
 func (a *attempt) readWords(ctx context.Context, turns []journal.Turn) {
+	ctx, cancel := context.WithTimeout(ctx, a.profile.Timeout/4)
+	defer cancel()
 	left := a.settings.Window.Bytes
 	for i := range turns {
 		for _, m := range turns[i].Messages {
