@@ -158,6 +158,7 @@ func withSlack(make func(workspace string, c *slack.Config) adapters.Adapter) []
 // harness is a running daemon with its fake Slack, its agent, its clock and its log.
 type harness struct {
 	localFile string // the token of the built-in workspace
+	operator  string // the token of the metrics; empty for none
 	t         *testing.T
 	ctx       context.Context // the test's, with a time limit
 	dir       string
@@ -190,7 +191,7 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, platforms: p.platforms,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, operator: p.metrics, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, platforms: p.platforms,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -308,7 +309,7 @@ func (h *harness) get(path string) answer {
 // metric returns a figure of /metrics; 0 if it is missing.
 func (h *harness) metric(name string) float64 {
 	h.t.Helper()
-	for line := range strings.Lines(h.get("/metrics").body) {
+	for line := range strings.Lines(h.forwarded("/metrics", h.operator).body) {
 		if rest, ok := strings.CutPrefix(line, name+" "); ok {
 			value, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
 			if err != nil {

@@ -71,7 +71,7 @@ slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `,
 	h.answerNext(breakStream)
 	h.awaitMetric(`parley_runs_total{agent="helper",outcome="failed"}`, 2)
 	h.clock.advance(time.Minute)
-	for !strings.Contains(h.get("/readyz").body, `"plug":{"state":"refused"`) {
+	for !strings.Contains(h.forwarded("/readyz", metricsToken).body, `"plug":{"state":"refused"`) {
 		if !h.poll() {
 			t.Fatalf("the workspace with a socket is not refused\n%s", h.log)
 		}
