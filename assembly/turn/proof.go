@@ -11,7 +11,7 @@ import (
 // freshFor is the age up to which an agent's input may leave without a look into the store. An
 // older one may lack an edit that was acknowledged since, for example if the process or the
 // machine stood still.
-const freshFor = time.Second
+const freshFor = 200 * time.Millisecond
 
 // errOutdated means that the thread has changed since the agent's input was read, so that the
 // input must not leave.
