@@ -125,7 +125,7 @@ func TestASignOfThePlatformEndsWithTheRun(t *testing.T) {
 				h.platform.Limits.Preview, h.platform.Limits.Sign, h.board.selfSigned = adapters.PreviewOff, c.signs, true
 				h.answer = c.answer
 				h.ask("t")
-				time.Sleep(30 * time.Second)
+				advance(30 * time.Second)
 				if diff := cmp.Diff(c.want, h.board.did("")); diff != "" {
 					t.Error(diff)
 				}

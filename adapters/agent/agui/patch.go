@@ -76,7 +76,7 @@ func isDeeper(value any, depth int) bool {
 	return false
 }
 
-// newDocument returns the value of a JSON text. Work is what the run's patches may still do.
+// newDocument returns the value of a JSON text. Work is the number of bytes that the run's patches may still handle.
 func newDocument(raw []byte, limit int, work *int) (*document, error) {
 	d := &document{limit: limit, room: limit, work: work}
 	if len(raw) > overhead*limit {

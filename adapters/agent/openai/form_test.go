@@ -138,8 +138,8 @@ func thread(n int) (assembly.Input, shelf) {
 }
 
 // TestStrictServers checks that each turn of a thread is answered, with one request more than turns at most,
-// and that the agent says what it has learnt. The agents are new for each server; a second one stands for a
-// process that began after a kill between the refusal and the repetition.
+// and that the agent names the refused form. Each server has two agents: the second one has learnt nothing,
+// like a process that starts after a kill.
 func TestStrictServers(t *testing.T) {
 	for name, refuse := range strictServers {
 		asked := 0

@@ -75,7 +75,7 @@ const (
 	maxForms = 12
 )
 
-// learnt is what a client has learnt from refusals. It holds until the process ends.
+// learnt holds the refused forms of a client until the process ends.
 type learnt struct {
 	mu      sync.Mutex
 	strict  bool
