@@ -99,21 +99,20 @@ func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
 	}
 	b = Body{MessageID: newID(), ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
 	user := in.Messages[0]
-	texts := []string{user.Content.Text}
+	b.Content = user.Content.Text
 	if user.Content.Blocks != nil {
-		texts, b.Attachments, err = c.readBlocks(ctx, user.Content.Blocks)
+		b.Content = textsOf(user.Content.Blocks)
+		b.Attachments, err = c.readFiles(ctx, user.Content.Blocks)
 	}
-	b.Content = strings.Join(texts, "\n")
-	b.Metadata = c.runMetadata(in.RunID, user.ID, b.Attachments)
+	b.Metadata = c.runMetadata(in.RunID, &user, b.Attachments)
 	return b, err
 }
 
-// readBlocks returns the texts of a user message, and the files that its links name.
-func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []string, files []Attachment, err error) {
+// readFiles returns the files that the links of a user message name.
+func (c Call) readFiles(ctx context.Context, blocks []runinput.Block) (files []Attachment, err error) {
 	var faults event.FieldErrors
 	for i, block := range blocks {
 		if block.Type == "text" {
-			texts = append(texts, block.Text)
 			continue
 		}
 		field := fmt.Sprintf("messages[0].content[%d].url", i)
@@ -123,15 +122,15 @@ func (c Call) readBlocks(ctx context.Context, blocks []runinput.Block) (texts []
 			faults = append(faults, event.FieldError{Field: field, Message: err.Error()})
 			continue
 		case err != nil:
-			return nil, nil, err
+			return nil, err
 		case !strings.HasPrefix(file.MimeType, "image/"): // by its bytes
-			return nil, nil, runinput.NoImage
+			return nil, runinput.NoImage
 		}
 		file.Name = cmp.Or(block.Filename, file.Name)
 		files = append(files, file)
 	}
 	faults.Check(len(files) <= maxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", maxAttachments))
-	return texts, files, faults.Err()
+	return files, faults.Err()
 }
 
 // The keys of a message's metadata that the documents define.
@@ -141,9 +140,12 @@ const (
 )
 
 // runMetadata returns the metadata of the user's message of a run: the documents' keys, with
-// the place of its first file.
-func (c Call) runMetadata(runID, messageID string, files []Attachment) []byte {
-	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(messageID)}}}
+// the place of its first file, and its blocks.
+func (c Call) runMetadata(runID string, user *runinput.Message, files []Attachment) []byte {
+	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(user.ID)}}}
+	if blocks := user.Content.Blocks; blocks != nil {
+		m.Extra = append(m.Extra, event.Extra{Key: blocksKey, Value: layout(blocks)})
+	}
 	metadata := caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
 	if len(files) > 0 {
 		metadata = nameFile(metadata, files[0])

@@ -35,7 +35,7 @@ type historyMessage struct {
 	Seq      int64            `json:"seq"` // thread_seq
 	Role     string           `json:"role"`
 	Content  string           `json:"content"`
-	Parts    []historyPart    `json:"parts,omitempty"` // of a user's message with files
+	Parts    []historyPart    `json:"parts,omitempty"` // of a user's message with files or blocks
 	URL      *json.RawMessage `json:"url,omitempty"`
 	UISchema *json.RawMessage `json:"uiSchema,omitempty"`
 	Time     time.Time        `json:"timestamp"`
@@ -43,10 +43,12 @@ type historyMessage struct {
 
 // historyPart is a text or a file.
 type historyPart struct {
-	Type     string `json:"type"` // text or binary
-	Text     string `json:"text,omitempty"`
-	MimeType string `json:"mimeType,omitempty"`
-	URL      string `json:"url,omitempty"`
+	Type     string  `json:"type"`           // text or binary
+	Text     *string `json:"text,omitempty"` // nil for a file
+	MimeType string  `json:"mimeType,omitempty"`
+	URL      string  `json:"url,omitempty"`
+	ID       string  `json:"id,omitempty"`
+	Filename string  `json:"filename,omitempty"`
 }
 
 // History responds with the newest day of a thread before a day: GET
@@ -127,6 +129,7 @@ func (c Call) historyMessage(ctx context.Context, m *journal.Message) (historyMe
 		MessageID string          `json:"message_id"`
 		Stage     string          `json:"stage"`
 		UISchema  json.RawMessage `json:"uiSchema"`
+		Blocks    json.RawMessage `json:"content_blocks"`
 	}
 	_ = json.Unmarshal(m.Metadata, &metadata) // values of other types are left out
 	out := historyMessage{ID: m.UUID, Seq: m.Seq, Role: m.View().Role, Content: display(m), Time: m.CreatedAt.UTC()}
@@ -135,7 +138,7 @@ func (c Call) historyMessage(ctx context.Context, m *journal.Message) (historyMe
 	}
 	if out.Role == "user" {
 		out.URL = &null
-		return out, c.addLinks(ctx, &out, m)
+		return out, c.addParts(ctx, &out, m, metadata.Blocks)
 	}
 	if metadata.Stage == "tool_execution" {
 		out.Role = "tool"
@@ -144,34 +147,4 @@ func (c Call) historyMessage(ctx context.Context, m *journal.Message) (historyMe
 		out.UISchema = &metadata.UISchema
 	}
 	return out, nil
-}
-
-// signed returns a new link to a file of a message; "" if there is no copy.
-func (c Call) signed(ctx context.Context, a journal.Attachment) (string, error) {
-	if a.State != journal.AttachmentStored {
-		return "", nil
-	}
-	a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}
-	return c.Storage.Sign(ctx, c.Workspace, a.Attachment)
-}
-
-// addLinks adds new links to the files of a user's message.
-func (c Call) addLinks(ctx context.Context, out *historyMessage, m *journal.Message) error {
-	for _, a := range m.Attachments {
-		link, err := c.signed(ctx, a)
-		if err != nil {
-			return err
-		}
-		if link == "" {
-			continue
-		}
-		if out.Parts == nil {
-			out.URL = new(json.RawMessage(encode(link)))
-			if out.Content != "" {
-				out.Parts = append(out.Parts, historyPart{Type: "text", Text: out.Content})
-			}
-		}
-		out.Parts = append(out.Parts, historyPart{Type: "binary", MimeType: a.MimeType, URL: link})
-	}
-	return nil
 }

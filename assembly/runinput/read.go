@@ -158,7 +158,7 @@ func (r *reader) blocks(path string, value json.RawMessage) []Block {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		members := r.object(at, raw)
 		b := &blocks[i]
-		texts := map[string]*string{"type": &b.Type, "text": &b.Text, "mimeType": &b.MimeType, "url": &b.URL, "filename": &b.Filename}
+		texts := map[string]*string{"type": &b.Type, "text": &b.Text, "mimeType": &b.MimeType, "url": &b.URL, "id": &b.ID, "filename": &b.Filename}
 		for _, m := range members {
 			if text := texts[m.Key]; text != nil {
 				*text = r.text(at+".", m)

@@ -74,6 +74,7 @@ type Block struct {
 	MimeType string  `json:"mimeType,omitempty"`
 	URL      string  `json:"url,omitempty"`
 	Data     *string `json:"data,omitempty"`
+	ID       string  `json:"id,omitempty"`
 	Filename string  `json:"filename,omitempty"`
 }
 

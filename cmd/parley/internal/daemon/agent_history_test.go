@@ -60,6 +60,41 @@ func TestHistoryOfTheDocument(t *testing.T) {
 	}, func(p *plan) { p.clock = &clock{at: time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC)} })
 }
 
+// TestBlocksComeBackAsTheyWereSent posts a message of texts and files in turn, one file twice, and reads it from
+// the history.
+func TestBlocksComeBackAsTheyWereSent(t *testing.T) {
+	t.Parallel()
+	everyStore(t, func(t *testing.T, h *harness) {
+		h.echoes()
+		cat, dog := h.upload(ownToken, "cat.png", "image/png", catPNG), h.upload(ownToken, "dog.png", "image/png", catPNG+"dog")
+		image := func(url, more string) string {
+			return `{"type":"binary","mimeType":"image/png","url":"` + url + `"` + more + `}`
+		}
+		text := func(words string) string { return `{"type":"text","text":` + quoted(words) + `}` }
+		blocks := func(cat, dog string) string {
+			return "[" + strings.Join([]string{image(cat, `,"id":"b1","filename":"tom.png"`), text("one\ntwo\n"), image(dog, ""), text(""), text("drei ü"), image(cat, `,"id":"b2"`)}, ",") + "]"
+		}
+		h.started(ownToken, runInput(thread, "run-1", blocks(cat.URL, dog.URL)))
+		h.awaitReply("Noted.")
+		h.started(ownToken, runInput(thread, "run-2", "["+text("only")+"]"))
+		got := decode[struct {
+			Messages []struct {
+				Content, URL string
+				Parts        []map[string]string
+			}
+		}](t, h.history(ownToken, "").body).Messages
+		m := got[0]
+		links := []string{m.Parts[0]["url"], m.Parts[2]["url"]}
+		if links[0] == "" || links[0] != m.URL || !strings.HasPrefix(links[1], strings.TrimSuffix(dog.URL, dog.URL[strings.Index(dog.URL, "?"):])) {
+			t.Errorf("the links are %q, the url %s", links, m.URL)
+		}
+		m.Parts[5]["url"] = links[0] // it has a token of its own
+		same(t, m.Parts, decode[[]map[string]string](t, blocks(links[0], links[1])))
+		same(t, m.Content, "one\ntwo\n\n\ndrei ü")
+		same(t, got[2].Parts, []map[string]string{{"type": "text", "text": "only"}})
+	})
+}
+
 // TestHistoryRefused asks for histories that the caller may not read, or that cannot be.
 func TestHistoryRefused(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,125 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"parley/assembly/runinput"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// blocksKey is the key of a message's metadata with the blocks in which its client sent the content:
+// for a text its length in bytes, and for a file an object. The content has the texts, a line end
+// between two of them.
+const blocksKey = "content_blocks"
+
+// blockFile is a file among the blocks, with the members that its client gave.
+type blockFile struct {
+	File     int    `json:"file"` // the index of the attachment
+	ID       string `json:"id,omitempty"`
+	Filename string `json:"filename,omitempty"`
+}
+
+// layout returns the value of blocksKey.
+func layout(blocks []runinput.Block) json.RawMessage {
+	files, list := 0, make([]any, len(blocks))
+	for i, b := range blocks {
+		if b.Type == "text" {
+			list[i] = len(b.Text)
+			continue
+		}
+		list[i] = blockFile{files, b.ID, b.Filename}
+		files++
+	}
+	value, _ := json.Marshal(list) // numbers and texts always encode
+	return value
+}
+
+// blocks returns the blocks of a message as its client sent them, with new links; nil for a message that
+// was not sent in blocks. The content is empty after a delete, and then it has none.
+func (c Call) blocks(ctx context.Context, m *journal.Message, layout json.RawMessage) ([]historyPart, error) {
+	var list []json.RawMessage
+	if json.Unmarshal(layout, &list) != nil {
+		return nil, nil
+	}
+	parts, rest := make([]historyPart, 0, len(list)), m.Content+"\n"
+	for _, raw := range list {
+		var file blockFile
+		length := 0
+		switch {
+		case !bytes.HasPrefix(raw, []byte("{")):
+			if json.Unmarshal(raw, &length) != nil || length < 0 || length >= len(rest) || rest[length] != '\n' {
+				return nil, nil
+			}
+			parts, rest = append(parts, historyPart{Type: "text", Text: new(rest[:length])}), rest[length+1:]
+		case json.Unmarshal(raw, &file) != nil || file.File < 0 || file.File >= len(m.Attachments):
+			return nil, nil
+		default:
+			a := m.Attachments[file.File]
+			link, err := c.signed(ctx, a)
+			if err != nil {
+				return nil, err
+			}
+			if link != "" {
+				parts = append(parts, historyPart{Type: "binary", MimeType: a.MimeType, URL: link, ID: file.ID, Filename: file.Filename})
+			}
+		}
+	}
+	return parts, nil
+}
+
+// addParts adds the blocks of a user's message, and the link to its first file. A message that was not sent
+// in blocks has parts if it has files: its text and then the files.
+func (c Call) addParts(ctx context.Context, out *historyMessage, m *journal.Message, layout json.RawMessage) (err error) {
+	if out.Parts, err = c.blocks(ctx, m, layout); err == nil && out.Parts == nil {
+		out.Parts, err = c.textAndFiles(ctx, m)
+	}
+	for _, p := range out.Parts {
+		if p.URL != "" {
+			out.URL = new(json.RawMessage(encode(p.URL)))
+			break
+		}
+	}
+	return err
+}
+
+// textAndFiles returns the content and the files of a message; nil if it has no files.
+func (c Call) textAndFiles(ctx context.Context, m *journal.Message) (parts []historyPart, err error) {
+	for _, a := range m.Attachments {
+		link, err := c.signed(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		if link == "" {
+			continue
+		}
+		if text := display(m); parts == nil && text != "" {
+			parts = append(parts, historyPart{Type: "text", Text: &text})
+		}
+		parts = append(parts, historyPart{Type: "binary", MimeType: a.MimeType, URL: link})
+	}
+	return parts, nil
+}
+
+// textsOf returns the texts of blocks as a content.
+func textsOf(blocks []runinput.Block) string {
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// signed returns a new link to a file of a message; "" if there is no copy.
+func (c Call) signed(ctx context.Context, a journal.Attachment) (string, error) {
+	if a.State != journal.AttachmentStored {
+		return "", nil
+	}
+	a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}
+	return c.Storage.Sign(ctx, c.Workspace, a.Attachment)
+}
