@@ -14,7 +14,7 @@ import (
 
 // LaterRuns takes the later answers of agents that have taken a run.
 type LaterRuns interface {
-	LaterRun(ctx context.Context, run string) (thread int64, agent string, err error)
+	LaterRun(ctx context.Context, known string) (journal.LaterRun, error)
 	AnswerRun(ctx context.Context, run string, answer stream.Message) error
 	AddEvents(ctx context.Context, run string, added journal.Added) error
 	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
@@ -50,13 +50,9 @@ func (p Replies) post(a API, w http.ResponseWriter, r *http.Request) error {
 		return event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}}
 	}
 	answer.Text = event.Text(answer.Text) // without an escaped U+0000
-	run := r.PathValue("run_id")
-	thread, agent, err := p.Runs.LaterRun(r.Context(), run)
-	if err == nil && !agents[agent] {
-		err = journal.ErrNotFound // the run of another agent
-	}
+	run, err := p.run(r, "run_id", agents)
 	if err == nil {
-		err = p.Runs.AnswerRun(r.Context(), run, answer)
+		err = p.Runs.AnswerRun(r.Context(), run.ID, answer)
 	}
 	if errors.Is(err, journal.ErrAnswered) {
 		err = fail(http.StatusConflict, "answered", err.Error())
@@ -64,8 +60,18 @@ func (p Replies) post(a API, w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Wake(agent, thread)
-	return respond(w, http.StatusAccepted, map[string]any{"run_id": run})
+	p.Wake(run.Agent, run.Thread)
+	return respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("run_id")})
+}
+
+// run returns the run that the path names. The run of an agent that is not one of agents is like an
+// unknown one.
+func (p Replies) run(r *http.Request, name string, agents map[string]bool) (journal.LaterRun, error) {
+	run, err := p.Runs.LaterRun(r.Context(), r.PathValue(name))
+	if err == nil && !agents[run.Agent] {
+		err = journal.ErrNotFound
+	}
+	return run, err
 }
 
 // agents returns the agents with a secret. It compares with every secret, so that the duration

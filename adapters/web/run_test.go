@@ -130,11 +130,11 @@ func (s *store) AddEvents(_ context.Context, _ string, added journal.Added) erro
 }
 
 // LaterRun and AnswerRun take the answer of the agent "hook".
-func (s *store) LaterRun(_ context.Context, id string) (int64, string, error) {
+func (s *store) LaterRun(_ context.Context, id string) (journal.LaterRun, error) {
 	if id != run {
-		return 0, "", journal.ErrNotFound
+		return journal.LaterRun{}, journal.ErrNotFound
 	}
-	return 7, "hook", nil
+	return journal.LaterRun{ID: run, Thread: 7, Agent: "hook"}, nil
 }
 
 func (s *store) AnswerRun(_ context.Context, _ string, answer stream.Message) error {

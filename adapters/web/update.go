@@ -104,28 +104,24 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	if len(faults) > 0 {
 		return faults
 	}
-	run := r.PathValue("runId")
-	thread, agent, err := p.Runs.LaterRun(r.Context(), run)
-	if err == nil && !agents[agent] {
-		err = journal.ErrNotFound // the run of another agent
-	}
+	run, err := p.run(r, "runId", agents)
 	if err != nil {
 		return err
 	}
 	said, end := parted(messages)
 	if len(said) > 0 {
-		err = p.Runs.AddEvents(r.Context(), run, journal.Added{Messages: said, Key: r.Header.Get("Idempotency-Key")})
+		err = p.Runs.AddEvents(r.Context(), run.ID, journal.Added{Messages: said, Key: r.Header.Get("Idempotency-Key")})
 	}
 	if err == nil && end != nil {
-		err = p.end(r.Context(), run, end)
+		err = p.end(r.Context(), run.ID, end)
 	}
 	if err != nil {
 		return err
 	}
 	if end != nil {
-		p.Wake(agent, thread)
+		p.Wake(run.Agent, run.Thread)
 	}
-	return respond(w, http.StatusAccepted, map[string]any{"run_id": run, "messages": len(messages)})
+	return respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("runId"), "messages": len(messages)})
 }
 
 // parted returns the messages that only tell of the run, and the one that ends it; nil for none. A

@@ -1,12 +1,16 @@
 package turn_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal"
@@ -71,19 +75,45 @@ type hiding struct{ turn.Agent }
 
 func (hiding) HidesTokens() bool { return true }
 
-// TestAgentsGetNoIDOfAClient checks that an agent knows a run that its client named by an id of ours,
-// the same at each attempt.
+// TestAgentsGetNoIDOfAClient checks that an agent, also one that answers later, knows a run that its client
+// named by an id of ours, the same at each attempt, and that the run's successor names it by that id.
 func TestAgentsGetNoIDOfAClient(t *testing.T) {
-	inBubble(t, nil, func(d *fixture) {
-		for i := range 2 {
-			m := human(fmt.Sprint("C1/", i), "so?")
-			m.RunID = fmt.Sprint("run-00", i)
-			d.record(journal.TriggerRun, m)
-			d.outcomes()
-		}
-		first, second := d.agent.inputs[0].RunID, d.agent.inputs[1].RunID
-		if len(first) != 36 || first == second || d.runs[0].ID != "run-000" {
-			t.Errorf("%q and %q", first, second)
-		}
-	})
+	for name, agent := range map[string]func(turn.Agent) turn.Agent{
+		"an agent that answers at once": func(a turn.Agent) turn.Agent { return a },
+		"an agent that answers later":   func(a turn.Agent) turn.Agent { return answersLater{a} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(d *fixture) { d.profile.Agent = agent(d.profile.Agent) }, func(d *fixture) {
+				d.agent.does = []script{fails(errors.New("away")), answers("One."), answers("Two."), streams(said(stream.RequestInput, "", "Which?"))}
+				ask := func(i int, parent string) assembly.Input {
+					m := human(fmt.Sprint("C1/", i), "so?")
+					m.RunID, m.RunInput = fmt.Sprint("run-", i), []byte(`{"parentRunId":"`+parent+`"}`)
+					d.record(journal.TriggerRun, m)
+					time.Sleep(time.Minute)
+					d.outcomes()
+					return d.agent.inputs[len(d.agent.inputs)-1]
+				}
+				first, second, asked := ask(0, ""), ask(1, "run-0"), ask(2, "another program's")
+				same(t, "at the first attempt", d.agent.inputs[0].RunID, first.RunID)
+				if uuid.Validate(first.RunID) != nil || uuid.Validate(second.RunID) != nil || first.RunID == second.RunID {
+					t.Errorf("%q and %q", first.RunID, second.RunID)
+				}
+				same(t, "the parent, a run of the thread", second.Given.ParentRunID, first.RunID)
+				same(t, "the parent, no run of ours", asked.Given.ParentRunID, "another program's")
+				for i, parent := range []string{"run-2", asked.RunID} {
+					same(t, "the parent, a run that asked", ask(3+i, parent).Given.ParentRunID, "")
+				}
+				same(t, "run", d.runs[0].ID, "run-0")
+				known, err := d.journal.LaterRun(d.Context(), first.RunID)
+				d.must(err)
+				same(t, "the run that the agent knows", known.ID, "run-0")
+			})
+		})
+	}
+}
+
+type answersLater struct{ turn.Agent }
+
+func (answersLater) Later(_ assembly.Input, answer stream.Message, emit func(stream.Message) error) error {
+	return emit(answer)
 }

@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,7 +18,7 @@ type storeError struct{ error }
 // input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.agentRunID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
+	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.run.AgentID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
 	if a.History != nil && a.run.ContextAfter == 0 && a.run.History == nil {
 		if err := a.History.ReadHistory(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
@@ -88,10 +87,7 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	if input.Given, err = runinput.ReadRest(raw); err != nil {
 		return err
 	}
-	switch _, err := a.Journal.Question(ctx, input.Given.ParentRunID); {
-	case err == nil: // it would pass for an answer that the policy has admitted; see Resume
-		input.Given.ParentRunID = ""
-	case !errors.Is(err, journal.ErrNotFound):
+	if input.Given.ParentRunID, err = a.parent(ctx, input.Given.ParentRunID); err != nil {
 		return err
 	}
 	if _, native := a.profile.Agent.(TakesGiven); native {
@@ -115,6 +111,23 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	return nil
 }
 
+// parent returns the id by which the agent knows the run that a client gave as the parent; empty for
+// none. A run that asked a question is none: the input would pass for an answer that the policy has
+// admitted.
+func (a *attempt) parent(ctx context.Context, given string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	id, err := a.Journal.AgentID(ctx, a.run.Thread, given)
+	if err != nil {
+		return "", err
+	}
+	if asked, err := a.Journal.HasAsked(ctx, id); err != nil || asked {
+		return "", err
+	}
+	return id, nil
+}
+
 // threadID returns the id by which the agent knows the thread. After a command for a new
 // context it is another one, because an agent may remember the earlier turns by it.
 func threadID(run *journal.Run) string {
@@ -123,17 +136,6 @@ func threadID(run *journal.Run) string {
 		return run.ThreadID
 	}
 	return uuid.NewSHA1(space, fmt.Appendf(nil, "new:%d", run.ContextFrom)).String()
-}
-
-// agentRunID returns the id by which the agent knows the run. A client may have chosen the run's own
-// id, and another program may have a run with it on the same server, whose answer is not ours. An agent
-// that answers later names the run by its id here.
-func (a *attempt) agentRunID() string {
-	space, err := uuid.Parse(a.run.ThreadID)
-	if _, later := a.profile.Agent.(AnswersLater); later || err != nil || !a.run.Named {
-		return a.run.ID
-	}
-	return uuid.NewSHA1(space, []byte("run:"+a.run.ID)).String()
 }
 
 // said returns the messages of a turn as their authors typed them, in the same order.

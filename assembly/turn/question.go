@@ -32,7 +32,11 @@ func (a *attempt) resume(ctx context.Context) (*assembly.Resume, error) {
 	case err != nil || q.Agent != a.run.Agent: // or another agent asked
 		return nil, err
 	}
-	r := &assembly.Resume{RunID: q.Run, Details: q.Details}
+	asked, err := a.Journal.AgentID(ctx, a.run.Thread, q.Run)
+	if err != nil {
+		return nil, err
+	}
+	r := &assembly.Resume{RunID: asked, Details: q.Details}
 	if q.Answer != nil {
 		r.Answered, r.Option, r.Text = true, q.Answer.Option, q.Answer.Text
 	}

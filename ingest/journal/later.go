@@ -22,12 +22,19 @@ func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run, taken boo
 	})
 }
 
-// LaterRun finds the thread and the agent of a run. It returns ErrNotFound for an unknown
-// one.
-func (j *Journal) LaterRun(ctx context.Context, run string) (thread int64, agent string, err error) {
-	err = j.one(ctx, []any{&thread, &agent}, `SELECT id, agent FROM threads WHERE run_id = $1
-		UNION ALL SELECT thread, agent FROM runs WHERE id = $1 LIMIT 1`, run)
-	return thread, agent, err
+// LaterRun is a run that its agent may answer later.
+type LaterRun struct {
+	ID     string
+	Thread int64
+	Agent  string
+}
+
+// LaterRun finds a run by the id that its agent knows; see Run.AgentID. It returns ErrNotFound for an
+// unknown one.
+func (j *Journal) LaterRun(ctx context.Context, known string) (run LaterRun, err error) {
+	err = j.one(ctx, []any{&run.ID, &run.Thread, &run.Agent}, `SELECT run_id, id, agent FROM threads WHERE run_id = `+knownToAgents+`
+		UNION ALL SELECT id, thread, agent FROM runs WHERE id = `+knownToAgents+` LIMIT 1`, known)
+	return run, err
 }
 
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 )
@@ -15,6 +16,30 @@ func (tx *txn) runID(given string) string {
 	}
 	return given
 }
+
+// AgentID returns the id by which the run's agent knows the run: an id of the journal. A client may
+// have chosen the run's ID, and another program may have a run with that id on the agent's server. The
+// id of the run's only message stands for it.
+func (run *Run) AgentID() string {
+	if run.Named && run.ID == run.Messages[0].ClientRunID {
+		return run.Messages[0].UUID
+	}
+	return run.ID
+}
+
+// AgentID returns the id by which agents know a run of a thread. The run is given by its id or by the
+// name that its client gave; an unknown one is returned as it is.
+func (j *Journal) AgentID(ctx context.Context, thread int64, run string) (id string, err error) {
+	err = j.one(ctx, []any{&id}, `SELECT CASE WHEN run = client_run_id THEN id ELSE run END FROM messages
+		WHERE client_run_id = $1 AND thread = $2 AND run IS NOT NULL`, run, thread)
+	if errors.Is(err, ErrNotFound) {
+		return run, nil
+	}
+	return id, err
+}
+
+// knownToAgents is the id of the run that agents know by the id $1; $1 if it is not one of Run.AgentID.
+const knownToAgents = `coalesce((SELECT run FROM messages WHERE id = $1 AND client_run_id IS NOT NULL), $1)`
 
 // RunInput returns what a client gave for an unfinished run besides the text: a JSON object; nil
 // for nothing.
@@ -50,10 +75,13 @@ const accepted = ` FROM envelopes e CROSS JOIN threads t
 
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
 // client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if
-// that is empty, the newest with such a run. NamedRun fails with ErrNotFound if there is none.
+// that is empty, the newest with such a run. Without one, it returns the run of any client that its
+// agent knows by the name; see Run.AgentID. NamedRun fails with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run NamedRun, err error) {
 	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
-		UNION ALL SELECT NULL, t.uuid`+accepted+` LIMIT 1`, workspace, madeBy, threadID, name)
+		UNION ALL SELECT * FROM (SELECT NULL, t.uuid`+accepted+`) AS waiting
+		UNION ALL SELECT m.run, t.uuid FROM messages m JOIN threads t ON t.id = m.thread
+			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL LIMIT 1`, workspace, madeBy, threadID, name)
 	return run, err
 }
 

@@ -54,6 +54,13 @@ func (j *Journal) Question(ctx context.Context, run string) (Question, error) {
 	return *q, nil
 }
 
+// HasAsked reports whether the run that agents know by an id has asked a question; see Run.AgentID.
+func (j *Journal) HasAsked(ctx context.Context, known string) (bool, error) {
+	return readOne(ctx, j, func(tx *txn) bool {
+		return tx.has(`SELECT 1 FROM questions WHERE run IN ($1, `+knownToAgents+`)`, known)
+	})
+}
+
 func (tx *txn) question(run, condition string, args ...any) *Question {
 	q := &Question{Run: run}
 	var body, answer string

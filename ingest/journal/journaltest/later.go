@@ -40,10 +40,9 @@ func takenRunWaits(f *fixture) {
 	same(f, "run", again.ID, run.ID)
 	same(f, "taken", again.Taken, true)
 	same(f, "answer", *again.Answer, late("Hello."))
-	thread, asked, err := f.LaterRun(f.ctx, run.ID)
+	later, err := f.LaterRun(f.ctx, run.ID)
 	f.must(err)
-	same(f, "thread", thread, run.Thread)
-	same(f, "agent", asked, agent)
+	same(f, "later run", later, journal.LaterRun{ID: run.ID, Thread: run.Thread, Agent: agent})
 }
 
 func takenRunEnds(f *fixture) {
@@ -109,7 +108,7 @@ func answerAfterEnd(f *fixture) {
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.fail(run, "Sorry.")
 	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
-	_, _, err := f.LaterRun(f.ctx, "no such run")
+	_, err := f.LaterRun(f.ctx, "no such run")
 	f.fails("an unknown run", err, journal.ErrNotFound)
 }
 

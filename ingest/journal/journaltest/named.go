@@ -7,7 +7,7 @@ import (
 
 func namedPromises() []promise {
 	return []promise{
-		{"a run has the id that its client gave", namedRun},
+		{"a run has the id that its client gave, and its agent knows it by an id of the journal", namedRun},
 		{"a run is known by its name before its message is recorded", namedEarly},
 		{"a run that begins with its message has the id that its client gave", namedAtOnce},
 		{"clients of two threads may give the same id", namedTwice},
@@ -55,6 +55,18 @@ func namedRun(f *fixture) {
 	same(f, "after a restart", resumed.ID, "run-1")
 	same(f, "input after a restart", f.input(resumed), `{"run":"run-1"}`)
 	same(f, "named after a restart", resumed.Named, true)
+	known := run.AgentID()
+	same(f, "an id of the journal", known, run.Messages[0].UUID)
+	same(f, "the same after a restart", resumed.AgentID(), known)
+	for _, name := range []string{"run-1", known} {
+		later, err := f.LaterRun(f.ctx, name)
+		f.must(err)
+		same(f, "the run that the agent may answer", later, journal.LaterRun{ID: "run-1", Thread: run.Thread, Agent: agent})
+		id, err := f.AgentID(f.ctx, run.Thread, name)
+		f.must(err)
+		same(f, "as agents know it", id, known)
+	}
+	same(f, "by the agent's id", f.named(threadKey(1), known), "run-1")
 	_, err := f.NamedRun(f.ctx, "other", "", f.threadID(threadKey(1)), "run-1")
 	f.fails("another workspace", err, journal.ErrNotFound)
 	_, err = f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(2)), "run-1")

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 )
 
 const laterSecret = "webhook-secret-of-the-test"
@@ -80,5 +82,26 @@ func TestALaterReply(t *testing.T) {
 	got := h.web(http.MethodGet, "ours/threads/"+thread+"/messages", ownToken, "").body
 	if strings.Count(got, `"content":"Hello."`) != 1 || !strings.Contains(got, `"mood":{"n":null}`) || !strings.Contains(got, `[{"name":"hi.txt","mime_type":"text/plain","size":2,`) || len(h.runs) != 0 {
 		t.Errorf("%d further requests; the thread is %s", len(h.runs), got)
+	}
+}
+
+// TestALaterReplyToANamedRun checks that an agent behind a webhook gets an id of ours for a run that its
+// client named, and that its messages and its answer come to that run by it.
+func TestALaterReplyToANamedRun(t *testing.T) {
+	t.Parallel()
+	h := openLater(t)
+	h.started(ownToken, runInput(thread, "run-001", `"hi"`))
+	known := <-h.runs
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="awaited"}`, 1)
+	if uuid.Validate(known) != nil {
+		t.Errorf("the agent knows the run by %q", known)
+	}
+	update := h.request(http.MethodPost, "/runs/"+known+"/updates", laterSecret, "application/json", `{"t":3,"m":"halfway"}`)
+	same(t, update.status, http.StatusAccepted)
+	same(t, h.reply(known, laterSecret, `{"content":"Hello."}`).status, http.StatusAccepted)
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	got := h.request(http.MethodGet, "/runs/"+thread+"/run-001/updates", ownToken, "", "").body
+	if !strings.Contains(got, "halfway") || !strings.Contains(got, "Hello.") {
+		t.Errorf("the run is %s", got)
 	}
 }

@@ -146,6 +146,7 @@ CREATE UNIQUE INDEX messages_client ON messages (thread, sender_id, client_messa
 CREATE INDEX messages_edited ON messages (thread, edited_at) WHERE edited_at > 0;
 CREATE INDEX messages_deleted ON messages (thread, deleted_at) WHERE deleted_at > 0;
 CREATE UNIQUE INDEX messages_client_run ON messages (client_run_id, thread) WHERE client_run_id IS NOT NULL;
+CREATE INDEX messages_agent_run ON messages (id) WHERE client_run_id IS NOT NULL;
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
