@@ -206,6 +206,10 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 			r.Work.Wake(work.Turns, string(other), c.Thread)
 			return false, nil
 		}
+		if errors.Is(err, journal.ErrMissed) {
+			r.Work.Wake(work.Intake, "", c.Thread)
+			return false, nil
+		}
 		if g.run == nil {
 			return false, err
 		}

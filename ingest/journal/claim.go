@@ -56,8 +56,18 @@ func (j *Journal) MessageStands(ctx context.Context, claim *Claim, m *Message) (
 	return stands, fenced(found, err)
 }
 
-// intakeDone is the condition that a thread's intake has recorded what is due at $3.
-const intakeDone = `(pending = 0 OR intake_at IS NULL OR intake_at > $3)`
+// intakeDone is the condition that a thread's intake has recorded what is due at $3, and that no
+// envelope waits for the thread to admit it.
+const intakeDone = `(pending = 0 OR intake_at IS NULL OR intake_at > $3) AND NOT ` + missed
+
+// missed is the condition that envelopes wait for messages that a thread has. On PostgreSQL, if a
+// message is recorded while an envelope about it is accepted, neither transaction sees the other's
+// row. Few envelopes wait, so the condition begins with them.
+const (
+	missed = `EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = threads.workspace AND e.state = 'pending' AND e.thread IS NULL
+		AND EXISTS (` + target + ` AND m.thread = threads.id))`
+	target = `SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.message_id`
+)
 
 // fenced returns ErrFenced if a read of a claimed thread's row has found none.
 func fenced(found bool, err error) error {

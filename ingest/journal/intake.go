@@ -154,7 +154,7 @@ type waiting struct {
 func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(EnvelopeResult)) error {
 	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.messageID, (*string)(&w.kind)} }, `
 		SELECT id, workspace, message_id, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
-			EXISTS (SELECT 1 FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.message_id)
+			EXISTS (`+target+`)
 			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.message_id)
 			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
 				AND (workspace, message_id) NOT IN (SELECT workspace, message_id FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))

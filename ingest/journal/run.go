@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -217,13 +218,17 @@ type OtherAgentError string
 // Error implements error.
 func (agent OtherAgentError) Error() string { return "the turn belongs to agent " + string(agent) }
 
+// ErrMissed is the error of BeginRun if envelopes waited for messages that the thread had already.
+var ErrMissed = errors.New("the thread's intake has envelopes that waited for its messages")
+
 // BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
 // all those for the agent of the earliest one, or the earliest one alone if each reports
 // that every message of the thread is a turn of its own and the run gets no question. If that
 // agent is another one, the error is an OtherAgentError. It returns nil if nothing is due, and
 // while intake must record envelopes first; RecordResult.TurnDue then tells when. gap means that
 // some of the thread's earlier messages could not be read in time. The caller works only on a run
-// with fewer than most Claims: the end of its process is not counted in any other run.
+// with fewer than most Claims: the end of its process is not counted in any other run. If the
+// error is ErrMissed, the thread has got envelopes, which intake must record first.
 func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
 	b, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *beginRunTx {
 		b := &beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
@@ -231,6 +236,8 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 		switch {
 		case b.turnAt == 0 || b.turnAt > b.now: // nothing is due
 		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now: // an edit or a delete may be among the accepted envelopes
+		case b.missed:
+			b.admit()
 		case b.agentDue != agent:
 			b.other = b.agentDue
 		case b.run.ID != "":
@@ -246,6 +253,8 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 		return nil, err
 	case b.other != "":
 		return nil, OtherAgentError(b.other)
+	case b.admitted:
+		return nil, ErrMissed
 	}
 	return b.made, nil
 }
@@ -263,6 +272,7 @@ type beginRunTx struct {
 	run                       Run
 	nextSeq, begunSeq, turnAt int64
 	pending, intakeAt         int64
+	missed, admitted          bool // see the condition missed
 	agentDue, botChannel      string
 	answer                    string // the later answer of the unfinished run; empty for none
 }
@@ -271,13 +281,21 @@ func (b *beginRunTx) read(claim *Claim) {
 	run := &b.run
 	var history string
 	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.botChannel, &b.agentDue, &history,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
-		next_seq, `+contextAfter+`, turn_at, pending, intake_at, bot_channel, agent, history,
+		next_seq, `+contextAfter+`, turn_at, pending, intake_at, `+missed+`, bot_channel, agent, history,
 		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
 		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
+}
+
+// admit moves the envelopes that wait for messages of the thread into it.
+func (b *beginRunTx) admit() {
+	n := b.exec(`UPDATE envelopes AS e SET thread = $1, not_before = 0 WHERE e.workspace = $2 AND e.state = 'pending' AND e.thread IS NULL
+		AND EXISTS (`+target+` AND m.thread = $1)`, b.run.Thread, b.run.Workspace)
+	b.addPending(b.run.Thread, n, b.now)
+	b.admitted = true
 }
 
 // resume continues a run that was begun before and did not end.

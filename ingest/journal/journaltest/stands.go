@@ -1,6 +1,9 @@
 package journaltest
 
 import (
+	"math"
+	"time"
+
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -8,6 +11,7 @@ import (
 func inputPromises() []promise {
 	return []promise{
 		{"an input stands until an event of its thread is due or changes it", inputStands},
+		{"an envelope that waits for a message of its thread changes the input and comes before the run", missedByRecord},
 		{"a waiting message stands until it changes or has a turn", messageStands},
 	}
 }
@@ -41,6 +45,32 @@ func inputStands(f *fixture) {
 	f.successor("second").claim(run.Thread)
 	_, err := f.InputStands(f.ctx, claim, run)
 	f.fails("another claim", err, journal.ErrFenced)
+}
+
+func missedByRecord(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), passive)
+	f.message(threadKey(1), said("C1/2", "two"), runs)
+	run := f.begin(threadKey(1))
+	claim, edit := f.claim(run.Thread), f.waiting("C1/1")
+	f.waiting("C1/3")
+	begin := func() (*journal.Run, error) {
+		return f.BeginRun(f.ctx, claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	}
+	check := func(want bool) {
+		f.Helper()
+		stands, err := f.InputStands(f.ctx, claim, run)
+		f.stands("the input", stands, err, want)
+	}
+	check(false)
+	f.clock.advance(time.Minute)
+	_, err := begin()
+	f.fails("the run", err, journal.ErrMissed)
+	same(f, "due", f.due(intake), []int64{run.Thread})
+	f.record(run.Thread, edit, edited("C1/1", "uno", "2"), runs)
+	again, err := begin()
+	f.must(err)
+	same(f, "the run", again.ID, run.ID)
+	check(true)
 }
 
 func messageStands(f *fixture) {
