@@ -110,7 +110,7 @@ func TestScenariosWithSeveralDaemons(t *testing.T) {
 	parley, server := buildDaemon(t), postgrestest.URL(t)
 	for name, example := range map[string]example{
 		"load": {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, `(?s)` + loadFigures + `.*ratio`},
-		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms",
+		"cluster": {[]string{"cluster", "-profile=model", "-kills=3", "-events=1200", "-rate=40", "-after=500ms", "-timeout=500ms",
 			"-stops=1", "-stop=500ms", "-cuts=200ms", "-seed=1", "-gentle=0.5", "-outage=true"},
 			`(?s)3 kills; .* of the kills were a SIGTERM, .*` + cleanVerdict + `.*connections terminated; 1 times .*PostgreSQL was away for`},
 	} {
