@@ -4,7 +4,7 @@
 // An adapter is one package with its own Config. Every adapter implements Normalizer. An
 // ability that only some platforms have is a further interface, found by type assertion:
 // Connector, Stateful, Hook, Fetcher; Sender, Finder, Lister, Editor, PartialFormatter, Streamer,
-// StreamFinder, Ephemeral, ButtonSender; WorkingIndicator, SelfSigner; Backfiller, ContextReader; Checker.
+// StreamFinder, Ephemeral, ButtonSender; Namer, MentionNamer; WorkingIndicator, SelfSigner; Backfiller, ContextReader; Checker.
 package adapters
 
 import (

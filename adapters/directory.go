@@ -7,14 +7,22 @@ import (
 	"time"
 )
 
-// ErrNoUser means that the platform knows no name of a user.
-var ErrNoUser = errors.New("the platform does not know the user")
+// ErrNoName means that the platform has no name for what was looked up.
+var ErrNoName = errors.New("the platform has no such name")
 
 // Namer is an adapter that can look up a user on its platform.
 type Namer interface {
-	// LookupUser returns a user's name. It fails with ErrNoUser if the platform answers that
+	// LookupUser returns a user's name. It fails with ErrNoName if the platform answers that
 	// it has none.
 	LookupUser(ctx context.Context, id string) (User, error)
+}
+
+// MentionNamer is a Namer that can also name the groups and channels that messages mention.
+type MentionNamer interface {
+	// LookupMention returns the name behind a token without a label, such as "<#C06RY3YBSLE>", in a
+	// message of the channel in. It fails with ErrNoName if there is none, or if not everybody in that
+	// channel may know it.
+	LookupMention(ctx context.Context, in, token string) (string, error)
 }
 
 const (
@@ -52,20 +60,38 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 	if n.namer == nil {
 		return User{}, false
 	}
-	n.mu.Lock()
-	r, ok := n.newer[id]
+	return n.find(ctx, id, func(ctx context.Context) (User, error) { return n.namer.LookupUser(ctx, id) })
+}
+
+// Mention returns the name behind a token of a group or a channel, or false; see MentionNamer.
+func (n *Names) Mention(ctx context.Context, in, token string) (string, bool) {
+	namer, ok := n.namer.(MentionNamer)
 	if !ok {
-		r = n.old[id]
+		return "", false
+	}
+	found, known := n.find(ctx, in+token, func(ctx context.Context) (User, error) {
+		name, err := namer.LookupMention(ctx, in, token)
+		return User{DisplayName: name}, err
+	})
+	return found.DisplayName, known
+}
+
+// find returns what is cached under a key, or else what lookup returns in time.
+func (n *Names) find(ctx context.Context, key string, lookup func(context.Context) (User, error)) (User, bool) {
+	n.mu.Lock()
+	r, ok := n.newer[key]
+	if !ok {
+		r = n.old[key]
 	}
 	n.mu.Unlock()
 	if !time.Now().Before(r.until) {
 		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
-		user, err := n.namer.LookupUser(ctx, id)
+		user, err := lookup(ctx)
 		switch {
 		case err == nil:
 			r = cachedUser{user, true, time.Now().Add(nameTTL)}
-		case errors.Is(err, ErrNoUser):
+		case errors.Is(err, ErrNoName):
 			r = cachedUser{until: time.Now().Add(absentTTL)}
 		default:
 			return user, false
@@ -76,6 +102,6 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 	if n.newer == nil || len(n.newer) >= nameLimit {
 		n.old, n.newer = n.newer, map[string]cachedUser{}
 	}
-	n.newer[id] = r
+	n.newer[key] = r
 	return r.user, r.known
 }

@@ -27,6 +27,12 @@ func (r *register) LookupUser(ctx context.Context, id string) (adapters.User, er
 	return adapters.User{DisplayName: fmt.Sprint(id, " ", r.asked[id])}, r.fails
 }
 
+func (r *register) LookupMention(_ context.Context, in, token string) (string, error) {
+	name := token + " in " + in
+	r.asked[name]++
+	return fmt.Sprint(name, ": ", r.asked[name]), nil
+}
+
 func user(t *testing.T, names *adapters.Names, id string) string {
 	t.Helper()
 	u, ok := names.User(t.Context(), id)
@@ -67,7 +73,7 @@ func TestAFailedLookupIsRepeated(t *testing.T) {
 // a minute.
 func TestAnUnknownUserIsAskedForAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &register{asked: map[string]int{}, fails: fmt.Errorf("look up U1: %w", adapters.ErrNoUser)}
+		r := &register{asked: map[string]int{}, fails: fmt.Errorf("look up U1: %w", adapters.ErrNoName)}
 		names := adapters.NewNames(r)
 		for range 3 {
 			if got := user(t, names, "U1"); got != "(unknown)" || r.asked["U1"] != 1 {
@@ -117,3 +123,17 @@ func TestNamesWithoutNamer(t *testing.T) {
 
 // advance moves the bubble's clock on by d.
 func advance(d time.Duration) { <-time.After(d) }
+
+// TestMentionsAreCachedByChannel: whether people may know a name depends on the channel.
+func TestMentionsAreCachedByChannel(t *testing.T) {
+	r := &register{asked: map[string]int{}}
+	names := adapters.NewNames(r)
+	for _, want := range []string{"<#C1> in C2: 1", "<#C1> in C2: 1", "<#C1> in C3: 1"} {
+		if got, known := names.Mention(t.Context(), want[9:11], "<#C1>"); got != want || !known {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if _, known := adapters.NewNames(nil).Mention(t.Context(), "C2", "<#C1>"); known {
+		t.Error("a name is known without a Namer")
+	}
+}

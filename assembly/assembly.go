@@ -38,6 +38,8 @@ type Line struct {
 	// Version is the contract version of the row. In version 0, the content includes a
 	// header.
 	Version int
+	// Names are the names behind tokens of the content that came with the message.
+	Names event.Names
 	// Quoted and Forwarded are the messages inside this message. They are not its
 	// content but lines of the turn's block.
 	Quoted    *event.Quote

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"encoding/json"
+	"maps"
 	"regexp"
 	"strings"
 	"time"
@@ -77,7 +78,7 @@ func (n Notes) Block() string {
 
 // Tokens of Slack and Discord: of a person, a group, everybody and a channel. Slack writes the names of groups
 // and channels into some of them.
-var token = regexp.MustCompile(`<(@!?|@&|!subteam\^|#)([A-Z0-9]{2,32})(?:\|([^<>]{1,200}))?>|<!(here|channel|everyone)>`)
+var token = regexp.MustCompile(`<(@!?|@&|!subteam\^|#)([A-Z0-9]{2,32})(?:\|([^<>]{0,200}))?>|<!(here|channel|everyone)>`)
 
 // everybody are the meanings of Slack's tokens for many people.
 var everybody = map[string]string{
@@ -87,18 +88,11 @@ var everybody = map[string]string{
 // maxNames bounds the names of one input.
 const maxNames = 50
 
-// FindNames returns the names behind the tokens of the messages, each once. The authors of the turns are known
-// by their own tokens; lookup finds the name of any other person by its id.
-func FindNames(messages []Message, turns []Turn, lookup func(id string) (name string, known bool)) (names []Name) {
-	authors := map[string]string{}
-	for _, t := range turns {
-		v := view{Turn: t}
-		v.each(func(l *Line) {
-			if name := clean(l.Metadata.SenderDisplayName); name != "" && l.Metadata.MentionToken != "" {
-				authors[l.Metadata.MentionToken] = name
-			}
-		})
-	}
+// FindNames returns the names behind the tokens of the messages, each once. A token names itself, or its name
+// came with a message of the turns or is that of an author; lookup finds the name of any other token, which it
+// gets without a label, such as "<@U1>" or "<#C1>".
+func FindNames(messages []Message, turns []Turn, lookup func(token string) (name string, known bool)) (names []Name) {
+	known := cameWith(turns)
 	seen := map[string]bool{}
 	for _, m := range messages {
 		if m.Role == RoleAssistant {
@@ -110,15 +104,16 @@ func FindNames(messages []Message, turns []Turn, lookup func(id string) (name st
 				continue
 			}
 			seen[whole] = true
-			name := everybody[many]
+			name, bare := everybody[many], "<"+strings.TrimSuffix(kind, "!")+id+">"
 			switch {
+			case many != "":
 			case label != "":
 				name = clean(strings.TrimPrefix(label, "@"))
-			case kind == "@" || kind == "@!":
-				if name = authors["<@"+id+">"]; name == "" {
-					found, _ := lookup(id)
-					name = clean(found)
-				}
+			case known[bare] != "":
+				name = known[bare]
+			default:
+				found, _ := lookup(bare)
+				name = clean(found)
 			}
 			if name != "" {
 				names = append(names, Name{whole, name})
@@ -126,6 +121,37 @@ func FindNames(messages []Message, turns []Turn, lookup func(id string) (name st
 		}
 	}
 	return names
+}
+
+// cameWith returns the names that came with the messages of the turns, by their tokens. The name of an author
+// comes before the names in other messages, and a later name before an earlier one.
+func cameWith(turns []Turn) event.Names {
+	known, authors := event.Names{}, event.Names{}
+	add := func(to event.Names, token, name string) {
+		if name = clean(name); name != "" && token != "" {
+			to[strings.Replace(token, "<@!", "<@", 1)] = name
+		}
+	}
+	carry := func(names event.Names) {
+		for token, name := range names {
+			add(known, token, name)
+		}
+	}
+	for _, t := range turns {
+		v := view{Turn: t}
+		v.each(func(l *Line) {
+			carry(l.Names)
+			if l.Quoted != nil {
+				carry(l.Quoted.Names)
+			}
+			for i := range l.Forwarded {
+				carry(l.Forwarded[i].Names)
+			}
+			add(authors, l.Metadata.MentionToken, l.Metadata.SenderDisplayName)
+		})
+	}
+	maps.Copy(known, authors)
+	return known
 }
 
 // FindDays returns the days of the messages, if there are several.

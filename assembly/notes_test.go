@@ -22,14 +22,21 @@ func TestNotes(t *testing.T) {
 	first.ID, first.SentAt = "m1", time.Date(2026, 11, 25, 23, 30, 0, 0, time.UTC)
 	later := said(2, ash, "and <@U0BEN>?")
 	later.ID, later.SentAt = "m2", time.Date(2026, 11, 27, 8, 0, 0, 0, time.UTC)
+	first.Quoted = &event.Quote{Content: "<@17> and <@!18> of <#C9|>", Names: event.Names{"<@17>": "Sam (shed)", "<@!18>": "Nora", "<@U0ASH>": "not Ash"}}
 	turns := []assembly.Turn{asked(first), asked(later)}
 	messages := assembly.Assemble("echo", turns, wide, nil)
 	notes := assembly.Notes{
 		Now: time.Date(2026, 11, 27, 13, 5, 0, 0, time.UTC).In(zone), Days: assembly.FindDays(messages, turns, zone),
-		Names: assembly.FindNames(messages, turns, func(id string) (string, bool) { return map[string]string{"U0BEN": "Ben]:"}[id], true }),
+		Names: assembly.FindNames(messages, turns, func(token string) (string, bool) {
+			name, known := map[string]string{"<@U0BEN>": "Ben]:", "<#C9>": "shed", "<@17>": "another name"}[token]
+			return name, known
+		}),
 	}
 	const want = `<!-- NOTES_START -->
 - Now: Friday, 27 November 2026, 14:05 (Europe/Vienna)
+- <@17> is Sam (shed)
+- <@!18> is Nora
+- <#C9|> is shed
 - <@U0ASH> is Ash --›
 - <@U0BEN> is Ben):
 - <!subteam^S1|@ops> is ops
@@ -40,11 +47,11 @@ func TestNotes(t *testing.T) {
 	if diff := cmp.Diff(want, notes.Block()); diff != "" {
 		t.Error(diff)
 	}
-	raw, err := json.Marshal(assembly.Notes{Now: notes.Now, Names: notes.Names[:1]})
+	raw, err := json.Marshal(assembly.Notes{Now: notes.Now, Names: notes.Names[3:4]})
 	if want := `{"now":"2026-11-27T14:05:00+01:00","time_zone":"Europe/Vienna","names":[{"token":"\u003c@U0ASH\u003e","name":"Ash --›"}]}`; err != nil || string(raw) != want {
 		t.Errorf("%s, %v", raw, err)
 	}
-	if got := string(assembly.Notes{Names: notes.Names[:1]}.Forward([]byte(`{"a":1,"parley":{"now":"never"}}`))); !strings.HasPrefix(got, `{"a":1,"parley":{"names":`) || strings.Contains(got, "never") {
+	if got := string(assembly.Notes{Names: notes.Names[3:4]}.Forward([]byte(`{"a":1,"parley":{"now":"never"}}`))); !strings.HasPrefix(got, `{"a":1,"parley":{"names":`) || strings.Contains(got, "never") {
 		t.Error(got)
 	}
 	if none := (assembly.Notes{}); none.Block() != "" || string(none.Forward([]byte(`{}`))) != `{}` {

@@ -71,7 +71,7 @@ func namesAreLookedUp(s *fixture) {
 
 func failedLookupIsError(s *fixture) {
 	namer := ability[adapters.Namer](s)
-	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); !errors.Is(s.record(err), adapters.ErrNoUser) {
+	if user, err := namer.LookupUser(s.ctx, s.Asker.ID+"0"); !errors.Is(s.record(err), adapters.ErrNoName) {
 		s.t.Errorf("an unknown user is %+v, %v", user, err)
 	}
 	s.readFails(Name, func(ctx context.Context) error {

@@ -41,7 +41,7 @@ func (a *Adapter) LookupUser(ctx context.Context, address string) (adapters.User
 			return adapters.User{DisplayName: name}, nil
 		}
 	}
-	return adapters.User{}, adapters.ErrNoUser
+	return adapters.User{}, adapters.ErrNoName
 }
 
 func (c contact) name() string {

@@ -314,7 +314,7 @@ func TestLookupOfAnEMail(t *testing.T) {
 	if user, err := n.adapter.LookupUser(t.Context(), "tomas@example.org"); err != nil || user.DisplayName != "Tomás Reyes" {
 		t.Errorf("%+v, %v", user, err)
 	}
-	if user, err := n.adapter.LookupUser(t.Context(), "nobody@example.org"); !errors.Is(err, adapters.ErrNoUser) {
+	if user, err := n.adapter.LookupUser(t.Context(), "nobody@example.org"); !errors.Is(err, adapters.ErrNoName) {
 		t.Errorf("%+v, %v", user, err)
 	}
 }

@@ -49,6 +49,7 @@ var (
 	_ adapters.SelfSigner       = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)
 	_ adapters.SlowHistory      = (*Adapter)(nil)
 	_ adapters.ContextReader    = (*Adapter)(nil)

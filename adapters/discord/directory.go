@@ -26,10 +26,19 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 	err := a.get(ctx, path, answer)
 	switch code := refusedCode(err); {
 	case code == discordgo.ErrCodeUnknownMember || code == discordgo.ErrCodeUnknownUser: // such as one who has left the server
-		return adapters.User{}, fmt.Errorf("look up discord user %s: %w: %w", id, err, adapters.ErrNoUser)
+		return adapters.User{}, fmt.Errorf("look up discord user %s: %w: %w", id, err, adapters.ErrNoName)
 	case err != nil:
 		return adapters.User{}, fmt.Errorf("look up discord user %s: %w", id, err)
 	}
 	u := member.User
 	return adapters.User{DisplayName: event.Text(cmp.Or(member.Nick, u.GlobalName, u.Username)), IsBot: u.Bot || u.System}, nil
+}
+
+// LookupMention returns the name of a role or a channel of the server of the channel in. It asks the memory
+// of this node's servers, not Discord.
+func (a *Adapter) LookupMention(_ context.Context, in, token string) (string, error) {
+	if name := a.guilds.nameOf(in, token); name != "" {
+		return event.Text(name), nil
+	}
+	return "", fmt.Errorf("look up %s of discord channel %s: %w", token, in, adapters.ErrNoName)
 }

@@ -350,6 +350,32 @@ func (g *guilds) place(channel string) (guildID string, c *discordgo.Channel) {
 	return "", nil
 }
 
+// nameOf returns the name behind the token of a role or a channel of the server of the channel in; empty if
+// there is none that everybody in that channel may know.
+func (g *guilds) nameOf(in, token string) string {
+	match := mentionTokens.FindStringSubmatch(token)
+	if match == nil {
+		return ""
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.known {
+		place, c := known.channels[in], known.channels[match[2]]
+		switch {
+		case place == nil:
+		case match[1] == "#" && c != nil && known.mayName(place, c):
+			return c.Name
+		case match[1] == "@&":
+			for _, r := range known.Roles {
+				if r.ID == match[2] {
+					return r.Name
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // parent returns the channel of a thread; empty if the channel is no thread that is known.
 func (g *guilds) parent(guild, channel string) string {
 	g.mu.Lock()

@@ -44,6 +44,8 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 	default:
 		p.kind, m.id, m.asked = event.KindCommand, commandPrefix+id, event.AddressedCommand
 		m.content = readOptions(data)
+		resolved, _ := data.Optional().Child("resolved")
+		m.names = readResolved(resolved, m.content)
 		if name := data.Text("name"); name != askCommand {
 			m.command, m.content = name, "/"+name
 		}

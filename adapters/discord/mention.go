@@ -1,9 +1,11 @@
 package discord
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
+	"parley/adapters/jsonobject"
 	"parley/adapters/markdown"
 	"parley/ingest/event"
 )
@@ -48,4 +50,53 @@ func (m *message) callsSomeone() bool {
 // judge such a message before our identity is known.
 func (m *message) needsSelf() bool {
 	return m.author.bot || len(m.mentioned) > 0 || strings.Contains(m.content, "<@") || m.repliedTo() != ""
+}
+
+// readNames reads the names of the users and channels that a message mentions.
+// https://docs.discord.com/developers/resources/message#message-object-message-structure
+func readNames(d jsonobject.Fields) event.Names {
+	names := event.Names{}
+	for _, mention := range d.Children("mentions") {
+		addName(names, readUser(mention))
+	}
+	for _, channel := range d.Children("mention_channels") {
+		names["<#"+channel.Text("id")+">"] = channel.Text("name")
+	}
+	return names
+}
+
+// addName adds the name of a user under both forms of the token.
+func addName(names event.Names, u user) {
+	if name := u.name(); name != u.id {
+		names["<@"+u.id+">"], names["<@!"+u.id+">"] = name, name
+	}
+}
+
+// mentionTokens matches the tokens of users, roles and channels.
+var mentionTokens = regexp.MustCompile(`<(@!?|@&|#)([0-9]{1,20})>`)
+
+// readResolved reads the names of the users, roles and channels that a text of an interaction mentions.
+// https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-object-resolved-data-structure
+func readResolved(resolved jsonobject.Fields, text string) event.Names {
+	users, _ := resolved.Child("users")
+	members, _ := resolved.Child("members")
+	names := event.Names{}
+	for _, match := range mentionTokens.FindAllStringSubmatch(text, -1) {
+		kind, id := match[1], match[2]
+		of := map[string]string{"@&": "roles", "#": "channels"}[kind]
+		if of != "" {
+			list, _ := resolved.Child(of)
+			found, _ := list.Child(id)
+			names[match[0]] = found.Text("name")
+			continue
+		}
+		if found, ok := users.Child(id); ok {
+			u, member := readUser(found), jsonobject.Fields{}
+			if member, ok = members.Child(id); ok {
+				u.nick = member.Text("nick")
+			}
+			addName(names, u)
+		}
+	}
+	return names.In(text)
 }

@@ -165,3 +165,36 @@ func TestReferencesThatAreNotReplies(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfTokens: the payload has the names of the users that it mentions, of the channels of a message
+// that was passed on from another server, and of all that a command mentions. Names of other tokens are none.
+func TestNamesOfTokens(t *testing.T) {
+	samuel := person(sam, "sam").with(fields{"global_name": "Samuel"})
+	inShed := samuel.with(fields{"member": fields{"nick": "Sam (shed)"}})
+	quoted := fields{"id": "31", "author": person(nora, "nora"), "content": "and <@202>", "mentions": []fields{samuel}}
+	m := created(t, posted("<@!202> <#11> <@299> <@&5>").with(fields{
+		"mentions": []fields{inShed, person(nora, "nora")}, "mention_channels": []fields{{"id": "11", "name": "tools"}},
+	}).with(replying("31", quoted)))
+	if diff := cmp.Diff(event.Names{"<@!202>": "Sam (shed)", "<#11>": "tools"}, m.Names); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(event.Names{"<@202>": "Samuel"}, m.Quoted.Names); diff != "" {
+		t.Error(diff)
+	}
+	asked := fields{
+		"id": sentID, "type": 2, "channel_id": room, "guild_id": guild, "member": fields{"user": person(nora, "nora")},
+		"data": fields{
+			"type": 1, "name": "ask", "options": []fields{{"name": "question", "value": "<@202> of <@&5> in <#11>, not <@299>"}},
+			"resolved": fields{
+				"users": fields{sam: samuel}, "members": fields{sam: fields{"nick": "Sam (shed)"}},
+				"roles": fields{"5": fields{"name": "growers"}}, "channels": fields{"11": fields{"name": "tools"}},
+			},
+		},
+	}
+	if diff := cmp.Diff(event.Names{"<@202>": "Sam (shed)", "<@&5>": "growers", "<#11>": "tools"}, normalize(t, known, "INTERACTION_CREATE", asked).Message.Names); diff != "" {
+		t.Error(diff)
+	}
+	if m := normalize(t, known, "MESSAGE_UPDATE", edited("<@202>!").with(fields{"mentions": []fields{inShed}})).Message; m.Names["<@202>"] != "Sam (shed)" {
+		t.Errorf("an edit has the names %q", m.Names)
+	}
+}

@@ -27,6 +27,7 @@ type message struct {
 	allFiles  bool // of an edit: the message has no other files now
 	sent      time.Time
 	edited    time.Time
+	names     event.Names // of the tokens in the content
 	mentioned []user
 	roles     []string // mentioned
 	everyone  bool     // the message mentions everybody, or everybody who is online
@@ -97,10 +98,12 @@ func readBody(d jsonobject.Fields) message {
 // readContents reads the fields that a message has in common with a forwarded one. See readWords
 // for follow.
 func readContents(d jsonobject.Fields, follow bool) message {
+	content := readWords(d, follow)
 	return message{
 		kind:    discordgo.MessageType(d.Number("type")),
 		flags:   discordgo.MessageFlags(d.Number("flags")),
-		content: readWords(d, follow),
+		content: content,
+		names:   readNames(d.Optional()).In(content),
 		files:   readFiles(d),
 		sent:    timestamp(d.Optional(), "timestamp"),
 		edited:  timestamp(d, "edited_timestamp"),

@@ -81,6 +81,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		Thread:      ThreadKey(workspace, m.channel.ID),
 		Channel:     m.channel,
 		Content:     m.content,
+		Names:       m.names,
 		Metadata:    m.metadata(ctx, directory),
 		Attachments: m.files,
 		AllFiles:    m.allFiles,
@@ -130,7 +131,7 @@ func (m *message) metadata(ctx context.Context, directory adapters.Directory) ev
 // quote returns the message as a quotation in another message. A forwarded message has no
 // author.
 func (m *message) quote(ctx context.Context, directory adapters.Directory, guild string) event.Quote {
-	quote := event.Quote{ExternalID: m.id, Content: m.content, Files: len(m.files)}
+	quote := event.Quote{ExternalID: m.id, Content: m.content, Names: m.names, Files: len(m.files)}
 	if m.hasAuthor {
 		author := m.author.resolve(ctx, directory, guild)
 		quote.Name = author.name()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"strings"
 	"sync"
 
 	"parley/adapters"
@@ -16,13 +17,14 @@ type Directory struct {
 	mu     sync.Mutex
 	users  map[string]adapters.User
 	direct map[string]event.ChannelType
+	names  map[string]string // of channels
 	self   event.Self
 	learnt map[event.Platform]event.Self
 }
 
 // NewDirectory returns an empty directory.
 func NewDirectory() *Directory {
-	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{},
+	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{}, names: map[string]string{},
 		learnt: map[event.Platform]event.Self{}}
 }
 
@@ -32,6 +34,7 @@ func (d *Directory) Add(line *DirectoryLine) {
 	defer d.mu.Unlock()
 	maps.Copy(d.users, line.Users)
 	maps.Copy(d.direct, line.Channels)
+	maps.Copy(d.names, line.ChannelNames)
 	if s := line.Self; s != nil {
 		d.self = *s
 	}
@@ -78,4 +81,17 @@ func (d *Directory) User(_ context.Context, id string) (adapters.User, bool) {
 	defer d.mu.Unlock()
 	u, ok := d.users[id]
 	return u, ok
+}
+
+// Token returns the name behind a token of a user or a channel, such as "<@U06STGBF4Q0>".
+func (d *Directory) Token(token string) (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id := strings.Trim(token, "<@#>")
+	if strings.HasPrefix(token, "<#") {
+		name, ok := d.names[id]
+		return name, ok
+	}
+	u, ok := d.users[id]
+	return u.DisplayName, ok
 }

@@ -39,7 +39,9 @@ type Line struct {
 type DirectoryLine struct {
 	Users    map[string]adapters.User     // by id
 	Channels map[string]event.ChannelType // of the channels that the line calls direct, by id
-	Self     *event.Self                  // nil if the line does not give it
+	// ChannelNames are the names of channels, by id.
+	ChannelNames map[string]string
+	Self         *event.Self // nil if the line does not give it
 }
 
 // Raw reports whether a file contains one raw payload, which does not name its platform.
@@ -152,15 +154,19 @@ func parse(text []byte, platform event.Platform, known []string) Line {
 
 // readDirectory reads a directory line.
 func readDirectory(f jsonobject.Fields) *DirectoryLine {
-	line := &DirectoryLine{Users: map[string]adapters.User{}, Channels: map[string]event.ChannelType{}}
+	line := &DirectoryLine{Users: map[string]adapters.User{}, Channels: map[string]event.ChannelType{}, ChannelNames: map[string]string{}}
 	d, _ := f.Child("directory")
 	for _, u := range d.Children("users") {
 		id := u.Text("id")
 		line.Users[id] = adapters.User{DisplayName: cmp.Or(u.Text("display_name"), id), IsBot: u.Flag("is_bot")} // a bot without a name is still a bot
 	}
 	for _, c := range d.Children("channels") {
-		if id := c.Text("id"); c.Flag("is_dm") {
+		id, name := c.Text("id"), c.Text("name")
+		if c.Flag("is_dm") {
 			line.Channels[id] = event.ChannelDirect
+		}
+		if name != "" {
+			line.ChannelNames[id] = name
 		}
 	}
 	if self, ok := d.Child("self"); ok {

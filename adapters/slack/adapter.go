@@ -60,6 +60,7 @@ var (
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
 )
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -16,11 +18,33 @@ import (
 func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, error) {
 	user, err := a.api.GetUserInfoContext(ctx, id)
 	if answer, ok := errors.AsType[slack.SlackErrorResponse](err); ok && answer.Err == "user_not_found" {
-		err = fmt.Errorf("%w: %w", err, adapters.ErrNoUser)
+		err = fmt.Errorf("%w: %w", err, adapters.ErrNoName)
 	}
 	if err != nil {
 		return adapters.User{}, fmt.Errorf("look up slack user %s: %w", id, err)
 	}
 	name := firstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
 	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbotUser}, nil
+}
+
+// LookupMention returns the name of a channel, from conversations.info. People who see a message need not see
+// a private channel that it names, unless they are in it.
+func (a *Adapter) LookupMention(ctx context.Context, in, token string) (string, error) {
+	id := strings.TrimSuffix(strings.TrimPrefix(token, "<#"), ">")
+	var answer struct {
+		wireAnswer
+		Channel wireConversation `json:"channel"`
+	}
+	err := adapters.ErrNoName
+	if strings.HasPrefix(token, "<#") && isID(id) {
+		err = a.ask(ctx, "conversations.info", url.Values{"channel": {id}}, &answer)
+	}
+	isOpen := answer.Channel.kind() == "channel" || id == in
+	if err == nil && (!isOpen || answer.Channel.Name == "") || refusedCode(err) == "channel_not_found" {
+		err = adapters.ErrNoName
+	}
+	if err != nil {
+		return "", fmt.Errorf("look up slack channel %s: %w", id, err)
+	}
+	return event.Text(answer.Channel.Name), nil
 }

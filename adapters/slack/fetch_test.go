@@ -162,3 +162,20 @@ func TestLookupUserReturnsTheShownName(t *testing.T) {
 		t.Errorf("an unknown user: %v", err)
 	}
 }
+
+// TestLookupMentionNamesOpenChannels: a private channel has a name only in itself, because a person who sees
+// its token elsewhere need not be in it.
+func TestLookupMentionNamesOpenChannels(t *testing.T) {
+	server, adapter := startFake(t, slacktest.Options{})
+	server.SetChannel(slacktest.Channel{ID: "C1", Name: "general"})
+	server.SetChannel(slacktest.Channel{ID: "C2", Name: "salaries", Kind: slacktest.PrivateChannel})
+	for _, c := range []struct{ in, token, want string }{
+		{"C9", "<#C1>", "general"}, {"C2", "<#C2>", "salaries"},
+		{"C1", "<#C2>", ""}, {"C1", "<#C9>", ""}, {"C1", "<!subteam^S1>", ""}, {"C1", "<#C1/../C2>", ""},
+	} {
+		got, err := adapter.LookupMention(t.Context(), c.in, c.token)
+		if got != c.want || errors.Is(err, adapters.ErrNoName) != (c.want == "") {
+			t.Errorf("%s in %s: %q, %v; want %q", c.token, c.in, got, err, c.want)
+		}
+	}
+}

@@ -42,10 +42,11 @@ type history struct {
 	kinds sync.Map // of each channel's type in Slack's terms, by channel id
 }
 
-// wireConversation has the fields that define a channel's type.
+// wireConversation has a channel's name and the fields that define its type.
 // https://docs.slack.dev/reference/objects/conversation-object
 type wireConversation struct {
 	ID        string `json:"id"`
+	Name      string `json:"name"`
 	IsIM      bool   `json:"is_im"`
 	IsMPIM    bool   `json:"is_mpim"`
 	IsPrivate bool   `json:"is_private"`

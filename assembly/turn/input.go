@@ -66,11 +66,11 @@ func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns 
 	}
 	ctx, cancel := context.WithTimeout(ctx, namesTime)
 	defer cancel()
-	lookup := func(id string) (string, bool) {
+	lookup := func(token string) (string, bool) {
 		if a.Name == nil || ctx.Err() != nil {
 			return "", false
 		}
-		return a.Name(ctx, a.run.Workspace, id)
+		return a.Name(ctx, a.run, token)
 	}
 	return assembly.Notes{
 		Now: a.Now().In(zone), Names: assembly.FindNames(messages, turns, lookup), Days: assembly.FindDays(messages, turns, zone),

@@ -153,8 +153,9 @@ type Parts struct {
 	Settings func(*journal.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
-	// Name returns the name of a platform's user, if it is known in time; nil if no name is.
-	Name func(ctx context.Context, workspace, user string) (name string, known bool)
+	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it is
+	// known in time; nil if no name is.
+	Name func(ctx context.Context, run *journal.Run, token string) (name string, known bool)
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }

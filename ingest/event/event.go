@@ -255,6 +255,8 @@ type Message struct {
 	Attachments []Attachment
 	// AllFiles says about an edit that each other file of the message was removed.
 	AllFiles bool
+	// Names are the names that the payload has for the tokens of the content.
+	Names Names
 	// SentAt is the platform's time; zero if the payload has none.
 	SentAt time.Time
 	// EditedAt is the platform's time of the last edit; zero if the payload has none.
@@ -322,6 +324,22 @@ type Message struct {
 	OpenedOn string
 }
 
+// Names are the names of people, groups and channels by their tokens, such as "<@80351110224678912>".
+type Names map[string]string
+
+// In returns the names whose tokens the text contains; nil for none.
+func (n Names) In(text string) (found Names) {
+	for token, name := range n {
+		if strings.Contains(text, token) {
+			if found == nil {
+				found = Names{}
+			}
+			found[token] = name
+		}
+	}
+	return found
+}
+
 // Quote is a message inside another message.
 type Quote struct {
 	ExternalID string `json:"id,omitempty"`
@@ -331,6 +349,7 @@ type Quote struct {
 	MentionToken string `json:"mention_token,omitempty"`
 	SenderID     string `json:"sender_id,omitempty"`
 	Content      string `json:"content"`
+	Names        Names  `json:"names,omitempty"` // as in Message
 	Files        int    `json:"files,omitempty"`
 	// FileNames are the names of the files of a forwarded message, which are attachments of the
 	// message that forwards it.

@@ -117,7 +117,7 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 		known.Metadata = d.Metadata
 	}
 	if edited || noted {
-		known.Content, known.Quotes, known.Revision = m.Content, Quotes{m.Quoted, m.Forwarded}, m.Revision
+		known.Content, known.Quotes, known.Revision = m.Content, quotesOf(m), m.Revision
 	}
 	if edited {
 		known.EditedAt, r.out.Edited = Instant(r.now), known.Run

@@ -52,15 +52,19 @@ func (m *Message) ID() string {
 	return m.ClientMessageID
 }
 
-// Quotes are the messages inside another message.
+// Quotes are the messages inside another message, and the names behind the tokens of its own content.
 type Quotes struct {
 	Quoted    *event.Quote  `json:"quoted,omitempty"`
 	Forwarded []event.Quote `json:"forwarded,omitempty"`
+	Names     event.Names   `json:"names,omitempty"`
 }
+
+// quotesOf returns the quotes of a message.
+func quotesOf(m *event.Message) Quotes { return Quotes{m.Quoted, m.Forwarded, m.Names} }
 
 // packQuotes returns the column that holds quotes as JSON.
 func (tx *txn) packQuotes(q Quotes) string {
-	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0)
+	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0)
 }
 
 // Attachment is a message's file and the state of its copy.

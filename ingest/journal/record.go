@@ -314,7 +314,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 	row := &Message{
 		UUID: r.MessageUUID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
-		Version: ContractVersion, Origin: r.Origin, Quotes: Quotes{m.Quoted, m.Forwarded}, Revision: m.Revision,
+		Version: ContractVersion, Origin: r.Origin, Quotes: quotesOf(m), Revision: m.Revision,
 		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
 	}
 	if row.UUID == "" {

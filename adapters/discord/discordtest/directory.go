@@ -29,6 +29,7 @@ func (u User) wire() map[string]any {
 type Guild struct {
 	ID, Name string
 	Nicks    map[string]string // by user id
+	Roles    map[string]string // the names of further roles, by id
 	Denied   int64             // permissions that the bot lacks
 	// Unavailable means that a session announces the guild and does not send it.
 	Unavailable bool
@@ -182,11 +183,15 @@ const allPermissions = int64(1)<<50 - 1 - 8
 func (g *Guild) permissions() string { return strconv.FormatInt(allPermissions&^g.Denied, 10) }
 
 func (g *Guild) roles() []any {
-	return []any{
+	roles := []any{
 		map[string]any{"id": g.ID, "name": "@everyone", "permissions": "0"},
 		map[string]any{"id": BotRole, "name": "parley", "permissions": g.permissions(),
 			"managed": true, "tags": map[string]any{"bot_id": BotUser}},
 	}
+	for _, id := range slices.Sorted(maps.Keys(g.Roles)) {
+		roles = append(roles, map[string]any{"id": id, "name": g.Roles[id], "permissions": "0"})
+	}
+	return roles
 }
 
 func (s *Server) member(g *Guild, user string) map[string]any {

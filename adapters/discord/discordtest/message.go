@@ -84,6 +84,11 @@ func (s *Server) live(m *Message) map[string]any {
 			member := s.member(g, m.Author)
 			delete(member, "user")
 			wire["member"] = member
+			for i, id := range m.Mentions {
+				mentioned, member := wire["mentions"].([]any)[i].(map[string]any), s.member(g, id)
+				delete(member, "user")
+				mentioned["member"] = member
+			}
 		}
 	}
 	return wire

@@ -46,7 +46,8 @@ func seqInOrder(f *fixture) {
 func exactContent(f *fixture) {
 	raw := []byte(`{"zz":1.0,"source":"slack","sender_id":"slack:U1", "sender_display_name":"O\u0020<i>","sender_type":"human","x":{"b":[ 1 ]}}`)
 	m := said("C1/1", " \r\n\t`x` 'quoted' \"é\" \u2028 😀 [Bob]: ")
-	m.Quoted = &event.Quote{ExternalID: "C1/0", Name: "Ash", Content: "quoted"}
+	m.Quoted = &event.Quote{ExternalID: "C1/0", Name: "Ash", Content: "quoted", Names: event.Names{"<@1>": "Ben"}}
+	m.Names = event.Names{"<@2>": "Sam <sam>"}
 	m.Forwarded = []event.Quote{{Content: "forwarded", Files: 2, FileNames: []string{"a b.png"}}}
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "a b.png", MimeType: "image/png", Size: 1 << 40}, {ID: "F2", Type: event.TypeVoice, DurationMS: 3200}}
 	m.SentAt = f.clock.Now().Add(-time.Minute)
@@ -57,7 +58,7 @@ func exactContent(f *fixture) {
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, m.Content)
 	same(f, "metadata", string(got.Metadata), string(raw))
-	same(f, "quotes", got.Quotes, journal.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded})
+	same(f, "quotes", got.Quotes, journal.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded, Names: m.Names})
 	same(f, "file", got.Attachments[0].Attachment, m.Attachments[0])
 	same(f, "voice note", got.Attachments[1].Attachment, m.Attachments[1])
 	same(f, "the platform's time", got.SentAt, m.SentAt)

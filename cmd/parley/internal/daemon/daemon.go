@@ -189,7 +189,7 @@ func (d *Daemon) assemble() {
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d.metrics, Log: d.log, Now: d.now,
-		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.userName,
+		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName,
 	})
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d.metrics, Notices: d.outbox, Log: d.log, Now: d.now,

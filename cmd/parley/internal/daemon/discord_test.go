@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 
 	"parley/adapters/discord/discordtest"
@@ -55,5 +57,53 @@ channels:
 	h.answerNext(replyWith("For three."))
 	if _, err := fake.Await(h.ctx, 3); err != nil {
 		t.Errorf("%v\n%s", err, h.log)
+	}
+}
+
+// TestNotesNameWhatMessagesMention: the agent reads the names of the people, roles and channels that the turn
+// and its context mention. No call of Discord's API asks for a name.
+func TestNotesNameWhatMessagesMention(t *testing.T) {
+	t.Parallel()
+	const (
+		guild, shed, tools = "700000000000000001", "700000000000000002", "700000000000000003"
+		mara, sam, zoe     = "700000000000000005", "700000000000000006", "700000000000000007"
+		growers            = "700000000000000008"
+	)
+	var asked atomic.Int32
+	fake, err := discordtest.Start(discordtest.Options{OnCall: func(c discordtest.Call) {
+		if c.Route == discordtest.GetUser || c.Route == discordtest.GetMember {
+			asked.Add(1)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	for id, name := range map[string]string{mara: "Mara", sam: "samuelo", zoe: "zoe"} {
+		fake.AddUser(discordtest.User{ID: id, Username: name, GlobalName: map[string]string{sam: "Samuel", zoe: "Zoe Z."}[id]})
+	}
+	fake.AddGuild(discordtest.Guild{ID: guild, Nicks: map[string]string{sam: "Sam (shed)"}, Roles: map[string]string{growers: "growers"}})
+	fake.SetChannel(discordtest.Channel{ID: shed, Guild: guild, Name: "shed"})
+	fake.SetChannel(discordtest.Channel{ID: tools, Guild: guild, Name: "tools"})
+	h := open(t, plan{helper: "notes: [names]", files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: helper
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 0s}
+`}})
+	h.awaitState("guild", "up")
+	asked.Store(0)
+	fake.Say(discordtest.Message{Channel: shed, Author: mara, Content: "<@" + zoe + "> has the key"})
+	fake.Say(discordtest.Message{Channel: shed, Author: mara, Content: "<@" + discordtest.BotUser + "> ask <@" + sam + "> and <@&" + growers + "> in <#" + tools + ">"})
+	request := h.answerNext(replyWith("Yes."))
+	system := request.messages[0].Content
+	for token, name := range map[string]string{"<@" + zoe + ">": "Zoe Z.", "<@" + sam + ">": "Sam (shed)", "<@&" + growers + ">": "growers", "<#" + tools + ">": "tools"} {
+		if !strings.Contains(system, "\n- "+token+" is "+name+"\n") {
+			t.Errorf("the notes do not name %s:\n%s", name, system)
+		}
+	}
+	if asked.Load() > 0 {
+		t.Errorf("Discord was asked for %d names", asked.Load())
 	}
 }

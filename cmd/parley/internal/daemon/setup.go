@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 
 	"parley/adapters"
@@ -220,14 +222,17 @@ func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
 	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent, TimeZone: a.Location()}
 }
 
-// userName returns the name of a workspace's user.
-func (d *Daemon) userName(ctx context.Context, workspace, user string) (string, bool) {
-	a := d.current.Load().accounts[workspace]
+// tokenName returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>".
+func (d *Daemon) tokenName(ctx context.Context, run *journal.Run, token string) (string, bool) {
+	a := d.current.Load().accounts[run.Workspace]
 	if a == nil {
 		return "", false
 	}
-	found, known := a.names.User(ctx, user)
-	return found.DisplayName, known
+	if id, isUser := strings.CutPrefix(token, "<@"); isUser && !strings.HasPrefix(id, "&") {
+		found, known := a.names.User(ctx, strings.TrimSuffix(id, ">"))
+		return found.DisplayName, known
+	}
+	return a.names.Mention(ctx, cmp.Or(run.Parent, run.Channel), token)
 }
 
 func (d *Daemon) profile(id string) (turn.Profile, bool) {
