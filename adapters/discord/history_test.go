@@ -18,7 +18,8 @@ import (
 // the bot sees, with their threads, and direct messages. Of a channel that the bot did not see
 // before, nothing is read, unless it was made during the interruption.
 func TestKnownChannelsAreBackfilled(t *testing.T) {
-	l := startLive(t, discordtest.Options{}, nil)
+	earlier := func() time.Time { return time.Now().Add(-time.Second) } // a message in the millisecond of a session's begin is after it
+	l := startLive(t, discordtest.Options{Now: earlier}, nil)
 	l.SetChannel(discordtest.Channel{ID: "700000000000000010", Guild: gardenID, Type: discordtest.Forum})
 	l.SetChannel(discordtest.Channel{ID: "700000000000000011", Guild: gardenID, Hidden: true})
 	l.say(directID, "hi")
