@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding"
 	"fmt"
+	"net/url"
 	"reflect"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/agent"
+	"parley/config/secret"
 )
 
 const noAlias = "has a value that begins with & or *, which YAML reads as a reference: put the value in quotes"
@@ -106,6 +108,7 @@ func (f *file) sequence(node *yaml.Node, path string, t reflect.Type) []any {
 
 // scalar checks a single value and returns it in the type of its setting.
 func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) {
+	f.included = nil
 	text, replaced, faults := f.substitute(node.Value)
 	for _, fault := range faults {
 		f.fault(node.Line, path, fault.Error())
@@ -118,7 +121,28 @@ func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) 
 		f.fault(node.Line, path, err.Error())
 		return nil, false
 	}
+	if isSecret(t, text) {
+		if !replaced {
+			f.secrets[f.name] = ""
+		}
+		for _, name := range f.included {
+			f.secrets[name] = path
+		}
+	}
 	return value, true
+}
+
+// isSecret reports whether a setting of a type is a secret, or an address with a password.
+func isSecret(t reflect.Type, text string) bool {
+	if t == reflect.TypeFor[secret.Value]() {
+		return text != ""
+	}
+	address, err := url.Parse(text)
+	if err != nil || address.User == nil {
+		return false
+	}
+	_, has := address.User.Password()
+	return has
 }
 
 func isNull(node *yaml.Node) bool {

@@ -328,7 +328,7 @@ func TestIDsOfAPlatform(t *testing.T) {
 id: w
 platform: bluebubbles
 agent: echo
-bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}
+bluebubbles: {url: "http://mac:1234", password: pass-of-the-test, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}
 policy: {allow_users: ["+15555550142", Nora@Example.org], allow_bots: [Bank@Example.org], allow_channels: ["iMessage;+;chat1", chat2]}
 channels: [{id: "any;+;chat1", agent: echo, policy: {require_mention: false}}]
 `})
@@ -385,7 +385,7 @@ func TestFromMeReachesPolicy(t *testing.T) {
 id: w
 platform: bluebubbles
 agent: echo
-bluebubbles: {url: "http://mac:1234", password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97, from_me: run}
+bluebubbles: {url: "http://mac:1234", password: pass-of-the-test, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97, from_me: run}
 channels: [{id: "iMessage;-;x", turns: {mode: steer}}]
 `})
 	c, err := config.Load("")

@@ -27,10 +27,14 @@ type file struct {
 	faulty map[string]bool
 	// warnings are unsafe settings, which are allowed.
 	warnings Faults
+	// included are the files that the last value named, and secrets maps each file that holds a secret, this
+	// one or an included one, to a key.
+	included []string
+	secrets  map[string]string
 }
 
 func newFile(name string) *file {
-	return &file{name: name, lines: map[string]int{}, faulty: map[string]bool{}}
+	return &file{name: name, lines: map[string]int{}, faulty: map[string]bool{}, secrets: map[string]string{}}
 }
 
 // parse reads a file into nodes. The node is nil if the file has no content. It returns

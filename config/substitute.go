@@ -49,6 +49,7 @@ func (f *file) substitute(text string) (out string, replaced bool, faults []erro
 // reference returns the value of a reference: the name is the text between ${ and }.
 func (f *file) reference(name string) (string, error) {
 	if path, ok := strings.CutPrefix(name, "file:"); ok {
+		f.included = append(f.included, f.resolve(path))
 		return include(f.resolve(path))
 	}
 	if !variable.MatchString(name) {

@@ -10,6 +10,7 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/turn"
+	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/event"
 )
@@ -68,7 +69,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.require(c.Shutdown > 0, "shutdown", "must be more than 0s")
 	check.under("retention", c.Retention.Validate())
 	check.under("attachments", c.Attachments.Validate())
-	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsShort(), "metrics.token", "must have at least 24 characters, or be empty")
+	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsWeak(secret.MinLength), "metrics.token", "must be a random word of at least 24 characters, or be empty")
 	check.require(len(c.Agents) > 0, "agents", "must list at least one agent, such as {id: echo, kind: echo}")
 	ids := unique{}
 	for i, agent := range c.Agents {
@@ -96,6 +97,13 @@ func (a Agent) faults() event.FieldErrors {
 		}
 	}
 	return check.faults
+}
+
+// isLoopback reports whether only this machine reaches a listener at an address.
+func isLoopback(address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // isListen reports whether an address is host:port with a numeric port.

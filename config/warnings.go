@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,6 +27,7 @@ func (l *loader) warnings(c *Config) Faults {
 	for _, w := range c.Workspaces {
 		if f := l.places[w.ID]; f != nil {
 			f.warnWritable("", f.name)
+			f.warnReadable()
 			f.warnPlain(string(w.Platform), w.Config)
 			if warner, ok := w.Config.(adapters.Warner); ok {
 				for _, found := range warner.Warnings() {
@@ -43,6 +45,10 @@ func (l *loader) warnings(c *Config) Faults {
 // warnAll adds the warnings of parley.yaml, its values and the folders of the data.
 func (f *file) warnAll(c *Config) {
 	f.warnWritable("", f.name)
+	f.warnReadable()
+	if c.Metrics.Token.IsZero() && (c.PublicURL != "" || !isLoopback(c.Listen)) {
+		f.warn("metrics.token", "is not set, so everybody who reaches the listener reads /metrics, and the ids of all workspaces in /readyz: set a token")
+	}
 	if c.Store.Engine == SQLite {
 		f.warnWritable("store", filepath.Dir(c.Store.Path))
 	}
@@ -63,6 +69,16 @@ func (f *file) warnWritable(key string, paths ...string) {
 	for _, path := range paths {
 		if info, err := os.Stat(path); err == nil && info.Mode()&0o002 != 0 {
 			f.warn(key, fmt.Sprintf("every user of this machine can change %s: run chmod o-w on it", path))
+		}
+	}
+}
+
+// warnReadable warns of files with secrets that every user of the machine can read. A secret in the
+// environment, or in a file that only its owner can read, needs no other place.
+func (f *file) warnReadable() {
+	for _, path := range slices.Sorted(maps.Keys(f.secrets)) {
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o004 != 0 {
+			f.warn(f.secrets[path], fmt.Sprintf("every user of this machine can read the secrets in %s: run chmod o-r on it", path))
 		}
 	}
 }

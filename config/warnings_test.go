@@ -38,12 +38,13 @@ func TestWarningsAboutAddresses(t *testing.T) {
 		return map[string]string{
 			"parley.yaml": fmt.Sprintf(`store: {url: "postgres://p:pw@%[2]s", listen_url: "postgres://p:pw@%[2]s"}
 public_url: http://parley.example.com
+metrics: {token: metrics-7f3a9c51d2e84b60a1c35e97}
 attachments: {s3: {endpoint: "%[1]s", bucket: abc, access_key: a, secret_key: b}}
 agents:
   - {id: echo, kind: echo}
   - {id: m, kind: openai, model: m, base_url: "%[1]s/v1"}
 `, web, database),
-			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", insecure: true, password: p, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
+			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", insecure: true, password: pass-of-the-test, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
 			"workspaces/d.yaml": fmt.Sprintf("id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: \"%s\"}\n", web),
 			"workspaces/s.yaml": fmt.Sprintf("id: s\nplatform: slack\nagent: echo\nslack: {app_token: a, bot_token: b, api_url: \"%s\"}\n", web),
 			"workspaces/w.yaml": webWorkspace,
@@ -52,7 +53,7 @@ agents:
 	t.Setenv("PGSSLMODE", "")
 	want := strings.Join([]string{
 		"parley.yaml:1: store.url: " + tls, "parley.yaml:1: store.listen_url: " + tls,
-		"parley.yaml:6: agents[1].base_url: " + http, "parley.yaml:3: attachments.s3.endpoint: " + http,
+		"parley.yaml:7: agents[1].base_url: " + http, "parley.yaml:4: attachments.s3.endpoint: " + http,
 		"workspaces/b.yaml:4: bluebubbles.url: " + http, "workspaces/d.yaml:4: discord.api_url: " + http, "workspaces/s.yaml:4: slack.api_url: " + http,
 	}, "\n")
 	for _, host := range []string{"api.example.com", "203.0.113.7", "[2001:db8::1]:80", "internal.example.com", "local.example"} {
@@ -81,6 +82,15 @@ func TestWarningsAboutRotatingTokens(t *testing.T) {
 	}
 }
 
+// TestWarningAboutAGuessablePassword: BlueBubbles accepts any password.
+func TestWarningAboutAGuessablePassword(t *testing.T) {
+	got := warnings(t, map[string]string{"parley.yaml": "", "workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: echo\n" +
+		"bluebubbles: {url: \"http://mac:1234\", password: hunter22222, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n"})
+	if want := "workspaces/b.yaml:4: bluebubbles.password: can be guessed by everybody who reaches the BlueBubbles server: give the server one of at least 12 characters"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // TestWarningsAboutPermissions lets every user of the machine write to a file or folder.
 func TestWarningsAboutPermissions(t *testing.T) {
 	files := map[string]string{"parley.yaml": "", "workspaces/w.yaml": webWorkspace, "data/parley.db": "", "data/attachments/x": ""}
@@ -93,7 +103,7 @@ func TestWarningsAboutPermissions(t *testing.T) {
 		{"data/attachments", "parley.yaml:1: attachments.dir: every user of this machine can change data/attachments: run chmod o-w on it"},
 	} {
 		write(t, files)
-		for mode, want := range map[os.FileMode]string{0o755: "", 0o757: c.want} {
+		for mode, want := range map[os.FileMode]string{0o751: "", 0o753: c.want} {
 			if err := os.Chmod(c.path, mode); err != nil {
 				t.Fatal(err)
 			}
@@ -104,6 +114,68 @@ func TestWarningsAboutPermissions(t *testing.T) {
 			if got := loaded.Warnings.Error(); got != want {
 				t.Errorf("%s with %v: %q, want %q", c.path, mode, got, want)
 			}
+		}
+	}
+}
+
+// TestWarningsAboutReadableSecrets lets every user of the machine read the files that hold secrets.
+func TestWarningsAboutReadableSecrets(t *testing.T) {
+	const webToken = "ci-7f3a9c51d2e84b60a1c35e97"
+	t.Setenv("TOKEN", canary)
+	t.Setenv("PGSSLMODE", "")
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  string
+	}{
+		"in the configuration": {map[string]string{"parley.yaml": "metrics: {token: " + canary + "}\n", "workspaces/w.yaml": webWorkspace},
+			"parley.yaml:1: every user of this machine can read the secrets in parley.yaml: run chmod o-r on it\n" +
+				"workspaces/w.yaml:1: every user of this machine can read the secrets in workspaces/w.yaml: run chmod o-r on it"},
+		"in the password of the store": {map[string]string{"parley.yaml": "store: postgres://me:" + canary + "@localhost/x\n"},
+			"parley.yaml:1: every user of this machine can read the secrets in parley.yaml: run chmod o-r on it"},
+		"in a file of its own": {map[string]string{"parley.yaml": "metrics:\n  token: ${file:secrets/token}\n", "secrets/token": canary + "\n"},
+			"parley.yaml:2: metrics.token: every user of this machine can read the secrets in secrets/token: run chmod o-r on it"},
+		"in the environment": {map[string]string{"parley.yaml": "metrics: {token: '${TOKEN}'}\nstore: postgres://localhost/x\n"}, ""},
+	} {
+		if _, ok := c.files["workspaces/w.yaml"]; !ok {
+			c.files["workspaces/w.yaml"] = strings.Replace(webWorkspace, webToken, "'${TOKEN}'", 1)
+		}
+		write(t, c.files)
+		for _, mode := range []os.FileMode{0o640, 0o644} {
+			for file := range c.files {
+				if err := os.Chmod(file, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			loaded, err := config.Load("parley.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := c.want
+			if mode == 0o640 {
+				want = ""
+			}
+			if diff := cmp.Diff(want, loaded.Warnings.Error()); diff != "" {
+				t.Errorf("%s with %v: %s", name, mode, diff)
+			}
+		}
+	}
+}
+
+// TestWarningAboutOpenMetrics reaches a listener without a token of metrics from other machines.
+func TestWarningAboutOpenMetrics(t *testing.T) {
+	const open = "metrics.token: is not set, so everybody who reaches the listener reads /metrics, and the ids of all workspaces in /readyz: set a token"
+	for settings, want := range map[string]string{
+		"listen: 127.0.0.1:1": "", "listen: localhost:1": "", "listen: '[::1]:1'": "",
+		"listen: 0.0.0.0:1": open, "listen: ':1'": open, "listen: 192.168.1.2:1": open, "listen: parley.internal:1": open,
+		"public_url: https://parley.example.com":                open,
+		"listen: 0.0.0.0:1\nmetrics: {token: '" + canary + "'}": "",
+	} {
+		got := warnings(t, map[string]string{"parley.yaml": settings + "\n", "workspaces/w.yaml": webWorkspace})
+		if want != "" {
+			want = "parley.yaml:1: " + want
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", settings, got, want)
 		}
 	}
 }

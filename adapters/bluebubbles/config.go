@@ -102,6 +102,16 @@ func (c Config) TextMessages() string { return c.SMS }
 // Accounts implements adapters.Config.
 func (c Config) Accounts() []adapters.Account { return []adapters.Account{{Key: "url", Value: c.URL}} }
 
+// The number of characters below which a server's password is a fault, and below which it is warned of.
+const minPassword, goodPassword = 4, 12
+
+// Warnings implements adapters.Warner.
+func (c Config) Warnings() event.FieldErrors {
+	var found event.FieldErrors
+	found.Check(!c.Password.IsWeak(goodPassword), "password", "can be guessed by everybody who reaches the BlueBubbles server: give the server one of at least 12 characters")
+	return found
+}
+
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
@@ -112,8 +122,10 @@ func (c Config) Validate() event.FieldErrors {
 	check(!isAddress || c.Insecure || address.Scheme == "https" || adapters.IsNear(address.Hostname()), "url",
 		"must be a loopback or private address, or use https: the password is part of each call's address (insecure: true permits it)")
 	check(!c.Password.IsZero(), "password", "is required: the password of the BlueBubbles server")
+	check(c.Password.IsZero() || !c.Password.IsWeak(minPassword), "password",
+		"is too short or one letter, so anybody could guess it: give the BlueBubbles server a longer one, and write that here")
 	outside := strings.Trim(c.WebhookSecret.Reveal(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
-	check(!c.WebhookSecret.IsShort() && outside == "",
+	check(!c.WebhookSecret.IsWeak(secret.MinLength) && outside == "",
 		"webhook_secret", "must be a random word of at least 24 letters, digits, - and _: the last part of the webhook's address")
 	check(c.Method == MethodAuto || c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be auto, apple-script or private-api")
 	check(c.Poll > 0, "poll", "must be more than 0s")

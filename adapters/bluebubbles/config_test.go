@@ -13,7 +13,7 @@ import (
 // validConfig returns the defaults with a server.
 func validConfig() Config {
 	c := DefaultConfig()
-	c.URL, c.Password, c.WebhookSecret = "http://mac.local:1234", secret.New("p"), secret.New("a-secret-of-24_characters")
+	c.URL, c.Password, c.WebhookSecret = "http://mac.local:1234", secret.New("pass-of-the-test"), secret.New("a-secret-of-24_characters")
 	return c
 }
 
@@ -35,6 +35,9 @@ func TestConfigFaults(t *testing.T) {
 			[]string{"url", "password", "webhook_secret", "method", "poll", "read_receipts", "working", "from_me", "timeout"}},
 		"the password in the address": {func(c *Config) { c.URL = "http://mac.local:1234?password=p" }, []string{"url"}},
 		"a secret that a URL escapes": {func(c *Config) { c.WebhookSecret = secret.New(strings.Repeat("a/b", 8)) }, []string{"webhook_secret"}},
+		"a short password":            {func(c *Config) { c.Password = secret.New("abc") }, []string{"password"}},
+		"a password of one letter":    {func(c *Config) { c.Password = secret.New(strings.Repeat("a", 20)) }, []string{"password"}},
+		"a secret of one letter":      {func(c *Config) { c.WebhookSecret = secret.New(strings.Repeat("a", 24)) }, []string{"webhook_secret"}},
 		"a short secret":              {func(c *Config) { c.WebhookSecret = secret.New("short") }, []string{"webhook_secret"}},
 		"the other values": {func(c *Config) {
 			c.Method, c.FromMe, c.ReadReceipts, c.Working = MethodPrivateAPI, FromMeRun, ReceiptsOff, WorkingOff

@@ -82,9 +82,6 @@ func (c Config) Accounts() []adapters.Account {
 // minSecret is the length of the shortest signing secret. Slack's have 32 characters.
 const minSecret = 12
 
-// isSecret reports whether a secret is hard to guess, as far as its form shows.
-func isSecret(s string) bool { return len(s) >= minSecret && strings.Trim(s, s[:1]) != "" }
-
 // Warnings implements adapters.Warner.
 func (c Config) Warnings() event.FieldErrors {
 	var found event.FieldErrors
@@ -106,7 +103,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Mode != ModeSocket || !c.AppToken.IsZero(), "app_token", "is required with mode socket: the app-level token, which begins with xapp-")
 	check(!strings.HasPrefix(c.AppToken.Reveal(), "xoxb-"), "app_token", "holds a bot token: this is the place of the one that begins with xapp-")
 	check(c.Mode != ModeHTTP || !c.SigningSecret.IsZero(), "signing_secret", "is required with mode http: the app's signing secret, from its Basic Information")
-	check(c.SigningSecret.IsZero() || isSecret(c.SigningSecret.Reveal()), "signing_secret", "is too short or one letter, so anybody could guess it: copy the signing secret of the app's Basic Information")
+	check(c.SigningSecret.IsZero() || !c.SigningSecret.IsWeak(minSecret), "signing_secret", "is too short or one letter, so anybody could guess it: copy the signing secret of the app's Basic Information")
 	check(adapters.IsBase(c.APIURL), "api_url", "must be an http or https address without credentials")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
 	check(c.Timeout > 0, "timeout", "must be more than 0s")

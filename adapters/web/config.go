@@ -99,7 +99,7 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
 	check(tokenID.MatchString(t.ID), "id", "must be 1 to 64 letters, digits or . _ @ - and begin with a letter or digit")
-	check(!t.Token.IsShort(), "token", "must be a random word of at least 24 characters, which the caller sends as its bearer token")
+	check(!t.Token.IsWeak(secret.MinLength), "token", "must be a random word of at least 24 characters, which the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
 	check(t.Instructions == "" || t.Instructions == "true" || t.Instructions == "false", "instructions", "must be true or false")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -40,8 +41,13 @@ func (v Value) IsZero() bool { return v.Reveal() == "" }
 // Callers can guess a shorter one.
 const MinLength = 24
 
-// IsShort reports whether the secret has fewer than MinLength characters.
-func (v Value) IsShort() bool { return utf8.RuneCountInString(v.Reveal()) < MinLength }
+// IsWeak reports whether callers can guess the secret, as far as its form shows: it has fewer characters
+// than least, or is one character repeated.
+func (v Value) IsWeak(least int) bool {
+	text := v.Reveal()
+	_, size := utf8.DecodeRuneInString(text)
+	return utf8.RuneCountInString(text) < least || strings.Trim(text, text[:size]) == ""
+}
 
 // Equal compares in time that does not depend on either text or its length. An
 // unset secret equals nothing.

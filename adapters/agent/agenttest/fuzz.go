@@ -32,7 +32,7 @@ func Fuzz(f *testing.F, begin func(answer *remote.Answer, emit func(stream.Messa
 			}
 			return nil
 		}
-		answer := remote.NewAnswer("run-1", limit, emit).Read(remote.DefaultReading(), remote.New(remote.DefaultConfig(), nil), Hello().Speakers)
+		answer := remote.NewAnswer("run-1", limit, emit).Read(remote.DefaultReading(), remote.New(remote.DefaultConfig(), "", nil), Hello().Speakers)
 		take, end := begin(answer, emit)
 		for event := range strings.SplitSeq(events, "\n") {
 			if take(remote.Event{Data: []byte(event)}) != nil {

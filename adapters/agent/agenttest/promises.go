@@ -66,7 +66,7 @@ func (p Protocol) run(t *testing.T, config remote.Config, handler http.HandlerFu
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), config.Timeout, errLate) // as a turn's runner does
 		defer cancel()
-		agent := p.New("http://agent.test", config, Pipes(t, p.streams(func(w http.ResponseWriter, r *http.Request) {
+		agent := p.New("http://agent.test/"+pathCanary, config, Pipes(t, p.streams(func(w http.ResponseWriter, r *http.Request) {
 			requests++
 			handler(w, r)
 		})))
@@ -283,7 +283,10 @@ func (p Protocol) floods(t *testing.T) {
 	}
 }
 
-// secrets checks a server that repeats the request's headers in every text.
+// pathCanary is a secret in the agent's address.
+const pathCanary = "canary-path-51d2e84b"
+
+// secrets checks a server that repeats the request's address and headers in every text.
 func (p Protocol) secrets(t *testing.T) {
 	for name, write := range map[string]func(w http.ResponseWriter, text string){
 		"a refusal": func(w http.ResponseWriter, text string) { http.Error(w, text, http.StatusUnauthorized) },
@@ -296,9 +299,12 @@ func (p Protocol) secrets(t *testing.T) {
 		heard := false
 		_, _, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, r *http.Request) {
 			heard = strings.Contains(fmt.Sprint(r.Header), Canary)
-			write(w, Canary)
+			if !strings.Contains(r.URL.Path, pathCanary) {
+				t.Errorf("%s: the request went to %s", name, r.URL)
+			}
+			write(w, Canary+" "+pathCanary)
 		})
-		if err == nil || strings.Contains(fmt.Sprintf("%+v %#v", err, err), Canary) {
+		if text := fmt.Sprintf("%+v %#v", err, err); err == nil || strings.Contains(text, Canary) || strings.Contains(text, pathCanary) {
 			t.Errorf("%s: %+v", name, err)
 		}
 		if heard == p.Signs {

@@ -77,7 +77,7 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 	for _, h := range config.Headers {
 		hidden = append(hidden, h.Value)
 	}
-	return &Agent{config, files, remote.New(config.Config, transport, hidden...)}
+	return &Agent{config, files, remote.New(config.Config, config.URL, transport, hidden...)}
 }
 
 // Run posts the thread and reads the run's events. It emits text as STREAMING_CHUNKs and an

@@ -13,7 +13,7 @@ import (
 // FuzzEvents fuzzes the events of a run.
 func FuzzEvents(f *testing.F) {
 	agenttest.Fuzz(f, func(answer *remote.Answer, _ func(stream.Message) error) (func(remote.Event) error, func() error) {
-		r := newRun(remote.New(remote.DefaultConfig(), nil), answer, 1<<10, agenttest.Hello())
+		r := newRun(remote.New(remote.DefaultConfig(), "", nil), answer, 1<<10, agenttest.Hello())
 		return func(e remote.Event) error { return r.take(context.Background(), e) }, r.end
 	}, []string{
 		`{"type":"RUN_STARTED"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"\ud83d"}`,

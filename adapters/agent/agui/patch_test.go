@@ -150,7 +150,7 @@ func TestStateIsNotDeep(t *testing.T) {
 	if err := deep(maxDepth + 3).grow(2 << 20); err == nil || !strings.Contains(err.Error(), "deep") {
 		t.Errorf("a deep document was encoded: %v", err)
 	}
-	r := run{client: remote.New(remote.DefaultConfig(), nil), state: deep(maxDepth - 1)}
+	r := run{client: remote.New(remote.DefaultConfig(), "", nil), state: deep(maxDepth - 1)}
 	if _, err := r.own(); err != nil {
 		t.Error(err)
 	}

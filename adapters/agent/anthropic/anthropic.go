@@ -78,7 +78,7 @@ type Agent struct {
 
 // New returns an agent for the configured model. The transport carries the requests.
 func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
-	return &Agent{config, files, remote.New(config.Config, transport, config.APIKey)}
+	return &Agent{config, files, remote.New(config.Config, config.BaseURL, transport, config.APIKey)}
 }
 
 // Learnt implements turn.Learner.

@@ -12,7 +12,7 @@ import (
 // FuzzEvents fuzzes the events of an answer.
 func FuzzEvents(f *testing.F) {
 	agenttest.Fuzz(f, func(answer *remote.Answer, _ func(stream.Message) error) (func(remote.Event) error, func() error) {
-		m := &message{client: remote.New(remote.DefaultConfig(), nil), answer: answer, usage: map[string]json.RawMessage{}}
+		m := &message{client: remote.New(remote.DefaultConfig(), "", nil), answer: answer, usage: map[string]json.RawMessage{}}
 		return m.take, m.end
 	}, []string{
 		`{"type":"message_start","message":{"usage":{"input_tokens":3}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"ping"}`,

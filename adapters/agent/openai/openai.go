@@ -39,7 +39,7 @@ type Agent struct {
 // New returns an agent for the configured model. It reads images from files; if files is nil,
 // the model gets only their names. The transport carries the requests.
 func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
-	return &Agent{config, files, remote.New(config.Config, transport, config.APIKey)}
+	return &Agent{config, files, remote.New(config.Config, config.BaseURL, transport, config.APIKey)}
 }
 
 // Learnt implements turn.Learner.

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"unicode"
 
 	"parley/assembly/turn"
+	"parley/config/secret"
 )
 
 // Error is a failure of the agent or its server. Its text is for the operator and never
@@ -202,14 +204,45 @@ func (c *Client) Clean(text string) string { return Plain(c.hide(text), 400) }
 // hide removes the secrets from a text.
 func (c *Client) hide(text string) string {
 	for _, hidden := range c.hidden {
-		words := strings.Fields(hidden.Reveal()) // such as Bearer and a token
-		for i, word := range words {
-			if len(word) >= minSecret || i == len(words)-1 && len(word) >= minLast {
-				text = strings.ReplaceAll(text, word, "[secret]")
+		text = strings.ReplaceAll(text, hidden.Reveal(), "[secret]")
+	}
+	return text
+}
+
+// wordsOf returns the words of a configured value that are secrets, such as the token after Bearer.
+func wordsOf(value secret.Value) (found []secret.Value) {
+	words := strings.Fields(value.Reveal())
+	for i, word := range words {
+		if len(word) >= minSecret || i == len(words)-1 && len(word) >= minLast {
+			found = append(found, secret.New(word))
+		}
+	}
+	return found
+}
+
+// partsOf returns the parts of an address that may be secrets, since a key may stand in the path or in
+// the query: the longer parts of the path, and every value of the query.
+func partsOf(address string) (found []secret.Value) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	hide := func(part string, least int, decode func(string) (string, error)) {
+		plain, _ := decode(part) // empty after an error
+		for _, form := range []string{part, plain} {
+			if len(form) >= least {
+				found = append(found, secret.New(form))
 			}
 		}
 	}
-	return text
+	for part := range strings.SplitSeq(u.EscapedPath(), "/") {
+		hide(part, minSecret, url.PathUnescape)
+	}
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		hide(cmp.Or(value, name), minLast, url.QueryUnescape)
+	}
+	return found
 }
 
 // Plain makes a foreign text part of one line. It replaces white space by one space, removes

@@ -128,13 +128,18 @@ type Client struct {
 	turns  atomic.Bool // its model ends its thinking without having begun it: see Answer.Read
 }
 
-// New returns a client. Its errors contain none of the hidden values. The transport carries
-// the requests; nil selects http.DefaultTransport.
-func New(config Config, transport http.RoundTripper, hidden ...secret.Value) *Client {
-	return &Client{config: config, hidden: hidden, client: &http.Client{
+// New returns a client of the server at an address. Its errors contain none of the hidden values, and no
+// part of the address that may be a secret. The transport carries the requests; nil selects
+// http.DefaultTransport.
+func New(config Config, address string, transport http.RoundTripper, hidden ...secret.Value) *Client {
+	c := &Client{config: config, hidden: partsOf(address), client: &http.Client{
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	for _, value := range hidden {
+		c.hidden = append(c.hidden, wordsOf(value)...)
+	}
+	return c
 }
 
 // idempotencyKey is the header's name in lower case, as HTTP allows: net/http repeats a request

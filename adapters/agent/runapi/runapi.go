@@ -73,7 +73,7 @@ type Agent struct {
 
 // New returns an agent for the configured server. The transport carries the requests.
 func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
-	return &Agent{config, files, remote.New(config.Config, transport, config.Token)}
+	return &Agent{config, files, remote.New(config.Config, config.BaseURL, transport, config.Token)}
 }
 
 // Run posts the run, unless the server has accepted it before, and emits the messages of its

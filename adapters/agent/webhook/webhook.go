@@ -63,7 +63,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	_, isAddress := adapters.ParseAddress(c.URL)
 	faults.Check(isAddress, "url", "must be the http or https address of the agent, without credentials")
-	faults.Check(!c.Secret.IsShort(), "secret", fmt.Sprintf("must have at least %d characters", secret.MinLength))
+	faults.Check(!c.Secret.IsWeak(secret.MinLength), "secret", fmt.Sprintf("must be a random word of at least %d characters", secret.MinLength))
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
@@ -84,7 +84,7 @@ type Agent struct {
 
 // New returns an agent for the configured address. The transport carries the requests.
 func New(config Config, files agent.Files, transport http.RoundTripper, now func() time.Time) *Agent {
-	return &Agent{config, files, remote.New(config.Config, transport, config.Secret), now}
+	return &Agent{config, files, remote.New(config.Config, config.URL, transport, config.Secret), now}
 }
 
 // Learnt implements turn.Learner.

@@ -8,6 +8,7 @@ import (
 	"parley/adapters"
 	agents "parley/adapters/agent"
 	"parley/adapters/web"
+	"parley/config"
 	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/event"
@@ -76,18 +77,32 @@ func (d *Daemon) newServer() *http.Server {
 	return server
 }
 
-// hook passes a request to its workspace's adapter. It refuses a request to an unknown
-// workspace like one with a wrong secret, so that the answer tells nobody which ones exist.
+// hook passes a request to its workspace's adapter. A request to an unknown workspace goes to an adapter
+// without secrets, which refuses every caller, so that neither the answer nor its time tells which
+// workspaces exist.
 func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
-	a := d.current.Load().accounts[r.PathValue("workspace")]
-	if a != nil && string(a.Platform) == r.PathValue("platform") {
-		if hook, ok := a.adapter.(adapters.Hook); ok {
-			hook.Handler(timed{d.ingest, d.metrics}, d.guard).ServeHTTP(w, r)
-			return
+	name := event.Platform(r.PathValue("platform"))
+	hook := noHooks[name]
+	if a := d.current.Load().accounts[r.PathValue("workspace")]; a != nil && a.Platform == name {
+		hook, _ = a.adapter.(adapters.Hook)
+	}
+	if hook == nil {
+		d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
+		return
+	}
+	hook.Handler(timed{d.ingest, d.metrics}, d.guard).ServeHTTP(w, r)
+}
+
+// noHooks are the adapters without secrets, by platform. A platform without a hook has none.
+var noHooks = func() map[event.Platform]adapters.Hook {
+	hooks := map[event.Platform]adapters.Hook{}
+	for _, p := range config.Platforms() {
+		if hook, ok := p.New("", p.Config()).(adapters.Hook); ok {
+			hooks[p.Name] = hook
 		}
 	}
-	d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
-}
+	return hooks
+}()
 
 // timed measures the time of each durable accept.
 type timed struct {

@@ -53,7 +53,7 @@ func localToken(path string) (secret.Value, error) {
 	}
 	content, err := os.ReadFile(path)
 	token := secret.New(strings.TrimSpace(string(content)))
-	if err == nil && token.IsShort() {
+	if err == nil && token.IsWeak(secret.MinLength) {
 		err = fmt.Errorf("%s holds no token of at least %d characters: remove it, and the next start makes another", path, secret.MinLength)
 	}
 	return token, err

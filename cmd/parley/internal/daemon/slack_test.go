@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"net/http"
+	"net/http/httptrace"
 	"regexp"
 	"strings"
 	"testing"
@@ -118,6 +119,52 @@ func TestHookSignature(t *testing.T) {
 	h.accept(body)
 	h.answerNext(replyWith("Hello."))
 	h.posts(1)
+}
+
+// TestUnknownHooksAnswerLikeKnownOnes sends the same requests to the hook of a workspace, with a wrong secret
+// or signature, and to one of no workspace. The answers are the same, and so is the work before them: both
+// wait for the body if the headers are sound.
+func TestUnknownHooksAnswerLikeKnownOnes(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.client = &http.Client{Transport: &http.Transport{ExpectContinueTimeout: time.Minute, DisableKeepAlives: true}}
+	h.change("workspaces/phone.yaml", "id: phone\nplatform: bluebubbles\nagent: helper\nbluebubbles: {url: 'http://127.0.0.1:1', password: pass-of-the-test, webhook_secret: "+hookCanary+"}\n")
+	body := h.newMessage("<@U0BOT> hello").Mention()
+	refused := func(path string, body []byte, change func(http.Header)) (answer, bool) {
+		t.Helper()
+		waited := false
+		ctx := httptrace.WithClientTrace(h.ctx, &httptrace.ClientTrace{Got100Continue: func() { waited = true }})
+		request, err := slacktest.NewRequest(ctx, h.url+path, "another", time.Now(), body)
+		if err == nil {
+			request.Header.Set("Expect", "100-continue")
+			change(request.Header)
+		}
+		return h.send(request, err), waited
+	}
+	for name, c := range map[string]struct {
+		body   []byte
+		change func(http.Header)
+	}{
+		"a wrong signature": {body, func(http.Header) {}},
+		"no signature":      {body, func(h http.Header) { h.Del("X-Slack-Signature") }},
+		"an old signature":  {body, func(h http.Header) { h.Set("X-Slack-Request-Timestamp", "1700000000") }},
+		"a large body":      {make([]byte, 2<<20), func(http.Header) {}},
+	} {
+		pairs := map[string]string{"/hooks/slack/acme": "/hooks/slack/nobody", "/hooks/bluebubbles/phone/guessed": "/hooks/bluebubbles/nobody/guessed"}
+		if name == "a wrong signature" {
+			pairs["/hooks/slack/ours"] = "/hooks/slack/nobody" // it belongs to another platform
+		}
+		for known, unknown := range pairs {
+			want, wants := refused(known, c.body, c.change)
+			got, reads := refused(unknown, c.body, c.change)
+			if got.status != want.status || got.body != want.body || reads != wants {
+				t.Errorf("%s: %s answers %d %q, body read: %v; %s answers %d %q, body read: %v", name, known, want.status, want.body, wants, unknown, got.status, got.body, reads)
+			}
+			if strings.HasPrefix(known, "/hooks/slack") && name == "a wrong signature" && !reads {
+				t.Errorf("%s does not read the body that the signature covers", unknown)
+			}
+		}
+	}
 }
 
 func TestRetriedHookIsDuplicate(t *testing.T) {
