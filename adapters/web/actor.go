@@ -14,6 +14,8 @@ var actorForm = regexp.MustCompile(`^(user|agent):[0-9a-f]{8}(-[0-9a-f]{4}){3}-[
 // IsValid reports whether the actor has one of the two forms, in lower case.
 func (a Actor) IsValid() bool { return actorForm.MatchString(string(a)) }
 
+func (a Actor) lower() Actor { return Actor(strings.ToLower(string(a))) }
+
 // IsAgent reports whether the actor is an agent outside Parley.
 func (a Actor) IsAgent() bool { return strings.HasPrefix(string(a), "agent:") }
 

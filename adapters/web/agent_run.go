@@ -72,9 +72,9 @@ func (s accepted) refused() error {
 // claimThread makes a thread of the caller's, unless there is one with the id. Another caller's
 // thread is journal.ErrNotFound.
 func (c Call) claimThread(r *http.Request, id string) error {
-	t, _, err := c.makeThread(r, id, journal.ModeOpen)
-	if err == nil && !c.sees(&t) {
-		err = journal.ErrNotFound
+	t, _, err := c.makeThread(r, id, journal.Thread{Mode: journal.ModeOpen})
+	if err == nil {
+		err = c.sees(r.Context(), &t)
 	}
 	return err
 }

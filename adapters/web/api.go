@@ -35,15 +35,38 @@ type Store interface {
 	ThreadMessages(ctx context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error)
 	Threads(ctx context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error)
 	ThreadStore
+	ThreadLists
 	ThreadFollower
+	ThreadParticipants
+	ActorNews
 }
 
 // ThreadStore has the threads of the documents.
 type ThreadStore interface {
-	MakeThread(ctx context.Context, platform event.Platform, channel string, n journal.Thread) (t journal.Thread, made bool, err error)
+	MakeThread(ctx context.Context, platform event.Platform, channel string, n journal.Thread, participants ...string) (t journal.Thread, made bool, err error)
 	Thread(ctx context.Context, workspace, id string) (journal.Thread, error)
-	ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]journal.Thread, error)
+	SetThreadMode(ctx context.Context, t *journal.Thread, mode journal.ThreadMode) error
+}
+
+// ThreadLists finds the threads of a caller, and the senders of a thread.
+type ThreadLists interface {
+	ThreadsOf(ctx context.Context, workspace, actor string, open bool, before string, limit int) ([]journal.Thread, error)
+	NewestMadeBy(ctx context.Context, workspace, madeBy string) (journal.Thread, error)
 	Senders(ctx context.Context, t *journal.Thread) ([]journal.Sender, error)
+}
+
+// ThreadParticipants has the callers that take part in threads.
+type ThreadParticipants interface {
+	Participants(ctx context.Context, t *journal.Thread) ([]string, error)
+	TakesPart(ctx context.Context, t *journal.Thread, actor string) (bool, error)
+	AddParticipant(ctx context.Context, t *journal.Thread, actor string) (added bool, err error)
+	RemoveParticipant(ctx context.Context, t *journal.Thread, actor string) error
+}
+
+// ActorNews reads what callers learn, and tells of more.
+type ActorNews interface {
+	NewsOf(ctx context.Context, workspace, actor string, open bool, after int64, limit int) ([]journal.News, error)
+	FollowNews(workspace, actor string) (changed <-chan struct{}, stop func())
 }
 
 // ThreadFollower reads the changes of a thread, and tells of new ones.

@@ -32,23 +32,26 @@ var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type backend struct {
-	web.ThreadStore           // makes no threads
-	madeBy             string // of every thread; empty if there is none
-	web.ThreadFollower        // follows none
-	accepted           []event.Envelope
-	receipt            adapters.Receipt
-	busy               error
-	faults             []error
-	result             func(b web.Body) *journal.EnvelopeResult // nil: the wait times out
-	listed             []journal.Listed
-	list               error
-	asked              string // workspace and thread
-	page               journal.Page
-	threads            []journal.ThreadSummary
-	files              []stream.File
-	unkept             error
-	rejected           []string
-	local              bool
+	web.ThreadStore               // makes no threads
+	madeBy                 string // of every thread; empty if there is none
+	web.ThreadLists               // lists none
+	web.ThreadFollower            // follows none
+	web.ThreadParticipants        // has none
+	web.ActorNews                 // has none
+	accepted               []event.Envelope
+	receipt                adapters.Receipt
+	busy                   error
+	faults                 []error
+	result                 func(b web.Body) *journal.EnvelopeResult // nil: the wait times out
+	listed                 []journal.Listed
+	list                   error
+	asked                  string // workspace and thread
+	page                   journal.Page
+	threads                []journal.ThreadSummary
+	files                  []stream.File
+	unkept                 error
+	rejected               []string
+	local                  bool
 }
 
 func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt, error) {

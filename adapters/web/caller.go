@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -39,12 +40,19 @@ func (c caller) lists(workspace string) bool {
 // isIntegration reports whether the caller may write in the name of others in its workspace.
 func (c caller) isIntegration() bool { return c.any || c.token.Senders == SendersAny }
 
-// uses reports whether the caller may use a thread of a workspace that it reads. madeBy is the
-// client that made the thread; empty for none. A client's thread is for itself, for agents
-// and for those who may list it.
-func (c caller) uses(workspace, madeBy string) bool {
+// uses returns journal.ErrNotFound if a caller may not use a thread of a workspace that it reads.
+// madeBy is the client that made the thread; empty for none. A client's thread is for those who take
+// part in it, and for those who may list it.
+func (a API) uses(ctx context.Context, c caller, workspace, madeBy, threadID string) error {
 	actor := c.token.actor(c.workspace)
-	return madeBy == "" || madeBy == string(actor) || actor.IsAgent() || c.lists(workspace)
+	if madeBy == "" || madeBy == string(actor) || c.lists(workspace) {
+		return nil
+	}
+	t, err := a.Store.Thread(ctx, workspace, threadID)
+	if err == nil {
+		err = takesPart(ctx, a.Store, actor, &t)
+	}
+	return err
 }
 
 // admitThread returns an error if the caller may not use the thread with an id; there may be none
@@ -55,10 +63,10 @@ func (a API) admitThread(r *http.Request, c caller, id string) error {
 	}
 	t, err := a.Store.Thread(r.Context(), a.Workspace, id)
 	switch {
-	case err == nil && !c.uses(a.Workspace, t.MadeBy):
-		return journal.ErrNotFound
 	case errors.Is(err, journal.ErrNotFound):
 		return nil
+	case err == nil && t.MadeBy != "":
+		err = takesPart(r.Context(), a.Store, c.token.actor(c.workspace), &t)
 	}
 	return err
 }

@@ -17,10 +17,14 @@ func chatRoutes() []Route {
 		{Pattern: "POST /api/v1/chat/threads", Right: ForUsers, Take: Call.PostThread},
 		{Pattern: "GET /api/v1/chat/threads", Serve: Call.ListOwnThreads},
 		{Pattern: "GET " + thread, Serve: Call.GetThread},
+		{Pattern: "PATCH " + thread, Right: ForUsers, Take: Call.PatchThread},
+		{Pattern: "POST " + thread + "/participants", Right: ForUsers, Take: Call.PostParticipant},
+		{Pattern: "DELETE " + thread + "/participants/{actor}", NotFound: "the thread has no such participant", Serve: Call.DeleteParticipant},
 		{Pattern: "POST " + thread + "/messages", Right: ForUsers, Take: Call.PostChatMessage},
 		{Pattern: "POST " + thread + "/agent-messages", Right: ForAgents, Take: Call.PostChatMessage},
 		{Pattern: "GET " + thread + "/messages", Serve: Call.ListChatMessages},
 		{Pattern: "GET " + thread + "/stream", Serve: Call.StreamThread},
+		{Pattern: "GET /api/v1/chat/stream", Serve: Call.StreamNews},
 	}
 }
 
@@ -33,49 +37,87 @@ type chatThread struct {
 
 func viewThread(t *journal.Thread) chatThread { return chatThread{t.ID, t.Mode, t.CreatedAt} }
 
-// PostThread makes a thread of the caller's: POST /api/v1/chat/threads {"mode"}
+// PostThread makes a thread of the caller's: POST /api/v1/chat/threads {"mode","participants"}. A
+// thread with participants is for them alone. Without the key, every agent outside Parley may use it.
 func (c Call) PostThread(w http.ResponseWriter, r *http.Request, raw []byte) error {
-	mode := journal.ModeOpen
+	n := journal.Thread{Mode: journal.ModeOpen}
+	var others []Actor
 	faults := readMembers(raw, func(m event.Extra) string {
-		if m.Key != "mode" {
-			return "is not a key of a thread; the only one is mode"
+		switch {
+		case m.Key == "mode":
+			return readMode(m.Value, &n.Mode)
+		case m.Key == "participants" && string(m.Value) == "null":
+			return ""
+		case m.Key == "participants":
+			n.Closed = true
+			return c.readParticipants(m.Value, &others)
 		}
-		fault := text(m.Value, (*string)(&mode))
-		if fault == "" && mode != journal.ModeOpen && mode != journal.ModeInvocationOnly {
-			fault = "must be open or invocation_only"
-		}
-		return fault
+		return "is not a key of a thread; the known keys are mode and participants"
 	})
 	if len(faults) > 0 {
 		return faults
 	}
-	t, _, err := c.makeThread(r, newID(), mode)
+	t, _, err := c.makeThread(r, newID(), n, others...)
 	if err != nil {
 		return err
 	}
 	return respond(w, http.StatusCreated, viewThread(&t))
 }
 
-// makeThread makes a thread of the caller's, unless there is one with the id.
-func (c Call) makeThread(r *http.Request, id string, mode journal.ThreadMode) (t journal.Thread, made bool, err error) {
-	return c.Store.MakeThread(r.Context(), event.Web, id, journal.Thread{
-		Workspace: c.Workspace, Key: ThreadKey(c.Workspace, id), Mode: mode, MadeBy: string(c.Actor),
+// PatchThread changes the mode of a thread that the caller has made: PATCH
+// /api/v1/chat/threads/{thread_id} {"mode"}
+func (c Call) PatchThread(w http.ResponseWriter, r *http.Request, raw []byte) error {
+	t, err := c.madeThread(r)
+	if err != nil {
+		return err
+	}
+	t.Mode = ""
+	faults := readMembers(raw, func(m event.Extra) string {
+		if m.Key != "mode" {
+			return "is not a key of this request; the only one is mode"
+		}
+		return readMode(m.Value, &t.Mode)
 	})
+	if len(faults) == 0 {
+		faults.Check(t.Mode != "", "mode", "is required")
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	if err := c.Store.SetThreadMode(r.Context(), &t, t.Mode); err != nil {
+		return err
+	}
+	return respond(w, http.StatusOK, viewThread(&t))
 }
 
-// ListOwnThreads responds with a page of the caller's threads, the newest first. An agent gets the
-// threads of all callers of its workspace: GET /api/v1/chat/threads?before=&limit=
+// readMode reads the mode of a thread. It returns the fault's text, or "".
+func readMode(value []byte, into *journal.ThreadMode) string {
+	fault := text(value, (*string)(into))
+	if fault == "" && *into != journal.ModeOpen && *into != journal.ModeInvocationOnly {
+		fault = "must be open or invocation_only"
+	}
+	return fault
+}
+
+// makeThread makes the thread n of the caller's, unless there is one with the id.
+func (c Call) makeThread(r *http.Request, id string, n journal.Thread, others ...Actor) (t journal.Thread, made bool, err error) {
+	n.Workspace, n.Key, n.MadeBy = c.Workspace, ThreadKey(c.Workspace, id), string(c.Actor)
+	names := make([]string, len(others))
+	for i, actor := range others {
+		names[i] = string(actor)
+	}
+	return c.Store.MakeThread(r.Context(), event.Web, id, n, names...)
+}
+
+// ListOwnThreads responds with a page of the threads in which the caller takes part, the newest first.
+// An agent gets the threads of all callers of its workspace that are not for others alone: GET /api/v1/chat/threads?before=&limit=
 func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	limit := limitOf(r, &faults)
 	if len(faults) > 0 {
 		return faults
 	}
-	madeBy := string(c.Actor)
-	if c.Actor.IsAgent() {
-		madeBy = ""
-	}
-	threads, err := c.Store.ThreadsMadeBy(r.Context(), c.Workspace, madeBy, r.URL.Query().Get("before"), limit)
+	threads, err := c.Store.ThreadsOf(r.Context(), c.Workspace, string(c.Actor), c.Actor.IsAgent(), r.URL.Query().Get("before"), limit)
 	if err != nil {
 		return err
 	}
@@ -90,12 +132,6 @@ func (c Call) ListOwnThreads(w http.ResponseWriter, r *http.Request) error {
 	return respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
 }
 
-// participant is a user or an agent of a thread.
-type participant struct {
-	ID   Actor  `json:"id"`
-	Name string `json:"name"`
-}
-
 // GetThread responds with a thread, its participants and its newest thread_seq, which is 0
 // without messages: GET /api/v1/chat/threads/{thread_id}
 func (c Call) GetThread(w http.ResponseWriter, r *http.Request) error {
@@ -103,7 +139,7 @@ func (c Call) GetThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	senders, err := c.Store.Senders(r.Context(), &t)
+	participants, err := c.participants(r.Context(), &t)
 	if err != nil {
 		return err
 	}
@@ -111,52 +147,10 @@ func (c Call) GetThread(w http.ResponseWriter, r *http.Request) error {
 		chatThread
 		Participants []participant `json:"participants"`
 		Newest       int64         `json:"thread_seq"`
-	}{viewThread(&t), c.participants(&t, senders), t.Newest})
+	}{viewThread(&t), participants, t.Newest})
 }
 
-// participants returns the thread's owner, the agents that may be mentioned in it, and the
-// other senders of its newest messages.
-func (c Call) participants(t *journal.Thread, senders []journal.Sender) []participant {
-	list, known := []participant{}, map[Actor]bool{}
-	add := func(id Actor, name string) {
-		if id != "" && !known[id] {
-			known[id] = true
-			list = append(list, participant{id, name})
-		}
-	}
-	add(Actor(t.MadeBy), c.nameOf(Actor(t.MadeBy)))
-	for _, id := range c.Agents {
-		add(agentActor(id), id)
-	}
-	for _, token := range c.config.Tokens {
-		if actor := token.actor(c.Workspace); actor.IsAgent() {
-			add(actor, token.Name)
-		}
-	}
-	for _, s := range senders {
-		m, _ := event.ReadMetadata(s.Metadata) // an unreadable one has no name
-		if s.Author != journal.BySystem {
-			add(c.sender(s.ID, s.Author), m.SenderDisplayName)
-		}
-	}
-	return list
-}
-
-// nameOf returns the name of the actor's token; empty if it has none any more.
-func (c Call) nameOf(actor Actor) string {
-	if actor == c.Actor {
-		return c.Token.Name
-	}
-	for _, token := range c.config.Tokens {
-		if token.actor(c.Workspace) == actor {
-			return token.Name
-		}
-	}
-	return ""
-}
-
-// thread returns the thread that a request names, if the caller may see it. An agent may see each
-// thread of its workspace.
+// thread returns the thread that a request names, if the caller may read and write it.
 func (c Call) thread(r *http.Request) (journal.Thread, error) {
 	id := strings.ToLower(r.PathValue("thread_id"))
 	if !isUUID(id) {
@@ -165,15 +159,39 @@ func (c Call) thread(r *http.Request) (journal.Thread, error) {
 	return c.seenThread(r.Context(), id)
 }
 
-// seenThread returns the thread with an id, if the caller may see it, or else
-// journal.ErrNotFound.
-func (c Call) seenThread(ctx context.Context, id string) (journal.Thread, error) {
-	t, err := c.Store.Thread(ctx, c.Workspace, id)
-	if err == nil && !c.sees(&t) {
-		err = journal.ErrNotFound
+// madeThread is thread for a request that only the caller who made the thread may send.
+func (c Call) madeThread(r *http.Request) (journal.Thread, error) {
+	t, err := c.thread(r)
+	if err == nil && t.MadeBy != string(c.Actor) {
+		err = fail(http.StatusForbidden, "forbidden", "only the caller who made the thread may do this")
 	}
 	return t, err
 }
 
-// sees reports whether the caller may see a thread of its workspace.
-func (c Call) sees(t *journal.Thread) bool { return c.Actor.IsAgent() || t.MadeBy == string(c.Actor) }
+// seenThread returns the thread with an id, if the caller may read and write it, or else
+// journal.ErrNotFound.
+func (c Call) seenThread(ctx context.Context, id string) (journal.Thread, error) {
+	t, err := c.Store.Thread(ctx, c.Workspace, id)
+	if err == nil {
+		err = c.sees(ctx, &t)
+	}
+	return t, err
+}
+
+// sees returns journal.ErrNotFound if the caller may not read and write a thread of its workspace.
+func (c Call) sees(ctx context.Context, t *journal.Thread) error {
+	return takesPart(ctx, c.Store, c.Actor, t)
+}
+
+// takesPart returns journal.ErrNotFound if an actor does not take part in a thread of its workspace.
+// An agent takes part in each thread that is not for its participants alone.
+func takesPart(ctx context.Context, store ThreadParticipants, actor Actor, t *journal.Thread) error {
+	if t.MadeBy == string(actor) || actor.IsAgent() && !t.Closed {
+		return nil
+	}
+	yes, err := store.TakesPart(ctx, t, string(actor))
+	if err == nil && !yes {
+		err = journal.ErrNotFound
+	}
+	return err
+}

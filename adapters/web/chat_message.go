@@ -1,12 +1,12 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"parley/ingest/event"
@@ -31,7 +31,7 @@ func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 	if err != nil {
 		return err
 	}
-	b, err := c.readChat(raw, kind)
+	b, err := c.readChat(r.Context(), &t, raw, kind)
 	if err == nil {
 		b.ThreadID = t.ID
 		err = c.keep(r.Context(), w, string(c.Actor), &b)
@@ -54,9 +54,9 @@ func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 	return respond(w, http.StatusCreated, c.viewChat(r.Context(), t.ID, s.message))
 }
 
-// readChat reads the body of a message of the caller, and completes it except for its thread.
-// Its error is event.FieldErrors.
-func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
+// readChat reads the body of a message of the caller in a thread, and completes it except for its thread.
+// Its error is event.FieldErrors, or the store's.
+func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind event.SenderType) (b Body, err error) {
 	var mentions []Actor
 	if kind == event.Bot {
 		b.Known = new(event.Known)
@@ -69,7 +69,7 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 		case string(m.Value) == "null" && (m.Key == "mentions" || m.Key == "base_seq" || m.Key == "latest_seen_seq"):
 			return ""
 		case m.Key == "mentions":
-			return c.readMentions(m.Value, &mentions)
+			return readActors(m.Value, &mentions, maxMentions)
 		case m.Key == "base_seq" && b.Known != nil:
 			return readSeq(m.Value, &b.Known.BaseSeq)
 		case m.Key == "latest_seen_seq" && b.Known != nil:
@@ -86,6 +86,13 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 	if b.ClientMessageID == "" {
 		b.MessageID = newID()
 	}
+	if !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == mentionsKey }) {
+		strangers, err := c.strangers(ctx, t, mentions)
+		if err != nil {
+			return b, err
+		}
+		faults = append(faults, strangers...)
+	}
 	metadata, more := c.chatMetadata(b.Metadata, kind, mentions)
 	b.Metadata = metadata
 	return b, append(append(faults, more...), b.unsent()...).Err()
@@ -95,28 +102,6 @@ func (c Call) readChat(raw []byte, kind event.SenderType) (b Body, err error) {
 func asksAgent(b Body) bool {
 	m, err := event.ReadMetadata(b.Metadata)
 	return err == nil && m.RecipientID != ""
-}
-
-// readMentions reads the participants that a message mentions. It returns the fault's text, or
-// "".
-func (c Call) readMentions(value json.RawMessage, into *[]Actor) string {
-	if json.Unmarshal(value, into) != nil {
-		return `must be a list of participants, such as ["user:6ba7b810-9dad-41d1-80b4-00c04fd430c8"]`
-	}
-	if len(*into) > maxMentions {
-		return fmt.Sprintf("must be at most %d", maxMentions)
-	}
-	agents := c.participants(&journal.Thread{}, nil)
-	for i, m := range *into {
-		m = Actor(strings.ToLower(string(m)))
-		if (*into)[i] = m; !m.IsValid() {
-			return fmt.Sprintf("[%d] must be user:<uuid> or agent:<uuid>", i)
-		}
-		if m.IsAgent() && !slices.ContainsFunc(agents, func(p participant) bool { return p.ID == m }) {
-			return fmt.Sprintf("[%d] names no agent of this thread", i)
-		}
-	}
-	return ""
 }
 
 func readSeq(value json.RawMessage, into **int64) string {

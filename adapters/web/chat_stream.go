@@ -28,12 +28,7 @@ func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var faults event.FieldErrors
-	s := chatStream{call: c, thread: &t, after: seqOf(r, "after", &faults), sent: map[int64]time.Time{}}
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		n, err := strconv.ParseInt(id, 10, 64)
-		faults.Check(err == nil && n >= 0, "Last-Event-ID", "must be a thread_seq: 0 or more")
-		s.after = n
-	}
+	s := chatStream{call: c, thread: &t, after: positionOf(r, "a thread_seq: 0 or more", &faults), sent: map[int64]time.Time{}}
 	if len(faults) > 0 {
 		return faults
 	}
@@ -42,7 +37,7 @@ func (c Call) StreamThread(w http.ResponseWriter, r *http.Request) error {
 	if err := s.begin(r.Context()); err != nil {
 		return err
 	}
-	return c.follow(w, r, source{changed, s.next})
+	return c.follow(w, r, source{changed: changed, next: s.next, may: func(ctx context.Context) error { return c.sees(ctx, &t) }})
 }
 
 // chatStream is the position of a stream in its thread.

@@ -53,7 +53,7 @@ type Right int
 
 // The rights.
 const (
-	ForAll    Right = iota // a route that changes nothing
+	ForAll    Right = iota // a route that changes nothing, or decides about its callers
 	ForUsers               // it acts for the caller, and agents may not use it
 	ForAgents              // it acts for the caller, and users may not use it
 )

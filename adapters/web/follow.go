@@ -76,6 +76,9 @@ type source struct {
 	// next returns the events behind those that it has returned, at most a page. last means
 	// that no more will come.
 	next func(ctx context.Context) (events []sent, last bool, err error)
+	// may returns an error if the caller may not read the source any more; nil for one that decides
+	// about each event.
+	may func(ctx context.Context) error
 }
 
 // follow responds with the events of a source as they come, until the last one, the end of the
@@ -127,6 +130,11 @@ func (c Call) sendNext(ctx context.Context, owner streamOwner, out *reader, s so
 	}
 	defer end()
 	events, last, err := s.next(ctx)
+	if s.may != nil { // after the reading: nothing is sent that was recorded after the right has ended
+		if refused := s.may(ctx); refused != nil {
+			return 0, true, refused
+		}
+	}
 	out.send(events)
 	return len(events), last, err
 }

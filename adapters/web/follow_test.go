@@ -28,7 +28,7 @@ type tap struct {
 }
 
 func (t *tap) source() source {
-	return source{t.changed, func(context.Context) ([]sent, bool, error) {
+	return source{changed: t.changed, next: func(context.Context) ([]sent, bool, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		events := t.events

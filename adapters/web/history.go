@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ type historyPart struct {
 
 // History responds with the newest day of a thread before a day: GET
 // /api/v1/agent/history?threadId=&before=YYYY-MM-DD&beforeSeq=. Without threadId, the thread is the
-// caller's newest one. A long day comes in pages: each is read with the next of the one before.
+// newest one that the caller has made. A long day comes in pages: each is read with the next of the one before.
 func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
 	if id != "" && !isUUID(id) {
@@ -106,15 +107,15 @@ func (c Call) history(ctx context.Context, id string, before time.Time, beforeSe
 	return snapshot, nil
 }
 
-// threadOrNewest returns the thread with an id, or the caller's newest one if that is empty; nil
-// for none. A thread that the caller may not see is journal.ErrNotFound.
+// threadOrNewest returns the thread with an id, or the newest one that the caller has made if that is
+// empty; nil for none. A thread that the caller may not see is journal.ErrNotFound.
 func (c Call) threadOrNewest(ctx context.Context, id string) (*journal.Thread, error) {
 	if id == "" {
-		threads, err := c.Store.ThreadsMadeBy(ctx, c.Workspace, string(c.Actor), "", 1)
-		if err != nil || len(threads) == 0 {
-			return nil, err
+		t, err := c.Store.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
+		if errors.Is(err, journal.ErrNotFound) {
+			return nil, nil
 		}
-		return &threads[0], nil
+		return &t, err
 	}
 	t, err := c.seenThread(ctx, id)
 	return &t, err

@@ -20,8 +20,8 @@ type days struct {
 	day journal.HistoryDay
 }
 
-func (d days) ThreadsMadeBy(context.Context, string, string, string, int) ([]journal.Thread, error) {
-	return []journal.Thread{{ID: thread}}, nil
+func (d days) NewestMadeBy(context.Context, string, string) (journal.Thread, error) {
+	return journal.Thread{ID: thread}, nil
 }
 
 func (d days) HistoryDay(context.Context, *journal.Thread, time.Time, int64) (journal.HistoryDay, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -71,9 +72,9 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		RunID:           b.RunID,
 		RunInput:        b.RunInput,
 	}
-	mentioned := func(e event.Extra) bool { return e.Key == mentionsKey }
+	names := func(e event.Extra) bool { return e.Key == mentionsKey }
 	switch {
-	case metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, mentioned):
+	case metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, names):
 		m.Addressed = event.AddressedMention
 	case b.RunID != "":
 		m.Addressed = event.AddressedCommand // also in a thread whose agents answer only mentions
@@ -81,6 +82,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	if b.ClientMessageID == "" {
 		m.ExternalID = b.MessageID
 	}
+	m.Mentions = mentioned(metadata)
 	for _, a := range b.Attachments {
 		m.Attachments = append(m.Attachments, a.event())
 	}
@@ -89,6 +91,25 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		m.Metadata.Edited()
 	}
 	return event.Event{Kind: event.KindMessage, Message: m}, nil
+}
+
+// mentioned returns the actors that a message mentions, each once and in order, without the agent that
+// it asks.
+func mentioned(metadata event.Metadata) (list []string) {
+	var actors []Actor
+	for _, e := range metadata.Extra {
+		if e.Key == mentionsKey && readActors(e.Value, &actors, maxMentions) != "" {
+			return nil // they are not those of the documents
+		}
+	}
+	asked := agentActor(strings.TrimPrefix(metadata.RecipientID, "bot:"))
+	for _, actor := range actors {
+		if actor != asked {
+			list = append(list, string(actor))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // read reads a body that has a thread, an id and complete metadata, as the durable accept

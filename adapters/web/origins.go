@@ -18,7 +18,7 @@ func (d Documents) WithOrigins(next http.Handler) http.Handler {
 		shared := func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }
 		if slices.ContainsFunc(sharedPaths, shared) && d.admitsOrigin(w, r) && r.Method == http.MethodOptions {
 			header := w.Header()
-			header.Set("Access-Control-Allow-Methods", "GET, POST")
+			header.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
 			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
 			header.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)

@@ -18,13 +18,13 @@ type Runs interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
 	RunMessages(ctx context.Context, run string) ([]journal.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
-	NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (journal.NamedRun, error)
+	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (journal.NamedRun, error)
 }
 
 // Updates adds messages to runs, and stops a run that has not begun.
 type Updates interface {
 	AddEvents(ctx context.Context, run string, added journal.Added) error
-	StopNamedRun(ctx context.Context, workspace, madeBy, threadID, name string, notice journal.Notice) error
+	StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice journal.Notice) error
 }
 
 // runRoutes returns the routes of the messages of runs.
@@ -57,8 +57,11 @@ func (c Call) run(r *http.Request) (journal.RunStatus, error) {
 	if err == nil && named.ID != "" {
 		page, err = c.Runs.RunEvents(r.Context(), named.ID, 0, 0)
 		thread := r.PathValue("workflowId")
-		if err == nil && (!c.readsRun(&page.RunStatus) || thread != "" && !strings.EqualFold(thread, page.ThreadID)) {
+		if err == nil && thread != "" && !strings.EqualFold(thread, page.ThreadID) {
 			err = journal.ErrNotFound
+		}
+		if err == nil {
+			err = c.readsRun(r.Context(), &page.RunStatus)
 		}
 	}
 	return page.RunStatus, err
@@ -75,10 +78,13 @@ func (c Call) namedRun(r *http.Request) (journal.NamedRun, error) {
 	return run, err
 }
 
-// readsRun reports whether the caller may read a run.
-func (c Call) readsRun(run *journal.RunStatus) bool {
+// readsRun returns journal.ErrNotFound if the caller may not read a run.
+func (c Call) readsRun(ctx context.Context, run *journal.RunStatus) error {
 	reader := caller{workspace: c.Workspace, token: c.Token}
-	return reader.reads(run.Workspace) && reader.uses(run.Workspace, run.MadeBy)
+	if !reader.reads(run.Workspace) {
+		return journal.ErrNotFound
+	}
+	return c.uses(ctx, reader, run.Workspace, run.MadeBy, run.ThreadID)
 }
 
 // ownRun is run for a request that changes the run. A run that the caller may only read is like an

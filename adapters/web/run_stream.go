@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -86,12 +87,13 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	may := func(ctx context.Context) error { return c.readsRun(ctx, &run) }
 	if reader.run = run.ID; run.ID == "" {
 		changed := reader.await(r.Context(), func() (string, error) {
 			named, err := c.namedRun(r)
 			return named.ID, err
 		})
-		return c.follow(w, r, source{changed, reader.sent})
+		return c.follow(w, r, source{changed, reader.sent, may})
 	}
 	var heard bool
 	if id, invalid := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64); invalid == nil && id >= 0 {
@@ -109,7 +111,7 @@ func (c Call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	changed, stop := c.Runs.FollowRun(run.ID)
 	defer stop()
-	return c.follow(w, r, source{changed, reader.sent})
+	return c.follow(w, r, source{changed, reader.sent, may})
 }
 
 // form is the form of a run's messages.

@@ -44,7 +44,7 @@ type store struct {
 
 func (s *store) Limited(context.Context, event.Envelope) (time.Time, error) { return s.limited, nil }
 
-func (s *store) MakeThread(_ context.Context, _ event.Platform, id string, t journal.Thread) (journal.Thread, bool, error) {
+func (s *store) MakeThread(_ context.Context, _ event.Platform, id string, t journal.Thread, _ ...string) (journal.Thread, bool, error) {
 	s.made = append(s.made, id)
 	return t, true, nil
 }

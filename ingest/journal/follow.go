@@ -140,7 +140,7 @@ func (j *Journal) changed(words string, tell bool) {
 // Heard takes words that another node sent by the engine's Notify. It returns false if they
 // are not the journal's.
 func (j *Journal) Heard(words string) bool {
-	ours := strings.HasPrefix(words, runWords) || strings.HasPrefix(words, messagesWords)
+	ours := strings.HasPrefix(words, runWords) || strings.HasPrefix(words, messagesWords) || strings.HasPrefix(words, newsWords)
 	if ours {
 		j.followers.Wake(words)
 	}

@@ -60,38 +60,41 @@ type NamedRun struct {
 // condition accepted repeats it.
 func RunKey(threadID, name string) string { return "run:" + threadID + ":" + name }
 
-// asked is the condition that a message asked for a run: the client that has made the thread gave
-// the run this name. The thread is the one with a UUID; if that is empty, the newest with such a run.
-// With a plain JOIN, SQLite would begin with all threads of the workspace.
+// takesPart is the condition that the actor $2 takes part in the thread t.
+const takesPart = ` AND EXISTS (SELECT 1 FROM participants p WHERE p.thread = t.id AND p.actor = $2)`
+
+// asked is the condition that a message asked for a run: somebody who takes part in the thread gave
+// the run this name. The thread is the one with a UUID; if that is empty, the newest with such a run that
+// the actor itself asked for. With a plain JOIN, SQLite would begin with all threads of the workspace.
 const asked = ` FROM messages m CROSS JOIN threads t
-	WHERE t.id = m.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND m.client_run_id = $4
+	WHERE t.id = m.thread AND t.workspace = $1 AND (t.uuid = $3 OR $3 = '' AND m.sender_id = $2) AND m.client_run_id = $4` + takesPart + `
 		AND (m.trigger = 'run' OR m.run IS NOT NULL) ORDER BY m.row DESC LIMIT 1`
 
 // accepted is asked for a message that is not recorded yet. The name stands in the key behind the 41
 // characters of "run:", the UUID and a colon; the index envelopes_run finds it there.
 const accepted = ` FROM envelopes e CROSS JOIN threads t
 	WHERE e.state = 'pending' AND substr(e.dedupe_key, 1, 4) = 'run:' AND e.workspace = $1 AND substr(e.dedupe_key, 42) = $4
-		AND t.id = e.thread AND t.workspace = $1 AND t.made_by = $2 AND (t.uuid = $3 OR $3 = '') AND e.dedupe_key = 'run:' || t.uuid || ':' || $4`
+		AND t.id = e.thread AND t.workspace = $1` + takesPart + ` AND (t.uuid = $3 OR $3 = '') AND e.dedupe_key = 'run:' || t.uuid || ':' || $4`
 
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
-// client is madeBy, which has made the thread. The thread is the one with the UUID threadID; if
-// that is empty, the newest with such a run. Without one, it returns the run of any client that its
+// actor takes part in the thread. The thread is the one with the UUID threadID; if that is empty, the
+// newest with such a run that the actor asked for. Without one, it returns the run of any client that its
 // agent knows by the name; see Run.AgentID. NamedRun fails with ErrNotFound if there is none.
-func (j *Journal) NamedRun(ctx context.Context, workspace, madeBy, threadID, name string) (run NamedRun, err error) {
+func (j *Journal) NamedRun(ctx context.Context, workspace, actor, threadID, name string) (run NamedRun, err error) {
 	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
 		UNION ALL SELECT * FROM (SELECT NULL, t.uuid`+accepted+`) AS waiting
 		UNION ALL SELECT m.run, t.uuid FROM messages m JOIN threads t ON t.id = m.thread
-			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL LIMIT 1`, workspace, madeBy, threadID, name)
+			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL LIMIT 1`, workspace, actor, threadID, name)
 	return run, err
 }
 
 // StopNamedRun ends a run before it begins, because its client wants no answer; see NamedRun. The
 // notice, which has no posts, informs the thread. StopNamedRun returns ErrNotFound if no such run
 // waits to begin.
-func (j *Journal) StopNamedRun(ctx context.Context, workspace, madeBy, threadID, name string, notice Notice) error {
+func (j *Journal) StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice Notice) error {
 	thread, err := write(ctx, j, WriteOptions{}, func(tx *txn) (thread int64) {
 		var message, seq int64
-		if !tx.row([]any{&thread, &message}, `SELECT m.thread, m.row`+asked, workspace, madeBy, threadID, name) {
+		if !tx.row([]any{&thread, &message}, `SELECT m.thread, m.row`+asked, workspace, actor, threadID, name) {
 			tx.fail(ErrNotFound)
 			return 0
 		}

@@ -163,6 +163,9 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Record
 	if r.added > 0 || r.out.Disposition == event.Updated {
 		j.threadChanged(claim.Thread, entry.Origin == API)
 	}
+	if r.added > 0 && entry.Event.Message != nil {
+		j.newsChanged(entry.Workspace, entry.Event.Message.Mentions...)
+	}
 	return *r.out, r.finish()
 }
 
@@ -383,6 +386,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.added++
 		r.addFiles(row, 0, m.Attachments)
 		r.carry(row)
+		r.mention(row, m)
 	}
 	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
 	r.out.Result = event.Result{Disposition: event.Stored, Reason: d.Reason}

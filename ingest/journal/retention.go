@@ -67,7 +67,7 @@ func (r Retention) steps(now time.Time) []step {
 		{name: "payloads", bound: before(r.Envelopes), statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
 			WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}},
 		byAge("runs", "id", "ended_at", r.Runs), byAge("questions", "run", "asked_at", r.Runs),
-		byAge("run_events", "run, seq", "at", r.RunEvents), byAge("run_posts", "run, key", "at", r.RunEvents), byAge("tickets", "hash", "until_at", 0), byAge("budgets", "workspace, name", "until_at", 0),
+		byAge("run_events", "run, seq", "at", r.RunEvents), byAge("run_posts", "run, key", "at", r.RunEvents), byAge("news", "workspace, actor, seq", "at", r.RunEvents), byAge("tickets", "hash", "until_at", 0), byAge("budgets", "workspace, name", "until_at", 0),
 		{name: "paces", bound: before(paceAge), statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
 			WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}},
 	}
@@ -94,6 +94,7 @@ func workspaceSteps(workspace string) []step {
 		byID("messages", "row", 5, checkAttached(messages), `DELETE FROM attachments WHERE `+messages,
 			`DELETE FROM run_events WHERE run`+runs, `DELETE FROM run_posts WHERE run`+runs, `DELETE FROM questions WHERE run`+runs, `DELETE FROM runs WHERE id`+runs),
 		byID("deliveries", "id", 100), byKey("envelopes", "dedupe_key"), byID("threads", "id", 100),
+		byKey("participants", "actor"), byKey("actors", "actor"), byKey("news", "actor"),
 		byKey("carried", "message_id"), byKey("channels", "id"), byKey("paces", "channel"), byKey("budgets", "name"), byKey("watermarks", "workspace"), byKey("gaps", "channel"),
 		byKey("adapter_state", "name"),
 		{name: "workspaces", bound: workspace, removed: true, statements: []string{`DELETE FROM workspaces WHERE id = $1`}},

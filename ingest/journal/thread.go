@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"parley/ingest/event"
@@ -16,6 +17,7 @@ type Thread struct {
 	Key       event.ThreadKey
 	Mode      ThreadMode
 	MadeBy    string // the client that made and owns it; empty: its first message made it
+	Closed    bool   // it is for its participants alone, and not for every agent outside Parley
 	CreatedAt time.Time
 	Newest    int64 // its highest thread_seq; 0: it has no message
 
@@ -40,26 +42,39 @@ func readCursor(before string) (at, row int64, err error) {
 	return at, row, nil
 }
 
-const threadColumns = `id, uuid, workspace, key, mode, made_by,
+const threadColumns = `id, uuid, workspace, key, mode, made_by, closed,
 	CASE WHEN made_at > 0 THEN made_at ELSE (SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1) END, next_seq - 1`
 
 func (t *Thread) dest() []any {
-	return []any{&t.row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.CreatedAt, &t.Newest}
+	return []any{&t.row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.Closed, &t.CreatedAt, &t.Newest}
 }
 
 // MakeThread makes the thread n of a client of our API, before its first message, from the
-// Workspace, Key, Mode and MadeBy of n. If there is a thread with the key already, it returns that
-// one, which may be another client's, and false.
-func (j *Journal) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread) (t Thread, made bool, err error) {
+// Workspace, Key, Mode, MadeBy and Closed of n. The client and the further participants take part in it.
+// If there is a thread with the key already, MakeThread returns that one, which may be another
+// client's, and false.
+func (j *Journal) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread, participants ...string) (t Thread, made bool, err error) {
 	n.ID, err = j.ThreadID(ctx, n.Key)
 	if err != nil {
 		return t, false, err
 	}
+	actors := slices.Concat([]string{n.MadeBy}, participants)
+	slices.Sort(actors)
 	made, err = write(ctx, j, WriteOptions{Urgent: true, Thread: n.Key}, func(tx *txn) bool {
-		return tx.exec(`INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at)
-			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT) WHERE true`+unusedUUID+` ON CONFLICT (key) DO NOTHING`,
-			string(n.Key), n.ID, n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, millis(j.now())) > 0
+		var thread, now = int64(0), millis(j.now())
+		made := tx.row([]any{&thread}, `INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at, closed)
+			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), CAST($9 AS BIGINT) WHERE true`+unusedUUID+` ON CONFLICT (key) DO NOTHING RETURNING id`,
+			string(n.Key), n.ID, n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, now, number(n.Closed))
+		for _, actor := range actors {
+			if made {
+				tx.addParticipant(thread, n.Workspace, actor, now)
+			}
+		}
+		return made
 	})
+	if err == nil && made {
+		j.newsChanged(n.Workspace, actors...)
+	}
 	if err == nil {
 		t, err = j.Thread(ctx, n.Workspace, n.ID)
 	}
@@ -72,20 +87,12 @@ func (j *Journal) Thread(ctx context.Context, workspace, id string) (t Thread, e
 	return t, err
 }
 
-// ThreadsMadeBy returns the threads that a client has made, or all that clients have made if
-// madeBy is empty, the newest first. It begins behind the thread with the given Cursor; the
-// first page has none.
-func (j *Journal) ThreadsMadeBy(ctx context.Context, workspace, madeBy, before string, limit int) ([]Thread, error) {
-	at, row, err := readCursor(before)
-	if err != nil {
-		return nil, err
-	}
-	query, args := `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by <> '' AND (made_at, id) < ($3, $4)`, []any{workspace, int64(limit), at, row}
-	if madeBy != "" {
-		args = append(args, madeBy)
-		query += ` AND made_by = $5`
-	}
-	return list(ctx, j, (*Thread).dest, query+` ORDER BY made_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`, args...)
+// NewestMadeBy returns the newest thread that a client has made. It fails with ErrNotFound if there
+// is none.
+func (j *Journal) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t Thread, err error) {
+	err = j.one(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
+		ORDER BY made_at DESC, id DESC LIMIT 1`, workspace, madeBy)
+	return t, err
 }
 
 // ThreadChanges returns the messages up to a thread_seq that were edited or deleted at a time or

@@ -19,6 +19,9 @@ func namedPromises() []promise {
 	}
 }
 
+// asker is the sender of said, as a client that makes threads.
+const asker = "slack:U1"
+
 // asks returns a message that asks for a run under an id of the client's.
 func asks(id, content, run string) *event.Message {
 	m := said(id, content)
@@ -29,7 +32,7 @@ func asks(id, content, run string) *event.Message {
 // named returns the id of the run that a client asked for.
 func (f *fixture) named(thread event.ThreadKey, name string) string {
 	f.Helper()
-	run, err := f.NamedRun(f.ctx, workspace, "", f.threadID(thread), name)
+	run, err := f.NamedRun(f.ctx, workspace, asker, f.threadID(thread), name)
 	f.must(err)
 	same(f, "thread", run.ThreadID, f.threadID(thread))
 	return run.ID
@@ -44,6 +47,7 @@ func (f *fixture) input(run *journal.Run) string {
 }
 
 func namedRun(f *fixture) {
+	f.make(1, asker, journal.ModeOpen)
 	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
 	same(f, "before it begins", f.named(threadKey(1), "run-1"), "")
 	run := f.begin(threadKey(1))
@@ -67,13 +71,14 @@ func namedRun(f *fixture) {
 		same(f, "as agents know it", id, known)
 	}
 	same(f, "by the agent's id", f.named(threadKey(1), known), "run-1")
-	_, err := f.NamedRun(f.ctx, "other", "", f.threadID(threadKey(1)), "run-1")
+	_, err := f.NamedRun(f.ctx, "other", asker, f.threadID(threadKey(1)), "run-1")
 	f.fails("another workspace", err, journal.ErrNotFound)
-	_, err = f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(2)), "run-1")
+	_, err = f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-1")
 	f.fails("another thread", err, journal.ErrNotFound)
 }
 
 func namedEarly(f *fixture) {
+	f.make(1, asker, journal.ModeOpen)
 	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
@@ -82,20 +87,22 @@ func namedEarly(f *fixture) {
 		return err
 	}
 	same(f, "before it is recorded", f.named(threadKey(1), "run-1"), "")
-	f.must(named("", "run-1"))
-	f.fails("another run", named("", "run-2"), journal.ErrNotFound)
+	f.must(named(asker, "run-1"))
+	f.fails("another run", named(asker, "run-2"), journal.ErrNotFound)
 	f.fails("another client", named("user:1", "run-1"), journal.ErrNotFound)
 	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("C1/1", "hi", "run-1")}, passive)
-	f.fails("a message that starts no run", named("", "run-1"), journal.ErrNotFound)
+	f.fails("a message that starts no run", named(asker, "run-1"), journal.ErrNotFound)
 }
 
 func namedStopped(f *fixture) {
+	f.make(1, asker, journal.ModeOpen)
+	f.make(2, asker, journal.ModeOpen)
 	f.message(threadKey(1), said("C1/1", "one"), runs)
 	first := f.begin(threadKey(1))
 	f.message(threadKey(1), asks("C1/2", "two", "run-2"), runs)
 	f.message(threadKey(1), asks("C1/3", "three", "run-3"), runs)
 	stop := func(name string) error {
-		return f.StopNamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+		return f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	}
 	f.fails("an unknown one", stop("run-4"), journal.ErrNotFound)
 	f.must(stop("run-2"))
@@ -112,12 +119,14 @@ func namedStopped(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
 
 	f.message(threadKey(2), asks("C1/4", "four", "run-4"), runs)
-	f.must(f.StopNamedRun(f.ctx, workspace, "", f.threadID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
+	f.must(f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
 	same(f, "a run of a thread without another turn", f.mayBegin(threadKey(2), false) == nil, true)
 	same(f, "turns", f.due(turns), nil)
 }
 
 func namedAtOnce(f *fixture) {
+	f.make(1, asker, journal.ModeOpen)
+	f.make(2, asker, journal.ModeOpen)
 	begins := func(n int, m *event.Message) *journal.Run {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
@@ -138,12 +147,12 @@ func namedAtOnce(f *fixture) {
 
 func namedTwice(f *fixture) {
 	for n := 1; n <= 2; n++ {
-		_, made, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{
-			Workspace: workspace, Key: threadKey(n), Mode: journal.ModeOpen, MadeBy: "user:" + string(rune('0'+n)),
-		})
-		f.must(err)
+		by := []string{"", olivia, ash}[n]
+		_, made := f.make(n, by, journal.ModeOpen)
 		same(f, "made", made, true)
-		f.message(threadKey(n), asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1"), runs)
+		m := asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1")
+		m.Metadata.SenderID = by
+		f.message(threadKey(n), m, runs)
 	}
 	first, second := f.begin(threadKey(1)), f.begin(threadKey(2))
 	same(f, "first", first.ID, "run-1")
@@ -155,6 +164,16 @@ func namedTwice(f *fixture) {
 	}
 	_, err := f.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
 	f.fails("another client", err, journal.ErrNotFound)
+	shared, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
+	f.must(err)
+	_, err = f.AddParticipant(f.ctx, &shared, olivia)
+	f.must(err)
+	run, err := f.NamedRun(f.ctx, workspace, olivia, "", "run-1")
+	f.must(err)
+	same(f, "a later run of another client's is not hers", run.ID, first.ID)
+	run, err = f.NamedRun(f.ctx, workspace, olivia, shared.ID, "run-1")
+	f.must(err)
+	same(f, "it is known in its thread", run.ID, second.ID)
 	f.commit(first, answer("one"))
 	f.message(threadKey(3), asks("C1/3", "hi", "run-1"), runs)
 	same(f, "a third has the id of one that has ended", f.begin(threadKey(3)).ID == "run-1", false)

@@ -274,7 +274,14 @@ func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	if _, err := c.LaterRun(c.Context(), "run"); !errors.Is(err, journal.ErrNotFound) {
 		t.Fatal(err)
 	}
+	_, err = c.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)
+	c.must(err)
+	_, err = c.NewsOf(c.Context(), "acme", "user:1", true, 0, 10)
+	c.must(err)
 	for statement, plan := range c.plans() {
+		if strings.Contains(plan, "SCAN participants") || strings.Contains(plan, "SCAN threads") || strings.Contains(plan, "SCAN news") || strings.Contains(plan, "SCAN p") {
+			t.Errorf("%s\nreads all rows of a table:\n%s", statement, plan)
+		}
 		if strings.Contains(plan, "SCAN m") || strings.Contains(plan, "messages_seq (thread=?)") || strings.Contains(plan, "threads_channel") || strings.Contains(plan, "SCAN t") ||
 			strings.Contains(plan, "SCAN e") || strings.Contains(plan, "envelopes e") && !strings.Contains(plan, "envelopes_run") {
 			t.Errorf("%s\nreads the whole thread, all threads, or all envelopes that wait:\n%s", statement, plan)

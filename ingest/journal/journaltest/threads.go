@@ -1,6 +1,7 @@
 package journaltest
 
 import (
+	"strconv"
 	"time"
 
 	"parley/ingest/event"
@@ -11,6 +12,8 @@ func threadPromises() []promise {
 	return []promise{
 		{"a client makes a thread once, and it belongs to the first", threadMadeOnce},
 		{"a client's threads are listed, the newest first", threadsOfClient},
+		{"clients take part in a thread until they leave it", participantsOfThread},
+		{"an actor learns of its threads and mentions, in order", newsOfActors},
 		{"a thread's mode decides about its messages", modeOfThread},
 		{"readers of a thread are woken by its messages and their changes", readersOfThread},
 		{"edits and deletes of a thread are read in the order of their times", changesOfThread},
@@ -60,27 +63,115 @@ func threadsOfClient(f *fixture) {
 	}
 	f.make(4, ash, journal.ModeOpen)
 	f.message(threadKey(5), said("C1/5", "nobody's"), passive)
-	page := func(madeBy, before string) ([]string, string) {
-		threads, err := f.ThreadsMadeBy(f.ctx, workspace, madeBy, before, 2)
+	f.clock.advance(time.Second)
+	private, _, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{Workspace: workspace, Key: threadKey(6), Mode: journal.ModeOpen, MadeBy: ash, Closed: true}, olivia)
+	f.must(err)
+	page := func(actor string, open bool, before string) ([]string, string) {
+		threads, err := f.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
 		f.must(err)
 		return each(threads, func(t journal.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
 	}
-	got, next := page(olivia, "")
-	same(f, "the first page", got, []string{string(threadKey(3)), string(threadKey(2))})
-	got, _ = page(olivia, next)
-	same(f, "the second page", got, []string{string(threadKey(1))})
-	_, next = page("", "")
-	got, next = page("", next)
-	same(f, "the rest of all", got, []string{string(threadKey(2)), string(threadKey(1))})
-	none, err := f.ThreadsMadeBy(f.ctx, workspace, "", next, 2)
+	got, next := page(olivia, false, "")
+	same(f, "the first page", got, []string{string(threadKey(6)), string(threadKey(3))})
+	got, _ = page(olivia, false, next)
+	same(f, "the second page", got, []string{string(threadKey(2)), string(threadKey(1))})
+	const agent = "agent:7"
+	got, next = page(agent, true, "")
+	same(f, "those that are open to an agent", got, []string{string(threadKey(4)), string(threadKey(3))})
+	got, next = page(agent, true, next)
+	same(f, "the rest of them", got, []string{string(threadKey(2)), string(threadKey(1))})
+	none, err := f.ThreadsOf(f.ctx, workspace, agent, true, next, 2)
 	f.must(err)
 	same(f, "behind the last", len(none), 0)
-	got, _ = page("", "")
-	same(f, "those of all", got, []string{string(threadKey(4)), string(threadKey(3))})
-	_, err = f.ThreadsMadeBy(f.ctx, workspace, olivia, "yesterday", 2)
+	_, err = f.AddParticipant(f.ctx, &private, agent)
+	f.must(err)
+	got, _ = page(agent, true, "")
+	same(f, "with the one that is closed to others", got, []string{string(threadKey(6)), string(threadKey(4))})
+	_, err = f.ThreadsOf(f.ctx, workspace, olivia, false, "yesterday", 2)
 	if _, ok := err.(event.FieldErrors); !ok {
 		f.Fatalf("a position that is none: %v", err)
 	}
+	newest, err := f.NewestMadeBy(f.ctx, workspace, olivia)
+	f.must(err)
+	same(f, "the newest that a client has made", newest.Key, threadKey(3))
+	_, err = f.NewestMadeBy(f.ctx, workspace, "user:9")
+	f.fails("of a client without threads", err, journal.ErrNotFound)
+}
+
+func participantsOfThread(f *fixture) {
+	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	takesPart := func(actor string) bool {
+		yes, err := f.TakesPart(f.ctx, &thread, actor)
+		f.must(err)
+		return yes
+	}
+	same(f, "the client that made it, and another", [2]bool{takesPart(olivia), takesPart(ash)}, [2]bool{true, false})
+	for _, want := range []bool{true, false} {
+		added, err := f.AddParticipant(f.ctx, &thread, ash)
+		f.must(err)
+		same(f, "added", added, want)
+	}
+	all, err := f.Participants(f.ctx, &thread)
+	f.must(err)
+	same(f, "all", all, []string{olivia, ash})
+	f.must(f.RemoveParticipant(f.ctx, &thread, ash))
+	same(f, "removed", takesPart(ash), false)
+	f.fails("removed again", f.RemoveParticipant(f.ctx, &thread, ash), journal.ErrNotFound)
+	f.must(f.SetThreadMode(f.ctx, &thread, journal.ModeInvocationOnly))
+	thread, err = f.Thread(f.ctx, workspace, thread.ID)
+	f.must(err)
+	same(f, "the new mode", thread.Mode, journal.ModeInvocationOnly)
+}
+
+func newsOfActors(f *fixture) {
+	changed, stop := f.FollowNews(workspace, ash)
+	defer stop()
+	woken := func(what string, want bool) {
+		f.Helper()
+		same(f, what, len(changed) > 0, want)
+		if want {
+			<-changed
+		}
+	}
+	news := func(actor string, open bool, after int64) []string {
+		f.Helper()
+		list, err := f.NewsOf(f.ctx, workspace, actor, open, after, 9)
+		f.must(err)
+		return each(list, func(n journal.News) string {
+			words := strconv.FormatInt(n.Seq, 10) + " " + string(n.Thread.Key)
+			switch {
+			case n.Void:
+				return words + " void"
+			case n.Message != nil:
+				return words + " " + n.Message.Content
+			}
+			return words
+		})
+	}
+	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	woken("a thread of others", false)
+	_, err := f.AddParticipant(f.ctx, &thread, ash)
+	f.must(err)
+	woken("a thread", true)
+	m := said("C1/1", "Ash?")
+	m.Mentions = []string{"agent:7", ash}
+	f.message(threadKey(1), m, passive)
+	woken("a mention", true)
+	f.message(threadKey(1), m, passive)
+	woken("the same message", false)
+	f.message(threadKey(1), said("C1/2", "hi"), passive)
+	woken("a message to others", false)
+	key := string(threadKey(1))
+	same(f, "the news", news(ash, false, 0), []string{"1 " + key, "2 " + key + " Ash?"})
+	same(f, "later ones", news(ash, false, 1), []string{"2 " + key + " Ash?"})
+	same(f, "those of an agent outside", news("agent:7", true, 0), []string{"1 " + key + " Ash?"})
+	same(f, "those of the client that made it", news(olivia, false, 0), []string{"1 " + key})
+	f.change(threadKey(1), deleted("C1/1"), nil)
+	same(f, "of a deleted message", news(ash, false, 1), []string{"2 " + key + " void"})
+	f.must(f.RemoveParticipant(f.ctx, &thread, ash))
+	same(f, "of an actor that was removed", news(ash, false, 0), []string{"1 " + key + " void", "2 " + key + " void"})
+	same(f, "its words are ours", f.Heard("news "+workspace+" "+ash), true)
+	woken("words of another node", true)
 }
 
 func modeOfThread(f *fixture) {

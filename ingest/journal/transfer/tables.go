@@ -22,11 +22,14 @@ type table struct {
 var tables = []table{
 	newTable("workspaces", 1, `id text, self text, removed_at int`),
 	newTable("channels", 2, `workspace text, id text, type text`),
-	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, parent text, agent text, mode text, made_by text, made_at int, opened_on text, next_seq
+	newTable("threads", 1, `id int, key text, uuid text, workspace text, platform text, channel text, parent text, agent text, mode text, made_by text, made_at int, closed int, opened_on text, next_seq
 		int, last_at int, begun_seq int, context_from int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_context_from int, run_question text, question text,
 		run_seq int, run_events int, run_event_at int, run_dropped int, run_taken int, run_answer text, accepting int, history text`),
+	newTable("participants", 2, `thread int, actor text, workspace text, made_at int`),
+	newTable("actors", 2, `workspace text, actor text, last_seq int`),
+	newTable("news", 3, `workspace text, actor text, seq int, thread int, message int, at int`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, message_id text,
 		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_uuid text, body bytes`),

@@ -25,6 +25,7 @@ CREATE TABLE threads (
 	mode TEXT NOT NULL DEFAULT 'open', -- open, invocation_only
 	made_by TEXT NOT NULL DEFAULT '', -- the caller of our API that made it and owns it; empty: its first message made it
 	made_at INTEGER NOT NULL DEFAULT 0, -- when made_by made it; 0: nobody did
+	closed INTEGER NOT NULL DEFAULT 0, -- 1: it is for its participants alone; 0: also for every agent outside Parley
 	opened_on TEXT NOT NULL DEFAULT '', -- external id of the message of another thread on which it was opened
 	next_seq INTEGER NOT NULL DEFAULT 1,
 	last_at INTEGER NOT NULL DEFAULT 0, -- when its last message was recorded; 0: none was
@@ -65,12 +66,42 @@ CREATE INDEX threads_uuid ON threads (uuid);
 CREATE UNIQUE INDEX threads_web ON threads (uuid) WHERE platform = 'web';
 CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;
 CREATE INDEX threads_made ON threads (workspace, made_by, made_at, id) WHERE made_by <> '';
-CREATE INDEX threads_made_at ON threads (workspace, made_at, id) WHERE made_by <> '';
+CREATE INDEX threads_made_at ON threads (workspace, made_at, id) WHERE made_by <> '' AND closed = 0;
 CREATE INDEX threads_intake ON threads (intake_at) WHERE intake_at IS NOT NULL;
 CREATE INDEX threads_turn ON threads (agent, turn_at) WHERE turn_at IS NOT NULL;
 CREATE UNIQUE INDEX threads_run ON threads (run_id) WHERE run_id IS NOT NULL;
 CREATE INDEX threads_bot ON threads (bot_channel) WHERE bot_channel IS NOT NULL;
 CREATE INDEX threads_run_bot ON threads (run_bot_channel) WHERE run_bot_channel IS NOT NULL;
+
+-- The callers of our API that take part in a thread. The one that made the thread is one of them.
+CREATE TABLE participants (
+	thread INTEGER NOT NULL,
+	actor TEXT NOT NULL, -- user:<uuid> or agent:<uuid>
+	workspace TEXT NOT NULL,
+	made_at INTEGER NOT NULL, -- of the thread
+	PRIMARY KEY (thread, actor)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX participants_actor ON participants (workspace, actor, made_at, thread);
+
+-- The callers of our API that have news.
+CREATE TABLE actors (
+	workspace TEXT NOT NULL,
+	actor TEXT NOT NULL,
+	last_seq INTEGER NOT NULL, -- of its newest news
+	PRIMARY KEY (workspace, actor)
+) STRICT, WITHOUT ROWID;
+
+-- The threads in which a caller of our API began to take part, and the messages that mention it.
+CREATE TABLE news (
+	workspace TEXT NOT NULL,
+	actor TEXT NOT NULL,
+	seq INTEGER NOT NULL, -- 1, 2, 3 … of the actor
+	thread INTEGER NOT NULL,
+	message INTEGER NOT NULL, -- the row of the message that mentions it; 0: it began to take part
+	at INTEGER NOT NULL,
+	PRIMARY KEY (workspace, actor, seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX news_at ON news (at);
 
 CREATE TABLE envelopes (
 	id          INTEGER PRIMARY KEY AUTOINCREMENT,
