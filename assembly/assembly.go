@@ -21,6 +21,8 @@ const (
 	RoleSystem    Role = "system"
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
+	// RoleTool is the role of a tool's result, which a client of the run protocol gave.
+	RoleTool Role = "tool"
 )
 
 // Line is one stored message, as the thread shows it now.
@@ -148,6 +150,10 @@ type Message struct {
 	ID    string
 	Role  Role
 	Parts []Part // at least one; the text of a message is one part, before its files
+	// Calls are the calls of functions in an assistant's message. CallID is the id of the call that a
+	// tool's message answers.
+	Calls  []runinput.Call
+	CallID string
 }
 
 // Part is a text or a file.

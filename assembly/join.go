@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Join merges all messages between two replies into one user message, for agents that
-// take exactly one. An agent that remembers the earlier messages itself needs only the
+// Join merges all messages between two replies or results of tools into one user message, for
+// agents that take exactly one. An agent that remembers the earlier messages itself needs only the
 // last of the joined messages.
 //
 // Each message begins a line with its header, and its other lines are indented by two
@@ -22,7 +22,7 @@ func joinBy(messages []Message, gap string) []Message {
 	var joined []Message
 	begin := 0 // of the messages since the last reply
 	for i, m := range messages {
-		if m.Role != RoleAssistant {
+		if m.Role != RoleAssistant && m.Role != RoleTool {
 			continue
 		}
 		if begin < i {
@@ -48,6 +48,9 @@ func join(messages []Message, gap string) Message {
 			case part.File != nil:
 				j.endText()
 				j.parts = append(j.parts, part)
+			case strings.HasPrefix(m.ID, fencedID):
+				j.beginLine()
+				j.text.WriteString(part.Text)
 			case m.Role == RoleSystem:
 				j.block(part.Text)
 			default:

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+
+	"parley/assembly/runinput"
 )
 
 // message returns the transcript's message of a line: the text, then each file. The text
@@ -90,6 +92,9 @@ func size(messages []Message) int {
 		for _, part := range messages[i].Parts {
 			n += len(part.Text)
 		}
+		for _, call := range messages[i].Calls {
+			n += len(call.Name) + len(call.Arguments)
+		}
 	}
 	return n
 }
@@ -106,7 +111,7 @@ type binaryContent struct {
 	Filename string `json:"filename"`
 }
 
-// MarshalJSON returns {"role","content"}. The content is a string if the message is one
+// MarshalJSON returns {"role","content"}, with "toolCalls" or "toolCallId" if there are any. The content is a string if the message is one
 // text, and otherwise a list of {"type":"text","text"} and
 // {"type":"binary","mimeType","filename"}. It does not escape <, > and &, but
 // a calling encoder does if its SetEscapeHTML is on.
@@ -115,9 +120,11 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(struct {
-		Role    Role `json:"role"`
-		Content any  `json:"content"`
-	}{m.Role, m.content()})
+		Role    Role            `json:"role"`
+		Content any             `json:"content"`
+		Calls   []runinput.Call `json:"toolCalls,omitempty"`
+		CallID  string          `json:"toolCallId,omitempty"`
+	}{m.Role, m.content(), m.Calls, m.CallID})
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 

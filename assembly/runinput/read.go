@@ -134,6 +134,10 @@ func (r *reader) message(path string, members []event.Extra) (m Message) {
 			r.text(path+".", member)
 		}
 	}
+	if m.Role == "assistant" {
+		r.calls(path+".toolCalls", Or(valueOf(members, "toolCalls"), `[]`))
+		r.text(path+".", event.Extra{Key: "content", Value: Or(valueOf(members, "content"), `null`)})
+	}
 	content := slices.IndexFunc(members, func(m event.Extra) bool { return m.Key == "content" })
 	switch {
 	case m.Role == "user" && content >= 0 && bytes.HasPrefix(members[content].Value, []byte("[")):
@@ -307,10 +311,24 @@ func textOf(members []event.Extra, key string) (text string) {
 // Instructions returns the texts of the system and developer messages.
 func (r *Rest) Instructions() (texts []string) {
 	for _, raw := range r.More {
-		members, _ := event.ReadObject(raw) // the reader has checked it
-		if role := textOf(members, "role"); role == "system" || role == "developer" {
-			texts = append(texts, textOf(members, "content"))
+		if text, ok := instruction(raw); ok {
+			texts = append(texts, text)
 		}
 	}
 	return texts
+}
+
+// Said returns the messages after the user's without the instructions, as the client sent them.
+func (r *Rest) Said() []json.RawMessage {
+	return slices.DeleteFunc(slices.Clone(r.More), func(raw json.RawMessage) bool {
+		_, ok := instruction(raw)
+		return ok
+	})
+}
+
+// instruction returns the text of a system or developer message.
+func instruction(raw json.RawMessage) (text string, ok bool) {
+	members, _ := event.ReadObject(raw) // the reader has checked it
+	role := textOf(members, "role")
+	return textOf(members, "content"), role == "system" || role == "developer"
 }

@@ -4,16 +4,12 @@
 package runinput
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
 
-	"parley/assembly/lookalike"
 	"parley/ingest/event"
 )
 
@@ -186,40 +182,4 @@ func (c Content) length() int {
 		n += utf8.RuneCountInString(b.Text)
 	}
 	return n
-}
-
-const toolsEnd = "<!-- TOOLS_END -->"
-
-// ToolsPrompt returns the block of text that describes tools to an agent; empty for no tools.
-// No name and no description can end the block or begin a line.
-func ToolsPrompt(tools []Tool) (string, error) {
-	if len(tools) == 0 {
-		return "", nil
-	}
-	var b strings.Builder
-	b.WriteString("<!-- TOOLS_START -->\n")
-	for _, t := range tools {
-		var schema bytes.Buffer
-		if err := json.Compact(&schema, t.Parameters); err != nil {
-			return "", fmt.Errorf("tool %q: parameters: %w", oneLine(t.Name), err)
-		}
-		fmt.Fprintf(&b, "- %s: %s\n  - args_schema: %s\n", oneLine(t.Name), oneLine(t.Description), closing.ReplaceAllString(schema.String(), `$1\u003e`))
-	}
-	b.WriteString("Note: tool arguments must strictly match args_schema.\n" + toolsEnd)
-	return b.String(), nil
-}
-
-// closing and opening match the marks of comments, also those that only HTML readers know.
-var (
-	closing = regexp.MustCompile(`(--!?)>`)
-	opening = regexp.MustCompile(`<(!|\?)`)
-)
-
-// oneLine replaces line breaks by spaces, and breaks the marks of comments and what looks like them.
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, lookalike.IsLineEnd), " ")
-	if folded := lookalike.Fold(text); folded != text && (closing.MatchString(folded) || opening.MatchString(folded)) {
-		text = folded
-	}
-	return opening.ReplaceAllString(closing.ReplaceAllString(text, "$1 >"), "< $1")
 }

@@ -77,8 +77,7 @@ func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns 
 	}
 }
 
-// addGiven adds what a client of the run protocol gave for the run. Its texts come directly
-// before the turn's message, which is the last one.
+// addGiven adds what a client of the run protocol gave for the run.
 func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	raw, err := a.Journal.RunInput(ctx, a.run)
 	if err != nil || raw == nil {
@@ -90,25 +89,12 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	if input.Given.ParentRunID, err = a.parent(ctx, input.Given.ParentRunID); err != nil {
 		return err
 	}
-	if _, native := a.profile.Agent.(TakesGiven); native {
-		return nil
+	var native assembly.Native
+	if agent, ok := a.profile.Agent.(TakesGiven); ok {
+		native = agent.TakesGiven()
 	}
-	tools, err := input.Given.ToolsPrompt()
-	if err != nil {
-		return err
-	}
-	last := len(input.Messages) - 1
-	said := input.Messages[last]
-	input.Messages = input.Messages[:last]
-	for i, text := range append(input.Given.Instructions(), tools) {
-		if text != "" {
-			input.Messages = append(input.Messages, assembly.Message{
-				ID: fmt.Sprintf("given-%d-%s", i, said.ID), Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: text}},
-			})
-		}
-	}
-	input.Messages = append(input.Messages, said)
-	return nil
+	input.Messages, err = assembly.AddGiven(input.Messages, &input.Given, native)
+	return err
 }
 
 // parent returns the id by which the agent knows the run that a client gave as the parent; empty for

@@ -23,11 +23,10 @@ type Agent interface {
 	Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error
 }
 
-// TakesGiven is implemented by an Agent whose protocol has tools, context, state and further
-// messages of its own: it takes them from assembly.Input.Given. Any other agent gets the
-// client's tools and instructions as text.
+// TakesGiven is implemented by an Agent whose protocol has a place for what a client of the run protocol
+// gives: it takes these parts from assembly.Input.Given. The other parts are among the messages.
 type TakesGiven interface {
-	TakesGiven()
+	TakesGiven() assembly.Native
 }
 
 // Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says

@@ -345,14 +345,17 @@ func TestLongEvents(t *testing.T) {
 }
 
 // TestToolCallWithoutAnswer proves that a run which ends with a tool call for its client, and with
-// no text, fails unless the client has tools.
+// no text, fails unless the client has tools. Then the answer names the call.
 func TestToolCallWithoutAnswer(t *testing.T) {
 	called := []string{started, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"find"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`}
 	address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(append(called, finished)...)) })
 	for tools, fails := range map[string]bool{`null`: true, `[ ]`: true, `[{"name":"find"}]`: false} {
 		input := agenttest.Hello()
 		input.Given.Tools = json.RawMessage(tools)
-		_, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), input)
+		emitted, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), input)
+		if !fails && (len(emitted) == 0 || string(emitted[len(emitted)-1].Details) != `{"toolCalls":[{"id":"c","type":"function","function":{"name":"find","arguments":""}}]}`) {
+			t.Errorf("the answer is %+v", emitted)
+		}
 		fault, failed := errors.AsType[*remote.Error](err)
 		if failed != fails || failed && (!fault.Permanent || !strings.Contains(fault.Error(), `"find"`)) {
 			t.Errorf("with the tools %q: %v", tools, err)

@@ -33,7 +33,9 @@ type message struct {
 }
 
 // TakesGiven implements turn.TakesGiven.
-func (a *Agent) TakesGiven() {}
+func (a *Agent) TakesGiven() assembly.Native {
+	return assembly.Native{Instructions: true, Tools: true, Facts: true, Messages: true}
+}
 
 // imagePart is an image of a user's message.
 type imagePart struct {

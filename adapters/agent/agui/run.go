@@ -27,10 +27,11 @@ type run struct {
 	halves map[string]*remote.Halves // of deltas, by the id of their message
 	texts  texts
 	calls  map[string]*call
-	tools  bool // the client has tools of its own
-	limit  int  // of the answer, in bytes
-	room   int  // for messages about the agent's work, in bytes
-	lost   bool // a MESSAGES_SNAPSHOT was too long
+	begun  []*call         // in their order
+	tools  map[string]bool // the names of the client's own tools
+	limit  int             // of the answer, in bytes
+	room   int             // for messages about the agent's work, in bytes
+	lost   bool            // a MESSAGES_SNAPSHOT was too long
 
 	given  json.RawMessage // the client's state, with which the agent's begins; nil after a patch that did not fit
 	state  *document       // nil if no event was about it, or if it is unknown
@@ -43,21 +44,25 @@ type run struct {
 
 // call is a tool call.
 type call struct {
-	name string
-	args strings.Builder
-	done bool // it has a result
+	id, name string
+	args     strings.Builder
+	cut      bool // there was no room for all arguments
+	done     bool // it has a result
 }
 
 func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
 	r := &run{
 		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, given: runinput.Or(input.Given.State, `{}`), limit: limit, room: limit / 2, work: maxWork,
-		halves: map[string]*remote.Halves{}, texts: texts{open: map[string]*textMessage{}}, calls: map[string]*call{},
+		halves: map[string]*remote.Halves{}, texts: texts{open: map[string]*textMessage{}}, calls: map[string]*call{}, tools: map[string]bool{},
 	}
 	for _, m := range input.Messages {
 		r.asked[m.ID] = true
 	}
-	var tools []json.RawMessage
-	r.tools = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &tools) == nil && len(tools) > 0
+	var tools []runinput.Tool
+	_ = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &tools) // the reader has checked it
+	for _, t := range tools {
+		r.tools[t.Name] = true
+	}
 	return r
 }
 
@@ -183,13 +188,16 @@ func (r *run) tool(e streamEvent) error {
 	details := map[string]any{"tool_use_id": e.ToolCallID}
 	switch e.Type {
 	case "TOOL_CALL_START":
-		r.calls[e.ToolCallID] = &call{name: e.ToolCallName}
+		r.calls[e.ToolCallID] = &call{id: e.ToolCallID, name: e.ToolCallName}
+		r.begun = append(r.begun, r.calls[e.ToolCallID])
 		said.Text = e.ToolCallName
 		details["tool"], details["tool_event"] = e.ToolCallName, "started"
 	case "TOOL_CALL_ARGS":
 		delta, err := r.delta(e)
-		if args := &r.calls[e.ToolCallID].args; args.Len()+len(delta) <= r.room {
-			args.WriteString(delta)
+		if c := r.calls[e.ToolCallID]; c.args.Len()+len(delta) <= r.room {
+			c.args.WriteString(delta)
+		} else {
+			c.cut = true
 		}
 		return err
 	case "TOOL_CALL_END":
@@ -289,7 +297,7 @@ func (r *run) end() error {
 // unanswered returns an error if the run has no text and ended with a tool call for the client, and
 // the client has no tools: people would wait for an answer in vain.
 func (r *run) unanswered() error {
-	if r.tools || strings.TrimSpace(r.answer.String()) != "" {
+	if len(r.tools) > 0 || strings.TrimSpace(r.answer.String()) != "" {
 		return nil
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.calls)) {
@@ -313,6 +321,9 @@ func (r *run) own() (json.RawMessage, error) {
 			own[key] = value
 		}
 	}
+	if calls := r.clientCalls(); len(calls) > 0 {
+		own["toolCalls"] = calls
+	}
 	if len(own) == 0 {
 		return nil, nil
 	}
@@ -321,6 +332,16 @@ func (r *run) own() (json.RawMessage, error) {
 		return nil, r.client.Invalid("the agent's state cannot be stored", err)
 	}
 	return raw, nil
+}
+
+// clientCalls returns the calls of the client's own tools that have no result.
+func (r *run) clientCalls() (calls []runinput.Call) {
+	for _, c := range r.begun {
+		if r.calls[c.id] == c && !c.done && !c.cut && r.tools[c.name] {
+			calls = append(calls, runinput.Call{ID: c.id, Name: c.name, Arguments: c.args.String()})
+		}
+	}
+	return calls
 }
 
 // fromSnapshot returns the answer of an agent that sends whole messages only: the

@@ -30,8 +30,9 @@ const version = "2023-06-01"
 const maxImage = 5 << 20 / 4 * 3
 
 var (
-	_ turn.Agent   = (*Agent)(nil)
-	_ turn.Learner = (*Agent)(nil)
+	_ turn.Agent      = (*Agent)(nil)
+	_ turn.Learner    = (*Agent)(nil)
+	_ turn.TakesGiven = (*Agent)(nil)
 )
 
 // Kind describes agents behind Anthropic's Messages API.
@@ -44,15 +45,16 @@ type Config struct {
 	APIKey  secret.Value `yaml:"api_key"`
 	Model   string       `yaml:"model"`
 	// MaxTokens bounds the answer, in the model's tokens.
-	MaxTokens       int `yaml:"max_tokens"`
-	remote.Config   `yaml:",inline"`
-	remote.Reading  `yaml:",inline"`
-	remote.Pictures `yaml:",inline"`
+	MaxTokens          int `yaml:"max_tokens"`
+	remote.Config      `yaml:",inline"`
+	remote.Reading     `yaml:",inline"`
+	remote.Pictures    `yaml:",inline"`
+	remote.ClientTools `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults. Model and APIKey have none.
 func DefaultConfig() Config {
-	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
+	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), ClientTools: remote.DefaultClientTools()}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -65,6 +67,7 @@ func (c Config) Validate() event.FieldErrors {
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
+	c.ClientTools.Check(&faults)
 	return faults
 }
 
@@ -84,6 +87,9 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // Learnt implements turn.Learner.
 func (a *Agent) Learnt() []string { return a.client.Learnt() }
 
+// TakesGiven implements turn.TakesGiven.
+func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
+
 // Run asks the model. It emits STREAMING_CHUNKs, then a WARNING if the model stopped early,
 // then the ANSWER. Run fails with a *remote.Error, with the error of emit, or, if ctx ended,
 // with its cause.
@@ -99,8 +105,12 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 // ask makes one request.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
+	tools, err := a.config.Tools(input)
+	if err != nil {
+		return err
+	}
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/v1/messages"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form), form.Images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		r.Header.Set("Anthropic-Version", version)
 		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 			r.Header.Set("X-Api-Key", key)
@@ -111,62 +121,21 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), usage: map[string]json.RawMessage{}}
+	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), usage: map[string]json.RawMessage{}}
 	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}
 	return m.end()
 }
 
-// request is the body of a request.
-// https://docs.anthropic.com/en/api/messages
-type request struct {
-	Model     string `json:"model"`
-	MaxTokens int    `json:"max_tokens"`
-	System    string `json:"system,omitempty"`
-	Messages  []said `json:"messages"`
-	Stream    bool   `json:"stream"`
-}
-
-type said struct {
-	Role    assembly.Role `json:"role"`
-	Content any           `json:"content"` // a text, or a list of blocks if there are images
-}
-
-type imageBlock struct {
-	Type   string `json:"type"` // image
-	Source source `json:"source"`
-}
-
-type source struct {
-	Type      string `json:"type"` // base64
-	MediaType string `json:"media_type"`
-	Data      string `json:"data"`
-}
-
-func (a *Agent) request(ctx context.Context, form remote.Form) request {
-	messages := remote.Alternate(form.Input.Messages, assembly.Join)
-	contents := form.Images.Contents(ctx, messages, func(kind, mark string) any {
-		return imageBlock{"image", source{"base64", kind, mark}}
-	})
-	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.Prompt(form.Input.Notes), Stream: true}
-	for i, m := range messages {
-		if text, ok := contents[i].(string); ok {
-			contents[i] = strings.TrimRight(text, " \n") // the API refuses it at the end of a reply
-		}
-		out.Messages = append(out.Messages, said{m.Role, contents[i]})
-	}
-	return out
-}
-
 // message is one answer of the model.
 type message struct {
 	client *remote.Client
 	answer *remote.Answer
+	tools  remote.Tools
 	done   bool // the end mark has come
 	apart  bool // a block of another kind has come after the last text
 	tool   *tool
-	called string // the name of the last tool call
 	stop   string // stop_reason
 	usage  map[string]json.RawMessage
 
@@ -181,7 +150,7 @@ type tool struct {
 
 // end ends the answer after the stream.
 func (m *message) end() error {
-	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tool: m.called}
+	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools}
 	if len(m.usage) > 0 {
 		end.Usage = m.usage
 	}

@@ -162,6 +162,6 @@ func (m *message) endTool() error {
 	if t == nil {
 		return nil
 	}
-	m.tool, m.called = nil, t.name
-	return m.answer.Say(remote.ToolCall(t.id, t.name, t.input.String()))
+	m.tool = nil
+	return m.answer.Say(m.tools.Call(t.id, t.name, t.input.String()))
 }

@@ -171,7 +171,7 @@ func (c *completion) callOf(part toolCall) *call {
 // sayCalls emits the tool calls.
 func (c *completion) sayCalls() error {
 	for _, call := range c.calls {
-		if err := c.answer.Say(remote.ToolCall(call.id, call.name.String(), call.arguments.String())); err != nil {
+		if err := c.answer.Say(c.tools.Call(call.id, call.name.String(), call.arguments.String())); err != nil {
 			return err
 		}
 	}

@@ -23,16 +23,17 @@ type Config struct {
 	// strict after a refusal.
 	Messages string `yaml:"messages"`
 	// The system prompt is "You are a helpful colleague." unless it is set.
-	remote.Config   `yaml:",inline"`
-	remote.Reading  `yaml:",inline"`
-	remote.Pictures `yaml:",inline"`
+	remote.Config      `yaml:",inline"`
+	remote.Reading     `yaml:",inline"`
+	remote.Pictures    `yaml:",inline"`
+	remote.ClientTools `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
 	c := Config{
 		BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Messages: remote.Auto,
-		Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(),
+		Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), ClientTools: remote.DefaultClientTools(),
 	}
 	c.SystemPrompt = "You are a helpful colleague."
 	return c
@@ -49,5 +50,6 @@ func (c Config) Validate() event.FieldErrors {
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
+	c.ClientTools.Check(&faults)
 	return faults
 }

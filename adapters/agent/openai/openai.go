@@ -2,8 +2,8 @@
 // API, such as OpenAI's own, OpenRouter's, or a local server's.
 //
 // The agent streams: it emits deltas as paced STREAMING_CHUNKs, and then one ANSWER with the
-// whole text, which replaces them. Reasoning becomes a THOUGHT, and a tool call an UPDATE:
-// this agent offers no tools.
+// whole text, which replaces them. Reasoning becomes a THOUGHT, and a tool call an UPDATE. The agent
+// offers no tools but those of a client of the run protocol.
 package openai
 
 import (
@@ -21,8 +21,9 @@ import (
 )
 
 var (
-	_ turn.Agent   = (*Agent)(nil)
-	_ turn.Learner = (*Agent)(nil)
+	_ turn.Agent      = (*Agent)(nil)
+	_ turn.Learner    = (*Agent)(nil)
+	_ turn.TakesGiven = (*Agent)(nil)
 )
 
 // Kind describes agents behind an OpenAI-compatible API.
@@ -45,6 +46,9 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // Learnt implements turn.Learner.
 func (a *Agent) Learnt() []string { return a.client.Learnt() }
 
+// TakesGiven implements turn.TakesGiven.
+func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
+
 // Run asks the model. It emits STREAMING_CHUNKs, the last of them Final, then a WARNING if
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
@@ -60,8 +64,12 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 // ask makes one request.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
+	tools, err := a.config.Tools(input)
+	if err != nil {
+		return err
+	}
 	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form), form.Images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
 			r.Header.Set("Authorization", "Bearer "+key)
 		}
@@ -71,7 +79,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	c := &completion{agent: a, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)}
+	c := &completion{agent: a, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)}
 	if err := a.client.FollowOrTake(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
 		return err
 	}
@@ -82,6 +90,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 type completion struct {
 	agent  *Agent
 	answer *remote.Answer
+	tools  remote.Tools
 	done   bool            // the end mark has come
 	finish string          // finish_reason
 	usage  json.RawMessage // the counts of tokens; nil if the server sent none
@@ -96,10 +105,7 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety"}
-	if len(c.calls) > 0 {
-		end.Tool = c.calls[0].name.String()
-	}
+	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety", Tools: &c.tools}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage
 	}

@@ -2,9 +2,11 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/assembly/runinput"
 )
 
 // request is the body of a chat completion.
@@ -14,6 +16,19 @@ type request struct {
 	Stream   bool      `json:"stream"`
 	Options  *options  `json:"stream_options,omitempty"`
 	Messages []message `json:"messages"`
+	Tools    []tool    `json:"tools,omitempty"`
+}
+
+// tool is a function that the model may call.
+type tool struct {
+	Type     string   `json:"type"` // function
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
 }
 
 // streamOptions is the name of the parameter that some servers do not know.
@@ -29,6 +44,9 @@ type options struct {
 type message struct {
 	Role    assembly.Role `json:"role"`
 	Content any           `json:"content"`
+	// ToolCalls are the calls in an assistant's message; ToolCallID is the one that a tool's message answers.
+	ToolCalls  []runinput.Call `json:"tool_calls,omitempty"`
+	ToolCallID string          `json:"tool_call_id,omitempty"`
 }
 
 type imagePart struct {
@@ -41,27 +59,30 @@ type imageURL struct {
 }
 
 // request returns the body of a run's request.
-func (a *Agent) request(ctx context.Context, form remote.Form) request {
+func (a *Agent) request(ctx context.Context, form remote.Form, tools *remote.Tools) request {
 	body := request{Model: a.config.Model, Stream: true}
 	if form.Has(streamOptions) {
 		body.Options = &options{IncludeUsage: true}
 	}
 	said, prompt := form.Input.Messages, a.config.Prompt(form.Input.Notes)
 	if form.Strict {
-		said = remote.Alternate(said, assembly.JoinApart)
+		said = remote.Alternate(assembly.Plain(said), assembly.JoinApart)
 		if form.NoRole && prompt != "" {
 			remote.Prepend(prompt, said)
 			prompt = ""
 		}
 	}
 	if prompt != "" {
-		body.Messages = append(body.Messages, message{assembly.RoleSystem, prompt})
+		body.Messages = append(body.Messages, message{Role: assembly.RoleSystem, Content: prompt})
 	}
 	contents := form.Images.Contents(ctx, said, func(kind, mark string) any {
 		return imagePart{"image_url", imageURL{"data:" + kind + ";base64," + mark}}
 	})
 	for i, m := range said {
-		body.Messages = append(body.Messages, message{m.Role, contents[i]})
+		body.Messages = append(body.Messages, message{m.Role, contents[i], m.Calls, m.CallID})
+	}
+	for _, f := range tools.Functions() {
+		body.Tools = append(body.Tools, tool{"function", function{f.Name, f.Description, f.Schema}})
 	}
 	return body
 }

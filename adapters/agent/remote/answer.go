@@ -286,20 +286,25 @@ type Ending struct {
 	Early string
 	// Declined says that the model or its provider refused to answer.
 	Declined bool
-	Tool     string // the name of a tool that the model has called; empty for none
+	Tools    *Tools // the calls of the model
 	Usage    any    // the counts of tokens; nil if the server sent none
 }
 
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
-// token counts as a key of the reply. An answer without text is an error.
+// token counts and the calls of the client's tools as keys of the reply. An answer without text and
+// without such a call is an error.
 func (c *Client) Finish(a *Answer, e Ending) error {
 	if err := a.End(); err != nil {
 		return err
 	}
+	calls := e.Tools.calls
+	if e.Early != "" {
+		calls = nil // the last one may be incomplete
+	}
 	switch {
-	case strings.TrimSpace(a.String()) != "":
-	case e.Tool != "":
-		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was offered none", e.Tool), nil)
+	case strings.TrimSpace(a.String()) != "" || len(calls) > 0:
+	case e.Tools.called != "":
+		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.called), nil)
 	case e.Declined:
 		return c.Rejected("the model returned no text ("+e.Reason+")", Declined)
 	default:
@@ -311,9 +316,16 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 			return err
 		}
 	}
-	var details json.RawMessage
+	own := map[string]any{}
 	if e.Usage != nil {
-		details, _ = json.Marshal(map[string]any{"usage": e.Usage}) // it was decoded from JSON
+		own["usage"] = e.Usage
+	}
+	if len(calls) > 0 {
+		own["toolCalls"] = calls
+	}
+	var details json.RawMessage
+	if len(own) > 0 {
+		details, _ = json.Marshal(own) // texts, and what was decoded from JSON
 	}
 	return a.Finish(e.Early, details)
 }

@@ -257,6 +257,7 @@ var (
 	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
 	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|content must be a string|valid string|expected a string|content (?:type|part)`)
 	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
+	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
 	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
 )
 
@@ -274,7 +275,7 @@ func refusalOf(fault *Error, forms Forms, f Form) refusal {
 		return tooLong
 	case f.Images.Any() && (imageWords.MatchString(words) || fault.Status == 413):
 		return badImages
-	case forms.Messages != "" && roleWords.MatchString(words):
+	case forms.Messages != "" && (roleWords.MatchString(words) || !f.Strict && UsesTools(f.Input.Messages) && toolWords.MatchString(words)):
 		return badRoles
 	}
 	return noRefusal

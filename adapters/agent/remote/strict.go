@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"slices"
 	"strings"
 
 	"parley/assembly"
@@ -8,19 +9,21 @@ import (
 
 // Alternate returns the messages in alternating roles, the first one a user's, for servers that want
 // them so. All messages between two replies are joined with join, and two neighbouring replies with a
-// blank line. Blank replies and replies before the first message are left out.
+// blank line. Blank replies and replies before the first message are left out. Results of tools stay messages
+// of their own behind the reply with their calls.
 func Alternate(messages []assembly.Message, join func([]assembly.Message) []assembly.Message) (out []assembly.Message) {
 	var kept []assembly.Message
 	for _, m := range messages {
-		if m.Role != assembly.RoleAssistant || strings.TrimSpace(Text(m)) != "" {
+		if m.Role != assembly.RoleAssistant || len(m.Calls) > 0 || strings.TrimSpace(Text(m)) != "" {
 			kept = append(kept, m)
 		}
 	}
-	for _, m := range join(kept) {
+	for _, m := range join(assembly.EndWithUser(kept)) {
 		switch last := len(out) - 1; {
 		case last < 0 && m.Role == assembly.RoleAssistant:
-		case last >= 0 && out[last].Role == m.Role: // two replies, because join leaves no two other messages beside each other
+		case last >= 0 && m.Role == assembly.RoleAssistant && out[last].Role == m.Role:
 			out[last].Parts = []assembly.Part{{Text: strings.TrimRight(Text(out[last]), " \n") + "\n\n" + Text(m)}}
+			out[last].Calls = append(slices.Clone(out[last].Calls), m.Calls...)
 		default:
 			out = append(out, m)
 		}

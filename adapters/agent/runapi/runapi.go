@@ -217,7 +217,9 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 }
 
 // TakesGiven implements turn.TakesGiven.
-func (a *Agent) TakesGiven() {}
+func (a *Agent) TakesGiven() assembly.Native {
+	return assembly.Native{Instructions: true, Tools: true, Facts: true, Messages: true}
+}
 
 // HidesTokens implements turn.HidesTokens.
 func (a *Agent) HidesTokens() bool { return a.config.Preview != PreviewTokens }

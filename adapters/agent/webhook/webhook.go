@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 var (
 	_ turn.Agent        = (*Agent)(nil)
 	_ turn.AnswersLater = (*Agent)(nil)
+	_ turn.TakesGiven   = (*Agent)(nil)
 	_ turn.Learner      = (*Agent)(nil)
 	_ agent.Replier     = (*Config)(nil)
 )
@@ -90,6 +90,11 @@ func New(config Config, files agent.Files, transport http.RoundTripper, now func
 // Learnt implements turn.Learner.
 func (a *Agent) Learnt() []string { return a.client.Learnt() }
 
+// TakesGiven implements turn.TakesGiven.
+func (a *Agent) TakesGiven() assembly.Native {
+	return assembly.Native{Tools: true, Facts: true, Messages: true}
+}
+
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
 // reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
 // for which Run returns turn.ErrLater. A run that was taken is not posted again. An empty content is an answer without a post.
@@ -145,80 +150,6 @@ func Sign(secret, timestamp string, body io.Reader) (string, error) {
 	fmt.Fprintf(mac, "v1:%s:", timestamp)
 	_, err := io.Copy(mac, body)
 	return "v1=" + hex.EncodeToString(mac.Sum(nil)), err
-}
-
-// request is the body of a request.
-type request struct {
-	RunID     string         `json:"run_id"`
-	ThreadID  string         `json:"thread_id"`
-	Workspace string         `json:"workspace"`
-	Platform  event.Platform `json:"platform"`
-	Messages  []said         `json:"messages"` // the assembled input
-	// Notes are facts beside the messages; nil for none.
-	Notes   *assembly.Notes `json:"notes,omitempty"`
-	Message message         `json:"message"` // the turn's last one, as its author typed it
-}
-
-type said struct {
-	Role    assembly.Role `json:"role"`
-	Content string        `json:"content"`
-}
-
-type message struct {
-	ID          string          `json:"id"`
-	Content     string          `json:"content"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Attachments []attachment    `json:"attachments,omitempty"` // of all messages of the turn
-}
-
-// attachment is a file. Data is the base64 of an image, and absent for any other file.
-type attachment struct {
-	Name     string `json:"name"`
-	MimeType string `json:"mime_type"`
-	Size     int64  `json:"size"`
-	Data     string `json:"data,omitempty"`
-}
-
-func (a *Agent) request(ctx context.Context, input assembly.Input, images *remote.Images) request {
-	r := request{RunID: input.RunID, ThreadID: input.ThreadID, Workspace: input.Workspace, Platform: input.Platform}
-	if a.config.SystemPrompt != "" {
-		r.Messages = append(r.Messages, said{assembly.RoleSystem, a.config.SystemPrompt})
-	}
-	for _, m := range input.Messages {
-		r.Messages = append(r.Messages, said{m.Role, remote.Text(m)})
-	}
-	notes := a.config.Noted(input.Notes)
-	if !notes.IsEmpty() {
-		r.Notes = &notes
-	}
-	if n := len(input.Said); n > 0 {
-		last := input.Said[n-1]
-		r.Message = message{last.ID, last.Content, mentions(last.Metadata, notes.Names), attachments(ctx, input.Said, images)}
-	}
-	return r
-}
-
-// mentions returns a message's metadata with the names of those that the messages mention.
-func mentions(metadata json.RawMessage, names []assembly.Name) json.RawMessage {
-	members, err := event.ReadObject(metadata)
-	if err != nil || len(names) == 0 || slices.ContainsFunc(members, func(m event.Extra) bool { return m.Key == "mentions" }) {
-		return metadata
-	}
-	raw, _ := json.Marshal(names) // texts
-	return event.WriteObject(append(members, event.Extra{Key: "mentions", Value: raw}))
-}
-
-func attachments(ctx context.Context, said []assembly.Said, images *remote.Images) (list []attachment) {
-	for _, m := range said {
-		for _, file := range m.Files {
-			given := attachment{Name: file.Name, MimeType: file.MimeType, Size: file.Size}
-			if kind, mark, ok := images.Add(ctx, file); ok {
-				given.MimeType, given.Data = kind, mark
-			}
-			list = append(list, given)
-		}
-	}
-	return list
 }
 
 // whole reads an answer in one piece.

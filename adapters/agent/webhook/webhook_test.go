@@ -17,6 +17,7 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/webhook"
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -77,6 +78,31 @@ func TestRequest(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestGivenIsSent posts what a client of the run protocol gave for a run.
+func TestGivenIsSent(t *testing.T) {
+	body := agenttest.Sent(t, func(address string) turn.Agent {
+		return newAgent(address, remote.DefaultConfig(), http.DefaultTransport)
+	}, func(turn.Agent) assembly.Input {
+		input := agenttest.Given()
+		input.Given.ParentRunID = "run-0"
+		input.Given.More = append(input.Given.More, []byte(`{"id":"s","role":"system","content":"stands before the message"}`), []byte(`{"id":"m3","role":"reasoning","content":"hm"}`))
+		return input
+	}, answer)
+	want := map[string]any{
+		"state": map[string]any{"n": 1.0}, "tools": []any{map[string]any{"name": "f", "description": "d", "parameters": map[string]any{}}},
+		"context": []any{map[string]any{"description": "page", "value": "home"}}, "forwardedProps": map[string]any{"k": []any{}}, "parentRunId": "run-0",
+		"messages": []any{
+			map[string]any{"role": "user", "content": "[Olivia]: hi"}, map[string]any{"id": "m2", "role": "tool", "content": "ok", "toolCallId": "c", "x": 1.0},
+			map[string]any{"id": "m3", "role": "reasoning", "content": "hm"},
+		},
+	}
+	for key := range want {
+		if diff := cmp.Diff(want[key], body[key]); diff != "" {
+			t.Errorf("%s: %s", key, diff)
+		}
 	}
 }
 

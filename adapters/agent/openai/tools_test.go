@@ -1,0 +1,126 @@
+package openai_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"parley/adapters/agent/agenttest"
+	"parley/adapters/agent/openai"
+	"parley/adapters/agent/remote"
+	"parley/assembly"
+	"parley/assembly/runinput"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+)
+
+const spoken = `data: {"choices":[{"delta":{"content":"hi"}}]}` + "\n\ndata: [DONE]\n\n"
+
+// functions returns an agent that offers a client's tools as functions.
+func functions(address string) turn.Agent {
+	settings := config(address)
+	settings.ClientTools = agenttest.ClientTools
+	return openai.New(settings, nil, nil)
+}
+
+// TestCallsAndResults checks the form of a client's call and its result, and of its tools.
+func TestCallsAndResults(t *testing.T) {
+	input := func(agent turn.Agent) assembly.Input { return agenttest.Talks(t, agent.(turn.TakesGiven), "") }
+	talk := []any{
+		object{"role": "user", "content": "[Olivia]: hi"},
+		object{"role": "assistant", "content": "Let me see.", "tool_calls": []any{object{"id": "c1", "type": "function", "function": object{"name": "f", "arguments": `{"a":1}`}}}},
+		object{"role": "tool", "content": "ok", "tool_call_id": "c1"},
+	}
+	body := agenttest.Sent(t, func(address string) turn.Agent { return openai.New(config(address), nil, nil) }, input, spoken)
+	messages := body["messages"].([]any)
+	if block := messages[0].(object); block["role"] != "system" || !strings.HasPrefix(block["content"].(string), "<!-- TOOLS_START -->\n- get weather: d\n") || body["tools"] != nil {
+		t.Errorf("the tools are %v and %v", block, body["tools"])
+	}
+	if diff := cmp.Diff(talk, messages[1:]); diff != "" {
+		t.Error(diff)
+	}
+
+	body = agenttest.Sent(t, functions, input, spoken)
+	function := func(name, description string, parameters object) any {
+		return object{"type": "function", "function": object{"name": name, "description": description, "parameters": parameters}}
+	}
+	want := []any{
+		function(runinput.Safe("get weather"), "d", object{"type": "object", "properties": object{"city": object{}}}),
+		function("f", "", object{"type": "object", "properties": object{}}),
+	}
+	if diff := cmp.Diff([]any{talk, want}, []any{body["messages"], body["tools"]}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAServerWithoutTools gets calls and results as texts, with one request more.
+func TestAServerWithoutTools(t *testing.T) {
+	for name, words := range map[string]string{
+		"alternation": "Conversation roles must alternate user/assistant/user/assistant/...",
+		"no tools":    "this model does not support tools",
+	} {
+		asked, got := 0, sent{}
+		agent := model(t, strictServer(func(s sent) (int, string) {
+			got = s
+			if !alternates(s.roles()) {
+				return 400, fmt.Sprintf(`{"error":{"message":%q}}`, words)
+			}
+			return 0, ""
+		}, &asked))
+		input := agenttest.Talks(t, agent, `,{"id":"b","role":"assistant","content":"It was ok."}`)
+		if _, err := agenttest.Run(t.Context(), agent, input); err != nil || asked != 2 {
+			t.Errorf("%s: %d requests, %v", name, asked, err)
+		}
+		var texts []string
+		for _, m := range got.Messages {
+			var text string
+			_ = json.Unmarshal(m.Content, &text)
+			texts = append(texts, m.Role+" "+text)
+		}
+		want := []string{"assistant Let me see.\n[Call of the tool f]: {\"a\":1}", "user [Result of the tool f]: ok\n\n[The assistant so far]: It was ok."}
+		if diff := cmp.Diff(want, texts[len(texts)-2:]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestACallEndsTheRun checks the answer of a model that calls a client's tool, and of one that calls another.
+func TestACallEndsTheRun(t *testing.T) {
+	tool := runinput.Safe("get weather")
+	call := func(name string) string {
+		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c7","function":{"name":"` + name + `","arguments":"{\"city\":\"Rome\"}"}},{"index":1,"function":{"name":"` + name + `","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	}
+	for name, c := range map[string]struct {
+		answer string
+		want   []stream.Message
+		fault  string
+	}{
+		"a tool of the client": {call(tool), []stream.Message{
+			{Type: stream.Update, Text: "get weather", Details: []byte(`{"arguments":"{\"city\":\"Rome\"}","tool":"get weather","tool_event":"started","tool_use_id":"c7"}`)},
+			{Type: stream.Update, Text: "get weather", Details: []byte(`{"arguments":"{}","tool":"get weather","tool_event":"started","tool_use_id":"call_2"}`)},
+			{Type: stream.Answer, Details: []byte(`{"toolCalls":[{"id":"c7","type":"function","function":{"name":"get weather","arguments":"{\"city\":\"Rome\"}"}},{"id":"call_2","type":"function","function":{"name":"get weather","arguments":"{}"}}]}`)},
+		}, ""},
+		"another tool":      {call("find"), nil, `the tool "find"`},
+		"an unfinished one": {strings.Replace(call(tool), `"finish_reason":"tool_calls"`, `"finish_reason":"length"`, 1), nil, "no text"},
+	} {
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, c.answer) })
+		agent := functions(address)
+		emitted, err := agenttest.Run(t.Context(), agent, agenttest.Talks(t, agent.(turn.TakesGiven), ""))
+		if c.fault != "" {
+			if fault, ok := err.(*remote.Error); !ok || !strings.Contains(fault.Error(), c.fault) {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		emitted = slices.DeleteFunc(emitted, func(m stream.Message) bool { return m.Type == stream.StreamingChunk })
+		if diff := cmp.Diff(c.want, emitted, cmpopts.IgnoreFields(stream.Message{}, "Time", "ActivityID")); err != nil || diff != "" {
+			t.Errorf("%s: %v\n%s", name, err, diff)
+		}
+	}
+}
