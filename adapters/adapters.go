@@ -348,7 +348,8 @@ type WorkingIndicator interface {
 
 // SelfSigner is a WorkingIndicator of a platform that shows a sign of work below some messages by
 // itself, such as "is thinking" below a command. ClearWorking is called when the run ends that answers
-// such a message, whether the adapter has shown a sign or not.
+// such a message, whether the adapter has shown a sign or not, and for a command that stops such messages
+// before their run. It removes the signs below the earlier messages of the destination too.
 type SelfSigner interface {
 	// IsSigned reports whether the platform shows such a sign below a message, by its external
 	// id. Pure.

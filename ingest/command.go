@@ -73,7 +73,13 @@ func isMentionToken(word string) bool {
 func (g gate) obey(m *event.Message, command journal.Command) journal.Decision {
 	return journal.Decision{
 		Trigger: journal.TriggerNone, Reason: event.ReasonCommand, Command: command,
-		Reply: func(state journal.ThreadState) *journal.Notice { return g.tell(m, g.answer(command, state)) },
+		Reply: func(state journal.ThreadState) *journal.Notice {
+			notice := g.tell(m, g.answer(command, state))
+			if command == journal.CommandStop && state.Run == "" && state.Waiting > 0 {
+				notice.Posts = append(notice.Posts, g.clear(m)...) // no run will end for those that waited
+			}
+			return notice
+		},
 	}
 }
 

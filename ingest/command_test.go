@@ -109,6 +109,29 @@ func TestAnswersToCommands(t *testing.T) {
 	})
 }
 
+// TestAStopBeforeTheRunClearsSigns: no run ends for the messages that waited. The end of a run clears its own
+// signs, and those of messages that go on waiting stay.
+func TestAStopBeforeTheRunClearsSigns(t *testing.T) {
+	for name, c := range map[string]struct {
+		command journal.Command
+		state   journal.ThreadState
+		want    int
+	}{
+		"messages wait":         {journal.CommandStop, journal.ThreadState{Waiting: 2}, 1},
+		"a run and messages":    {journal.CommandStop, journal.ThreadState{Run: "r", Waiting: 2}, 0},
+		"nothing":               {journal.CommandStop, journal.ThreadState{}, 0},
+		"their status is asked": {journal.CommandStatus, journal.ThreadState{Waiting: 2}, 0},
+	} {
+		g := defaultGate()
+		g.now = time.Now
+		g.tell = func(*event.Message, string) *journal.Notice { return new(journal.Notice) }
+		g.clear = func(m *event.Message) []journal.Post { return []journal.Post{{Text: m.ExternalID, Clears: true}} }
+		if got := len(g.obey(room(), c.command).Reply(c.state).Posts); got != c.want {
+			t.Errorf("%s: %d posts clear signs, want %d", name, got, c.want)
+		}
+	}
+}
+
 // TestStatus checks the words about an unfinished run.
 func TestStatus(t *testing.T) {
 	g := defaultGate()

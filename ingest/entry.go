@@ -73,12 +73,14 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if r.Message != nil && r.Message.RunID != "" {
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
-	g.tell = func(m *event.Message, text string) *journal.Notice {
-		return new(in.notice(&journal.Run{
+	at := func(m *event.Message) *journal.Run {
+		return &journal.Run{
 			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: c.Key,
 			Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
-		}, text))
+		}
 	}
+	g.tell = func(m *event.Message, text string) *journal.Notice { return new(in.notice(at(m), text)) }
+	g.clear = func(m *event.Message) []journal.Post { return in.Notices.Clear(at(m)) }
 	over := g
 	over.over = true
 	return journal.Entry{

@@ -45,6 +45,9 @@ type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
 	// if the platform has no way to show it, or if it fails.
 	Notice(run *journal.Run, text string) []journal.Post
+	// Clear returns the posts that remove the signs of work which the platform shows by itself below the
+	// messages of a run's thread, up to the run's last one.
+	Clear(run *journal.Run) []journal.Post
 }
 
 // Parts are the components that Ingest uses.

@@ -123,6 +123,11 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 	})
 }
 
+// Clear implements Notifier.
+func (h *harness) Clear(run *journal.Run) []journal.Post {
+	return []journal.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
+}
+
 // Notice implements Notifier.
 func (h *harness) Notice(run *journal.Run, text string) []journal.Post {
 	if h.mute.Load() {

@@ -26,6 +26,8 @@ type gate struct {
 	notForUs bool
 	// tell returns a notice to a message's sender.
 	tell func(m *event.Message, text string) *journal.Notice
+	// clear returns the posts that remove the signs of work below the messages up to a message.
+	clear func(m *event.Message) []journal.Post
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.

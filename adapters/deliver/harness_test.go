@@ -44,6 +44,7 @@ type harness struct {
 	scheduler *work.Scheduler
 	kill      func()       // kills the process
 	show      func(func()) // starts a goroutine of a preview
+	unread    error        // of a run's input; nil for none
 	answer    func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error)
 
 	mu       sync.Mutex
@@ -149,6 +150,12 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	h.mu.Lock()
 	h.attempts++
 	h.mu.Unlock()
+	box.Expect(ctx, c, run)
+	if h.unread != nil { // its input cannot be assembled
+		_, err := j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{State: journal.RunFailed, Notice: journal.Notice{Text: "Sorry.", Posts: box.Notice(run, "Sorry.")}, Cause: h.unread.Error()})
+		box.Posted(c, nil)
+		return true, err
+	}
 	preview, err := box.Show(ctx, c, run, nil, h.show)
 	if err != nil {
 		h.Error(err)

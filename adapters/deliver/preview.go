@@ -2,7 +2,6 @@ package deliver
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -69,9 +68,6 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 	}
 	if s.grower != nil {
 		start(func() { s.show(ctx, preview) })
-	}
-	if signer, ok := platform.Sender.(adapters.SelfSigner); ok && slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return signer.IsSigned(m.ExternalID) }) {
-		s.expectUnsign(ctx)
 	}
 	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
 		start(func() { s.sign(ctx, preview, signer) })

@@ -113,17 +113,19 @@ func TestASignOfThePlatformEndsWithTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(context.Context, *journal.Run, turn.LivePreview) (string, error)
 		signs  bool
+		unread error
 		want   []string
 	}{
-		"a quick answer":          {says(0, "one"), true, []string{"send one", "unsign"}},
-		"an answer without signs": {says(2*time.Second, "one"), false, []string{"send one", "unsign"}},
-		"a slow answer":           {says(2*time.Second, "one"), true, []string{"sign", "send one", "unsign"}},
-		"a failure":               {func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "", errHopeless }, false, []string{"tell Sorry.", "unsign"}},
+		"a quick answer":          {says(0, "one"), true, nil, []string{"send one", "unsign"}},
+		"an answer without signs": {says(2*time.Second, "one"), false, nil, []string{"send one", "unsign"}},
+		"a slow answer":           {says(2*time.Second, "one"), true, nil, []string{"sign", "send one", "unsign"}},
+		"a failure":               {func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "", errHopeless }, false, nil, []string{"tell Sorry.", "unsign"}},
+		"a failure of its input":  {nil, false, errHopeless, []string{"tell Sorry.", "unsign"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withHarness(t, func(h *harness) {
 				h.platform.Limits.Preview, h.platform.Limits.Sign, h.board.selfSigned = adapters.PreviewOff, c.signs, true
-				h.answer = c.answer
+				h.answer, h.unread = c.answer, c.unread
 				h.ask("t")
 				advance(30 * time.Second)
 				if diff := cmp.Diff(c.want, h.board.did("")); diff != "" {

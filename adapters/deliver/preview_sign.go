@@ -10,6 +10,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/wake"
+	"parley/ingest/work"
 )
 
 // signAfter is the duration of a run after which it gets a sign of work.
@@ -54,25 +55,40 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 }
 
 // unsign returns the delivery that removes the sign of the run.
-func (s *LivePreview) unsign() *journal.Delivery {
-	d := &journal.Delivery{Kind: journal.DeliveryUnsign, Run: s.run.ID, Key: s.run.ID, Workspace: s.run.Workspace, Post: s.to}
-	d.Post.Text = s.signed()
-	return d
+func (s *LivePreview) unsign() *journal.Delivery { return unsign(s.run, s.to) }
+
+// unsign returns the delivery that removes the sign of a run, whose posts have the destination to.
+func unsign(run *journal.Run, to journal.Post) *journal.Delivery {
+	to.Text = signed(run)
+	return &journal.Delivery{Kind: journal.DeliveryUnsign, Run: run.ID, Key: run.ID, Workspace: run.Workspace, Post: to}
 }
 
-// expectUnsign records the removal of a sign that the platform shows by itself. The removal waits
-// for no call of ours, unless an earlier attempt of the run may have shown a sign.
-func (s *LivePreview) expectUnsign(ctx context.Context) {
-	if s.run.Sign != "" {
+// Expect implements turn.Outbox: it records the removal of a sign that the platform shows by itself. The
+// removal waits for no call of ours, unless an earlier attempt of the run may have shown a sign.
+func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *journal.Run) {
+	platform, to, err := o.way(run)
+	signer, ok := platform.Sender.(adapters.SelfSigner)
+	isSigned := func(m journal.Message) bool { return signer.IsSigned(m.ExternalID) }
+	if err != nil || !ok || run.Sign != "" || !slices.ContainsFunc(run.Messages, isSigned) {
 		return
 	}
-	d := s.unsign()
+	d := unsign(run, to)
 	call := newPreviewPost("")
 	call.d, call.clean = d, true
-	s.claim.Put(keyOf(d), call)
-	s.write(func() error {
-		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, 0)
-	})
+	c.Put(keyOf(d), call)
+	if err := o.Journal.MarkSigned(context.WithoutCancel(ctx), &c.Claim, run, d.Post, 0); err != nil {
+		o.Log.Debug("the platform's sign of work stays", "workspace", run.Workspace, "run", run.ID, "err", err)
+	}
+}
+
+// Clear implements ingest.Notifier.
+func (o *Outbox) Clear(run *journal.Run) []journal.Post {
+	platform, to, err := o.way(run)
+	if _, ok := platform.Sender.(adapters.SelfSigner); err != nil || !ok {
+		return nil
+	}
+	to.Text, to.Clears = answered(run), true
+	return []journal.Post{to}
 }
 
 // noteEvery is the shortest time between two texts of a sign.
@@ -121,9 +137,9 @@ func line(text string, limit int) string {
 
 // signed returns the message that gets the sign of work: the turn's last one, unless an
 // earlier attempt has signed another message of the turn. A run has one sign.
-func (s *LivePreview) signed() string {
-	if slices.ContainsFunc(s.run.Messages, func(m journal.Message) bool { return m.ExternalID == s.run.Sign }) {
-		return s.run.Sign
+func signed(run *journal.Run) string {
+	if slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return m.ExternalID == run.Sign }) {
+		return run.Sign
 	}
-	return answered(s.run)
+	return answered(run)
 }

@@ -145,6 +145,7 @@ func TestAnInputThatCannotBeMade(t *testing.T) {
 			d.asks("2", "two")
 			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried})
 			same(t, "requests", len(d.agent.inputs), 0)
+			same(t, "runs whose signs end", d.expected, []int{1})
 		})
 	})
 	t.Run("it cannot be shown", func(t *testing.T) {

@@ -180,6 +180,7 @@ type fixture struct {
 
 	shown    [][]string // the parts of the growing answers, one list for each preview
 	notes    []string   // about the agent's work
+	expected []int      // the numbers of messages of the runs whose signs will end
 	mentions [][]string
 	serials  []bool // whether the claims of the shown runs were serial
 }
@@ -279,7 +280,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 	}
 }
 
-// Show, Notice and Posted implement turn.Outbox.
+// Show, Expect, Notice and Posted implement turn.Outbox.
 func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -290,6 +291,11 @@ func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, menti
 	d.mentions = append(d.mentions, mentions)
 	d.shown = append(d.shown, nil)
 	return &preview{d: d, run: len(d.shown) - 1}, d.cannot
+}
+func (d *fixture) Expect(_ context.Context, _ *work.Claim, run *journal.Run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expected = append(d.expected, len(run.Messages))
 }
 func (d *fixture) Notice(_ *journal.Run, text string) (posts []journal.Post) {
 	defer func() { _ = recover() }()

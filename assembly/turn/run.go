@@ -74,6 +74,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
 		return errWithdrawn
 	}
+	_ = a.guard("the sign of work", func() error { a.Outbox.Expect(asking, a.claim, a.run); return nil }) // logged
 	if a.run.Claims >= journal.DeadClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims)}
 	}

@@ -53,6 +53,9 @@ const (
 // Outbox shows a run while it goes on, converts its reply to posts, and sends them.
 // Package deliver implements it.
 type Outbox interface {
+	// Expect notes that the platform shows signs of work below the run's messages by itself. Any end of the
+	// run then removes them.
+	Expect(ctx context.Context, c *work.Claim, run *journal.Run)
 	// Show begins to show that the run goes on. Mentions are the tokens that its
 	// answer may use. The preview ends when ctx ends. Its goroutines are begun with
 	// start; the caller waits for them.

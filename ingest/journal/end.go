@@ -19,6 +19,8 @@ type Post struct {
 	Asker string
 	// Alone says that only the asker sees it.
 	Alone bool
+	// Clears says that it removes the sign of work from the message that Text names instead.
+	Clears bool
 	// File, if it is not nil, is posted beside the text.
 	File *File
 	// Buttons are shown below the text.

@@ -42,8 +42,11 @@ func (e *endRunTx) deliver(posts []Post, send *Send) {
 
 // delivery returns a delivery of the run, not stored yet. A post for the asker alone is told.
 func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery {
-	if post.Alone {
+	switch {
+	case post.Alone:
 		kind = DeliveryTell
+	case post.Clears:
+		kind = DeliveryUnsign
 	}
 	notBefore := now
 	if len(run.Messages) > 0 {

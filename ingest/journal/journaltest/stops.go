@@ -107,6 +107,9 @@ func commands(state *journal.ThreadState) policy {
 					*state = s
 				}
 				done := stopNotice
+				if s.Run == "" {
+					done.Posts = append(slices.Clone(done.Posts), journal.Post{Channel: channel, Text: m.ExternalID, Clears: true})
+				}
 				return &done
 			},
 		}
@@ -140,6 +143,7 @@ func stopCommandWaiting(f *fixture) {
 	same(f, "due", out.TurnDue.IsZero(), true)
 	same(f, "turns", f.due(turns), nil)
 	same(f, "state", f.list(threadKey(1))[0].Asked.State, "cancelled")
+	same(f, "post, clearance", []journal.DeliveryKind{f.deliver(threadKey(1), "").Kind, f.deliver(threadKey(1), "").Kind}, []journal.DeliveryKind{journal.DeliveryPost, journal.DeliveryUnsign})
 	f.message(threadKey(1), said("C1/3", "again"), runs)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
 }

@@ -107,3 +107,46 @@ turns: {coalesce: 0s}
 		t.Errorf("Discord was asked for %d names", asked.Load())
 	}
 }
+
+// TestStoppedCommandsStopThinking: Discord shows "is thinking" below each command of a turn. A stop before the
+// turn's run ends all of them.
+func TestStoppedCommandsStopThinking(t *testing.T) {
+	t.Parallel()
+	const guild, shed, mara = "700000000000000001", "700000000000000002", "700000000000000005"
+	fake, err := discordtest.Start(discordtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddGuild(discordtest.Guild{ID: guild})
+	fake.AddUser(discordtest.User{ID: mara, Username: "Mara"})
+	fake.SetChannel(discordtest.Channel{ID: shed, Guild: guild})
+	h := open(t, plan{files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: helper
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 1h, coalesce_max: 1h}
+`}})
+	h.awaitState("guild", "up")
+	asked := make([]discordtest.Interaction, 0, 3)
+	for range 2 {
+		i, _ := fake.Command(shed, mara, "is it dry?")
+		asked = append(asked, i)
+	}
+	h.awaitMetric(`parley_envelopes_total{disposition="stored",kind="command",reason="command",workspace="guild"}`, 2)
+	stop, _ := fake.ChatCommand(shed, mara, "stop")
+	for _, i := range append(asked, stop) {
+		ended := func(now discordtest.Interaction) bool {
+			return now.Type != 0 && fake.Has(shed, now.Answer) == (i.Token == stop.Token)
+		}
+		for now := fake.Asked(i.Token); !ended(now); now = fake.Asked(i.Token) {
+			if !h.poll() {
+				t.Fatalf("the response to %s: %+v\n%s", i.ID, now, h.log)
+			}
+		}
+	}
+	if posts := fake.Posts(shed); len(posts) != 1 || posts[0].Content != "Stopped." {
+		t.Errorf("the posts are %+v", posts)
+	}
+}

@@ -111,6 +111,9 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 // discard is an outbox and a file store that send and store nothing.
 type discard struct{}
 
+// Expect implements turn.Outbox.
+func (discard) Expect(context.Context, *work.Claim, *journal.Run) {}
+
 // Show implements turn.Outbox.
 func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.LivePreview, error) {
 	return s, nil
@@ -142,6 +145,9 @@ func (discard) Format(string, stream.Ask, []journal.File) ([]journal.Post, *jour
 
 // Notice implements turn.Outbox.
 func (discard) Notice(*journal.Run, string) []journal.Post { return nil }
+
+// Clear implements ingest.Notifier.
+func (discard) Clear(*journal.Run) []journal.Post { return nil }
 
 // Posted implements turn.Outbox.
 func (discard) Posted(*work.Claim, *journal.Delivery) {}
