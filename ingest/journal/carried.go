@@ -34,19 +34,45 @@ func (r *recordTx) carry(m *Message) {
 // dropWords removes a message's words, by one of its ids, from the messages that quote it, from the
 // bodies of their envelopes, and from dead letters about it.
 func (r *recordTx) dropWords(externalID, platformID string) {
+	r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false })
+	r.do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
+		r.Workspace, externalID, platformID)
+	r.erased = true
+}
+
+// renewWords gives the messages that quote an edited message its present words, and empties the bodies of
+// their envelopes, which have the earlier ones.
+func (r *recordTx) renewWords(m *Message) {
+	r.changeQuotes(m.ExternalID, m.ExternalID, func(q *event.Quote) bool {
+		if !q.Hidden {
+			q.Content, q.Names = m.Content, m.Quotes.Names
+		}
+		return true
+	})
+}
+
+// changeQuotes changes the quotations of a message, by one of its ids, in the messages that quote it, and
+// empties the bodies of their envelopes. It removes a quotation for which change returns false.
+func (r *recordTx) changeQuotes(externalID, platformID string, change func(q *event.Quote) (keep bool)) {
 	for _, m := range rows(r.txn, func(m *Message) []any { return []any{&m.Row, &m.quotes, &m.envelopes} },
 		`SELECT row, quotes, envelopes FROM messages WHERE row IN (SELECT message FROM carried WHERE workspace = $1 AND message_id IN ($2, $3))`,
 		r.Workspace, externalID, platformID) {
 		r.unpack(&m)
-		gone := func(q event.Quote) bool { return q.ExternalID == externalID || q.ExternalID == platformID }
-		if q := m.Quotes.Quoted; q != nil && gone(*q) {
+		isGone := func(q *event.Quote) bool {
+			return (q.ExternalID == externalID || q.ExternalID == platformID) && !change(q)
+		}
+		if q := m.Quotes.Quoted; q != nil && isGone(q) {
 			m.Quotes.Quoted = nil
 		}
-		m.Quotes.Forwarded = slices.DeleteFunc(m.Quotes.Forwarded, gone)
+		var left []event.Quote
+		for _, q := range m.Quotes.Forwarded {
+			if !isGone(&q) {
+				left = append(left, q)
+			}
+		}
+		m.Quotes.Forwarded = left
 		r.do(`UPDATE messages SET quotes = $2 WHERE row = $1`, m.Row, r.packQuotes(m.Quotes))
 		r.blankEnvelopes(&m)
+		r.erased = true
 	}
-	r.do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
-		r.Workspace, externalID, platformID)
-	r.erased = true
 }

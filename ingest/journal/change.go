@@ -120,6 +120,7 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 		known.Content, known.Quotes, known.Revision = m.Content, quotesOf(m), m.Revision
 	}
 	if edited {
+		r.renewWords(known)
 		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now

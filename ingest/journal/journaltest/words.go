@@ -12,6 +12,7 @@ func wordPromises() []promise {
 	return []promise{
 		{"an envelope without effect keeps no body", bodiesWithoutEffect},
 		{"a delete empties what carries the message's words", carriedWords},
+		{"an edit renews the quotations of a message, and empties the bodies with its earlier words", renewedWords},
 		{"words of a message that is deleted already are not carried", carriedAfterDelete},
 		{"a delete empties the dead letters about the message", deadWords},
 		{"a delete removes the words in the message's metadata", wordsInMetadata},
@@ -91,6 +92,19 @@ func carriedWords(f *fixture) {
 	f.change("", deleted("C1/1"), nil)
 	f.forgotten(envelopes)
 	same(f, "bytes with other words", len(f.body(other)) > 0, true)
+}
+
+func renewedWords(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "secret"), passive)
+	envelopes := f.inAllWays("C1/1")
+	f.carries("C1/hidden", func(e *event.Event) { e.Message.Quoted = &event.Quote{ExternalID: "C1/1", Hidden: true} })
+	own := f.count("envelopes WHERE message_id = 'C1/1' AND length(body) > 0")
+	f.change(threadKey(1), edited("C1/1", "words", "2"), passive)
+	f.forgotten(envelopes)
+	same(f, "messages that quote the present words", f.count("messages WHERE quotes LIKE '%words%'"), 3)
+	same(f, "further bodies of its own", f.count("envelopes WHERE message_id = 'C1/1' AND length(body) > 0"), own+1)
+	f.change("", deleted("C1/1"), nil)
+	same(f, "after a delete", f.count("messages WHERE quotes LIKE '%words%'"), 0)
 }
 
 func carriedAfterDelete(f *fixture) {
