@@ -87,19 +87,46 @@ type Store struct {
 	Refused func(error)
 }
 
+// Books are the records about copies, which all daemons with the same store share. Each is a method of a
+// *journal.Journal; a nil one records nothing.
+type Books struct {
+	Hold  Hold
+	Spend Spend
+	// Bytes returns the bytes of the copies in a bucket that messages name.
+	Bytes func(ctx context.Context, bucket string) (int64, error)
+}
+
+// Spend counts the bytes of a sender's file within a time. It returns false, and counts nothing, if
+// the sender's bytes within that time would be more than most. It is SpendBytes of a *journal.Journal.
+type Spend func(ctx context.Context, sender string, bytes, most int64, per time.Duration) (fits bool, err error)
+
 // Hold keeps a copy for a time, and later removes it if no message names it. It fails
 // during a removal of the copy. It is HoldCopy of a *journal.Journal.
 type Hold func(ctx context.Context, bucket, path string, atLeast time.Duration) error
 
+// fill replaces the nil records.
+func (b *Books) fill() {
+	if b.Hold == nil {
+		b.Hold = func(context.Context, string, string, time.Duration) error { return nil }
+	}
+	if b.Spend == nil {
+		b.Spend = func(context.Context, string, int64, int64, time.Duration) (bool, error) { return true, nil }
+	}
+	if b.Bytes == nil {
+		b.Bytes = func(context.Context, string) (int64, error) { return 0, nil }
+	}
+}
+
 // New returns a store in the configured bucket; without a bucket, in shared; if that is
 // nil too, in the configured directory. New does not access the disk or the network.
-// Config must be valid. Check needs no hold.
-func New(config Config, hold Hold, shared Blobs) (*Store, error) {
+// Config must be valid. Check needs no books.
+func New(config Config, books Books, shared Blobs) (*Store, error) {
+	books.fill()
 	local := directory(config.Dir)
 	s := &Store{
-		place: local, bucket: "attachments", where: config.Dir, drafts: filepath.Join(config.Dir, incoming), maxBytes: config.MaxBytes, hold: hold,
+		place: local, bucket: "attachments", where: config.Dir, drafts: filepath.Join(config.Dir, incoming), maxBytes: config.MaxBytes, hold: books.Hold,
 		unnamed: max(time.Hour, config.TTL), Refused: func(error) {},
-		quota: quota{most: cmp.Or(config.Quota, unbounded), perSender: cmp.Or(config.PerSender, unbounded), disk: config.Dir, used: local.used, senders: map[string]spent{}},
+		quota: quota{most: cmp.Or(config.Quota, unbounded), perSender: cmp.Or(config.PerSender, unbounded), disk: config.Dir, used: local.used, spend: books.Spend},
 	}
 	switch {
 	case config.S3 != nil:
@@ -108,7 +135,7 @@ func New(config Config, hold Hold, shared Blobs) (*Store, error) {
 			return nil, fmt.Errorf("attachments.s3: %w", err)
 		}
 		s.place, s.bucket, s.where = b, b.place(), b.where
-		s.quota.used, s.quota.most = func(context.Context) (int64, error) { return 0, nil }, unbounded
+		s.quota.used = func(ctx context.Context) (int64, error) { return books.Bytes(ctx, s.bucket) }
 	case shared != nil:
 		s.place, s.bucket, s.where = blobs{shared}, "store", "the store"
 		s.quota.used = shared.BlobBytes

@@ -18,8 +18,7 @@ type Config struct {
 	Dir string `yaml:"dir"`
 	// MaxBytes is the size in bytes above which a file is not copied.
 	MaxBytes int64 `yaml:"max_bytes"`
-	// Quota bounds the bytes of all copies in the folder or the store; a bucket has bounds of its
-	// own.
+	// Quota bounds the bytes of all copies in the folder, in the store, or of messages in the bucket.
 	Quota int64 `yaml:"quota"`
 	// PerSender bounds the bytes of one sender's files within an hour.
 	PerSender int64 `yaml:"per_sender"`

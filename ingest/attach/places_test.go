@@ -59,11 +59,11 @@ var kinds = map[string]kind{
 
 func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store {
 	t.Helper()
-	hold := attach.Hold(func(context.Context, string, string, time.Duration) error { return nil })
+	var books attach.Books
 	if j, ok := shared.(*journal.Journal); ok {
-		hold = j.HoldCopy
+		books.Hold = j.HoldCopy
 	}
-	store, err := attach.New(config, hold, shared)
+	store, err := attach.New(config, books, shared)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +290,7 @@ func TestAnAcknowledgedFileStays(t *testing.T) {
 			defer engine.Close()
 			now := time.Now()
 			j := journal.New(engine, journal.Options{Now: func() time.Time { return now }})
-			store, err := attach.New(config, j.HoldCopy, nil)
+			store, err := attach.New(config, attach.Books{Hold: j.HoldCopy}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -331,10 +331,10 @@ func TestAnAcknowledgedFileStays(t *testing.T) {
 func TestNoBytesAreStoredBeforeTheirHold(t *testing.T) {
 	dir, ended := t.TempDir(), errors.New("the process ends")
 	var held string
-	store, err := attach.New(attach.Config{Dir: dir, MaxBytes: roomy, TTL: 48 * time.Hour}, func(_ context.Context, bucket, path string, atLeast time.Duration) error {
+	store, err := attach.New(attach.Config{Dir: dir, MaxBytes: roomy, TTL: 48 * time.Hour}, attach.Books{Hold: func(_ context.Context, bucket, path string, atLeast time.Duration) error {
 		held = fmt.Sprint(bucket, " ", path[:2], " ", atLeast)
 		return ended
-	}, nil)
+	}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,67 +23,63 @@ const (
 	keptFree = 256 << 20
 	// senderPer is the time of Config.PerSender.
 	senderPer = time.Hour
-	// recountEvery is the shortest time between two counts of all copies, and refusedEvery
-	// between two reports of a refusal.
-	recountEvery, refusedEvery = time.Minute, time.Minute
-	// maxSenders bounds the senders whose bytes are counted.
-	maxSenders = 10_000
+	// recountEvery is the shortest time between two counts of all copies, recountAfter the longest while
+	// copies are stored, because other daemons store some too, and refusedEvery is the shortest time between
+	// two reports of a refusal.
+	recountEvery, recountAfter, refusedEvery = time.Minute, 10 * time.Minute, time.Minute
 	// unbounded is a bound that nothing reaches, to which one file can be added.
 	unbounded = math.MaxInt64 / 2
 )
 
-// quota counts the bytes of copies. Only the process that stores them counts the bytes of a
-// sender, so several daemons admit as many times as much.
+// quota counts the bytes of copies.
 type quota struct {
 	most, perSender int64
 	disk            string // a folder on the disk whose space is left to others
 	used            func(ctx context.Context) (int64, error)
+	spend           Spend
 
 	mu      sync.Mutex
 	bytes   int64     // of all copies
 	counted time.Time // when they were counted; zero: never
-	senders map[string]spent
 	refused time.Time // of the last report
-}
-
-// spent are the bytes of a sender since a time.
-type spent struct {
-	since time.Time
-	bytes int64
 }
 
 // take counts a new copy. It fails with ErrQuota or ErrSender if there is no room for it.
 func (q *quota) take(ctx context.Context, sender string, size int64) error {
+	if err := q.reserve(ctx, size); err != nil || sender == "" {
+		return err
+	}
+	fits, err := q.spend(ctx, sender, size, q.perSender, senderPer)
+	if err == nil && !fits {
+		err = fmt.Errorf("%w: attachments.per_sender allows %d", ErrSender, q.perSender)
+	}
+	if err != nil {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.bytes -= size
+	}
+	return err
+}
+
+// reserve counts a new copy among all copies.
+func (q *quota) reserve(ctx context.Context, size int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	if q.counted.IsZero() || q.bytes+size > q.most && now.Sub(q.counted) >= recountEvery {
+	if age := now.Sub(q.counted); age >= recountAfter || q.bytes+size > q.most && age >= recountEvery {
 		bytes, err := q.used(ctx)
 		if err != nil {
 			return fmt.Errorf("count the copies: %w", err)
 		}
 		q.bytes, q.counted = bytes, now
 	}
-	of := q.senders[sender]
-	if now.Sub(of.since) >= senderPer {
-		of = spent{since: now}
-	}
 	switch {
 	case q.bytes+size > q.most:
 		return fmt.Errorf("%w: attachments.quota allows %d bytes", ErrQuota, q.most)
 	case q.isDiskFull(size):
 		return fmt.Errorf("%w: the last %d bytes of the disk are for the journal", ErrQuota, keptFree)
-	case sender != "" && of.bytes+size > q.perSender:
-		return fmt.Errorf("%w: attachments.per_sender allows %d", ErrSender, q.perSender)
 	}
 	q.bytes += size
-	if sender != "" {
-		if len(q.senders) >= maxSenders {
-			clear(q.senders)
-		}
-		of.bytes += size
-		q.senders[sender] = of
-	}
 	return nil
 }
 

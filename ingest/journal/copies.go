@@ -44,6 +44,30 @@ func (j *Journal) HoldCopy(ctx context.Context, bucket, path string, atLeast tim
 	})
 }
 
+// SpendBytes counts the bytes of a sender's file within a time. It returns false, and counts nothing, if
+// the sender's bytes within that time would be more than most.
+func (j *Journal) SpendBytes(ctx context.Context, sender string, bytes, most int64, per time.Duration) (fits bool, err error) {
+	if bytes > most {
+		return false, nil
+	}
+	return write(ctx, j, WriteOptions{}, func(tx *txn) bool {
+		now := millis(j.now())
+		return tx.exec(`INSERT INTO budgets (workspace, name, until_at, runs, told) VALUES ('', $1, $2, $3, 0)
+			ON CONFLICT (workspace, name) DO UPDATE SET
+				runs = CASE WHEN budgets.until_at BETWEEN $4 AND excluded.until_at THEN budgets.runs ELSE 0 END + excluded.runs,
+				until_at = CASE WHEN budgets.until_at BETWEEN $4 AND excluded.until_at THEN budgets.until_at ELSE excluded.until_at END
+			WHERE budgets.until_at NOT BETWEEN $4 AND excluded.until_at OR budgets.runs + excluded.runs <= $5`,
+			"files of "+sender, now+per.Milliseconds(), bytes, now+1, most) > 0
+	})
+}
+
+// CopyBytes returns the bytes of the copies in a bucket that messages name. Equal files are one copy.
+func (j *Journal) CopyBytes(ctx context.Context, bucket string) (bytes int64, err error) {
+	err = j.one(ctx, []any{&bytes}, `SELECT coalesce(CAST(sum(size) AS BIGINT), 0)
+		FROM (SELECT max(size) AS size FROM attachments WHERE state = 'stored' AND bucket = $1 GROUP BY path) AS copies`, bucket)
+	return bytes, err
+}
+
 // checkAt makes the check of a copy due at a time.
 const checkAt = `INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
 	ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -222,7 +221,7 @@ func TestNewestImagesHavePriority(t *testing.T) {
 }
 
 func TestImagesFromAttachmentStore(t *testing.T) {
-	store, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1 << 20}, func(context.Context, string, string, time.Duration) error { return nil }, nil)
+	store, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1 << 20}, attach.Books{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,8 @@ func copyPromises() []promise {
 		{"the copy of an agent's file is removed with its deleted post", copyOfDeletedReply},
 		{"the copy of a file of a reply without posts stays", copyOfUnposted},
 		{"a lost copy is copied again", copyLost},
+		{"the bytes of a bucket are those of its copies, each once", copyBytes},
+		{"the bytes of a sender's files have a bound for all nodes", senderBytes},
 	}
 }
 
@@ -289,4 +291,41 @@ func copyLost(f *fixture) {
 	f.must(f.CopyLost(f.ctx, "attachments", copyPath))
 	states := each(f.list(threadKey(1)), func(m journal.Listed) journal.AttachmentState { return m.Attachments[0].State })
 	same(f, "states", states, []journal.AttachmentState{journal.AttachmentPending, journal.AttachmentStored})
+}
+
+func copyBytes(f *fixture) {
+	bytes := func(bucket string) int64 {
+		n, err := f.CopyBytes(f.ctx, bucket)
+		f.must(err)
+		return n
+	}
+	same(f, "without a copy", bytes("attachments"), 0)
+	for i, path := range []string{copyPath, copyPath, "ab/other"} {
+		m := said(fmt.Sprint("C1/", i), "look")
+		m.Attachments = []event.Attachment{{ID: "F", Name: "a.png", Size: 100}}
+		f.message(threadKey(i), m, passive)
+		f.stored(f.list(threadKey(i))[0].Attachments[0], path)
+	}
+	same(f, "two copies of three files", bytes("attachments"), 200)
+	same(f, "another bucket", bytes("other"), 0)
+}
+
+func senderBytes(f *fixture) {
+	other := f.node("other")
+	spend := func(node *fixture, sender string, bytes int64) bool {
+		fits, err := node.SpendBytes(f.ctx, sender, bytes, 250, time.Hour)
+		f.must(err)
+		return fits
+	}
+	same(f, "a file larger than the bound", spend(f, "olivia", 251), false)
+	same(f, "at first", spend(f, "olivia", 100), true)
+	same(f, "too many on another node", spend(other, "olivia", 151), false)
+	same(f, "the rest on another node", spend(other, "olivia", 150), true)
+	f.clock.advance(time.Hour - time.Millisecond)
+	same(f, "within the hour", spend(f, "olivia", 1), false)
+	same(f, "another sender", spend(f, "ash", 250), true)
+	f.clock.advance(time.Millisecond)
+	same(f, "after the hour", spend(f, "olivia", 250), true)
+	f.clock.advance(-2 * time.Hour)
+	same(f, "after the clock went back", spend(f, "olivia", 250), true)
 }

@@ -59,7 +59,7 @@ func TestACopyThatEndsEarly(t *testing.T) {
 					return ctx.Err()
 				}
 				d := &Daemon{journal: journal.New(engine, journal.Options{})}
-				if d.files, err = attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, hang, nil); err != nil {
+				if d.files, err = attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, attach.Books{Hold: hang}, nil); err != nil {
 					t.Fatal(err)
 				}
 				run, end := context.WithCancelCause(t.Context())

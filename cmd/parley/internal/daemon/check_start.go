@@ -48,7 +48,7 @@ func checkFiles(ctx context.Context, c attach.Config) (found []Found) {
 			found = append(found, Found{Finding: adapters.Finding{Key: key, Words: words, Fault: fault}, Unasked: !fault})
 		}
 	}
-	store, err := attach.New(c, nil, nil)
+	store, err := attach.New(c, attach.Books{}, nil)
 	if err != nil {
 		report("attachments.s3", err, false)
 		return found

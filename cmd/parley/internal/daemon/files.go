@@ -18,10 +18,11 @@ import (
 // journal, each must find the copies of the others, so they are in the journal unless a
 // bucket is configured.
 func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
+	books := attach.Books{Hold: j.HoldCopy, Spend: j.SpendBytes, Bytes: j.CopyBytes}
 	if c.Store.Engine == config.SQLite {
-		return attach.New(c.Attachments, j.HoldCopy, nil)
+		return attach.New(c.Attachments, books, nil)
 	}
-	return attach.New(c.Attachments, j.HoldCopy, j)
+	return attach.New(c.Attachments, books, j)
 }
 
 // newStorage returns the storage of files that clients send and read.

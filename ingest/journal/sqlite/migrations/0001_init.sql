@@ -326,9 +326,9 @@ CREATE TABLE paces (
 
 CREATE TABLE budgets (
 	workspace TEXT NOT NULL,
-	name TEXT NOT NULL, -- of the counter of a sender, a channel or the workspace
+	name TEXT NOT NULL, -- of the counter of a sender, a channel, the workspace, or the files of a sender
 	until_at INTEGER NOT NULL, -- the end of its window
-	runs INTEGER NOT NULL, -- that messages asked for in the window
+	runs INTEGER NOT NULL, -- that messages asked for in the window, or bytes of files
 	told INTEGER NOT NULL, -- 1: the sender was told in the window that there are no more
 	PRIMARY KEY (workspace, name)
 ) STRICT, WITHOUT ROWID;
