@@ -15,7 +15,7 @@ import (
 //
 // Begin returns the decoder of one run: take reads an event, and end ends the run after the
 // end mark. The decoder must not panic, and must not emit more text than limit allows. A run
-// whose end succeeds has emitted an answer or a question.
+// whose end succeeds has emitted an answer, a question, or an end that makes the streamed text its answer.
 func Fuzz(f *testing.F, begin func(answer *remote.Answer, emit func(stream.Message) error) (take func(remote.Event) error, end func() error), seeds ...[]string) {
 	const limit = 1 << 10
 	for _, events := range seeds {
@@ -24,7 +24,7 @@ func Fuzz(f *testing.F, begin func(answer *remote.Answer, emit func(stream.Messa
 	f.Fuzz(func(t *testing.T, events string) {
 		bytes, ends := 0, 0
 		emit := func(m stream.Message) error {
-			if m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete {
+			if m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete || m.Type == stream.Idle {
 				ends++
 			}
 			if m.Type == stream.StreamingChunk {
@@ -40,7 +40,7 @@ func Fuzz(f *testing.F, begin func(answer *remote.Answer, emit func(stream.Messa
 			}
 		}
 		if err := end(); err == nil && ends == 0 {
-			t.Error("the run ended without an answer, a question and an error")
+			t.Error("the run ended without an answer, a question, an end and an error")
 		}
 		if bytes > limit {
 			t.Errorf("the run emitted %d bytes of text", bytes)

@@ -183,12 +183,8 @@ func TestStrictForm(t *testing.T) {
 	}}
 	strict := func(config *openai.Config) { config.Messages, config.SystemPrompt = remote.Strict, "Be brief." }
 	_, got := asked(t, strict, nil, input)
-	want := []any{
-		object{"role": "system", "content": "Be brief."},
-		object{"role": "user", "content": "[Thread context]\n- Ash: hm\n\n[Olivia]: one\n\n[Ash]: two\n  lines"},
-		object{"role": "assistant", "content": "Yes.\n\nAnd no."},
-		object{"role": "user", "content": "- later\n\n[Olivia]: three"},
-	}
+	want := contents("system", "Be brief.", "user", "[Thread context]\n- Ash: hm\n\n[Olivia]: one\n\n[Ash]: two\n  lines",
+		"assistant", "Yes.\n\nAnd no.", "user", "- later\n\n[Olivia]: three")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

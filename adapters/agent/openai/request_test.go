@@ -97,6 +97,14 @@ func image(kind, content string) object {
 	return object{"type": "image_url", "image_url": object{"url": "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))}}
 }
 
+// contents returns messages of a request, each given as its role and its content.
+func contents(pairs ...string) (messages []any) {
+	for i := 0; i < len(pairs); i += 2 {
+		messages = append(messages, object{"role": pairs[i], "content": pairs[i+1]})
+	}
+	return messages
+}
+
 func TestThreadFollowsSystemPrompt(t *testing.T) {
 	input := assembly.Input{RunID: "run-1", Messages: []assembly.Message{
 		text(assembly.RoleSystem, "[Thread context]\n- Ash: hm"),
@@ -106,13 +114,8 @@ func TestThreadFollowsSystemPrompt(t *testing.T) {
 	}}
 	prompt := func(config *openai.Config) { config.SystemPrompt = "You are a helpful colleague." }
 	request, got := asked(t, prompt, nil, input)
-	want := []any{
-		object{"role": "system", "content": "You are a helpful colleague."},
-		object{"role": "system", "content": "[Thread context]\n- Ash: hm"},
-		object{"role": "user", "content": "[Olivia (<@U06>)]: hi & bye"},
-		object{"role": "assistant", "content": "Yes."},
-		object{"role": "user", "content": "[Olivia]: one\ntwo"},
-	}
+	want := contents("system", "You are a helpful colleague.", "system", "[Thread context]\n- Ash: hm",
+		"user", "[Olivia (<@U06>)]: hi & bye", "assistant", "Yes.", "user", "[Olivia]: one\ntwo")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -138,6 +138,18 @@ func TestPartsThinkApart(t *testing.T) {
 	}
 }
 
+// cutInto returns a valid form of a text, and the chunks of it: each cut is the number of characters of one,
+// and the last one is the rest.
+func cutInto(text string, cuts []byte) (valid string, chunks []string) {
+	valid = strings.ToValidUTF8(text, "")
+	runes := []rune(valid)
+	for _, cut := range cuts {
+		n := min(int(cut), len(runes))
+		chunks, runes = append(chunks, string(runes[:n])), runes[n:]
+	}
+	return valid, append(chunks, string(runes))
+}
+
 // FuzzThinking fuzzes texts with their cuts into chunks: the messages and the end of the preview are those
 // of the text in one piece.
 func FuzzThinking(f *testing.F) {
@@ -147,15 +159,9 @@ func FuzzThinking(f *testing.F) {
 		f.Add(text, []byte{1, 3, 2})
 	}
 	f.Fuzz(func(t *testing.T, text string, cuts []byte) {
-		text = strings.ToValidUTF8(text, "")
-		var chunks []string
-		runes := []rune(text)
-		for _, cut := range cuts {
-			n := min(int(cut), len(runes))
-			chunks, runes = append(chunks, string(runes[:n])), runes[n:]
-		}
+		text, chunks := cutInto(text, cuts)
 		whole, end := read(t, new(Client), text)
-		cut, cutEnd := read(t, new(Client), append(chunks, string(runes))...)
+		cut, cutEnd := read(t, new(Client), chunks...)
 		if diff := cmp.Diff(whole, cut); diff != "" || end != cutEnd {
 			t.Errorf("%q: preview %q, in one piece %q\n%s", chunks, cutEnd, end, diff)
 		}

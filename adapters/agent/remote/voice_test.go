@@ -78,15 +78,9 @@ func FuzzVoice(f *testing.F) {
 		f.Add(text, []byte{1, 3, 2})
 	}
 	f.Fuzz(func(t *testing.T, text string, cuts []byte) {
-		text = strings.ToValidUTF8(text, "")
-		var chunks []string
-		runes := []rune(text)
-		for _, cut := range cuts {
-			n := min(int(cut), len(runes))
-			chunks, runes = append(chunks, string(runes[:n])), runes[n:]
-		}
+		text, chunks := cutInto(text, cuts)
 		answer, rest := speak(text)
-		cutAnswer, cutRest := speak(append(chunks, string(runes))...)
+		cutAnswer, cutRest := speak(chunks...)
 		if diff := cmp.Diff([]string{answer, rest}, []string{cutAnswer, cutRest}); diff != "" {
 			t.Errorf("%q: %s", chunks, diff)
 		}

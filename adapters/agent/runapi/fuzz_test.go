@@ -29,5 +29,5 @@ func FuzzMessages(f *testing.F) {
 			return r.failure
 		}
 	}, []string{`{"t":1,"m":"Hm.","ts":1000}`, `{"t":12,"m":"hi","i":"a"}`, `{"t":4,"m":"child","w":"w1","ts":1500}`, `{"t":7,"m":"hi there","i":"a","ts":2000}`, `{"t":4,"ts":2000}`},
-		[]string{`{"type":"answer","message":"x","timestamp":5}`, `"{\"t\":10}"`}, []string{`{"t":9,"m":"Which?","d":{"options":[]}}`}, []string{`{"t":11,"ts":"2023-11-14T22:13:20Z"}`})
+		[]string{`{"type":"answer","message":"x","timestamp":5}`, `"{\"t\":10}"`}, []string{`{"t":9,"m":"Which?","d":{"options":[]}}`}, []string{`{"t":11,"ts":"2023-11-14T22:13:20Z"}`}, []string{`{"t":10}`})
 }
