@@ -88,7 +88,7 @@ func (f *wireFile) words() string {
 		return ""
 	case f.Transcription.Status == "complete" && !said.HasMore:
 		return said.Content
-	case f.Mode == "snippet" && !f.PreviewIsTruncated:
+	case f.Mode == "snippet" && !f.PreviewIsTruncated && f.LinesMore.whole() == 0:
 		return f.Preview
 	}
 	return ""

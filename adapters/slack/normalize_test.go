@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -415,6 +416,20 @@ func TestCarries(t *testing.T) {
 	} {
 		if diff := cmp.Diff(c.want, normalized(t, eventCallback(messageEvent("hi", c.fields)), fakeDirectory{self: us}).Carries); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestOnlyAWholePreviewIsTheSnippet checks what stands for a snippet's content.
+func TestOnlyAWholePreviewIsTheSnippet(t *testing.T) {
+	for more, want := range map[string]string{
+		``: "one\ntwo", `,"lines_more":0,"preview_is_truncated":false`: "one\ntwo", `,"lines_more":null`: "one\ntwo",
+		`,"lines_more":3`: "", `,"preview_is_truncated":true`: "",
+	} {
+		file := json.RawMessage(`{"id":"F1","name":"a.txt","mimetype":"text/plain","mode":"snippet","preview":"one\ntwo"` + more + `}`)
+		m := messageOf(t, messageEvent("", object{"files": []any{file}}), fakeDirectory{self: us})
+		if len(m.Attachments) != 1 || m.Attachments[0].Words != want {
+			t.Errorf("%s: %+v", more, m.Attachments)
 		}
 	}
 }

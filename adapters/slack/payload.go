@@ -119,6 +119,7 @@ type wireFile struct {
 	// Preview is the beginning of a snippet, or all of it.
 	Preview            string `json:"preview"`
 	PreviewIsTruncated bool   `json:"preview_is_truncated"`
+	LinesMore          number `json:"lines_more"` // that the preview does not have
 	// Transcription is what was said in a clip.
 	Transcription wireTranscription `json:"transcription"`
 }
