@@ -154,6 +154,8 @@ type Message struct {
 	// tool's message answers.
 	Calls  []runinput.Call
 	CallID string
+	// Named are the parts in which all files are only named; nil if Parts have the words of none.
+	Named []Part
 }
 
 // Part is a text or a file.

@@ -13,24 +13,32 @@ import (
 // has the author's header, unless the line is ours or its content includes a header. Below
 // the header, no line looks like the beginning of another message.
 func (n naming) message(l *Line) Message {
-	role, text := RoleUser, l.Content
-	switch {
-	case l.Own:
-		role = RoleAssistant
-	case l.Version > 0:
-		text = indentImitations(n.attribute(&l.Metadata, l.typed()) + l.fences())
+	if l.Own {
+		return Message{ID: l.ID, Role: RoleAssistant, Parts: l.parts(l.Content, false)}
 	}
+	if l.Version == 0 {
+		return Message{ID: l.ID, Role: RoleUser, Parts: l.parts(l.Content, false)}
+	}
+	said := n.attribute(&l.Metadata, l.typed())
+	m := Message{ID: l.ID, Role: RoleUser, Parts: l.parts(indentImitations(said), false)}
+	if fences := l.fences(); fences != "" {
+		m.Named, m.Parts = m.Parts, l.parts(indentImitations(said+fences), true)
+	}
+	return m
+}
+
+// parts returns a text and the files; without those whose words are in the text, if worded is true.
+func (l *Line) parts(text string, worded bool) []Part {
 	parts := make([]Part, 0, 1+len(l.Files))
 	if text != "" || len(l.Files) == 0 {
 		parts = append(parts, Part{Text: text})
 	}
 	for _, file := range l.Files {
-		if file.Words != "" && !l.Own && l.Version > 0 {
-			continue
+		if file.Words == "" || !worded {
+			parts = append(parts, Part{File: &file})
 		}
-		parts = append(parts, Part{File: &file})
 	}
-	return Message{ID: l.ID, Role: role, Parts: parts}
+	return parts
 }
 
 // fences returns the words of the line's files, each in a fence that names the file. The fence is longer

@@ -1,6 +1,9 @@
 package assembly
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // contextID begins the id of a turn's block.
 const contextID = "context-"
@@ -13,9 +16,11 @@ func Size(messages []Message) int { return size(messages) }
 
 // Shrink returns the newest messages whose text has at most limit bytes. First it leaves out whole turns,
 // the oldest first, and then lines of the current turn's block, the oldest first. The messages of the
-// current turn, the first of which has the id first, always stay.
+// current turn, the first of which has the id first, always stay. If they alone are too long, their files
+// that are words are only named, those of the oldest message first.
 func Shrink(messages []Message, first string, limit int) []Message {
 	turn := turnStart(messages, first)
+	messages = nameFiles(messages, turn, limit)
 	for i := range turn {
 		if (i == 0 || beginsTurn(messages, i)) && size(messages[i:]) <= limit {
 			return messages[i:]
@@ -37,6 +42,25 @@ func Shrink(messages []Message, first string, limit int) []Message {
 		shown = append(shown, m)
 	}
 	return shown
+}
+
+// nameFiles returns the messages without the words of files that the current turn has no room for.
+func nameFiles(messages []Message, turn, limit int) []Message {
+	left := limit
+	for i := range messages[turn:] {
+		if !strings.HasPrefix(messages[turn+i].ID, contextID) {
+			left -= size(messages[turn+i : turn+i+1])
+		}
+	}
+	changed := slices.Clone(messages)
+	for i := turn; i < len(changed) && left < 0; i++ {
+		if m := &changed[i]; m.Named != nil {
+			left += size(changed[i : i+1])
+			m.Parts, m.Named = m.Named, nil
+			left -= size(changed[i : i+1])
+		}
+	}
+	return changed
 }
 
 // turnStart returns the index of the first message of the current turn, with its block and the client's

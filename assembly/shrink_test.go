@@ -1,6 +1,7 @@
 package assembly_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -52,5 +53,50 @@ func TestShrink(t *testing.T) {
 	}
 	if got := assembly.Shrink(nil, "d", 10); len(got) != 0 {
 		t.Error(got)
+	}
+}
+
+// TestShrinkNamesFiles checks that a turn that is too long by itself loses the words of its files, those of the
+// oldest message first, and keeps their names and what else fits.
+func TestShrinkNamesFiles(t *testing.T) {
+	file := func(n int) assembly.File {
+		return assembly.File{Name: fmt.Sprint("f", n), MimeType: "text/plain", Words: strings.Repeat("w", 1000)}
+	}
+	old := asked(said(1, olivia, "before"))
+	now := asked(said(2, olivia, "look", file(1), file(2)), said(3, olivia, "and here", file(3)))
+	old.Messages[0].ID, now.Messages[0].ID, now.Messages[1].ID = "m1", "m2", "m3"
+	now.Context = []assembly.Line{said(0, olivia, "aside")}
+	messages := assembly.Assemble("echo", []assembly.Turn{old, now}, wide, mentions)
+	for _, c := range []struct {
+		limit int
+		want  string
+	}{
+		{5000, "before aside f1 f2 f3"}, {3150, "f1 f2 f3"}, {2500, "before aside f3"}, {900, "before aside"}, {10, ""},
+	} {
+		shown := assembly.Shrink(messages, "m2", c.limit)
+		text := show(shown)
+		var got []string
+		for _, mark := range []string{"before", "aside", "f1", "f2", "f3"} {
+			if strings.Contains(text, mark+"\nwww") || !strings.HasPrefix(mark, "f") && strings.Contains(text, mark) {
+				got = append(got, mark)
+			}
+		}
+		if strings.Join(got, " ") != c.want || !strings.Contains(text, "]: look") || !strings.Contains(text, "]: and here") || c.limit > 100 && assembly.Size(shown) > c.limit {
+			t.Errorf("%d: %q, %d bytes\n%s", c.limit, got, assembly.Size(shown), text)
+		}
+		files := 0
+		for _, m := range shown {
+			for _, p := range m.Parts {
+				if p.File != nil {
+					files++
+				}
+			}
+		}
+		if files != 3-strings.Count(c.want, "f1")-strings.Count(c.want, "f2")-strings.Count(c.want, "f3") {
+			t.Errorf("%d: %d files are named", c.limit, files)
+		}
+	}
+	if again := assembly.Shrink(messages, "m2", 5000); !cmp.Equal(again, messages) {
+		t.Error("Shrink has changed its argument")
 	}
 }

@@ -733,11 +733,13 @@ func TestTextFilesAreRead(t *testing.T) {
 	} {
 		inBubble(t, nil, func(d *fixture) {
 			d.copies, d.profile.Files = copies, files
+			d.settings.Window.Bytes = 1 << 20
 			m := human("1", "")
 			for name := range copies {
 				m.Attachments = append(m.Attachments, event.Attachment{ID: name, Name: name, MimeType: types[name]})
 			}
-			m.Attachments = append(m.Attachments, event.Attachment{ID: "clip", Name: "clip.m4a", MimeType: "audio/mp4", Words: "check the pump"})
+			m.Attachments = append(m.Attachments, event.Attachment{ID: "clip", Name: "clip.m4a", MimeType: "audio/mp4", Words: "check the pump"},
+				event.Attachment{ID: "speech", Name: "speech.m4a", MimeType: "audio/mp4", Words: strings.Repeat("x", 100<<10+1)})
 			d.record(journal.TriggerRun, m)
 			d.outcomes()
 			got, input := map[string]string{}, d.agent.inputs[0]

@@ -13,7 +13,7 @@ import (
 	"parley/ingest/journal"
 )
 
-// maxWords bounds a file whose words are read into the input, in bytes.
+// maxWords bounds the words of a file that are read into the input, in bytes.
 const maxWords = 100 << 10
 
 // readWords reads the words of the text files of the turns into their attachments, those of the newest
@@ -48,7 +48,10 @@ func (a *attempt) readWords(ctx context.Context, turns []journal.Turn) {
 
 // words returns the words of a file; empty if it is no small text.
 func (a *attempt) words(ctx context.Context, file *journal.Attachment) string {
-	if file.Words != "" {
+	switch {
+	case len(file.Words) > maxWords: // the payload had them
+		return ""
+	case file.Words != "":
 		return text([]byte(file.Words))
 	}
 	if file.State != journal.AttachmentStored || file.Size > maxWords || !mayBeText(file.Name, file.MimeType) {
