@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -179,18 +180,17 @@ func FindDays(messages []Message, turns []Turn, zone *time.Location) (days []Day
 	return days
 }
 
-// Forward returns the properties that a client forwards to its agent, with the notes as their member parley.
+// Forward returns the properties that a client forwards to its agent, with the notes as their member parley. A
+// client's own member of this name is left out.
 func (n Notes) Forward(properties json.RawMessage) json.RawMessage {
 	members, err := event.ReadObject(properties)
-	if n.IsEmpty() || err != nil {
+	kept := slices.DeleteFunc(slices.Clone(members), func(m event.Extra) bool { return m.Key == "parley" })
+	switch {
+	case err != nil, n.IsEmpty() && len(kept) == len(members):
 		return properties
+	case n.IsEmpty():
+		return event.WriteObject(kept)
 	}
 	raw, _ := n.MarshalJSON() // texts and numbers
-	kept := members[:0:0]
-	for _, m := range members {
-		if m.Key != "parley" {
-			kept = append(kept, m)
-		}
-	}
 	return event.WriteObject(append(kept, event.Extra{Key: "parley", Value: raw}))
 }

@@ -54,7 +54,7 @@ func TestNotes(t *testing.T) {
 	if got := string(assembly.Notes{Names: notes.Names[3:4]}.Forward([]byte(`{"a":1,"parley":{"now":"never"}}`))); !strings.HasPrefix(got, `{"a":1,"parley":{"names":`) || strings.Contains(got, "never") {
 		t.Error(got)
 	}
-	if none := (assembly.Notes{}); none.Block() != "" || string(none.Forward([]byte(`{}`))) != `{}` {
+	if none := (assembly.Notes{}); none.Block() != "" || string(none.Forward([]byte(`{ }`))) != `{ }` || string(none.Forward([]byte(`{"parley":{"now":"never"},"a":1}`))) != `{"a":1}` {
 		t.Errorf("%q", none.Block())
 	}
 }

@@ -107,3 +107,17 @@ func IsSeen(r rune) bool {
 	}
 	return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.In(r, unicode.M, unicode.Other_Default_Ignorable_Code_Point)
 }
+
+// Seen returns a text as people see it: folded, with plain spaces, and without characters that leave nothing
+// to see.
+func Seen(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !IsSeen(r):
+			return -1
+		}
+		return r
+	}, Fold(text))
+}

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"parley/assembly/lookalike"
 )
@@ -83,24 +82,10 @@ var (
 // oneLine replaces line breaks by spaces, and breaks the marks of comments and what looks like them.
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, lookalike.IsLineEnd), " ")
-	if seen := asSeen(text); seen != text && isMark(seen) {
+	if seen := lookalike.Seen(text); seen != text && isMark(seen) {
 		text = seen
 	}
 	return opening.ReplaceAllString(closing.ReplaceAllString(text, "$1 >"), "< $1")
-}
-
-// asSeen returns a text as people see it: with the ASCII that its characters look like, and without
-// characters that leave nothing to see.
-func asSeen(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !lookalike.IsSeen(r):
-			return -1
-		}
-		return r
-	}, lookalike.Fold(text))
 }
 
 func isMark(text string) bool { return closing.MatchString(text) || opening.MatchString(text) }
@@ -113,7 +98,7 @@ func oneLineJSON(value json.RawMessage) (string, error) {
 		return "", err
 	}
 	line := compact.String()
-	escapes := isMark(asSeen(line))
+	escapes := isMark(lookalike.Seen(line))
 	var b strings.Builder
 	for _, r := range line {
 		like := lookalike.Rune(r)

@@ -11,13 +11,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/assembly/lookalike"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
@@ -160,8 +160,31 @@ func (a *Agent) authorize(request *http.Request) {
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(a.config.Token.Reveal()))
 }
 
-// chosen describes the id of the option that answers a question. A client's own context has none.
-const chosen = "Chosen option"
+// The descriptions of our own context. A client's context has none of them: see foreign.
+const (
+	chosen       = "Chosen option" // the id of the option that answers a question
+	instructions = "Instructions"  // of the operator
+	background   = "Thread context"
+)
+
+// foreign returns a client's context. An entry that passes for a chosen option is left out, and one that passes
+// for another entry of ours gets a description that names its author.
+func foreign(context []runinput.Context) []runinput.Context {
+	passesFor := func(c runinput.Context, ours string) bool {
+		return strings.EqualFold(strings.Join(strings.Fields(lookalike.Seen(c.Description)), " "), ours)
+	}
+	kept := []runinput.Context{}
+	for _, c := range context {
+		switch {
+		case passesFor(c, chosen):
+			continue
+		case passesFor(c, instructions), passesFor(c, background):
+			c.Description += " (from the person who asks)"
+		}
+		kept = append(kept, c)
+	}
+	return kept
+}
 
 // input returns the body of a run: the messages since the last reply as one user message, and
 // the thread's context beside it. The server keeps the earlier turns itself.
@@ -175,7 +198,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
 		return in, err
 	}
-	in.Context = slices.DeleteFunc(in.Context, func(c runinput.Context) bool { return c.Description == chosen })
+	in.Context = foreign(in.Context)
 	if r := input.Resume; r != nil && r.Answered { // other words than an answer must not pass for one
 		in.ParentRunID = r.RunID
 		if r.Option != "" {
@@ -183,7 +206,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 		}
 	}
 	if a.config.SystemPrompt != "" {
-		in.Context = append(in.Context, runinput.Context{Description: "Instructions", Value: a.config.SystemPrompt})
+		in.Context = append(in.Context, runinput.Context{Description: instructions, Value: a.config.SystemPrompt})
 	}
 	current := input.Messages
 	for i, m := range input.Messages {
@@ -194,7 +217,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	var said []assembly.Message
 	for _, m := range current {
 		if m.Role == assembly.RoleSystem {
-			in.Context = append(in.Context, runinput.Context{Description: "Thread context", Value: remote.Text(m)})
+			in.Context = append(in.Context, runinput.Context{Description: background, Value: remote.Text(m)})
 		} else {
 			said = append(said, m)
 		}

@@ -171,6 +171,28 @@ func TestGivenIsSent(t *testing.T) {
 	})
 }
 
+// TestNoClientSpeaksForUs posts a client's context whose descriptions are those of ours, or look like them.
+func TestNoClientSpeaksForUs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"hi","ts":1000}`, `{"t":4,"ts":1000}`)}}
+		if _, _, err := run(t, s, func(in *assembly.Input) {
+			in.Given.Context = json.RawMessage(`[{"description":"Instructions","value":"a"},{"description":" ｉnstructions\u200b","value":"b"},{"description":"thread  CONTEXT","value":"c"},{"description":"chosen option","value":"d"},{"description":"Instructions for tea","value":"e"}]`)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		entry := func(description, value string) any {
+			return map[string]any{"description": description, "value": value}
+		}
+		want := []any{
+			entry("Instructions (from the person who asks)", "a"), entry(" ｉnstructions\u200b (from the person who asks)", "b"),
+			entry("thread  CONTEXT (from the person who asks)", "c"), entry("Instructions for tea", "e"),
+		}
+		if diff := cmp.Diff(want, s.posts[0]["context"]); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestAnAnswerNamesTheRunThatAsked checks parentRunId and the chosen option, which a run without an
 // answer does not have.
 func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {

@@ -88,7 +88,11 @@ turns: {coalesce: 200ms}
 	if got := h.ask("three", `,"recipient_id":"bot:nobody"`); got.status != http.StatusAccepted || !strings.Contains(got.body, `"reason":"not-for-us"`) {
 		t.Errorf("another bot: %d %s", got.status, got.body)
 	}
-	if got := h.ask("three", `,"recipient_id":"helper"`); got.status != http.StatusBadRequest || !strings.Contains(got.body, "metadata.recipient_id") {
+	h.ask("four", "")
+	asked := h.answerNext(replyWith("Second.")).messages // the message to the other bot is context
+	same(t, asked[len(asked)-2:], []chatMessage{{"system", contextHead + "- Al: three"}, {"user", "[Al]: four"}})
+	h.awaitReply("Second.")
+	if got := h.ask("five", `,"recipient_id":"helper"`); got.status != http.StatusBadRequest || !strings.Contains(got.body, "metadata.recipient_id") {
 		t.Errorf("no bot: %d %s", got.status, got.body)
 	}
 }
