@@ -6,6 +6,7 @@ toolchain go1.26.8
 
 require (
 	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
+	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
 	github.com/google/uuid v1.6.0 // thread and message ids

@@ -139,6 +139,7 @@ type API struct {
 	Streams *Streams
 	Days    Days
 	Storage Storage
+	Keys    *KeySets
 	Guard   *guard.Guard
 	Now     func() time.Time
 

@@ -73,8 +73,10 @@ func (a API) admitThread(r *http.Request, c caller, id string) error {
 
 // admit authenticates a request. The right is one of writes, reads and lists.
 func (a API) admit(w http.ResponseWriter, r *http.Request, right func(caller, string) bool) (caller, error) {
-	c := a.caller(guard.Bearer(r))
+	c, err := a.caller(r.Context(), guard.Bearer(r))
 	switch {
+	case err != nil:
+		return caller{}, a.refuseSigned(w, r, err)
 	case c == nil || c.workspace != a.Workspace && !right(*c, a.Workspace):
 		return caller{}, refuseToken(a.Guard, w, r, "the request needs a token of this workspace: Authorization: Bearer …")
 	case !right(*c, a.Workspace):
@@ -93,18 +95,22 @@ func refuseToken(g *guard.Guard, w http.ResponseWriter, r *http.Request, message
 }
 
 // caller returns the caller with a token: of this workspace, or of another one that has a
-// right to read this one; nil for none.
-func (a API) caller(given string) *caller {
+// right to read this one; nil for none. Its errors are those of KeySets.signed.
+func (a API) caller(ctx context.Context, given string) (*caller, error) {
 	if token := a.find(given); token != nil {
 		any := token.Senders == SendersAny
-		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any || a.config.Local, bare: !any}
+		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any || a.config.Local, bare: !any}, nil
 	}
 	for _, other := range a.Others() {
 		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
-			return &caller{workspace: other.workspace, token: *token}
+			return &caller{workspace: other.workspace, token: *token}, nil
 		}
 	}
-	return nil
+	_, u, err := a.Keys.signed(ctx, []*Adapter{a.Adapter}, given)
+	if err != nil || u == nil {
+		return nil, err
+	}
+	return &caller{workspace: a.Workspace, token: u.token(), sender: string(u.Actor), kind: event.Human, bare: true}, nil
 }
 
 // find returns the workspace's token with a value. It compares with every token, so that the

@@ -24,6 +24,8 @@ type Config struct {
 	// Origins are the origins whose pages may call the API in a browser, such as
 	// https://app.example.com.
 	Origins []string `yaml:"origins"`
+	// JWT admits users by signed tokens, beside Tokens.
+	JWT JWT `yaml:"jwt"`
 	// Local marks the built-in workspace. Its one token may omit the metadata and set any.
 	Local bool `yaml:"-"`
 }
@@ -73,15 +75,19 @@ func (c Config) Accounts() (accounts []adapters.Account) {
 			accounts = append(accounts, adapters.Account{Key: "tokens", Value: token.Token.Reveal(), Words: "each workspace needs tokens of its own, because a token names its workspace"})
 		}
 	}
+	if by := c.JWT; by != (JWT{}) {
+		accounts = append(accounts, adapters.Account{Key: "jwt.audience", Value: by.Issuer + "\n" + by.Audience, Words: "each workspace needs an audience of its own, because it names the workspace"})
+	}
 	return accounts
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
-	if len(c.Tokens) == 0 {
+	if len(c.Tokens) == 0 && c.JWT == (JWT{}) {
 		faults = append(faults, event.FieldError{Field: "tokens", Message: "must contain at least one token: without a token every request is refused"})
 	}
+	faults = append(faults, c.JWT.validate()...)
 	for i, origin := range c.Origins {
 		faults.Check(isOrigin(origin), fmt.Sprintf("origins[%d]", i), "must be an origin such as https://app.example.com, in lower case and without a path")
 	}

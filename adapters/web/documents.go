@@ -18,6 +18,7 @@ type Documents struct {
 	Adapters func() []*Adapter
 	// API returns the API of a workspace.
 	API   func(workspace string) API
+	Keys  *KeySets
 	Guard *guard.Guard
 	// Replies takes the requests of agents that answer later.
 	Replies Replies
@@ -71,6 +72,8 @@ type Call struct {
 	Token Token
 	Actor Actor
 
+	// mark names the token with its rights.
+	mark string
 	// admitted reports whether the token is still configured with the same rights.
 	admitted func() bool
 }
@@ -139,14 +142,28 @@ func (d Documents) admit(w http.ResponseWriter, r *http.Request) (Call, error) {
 	if a, token := find(adapters, guard.Bearer(r)); token != nil {
 		return d.call(a, *token), nil
 	}
-	if a, token := d.redeem(adapters, r); token != nil {
-		return d.call(a, *token), nil
+	if call := d.redeem(adapters, r); call != nil {
+		return *call, nil
+	}
+	a, u, err := d.Keys.signed(r.Context(), adapters, guard.Bearer(r))
+	switch {
+	case err != nil:
+		return Call{}, API{Guard: d.Guard}.refuseSigned(w, r, err)
+	case u != nil:
+		return d.callOf(a, u), nil
 	}
 	return Call{}, refuseToken(d.Guard, w, r, "the request needs a token of a web workspace: Authorization: Bearer …")
 }
 
 func (d Documents) call(a *Adapter, token Token) Call {
-	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace), admitted: func() bool { return d.has(a.workspace, token) }}
+	return Call{API: d.API(a.workspace), Token: token, Actor: token.actor(a.workspace), mark: token.mark(), admitted: func() bool { return d.has(a.workspace, token) }}
+}
+
+// callOf is call for the user of a signed token.
+func (d Documents) callOf(a *Adapter, u *jwtUser) Call {
+	return Call{API: d.API(a.workspace), Token: u.token(), Actor: u.Actor, mark: u.mark(), admitted: func() bool {
+		return slices.ContainsFunc(d.Adapters(), func(now *Adapter) bool { return now.workspace == a.workspace && d.Keys.isAdmitted(u, now.config.JWT) })
+	}}
 }
 
 // begin waits until an answer with a page of the store may begin.

@@ -53,31 +53,38 @@ func (c Call) postTicket(w http.ResponseWriter, r *http.Request, raw []byte) err
 	random := make([]byte, ticketBytes)
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
-	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.Token.mark(), Path: path}, ticketAge); err != nil {
+	if err := c.Tickets.PutTicket(r.Context(), ticket, journal.Ticket{Workspace: c.Workspace, Token: c.mark, Path: path}, ticketAge); err != nil {
 		return err
 	}
 	return respond(w, http.StatusCreated, map[string]string{"ticket": ticket})
 }
 
-// redeem returns the token whose rights a request's ticket gives, and the token's workspace.
-// It returns nil for a request without a valid ticket.
-func (d Documents) redeem(adapters []*Adapter, r *http.Request) (*Adapter, *Token) {
+// redeem returns the call of a request whose ticket gives the rights of a caller. It returns nil for a
+// request without a valid ticket.
+func (d Documents) redeem(adapters []*Adapter, r *http.Request) *Call {
 	secret := r.URL.Query().Get("ticket")
 	if len(secret) != base64.RawURLEncoding.EncodedLen(ticketBytes) || r.Method != http.MethodGet || guard.Bearer(r) != "" {
-		return nil, nil
+		return nil
 	}
 	ticket, err := d.API("").Tickets.TakeTicket(r.Context(), secret)
 	if err != nil || ticket.Path != r.URL.Path && ticket.Path != r.URL.EscapedPath() {
-		return nil, nil
+		return nil
 	}
+	u := userOf(ticket.Token)
 	for _, a := range adapters {
+		if a.workspace != ticket.Workspace {
+			continue
+		}
+		if u != nil && d.Keys.isAdmitted(u, a.config.JWT) {
+			return new(d.callOf(a, u))
+		}
 		for i := range a.config.Tokens {
-			if a.workspace == ticket.Workspace && a.config.Tokens[i].mark() == ticket.Token {
-				return a, &a.config.Tokens[i]
+			if a.config.Tokens[i].mark() == ticket.Token {
+				return new(d.call(a, a.config.Tokens[i]))
 			}
 		}
 	}
-	return nil, nil // it is not configured any more
+	return nil // it is not configured any more
 }
 
 // mark names the token with its secret and its rights, so that a ticket ends with each of them.

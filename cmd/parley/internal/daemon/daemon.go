@@ -53,6 +53,7 @@ type Daemon struct {
 	server   *http.Server
 	guard    *guard.Guard
 	streams  *web.Streams
+	keys     *web.KeySets
 	probe    probe
 
 	platforms map[event.Platform]adapters.Platform
@@ -100,6 +101,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), web.NewStreams()
+	d.keys = web.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
 	if engine == nil {

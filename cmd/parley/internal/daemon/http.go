@@ -55,7 +55,7 @@ func (d *Daemon) routes(documents web.Documents) []route {
 // newServer returns the HTTP server with all its routes.
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
-	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Guard: d.guard,
+	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Keys: d.keys, Guard: d.guard,
 		Replies: web.Replies{
 			Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
 			Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
@@ -141,7 +141,7 @@ func (d *Daemon) apiOf(workspace string) web.API {
 	}
 	return web.API{
 		Adapter: adapter, Workspace: workspace, Others: current.web, Agents: agents,
-		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage,
+		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage, Keys: d.keys,
 		Runs: d.journal, Updates: d.journal, Tickets: d.journal, Stop: d.turns.Stop, Streams: d.streams, Days: d.journal, Guard: d.guard, Now: d.now,
 	}
 }
