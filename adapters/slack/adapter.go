@@ -17,13 +17,14 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/httpcall"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 	"parley/ingest/wake"
 )
 
 // Adapter is one Slack app in one team. It is safe for concurrent use.
 type Adapter struct {
-	Normalizer
+	payload.Normalizer
 	Workspace string // its name in thread keys
 	config    Config
 	base      *url.URL // address of the Web API; its path ends in a slash
@@ -69,7 +70,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Slack, Title: "Slack", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: looksLikeID.MatchString, IsChannel: isChannel, IsServer: isTeam, IsMention: userMention.MatchString,
+		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsMention: payload.IsMention,
 	}
 }
 

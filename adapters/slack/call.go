@@ -11,6 +11,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 )
 
 // call makes one call, bounded by the configured timeout, and decodes the answer. It does not
@@ -52,7 +53,7 @@ func (w *wireAnswer) refused() error {
 	if w.Ok {
 		return nil
 	}
-	return slack.SlackErrorResponse{Err: firstOf(w.Error, "no reason given")}
+	return slack.SlackErrorResponse{Err: payload.FirstOf(w.Error, "no reason given")}
 }
 
 // next returns the cursor of the page that follows the answer to a query. It is empty

@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -23,8 +24,8 @@ func (a *Adapter) LookupUser(ctx context.Context, id string) (adapters.User, err
 	if err != nil {
 		return adapters.User{}, fmt.Errorf("look up slack user %s: %w", id, err)
 	}
-	name := firstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
-	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == slackbotUser}, nil
+	name := payload.FirstOf(user.Profile.DisplayName, user.Profile.RealName, user.RealName, user.Name)
+	return adapters.User{DisplayName: event.Text(name), IsBot: user.IsBot || user.ID == payload.Slackbot}, nil
 }
 
 // LookupMention returns the name of a channel, from conversations.info. People who see a message need not see
@@ -36,7 +37,7 @@ func (a *Adapter) LookupMention(ctx context.Context, in, token string) (string, 
 		Channel wireConversation `json:"channel"`
 	}
 	err := adapters.ErrNoName
-	if strings.HasPrefix(token, "<#") && isID(id) {
+	if strings.HasPrefix(token, "<#") && payload.IsID(id) {
 		err = a.ask(ctx, "conversations.info", url.Values{"channel": {id}}, &answer)
 	}
 	isOpen := answer.Channel.kind() == "channel" || id == in

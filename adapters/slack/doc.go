@@ -1,14 +1,7 @@
 // Package slack connects Parley to Slack, over Socket Mode or the Events API.
 //
-// Parley reads each payload twice. Keys reads it before the durable accept and uses
-// only the payload. Normalize reads it after the durable accept and also resolves
-// names. Both start from the same parse, so they always agree on the kind of a payload.
-// The decoder fills structs that have only the fields that Parley uses. If Slack sends
-// a field that the event needs in a wrong form, the payload is dead. The decoder skips every
-// other field, whatever its form.
-//
-// The content of a message is the text that its author typed. The words of a message without
-// typed text are found in one place, words.go, for events, edits, history, quotations and forwards.
+// The package itself has the adapter, its configuration and its check. Package payload reads
+// what Slack sends.
 //
 // The package opens and maintains the sockets of Socket Mode itself, instead of using
 // slack-go's client. That client closes the old socket before it opens the next one,

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"parley/adapters/httpcall"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -35,13 +36,13 @@ func (a *Adapter) Fetch(ctx context.Context, attachment event.Attachment) (io.Re
 		return nil, errors.New("slack sent its sign-in page: the bot may not read the file, or lacks the scope files:read")
 	}
 	// In a shared channel, a message may carry only the id of a file of the other team.
-	return &httpcall.Download{ReadCloser: response.Body, Info: file.attachment()}, nil
+	return &httpcall.Download{ReadCloser: response.Body, Info: file.Attachment()}, nil
 }
 
 // wireFileInfo is a file as files.info describes it.
 // https://docs.slack.dev/reference/methods/files.info
 type wireFileInfo struct {
-	wireFile
+	payload.File
 	URLPrivate         string `json:"url_private"`
 	URLPrivateDownload string `json:"url_private_download"`
 }
@@ -55,7 +56,7 @@ func (a *Adapter) fileInfo(ctx context.Context, id string) (*wireFileInfo, error
 	if err := a.call(ctx, "files.info", url.Values{"file": {id}}, &answer); err != nil {
 		return nil, err
 	}
-	if answer.File.isRemoved() {
+	if answer.File.IsRemoved() {
 		return nil, errors.New("slack has deleted the file or hides it")
 	}
 	return &answer.File, nil
@@ -64,7 +65,7 @@ func (a *Adapter) fileInfo(ctx context.Context, id string) (*wireFileInfo, error
 // fileURL returns the download address of a file. It is an error if the address is at a
 // host that must not get the token.
 func (a *Adapter) fileURL(file *wireFileInfo) (*url.URL, error) {
-	location, err := url.Parse(firstOf(file.URLPrivateDownload, file.URLPrivate))
+	location, err := url.Parse(payload.FirstOf(file.URLPrivateDownload, file.URLPrivate))
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -22,9 +23,9 @@ const clockSkew = 2 * time.Minute
 // may contain the message. Find does not wait for the pace of the method.
 func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, error) {
 	id := ""
-	err := a.eachOwnMessage(ctx, post, func(m *wireMessage) bool {
-		if m.key() == post.Key {
-			id = messageID(post.To.Channel, m.TS)
+	err := a.eachOwnMessage(ctx, post, func(m *payload.Message) bool {
+		if m.Key() == post.Key {
+			id = payload.MessageID(post.To.Channel, m.TS)
 		}
 		return id == ""
 	})
@@ -35,8 +36,8 @@ func (a *Adapter) Find(ctx context.Context, post adapters.Post) (string, bool, e
 func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string, error) {
 	var found []string
 	from := fromTS(post.NotBefore)
-	err := a.eachOwnMessage(ctx, post, func(m *wireMessage) bool {
-		if m.key() == "" && m.TS >= from { // every page contains the thread's root
+	err := a.eachOwnMessage(ctx, post, func(m *payload.Message) bool {
+		if m.Key() == "" && m.TS >= from { // every page contains the thread's root
 			found = append(found, m.TS)
 		}
 		return true
@@ -46,7 +47,7 @@ func (a *Adapter) FindStream(ctx context.Context, post adapters.Post) ([]string,
 	}
 	slices.Sort(found)
 	for i, ts := range found {
-		found[i] = messageID(post.To.Channel, ts)
+		found[i] = payload.MessageID(post.To.Channel, ts)
 	}
 	return found, nil
 }
@@ -57,12 +58,12 @@ func fromTS(since time.Time) string {
 	if since.IsZero() {
 		return ""
 	}
-	return timestamp(since.Add(-clockSkew))
+	return payload.Timestamp(since.Add(-clockSkew))
 }
 
 // eachOwnMessage calls visit for our own messages at the post's address, until visit
 // returns false.
-func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit func(*wireMessage) bool) error {
+func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit func(*payload.Message) bool) error {
 	self, err := a.knownSelf(ctx)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (a *Adapter) eachOwnMessage(ctx context.Context, post adapters.Post, visit 
 	if from := fromTS(post.NotBefore); from != "" {
 		query.Set("oldest", from)
 	}
-	root := threadTS(post.To)
+	root := payload.ThreadTS(post.To)
 	if root != "" {
 		query.Set("ts", root)
 		err = a.scan(ctx, "conversations.replies", query, self, visit)
@@ -96,27 +97,18 @@ func (a *Adapter) knownSelf(ctx context.Context) (event.Self, error) {
 	return self, err
 }
 
-// key returns the key of the delivery that posted the message; empty if there is none.
-func (m *wireMessage) key() string {
-	key := deliveryKey(m.Metadata)
-	for i := 0; i < len(m.Files) && key == ""; i++ {
-		key = fileKey(m.Files[i].Name)
-	}
-	return key
-}
-
 // scan reads page by page and calls visit for our messages, until visit returns false. Its
 // calls count as calls of the minute and come before all others, because a reply waits.
-func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(*wireMessage) bool) error {
+func (a *Adapter) scan(ctx context.Context, method string, query url.Values, self event.Self, visit func(*payload.Message) bool) error {
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
 		if err := a.ask(ctx, method, query, &page); err != nil {
 			return "", err
 		}
 		for _, raw := range page.Messages {
-			m := new(wireMessage)
+			m := new(payload.Message)
 			_ = json.Unmarshal(raw, m) // our messages have every field in the right form
-			if m.isOwn(self) && !visit(m) {
+			if m.IsOwn(self) && !visit(m) {
 				return "", nil
 			}
 		}

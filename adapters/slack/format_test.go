@@ -2,6 +2,7 @@ package slack_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"strings"
 	"testing"
@@ -175,6 +176,8 @@ func TestRefusedBlocksAreRemembered(t *testing.T) {
 		}
 	}
 }
+
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestAnswers compares texts of answers in both of Slack's dialects with golden files.
 func TestAnswers(t *testing.T) {

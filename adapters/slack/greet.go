@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -32,16 +33,17 @@ type assistantGreeting struct{ channel, thread string }
 
 // requestGreeting requests a greeting of the thread whose start a payload reports, if
 // prompts are configured. It does not wait for the greeting.
-func (a *Adapter) requestGreeting(p *payload) {
+func (a *Adapter) requestGreeting(p *payload.Payload) {
 	var self event.Self
 	if known := a.self.Load(); known != nil {
 		self = *known
 	}
-	if len(a.config.SuggestedPrompts) == 0 || p.assistant == nil || !p.assistant.started || p.earlyResult(self) != nil {
+	channel, thread, ok := p.StartedThread(self)
+	if len(a.config.SuggestedPrompts) == 0 || !ok {
 		return
 	}
 	select {
-	case a.greetings <- assistantGreeting{p.channel, p.ts}:
+	case a.greetings <- assistantGreeting{channel, thread}:
 	default:
 	}
 }
@@ -69,7 +71,7 @@ func (a *Adapter) greet(ctx context.Context, g assistantGreeting, link adapters.
 	defer cancel()
 	isNew := false
 	err = link.State.Update(ctx, "greeted/"+g.channel, func(newest string) string {
-		isNew = newest == "" || sentAt(newest).Before(sentAt(g.thread))
+		isNew = newest == "" || payload.SentAt(newest).Before(payload.SentAt(g.thread))
 		if isNew {
 			return g.thread
 		}

@@ -220,3 +220,6 @@ func TestOnlyAcceptedStartsAreGreeted(t *testing.T) {
 		t.Errorf("the thread %s was greeted", call)
 	}
 }
+
+// stamp returns the ts of an event.
+func stamp(second int) string { return fmt.Sprintf("1750000%03d.000100", second) }

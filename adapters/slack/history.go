@@ -2,13 +2,12 @@ package slack
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"sync"
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/event"
+	"parley/adapters/slack/payload"
 	"parley/ingest/wake"
 )
 
@@ -101,7 +100,7 @@ func (a *Adapter) members(ctx context.Context, kinds string) (channels []string,
 			return "", err
 		}
 		for _, c := range page.Channels {
-			if isID(c.ID) {
+			if payload.IsID(c.ID) {
 				a.history.kinds.Store(c.ID, c.kind())
 				channels = append(channels, c.ID)
 			}
@@ -213,13 +212,4 @@ func (p *pace) take(now time.Time, urgent bool) time.Duration {
 	}
 	p.calls = append(p.calls, now)
 	return 0
-}
-
-// timestamp formats a time as a Slack ts.
-func timestamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
-
-// eventCallback wraps an event in the payload in which Slack would have sent it.
-func eventCallback(self event.Self, inner []byte) []byte {
-	installed := `{"team_id":` + jsonString(self.TeamID) + `,"user_id":` + jsonString(self.UserID) + `,"is_bot":true}`
-	return []byte(`{"type":"event_callback","team_id":` + jsonString(self.TeamID) + `,"authorizations":[` + installed + `],"event":` + string(inner) + `}`)
 }

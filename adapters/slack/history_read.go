@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -30,12 +31,12 @@ const (
 // conversation the time is zero, because the conversation is older than any gap. For a
 // command's thread Began returns false, because other people can't write in it.
 func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, ok bool) {
-	channel, root, err := parseThreadKey(thread)
+	channel, root, err := payload.ParseThreadKey(thread)
 	switch {
-	case err != nil || isCommandThread(thread):
+	case err != nil || payload.IsCommandThread(thread):
 		return "", time.Time{}, false
 	case root != "":
-		at = sentAt(root)
+		at = payload.SentAt(root)
 	}
 	return channel, at, true
 }
@@ -43,7 +44,7 @@ func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, o
 // ReadThread reads a thread page by page, or a whole conversation. It hands over edits
 // since the beginning of the gap as edits, and skips our own messages.
 func (a *Adapter) ReadThread(ctx context.Context, thread event.ThreadKey, read adapters.Reading) error {
-	channel, root, err := parseThreadKey(thread)
+	channel, root, err := payload.ParseThreadKey(thread)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (adapt
 	left := map[event.ThreadKey]bool{}
 	for _, m := range list {
 		if root := r.repliedThread(m); root != "" {
-			thread := ThreadKey(a.Workspace, event.Channel{ID: r.Gap.Channel}, "", root)
+			thread := payload.ThreadKey(a.Workspace, event.Channel{ID: r.Gap.Channel}, "", root)
 			if !left[thread] {
 				found.Threads = append(found.Threads, thread)
 			}
@@ -94,7 +95,7 @@ func (r *gapReader) repliedThread(m historyMessage) (root string) {
 	switch {
 	case m.ThreadTS != "" && m.ThreadTS != m.TS:
 		return m.ThreadTS
-	case m.ReplyCount > 0 && isTimestamp(m.LatestReply) && !sentAt(m.LatestReply).Before(r.Gap.From):
+	case m.ReplyCount > 0 && payload.IsTimestamp(m.LatestReply) && !payload.SentAt(m.LatestReply).Before(r.Gap.From):
 		return m.TS
 	}
 	return ""
@@ -120,14 +121,14 @@ func (a *Adapter) newGapReader(ctx context.Context, channel string, read adapter
 type historyMessage struct {
 	raw         json.RawMessage
 	at          time.Time
-	TS          string      `json:"ts"`
-	ThreadTS    string      `json:"thread_ts"`
-	User        string      `json:"user"`
-	BotID       string      `json:"bot_id"`
-	Subtype     string      `json:"subtype"`
-	Edited      *wireEdited `json:"edited"`
-	ReplyCount  int         `json:"reply_count"`
-	LatestReply string      `json:"latest_reply"`
+	TS          string          `json:"ts"`
+	ThreadTS    string          `json:"thread_ts"`
+	User        string          `json:"user"`
+	BotID       string          `json:"bot_id"`
+	Subtype     string          `json:"subtype"`
+	Edited      *payload.Edited `json:"edited"`
+	ReplyCount  int             `json:"reply_count"`
+	LatestReply string          `json:"latest_reply"`
 }
 
 // decodeHistory decodes a message of history. It returns false if the value is not a
@@ -135,11 +136,19 @@ type historyMessage struct {
 func decodeHistory(raw json.RawMessage) (historyMessage, bool) {
 	m := historyMessage{}
 	_ = json.Unmarshal(raw, &m) // Normalize reports the fault
-	if !isObject(raw) || !isTimestamp(m.TS) {
+	if !payload.IsObject(raw) || !payload.IsTimestamp(m.TS) {
 		return m, false
 	}
-	m.raw, m.at = bytes.TrimSpace(raw), sentAt(m.TS)
+	m.raw, m.at = bytes.TrimSpace(raw), payload.SentAt(m.TS)
 	return m, true
+}
+
+// changedAt returns the ts of the message's last edit; else the message's own.
+func (m historyMessage) changedAt() string {
+	if m.Edited != nil {
+		return m.Edited.TS
+	}
+	return m.TS
 }
 
 // gapReader reads one gap of one channel or thread.
@@ -157,11 +166,11 @@ type gapReader struct {
 // pages reads page by page, as long as take returns true.
 func (r *gapReader) pages(ctx context.Context, method, root string, take func(list []historyMessage, last bool) (more bool, err error)) error {
 	query := url.Values{
-		"channel": {r.Gap.Channel}, "limit": {historyPage}, "inclusive": {"true"}, "latest": {timestamp(r.Gap.Until)},
+		"channel": {r.Gap.Channel}, "limit": {historyPage}, "inclusive": {"true"}, "latest": {payload.Timestamp(r.Gap.Until)},
 	}
 	if root != "" {
 		query.Set("ts", root)
-		query.Set("oldest", timestamp(r.Gap.From.Add(-editReach)))
+		query.Set("oldest", payload.Timestamp(r.Gap.From.Add(-editReach)))
 	}
 	return eachPage(query, func() (next string, err error) {
 		var page messagePage
@@ -240,27 +249,27 @@ func (r *gapReader) oldestFirst() []historyMessage {
 // handed over as a change. handOver skips our own messages, and the threads in left,
 // which ReadThread reads.
 func (r *gapReader) handOver(list []historyMessage, left map[event.ThreadKey]bool) error {
-	channel := withDefaultType((&payload{channel: r.Gap.Channel, channelType: r.kind}).namedChannel())
+	channel := payload.ChannelOf(r.Gap.Channel, r.kind)
 	var threads []event.ThreadKey
 	missed := map[event.ThreadKey][]adapters.Missed{}
 	for _, m := range list {
-		thread := ThreadKey(r.adapter.Workspace, channel, m.TS, m.ThreadTS)
+		thread := payload.ThreadKey(r.adapter.Workspace, channel, m.TS, m.ThreadTS)
 		if left[thread] {
 			continue
 		}
 		if missed[thread] == nil {
 			threads, missed[thread] = append(threads, thread), []adapters.Missed{}
 		}
-		if sameID(m.User, r.self.UserID) || sameID(m.BotID, r.self.BotID) {
+		if payload.SameID(m.User, r.self.UserID) || payload.SameID(m.BotID, r.self.BotID) {
 			continue
 		}
 		var out adapters.Missed
 		gone := m.Subtype == "tombstone"
 		if !m.at.Before(r.Gap.From) && !gone {
-			out.New = r.envelope(withChannel(m.raw, r.Gap.Channel, r.kind))
+			out.New = r.envelope(payload.WithChannel(m.raw, r.Gap.Channel, r.kind))
 		}
-		if gone || m.Edited != nil && isTimestamp(m.Edited.TS) && sentAt(m.Edited.TS).Add(editedStep).After(r.Gap.From) {
-			out.Change = r.envelope(r.changeEvent(m))
+		if gone || m.Edited != nil && payload.IsTimestamp(m.Edited.TS) && payload.SentAt(m.Edited.TS).Add(editedStep).After(r.Gap.From) {
+			out.Change = r.envelope(payload.Change(r.Gap.Channel, r.kind, m.changedAt(), m.raw))
 		}
 		missed[thread] = append(missed[thread], out)
 	}
@@ -275,29 +284,6 @@ func (r *gapReader) handOver(list []historyMessage, left map[event.ThreadKey]boo
 func (r *gapReader) envelope(inner []byte) *event.Envelope {
 	return &event.Envelope{
 		Workspace: r.adapter.Workspace, Platform: event.Slack, Transport: event.Backfilled,
-		ReceivedAt: r.adapter.now(), Body: eventCallback(r.self, inner),
+		ReceivedAt: r.adapter.now(), Body: payload.Callback(r.self, inner),
 	}
-}
-
-// withChannel returns the event for a message of history: the message's own members,
-// unchanged, and its channel. The kind is empty if it is unknown.
-func withChannel(raw []byte, channel, kind string) []byte {
-	body := append([]byte(nil), raw[:len(raw)-1]...) // if a member is there twice, the last one counts
-	return append(body, `,"channel":`+jsonString(channel)+`,"channel_type":`+jsonString(kind)+`}`...)
-}
-
-// changeEvent returns the event of the message's last edit, or of its deletion.
-func (r *gapReader) changeEvent(m historyMessage) []byte {
-	when := m.TS
-	if m.Edited != nil {
-		when = m.Edited.TS
-	}
-	return []byte(`{"type":"message","subtype":"message_changed","hidden":true,"channel":` + jsonString(r.Gap.Channel) +
-		`,"channel_type":` + jsonString(r.kind) + `,"ts":` + jsonString(when) + `,"message":` + string(m.raw) + `}`)
-}
-
-// jsonString returns s as a JSON string.
-func jsonString(s string) string {
-	raw, _ := json.Marshal(s) // encoding a string never fails
-	return string(raw)
 }

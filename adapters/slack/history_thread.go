@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -28,11 +29,11 @@ const (
 // false for a direct message: the bot received every message there, so the journal has
 // them.
 func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
-	channel, root, err := parseThreadKey(thread)
-	if err != nil || root == "" || isDirect(channel) {
+	channel, root, err := payload.ParseThreadKey(thread)
+	if err != nil || root == "" || payload.IsDirect(channel) {
 		return "", false
 	}
-	return messageID(channel, root), true
+	return payload.MessageID(channel, root), true
 }
 
 // ReadHistory reads a thread up to the message upTo. One call reads most threads whole.
@@ -40,7 +41,7 @@ func (a *Adapter) Root(thread event.ThreadKey) (id string, ok bool) {
 // thread by time. A deleted thread has no messages.
 func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (adapters.ThreadHistory, error) {
 	var before adapters.ThreadHistory
-	channel, root, err := parseThreadKey(thread)
+	channel, root, err := payload.ParseThreadKey(thread)
 	if err != nil {
 		return before, err
 	}
@@ -49,7 +50,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 		return before, err
 	}
 	r := threadReader{adapter: a, channel: channel, root: root, newest: newest}
-	if _, ts, _ := strings.Cut(upTo, "/"); isTimestamp(ts) {
+	if _, ts, _ := strings.Cut(upTo, "/"); payload.IsTimestamp(ts) {
 		r.upTo = ts
 	}
 	list, err := r.read(ctx)
@@ -62,7 +63,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 	for _, m := range list {
 		before.Envelopes = append(before.Envelopes, event.Envelope{
 			Workspace: a.Workspace, Platform: event.Slack, Transport: event.Reread, ReceivedAt: a.now(),
-			Body: eventCallback(self, withChannel(m.raw, channel, "")),
+			Body: payload.Callback(self, payload.WithChannel(m.raw, channel, "")),
 		})
 	}
 	before.Earlier, before.Gap = r.earlier, r.gap
@@ -127,7 +128,7 @@ func (r *threadReader) readOn(ctx context.Context, list []historyMessage, next s
 func (r *threadReader) findEnd(ctx context.Context, behind time.Time, left int) (list []historyMessage, gap bool) {
 	end := r.adapter.now()
 	if r.upTo != "" {
-		end = sentAt(r.upTo)
+		end = payload.SentAt(r.upTo)
 	}
 	whole := end.Sub(behind)
 	reach := whole / time.Duration(left) * firstPage
@@ -165,7 +166,7 @@ func (r *threadReader) page(ctx context.Context, limit int, cursor string, since
 		query.Set("cursor", cursor)
 	}
 	if !since.IsZero() {
-		query.Set("oldest", timestamp(since))
+		query.Set("oldest", payload.Timestamp(since))
 	}
 	var page messagePage
 	if err := r.adapter.ask(ctx, "conversations.replies", query, &page); err != nil {

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"parley/adapters/slack/payload"
 )
 
 // maxSkew bounds the difference between a signature's time and ours, in both
@@ -66,7 +68,7 @@ func (a *Adapter) verifyBody(header http.Header, body []byte) (reason string) {
 // signature does not cover the type.
 // https://docs.slack.dev/interactivity
 func decodeForm(header http.Header, body []byte) []byte {
-	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" || isObject(body) {
+	if kind, _, _ := mime.ParseMediaType(header.Get("Content-Type")); kind != "application/x-www-form-urlencoded" || payload.IsObject(body) {
 		return body
 	}
 	form, err := url.ParseQuery(string(body))

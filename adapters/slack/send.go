@@ -3,32 +3,19 @@ package slack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
 // Address returns the thread's channel. For a thread under a message, its Place is the
 // root's ts. For the answer to a command outside such threads, it is "command-<id>".
 func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
-	channel, root, err := parseThreadKey(thread)
-	if _, id, _ := strings.Cut(answered, "/"); root == "" && strings.HasPrefix(id, commandPrefix) {
-		root = id
-	}
-	return adapters.Address{Channel: channel, Place: root}, err
-}
-
-// threadTS returns the thread_ts of a destination; empty for the top level of its channel, where the
-// answer to a command goes.
-func threadTS(to adapters.Address) string {
-	if strings.HasPrefix(to.Place, commandPrefix) {
-		return ""
-	}
-	return to.Place
+	return payload.Address(thread, answered)
 }
 
 // Send calls chat.postMessage; it calls twice if the workspace refuses markdown blocks.
@@ -41,11 +28,11 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	}
 	options := []slack.MsgOption{
 		slack.MsgOptionMetadata(slack.SlackMetadata{
-			EventType:    deliveryMetadata,
+			EventType:    payload.DeliveryMetadata,
 			EventPayload: map[string]any{"key": post.Key},
 		}),
 	}
-	if ts := threadTS(post.To); ts != "" {
+	if ts := payload.ThreadTS(post.To); ts != "" {
 		options = append(options, slack.MsgOptionTS(ts))
 	}
 	channel, ts := "", ""
@@ -65,14 +52,14 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	if err != nil {
 		return "", a.sendError("chat.postMessage", post.To.Channel, err)
 	}
-	return messageID(firstOf(channel, post.To.Channel), ts), nil
+	return payload.MessageID(payload.FirstOf(channel, post.To.Channel), ts), nil
 }
 
 // EphemeralAddress returns the channel without the thread if the answered message is the thread's
 // root, or a shortcut: Slack shows an ephemeral message only in a thread that has a reply.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral#arg_thread_ts
 func (a *Adapter) EphemeralAddress(to adapters.Address, answered string) adapters.Address {
-	if answered == messageID(to.Channel, to.Place) || strings.HasPrefix(answered, messageID(to.Channel, "shortcut-")) {
+	if answered == payload.MessageID(to.Channel, to.Place) || strings.HasPrefix(answered, payload.MessageID(to.Channel, "shortcut-")) {
 		to.Place = ""
 	}
 	return to
@@ -86,7 +73,7 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 	}
 	err := a.sendText(post.Text, nil, func(content slack.MsgOption) error {
 		options := []slack.MsgOption{content}
-		if ts := threadTS(post.To); ts != "" {
+		if ts := payload.ThreadTS(post.To); ts != "" {
 			options = append(options, slack.MsgOptionTS(ts))
 		}
 		_, err := a.api.PostEphemeralContext(ctx, post.To.Channel, post.Asker, options...)
@@ -99,17 +86,4 @@ func (a *Adapter) PostEphemeral(ctx context.Context, post adapters.Post) error {
 		return a.sendError("chat.postEphemeral", post.To.Channel, err)
 	}
 	return nil
-}
-
-// messageID returns a message's external id.
-func messageID(channel, ts string) string { return channel + "/" + ts }
-
-// splitID splits a message's external id into its channel and ts. An id in another form
-// is a permanent failure.
-func splitID(id string) (channel, ts string, err error) {
-	channel, ts, _ = strings.Cut(id, "/")
-	if !isID(channel) || !isTimestamp(ts) {
-		return "", "", adapters.Permanently(fmt.Sprintf("%q is not a slack message", id))
-	}
-	return channel, ts, nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 )
 
 // Edit replaces the text of a message of ours with chat.update. An open stream can't be
@@ -36,7 +37,7 @@ func (a *Adapter) Remove(ctx context.Context, id string, _ adapters.Post) error 
 // for an open stream, change stops the stream and calls once more.
 // https://docs.slack.dev/reference/methods/chat.update#errors
 func (a *Adapter) change(ctx context.Context, method, id string, call func(channel, ts string) error) error {
-	channel, ts, err := splitID(id)
+	channel, ts, err := payload.SplitID(id)
 	if err != nil {
 		return err
 	}

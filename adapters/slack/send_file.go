@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -15,6 +14,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/adapters/markdown"
+	"parley/adapters/slack/payload"
 )
 
 // maxUpload bounds a file that Slack accepts, in bytes.
@@ -32,7 +32,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 		return "", err
 	}
 	target, err := a.api.GetUploadURLExternalContext(ctx, slack.GetUploadURLExternalParameters{
-		FileName: fileName(file.Name, post.Key), FileSize: int(file.Size),
+		FileName: payload.FileName(file.Name, post.Key), FileSize: int(file.Size),
 	})
 	if err != nil {
 		return "", adapters.WithoutEffect(a.sendError("files.getUploadURLExternal", post.To.Channel, err))
@@ -43,7 +43,7 @@ func (a *Adapter) sendFile(ctx context.Context, post adapters.Post) (string, err
 	_, err = a.api.CompleteUploadExternalContext(ctx, slack.CompleteUploadExternalParameters{
 		Files:           []slack.FileSummary{{ID: target.FileID, Title: file.Name}},
 		Channel:         post.To.Channel,
-		ThreadTimestamp: threadTS(post.To),
+		ThreadTimestamp: payload.ThreadTS(post.To),
 		InitialComment:  strings.Join(markdown.Format(post.Text, markdown.Slack, textLimit), "\n"),
 	})
 	if ok, failed := a.respond(ctx, post, err, ""); ok && failed == nil {
@@ -66,7 +66,7 @@ func (a *Adapter) upload(ctx context.Context, to string, file *adapters.File, co
 	if err != nil {
 		return adapters.Permanently("slack's address for the file can't be read")
 	}
-	request.Header.Set("Content-Type", firstOf(file.MimeType, "application/octet-stream"))
+	request.Header.Set("Content-Type", payload.FirstOf(file.MimeType, "application/octet-stream"))
 	if _, err = a.web.Do(request); err != nil {
 		return fmt.Errorf("send %s: %w", file.Name, httpcall.WithoutURL(err))
 	}
@@ -81,29 +81,10 @@ func (a *Adapter) sharedMessageID(ctx context.Context, id string, post adapters.
 	if err == nil {
 		for _, shares := range []map[string][]slack.ShareFileInfo{file.Shares.Public, file.Shares.Private} {
 			for _, share := range shares[post.To.Channel] {
-				return messageID(post.To.Channel, share.Ts), nil
+				return payload.MessageID(post.To.Channel, share.Ts), nil
 			}
 		}
 		err = errors.New("the file is not in the channel yet")
 	}
 	return "", &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("files.info in slack channel %s: %w", post.To.Channel, err)}
-}
-
-// fileName returns a file's name with the post's key before its extension.
-func fileName(name, key string) string {
-	extension := path.Ext(name)
-	if len(extension) > 16 { // a part of a sentence; fileKey would take it for the extension
-		name, extension = strings.ReplaceAll(name, ".", "_"), ""
-	}
-	return firstOf(strings.TrimSuffix(name, extension), "file") + "-" + key + extension
-}
-
-// fileKey returns the key in a file's name; empty if there is none.
-func fileKey(name string) string {
-	base := strings.TrimSuffix(name, path.Ext(name))
-	key := base[strings.LastIndexByte(base, '-')+1:]
-	if key == base || len(key) > 25 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return ""
-	}
-	return key
 }

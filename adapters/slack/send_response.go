@@ -10,35 +10,22 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/adapters/markdown"
-	"parley/ingest/event"
+	"parley/adapters/slack/payload"
 )
 
 // A user may give a command in a channel without the bot. Slack then refuses every post, but takes
 // a few messages at the command's response URL.
 // https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 const (
-	// responsesFor is the time for which a response URL takes messages, and maxResponses their number.
-	responsesFor = 30 * time.Minute
+	// maxResponses is the number of messages that a response URL takes.
 	maxResponses = 5
 	// maxResponse bounds the text of a message at a response URL, in characters. Slack cuts a longer one.
 	maxResponse = 39_000
 )
-
-// commandURLs is the name of the response URLs in adapters.State.
-const commandURLs = "commands"
-
-// commandURL is the response URL of a command.
-type commandURL struct {
-	ID   string    `json:"id"` // "command-<id>"
-	URL  string    `json:"url"`
-	At   time.Time `json:"at"` // when the command arrived
-	Used int       `json:"used,omitempty"`
-}
 
 // notHere are the codes of a post in a channel that has no bot of ours.
 var notHere = []string{"not_in_channel", "channel_not_found"}
@@ -46,28 +33,10 @@ var notHere = []string{"not_in_channel", "channel_not_found"}
 // UseState implements adapters.Stateful.
 func (a *Adapter) UseState(state adapters.State) { a.state = state }
 
-// rememberCommand stores the response URL of a command, and forgets those that have ended.
-func (p *payload) rememberCommand(ctx context.Context, envelope event.Envelope, state adapters.State) error {
-	if p.interaction.responseURL == "" {
-		return nil
-	}
-	err := adapters.UpdateList(ctx, state, commandURLs, func(list []commandURL) []commandURL {
-		if slices.ContainsFunc(list, func(c commandURL) bool { return c.ID == p.ts }) {
-			return list
-		}
-		list = slices.DeleteFunc(list, func(c commandURL) bool { return envelope.ReceivedAt.Sub(c.At) > responsesFor })
-		return append(list, commandURL{ID: p.ts, URL: p.interaction.responseURL, At: envelope.ReceivedAt})
-	})
-	if err != nil {
-		return fmt.Errorf("store a command: %w", err)
-	}
-	return nil
-}
-
 // respond posts a text at the response URL of the command that the post answers, if Slack has
 // refused the post because the bot is not in the channel. It returns false for any other post.
 func (a *Adapter) respond(ctx context.Context, post adapters.Post, refused error, kind string) (ok bool, err error) {
-	if a.state == nil || post.Growing || !strings.HasPrefix(post.To.Place, commandPrefix) || !slices.Contains(notHere, refusedCode(refused)) {
+	if a.state == nil || post.Growing || !strings.HasPrefix(post.To.Place, payload.CommandPrefix) || !slices.Contains(notHere, refusedCode(refused)) {
 		return false, nil
 	}
 	text := post.Text
@@ -105,10 +74,10 @@ func (a *Adapter) respond(ctx context.Context, post adapters.Post, refused error
 
 // useResponse counts one use of a command's response URL, and returns the URL.
 func (a *Adapter) useResponse(ctx context.Context, command string) (target string, err error) {
-	err = adapters.UpdateList(ctx, a.state, commandURLs, func(list []commandURL) []commandURL {
+	err = adapters.UpdateList(ctx, a.state, payload.ResponsesName, func(list []payload.Response) []payload.Response {
 		target = ""
 		for i := range list {
-			if c := &list[i]; c.ID == command && c.Used < maxResponses && a.now().Sub(c.At) < responsesFor {
+			if c := &list[i]; c.ID == command && c.Used < maxResponses && a.now().Sub(c.At) < payload.ResponsesFor {
 				c.Used++
 				target = c.URL
 			}
@@ -129,4 +98,6 @@ func (a *Adapter) useResponse(ctx context.Context, command string) (target strin
 }
 
 // responseID returns the external id of a message at a response URL, for which Slack gives none.
-func responseID(post adapters.Post) string { return messageID(post.To.Channel, "response-"+post.Key) }
+func responseID(post adapters.Post) string {
+	return payload.MessageID(post.To.Channel, "response-"+post.Key)
+}

@@ -1,7 +1,9 @@
 package slack_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,23 @@ type outside struct {
 	post    adapters.Post
 }
 
+// commandIn returns a command of a user in a channel, which takes answers at an address.
+func commandIn(channel, responseURL string, at time.Time) event.Envelope {
+	body := fmt.Sprintf(`{"command":"/ask","text":"why?","channel_id":%q,"user_id":"UMARA0001","trigger_id":"1.2.a","response_url":%q}`, channel, responseURL)
+	return event.Envelope{Workspace: "acme", Platform: event.Slack, ReceivedAt: at, Body: []byte(body)}
+}
+
+// directory is a directory that has nothing but a state.
+type directory struct{ state *adaptertest.State }
+
+func (directory) Self() event.Self { return event.Self{} }
+
+func (directory) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
+
+func (directory) User(context.Context, string) (adapters.User, bool) { return adapters.User{}, false }
+
+func (d directory) State() adapters.State { return d.state }
+
 func startOutside(t *testing.T, channel string) *outside {
 	t.Helper()
 	o := &outside{now: time.Now()}
@@ -32,11 +51,9 @@ func startOutside(t *testing.T, channel string) *outside {
 	o.adapter.SetClock(func() time.Time { return o.now })
 	state := adaptertest.NewState()
 	o.adapter.UseState(state)
-	envelope := envelopeOf(t, object{"command": "/ask", "text": "why?", "team_id": "TACME0001", "channel_id": channel, "user_id": "UMARA0001",
-		"trigger_id": "1.2.a", "response_url": o.server.ResponseURL("one")})
-	envelope.ReceivedAt = o.now
+	envelope := commandIn(channel, o.server.ResponseURL("one"), o.now)
 	for range 2 { // the event is read again after a failure
-		got, err := o.adapter.Normalize(t.Context(), envelope, fakeDirectory{self: us, state: state})
+		got, err := o.adapter.Normalize(t.Context(), envelope, directory{state})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,9 +120,8 @@ func TestResponseURLsEnd(t *testing.T) {
 	}
 	state := adaptertest.NewState()
 	o.adapter.UseState(state)
-	envelope := envelopeOf(t, object{"command": "/ask", "channel_id": "C0AWAY", "user_id": "UMARA0001", "trigger_id": "1.2.a", "response_url": "https://hooks.example.com/x"})
-	envelope.ReceivedAt = o.now
-	if _, err := o.adapter.Normalize(t.Context(), envelope, fakeDirectory{self: us, state: state}); err != nil {
+	envelope := commandIn("C0AWAY", "https://hooks.example.com/x", o.now)
+	if _, err := o.adapter.Normalize(t.Context(), envelope, directory{state}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := o.adapter.Send(t.Context(), o.post); failureOf(err) != adapters.Permanent || !strings.Contains(err.Error(), "not slack's") {

@@ -9,6 +9,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 )
 
 // streamFeature is the key under which a refusal of streams is remembered. For one
@@ -19,8 +20,8 @@ const streamFeature = "streams"
 // reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (a *Adapter) Streams(post adapters.Post) bool {
-	return a.config.Preview == adapters.PreviewStream && threadTS(post.To) != "" &&
-		(post.Asker != "" || isDirect(post.To.Channel)) &&
+	return a.config.Preview == adapters.PreviewStream && payload.ThreadTS(post.To) != "" &&
+		(post.Asker != "" || payload.IsDirect(post.To.Channel)) &&
 		!a.refuses(streamFeature) && !a.refuses(streamFeature+post.To.Channel)
 }
 
@@ -54,7 +55,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 	if err != nil {
 		return "", a.sendError("chat.startStream", post.To.Channel, err)
 	}
-	return messageID(firstOf(channel, post.To.Channel), ts), nil
+	return payload.MessageID(payload.FirstOf(channel, post.To.Channel), ts), nil
 }
 
 // Append calls chat.appendStream. If Slack or a reader has ended the stream, the
@@ -62,7 +63,7 @@ func (a *Adapter) Begin(ctx context.Context, post adapters.Post) (string, error)
 // stream; users have measured five minutes, whether or not text is appended meanwhile.
 // https://github.com/slackapi/node-slack-sdk/issues/2702
 func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text string) error {
-	channel, ts, err := splitID(id)
+	channel, ts, err := payload.SplitID(id)
 	if err != nil || text == "" {
 		return err
 	}
@@ -75,7 +76,7 @@ func (a *Adapter) Append(ctx context.Context, id string, _ adapters.Post, text s
 // End calls chat.stopStream. A stream that has already ended is an error only if there
 // is text to add.
 func (a *Adapter) End(ctx context.Context, id string, _ adapters.Post, text string) error {
-	channel, ts, err := splitID(id)
+	channel, ts, err := payload.SplitID(id)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 	"parley/adapters"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
-	"parley/ingest/event"
 )
 
 func testPost(key string) adapters.Post {
@@ -48,7 +47,7 @@ func TestSendPostsOnce(t *testing.T) {
 }
 
 // TestButtons checks the blocks of a post with buttons, also in a workspace that refuses markdown
-// blocks, and the press of a button.
+// blocks.
 func TestButtons(t *testing.T) {
 	const actions = `{"type":"actions","elements":[{"type":"button","text":{"type":"plain_text","text":"Yes","emoji":false},"action_id":"parley-a","value":"parley-a"},` +
 		`{"type":"button","text":{"type":"plain_text","text":"No","emoji":false},"action_id":"parley-b","value":"parley-b"}]}`
@@ -64,13 +63,6 @@ func TestButtons(t *testing.T) {
 		if diff := cmp.Diff("["+above+","+actions+"]", string(server.Posts()[0].Blocks)); diff != "" {
 			t.Error(diff)
 		}
-	}
-	pressed := buttonPress(object{"type": "button", "action_id": "parley-b", "text": object{"type": "plain_text", "text": "No"}}, nil)
-	if m := messageOf(t, pressed, fakeDirectory{self: us}); m.Pressed != "parley-b" || m.Content != "No" || m.Addressed != event.AddressedAction {
-		t.Errorf("the message is %+v", m)
-	}
-	if m := messageOf(t, buttonPress(object{"type": "button", "action_id": "b"}, nil), fakeDirectory{self: us}); m.Pressed != "" {
-		t.Errorf("the message is %+v", m)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 )
 
 // The values of Config.Working, which select the working sign.
@@ -58,9 +59,9 @@ func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 // status calls assistant.threads.setStatus. An empty text removes the status.
 // https://docs.slack.dev/reference/methods/assistant.threads.setStatus
 func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) error {
-	thread := threadTS(sign.To)
+	thread := payload.ThreadTS(sign.To)
 	if thread == "" { // the message is the root of a thread without replies
-		_, thread, _ = splitID(sign.Message)
+		_, thread, _ = payload.SplitID(sign.Message)
 	}
 	if thread == "" {
 		return adapters.Permanently("there is no thread that can show a status")
@@ -75,7 +76,7 @@ func (a *Adapter) status(ctx context.Context, sign adapters.Sign, text string) e
 // react calls a method of reactions. A refusal with one of the done codes means that
 // there is nothing to do, and is no error.
 func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign, call func(context.Context, string, slack.ItemRef) error, done ...string) error {
-	channel, ts, err := splitID(sign.Message)
+	channel, ts, err := payload.SplitID(sign.Message)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -40,8 +41,8 @@ var envelopeID = regexp.MustCompile(`"envelope_id"\s*:\s*"([0-9A-Za-z._-]{1,128}
 // readFrame decodes a frame as far as possible. It returns false if the frame is not a
 // JSON object.
 func readFrame(raw []byte) (f wireFrame, readable bool) {
-	faults := unmarshal(raw, &f, "")
-	readable = faults == nil || isObject(raw) && json.Valid(raw)
+	err := json.Unmarshal(raw, &f)
+	readable = payload.IsObject(raw) && (err == nil || json.Valid(raw))
 	if f.EnvelopeID == "" {
 		if found := envelopeID.FindSubmatch(raw); found != nil {
 			f.EnvelopeID = string(found[1])
@@ -107,7 +108,7 @@ func (c *socket) disconnect(reason string) error {
 // arrival, whichever sockets carried them, and the agent reads the earlier message first. The
 // inbox bounds the frames that wait for their durable accept, by their size and their time.
 func (c *socket) accept(f wireFrame, raw []byte) {
-	s, at, p := c.set, c.set.adapter.now(), parse(raw)
+	s, at, p := c.set, c.set.adapter.now(), payload.Parse(raw)
 	if !c.begin() {
 		s.noteRejected(f, p)
 		return
@@ -135,7 +136,7 @@ func (c *socket) accept(f wireFrame, raw []byte) {
 func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
 	switch err := c.set.accept(envelope); {
 	case err != nil:
-		c.set.noteRejected(f, payloadOf(envelope))
+		c.set.noteRejected(f, payload.Of(envelope))
 	case f.EnvelopeID != "":
 		c.acknowledge(f.EnvelopeID)
 	}
@@ -143,9 +144,9 @@ func (c *socket) acceptEnvelope(f wireFrame, envelope event.Envelope) {
 
 // noteRejected notes a frame that was not accepted. If it was Slack's last retry, the event is
 // lost, and its message must be read from Slack.
-func (s *sockets) noteRejected(f wireFrame, p *payload) {
-	if f.RetryAttempt >= lastRetry && p.result == nil && p.kind == event.KindMessage {
-		s.link.Missed(p.channel, sentAt(p.ts))
+func (s *sockets) noteRejected(f wireFrame, p *payload.Payload) {
+	if channel, at, ok := p.MessageAt(); ok && f.RetryAttempt >= lastRetry {
+		s.link.Missed(channel, at)
 	}
 }
 

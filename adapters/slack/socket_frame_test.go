@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 )
 
 // TestAFrameOfAClosingSocketIsRejected drops the last retry of a frame because its socket is
@@ -26,7 +27,7 @@ func TestAFrameOfAClosingSocketIsRejected(t *testing.T) {
 		"an edit":                         {edit, lastRetry, ""},
 	} {
 		missed := ""
-		link := adapters.Link{Missed: func(channel string, since time.Time) { missed = channel + " " + timestamp(since) }}
+		link := adapters.Link{Missed: func(channel string, since time.Time) { missed = channel + " " + payload.Timestamp(since) }}
 		s := &sockets{adapter: a, times: a.times, link: link}
 		closing := &socket{set: s, closing: true}
 		closing.accept(wireFrame{RetryAttempt: c.retry}, []byte(`{"type":"events_api","payload":{"type":"event_callback","event":{"type":"message",`+c.event+`}}}`))

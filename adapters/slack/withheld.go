@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/payload"
 	"parley/ingest/event"
 )
 
@@ -37,8 +38,8 @@ func (i notingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapt
 	if err != nil || !slices.ContainsFunc(notedTypes, func(t []byte) bool { return bytes.Contains(envelope.Body, t) }) {
 		return receipt, err
 	}
-	p := payloadOf(envelope)
-	if p.withheld {
+	p := payload.Of(envelope)
+	if p.IsWithheldNotice() {
 		i.adapter.withheld.Set()
 	}
 	if !receipt.Duplicate {

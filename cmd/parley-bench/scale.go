@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/adapters/slack"
+	"parley/adapters/slack/payload"
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -146,7 +146,7 @@ func acceptAll(ctx context.Context, j *journal.Journal, n int, l *ledger) error 
 func accept(ctx context.Context, j *journal.Journal, m *message) error {
 	m.revisions[0].sent = time.Now()
 	envelope := event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: m.slack().Event()}
-	keys := slack.Normalizer{}.Keys(envelope, facts{})
+	keys := payload.Normalizer{}.Keys(envelope, facts{})
 	if _, err := j.Accept(ctx, journal.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
 		return fmt.Errorf("fill the store: %w", err)
 	}

@@ -5,24 +5,29 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // layers is the order of the packages: an import points to a lower rank. A name that ends
-// in /... includes the packages below it that have no longer name here.
+// in /... includes the packages below it that have no longer name here. A * stands for one
+// folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
 	1:  {"assembly/lookalike"},
 	2:  {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
-	3:  {"ingest/work", "adapters/backfill"},
-	4:  {"ingest", "adapters/...", "assembly/turn"},
-	5:  {"adapters/deliver", "adapters/agent"},
-	6:  {"adapters/agent/remote"},
-	7:  {"adapters/agent/..."},
-	8:  {"config"},
-	9:  {"cmd/parley/internal/daemon", "cmd/internal/command"},
-	10: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
+	3:  {"ingest/work", "adapters/backfill", "adapters/*/payload"},
+	4:  {"adapters/*/call"},
+	5:  {"ingest", "adapters/...", "assembly/turn"},
+	6:  {"adapters/deliver", "adapters/agent"},
+	7:  {"adapters/agent/remote"},
+	8:  {"adapters/agent/..."},
+	9:  {"config"},
+	10: {"cmd/parley/internal/daemon", "cmd/internal/command"},
+	11: {"cmd/parley", "cmd/parley-bench/...", "cmd/parley-fake"},
 }
 
 // goPackage is the output of go list for one package.
@@ -54,15 +59,15 @@ func packages(t *testing.T) []goPackage {
 
 // rank returns a package's index in layers, by its own name or else by the longest name
 // that includes it; -1 if it is not listed.
-func rank(path string) int {
+func rank(pkg string) int {
 	longest, best := "", -1
 	for i, layer := range layers {
 		for _, name := range layer {
 			below, whole := strings.CutSuffix(name, "/...")
-			switch {
-			case path == name:
+			switch itself, _ := path.Match(name, pkg); {
+			case itself:
 				return i
-			case whole && strings.HasPrefix(path+"/", below+"/") && len(name) > len(longest):
+			case whole && strings.HasPrefix(pkg+"/", below+"/") && len(name) > len(longest):
 				longest, best = name, i
 			}
 		}
@@ -85,8 +90,8 @@ func TestImportsPointDown(t *testing.T) {
 			t.Errorf("%s has no rank: add it to layers", from)
 			continue
 		}
-		for _, path := range p.Imports {
-			to, ours := strings.CutPrefix(path, "parley/")
+		for _, imported := range p.Imports {
+			to, ours := strings.CutPrefix(imported, "parley/")
 			if !ours || rank(to) < rank(from) || rank(to) == rank(from) && related(from, to) {
 				continue
 			}
@@ -100,9 +105,60 @@ func TestImportsPointDown(t *testing.T) {
 
 func onlyStandard(t *testing.T, from string, imports []string) {
 	t.Helper()
-	for _, path := range imports {
-		if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") {
-			t.Errorf("%s imports %s: the lowest rank may import only the standard library", from, path)
+	for _, imported := range imports {
+		if !isStandard(imported) {
+			t.Errorf("%s imports %s: the lowest rank may import only the standard library", from, imported)
+		}
+	}
+}
+
+func isStandard(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(first, ".")
+}
+
+// pureRooms match the packages that do no I/O.
+const pureRooms = "parley/adapters/*/payload"
+
+// doIO are the standard packages that do I/O. net/url, net/netip and net/mail do none.
+var doIO = regexp.MustCompile(`^(net|net/(http|rpc|smtp|textproto)(/.*)?|os(/.*)?|database/.*|syscall(/.*)?|log(/.*)?)$`)
+
+// pureLibraries are the libraries that a pure room may import. A platform's library may be one of
+// them for the sake of its types.
+var pureLibraries = []string{"github.com/rivo/uniseg", "github.com/yuin/goldmark", "golang.org/x/text"}
+
+// TestPureRooms checks that a pure room imports nothing that does I/O, neither itself nor through
+// packages of ours. The package adapters is not followed: it declares the interfaces between the
+// core and a platform, some of which name types of net/http.
+func TestPureRooms(t *testing.T) {
+	all := map[string]goPackage{}
+	for _, p := range packages(t) {
+		all[p.ImportPath] = p
+	}
+	checked := 0
+	for room := range all {
+		if pure, _ := path.Match(pureRooms, room); pure {
+			checked++
+			onlyPure(t, all, room, map[string]bool{"parley/adapters": true})
+		}
+	}
+	if checked == 0 {
+		t.Errorf("no package matches %s", pureRooms)
+	}
+}
+
+// onlyPure checks the imports of a package, and of those of our packages that have not been seen.
+func onlyPure(t *testing.T, all map[string]goPackage, from string, seen map[string]bool) {
+	t.Helper()
+	seen[from] = true
+	for _, imported := range all[from].Imports {
+		_, ours := all[imported]
+		isPure := func(library string) bool { return strings.HasPrefix(imported+"/", library+"/") }
+		switch {
+		case ours && !seen[imported]:
+			onlyPure(t, all, imported, seen)
+		case !ours && isStandard(imported) && doIO.MatchString(imported), !ours && !isStandard(imported) && !slices.ContainsFunc(pureLibraries, isPure):
+			t.Errorf("%s imports %s, and a pure room imports it: only pure packages may be imported there", from, imported)
 		}
 	}
 }

@@ -11,13 +11,13 @@
 //  1. adapters/slack socket.read: reads a frame from the socket.
 //  2. adapters/slack socket.handle: recognises an envelope by its type.
 //  3. adapters/slack socket.accept: keeps a conversation's order.
-//  4. adapters/slack parse: decodes the payload.
+//  4. adapters/slack/payload Parse: decodes the payload.
 //  5. adapters/slack socket.acceptEnvelope: passes the envelope on; Slack gets its acknowledgement after the commit.
 //  6. cmd/parley/internal/daemon timed.Accept: measures the durable accept.
 //  7. ingest Ingest.Accept: bounds the memory and the time of waiting envelopes.
 //  8. ingest Ingest.store: turns a panic of the adapter into a dead letter.
 //  9. ingest Ingest.keys: provides our own identity and the types of channels.
-//  10. adapters/slack Normalizer.Keys: finds the kind, the dedupe key and the thread.
+//  10. adapters/slack/payload Normalizer.Keys: finds the kind, the dedupe key and the thread.
 //  11. ingest/journal Journal.Accept: runs the transaction and returns after its commit.
 //  12. ingest/journal acceptTx.run: decides whether the envelope needs a thread.
 //  13. ingest/journal acceptTx.place: chooses the thread.
@@ -32,8 +32,8 @@
 //  19. ingest Ingest.attempt: retries after an error, or makes a dead letter.
 //  20. ingest Ingest.entry: collects the settings and the policy of the channel.
 //  21. ingest Ingest.normalize: bounds the time of name lookups.
-//  22. adapters/slack Normalizer.Normalize: makes the event.
-//  23. adapters/slack payload.toMessage: decodes the typed text and resolves names.
+//  22. adapters/slack/payload Normalizer.Normalize: makes the event.
+//  23. adapters/slack/payload Payload.toMessage: decodes the typed text and resolves names.
 //  24. ingest/event Metadata.Validate: checks the contract.
 //  25. ingest Ingest.channel: returns the channel.
 //  26. ingest/journal Journal.Record: runs the transaction and returns after its commit.

@@ -1,0 +1,123 @@
+package payload
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
+// forwarded returns the messages that a user forwarded in the message. Slack adds them
+// to the attachments, beside unfurled links. A bot may have an ordinary user id; the
+// directory knows it then. An author whom the directory cannot look up counts as a person.
+func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, directory adapters.Directory) []event.Quote {
+	var quotes []event.Quote
+	for _, a := range attachments(raw) {
+		if !a.IsShare {
+			continue
+		}
+		var v visible
+		v.attachment(&a, 1)
+		quote := event.Quote{Name: event.Text(a.AuthorName), Content: v.String(), Attached: present(files(v.files)), Own: SameID(a.AuthorID, self.UserID) || SameID(a.AuthorID, self.BotID)}
+		if IsID(a.AuthorID) {
+			quote.SenderID, quote.MentionToken = senderID(a.AuthorID), mentionToken(a.AuthorID)
+			isBot := isBotID(a.AuthorID)
+			if !isBot && !quote.Own {
+				user, _ := directory.User(ctx, a.AuthorID)
+				isBot = user.IsBot
+			}
+			quote.SenderType = event.Human
+			if isBot {
+				quote.SenderType = event.Bot
+			}
+		}
+		if IsID(a.ChannelID) {
+			quote.Channel = a.ChannelID
+		}
+		if quote.Channel != "" && IsTimestamp(a.TS) {
+			quote.ExternalID = MessageID(a.ChannelID, a.TS)
+		}
+		quotes = append(quotes, quote)
+	}
+	return quotes
+}
+
+// present returns the files that a person sees.
+func present(all []event.Attachment) []event.Attachment {
+	return slices.DeleteFunc(all, func(a event.Attachment) bool { return a.Gone })
+}
+
+// files returns files of a payload. One is gone if it is deleted or hidden by the team's plan, or if
+// nothing is known of it. A file of another team is known to files.info alone.
+// https://docs.slack.dev/reference/objects/file-object
+func files(wire []File) []event.Attachment {
+	var out []event.Attachment
+	for i := range wire {
+		out = append(out, wire[i].Attachment())
+	}
+	return out
+}
+
+// Attachment returns the file as an event describes it.
+func (f *File) Attachment() event.Attachment {
+	a := event.Attachment{
+		ID:       event.Text(f.ID),
+		Name:     event.Text(FirstOf(f.Name, f.Title)),
+		MimeType: event.Text(f.Mimetype),
+		Size:     f.Size.whole(),
+	}
+	isElsewhere := f.FileAccess == "check_file_info" || f.FileAccess == "access_denied"
+	isNothing := FirstOf(f.Name, f.Title, f.Mimetype, f.Filetype, f.Subtype) == "" && !isElsewhere
+	a.Gone = f.ID == "" || f.IsRemoved() || isNothing
+	a.DurationMS, a.Words = f.DurationMS.whole(), event.Text(f.words())
+	if f.Subtype == "slack_audio" {
+		a.Type = event.TypeVoice
+		a.Name, a.MimeType = voiceClip(a.Name, a.MimeType, event.Text(f.Filetype))
+	}
+	return a
+}
+
+// words returns the text of the file, if the payload has all of it: what was said in a clip, or a snippet
+// with its whole preview.
+func (f *File) words() string {
+	said := f.Transcription.Preview
+	switch {
+	case f.IsRemoved():
+		return ""
+	case f.Transcription.Status == "complete" && !said.HasMore:
+		return said.Content
+	case f.Mode == "snippet" && !f.PreviewIsTruncated && f.LinesMore.whole() == 0:
+		return f.Preview
+	}
+	return ""
+}
+
+// IsRemoved reports whether Slack has deleted the file or hides it.
+func (f *File) IsRemoved() bool {
+	return slices.Contains([]string{"tombstone", "hidden_by_limit"}, f.Mode) || slices.Contains([]string{"file_not_found", "slack_file_not_found"}, f.FileAccess)
+}
+
+// isBeingProcessed reports whether Slack is still processing an uploaded file. Slack gives its type when
+// that is done, in a change of the message.
+// https://docs.slack.dev/reference/methods/files.completeUploadExternal
+func (f File) isBeingProcessed() bool {
+	return f.Mode == "hosted" && f.FileAccess != "check_file_info" && f.Mimetype == "" && f.Filetype == ""
+}
+
+// voiceClip returns the name and type of a voice clip. Slack gives some clips a video
+// type, and may omit the name of a clip that was just recorded.
+func voiceClip(name, mimeType, filetype string) (string, string) {
+	if rest, ok := strings.CutPrefix(mimeType, "video/"); ok {
+		mimeType = "audio/" + rest
+	}
+	if name == "" {
+		name = "audio_message"
+		if IsID(filetype) {
+			name += "." + filetype
+		}
+	}
+	return name, mimeType
+}
