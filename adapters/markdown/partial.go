@@ -39,7 +39,8 @@ type PartialOptions struct {
 // link definition that would hide text is disabled the same way. An image becomes a link,
 // because a client that loads an image sends its address to a stranger. Invalid UTF-8 and
 // U+0000 become U+FFFD, and every line ends with \n. If a post ends
-// inside a code fence, emphasis or code, the post closes it, and rest opens it again. White space
+// inside a code fence, emphasis or code, the post closes it, and rest opens it again, and within a line of
+// a quote, rest begins with the marks of the quote. White space
 // is dropped if a post would contain nothing else, and at such an end.
 //
 // The shown text of a longer text begins with the shown text of a shorter one. The

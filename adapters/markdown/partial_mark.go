@@ -131,6 +131,24 @@ func (p *partial) body() []byte {
 	return out
 }
 
+// maxQuote bounds the prefix of a quote that rest repeats, in bytes.
+const maxQuote = 32
+
+// quotePrefix matches the prefix of a line of a quote, unless the line is indented code.
+var quotePrefix = regexp.MustCompile(`^ {0,3}>[ \t>]*`)
+
+// quote returns the prefix of the quote within a line of which the post ends, so that rest begins with it
+// again; empty for none.
+func (p *partial) quote() string {
+	begins := strings.LastIndexByte(p.text[:p.at], '\n') + 1
+	prefix := quotePrefix.FindString(p.text[begins:p.at])
+	rest := strings.TrimLeft(p.text[p.at:], " \t")
+	if len(prefix) > maxQuote || rest == "" || rest[0] == '\n' {
+		return ""
+	}
+	return prefix
+}
+
 // endMarks ends the post within emphasis or code: the post closes the marks, and rest opens them again.
 func (p *partial) endMarks() {
 	for n := len(p.marks); n > 0; n-- {
@@ -141,13 +159,14 @@ func (p *partial) endMarks() {
 		p.at, p.out, p.marks = m.text, p.out[:m.out], p.marks[:n-1] // an empty mark opens in the next post
 	}
 	if len(p.marks) == 0 {
+		p.reopen = p.quote()
 		return
 	}
 	p.out = p.body()
 	rest := p.text[p.at:]
 	space := rest[:len(rest)-len(strings.TrimLeft(rest, " \t\n"))]
 	p.at += len(space)
-	prefix := ""
+	prefix := p.quote()
 	if p.newLine || strings.Contains(space, "\n") {
 		p.at = strings.LastIndexByte(p.text[:p.at], '\n') + 1
 		prefix = linePrefix.FindString(p.text[p.at:])

@@ -191,7 +191,7 @@ func TestThePlaceWhereAPartialPostEnds(t *testing.T) {
 var manyWords = regexp.MustCompile(`word(?: word)*`)
 
 // TestMarksAreDivided: emphasis and code that a post's end divides are closed there and opened again in
-// the next post. A W stands for many words.
+// the next post, and so are the quotes. A W stands for many words.
 func TestMarksAreDivided(t *testing.T) {
 	words := strings.TrimSpace(strings.Repeat("word ", 188))
 	for _, c := range []struct {
@@ -213,6 +213,13 @@ func TestMarksAreDivided(t *testing.T) {
 		{"**a** `b` _c_ ~~d~~ W W", []string{"**a** `b` _c_ ~~d~~ W ", "W"}},
 		{"2 * 3 ** 4 a_b_c \\**x \\`y ~z W W", []string{"2 * 3 ** 4 a_b_c \\**x \\`y ~z W ", "W"}},
 		{"**a\n\n- *b\nW W", []string{"**a\n\n- *b\nW*", "*W"}},
+		{"> W W", []string{"> W ", "> W"}},
+		{" >> **W W**", []string{" >> **W**", " >> **W**"}},
+		{"x\n> a\n> W W\ny", []string{"x\n> a\n> W ", "> W\n", "y"}},
+		{"> W word word word\n> W", []string{"> W\n", "> W"}},
+		{"> W word word word\n\nW", []string{"> W\n\n", "W"}},
+		{"    > W W", []string{"    > W ", "W"}},
+		{strings.Repeat(">", 40) + " W W", []string{strings.Repeat(">", 40) + " W ", "W"}},
 		{"```\n**\n```\nW W", []string{"```\n**\n```\nW ", "W"}},
 	} {
 		source := strings.ReplaceAll(c.source, "W", words)
