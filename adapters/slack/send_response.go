@@ -33,6 +33,14 @@ var notHere = []string{"not_in_channel", "channel_not_found"}
 // UseState implements adapters.Stateful.
 func (a *Adapter) UseState(state adapters.State) { a.state = state }
 
+const (
+	// fileRefused, choiceRefused and lastWords tell people what a response URL does not take: files, the presses
+	// of buttons, whose thread Slack does not name there, and further messages.
+	fileRefused   = "I can't post the file %s here. Invite me to the channel with /invite, and ask again."
+	choiceRefused = "I can't take your choice here. Invite me to the channel with /invite, and ask again."
+	lastWords     = "Slack takes no more of my words here. If something is missing, invite me to the channel with /invite, and ask again."
+)
+
 // respond posts a text at the response URL of the command that the post answers, if Slack has
 // refused the post because the bot is not in the channel. It returns false for any other post.
 func (a *Adapter) respond(ctx context.Context, post adapters.Post, refused error, kind string) (ok bool, err error) {
@@ -41,13 +49,22 @@ func (a *Adapter) respond(ctx context.Context, post adapters.Post, refused error
 	}
 	text := post.Text
 	if post.File != nil {
-		kind, text = "ephemeral", "I can't post the file "+post.File.Name+" here. Invite me to the channel with /invite, and ask again."
+		kind, text = "ephemeral", fmt.Sprintf(fileRefused, post.File.Name)
 	}
-	target, err := a.useResponse(ctx, post.To.Place)
+	target, last, err := a.useResponse(ctx, post.To.Place)
 	if err != nil {
 		return true, err
 	}
 	whole := strings.Join(markdown.Format(text, markdown.Slack, maxResponse), "\n")
+	for i, b := range post.Buttons {
+		whole += fmt.Sprintf("\n%d. %s", i+1, strings.Join(markdown.Format(b.Label, markdown.Slack, maxLabel), " "))
+	}
+	if len(post.Buttons) > 0 {
+		whole += "\n" + choiceRefused
+	}
+	if last {
+		whole += "\n" + lastWords
+	}
 	body, _ := json.Marshal(map[string]string{"response_type": kind, "text": whole}) // strings always encode
 	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
 	defer cancel()
@@ -72,29 +89,30 @@ func (a *Adapter) respond(ctx context.Context, post adapters.Post, refused error
 	return true, failure
 }
 
-// useResponse counts one use of a command's response URL, and returns the URL.
-func (a *Adapter) useResponse(ctx context.Context, command string) (target string, err error) {
+// useResponse counts one use of a command's response URL, and returns the URL. last says that it takes no
+// further message.
+func (a *Adapter) useResponse(ctx context.Context, command string) (target string, last bool, err error) {
 	err = adapters.UpdateList(ctx, a.state, payload.ResponsesName, func(list []payload.Response) []payload.Response {
 		target = ""
 		for i := range list {
 			if c := &list[i]; c.ID == command && c.Used < maxResponses && a.now().Sub(c.At) < payload.ResponsesFor {
 				c.Used++
-				target = c.URL
+				target, last = c.URL, c.Used == maxResponses
 			}
 		}
 		return list
 	})
 	if err != nil {
-		return "", &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read a command: %w", err)}
+		return "", false, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read a command: %w", err)}
 	}
 	location, err := url.Parse(target)
 	switch {
 	case target == "":
-		return "", adapters.Permanently("the bot is not in the channel, and the command takes no more answers: invite the bot to the channel")
+		return "", false, adapters.Permanently("the bot is not in the channel, and the command takes no more answers: invite the bot to the channel")
 	case err != nil || !httpcall.IsAt(location, a.base, slackDomains...):
-		return "", &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the response url of the command is not slack's")}
+		return "", false, &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the response url of the command is not slack's")}
 	}
-	return target, nil
+	return target, last, nil
 }
 
 // responseID returns the external id of a message at a response URL, for which Slack gives none.

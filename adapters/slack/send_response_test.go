@@ -68,7 +68,8 @@ func startOutside(t *testing.T, channel string) *outside {
 }
 
 // TestCommandsWhereTheBotIsNoMember: the answers, the notices and the refused files of a command go
-// to its response URL, of which Slack takes five messages.
+// to its response URL, which takes five messages. It takes no presses of buttons, so the options are words. The
+// last message says that no further one can follow.
 func TestCommandsWhereTheBotIsNoMember(t *testing.T) {
 	for _, channel := range []string{"C0AWAY", "D0TWO"} {
 		t.Run(channel, func(t *testing.T) { checkOutside(t, startOutside(t, channel)) })
@@ -97,7 +98,9 @@ func checkOutside(t *testing.T, o *outside) {
 	if err := o.adapter.PostEphemeral(t.Context(), o.post); err != nil {
 		t.Error(err)
 	}
-	if _, err := o.adapter.Send(t.Context(), o.post); err != nil {
+	choice := o.post
+	choice.Text, choice.Buttons = "Which *one*?", []adapters.Button{{ID: "parley-0", Label: "Beds & <rows>"}, {ID: "parley-1", Label: "Paths"}}
+	if _, err := o.adapter.Send(t.Context(), choice); err != nil {
 		t.Error(err)
 	}
 	if _, err := o.adapter.Send(t.Context(), o.post); failureOf(err) != adapters.Permanent {
@@ -105,7 +108,9 @@ func checkOutside(t *testing.T, o *outside) {
 	}
 	const because = "*Because.*"
 	want := []slacktest.Response{{Text: because, Everybody: true}, {Text: strings.TrimSpace(long.Text), Everybody: true},
-		{Text: "I can't post the file plot.png here. Invite me to the channel with /invite, and ask again."}, {Text: because}, {Text: because, Everybody: true}}
+		{Text: "I can't post the file plot.png here. Invite me to the channel with /invite, and ask again."}, {Text: because},
+		{Everybody: true, Text: "Which _one_?\n1. Beds &amp; &lt;rows&gt;\n2. Paths\nI can't take your choice here. Invite me to the channel with /invite, and ask again.\n" +
+			"Slack takes no more of my words here. If something is missing, invite me to the channel with /invite, and ask again."}}
 	if diff := cmp.Diff(want, o.server.Responses("one")); diff != "" {
 		t.Error(diff)
 	}
