@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -328,19 +327,16 @@ func TestIdleConnections(t *testing.T) {
 	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: ci-7f3a9c51d2e84b60a1c35e97, name: c}]}\n")
 	const files = 128
 	daemon := start(t, dir, "sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" run`, files), os.Args[0])
-	var ready struct{ Listen string }
-	if err := json.Unmarshal([]byte(daemon.await("parley is ready")), &ready); err != nil {
-		t.Fatal(err)
-	}
+	address := daemon.address()
 	for range 2 * files {
-		idle, err := net.Dial("tcp", ready.Listen)
+		idle, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer idle.Close()
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
-	response, err := client.Get("http://" + ready.Listen + "/healthz")
+	response, err := client.Get("http://" + address + "/healthz")
 	if err != nil {
 		t.Fatal(err)
 	}
