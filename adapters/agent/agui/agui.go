@@ -26,7 +26,7 @@ var _ turn.Agent = (*Agent)(nil)
 func Kind() agent.Kind { return remote.NewKind("agui", defaults, New) }
 
 func defaults() Config {
-	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading()}
+	return Config{Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures()}
 }
 
 // Config is the configuration of one endpoint.
@@ -34,9 +34,10 @@ type Config struct {
 	// URL is the endpoint's address, to which a run is posted.
 	URL string `yaml:"url"`
 	// Headers are sent with every request, such as Authorization.
-	Headers        []Header `yaml:"headers"`
-	remote.Config  `yaml:",inline"`
-	remote.Reading `yaml:",inline"`
+	Headers         []Header `yaml:"headers"`
+	remote.Config   `yaml:",inline"`
+	remote.Reading  `yaml:",inline"`
+	remote.Pictures `yaml:",inline"`
 }
 
 // Header is a header of a request.
@@ -56,6 +57,7 @@ func (c Config) Validate() event.FieldErrors {
 	}
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
+	c.Pictures.Check(&faults)
 	return faults
 }
 
@@ -80,34 +82,49 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 	return &Agent{config, files, remote.New(config.Config, config.URL, transport, hidden...)}
 }
 
+// Learnt implements turn.Learner.
+func (a *Agent) Learnt() []string { return a.client.Learnt() }
+
 // Run posts the thread and reads the run's events. It emits text as STREAMING_CHUNKs and an
 // ANSWER, reasoning as THOUGHTs, steps, tool calls and activities as UPDATEs, an interrupt as
 // a REQUEST_INPUT, and every other event as SYSTEM. A stream that ends without RUN_FINISHED
-// or RUN_ERROR is an error.
+// or RUN_ERROR is an error. Only a request that the endpoint has refused is made again in another
+// form: a run that has begun may have effects.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	images := remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
-	in, err := a.input(ctx, input, images)
-	if err != nil {
-		return err
-	}
 	if err := a.takeAnswer(input); err != nil {
 		return err
 	}
-	response, err := a.client.Ask(ctx, a.config.URL, input.RunID, in, images, func(r *http.Request) error {
+	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images {
+		return remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
+	}}
+	var begun *remote.Response
+	err := a.client.Adapt(input, forms, emit, func(form remote.Form, _ func(stream.Message) error) (err error) {
+		begun, err = a.post(ctx, form)
+		return err
+	})
+	if err != nil {
+		return a.notTaken(input, err)
+	}
+	defer begun.Close()
+	begun.TakeCut = true
+	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
+	take := func(e remote.Event) error { return r.take(ctx, e) }
+	if err := a.client.Follow(begun, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
+		return err
+	}
+	return r.end()
+}
+
+// post makes the request of a run.
+func (a *Agent) post(ctx context.Context, form remote.Form) (*remote.Response, error) {
+	in, err := a.input(ctx, form.Input, form.Images)
+	if err != nil {
+		return nil, err
+	}
+	return a.client.Ask(ctx, a.config.URL, form.Input.RunID, in, form.Images, func(r *http.Request) error {
 		for _, h := range a.config.Headers {
 			r.Header.Set(h.Name, h.Value.Reveal())
 		}
 		return nil
 	})
-	if err != nil {
-		return a.notTaken(input, err)
-	}
-	defer response.Close()
-	response.TakeCut = true
-	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
-	take := func(e remote.Event) error { return r.take(ctx, e) }
-	if err := a.client.Follow(response, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
-		return err
-	}
-	return r.end()
 }

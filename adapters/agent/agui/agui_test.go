@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -149,7 +150,7 @@ func TestImagesAreParts(t *testing.T) {
 		agenttest.Stream(w, events(started, finished))
 	})
 	input, files := agenttest.Looks()
-	agent := agui.New(agui.Config{URL: address, Config: remote.DefaultConfig()}, files, http.DefaultTransport)
+	agent := agui.New(agui.Config{URL: address, Config: remote.DefaultConfig(), Pictures: remote.DefaultPictures()}, files, http.DefaultTransport)
 	if _, err := agenttest.Run(t.Context(), agent, input); err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +162,46 @@ func TestImagesAreParts(t *testing.T) {
 	}}}
 	if diff := cmp.Diff(want, got.Messages); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestRefusedImages: an endpoint that refuses a request for its images gets it once more without them, and no
+// images for an hour. A run that has begun is not made again, whatever its error says.
+func TestRefusedImages(t *testing.T) {
+	const words = "this model has no image input"
+	for name, c := range map[string]struct {
+		refuse   func(w http.ResponseWriter)
+		images   remote.Switch
+		answered bool
+		requests int // for two runs
+	}{
+		"refused": {func(w http.ResponseWriter) { http.Error(w, words, http.StatusBadRequest) }, remote.AutoSwitch, true, 3},
+		"begun": {func(w http.ResponseWriter) {
+			agenttest.Stream(w, events(started, `{"type":"RUN_ERROR","message":"`+words+`"}`))
+		}, remote.AutoSwitch, false, 2},
+		"always sent":  {func(w http.ResponseWriter) { http.Error(w, words, http.StatusBadRequest) }, remote.On, false, 2},
+		"never sent":   {nil, remote.Off, true, 2},
+		"refused, 500": {func(w http.ResponseWriter) { http.Error(w, words, http.StatusInternalServerError) }, remote.AutoSwitch, true, 3},
+	} {
+		requests := 0
+		address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"image"`) {
+				c.refuse(w)
+				return
+			}
+			agenttest.Stream(w, events(started, start, content, rest, end, finished))
+		})
+		input, files := agenttest.Looks()
+		agent := agui.New(agui.Config{URL: address, Config: remote.DefaultConfig(), Pictures: remote.Pictures{Images: c.images}}, files, http.DefaultTransport)
+		for range 2 {
+			if _, err := agenttest.Run(t.Context(), agent, input); (err == nil) != c.answered {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if requests != c.requests || (len(agent.Learnt()) > 0) != (requests == 3) {
+			t.Errorf("%s: %d requests, want %d; learnt %q", name, requests, c.requests, agent.Learnt())
+		}
 	}
 }
 
