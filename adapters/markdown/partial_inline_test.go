@@ -15,6 +15,7 @@ var inlineRows = [][2]string{
 	{"``a ` || b`` || `c\nd || e` \\`x || y`", "``a ` || b`` |‸| `c\nd |‸| e` \\`x |‸| y`"},
 	{"```\na || b\n```\na || b", "```\na || b\n```\na |‸| b"},
 	{"||hidden||\n|| no || table\nend", "|‸|hidden|‸|\n|‸| no |‸| table\nend"},
+	{">>> ```\n>>> all || x\n>>> ```\na || b", "> ```\n>>> all || x\n>>> ```\na |‸| b"},
 	{"-# small\n- # item\n>>> all || x\n> >>> y\n>> z\n-#", "-‸# small\n- # item\n> all |‸| x\n> >>> y\n>> z\n-#"},
 	{"#### a || b", "### a |‸| b"},
 	{"@everyone, @here and @hereby `@everyone`", "@‸everyone, @‸here and @‸hereby `@everyone`"},

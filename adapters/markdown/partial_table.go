@@ -26,6 +26,7 @@ func Adapt(source string, done bool) (adapted, held string) {
 			rest = next
 			continue
 		case openFence(line) != nil && whole:
+			line, _ = flat(line, true)
 			open = openFence(line)
 			out.WriteString(line)
 			rest = next
