@@ -65,9 +65,10 @@ func (c Call) viewChat(ctx context.Context, thread string, m *journal.Listed) ch
 	return view
 }
 
-// identity are the keys of metadata that repeat the sender and the mentions of a message.
-var identity = map[string]bool{
-	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true,
+// added are the keys of metadata that Parley has added: they repeat the sender and the mentions of a message, or
+// are the layout of its blocks.
+var added = map[string]bool{
+	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true, blocksKey: true,
 }
 
 // givenMetadata returns the stored metadata without the keys that Parley has added; nil if
@@ -79,7 +80,7 @@ func givenMetadata(stored []byte) json.RawMessage {
 	}
 	var left []byte
 	for _, m := range members {
-		if !identity[m.Key] {
+		if !added[m.Key] {
 			left = append(append(append(append(left, ','), encode(m.Key)...), ':'), m.Value...)
 		}
 	}

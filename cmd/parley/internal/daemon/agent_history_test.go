@@ -92,6 +92,9 @@ func TestBlocksComeBackAsTheyWereSent(t *testing.T) {
 		same(t, m.Parts, decode[[]map[string]string](t, blocks(links[0], links[1])))
 		same(t, m.Content, "one\ntwo\n\n\ndrei ü")
 		same(t, got[2].Parts, []map[string]string{{"type": "text", "text": "only"}})
+		if got := h.request(http.MethodGet, "/api/v1/chat/threads/"+thread+"/messages", ownToken, "", ""); got.status != 200 || strings.Contains(got.body, "content_blocks") {
+			t.Errorf("a thread's messages: %d %s", got.status, got.body)
+		}
 	})
 }
 
