@@ -1,11 +1,13 @@
 package assembly_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
 
 	"parley/assembly"
 	"parley/assembly/runinput"
@@ -105,6 +107,56 @@ func TestEachCallHasOneResult(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
+}
+
+// TestPairs: whatever a client gives, each call has one result directly behind it, no other message is a result,
+// each id is one call, and no result is lost.
+func TestPairs(t *testing.T) {
+	id := rapid.SampledFrom([]string{"a", "b", "", "a #2", runinput.Safe("a #2"), "ü"})
+	rapid.Check(t, func(t *rapid.T) {
+		var list []string
+		results := 0
+		for i := range rapid.IntRange(0, 8).Draw(t, "messages") {
+			if rapid.Bool().Draw(t, "is a result") {
+				list, results = append(list, fmt.Sprintf(`,{"id":"x","role":"tool","toolCallId":%q,"content":"result %d."}`, id.Draw(t, "of"), i)), results+1
+				continue
+			}
+			var calls []string
+			for range rapid.IntRange(0, 3).Draw(t, "calls") {
+				calls = append(calls, fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":"f","arguments":"{}"}}`, id.Draw(t, "id")))
+			}
+			list = append(list, `,{"id":"x","role":"assistant","content":"","toolCalls":[`+strings.Join(calls, ",")+`]}`)
+		}
+		rest, err := runinput.ReadRest([]byte(`{"messages":[{"id":"u","role":"user"}` + strings.Join(list, "") + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := assembly.AddGiven([]assembly.Message{text("user", "hi")}, &rest, assembly.Native{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, open := map[string]bool{}, []string{}
+		for _, m := range messages {
+			if m.Role == assembly.RoleTool {
+				if len(open) == 0 || open[0] != m.CallID {
+					t.Fatalf("the result of %q stands where the calls %q are open", m.CallID, open)
+				}
+				open = open[1:]
+			} else if len(open) > 0 {
+				t.Fatalf("the calls %q have no result", open)
+			}
+			for _, call := range m.Calls {
+				if ids[call.ID] || runinput.Safe(call.ID) != call.ID {
+					t.Fatalf("the id %q", call.ID)
+				}
+				ids[call.ID], open = true, append(open, call.ID)
+			}
+			results -= strings.Count(m.Text(), "result ")
+		}
+		if len(open) > 0 || results != 0 {
+			t.Fatalf("the calls %q have no result, and %d results are lost", open, results)
+		}
+	})
 }
 
 // TestToolsAsTexts checks the texts for models that know no tools. A result cannot imitate another message.
