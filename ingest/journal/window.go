@@ -86,9 +86,13 @@ type span struct {
 	messages    []Message // and the reply
 }
 
-// turnsPerPage is the number of turns that one query reads. It bounds the reading beyond
-// the window's bytes.
-const turnsPerPage = 10
+const (
+	// turnsPerPage is the number of turns that one query reads. It bounds the reading beyond
+	// the window's bytes.
+	turnsPerPage = 10
+	// maxHidden bounds the turns without messages that are read beside those of the window.
+	maxHidden = 100
+)
 
 // read makes the turns, newest first, until the window's bytes are used up.
 func (t *transcript) read() []Turn {
@@ -99,15 +103,17 @@ func (t *transcript) read() []Turn {
 	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
 	t.see(asked)
 	var turns []Turn
+	most := max(t.window.Turns, 1)
 	// A turn's block reaches back to the turn before it, so that a page is read before
-	// the last turn of the page before is made.
-	for i, behind, whole := 0, 0, t.run.ContextAfter == 0; i < len(spans); i++ {
+	// the last turn of the page before is made. The turn before the window's first one is read too.
+	for i, behind, whole := 0, 0, t.run.ContextAfter == 0; i < min(len(spans), most); i++ {
 		if i > 0 && t.bytes >= t.window.Bytes {
 			break
 		}
 		for i == len(spans)-1 && !whole {
-			page := t.page(behind)
-			behind, whole = behind+len(page), len(page) < turnsPerPage
+			limit := min(turnsPerPage, most+1-len(spans))
+			page := t.page(behind, limit)
+			behind, whole = behind+len(page), len(page) < limit || behind >= most+maxHidden
 			spans = inherit(spans, page)
 		}
 		turn := t.turn(spans[i])
@@ -140,13 +146,9 @@ func (t *transcript) see(messages []Message) {
 	}
 }
 
-// page reads the turns after the first behind ones before the run's, newest first, with
+// page reads at most limit turns after the first behind ones before the run's, newest first, with
 // their messages.
-func (t *transcript) page(behind int) (spans []span) {
-	limit := min(turnsPerPage, t.window.Turns-1-behind)
-	if limit <= 0 || t.err != nil {
-		return nil
-	}
+func (t *transcript) page(behind, limit int) (spans []span) {
 	type line struct {
 		span
 		memory  bool

@@ -24,6 +24,7 @@ func transcriptPromises() []promise {
 		{"the window bounds the turns by number and by size", turnWindow},
 		{"failed, stopped and dropped turns are shown, interrupted ones once", endedTurns},
 		{"the context of failed turns whose messages were deleted is in the next turn's block", contextOfDeletedTurns},
+		{"the context of deleted turns is in a small window, too", deletedTurnsInSmallWindow},
 		{"a message whose turn was stopped before it began is in the next turn's block", stoppedTurn},
 		{"the message on which a thread was opened comes first", openedOn},
 		{"a reply of ours in another thread, on which a thread was opened, comes first, after its question", openedOnReply},
@@ -263,6 +264,24 @@ func openedOnQuestion(f *fixture) {
 	same(f, "transcript", f.transcript(run, wide), []string{"+a flat?", "+a big one", "+At the river.", ">which?"})
 	f.change(threadKey(2), deleted("C1/8"), nil)
 	same(f, "after a delete", f.transcript(run, wide), []string{"+a big one", "+At the river.", ">which?"})
+}
+
+func deletedTurnsInSmallWindow(f *fixture) {
+	f.ask("a")
+	f.say("after a", passive)
+	const hidden = 12 // more than one page
+	for i := range hidden {
+		question := fmt.Sprint("b", i)
+		f.say(question, runs)
+		f.fail(f.begin(threadKey(1)), "Sorry.")
+		f.change(threadKey(1), deleted("C1/"+question), nil)
+	}
+	f.say("after b", passive)
+	f.say("c", runs)
+	run := f.begin(threadKey(1))
+	for turns, want := range map[int][]string{1: {"#after a", "#after b", ">c"}, 2: {">a", "<re a", "#after a", "#after b", ">c"}} {
+		same(f, fmt.Sprint("a window of ", turns), f.transcript(run, journal.Window{Turns: turns, Bytes: 1000, Context: 20}), want)
+	}
 }
 
 func contextOfDeletedTurns(f *fixture) {
