@@ -114,9 +114,9 @@ func (g gate) admitsChannel(id string) bool {
 }
 
 // hide takes everything but the id from each quotation and each forward of a message whose
-// author or channel is refused. A forward without an author, or without a channel, is refused
-// if there is a list of admitted ones. A quotation is of the message's own channel. The files of
-// the forwards that are left become files of the message.
+// author or channel is refused, and from each forward whose server is. A forward without an author,
+// a channel or a server is refused if there is a list of admitted ones. A quotation is of the message's
+// own channel. The files of the forwards that are left become files of the message.
 func (g gate) hide(m *event.Message) {
 	hidden := func(q event.Quote, channel string) event.Quote {
 		if q.Own || g.refuses(sender{q.SenderID, q.AltSenderID, q.SenderType}, channel) == "" && g.admitsChannel(channel) {
@@ -128,6 +128,9 @@ func (g gate) hide(m *event.Message) {
 		*m.Quoted = hidden(*m.Quoted, m.Channel.ID)
 	}
 	for i, q := range m.Forwarded {
+		if !q.Own && !admits(g.Policy.AllowServers, q.Server) {
+			q = event.Quote{ExternalID: q.ExternalID, Hidden: true}
+		}
 		m.Forwarded[i] = hidden(q, q.Channel)
 	}
 	m.AttachForwarded()

@@ -509,6 +509,23 @@ func TestQuotationsPassTheSameGate(t *testing.T) {
 	}
 }
 
+// TestForwardsPassTheListOfServers: a quotation is of the message's own server, and a forward may be from any.
+func TestForwardsPassTheListOfServers(t *testing.T) {
+	for _, c := range []struct {
+		list   []string
+		server string
+		shown  bool
+	}{{nil, "S2", true}, {[]string{"S1"}, "S1", true}, {[]string{"S1"}, "S2", false}, {[]string{"S1"}, "", false}, {[]string{}, "S1", false}} {
+		g, m := defaultGate(), room()
+		g.Policy.AllowServers, g.server = c.list, "S1"
+		m.Quoted, m.Forwarded = &event.Quote{ExternalID: "1", Content: "hi"}, []event.Quote{{ExternalID: "2", Content: "hi", Server: c.server}, {ExternalID: "3", Own: true}}
+		g.hide(m)
+		if m.Quoted.Hidden || m.Forwarded[0].Hidden == c.shown || (m.Forwarded[0].Content == "hi") != c.shown || m.Forwarded[1].Hidden {
+			t.Errorf("%+v: %+v and %+v", c, m.Quoted, m.Forwarded)
+		}
+	}
+}
+
 // TestForwardedFilesPassTheSameGate: the files of a shown forward are files of the message, those of
 // a refused one are nobody's, and judging twice changes nothing.
 func TestForwardedFilesPassTheSameGate(t *testing.T) {

@@ -47,6 +47,7 @@ type message struct {
 // reference is a message's reference to another message.
 type reference struct {
 	kind      discordgo.MessageReferenceType
+	guild     string // empty for a message of a direct chat
 	channelID string
 	messageID string
 }
@@ -112,7 +113,7 @@ func readContents(d jsonobject.Fields, follow bool) message {
 
 func (m *message) readReference(d jsonobject.Fields) {
 	if r, ok := d.Child("message_reference"); ok {
-		m.reference = reference{discordgo.MessageReferenceType(r.Number("type")), snowflake(r, "channel_id"), snowflake(r, "message_id")}
+		m.reference = reference{discordgo.MessageReferenceType(r.Number("type")), snowflake(r, "guild_id"), snowflake(r, "channel_id"), snowflake(r, "message_id")}
 	}
 	for _, snapshot := range d.Children("message_snapshots") {
 		if inner, ok := snapshot.Child("message"); ok {

@@ -107,7 +107,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 	}
 	for i := range m.forwarded {
 		quote := m.forwarded[i].quote(ctx, directory, m.guild)
-		quote.Channel, quote.Attached = m.reference.channelID, m.forwarded[i].files
+		quote.Server, quote.Channel, quote.Attached = m.reference.guild, m.reference.channelID, m.forwarded[i].files
 		if i == 0 {
 			quote.ExternalID = m.reference.messageID // Discord forwards one message at a time
 		}

@@ -75,8 +75,8 @@ func TestWordsEverywhere(t *testing.T) {
 	}
 	shown := fields{"message": fields{"content": "look", "embeds": []fields{alert}}}
 	laid := fields{"message": fields{"content": "", "components": []fields{inside(17, display("laid out"))}}}
-	m := created(t, posted("").with(fields{"message_reference": fields{"type": 1}, "message_snapshots": []fields{shown, laid}}))
-	if diff := cmp.Diff([]event.Quote{{Content: "look\n" + alertWords}, {Content: "laid out"}}, m.Forwarded); diff != "" {
+	m := created(t, posted("").with(fields{"message_reference": fields{"type": 1, "guild_id": "77"}, "message_snapshots": []fields{shown, laid}}))
+	if diff := cmp.Diff([]event.Quote{{Content: "look\n" + alertWords, Server: "77"}, {Content: "laid out", Server: "77"}}, m.Forwarded); diff != "" {
 		t.Errorf("forwarded: %s", diff)
 	}
 }

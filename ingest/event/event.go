@@ -364,6 +364,9 @@ type Quote struct {
 	// Channel is the platform's channel of a forwarded message; empty if the payload does
 	// not name it. It is not stored.
 	Channel string `json:"-"`
+	// Server is the server of a forwarded message, as in Event; empty if the payload does not name it. It
+	// is not stored.
+	Server string `json:"-"`
 	// SenderType is the author's; empty if the payload does not show it. AltSenderID is as in Message.
 	// Neither is stored.
 	SenderType  SenderType `json:"-"`

@@ -37,6 +37,7 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 		if IsID(a.ChannelID) {
 			quote.Channel = a.ChannelID
 		}
+		quote.Server = a.team()
 		if quote.Channel != "" && IsTimestamp(a.TS) {
 			quote.ExternalID = MessageID(a.ChannelID, a.TS)
 		}

@@ -153,6 +153,17 @@ type wireAttachment struct {
 	Attachments   json.RawMessage `json:"attachments"`    // of a forwarded message
 }
 
+// team returns the team of a forwarded message; empty if the payload does not name it.
+func (a *wireAttachment) team() string {
+	var blocks []struct {
+		Team string `json:"team"`
+	}
+	if json.Unmarshal(a.MessageBlocks, &blocks) != nil || len(blocks) == 0 || !IsTeam(blocks[0].Team) {
+		return ""
+	}
+	return blocks[0].Team
+}
+
 // wireField is a row of an attachment's table.
 type wireField struct {
 	Title shownText `json:"title"`
