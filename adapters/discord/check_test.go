@@ -3,6 +3,7 @@ package discord_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"parley/adapters"
 	"parley/adapters/discord/discordtest"
@@ -45,5 +46,42 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 	l.Revoke()
 	if found, err := l.adapter.Check(t.Context(), adapters.Wants{}); err != nil || len(found) != 1 || !found[0].Fault {
 		t.Errorf("a revoked token: %+v, %v", found, err)
+	}
+}
+
+// TestTheStartWarnsOfAPublicBot: anybody may add it to a server of their own. The warning comes once, and not if
+// the policy has a list of servers.
+func TestTheStartWarnsOfAPublicBot(t *testing.T) {
+	for _, c := range []struct {
+		public, anyServer bool
+		want              int
+	}{{true, true, 1}, {true, false, 0}, {false, true, 0}} {
+		l := prepareLive(t, discordtest.Options{Public: c.public}, nil)
+		l.wants.AnyServer = c.anyServer
+		got := 0
+		take := func(line string) {
+			if strings.Contains(line, "policy.allow_servers") {
+				got++
+			}
+		}
+		for range 2 {
+			l.run()
+			l.up()
+			for got < c.want {
+				select {
+				case line := <-l.warned:
+					take(line)
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%+v: no warning", c)
+				}
+			}
+			l.stop()
+		}
+		for len(l.warned) > 0 {
+			take(<-l.warned)
+		}
+		if got != c.want {
+			t.Errorf("%+v: %d warnings", c, got)
+		}
 	}
 }

@@ -27,6 +27,16 @@ type live struct {
 	missed  chan time.Time
 	ended   chan error
 	stop    context.CancelFunc
+	wants   adapters.Wants
+	warned  lines // of the log
+}
+
+// lines is an io.Writer that passes on each line of a log.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
 }
 
 // inbox is an Inbox and Results in memory.
@@ -126,7 +136,7 @@ func prepareLive(t *testing.T, options discordtest.Options, change func(*discord
 	if options.Heartbeat == 0 {
 		options.Heartbeat = 100 * time.Millisecond
 	}
-	l := &live{t: t, Server: startFake(t, options), state: adaptertest.NewState(), inbox: &inbox{changed: make(chan struct{})}}
+	l := &live{t: t, Server: startFake(t, options), state: adaptertest.NewState(), inbox: &inbox{changed: make(chan struct{})}, warned: make(lines, 1000)}
 	l.adapter = newAdapter(l.Server, change)
 	l.adapter.UseState(l.state)
 	return l
@@ -138,8 +148,8 @@ func (l *live) run() {
 	l.ups, l.downs, l.ended, l.missed = make(chan event.Self, 100), make(chan error, 100), make(chan error, 10), make(chan time.Time, 100)
 	link := adapters.Link{
 		Up: func(self event.Self) { l.ups <- self }, Down: func(err error) { l.downs <- err },
-		Missed: func(_ string, since time.Time) { l.missed <- since }, State: l.state, Log: slog.New(slog.DiscardHandler),
-		Wants: func() adapters.Wants { return adapters.Wants{} },
+		Missed: func(_ string, since time.Time) { l.missed <- since }, State: l.state, Log: slog.New(slog.NewTextHandler(l.warned, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Wants: func() adapters.Wants { return l.wants },
 	}
 	var running sync.WaitGroup
 	for _, c := range l.connections() {
