@@ -20,6 +20,9 @@ type Native struct {
 // fencedID begins the id of a block of text that has a fence of its own.
 const fencedID = "fenced-"
 
+// furtherID begins the id of a client's message behind the user's.
+const furtherID = "further-"
+
 // AddGiven adds what a client of the run protocol gave for a turn, whose message is the last one: directly
 // before it the instructions, the tools and the facts as system messages, and behind it the
 // assistant's calls of tools and their results. Each call has exactly one result directly behind it, as
@@ -58,6 +61,21 @@ func AddGiven(messages []Message, given *runinput.Rest, native Native) ([]Messag
 	return messages, nil
 }
 
+// AddTools adds the block of tools before the message of the current turn, for an agent whose server refuses
+// tools after AddGiven has left them to it.
+func AddTools(messages []Message, given *runinput.Rest) ([]Message, error) {
+	at := len(messages) - 1
+	for at > 0 && strings.HasPrefix(messages[at].ID, furtherID) {
+		at--
+	}
+	text, err := given.ToolsPrompt()
+	if err != nil || text == "" {
+		return messages, err
+	}
+	block := Message{ID: fencedID + "tools-" + messages[at].ID, Role: RoleSystem, Parts: []Part{{Text: text}}}
+	return slices.Insert(slices.Clone(messages), at, block), nil
+}
+
 // noResult stands for the result of a call that the client did not give.
 const noResult = "(no result)"
 
@@ -77,7 +95,7 @@ func further(list []runinput.Further, after string) (messages []Message) {
 	}
 	messages = slices.Concat(said...)
 	for i := range messages {
-		messages[i].ID = fmt.Sprintf("further-%d-%s", i, after)
+		messages[i].ID = fmt.Sprintf("%s%d-%s", furtherID, i, after)
 	}
 	return messages
 }

@@ -53,7 +53,11 @@ func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: []string{streamOptions}, NewImages: func() *remote.Images {
+	parameters := []string{streamOptions}
+	if a.TakesGiven().Tools && input.Given.Tools != nil {
+		parameters = append(parameters, toolsName)
+	}
+	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: parameters, NewImages: func() *remote.Images {
 		return remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
 	}}
 	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
@@ -65,6 +69,10 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
 	tools, err := a.config.Tools(input)
+	if err == nil && a.TakesGiven().Tools && !form.Has(toolsName) {
+		tools = remote.Tools{}
+		form.Input.Messages, err = assembly.AddTools(form.Input.Messages, &input.Given)
+	}
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,11 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// streamOptions is the name of the parameter that some servers do not know.
-const streamOptions = "stream_options"
+// The names of the parameters that some servers do not know.
+const (
+	streamOptions = "stream_options"
+	toolsName     = "tools"
+)
 
 // options ask the server to end its stream with the counts of tokens.
 type options struct {

@@ -90,6 +90,39 @@ func TestAServerWithoutTools(t *testing.T) {
 	}
 }
 
+// TestAServerWithoutFunctions gets the tools as a block of text, with one request more in the process.
+func TestAServerWithoutFunctions(t *testing.T) {
+	for _, words := range []string{"registry.ollama.ai/library/gemma3:4b does not support tools", `\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`, "Unrecognized request argument supplied: tools"} {
+		var bodies []map[string]any
+		address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			var body map[string]any
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+				t.Error(err)
+			}
+			if bodies = append(bodies, body); body["tools"] != nil {
+				http.Error(w, `{"error":{"message":"`+words+`"}}`, http.StatusBadRequest)
+				return
+			}
+			agenttest.Stream(w, spoken)
+		})
+		agent := functions(address)
+		for range 2 {
+			if _, err := agenttest.Run(t.Context(), agent, agenttest.Talks(t, agent.(turn.TakesGiven), "")); err != nil {
+				t.Errorf("%s: %v", words, err)
+			}
+		}
+		if _, err := agenttest.Run(t.Context(), agent, agenttest.Hello()); err != nil || len(bodies) != 4 {
+			t.Fatalf("%s: %d requests, %v", words, len(bodies), err)
+		}
+		for i, want := range []int{3, 4, 4, 1} {
+			messages := bodies[i]["messages"].([]any)
+			if first := messages[0].(object)["content"].(string); len(messages) != want || strings.HasPrefix(first, "<!-- TOOLS_START -->") != (want == 4) {
+				t.Errorf("%s: the request %d has %v", words, i, messages)
+			}
+		}
+	}
+}
+
 // TestACallEndsTheRun checks the answer of a model that calls a client's tool, and of one that calls another.
 func TestACallEndsTheRun(t *testing.T) {
 	tool := runinput.Safe("get weather")

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -253,7 +254,7 @@ const (
 
 // The words of OpenAI, Anthropic, Google, Mistral, OpenRouter, vLLM, llama.cpp, Ollama and LM Studio.
 var (
-	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|invalid param`)
+	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|invalid param|does(?:n't| not) support|tool choice requires`)
 	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
 	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|content must be a string|valid string|expected a string|content (?:type|part)`)
 	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
@@ -287,7 +288,7 @@ func namedParameter(words string, forms Forms, f Form) string {
 		return ""
 	}
 	for _, name := range forms.Parameters {
-		if f.Has(name) && regexp.MustCompile(`\b`+name+`\b`).MatchString(words) {
+		if f.Has(name) && regexp.MustCompile(`\b`+strings.TrimSuffix(name, "s")+`s?\b`).MatchString(words) {
 			return name
 		}
 	}
