@@ -77,6 +77,9 @@ type Options struct {
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
 	// if several nodes share the store, and steady otherwise; see journal.NewSteadyClock.
 	Now func() time.Time
+	// Wall is the clock of what is compared with a platform's time. If it is nil, the clock is Now, or the
+	// system's if Now is nil and the store has none.
+	Wall func() time.Time
 	// Lease is the time after which other nodes take over the threads of a dead node; 0
 	// is DefaultLease.
 	Lease time.Duration
@@ -90,7 +93,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, now: o.Now, lease: cmp.Or(o.Lease, DefaultLease),
+		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan chan struct{}, 1),
 	}
@@ -165,9 +168,14 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 			d.now = clock.Now
 		}
 	}
-	d.wall = d.now
+	if d.wall == nil {
+		d.wall = d.now
+	}
 	if d.now == nil {
-		d.now, d.wall = journal.NewSteadyClock(), time.Now
+		d.now = journal.NewSteadyClock()
+	}
+	if d.wall == nil {
+		d.wall = time.Now
 	}
 	o.Now = d.now
 	return o

@@ -61,6 +61,7 @@ type plan struct {
 	files   map[string]string // further files, by name
 	without bool              // no files: the built-in workspace
 	clock   *clock            // the daemon's; a new one if nil
+	steps   bool              // the clock may step back; the daemon's waits don't, as without a clock of the test
 	metrics string            // the token of the metrics; none if empty
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  journal.Engine    // the store that the test has opened; nil for the configured one
@@ -165,6 +166,7 @@ type harness struct {
 	slack     *slacktest.Server
 	model     *model
 	clock     *clock
+	steps     bool
 	log       *log
 	engine    journal.Engine // the store that the test has opened, or nil
 	daemon    *daemon.Daemon
@@ -191,7 +193,7 @@ func open(t *testing.T, p plan) *harness {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = fake.Close() })
-	h := &harness{t: t, ctx: ctx, dir: p.dir, operator: p.metrics, slack: fake, model: newModel(t), clock: p.clock, log: new(log), engine: p.engine, platforms: p.platforms,
+	h := &harness{t: t, ctx: ctx, dir: p.dir, operator: p.metrics, slack: fake, model: newModel(t), clock: p.clock, steps: p.steps, log: new(log), engine: p.engine, platforms: p.platforms,
 		client: &http.Client{Transport: new(http.Transport)}, last: time.Now()}
 	if h.clock == nil {
 		h.clock = new(clock)
@@ -231,7 +233,12 @@ func (h *harness) start(path string) error {
 	if err != nil {
 		return err
 	}
-	return h.run(daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine, Platforms: h.platforms})
+	o := daemon.Options{Config: c, Load: load, Now: h.clock.now, Engine: h.engine, Platforms: h.platforms}
+	if h.steps {
+		begun := h.clock.now()
+		o.Now, o.Wall = func() time.Time { return begun.Add(time.Since(begun)) }, h.clock.now
+	}
+	return h.run(o)
 }
 
 // run starts a daemon that logs to the harness.
