@@ -137,8 +137,8 @@ func (g gate) hide(m *event.Message) {
 }
 
 // addressed returns how a message addresses us, by its payload or by the message that it
-// answers. If policy treats the account owner like other people, the owner's messages in
-// a direct chat address us, though their recipient is the other person there.
+// answers or continues. If policy treats the account owner like other people, the owner's messages
+// in a direct chat address us, though their recipient is the other person there.
 func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
 	switch {
 	case m.Addressed != event.AddressedNone:
@@ -147,6 +147,8 @@ func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
 		return event.AddressedDirect
 	case m.ReplyTo != "" && look.Ours(m.ReplyTo):
 		return event.AddressedReply
+	case m.Continues:
+		return look.Continued(m)
 	}
 	return event.AddressedNone
 }

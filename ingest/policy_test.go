@@ -17,6 +17,7 @@ var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 type store struct {
 	ours     string // external id of one of our messages
 	answered bool
+	before   event.Addressed // how the message addressed us that this one continues
 	botRuns  int
 	echoes   int
 
@@ -28,6 +29,8 @@ type store struct {
 }
 
 func (s *store) Ours(id string) bool { return id == s.ours }
+
+func (s *store) Continued(*event.Message) event.Addressed { return s.before }
 
 // Echoes implements journal.Look.
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
@@ -140,6 +143,9 @@ func TestGate(t *testing.T) {
 		"a reply, as the payload says":             {addressed(event.AddressedReply), runs("reply")},
 		"a reply, as the store says":               {replies, runs("reply")},
 		"a mention in a reply to us":               {with(replies, mention), runs("mention")},
+		"the rest of a mention":                    {func(m *event.Message, _ *Policy, s *store) { m.Continues, s.before = true, event.AddressedMention }, runs("mention")},
+		"not the rest of a mention":                {func(_ *event.Message, _ *Policy, s *store) { s.before = event.AddressedMention }, passively("no-mention")},
+		"the rest of a text that asked nothing":    {func(m *event.Message, _ *Policy, _ *store) { m.Continues = true }, passively("no-mention")},
 		"a reply to somebody else":                 {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
 		"a follow-up":                              {follow, runs("followed")},
 		"a follow-up, without follow_threads":      {with(follow, policy(func(p *Policy) { p.FollowThreads = false })), passively("no-mention")},

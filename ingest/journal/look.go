@@ -1,6 +1,10 @@
 package journal
 
-import "time"
+import (
+	"time"
+
+	"parley/ingest/event"
+)
 
 // isPost reports whether an external id is the id of one of our posts.
 func (tx *txn) isPost(workspace, externalID string) bool {
@@ -14,6 +18,17 @@ func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, e
 func (r *recordTx) Answered() bool {
 	return r.has(`SELECT 1 FROM messages turn JOIN messages reply ON reply.run = turn.run AND reply.author = 'agent'
 		WHERE turn.thread = $1 AND turn.context_after IS NOT NULL LIMIT 1`, r.claim.Thread)
+}
+
+// lately is the number of a thread's newest messages among which one is looked for whose rest comes.
+const lately = 20
+
+// Continued implements Look.
+func (r *recordTx) Continued(m *event.Message) (how event.Addressed) {
+	r.row([]any{(*string)(&how)}, `SELECT reason FROM messages WHERE thread = $1 AND seq >= $2 AND sender_id = $3 AND trigger = 'run'
+		AND reason IN ('mention', 'direct', 'reply') AND sent_at BETWEEN $4 AND $5 ORDER BY seq DESC LIMIT 1`,
+		r.claim.Thread, r.thread.nextSeq-lately, m.Metadata.SenderID, millis(m.SentAt.Add(-splitWithin)), millis(m.SentAt))
+	return how
 }
 
 // BotRuns implements Look. Without coalescing, each waiting message is a turn of its own.

@@ -69,14 +69,22 @@ type Decision struct {
 // Look answers the policy's queries from the store. After an error of the store the answers
 // are zero values, and the transaction fails whatever the policy decides.
 type Look interface {
+	MessageLook
 	ThreadLook
 	LoopLook
 }
 
-// ThreadLook is the part of Look about the message's thread.
-type ThreadLook interface {
+// MessageLook is the part of Look about another message to which the message belongs.
+type MessageLook interface {
 	// Ours reports whether an external id belongs to a message of ours.
 	Ours(externalID string) bool
+	// Continued returns how the message addressed us whose rest m may be: one of the same author that
+	// asked for a run just before. It is empty if there is none.
+	Continued(m *event.Message) event.Addressed
+}
+
+// ThreadLook is the part of Look about the message's thread.
+type ThreadLook interface {
 	// Answered reports whether we have answered in the message's thread.
 	Answered() bool
 	// Question returns the open question of the message's thread; nil for none.

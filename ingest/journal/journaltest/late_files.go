@@ -14,6 +14,8 @@ func lateFilePromises() []promise {
 		{"a message that asks nothing yet lets a waiting turn wait for its files", unfinishedAwaitsFiles},
 		{"files that come during a run are input of its repetition", filesDuringRun},
 		{"the rest of a message that comes during its run is input of the repetition", restDuringRun},
+		{"the rest of an answered message is a turn of its own", restAfterAnswer},
+		{"the rest of a message addresses us as the message did", continued},
 		{"a replay waits for no file", hastened},
 	}
 }
@@ -108,6 +110,54 @@ func restDuringRun(f *fixture) {
 	same(f, "asked again", contents(run.Messages), []string{"look", "C1/3"})
 	same(f, "result", f.commit(run, answer("A page.")).State, journal.RunDone)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"next", "C1/4"})
+}
+
+// continued checks how a message addresses us that may be the rest of an earlier one.
+func continued(f *fixture) {
+	begun := f.clock.Now()
+	how := func(sender string, after time.Duration) (how event.Addressed) {
+		m := said("C1/9", "C1/9")
+		m.Continues, m.SentAt, m.Metadata.SenderID = true, begun.Add(after), sender
+		f.message(threadKey(1), m, func(m *event.Message, look journal.Look) journal.Decision {
+			how = look.Continued(m)
+			return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: event.ReasonNoMention}
+		})
+		return how
+	}
+	text := said("C1/1", "look")
+	text.SentAt = begun
+	f.message(threadKey(1), text, func(m *event.Message, look journal.Look) journal.Decision {
+		d := runs(m, look)
+		d.Reason = event.ReasonMention
+		return d
+	})
+	aside := said("C1/2", "aside")
+	aside.SentAt, aside.Metadata.SenderID = begun, "slack:U2"
+	f.message(threadKey(1), aside, passive)
+	f.clock.advance(5 * time.Second)
+	sender := text.Metadata.SenderID
+	same(f, "waiting", how(sender, 2*time.Second), event.AddressedMention)
+	run := f.begin(threadKey(1))
+	same(f, "asked", how(sender, time.Second), event.AddressedMention)
+	f.commit(run, answer("At what?"))
+	same(f, "answered", how(sender, time.Second), event.AddressedMention)
+	same(f, "too late", how(sender, 2*time.Second+time.Millisecond), event.AddressedNone)
+	same(f, "earlier", how(sender, -time.Millisecond), event.AddressedNone)
+	same(f, "of somebody who asked nothing", how("slack:U2", time.Second), event.AddressedNone)
+	same(f, "of a stranger", how("slack:U3", time.Second), event.AddressedNone)
+}
+
+// restAfterAnswer: the answer did not see the rest, which therefore is a turn of its own.
+func restAfterAnswer(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "look"), runs)
+	f.commit(f.begin(threadKey(1)), answer("At what?"))
+	m := said("C1/2", "https://example.org")
+	m.Continues, m.SentAt = true, f.clock.Now()
+	f.message(threadKey(1), m, runs)
+	run := f.begin(threadKey(1))
+	same(f, "asked next", contents(run.Messages), []string{"https://example.org"})
+	same(f, "result", f.commit(run, answer("A page.")).State, journal.RunDone)
+	same(f, "turns", f.due(turns), nil)
 }
 
 func hastened(f *fixture) {
