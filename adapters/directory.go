@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrNoName means that the platform has no name for what was looked up.
+// ErrNoName means that the platform has no name for an id or a token.
 var ErrNoName = errors.New("the platform has no such name")
 
 // Namer is an adapter that can look up a user on its platform.

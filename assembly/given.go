@@ -76,7 +76,7 @@ func AddTools(messages []Message, given *runinput.Rest) ([]Message, error) {
 	return slices.Insert(slices.Clone(messages), at, block), nil
 }
 
-// noResult stands for the result of a call that the client did not give.
+// noResult replaces the result of a call if the client gave none.
 const noResult = "(no result)"
 
 // further returns the client's messages behind the one with the id after.

@@ -109,7 +109,7 @@ func TestEachCallHasOneResult(t *testing.T) {
 	}
 }
 
-// TestPairs: whatever a client gives, each call has one result directly behind it, no other message is a result,
+// TestPairs: for any request of a client, each call has one result directly behind it, no other message is a result,
 // each id is one call, and no result is lost.
 func TestPairs(t *testing.T) {
 	id := rapid.SampledFrom([]string{"a", "b", "", "a #2", runinput.Safe("a #2"), "ü"})

@@ -164,7 +164,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	case err != nil:
 		return keys, result, err
 	}
-	if envelope.Transport == event.Backfilled { // most of what is read again is stored already
+	if envelope.Transport == event.Backfilled { // most of these messages are stored already
 		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, journal.ErrNotFound) {
 			return keys, result, err
 		}

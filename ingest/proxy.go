@@ -14,7 +14,7 @@ import (
 	"parley/ingest/work"
 )
 
-// proxyAge is the greatest age of the message of which a proxy bot posts a copy.
+// proxyAge is the greatest age of a message at the time when a proxy bot posts its copy.
 const proxyAge = time.Minute
 
 // proxiedBy is the key of the metadata of a copy. Its value is the id of the bot that posted it.

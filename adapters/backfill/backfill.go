@@ -38,7 +38,7 @@ const (
 	// arrival. The watermark stays that far behind.
 	clockLag = 2 * time.Minute
 	// clockLead bounds the lead of the platform's clock over ours, which may have been set wrong. A
-	// read reaches that far beyond the gap's end; what it finds there is known.
+	// read reaches that far beyond the gap's end; the messages there are known already.
 	clockLead = 24 * time.Hour
 	// stepBack is the least step of our clock into the past that is noticed.
 	stepBack = time.Second

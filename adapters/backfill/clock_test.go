@@ -59,7 +59,7 @@ func TestAClockThatLedBeforeTheStart(t *testing.T) {
 	})
 }
 
-// TestAClockThatLags reads what the platform's clock puts after the end of the gap.
+// TestAClockThatLags reads the messages that the platform's clock dates after the end of the gap.
 func TestAClockThatLags(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.leads(-12 * time.Hour)

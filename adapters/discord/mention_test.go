@@ -63,7 +63,7 @@ func TestMentionInCode(t *testing.T) {
 		t.Errorf("Discord's list does not count: %q", got)
 	}
 	if !created(t, posted("run `<@202>`").with(fields{"position": 3})).FollowUp {
-		t.Error("a token in code counts as a mention of somebody else")
+		t.Error("a token in code counts as a mention of another user")
 	}
 }
 

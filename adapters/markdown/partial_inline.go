@@ -44,7 +44,7 @@ type inlineLine struct {
 	whole bool
 	at    int // the number of bytes of text that are written
 	out   strings.Builder
-	// unsure says that the next characters may be code: more text may contain its end.
+	// unsure says that the next characters may be code: more text may close the code.
 	unsure bool
 	never  [maxTicks + 1]bool // the lengths of runs of backticks that do not come again
 }

@@ -117,7 +117,7 @@ func flanking(sign byte, before, after string) (opens, closes bool) {
 	return left, right
 }
 
-// body returns the post. If marks are open at its end, body leaves out white space and empty marks there.
+// body returns the post. Behind open marks, body leaves out white space, and it leaves out empty marks.
 func (p *partial) body() []byte {
 	out := p.out
 	for i := len(p.marks) - 1; i >= 0; i-- {
@@ -137,8 +137,8 @@ const maxQuote = 32
 // quotePrefix matches the prefix of a line of a quote, unless the line is indented code.
 var quotePrefix = regexp.MustCompile(`^ {0,3}>[ \t>]*`)
 
-// quote returns the prefix of the quote within a line of which the post ends, so that rest begins with it
-// again; empty for none.
+// quote returns the prefix of the current line if the post ends within a quote. The rest begins with it
+// again. It is empty if there is none.
 func (p *partial) quote() string {
 	begins := strings.LastIndexByte(p.text[:p.at], '\n') + 1
 	prefix := quotePrefix.FindString(p.text[begins:p.at])

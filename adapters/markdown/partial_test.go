@@ -191,7 +191,7 @@ func TestThePlaceWhereAPartialPostEnds(t *testing.T) {
 var manyWords = regexp.MustCompile(`word(?: word)*`)
 
 // TestMarksAreDivided: emphasis and code that a post's end divides are closed there and opened again in
-// the next post, and so are the quotes. A W stands for many words.
+// the next post, and so are the quotes. A W means many words.
 func TestMarksAreDivided(t *testing.T) {
 	words := strings.TrimSpace(strings.Repeat("word ", 188))
 	for _, c := range []struct {

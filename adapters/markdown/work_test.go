@@ -37,7 +37,7 @@ func TestDepthIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongAnswersStayWithinTheBounds: a long answer has links, code and emphasis up to its end.
+// TestLongAnswersStayWithinTheBounds: the last lines of a long answer have links, code and emphasis too.
 func TestLongAnswersStayWithinTheBounds(t *testing.T) {
 	const item = "- See **the [page](https://example.org/a)** for `code`, _why_ and https://example.org.\n  > - quoted\n"
 	for name, source := range map[string]string{

@@ -312,7 +312,7 @@ func TestCallers(t *testing.T) {
 }
 
 // TestLocalWorkspace checks that the token of the local workspace may omit the metadata and set any,
-// and that nobody is admitted by an address.
+// and that no address admits a caller.
 func TestLocalWorkspace(t *testing.T) {
 	const whole = `{"content":"hi","metadata":{"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot"}}`
 	for body, token := range map[string]string{`{"content":"hi"}`: ownToken, whole: ownToken} {

@@ -109,7 +109,7 @@ func TestGuessesOfTokensAreThrottled(t *testing.T) {
 	}
 }
 
-// TestLocalCallerNeedsAToken checks that the local workspace has one user, who has its token.
+// TestLocalCallerNeedsAToken checks that the local workspace has one user: the holder of its token.
 func TestLocalCallerNeedsAToken(t *testing.T) {
 	server := documents(t, true)
 	if status, body := ask(t, server, "GET /all", "", "Authorization", "Bearer "+ownToken); status != http.StatusOK || !strings.HasPrefix(body, "user:") || !strings.HasSuffix(body, " of ours") {

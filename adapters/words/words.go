@@ -1,4 +1,4 @@
-// Package words builds the words of a message without typed text from what a person sees of it.
+// Package words builds the words of a message without typed text from its visible parts.
 package words
 
 import (

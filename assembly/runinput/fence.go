@@ -79,7 +79,7 @@ var (
 	opening = regexp.MustCompile(`<(!|\?)`)
 )
 
-// oneLine replaces line breaks by spaces, and breaks the marks of comments and what looks like them.
+// oneLine replaces line breaks by spaces, and breaks the marks of comments and their look-alikes.
 func oneLine(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, lookalike.IsLineEnd), " ")
 	if seen := lookalike.Seen(text); seen != text && isMark(seen) {
@@ -90,8 +90,8 @@ func oneLine(text string) string {
 
 func isMark(text string) bool { return closing.MatchString(text) || opening.MatchString(text) }
 
-// oneLineJSON returns JSON on one line that contains no mark of a comment: the signs of a mark, what looks
-// like them and line ends are escaped, which they can only be inside texts.
+// oneLineJSON returns JSON on one line that contains no mark of a comment: it escapes the signs of a mark,
+// their look-alikes and line ends, which only texts contain.
 func oneLineJSON(value json.RawMessage) (string, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, value); err != nil {

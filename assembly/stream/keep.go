@@ -8,7 +8,7 @@ const MaxKept = 1000
 type rank int
 
 const (
-	passing rank = iota // what the agent said about its work
+	passing rank = iota // the agent's words about its work
 	other
 	lasting // what people and the agent said to each other, and how the run ended
 )

@@ -72,7 +72,7 @@ func (c *collector) emit(m stream.Message) error {
 }
 
 // answer takes the run's text from an ANSWER or a REQUEST_INPUT. In a run without an ANSWER, it takes the
-// text of a COMPLETE, or what is left of the streamed text if a COMPLETE or IDLE has none.
+// text of a COMPLETE, or the rest of the streamed text if a COMPLETE or IDLE has none.
 func (c *collector) answer(m stream.Message) error {
 	files, err := m.Files()
 	if err != nil {

@@ -46,7 +46,7 @@ type Profile struct {
 
 // How the input shows the text files of the messages.
 const (
-	FilesText  = "text"  // the words of small files stand in the message
+	FilesText  = "text"  // the message contains the words of small files
 	FilesNames = "names" // every file is only named
 )
 
@@ -156,8 +156,8 @@ type Parts struct {
 	Settings func(*journal.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
-	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it is
-	// known in time; nil if no name is.
+	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
+	// knows the name in time; nil without names.
 	Name func(ctx context.Context, run *journal.Run, token string) (name string, known bool)
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)

@@ -23,8 +23,8 @@ type Agent interface {
 	Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error
 }
 
-// TakesGiven is implemented by an Agent whose protocol has a place for what a client of the run protocol
-// gives: it takes these parts from assembly.Input.Given. The other parts are among the messages.
+// TakesGiven is implemented by an Agent whose protocol has a place for parts of the request of a client of
+// the run protocol: it takes these parts from assembly.Input.Given. The other parts are among the messages.
 type TakesGiven interface {
 	TakesGiven() assembly.Native
 }

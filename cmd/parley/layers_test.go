@@ -13,7 +13,7 @@ import (
 )
 
 // layers is the order of the packages: an import points to a lower rank. A name that ends
-// in /... includes the packages below it that have no longer name here. A * stands for one
+// in /... includes the packages below it that have no longer name here. A * means one
 // folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},

@@ -279,7 +279,7 @@ type Message struct {
 	// Pressed is the id of the pressed button, if a post of ours gave it that id; empty for any
 	// other message.
 	Pressed string
-	// Mentions are the callers of our API, each once and in order, to whom the message is news.
+	// Mentions are the callers of our API that the message mentions, each once and in order.
 	Mentions []string
 	// ReplyTo is the external id of the message that this one answers; empty for
 	// none. A message that answers ours addresses us.

@@ -29,8 +29,8 @@ func (j *Journal) Gaps(ctx context.Context, workspace string, now time.Time) (wa
 const (
 	// clockError is more than the difference of the clocks of two nodes.
 	clockError = time.Second
-	// lastArrivals is the number of messages of which the newest one by the platform's time is the
-	// last known arrival. nothingKnown is how long ago that is if no message is stored.
+	// lastArrivals is the number of stored messages that are searched for the last known arrival: the
+	// newest one by the platform's time. nothingKnown is how long ago that is if no message is stored.
 	lastArrivals = 100
 	nothingKnown = 24 * time.Hour
 )

@@ -19,7 +19,7 @@ func (tx *txn) runID(given string) string {
 
 // AgentID returns the id by which the run's agent knows the run: an id of the journal. A client may
 // have chosen the run's ID, and another program may have a run with that id on the agent's server. The
-// id of the run's only message stands for it.
+// id of the run's only message replaces it.
 func (run *Run) AgentID() string {
 	if run.Named && run.ID == run.Messages[0].ClientRunID {
 		return run.Messages[0].UUID
@@ -70,7 +70,7 @@ const asked = ` FROM messages m CROSS JOIN threads t
 	WHERE t.id = m.thread AND t.workspace = $1 AND (t.uuid = $3 OR $3 = '' AND m.sender_id = $2) AND m.client_run_id = $4` + takesPart + `
 		AND (m.trigger = 'run' OR m.run IS NOT NULL) ORDER BY m.row DESC LIMIT 1`
 
-// accepted is asked for a message that is not recorded yet. The name stands in the key behind the 41
+// accepted is asked for a message that is not recorded yet. In the key, the name follows the 41
 // characters of "run:", the UUID and a colon; the index envelopes_run finds it there.
 const accepted = ` FROM envelopes e CROSS JOIN threads t
 	WHERE e.state = 'pending' AND substr(e.dedupe_key, 1, 4) = 'run:' AND e.workspace = $1 AND substr(e.dedupe_key, 42) = $4

@@ -74,7 +74,7 @@ func (j *Journal) ThreadsOf(ctx context.Context, workspace, actor string, open b
 		ORDER BY made_at DESC, id DESC LIMIT CAST($2 AS BIGINT)`, workspace, int64(limit), at, row, actor, number(open))
 }
 
-// News is what an actor learns: it takes part in a thread, or a message of a thread mentions it.
+// News is one fact for an actor: it takes part in a thread, or a message of a thread mentions it.
 type News struct {
 	Seq    int64 // 1, 2, 3 … of the actor; some may be missing
 	Thread Thread

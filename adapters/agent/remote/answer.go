@@ -55,7 +55,7 @@ func NewAnswer(run string, limit int64, emit func(stream.Message) error) *Answer
 // Read keeps the text in the agent's own voice among the speakers: see voice. It also makes the thinking
 // at the beginning of the text THOUGHTs, if the settings say so. A text that
 // only a closing tag ends was shown in chunks before the tag came. The client remembers that, and later
-// answers have no chunks until it is known what their text is.
+// answers have no chunks until a tag or the end has shown whether their text is a thought.
 func (a *Answer) Read(settings Reading, c *Client, speakers assembly.Speakers) *Answer {
 	a.voice = &voice{speakers: speakers}
 	if settings.Thinking == SplitThinking {
@@ -325,7 +325,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	}
 	var details json.RawMessage
 	if len(own) > 0 {
-		details, _ = json.Marshal(own) // texts, and what was decoded from JSON
+		details, _ = json.Marshal(own) // texts and decoded JSON always encode
 	}
 	return a.Finish(e.Early, details)
 }

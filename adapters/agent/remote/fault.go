@@ -220,8 +220,8 @@ func wordsOf(value secret.Value) (found []secret.Value) {
 	return found
 }
 
-// partsOf returns the parts of an address that may be secrets, since a key may stand in the path or in
-// the query: the longer parts of the path, and every value of the query.
+// partsOf returns the parts of an address that may be secrets, since the path or the query may contain a
+// key: the longer parts of the path, and every value of the query.
 func partsOf(address string) (found []secret.Value) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -85,7 +85,7 @@ func (c Config) Noted(n assembly.Notes) assembly.Notes {
 	return n
 }
 
-// Prompt returns the system prompt with the agent's notes at its end.
+// Prompt returns the system prompt, followed by the agent's notes.
 func (c Config) Prompt(n assembly.Notes) string {
 	block := c.Noted(n).Block()
 	if c.SystemPrompt == "" || block == "" {

@@ -93,7 +93,7 @@ func (e *events) next() (Event, error) {
 	}
 }
 
-// readLine reads the next line without its end. It looks at each byte once, however the body is cut
+// readLine reads the next line without the line break. It looks at each byte once, however the body is cut
 // into pieces. The rest of a line that is too long is left out.
 func (e *events) readLine() error {
 	e.line = e.line[:0]

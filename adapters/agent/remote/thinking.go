@@ -15,8 +15,8 @@ const (
 
 // Reading is the settings of the agents whose text is a model's.
 type Reading struct {
-	// Thinking says what becomes of the thinking at the beginning of a text: a THOUGHT, or a part
-	// of the text.
+	// Thinking says whether the thinking at the beginning of a text becomes a THOUGHT or stays a
+	// part of the text.
 	Thinking string `yaml:"thinking"`
 }
 
@@ -95,7 +95,8 @@ func (s *splitter) add(text string) (pieces []piece) {
 	return s.flush(pieces)
 }
 
-// end ends the text. A thought without its end stays one, unless a closing tag inside code was it.
+// end ends the text. A thought that no tag has closed stays one, unless a closing tag
+// inside code was meant to close it.
 func (s *splitter) end() []piece {
 	for _, b := range s.tag {
 		s.plain(b)

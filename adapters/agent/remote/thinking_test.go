@@ -11,8 +11,8 @@ import (
 	"parley/assembly/stream"
 )
 
-// read returns the THOUGHTs and the ANSWER of a text that comes in chunks, and the text that the chunks
-// of the answer show at its end.
+// read returns the THOUGHTs and the ANSWER of a text that comes in chunks, and the text that all chunks
+// of the answer show together.
 func read(t *testing.T, client *Client, chunks ...string) (messages []string, preview string) {
 	t.Helper()
 	shown := map[string]string{}

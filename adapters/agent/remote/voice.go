@@ -124,8 +124,8 @@ func (v *voice) isOther(text string) (whole, more bool) {
 // maxToken is more than the length of a mention token in a header, in bytes.
 const maxToken = 64
 
-// isOwn is isOther for the agent: [Name]:, [Name (token)]: and Name:, without regard to the case of the
-// letters of ASCII, of which the ids of agents are.
+// isOwn is isOther for the agent: [Name]:, [Name (token)]: and Name:, in any case, because the ids of agents
+// consist of ASCII.
 func (v *voice) isOwn(text string) (whole, more bool) {
 	name := v.speakers.Agent
 	if name == "" {

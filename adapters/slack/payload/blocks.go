@@ -90,7 +90,7 @@ func member(object map[string]any, name string) string {
 	return text
 }
 
-// plain encodes a plain text. It mentions nobody, whatever it looks like. Slack may have escaped it.
+// plain encodes a plain text. A token in it mentions no user. Slack may have escaped it.
 func plain(text string) string { return angles.Replace(text) }
 
 var angles = strings.NewReplacer("<", "&lt;", ">", "&gt;")

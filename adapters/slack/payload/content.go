@@ -81,8 +81,8 @@ func (f *File) Attachment() event.Attachment {
 	return a
 }
 
-// words returns the text of the file, if the payload has all of it: what was said in a clip, or a snippet
-// with its whole preview.
+// words returns the text of the file, if the payload has all of it: the transcription of a clip, or the whole
+// preview of a snippet.
 func (f *File) words() string {
 	said := f.Transcription.Preview
 	switch {

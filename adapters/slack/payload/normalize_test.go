@@ -420,7 +420,7 @@ func TestCarries(t *testing.T) {
 	}
 }
 
-// TestOnlyAWholePreviewIsTheSnippet checks what stands for a snippet's content.
+// TestOnlyAWholePreviewIsTheSnippet checks which previews replace a snippet's content.
 func TestOnlyAWholePreviewIsTheSnippet(t *testing.T) {
 	for more, want := range map[string]string{
 		``: "one\ntwo", `,"lines_more":0,"preview_is_truncated":false`: "one\ntwo", `,"lines_more":null`: "one\ntwo",

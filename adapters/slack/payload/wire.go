@@ -123,7 +123,7 @@ type File struct {
 	Preview            string `json:"preview"`
 	PreviewIsTruncated bool   `json:"preview_is_truncated"`
 	LinesMore          number `json:"lines_more"` // that the preview does not have
-	// Transcription is what was said in a clip.
+	// Transcription has the spoken words of a clip.
 	Transcription wireTranscription `json:"transcription"`
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A message's words are the text that its author typed. The words of a message without a typed
-// text are what a person sees of it: its blocks, or else its attachments. The methods of this file
+// text are its visible blocks, or else its visible attachments. The methods of this file
 // find them for every reader: of events, edits, history, quotations and forwards.
 
 // noPreview is Slack's fallback of an attachment with blocks.

@@ -223,7 +223,7 @@ func TestEditsOfBlocks(t *testing.T) {
 }
 
 // TestWordsOfForwards: a forward brings the words of the message, also those in its blocks, and its
-// attachments. The other attachments are unfurls of what the person typed.
+// attachments. The other attachments are unfurls of typed links.
 func TestWordsOfForwards(t *testing.T) {
 	blocks := []object{rich(part("section", run("in blocks")))}
 	for name, c := range map[string]struct {
