@@ -13,7 +13,7 @@ import (
 // writes the file if update is set. An answer ends at a line of "=====", and a post at one of "-----".
 func Answers(t *testing.T, name string, update bool, format func(text string) []string) {
 	t.Helper()
-	const folder = "../../testdata/answers"
+	folder := filepath.Join(module(t), "testdata", "answers")
 	texts, err := os.ReadFile(filepath.Join(folder, "answers.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -35,4 +35,16 @@ func Answers(t *testing.T, name string, update bool, format func(text string) []
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(all, "\n")); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
+}
+
+// module returns the folder of go.mod, from the folder of the running test.
+func module(t *testing.T) string {
+	t.Helper()
+	for folder := "."; len(folder) < 64; folder = filepath.Join("..", folder) {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+	}
+	t.Fatal("the test runs outside the module")
+	return ""
 }

@@ -3,47 +3,33 @@ package slack
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"github.com/slack-go/slack"
 
 	"parley/adapters"
-	"parley/adapters/httpcall"
+	"parley/adapters/guard"
+	"parley/adapters/slack/call"
+	"parley/adapters/slack/live"
 	"parley/adapters/slack/payload"
+	"parley/adapters/slack/read"
+	"parley/adapters/slack/send"
 	"parley/ingest/event"
-	"parley/ingest/wake"
 )
 
-// Adapter is one Slack app in one team. It is safe for concurrent use.
+// Adapter is one Slack app in one team. It is safe for concurrent use. The rooms that it embeds
+// have most of its abilities.
 type Adapter struct {
 	payload.Normalizer
-	Workspace string // its name in thread keys
-	config    Config
-	base      *url.URL // address of the Web API; its path ends in a slash
-	transport *http.Transport
-	api       *slack.Client
-	web       *caller
-	files     *http.Client
+	*read.Reader
+	*send.Sender
+	Client *call.Client   // makes the calls of every room
+	Live   *live.Receiver // receives the events
 
-	history   *history
-	state     adapters.State
-	greetings chan assistantGreeting // not yet shown
-
-	self         atomic.Pointer[event.Self] // nil until Slack has answered auth.test
-	tokenRefused wake.Signal                // is set if Slack has refused the bot token in a call
-	withheld     wake.Signal                // is set if Slack withholds events
-	scopesLogged atomic.Bool                // the missing scopes are logged
-	refusals     rests                      // features that Slack refuses in this workspace
-	now          func() time.Time           // for the hook and for refusals
-	times        socketTimes
+	config       Config
+	greeter      *send.Greeter
+	scopesLogged atomic.Bool // the missing scopes are logged
 }
 
 var (
@@ -59,6 +45,8 @@ var (
 	_ adapters.Ephemeral        = (*Adapter)(nil)
 	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Backfiller       = (*Adapter)(nil)
+	_ adapters.ContextReader    = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
@@ -77,41 +65,36 @@ func Platform() adapters.Platform {
 // New returns the adapter of a workspace. The Config must have passed Validate. New
 // opens no connection.
 func New(workspace string, config Config) *Adapter {
-	base, err := url.Parse(strings.TrimSuffix(config.APIURL, "/") + "/")
-	if err != nil {
-		base = &url.URL{} // every call then fails with an error about the address
-	}
-	transport := httpcall.NewTransport()
-	web := &caller{httpcall.NewClient(transport), new(rests)}
+	client := call.New(call.Options{URL: config.APIURL, BotToken: config.BotToken, AppToken: config.AppToken, Timeout: config.Timeout})
+	greeter := send.NewGreeter(client, config.SuggestedPrompts)
 	return &Adapter{
-		Workspace: workspace,
-		config:    config,
-		base:      base,
-		transport: transport,
-		api: slack.New(config.BotToken.Reveal(), slack.OptionAppLevelToken(config.AppToken.Reveal()),
-			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
-		web:          web,
-		history:      new(history),
-		tokenRefused: wake.NewSignal(),
-		withheld:     wake.NewSignal(),
-		greetings:    make(chan assistantGreeting, maxGreetings),
-		files:        httpcall.NewFileClient(transport, base, "the bot may not read the file, or lacks the scope files:read", redirectDomains...),
-		now:          time.Now,
-		times:        defaultSocketTimes(),
+		config:  config,
+		Client:  client,
+		greeter: greeter,
+		Live:    live.New(client, workspace, live.Settings{Sockets: config.Sockets, SigningSecret: config.SigningSecret}, greeter.Request),
+		Reader:  read.New(client, workspace),
+		Sender: send.New(client, send.Settings{
+			PostRate: config.PostRate, FileOver: config.FileOver, Preview: config.Preview, PreviewEvery: config.PreviewEvery,
+			Working: config.Working, WorkingText: config.WorkingText, WorkingEmoji: config.WorkingEmoji,
+		}),
 	}
 }
 
-// Limits returns the configured limits, and Slack's limit for streams.
-func (a *Adapter) Limits() adapters.Limits {
-	limits := adapters.Limits{
-		PostRate: a.config.PostRate, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
-		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
+// Inherit takes over the paces, the rate limits, the identity and the types of channels of the workspace's
+// previous adapter, if that one has the same token.
+func (a *Adapter) Inherit(old adapters.Adapter) {
+	if old, ok := old.(*Adapter); ok && a.Client.Inherit(old.Client) {
+		a.Reader.Inherit(old.Reader)
 	}
-	if a.config.Working == WorkingStatus {
-		limits.SignText, limits.SignEvery = maxStatus, statusEvery
-	}
-	return limits
 }
+
+// Handler implements adapters.Hook.
+func (a *Adapter) Handler(inbox adapters.Inbox, guard *guard.Guard) http.Handler {
+	return a.Live.Handler(inbox, guard)
+}
+
+// HookOnly reports whether the mode is http.
+func (a *Adapter) HookOnly() bool { return a.config.Mode == ModeHTTP }
 
 // Connections implements adapters.Connector. Each node has sockets of its own.
 func (a *Adapter) Connections() []adapters.Connection { return []adapters.Connection{{Run: a.Run}} }
@@ -121,7 +104,7 @@ func (a *Adapter) Connections() []adapters.Connection { return []adapters.Connec
 // refuses the credentials, Run returns a *adapters.RefusedError.
 func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
 	link.Log = cmp.Or(link.Log, slog.New(slog.DiscardHandler))
-	self, header, err := a.authTest(ctx)
+	self, header, err := a.Client.AuthTest(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -135,55 +118,9 @@ func (a *Adapter) Run(ctx context.Context, inbox adapters.Inbox, link adapters.L
 	defer greeter.Wait()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	greeter.Go(func() { a.greetAll(ctx, link) })
+	greeter.Go(func() { a.greeter.Run(ctx, link) })
 	if a.config.Mode == ModeSocket {
-		return a.runSockets(ctx, notingInbox{inbox, a}, self, link)
+		return a.Live.RunSockets(ctx, inbox, self, link)
 	}
-	link.Up(self)
-	return a.watch(ctx, link)
-}
-
-// watch blocks until ctx ends. It returns a *adapters.RefusedError earlier if Slack refuses
-// the bot token in a call, and then in auth.test too. After Slack has withheld events, it
-// reports that messages of every channel are missing.
-func (a *Adapter) watch(ctx context.Context, link adapters.Link) (err error) {
-	defer adapters.Recover(link.Log, &err)
-	began, withheld, over := a.now(), a.withheld, (<-chan time.Time)(nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-withheld:
-			withheld, over = nil, time.After(withheldFor)
-		case <-over:
-			since := a.now().Add(-withheldSince)
-			if since.Before(began) { // the gap of the start has the older messages
-				since = began
-			}
-			link.Missed("", since)
-			withheld, over = a.withheld, nil
-		case <-a.tokenRefused:
-			var refused *adapters.RefusedError
-			if _, _, err := a.authTest(ctx); errors.As(err, &refused) {
-				return err
-			}
-		}
-	}
-}
-
-// authTest calls auth.test and stores our identity. The returned header lists the
-// granted scopes.
-func (a *Adapter) authTest(ctx context.Context) (event.Self, http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
-	defer cancel()
-	answer, err := a.api.AuthTestContext(ctx)
-	if err != nil {
-		return event.Self{}, nil, markRefused("bot_token", fmt.Errorf("ask slack who we are: %w", err))
-	}
-	self := event.Self{TeamID: answer.TeamID, EnterpriseID: answer.EnterpriseID, UserID: answer.UserID, BotID: answer.BotID}
-	if self.UserID == "" {
-		return event.Self{}, nil, errors.New("ask slack who we are: the answer has no user id")
-	}
-	a.self.Store(&self)
-	return self, answer.Header, nil
+	return a.Live.RunHook(ctx, self, link)
 }

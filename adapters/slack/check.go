@@ -14,7 +14,7 @@ var _ adapters.Checker = (*Adapter)(nil)
 // Check calls auth.test for our identity and the granted scopes. In Socket Mode it also
 // requests a socket address, without opening the socket.
 func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adapters.Finding, err error) {
-	_, header, err := a.authTest(ctx)
+	_, header, err := a.Client.AuthTest(ctx)
 	var refused *adapters.RefusedError
 	switch {
 	case errors.As(err, &refused):
@@ -31,7 +31,7 @@ func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adap
 	if a.config.Mode != ModeSocket {
 		return found, nil
 	}
-	if _, err = a.askAddress(ctx); errors.As(err, &refused) {
+	if _, err = a.Live.AskAddress(ctx); errors.As(err, &refused) {
 		return append(found, adapters.Finding{Key: "app_token", Words: err.Error(), Fault: true}), nil
 	}
 	return found, err

@@ -13,6 +13,8 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/slack"
+	"parley/adapters/slack/internal/testapp"
+	"parley/adapters/slack/send"
 	"parley/adapters/slack/slacktest"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -26,8 +28,8 @@ func scopesWithout(scopes ...string) []string {
 // check runs Check over Socket Mode for an app with the given scopes.
 func check(t *testing.T, scopes []string, change func(*slack.Config), wants adapters.Wants) []adapters.Finding {
 	t.Helper()
-	server, _ := startFake(t, slacktest.Options{Scopes: scopes})
-	c := config(server.URL())
+	server, _ := testapp.Start(t, slacktest.Options{Scopes: scopes})
+	c := testapp.Config(server.URL())
 	c.Mode, c.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
 	if change != nil {
 		change(&c)
@@ -49,8 +51,8 @@ func TestCheckFindsNothingWithAllScopes(t *testing.T) {
 }
 
 func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
-	reactive := func(c *slack.Config) { c.Working = slack.WorkingReaction }
-	prompting := func(c *slack.Config) { c.SuggestedPrompts = []slack.Prompt{{Title: "a", Message: "b"}} }
+	reactive := func(c *slack.Config) { c.Working = send.WorkingReaction }
+	prompting := func(c *slack.Config) { c.SuggestedPrompts = []send.Prompt{{Title: "a", Message: "b"}} }
 	const again = " to the app, and install it again"
 	for name, c := range map[string]struct {
 		missing []string
@@ -120,13 +122,13 @@ func TestCheckFindsRefusedCredentials(t *testing.T) {
 		"http": {"apps.connections.open", "missing_scope", slack.ModeHTTP, nil},
 		"both": {"", "", slack.ModeSocket, []string{"bot_token", "app_token"}},
 	} {
-		server, _ := startFake(t, slacktest.Options{})
+		server, _ := testapp.Start(t, slacktest.Options{})
 		if c.method == "" {
 			server.Revoke()
 		} else {
 			server.Script(c.method, slacktest.Fault{Error: c.code})
 		}
-		conf := config(server.URL())
+		conf := testapp.Config(server.URL())
 		conf.Mode, conf.AppToken = c.mode, secret.New(slacktest.AppToken)
 		found, err := slack.New("acme", conf).Check(t.Context(), adapters.Wants{})
 		var keys []string
@@ -147,9 +149,9 @@ func TestCheckFindsRefusedCredentials(t *testing.T) {
 func TestCheckReturnsErrorsOfItsCalls(t *testing.T) {
 	for _, method := range []string{"auth.test", "apps.connections.open"} {
 		for name, fault := range map[string]slacktest.Fault{"cut": {Cut: true}, "500": {Status: 500}, "an internal error": {Error: "internal_error"}} {
-			server, _ := startFake(t, slacktest.Options{})
+			server, _ := testapp.Start(t, slacktest.Options{})
 			server.Script(method, fault)
-			conf := config(server.URL())
+			conf := testapp.Config(server.URL())
 			conf.Mode, conf.AppToken = slack.ModeSocket, secret.New(slacktest.AppToken)
 			if found, err := slack.New("acme", conf).Check(t.Context(), adapters.Wants{}); err == nil || len(found) > 0 {
 				t.Errorf("%s %s: %+v, %v", method, name, found, err)
@@ -161,18 +163,18 @@ func TestCheckReturnsErrorsOfItsCalls(t *testing.T) {
 // TestMissingScopesAreLoggedOnce checks that one log line names all missing scopes, and
 // that a second run logs nothing.
 func TestMissingScopesAreLoggedOnce(t *testing.T) {
-	_, adapter := startFake(t, slacktest.Options{Scopes: scopesWithout("channels:history", "users:read", "reactions:read")})
-	recorded := &linkRecorder{}
+	_, adapter := testapp.Start(t, slacktest.Options{Scopes: scopesWithout("channels:history", "users:read", "reactions:read")})
+	recorded := &testapp.Recorder{}
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		link := recorded.link()
+		link := recorded.Link()
 		link.Up = func(event.Self) { cancel() }
 		link.Wants = func() adapters.Wants { return adapters.Wants{Reactions: true} }
 		if err := adapter.Run(ctx, nil, link); err != nil {
 			t.Fatal(err)
 		}
 	}
-	log := recorded.log()
+	log := recorded.Log()
 	if strings.Count(log, "WARN") != 1 || strings.Count(log, "\n") != 1 {
 		t.Errorf("want one warning:\n%s", log)
 	}
@@ -190,16 +192,16 @@ func TestNoScopeHeaderNoFinding(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":true,"team_id":"T0TEAM","user_id":"U0BOT"}`)
 	}))
 	t.Cleanup(silent.Close)
-	adapter := slack.New("acme", config(silent.URL+"/"))
+	adapter := slack.New("acme", testapp.Config(silent.URL+"/"))
 	if found, err := adapter.Check(t.Context(), adapters.Wants{Reactions: true}); err != nil || len(found) > 0 {
 		t.Errorf("%+v, %v", found, err)
 	}
-	recorded := &linkRecorder{}
+	recorded := &testapp.Recorder{}
 	ctx, cancel := context.WithCancel(t.Context())
-	link := recorded.link()
+	link := recorded.Link()
 	link.Up = func(event.Self) { cancel() }
-	if err := adapter.Run(ctx, nil, link); err != nil || recorded.log() != "" {
-		t.Errorf("%v\n%s", err, recorded.log())
+	if err := adapter.Run(ctx, nil, link); err != nil || recorded.Log() != "" {
+		t.Errorf("%v\n%s", err, recorded.Log())
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/slack/live"
+	"parley/adapters/slack/send"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -54,7 +56,7 @@ type Config struct {
 	// A longer reply is uploaded as a file. 0 means no maximum.
 	FileOver int `yaml:"file_over"`
 	// SuggestedPrompts are shown to the user who opens an assistant thread; at most four.
-	SuggestedPrompts []Prompt `yaml:"suggested_prompts"`
+	SuggestedPrompts []send.Prompt `yaml:"suggested_prompts"`
 }
 
 // DefaultConfig returns the default settings. The default pace is Slack's limit.
@@ -62,7 +64,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Mode: ModeSocket, Sockets: 1, APIURL: "https://slack.com/api/", PostRate: 1, Timeout: 10 * time.Second,
-		Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, Working: WorkingStatus, WorkingText: "is thinking…", WorkingEmoji: "eyes",
+		Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, Working: send.WorkingStatus, WorkingText: "is thinking…", WorkingEmoji: "eyes",
 		FileOver: 100_000,
 	}
 }
@@ -96,7 +98,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
 	check(c.Mode == ModeSocket || c.Mode == ModeHTTP, "mode", "must be socket or http")
-	check(c.Sockets >= 1 && c.Sockets <= maxSockets, "sockets", "must be from 1 to 8: Slack allows an app ten connections, and two are left for replacements")
+	check(c.Sockets >= 1 && c.Sockets <= live.MaxSockets, "sockets", "must be from 1 to 8: Slack allows an app ten connections, and two are left for replacements")
 	check(!c.BotToken.IsZero(), "bot_token", "is required: the bot's token, which begins with xoxb-")
 	check(!strings.HasPrefix(c.BotToken.Reveal(), "xapp-"), "bot_token", "holds an app token: this is the place of the one that begins with xoxb-")
 	check(!strings.HasPrefix(c.BotToken.Reveal(), "xoxp-"), "bot_token", "holds a person's token, so the bot would post as that person: this is the place of the one that begins with xoxb-")
@@ -110,11 +112,11 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.Preview == adapters.PreviewStream || c.Preview == adapters.PreviewEdit || c.Preview == adapters.PreviewOff,
 		"preview", "must be stream, edit or off")
 	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
-	check(c.Working == WorkingStatus || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be status, reaction or off")
-	check(c.Working != WorkingStatus || c.WorkingText != "", "working_text", "is required with working status, for example: is thinking…")
-	check(c.Working != WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
+	check(c.Working == send.WorkingStatus || c.Working == send.WorkingReaction || c.Working == send.WorkingOff, "working", "must be status, reaction or off")
+	check(c.Working != send.WorkingStatus || c.WorkingText != "", "working_text", "is required with working status, for example: is thinking…")
+	check(c.Working != send.WorkingReaction || emojiName.MatchString(c.WorkingEmoji), "working_emoji", "must be the name of an emoji, without colons")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
-	check(len(c.SuggestedPrompts) <= maxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
+	check(len(c.SuggestedPrompts) <= send.MaxPrompts, "suggested_prompts", "must be at most 4, which is as many as Slack shows")
 	for i, p := range c.SuggestedPrompts {
 		check(p.Title != "" && p.Message != "", fmt.Sprintf("suggested_prompts[%d]", i), "needs a title, which Slack shows, and a message, which Slack sends")
 	}

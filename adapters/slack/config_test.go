@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/slack/send"
 	"parley/config/secret"
 )
 
@@ -39,9 +40,9 @@ func TestConfigFaults(t *testing.T) {
 		"a status without text":          {func(c *Config) { c.WorkingText = "" }, []string{"working_text"}},
 		"an emoji with colons":           {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", ":eyes:" }, []string{"working_emoji"}},
 		"an emoji with a skin tone":      {func(c *Config) { c.Working, c.WorkingEmoji = "reaction", "wave::skin-tone-2" }, nil},
-		"four prompts":                   {func(c *Config) { c.SuggestedPrompts = slices.Repeat([]Prompt{{"a", "b"}}, 4) }, nil},
+		"four prompts":                   {func(c *Config) { c.SuggestedPrompts = slices.Repeat([]send.Prompt{{Title: "a", Message: "b"}}, 4) }, nil},
 		"five prompts, one without a message": {func(c *Config) {
-			c.SuggestedPrompts = append(slices.Repeat([]Prompt{{"a", "b"}}, 4), Prompt{Title: "a"})
+			c.SuggestedPrompts = append(slices.Repeat([]send.Prompt{{Title: "a", Message: "b"}}, 4), send.Prompt{Title: "a"})
 		},
 			[]string{"suggested_prompts", "suggested_prompts[4]"}},
 		"no status text with a reaction": {func(c *Config) { c.Working, c.WorkingText, c.WorkingEmoji = "reaction", "", "eyes" }, nil},

@@ -13,6 +13,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/adaptertest"
 	"parley/adapters/slack"
+	"parley/adapters/slack/internal/testapp"
 	"parley/adapters/slack/slacktest"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -63,14 +64,14 @@ func newConformanceFake(t *testing.T, mode string) *conformanceFake {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.SetChannel(slacktest.Channel{ID: room, Name: "general"})
+	s.SetChannel(slacktest.Channel{ID: testapp.Room, Name: "general"})
 	s.SetChannel(slacktest.Channel{ID: "D0DIRECT", User: "U0MARA"})
 	s.AddUser(slacktest.User{ID: "U0MARA", Name: "mara", DisplayName: "Mara"})
 	s.AddUser(slacktest.User{ID: "U0ASH", Name: "ash", DisplayName: "Ash"})
-	c := config(s.URL())
+	c := testapp.Config(s.URL())
 	c.Mode, c.BotToken, c.AppToken, c.SigningSecret = mode, secret.New(canaryBot), secret.New(canaryApp), secret.New(canarySigning)
 	s.adapter = slack.New("acme", c)
-	s.adapter.SetSocketTimes(fastTimes)
+	testapp.SetTimes(s.adapter, testapp.FastTimes)
 	return s
 }
 
@@ -80,7 +81,7 @@ func (s *conformanceFake) fake() adaptertest.Fake {
 		Adapter: s.adapter, Workspace: "acme", Transport: s.mode,
 		Self:    event.Self{TeamID: slacktest.Team, UserID: slacktest.BotUser, BotID: slacktest.BotID},
 		Secrets: []string{canaryBot, canaryApp, canarySigning, ticket},
-		Room:    adaptertest.Place{ID: room, Name: "general"}, Direct: adaptertest.Place{ID: "D0DIRECT"},
+		Room:    adaptertest.Place{ID: testapp.Room, Name: "general"}, Direct: adaptertest.Place{ID: "D0DIRECT"},
 		Platform: slack.Platform(),
 		Asker:    adaptertest.Person{ID: "U0MARA", Name: "Mara", Mention: "<@U0MARA>"},
 		Other:    adaptertest.Person{ID: "U0ASH", Name: "Ash", Mention: "<@U0ASH>"},
@@ -181,7 +182,7 @@ func (s *conformanceFake) react(id string) {
 }
 
 func (s *conformanceFake) forge(post adapters.Post) {
-	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Place, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: metadata(post.Key)})
+	s.Put(slacktest.Post{Channel: post.To.Channel, ThreadTS: post.To.Place, User: "U0EVIL", BotID: "B0EVIL", Text: post.Text, Metadata: testapp.Metadata(post.Key)})
 }
 
 func (s *conformanceFake) share(file adaptertest.File) (event.Attachment, bool) {

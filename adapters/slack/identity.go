@@ -8,7 +8,7 @@ import (
 // Keys reads the values that the durable accept needs. A stored identity may be that of earlier
 // credentials, so an event waits until it is the one that Slack has confirmed for this adapter's.
 func (a *Adapter) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	stored, confirmed := facts.Self(), a.self.Load()
+	stored, confirmed := facts.Self(), a.Client.KnownSelf()
 	if confirmed != nil && confirmed.TeamID == stored.TeamID && confirmed.UserID == stored.UserID {
 		return a.Normalizer.Keys(envelope, facts)
 	}

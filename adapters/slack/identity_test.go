@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley/adapters"
+	"parley/adapters/slack/internal/testapp"
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 )
@@ -18,7 +19,7 @@ func (storedSelf) ChannelType(string) event.ChannelType { return event.ChannelUn
 // TestEventsWaitForTheIdentityOfTheToken: the stored identity may be of an earlier token. An event
 // that belongs to it, or to no workspace by it, is judged after auth.test.
 func TestEventsWaitForTheIdentityOfTheToken(t *testing.T) {
-	_, adapter := startFake(t, slacktest.Options{})
+	_, adapter := testapp.Start(t, slacktest.Options{})
 	earlier := event.Self{TeamID: slacktest.Team, UserID: "UEARLIER1", AppID: "AEARLIER1"}
 	envelope := event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte(`{"type":"event_callback","team_id":"TACME0001","api_app_id":"APARLEY01",
 		"authorizations":[{"team_id":"TACME0001","user_id":"UPARLEY01","is_bot":true}],

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/adapters/slack/send"
 )
 
 // scope is a permission of a Slack app, with Parley's use of it.
@@ -61,7 +62,7 @@ var scopes = []scope{
 		needed: func(_ Config, wants adapters.Wants) bool { return wants.Reactions }},
 	{name: "commands", effect: effectCommands},
 	{name: "reactions:write", effect: effectWorking,
-		needed: func(c Config, _ adapters.Wants) bool { return c.Working == WorkingReaction }},
+		needed: func(c Config, _ adapters.Wants) bool { return c.Working == send.WorkingReaction }},
 	{name: "assistant:write", effect: effectPrompts,
 		needed: func(c Config, _ adapters.Wants) bool { return len(c.SuggestedPrompts) > 0 }},
 }

@@ -8,11 +8,11 @@
 //
 // Accept: the payload becomes durable.
 //
-//  1. adapters/slack socket.read: reads a frame from the socket.
-//  2. adapters/slack socket.handle: recognises an envelope by its type.
-//  3. adapters/slack socket.accept: keeps a conversation's order.
+//  1. adapters/slack/live socket.read: reads a frame from the socket.
+//  2. adapters/slack/live socket.handle: recognises an envelope by its type.
+//  3. adapters/slack/live socket.accept: keeps a conversation's order.
 //  4. adapters/slack/payload Parse: decodes the payload.
-//  5. adapters/slack socket.acceptEnvelope: passes the envelope on; Slack gets its acknowledgement after the commit.
+//  5. adapters/slack/live socket.acceptEnvelope: passes the envelope on; Slack gets its acknowledgement after the commit.
 //  6. cmd/parley/internal/daemon timed.Accept: measures the durable accept.
 //  7. ingest Ingest.Accept: bounds the memory and the time of waiting envelopes.
 //  8. ingest Ingest.store: turns a panic of the adapter into a dead letter.
@@ -69,14 +69,14 @@
 //  50. assembly/turn attempt.commit: retries while the store is in trouble.
 //  51. assembly/turn attempt.posts: stores the agent's files.
 //  52. adapters/deliver LivePreview.Format: adds the files and the pace of the channel.
-//  53. adapters/slack Adapter.Format: converts the answer to Slack's dialect and splits it.
+//  53. adapters/slack/send Sender.Format: converts the answer to Slack's dialect and splits it.
 //  54. ingest/journal Journal.CommitReply: runs the transaction and returns after its commit.
 //  55. ingest/journal endRunTx.store: stores the reply and its deliveries, and ends the run.
 //  56. adapters/deliver Outbox.Posted: wakes the thread's deliveries.
 //  57. adapters/deliver Outbox.next: takes the first delivery.
 //  58. adapters/deliver Outbox.begin: marks the delivery as sending, and as sent after the call.
 //  59. adapters/deliver Outbox.put: chooses the call of the platform.
-//  60. adapters/slack Adapter.Send: posts the text with the delivery's key.
+//  60. adapters/slack/send Sender.Send: posts the text with the delivery's key.
 //
 // Between two stages, a worker of the [work.Scheduler] claims the thread and calls the next
 // stage.
