@@ -186,7 +186,7 @@ func quickly(c *bluebubbles.Config) { c.Poll = 5 * time.Millisecond }
 func TestFirstStartReplaysNoHistory(t *testing.T) {
 	n := newNode(t, silent, quickly)
 	for i := range 3 {
-		n.hears(fmt.Sprint("old ", i))
+		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: fmt.Sprint("old ", i), CreatedAt: time.Now().Add(-time.Second)})
 	}
 	n.start()
 	n.hears("new")
@@ -229,14 +229,14 @@ func TestOldRowsWithNewNumbers(t *testing.T) {
 }
 
 // TestMissedMessagesOfAChatAreBounded checks that only the newest missed messages of each chat are handed
-// over.
+// over. A message of the last millisecond before the first start would be one from before it.
 func TestMissedMessagesOfAChatAreBounded(t *testing.T) {
 	n := newNode(t, silent, quickly)
-	n.hears("first")
+	first := n.hears("first")
 	n.start()
 	n.stop()
 	n.wants.MissedMessages = 3
-	n.Put(bluebubblestest.Message{Chat: "iMessage;-;sam@example.org", From: "sam@example.org", Text: "elsewhere", CreatedAt: time.Now()})
+	n.Put(bluebubblestest.Message{Chat: "iMessage;-;sam@example.org", From: "sam@example.org", Text: "elsewhere", CreatedAt: first.CreatedAt.Add(time.Millisecond)})
 	for i := range 250 {
 		n.Put(bluebubblestest.Message{Chat: direct, From: nora, Text: fmt.Sprint(i), CreatedAt: time.Now().Add(time.Duration(i) * time.Millisecond)})
 	}
