@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
 // Adapter is one account on a BlueBubbles server. It is safe for concurrent use.
 type Adapter struct {
-	Normalizer
+	payload.Normalizer
 	workspace string
 	config    Config
 	client    *http.Client
@@ -41,15 +42,12 @@ var (
 	_ adapters.Namer            = (*Adapter)(nil)
 )
 
-// senders is the namespace of sender ids.
-const senders = "bb"
-
 // Platform describes BlueBubbles.
 func Platform() adapters.Platform {
 	return adapters.Platform{
-		Name: event.BlueBubbles, Senders: senders, Title: "iMessage", Config: func() adapters.Config { return new(DefaultConfig()) },
+		Name: event.BlueBubbles, Senders: payload.Senders, Title: "iMessage", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, ID: configuredID,
+		Normalizer: payload.Normalizer{}, ID: payload.ConfiguredID,
 	}
 }
 
@@ -57,7 +55,7 @@ func Platform() adapters.Platform {
 // connection.
 func New(workspace string, config Config) *Adapter {
 	return &Adapter{
-		Normalizer: Normalizer{newWakeWords(config), config.Working == WorkingReaction}, workspace: workspace, config: config,
+		Normalizer: payload.NewNormalizer(config.Wake, config.Channels, config.Working == WorkingReaction), workspace: workspace, config: config,
 		client: httpcall.NewClient(newTransport()), reader: newReader(), now: time.Now,
 	}
 }

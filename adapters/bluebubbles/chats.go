@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
@@ -16,7 +17,7 @@ var services = []string{"iMessage", "any", "SMS"}
 
 // Address returns the chat's name. The Place is the guid of the answered message.
 func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
-	name, ok := strings.CutPrefix(string(thread), string(ThreadKey(a.workspace, "")))
+	name, ok := strings.CutPrefix(string(thread), string(payload.ThreadKey(a.workspace, "")))
 	if !ok || name == "" {
 		return adapters.Address{}, fmt.Errorf("%q is not a chat of workspace %s on BlueBubbles", thread, a.workspace)
 	}
@@ -40,8 +41,8 @@ func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, err
 	if to.Place != "" {
 		raw, err := a.message(ctx, to.Place)
 		if err == nil {
-			if p := parse(a.row(raw)); p.err == nil && p.chat != nil && chatName(p.chat.guid) == to.Channel {
-				return p.chat.guid, nil
+			if p := payload.Parse(a.row(raw)); p.Err == nil && p.Chat != nil && payload.ChatName(p.Chat.GUID) == to.Channel {
+				return p.Chat.GUID, nil
 			}
 		} else if !isMissing(err) {
 			return "", err

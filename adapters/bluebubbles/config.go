@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -61,7 +62,7 @@ type Config struct {
 	// Wake are the words that address us in a group.
 	Wake []string `yaml:"wake"`
 	// Channels have wake words of their own.
-	Channels []ChannelWake `yaml:"channels"`
+	Channels []payload.ChannelWake `yaml:"channels"`
 	// ReadReceipts is ReceiptsAnswered or ReceiptsOff.
 	ReadReceipts string `yaml:"read_receipts"`
 	// Working is WorkingTyping, WorkingReaction or WorkingOff; without the private API, there is no
@@ -76,12 +77,6 @@ type Config struct {
 	PostRate float64 `yaml:"post_rate"`
 	// Timeout bounds one call to the server.
 	Timeout time.Duration `yaml:"timeout"`
-}
-
-// ChannelWake are the wake words of one chat. They replace Config.Wake there.
-type ChannelWake struct {
-	ID   string   `yaml:"id"` // the chat's guid, or the part after its last semicolon
-	Wake []string `yaml:"wake"`
 }
 
 // DefaultConfig returns the defaults. URL, Password and WebhookSecret have none.
@@ -138,7 +133,7 @@ func (c Config) Validate() event.FieldErrors {
 	checkWords(check, "wake", c.Wake)
 	named := map[string]bool{}
 	for i, channel := range c.Channels {
-		at, name := fmt.Sprintf("channels[%d]", i), chatName(channel.ID)
+		at, name := fmt.Sprintf("channels[%d]", i), payload.ChatName(channel.ID)
 		check(name != "", at+".id", "is required: the chat's guid, or its last part")
 		check(name == "" || !named[name], at+".id", "names the chat of an earlier entry")
 		named[name] = true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/bluebubbles/payload"
 	"parley/config/secret"
 )
 
@@ -44,9 +45,9 @@ func TestConfigFaults(t *testing.T) {
 		}, nil},
 		"a negative rate, and no time": {func(c *Config) { c.PostRate, c.Poll = -1, -time.Second }, []string{"poll", "post_rate"}},
 		"a chat twice": {func(c *Config) {
-			c.Channels = []ChannelWake{{ID: "iMessage;+;chat1", Wake: []string{"parley"}}, {ID: "chat2"}, {ID: "chat1", Wake: []string{"bot"}}}
+			c.Channels = []payload.ChannelWake{{ID: "iMessage;+;chat1", Wake: []string{"parley"}}, {ID: "chat2"}, {ID: "chat1", Wake: []string{"bot"}}}
 		}, []string{"channels[2].id"}},
-		"empty words": {func(c *Config) { c.Wake, c.Channels = []string{" "}, []ChannelWake{{Wake: []string{""}}} },
+		"empty words": {func(c *Config) { c.Wake, c.Channels = []string{" "}, []payload.ChannelWake{{Wake: []string{""}}} },
 			[]string{"wake[0]", "channels[0].id", "channels[0].wake[0]"}},
 	} {
 		settings := validConfig()

@@ -5,11 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/event"
+	"parley/adapters/bluebubbles/payload"
 )
 
 const (
@@ -26,12 +25,12 @@ const (
 // search for the text of own messages, and an earlier process may have used another service of the
 // chat. If Messages could not deliver any of them, the error is ErrUndelivered.
 func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
-	var found []payload
+	var found []payload.Payload
 	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
 	if _, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
 		for _, raw := range page {
-			p := parse(a.row(raw))
-			if p.err == nil && p.kind == event.KindMessage && p.fromMe && chatName(p.chat.guid) == post.To.Channel && p.looksLike(post) {
+			p := payload.Parse(a.row(raw))
+			if p.IsPost(post) {
 				found = append(found, *p)
 			}
 		}
@@ -39,27 +38,19 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 	}); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(found, func(a, b payload) int { return cmp.Compare(a.row, b.row) })
+	slices.SortStableFunc(found, func(a, b payload.Payload) int { return cmp.Compare(a.Row, b.Row) })
 	var failed []string
 	for _, p := range found {
-		if p.failure == 0 {
-			ids = append(ids, p.guid)
+		if p.Failure == 0 {
+			ids = append(ids, p.GUID)
 		} else {
-			failed = append(failed, p.guid)
+			failed = append(failed, p.GUID)
 		}
 	}
 	if len(ids) == 0 && len(failed) > 0 {
 		return failed, adapters.ErrUndelivered
 	}
 	return ids, nil
-}
-
-// looksLike reports whether a message has the post's text or file.
-func (m message) looksLike(post adapters.Post) bool {
-	if post.File == nil {
-		return strings.TrimSpace(m.text) == strings.TrimSpace(post.Text)
-	}
-	return slices.ContainsFunc(m.attachments, func(f event.Attachment) bool { return f.Name == post.File.Name })
 }
 
 // Settles returns how long after the end of its call a post may still appear.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/adapters/guard"
 )
 
@@ -45,18 +46,17 @@ func (a *Adapter) HookOnly() bool { return false }
 // because the poller reads them later.
 func (a *Adapter) receive(ctx context.Context, inbox adapters.Inbox, body []byte) error {
 	envelope := a.envelope("webhook", body)
-	p := parse(envelope)
-	isRow := p.webhook == newMessage && p.row > 0 && (p.chat != nil || p.ignored != "")
-	if !isRow {
+	p := payload.Parse(envelope)
+	if !p.IsRow() {
 		return a.accept(ctx, inbox, envelope)
 	}
-	if a.isRecent(p) && a.reader.misses(p.row) {
-		_ = a.catchUp(ctx, inbox, p.row)
+	if a.isRecent(p) && a.reader.misses(p.Row) {
+		_ = a.catchUp(ctx, inbox, p.Row)
 	}
-	envelope.Queued = func() { a.reader.follows(p.row) }
+	envelope.Queued = func() { a.reader.follows(p.Row) }
 	err := a.accept(ctx, inbox, envelope)
 	if err != nil {
-		a.reader.lost(p.row)
+		a.reader.lost(p.Row)
 	}
 	return err
 }

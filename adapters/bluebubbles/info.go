@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
@@ -29,7 +30,7 @@ type serverInfo struct {
 // self returns our identity. A server that is not signed in has no address.
 func (i serverInfo) self() event.Self {
 	if i.Address == "" {
-		return event.Self{Address: meAddress}
+		return event.Self{Address: payload.MeAddress}
 	}
 	return event.Self{Address: i.Address}
 }

@@ -73,7 +73,19 @@ func newLive(t *testing.T, options bluebubblestest.Options) *live {
 	return s
 }
 
-const tomas = "tomas@example.org"
+// The people and chats of the tests.
+const (
+	nora   = "+15555550142"
+	tomas  = "tomas@example.org"
+	direct = "iMessage;-;" + nora
+	group  = "iMessage;+;chat640021977"
+)
+
+// account is the adapters.Directory of a server without contacts.
+type account struct{ adapters.Directory }
+
+func (account) Self() event.Self                                       { return event.Self{Address: bluebubblestest.Address} }
+func (account) User(context.Context, string) (_ adapters.User, _ bool) { return }
 
 func settings(url string) bluebubbles.Config {
 	c := bluebubbles.DefaultConfig()

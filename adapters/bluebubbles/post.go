@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/adapters/markdown"
 )
 
@@ -32,7 +33,7 @@ const (
 // Format converts an agent's CommonMark to plain text. Each paragraph is a bubble if there are
 // few of them. The text has no placeholders of attachments, because the rows that we read have none.
 func (a *Adapter) Format(text string, _ []string) []string {
-	posts := markdown.Format(typed(text), markdown.Plain, maxText)
+	posts := markdown.Format(payload.Typed(text), markdown.Plain, maxText)
 	var bubbles []string
 	for _, post := range posts {
 		for paragraph := range strings.SplitSeq(post, "\n\n") {
@@ -109,7 +110,7 @@ func method(private bool) string {
 
 // tempGUID returns a temporary guid that contains a delivery's key and is new in each attempt.
 func tempGUID(key string) string {
-	return key + attemptMark + strconv.FormatUint(rand.Uint64(), 36)
+	return key + payload.AttemptMark + strconv.FormatUint(rand.Uint64(), 36)
 }
 
 // isGUID reports whether the id of an answered message is a message's guid, and not made from

@@ -3,6 +3,7 @@ package bluebubbles_test
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -21,6 +22,8 @@ import (
 	"parley/config/secret"
 	"parley/ingest/event"
 )
+
+var update = flag.Bool("update", false, "overwrite the golden files")
 
 // TestFormat checks plain text without placeholders, a bubble for each paragraph, and fewer bubbles
 // for many.
@@ -171,7 +174,8 @@ func TestWorkingByReaction(t *testing.T) {
 		t.Error(diff)
 	}
 	for kind, want := range map[string]string{"like": event.ReasonOwnMessage, "-like": event.ReasonOwnMessage, "love": ""} {
-		e, err := n.adapter.Normalize(t.Context(), webhook(t, "new-message", tapback(kind, "").with(fields{"isFromMe": true})), contacts{})
+		body := fmt.Appendf(nil, `{"type":"new-message","data":{"guid":"g1","isFromMe":true,"associatedMessageType":%q,"associatedMessageGuid":"p:0/%s"}}`, kind, question.GUID)
+		e, err := n.adapter.Normalize(t.Context(), event.Envelope{Workspace: "home", Platform: event.BlueBubbles, Body: body}, account{})
 		if err != nil || e.Ignored != want {
 			t.Errorf("the owner's tapback %s: %q, %v", kind, e.Ignored, err)
 		}
@@ -420,3 +424,13 @@ func TestAnswers(t *testing.T) {
 	a := bluebubbles.New("home", settings("http://127.0.0.1:1"))
 	adaptertest.Answers(t, "imessage", *update, func(text string) []string { return a.Format(text, nil) })
 }
+
+// newEcho starts a server that refuses every call with the same words.
+func newEcho(t *testing.T, status int, words string) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, status) }))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func attachmentOf(guid string) event.Attachment { return event.Attachment{ID: guid} }

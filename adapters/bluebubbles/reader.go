@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
@@ -119,13 +120,13 @@ func (a *Adapter) rows(ctx context.Context, q query, f func(page []json.RawMessa
 
 // row returns a row's envelope, which is parsed. Its body has the form of a webhook.
 func (a *Adapter) row(raw json.RawMessage) event.Envelope {
-	return a.envelope(event.Backfilled, fmt.Appendf(nil, `{"type":%q,"data":%s}`, newMessage, raw))
+	return a.envelope(event.Backfilled, fmt.Appendf(nil, `{"type":%q,"data":%s}`, payload.NewMessage, raw))
 }
 
 // envelope returns the envelope of a body, which is parsed.
 func (a *Adapter) envelope(transport string, body []byte) event.Envelope {
 	e := event.Envelope{Workspace: a.workspace, Platform: event.BlueBubbles, Transport: transport, ReceivedAt: a.now(), Body: body}
-	e.Parsed = parse(e)
+	e.Parsed = payload.Parse(e)
 	return e
 }
 
@@ -150,7 +151,7 @@ func (a *Adapter) readAll(ctx context.Context, inbox adapters.Inbox) error {
 		}
 		var rows []event.Envelope
 		for _, raw := range page {
-			if row := a.row(raw); newest.has(parse(row)) {
+			if row := a.row(raw); newest.has(payload.Parse(row)) {
 				rows = append(rows, row)
 			}
 		}
@@ -219,7 +220,7 @@ func (a *Adapter) begin(ctx context.Context, c *cursor) error {
 func (a *Adapter) findEnd(ctx context.Context, c *cursor) error {
 	skip := func(page []json.RawMessage) error {
 		for _, raw := range page {
-			a.see(c, parse(a.row(raw)))
+			a.see(c, payload.Parse(a.row(raw)))
 		}
 		return nil
 	}
@@ -233,20 +234,20 @@ func (a *Adapter) findEnd(ctx context.Context, c *cursor) error {
 }
 
 // see moves the cursor to a row that was read.
-func (a *Adapter) see(c *cursor, p *payload) {
-	c.Row = max(c.Row, p.row)
-	if !p.created.IsZero() {
+func (a *Adapter) see(c *cursor, p *payload.Payload) {
+	c.Row = max(c.Row, p.Row)
+	if !p.Created.IsZero() {
 		c.Date = max(c.Date, a.date(p).UnixMilli())
 	}
 }
 
 // date returns the date of a message in milliseconds. It is not in the future, although a sender's
 // clock may be wrong.
-func (a *Adapter) date(p *payload) time.Time {
-	if now := a.now().Truncate(time.Millisecond); p.created.After(now) {
+func (a *Adapter) date(p *payload.Payload) time.Time {
+	if now := a.now().Truncate(time.Millisecond); p.Created.After(now) {
 		return now
 	}
-	return p.created
+	return p.Created
 }
 
 // readNew reads all rows behind the cursor. A row that comes during the read can shift the
@@ -263,8 +264,8 @@ func (a *Adapter) readNew(ctx context.Context, inbox adapters.Inbox, c *cursor) 
 			var rows []event.Envelope
 			for _, raw := range page {
 				row := a.row(raw)
-				if p := parse(row); p.row == 0 || !seen[p.row] {
-					seen[p.row] = true
+				if p := payload.Parse(row); p.Row == 0 || !seen[p.Row] {
+					seen[p.Row] = true
 					a.see(&end, p)
 					if newest.has(p) {
 						rows = append(rows, row)
@@ -297,29 +298,28 @@ func (a *Adapter) take(ctx context.Context, inbox adapters.Inbox, rows []event.E
 // message last, or a later one. If it is about an unknown message, or its files came late, the server is
 // asked for the message with its chat.
 func (a *Adapter) accept(ctx context.Context, inbox adapters.Inbox, envelope event.Envelope) error {
-	p := parse(envelope)
+	p := payload.Parse(envelope)
 	if a.reader.isTaken(p) {
 		return nil
 	}
-	if p.chat != nil {
-		a.reader.saw(p.chat.guid, a.date(p))
+	if p.Chat != nil {
+		a.reader.saw(p.Chat.GUID, a.date(p))
 	}
 	receipt, err := inbox.Accept(ctx, envelope)
 	if err != nil {
 		return err
 	}
-	waits := receipt.Waits && p.kind == event.KindEdit
+	waits := receipt.Waits && p.Kind == event.KindEdit
 	a.reader.took(p, !waits)
-	late := p.kind == event.KindEdit && !p.fromMe && p.edited.IsZero() && len(p.attachments) > 0
-	if (waits || late) && a.isRecent(p) {
-		a.askMessage(ctx, inbox, p.guid)
+	if (waits || p.HasLateFile()) && a.isRecent(p) {
+		a.askMessage(ctx, inbox, p.GUID)
 	}
 	return nil
 }
 
 // isRecent reports whether a message is not older than recentAge, as far as its payload shows.
-func (a *Adapter) isRecent(p *payload) bool {
-	return p.created.IsZero() || a.now().Sub(p.created) < recentAge
+func (a *Adapter) isRecent(p *payload.Payload) bool {
+	return p.Created.IsZero() || a.now().Sub(p.Created) < recentAge
 }
 
 // askMessage asks the server for a message and its chat, and hands it over. If that fails, the
@@ -331,7 +331,7 @@ func (a *Adapter) askMessage(ctx context.Context, inbox adapters.Inbox, guid str
 	if err != nil {
 		return
 	}
-	if row := a.row(raw); parse(row).err == nil && parse(row).chat != nil {
+	if row := a.row(raw); payload.Parse(row).Err == nil && payload.Parse(row).Chat != nil {
 		_ = a.accept(ctx, inbox, row)
 	}
 }
@@ -386,7 +386,7 @@ func (r *reader) follows(row int64) {
 func (r *reader) saw(guid string, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if name := chatName(guid); !at.Before(r.chats[name].at) {
+	if name := payload.ChatName(guid); !at.Before(r.chats[name].at) {
 		r.chats[name] = seenGUID{guid, at}
 	}
 }
@@ -399,24 +399,24 @@ func (r *reader) guid(name string) string {
 }
 
 // isTaken reports whether the state of a message, or a later one, is accepted.
-func (r *reader) isTaken(p *payload) bool {
+func (r *reader) isTaken(p *payload.Payload) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last := r.taken[p.guid]
-	return p.guid != "" && (p.dedupe == last.dedupe || p.edited.Before(last.edited))
+	last := r.taken[p.GUID]
+	return p.GUID != "" && (p.Dedupe == last.dedupe || p.Edited.Before(last.edited))
 }
 
 // took notes that a state of a message is accepted. An earlier state may still be needed if the
 // message is not known.
-func (r *reader) took(p *payload, known bool) {
+func (r *reader) took(p *payload.Payload, known bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.taken) >= maxTaken {
 		clear(r.taken)
 	}
-	last := state{dedupe: p.dedupe}
+	last := state{dedupe: p.Dedupe}
 	if known {
-		last.edited = p.edited
+		last.edited = p.Edited
 	}
-	r.taken[p.guid] = last
+	r.taken[p.GUID] = last
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 )
 
 // checkServer finds out whether the server is another one: it has no row with the cursor's number or a
@@ -64,10 +65,10 @@ func (a *Adapter) find(ctx context.Context, f *floors, page []json.RawMessage) e
 	q.Sort = "DESC"
 	_, err := a.rows(ctx, q, func(page []json.RawMessage) error {
 		for _, raw := range page {
-			if p := parse(a.row(raw)); p.chat != nil {
-				name := chatName(p.chat.guid)
+			if p := payload.Parse(a.row(raw)); p.Chat != nil {
+				name := payload.ChatName(p.Chat.GUID)
 				if count[name]++; count[name] == wants.MissedMessages {
-					dates[name] = p.created
+					dates[name] = p.Created
 				}
 			}
 		}
@@ -80,6 +81,6 @@ func (a *Adapter) find(ctx context.Context, f *floors, page []json.RawMessage) e
 }
 
 // has reports whether a row is handed over.
-func (f *floors) has(p *payload) bool {
-	return p.chat == nil || !p.created.Before(f.dates[chatName(p.chat.guid)])
+func (f *floors) has(p *payload.Payload) bool {
+	return p.Chat == nil || !p.Created.Before(f.dates[payload.ChatName(p.Chat.GUID)])
 }

@@ -2,6 +2,7 @@ package bluebubbles_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"parley/adapters/adaptertest"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
+	"parley/adapters/bluebubbles/payload"
 	"parley/adapters/guard"
 	"parley/ingest/event"
 )
@@ -58,15 +60,14 @@ func (d *inbox) take(e event.Envelope) (adapters.Receipt, error) {
 	if e.Queued != nil {
 		e.Queued()
 	}
-	known := contacts{self: event.Self{Address: owner}}
-	keys := bluebubbles.Normalizer{}.Keys(e, known)
+	keys := payload.Normalizer{}.Keys(e, account{})
 	if d.seen[keys.Dedupe] {
 		return adapters.Receipt{Duplicate: true}, nil
 	}
 	d.seen[keys.Dedupe] = true
 	d.taken = append(d.taken, e)
 	text := string(keys.Kind)
-	if n, err := (bluebubbles.Normalizer{}).Normalize(context.Background(), e, known); err == nil && n.Message != nil {
+	if n, err := (payload.Normalizer{}).Normalize(context.Background(), e, account{}); err == nil && n.Message != nil {
 		text = n.Message.Content
 	}
 	d.texts = append(d.texts, text+" by "+e.Transport)
@@ -529,20 +530,25 @@ func TestALateWebhookUndoesNoChange(t *testing.T) {
 	n.start()
 	n.stop()
 	original := func(m bluebubblestest.Message, edited time.Time) string {
-		body := fields{"originalROWID": m.ROWID, "guid": m.GUID, "text": "original", "handle": fields{"address": nora}, "dateCreated": m.CreatedAt.UnixMilli()}
+		body := map[string]any{"originalROWID": m.ROWID, "guid": m.GUID, "text": "original", "handle": map[string]any{"address": nora}, "dateCreated": m.CreatedAt.UnixMilli()}
+		kind := "new-message"
 		if edited.IsZero() {
-			body = body.in(direct, 45)
+			body["chats"] = []any{map[string]any{"guid": direct, "style": 45}}
 		} else {
-			body["dateEdited"], body["text"] = edited.UnixMilli(), "changed"
+			kind, body["dateEdited"], body["text"] = "updated-message", edited.UnixMilli(), "changed"
 		}
-		return string(webhook(t, map[bool]string{true: "new-message", false: "updated-message"}[edited.IsZero()], body).Body)
+		raw, err := json.Marshal(map[string]any{"type": kind, "data": body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
 	}
 	changed, unsent := n.hears("original"), n.hears("original")
 	n.Edit(changed.GUID, "at seven")
 	n.Unsend(unsent.GUID)
 	n.start()
 	n.inbox.await(t, 2)
-	unknown := bluebubblestest.Message{ROWID: unsent.ROWID + 1, GUID: guid, CreatedAt: time.Now()}
+	unknown := bluebubblestest.Message{ROWID: unsent.ROWID + 1, GUID: "5D1E0C2A-7B1F-4E55-9A60-0000000000FF", CreatedAt: time.Now()}
 	for _, body := range []string{original(changed, time.Time{}), original(unsent, time.Time{}), original(unknown, time.Now()), original(unknown, time.Time{})} {
 		if status := post(t, n.hook.URL+"/"+canaryWebhook, body); status != http.StatusOK {
 			t.Errorf("status %d", status)

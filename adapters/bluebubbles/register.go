@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/adapters/bluebubbles/payload"
 )
 
 // events are the types of webhooks that the server sends us.
-var events = []string{newMessage, updatedMessage, messageSendError}
+var events = []string{payload.NewMessage, payload.UpdatedMessage, payload.MessageSendError}
 
 // webhook is a webhook that is registered at the server.
 type webhook struct {

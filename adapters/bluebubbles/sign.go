@@ -5,20 +5,17 @@ import (
 	"net/http"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/payload"
 )
-
-// workingTapback is the tapback that shows that the agent works. The owner's own tapbacks of that
-// name cannot be told from it.
-const workingTapback = "like"
 
 // ShowWorking shows that the agent works, as configured, if the server has the private API.
 func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	return a.sign(ctx, sign, http.MethodPost, workingTapback)
+	return a.sign(ctx, sign, http.MethodPost, payload.WorkingTapback)
 }
 
 // ClearWorking ends the sign. Messages also ends the typing sign when our message arrives.
 func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	return a.sign(ctx, sign, http.MethodDelete, "-"+workingTapback)
+	return a.sign(ctx, sign, http.MethodDelete, "-"+payload.WorkingTapback)
 }
 
 // sign types, or reacts on the question. It is no error if the question is gone.

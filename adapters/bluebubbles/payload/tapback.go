@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"fmt"
@@ -20,6 +20,10 @@ type tapback struct {
 	removed bool
 	quotes  *event.Quotation // describes the target instead of its guid; nil if the guid is known
 }
+
+// WorkingTapback is the tapback that shows that the agent works. The owner's own tapbacks of that
+// name cannot be told from it.
+const WorkingTapback = "like"
 
 // emojiTapback is the name of the tapback whose emoji appears only in the text.
 const emojiTapback = "emoji"

@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import "testing"
 
@@ -9,11 +9,11 @@ func TestContactsOfNumbers(t *testing.T) {
 		"+1 (555) 555-0142": true, "555 555 0142": true, "05555550142": true,
 		"550142": false, "+49 555 555 0142": false, "5555550143": false, "": false,
 	} {
-		c := contact{PhoneNumbers: []contactAddress{{number}}, Emails: []contactAddress{{"Nora@Example.org"}}}
-		if c.has("+15555550142") != want {
+		c := Contact{PhoneNumbers: []contactAddress{{number}}, Emails: []contactAddress{{"Nora@Example.org"}}}
+		if c.Has("+15555550142") != want {
 			t.Errorf("%q: %v", number, !want)
 		}
-		if !c.has("nora@example.org") || c.has("ora@example.org") {
+		if !c.Has("nora@example.org") || c.Has("ora@example.org") {
 			t.Error("an e-mail address")
 		}
 	}

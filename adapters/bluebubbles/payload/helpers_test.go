@@ -1,4 +1,4 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"bufio"
@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"parley/adapters"
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
@@ -73,14 +73,14 @@ func envelope(body []byte) event.Envelope {
 // keys returns the keys without the parsed form of the body.
 func keys(t testing.TB, kind string, data fields) event.Keys {
 	t.Helper()
-	k := bluebubbles.Normalizer{}.Keys(webhook(t, kind, data), contacts{})
+	k := payload.Normalizer{}.Keys(webhook(t, kind, data), contacts{})
 	k.Parsed = nil
 	return k
 }
 
 func normalize(t testing.TB, kind string, data fields, directory adapters.Directory) event.Event {
 	t.Helper()
-	e, err := bluebubbles.Normalizer{}.Normalize(t.Context(), webhook(t, kind, data), directory)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), webhook(t, kind, data), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (c contacts) User(_ context.Context, address string) (adapters.User, bool) 
 // recording reads a file of recorded envelopes and the directory lines among them.
 func recording(t testing.TB, name string) ([]event.Envelope, contacts) {
 	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "testdata", "bluebubbles", name+".jsonl"))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "bluebubbles", name+".jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}

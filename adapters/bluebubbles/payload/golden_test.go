@@ -1,4 +1,4 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "overwrite the golden files")
 // TestRecordings compares the keys and events of every recording in testdata/bluebubbles with
 // testdata/<name>.golden.
 func TestRecordings(t *testing.T) {
-	files, err := filepath.Glob("../../testdata/bluebubbles/*.jsonl")
+	files, err := filepath.Glob("../../../testdata/bluebubbles/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
@@ -54,10 +54,10 @@ func interpretations(t *testing.T, name string) []byte {
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	for _, e := range envelopes {
-		k := bluebubbles.Normalizer{}.Keys(e, known)
+		k := payload.Normalizer{}.Keys(e, known)
 		k.Parsed = nil
 		line := map[string]any{"Keys": withoutZeros(reflect.ValueOf(k))}
-		normalized, err := bluebubbles.Normalizer{}.Normalize(t.Context(), e, known)
+		normalized, err := payload.Normalizer{}.Normalize(t.Context(), e, known)
 		if err == nil {
 			line["Event"] = withoutZeros(reflect.ValueOf(normalized))
 		}

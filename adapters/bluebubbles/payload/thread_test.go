@@ -1,10 +1,10 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"strings"
 	"testing"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 
 	"pgregory.net/rapid"
@@ -22,7 +22,7 @@ func TestOneChatOneThread(t *testing.T) {
 		{"iMessage;+;chat640021977", "bluebubbles:home:chat640021977"},
 		{"iMessage;+;chatAB", "bluebubbles:home:chatAB"},
 	} {
-		if got := bluebubbles.ThreadKey("home", test.chat); string(got) != test.want {
+		if got := payload.ThreadKey("home", test.chat); string(got) != test.want {
 			t.Errorf("ThreadKey(%q) = %q, want %q", test.chat, got, test.want)
 		}
 	}
@@ -38,8 +38,8 @@ func TestThreadKeyIsCanonical(t *testing.T) {
 		service := rapid.SampledFrom([]string{"", "iMessage;-;", "any;-;", "SMS;-;", "iMessage;+;", "RCS;-;"})
 		workspace := rapid.StringMatching(`[a-z0-9][a-z0-9-]{0,31}`).Draw(t, "workspace")
 
-		one := bluebubbles.ThreadKey(workspace, service.Draw(t, "one")+name)
-		two := bluebubbles.ThreadKey(workspace, service.Draw(t, "two")+name)
+		one := payload.ThreadKey(workspace, service.Draw(t, "one")+name)
+		two := payload.ThreadKey(workspace, service.Draw(t, "two")+name)
 		if one != two {
 			t.Fatalf("the same chat has the threads %q and %q", one, two)
 		}
@@ -47,13 +47,13 @@ func TestThreadKeyIsCanonical(t *testing.T) {
 		if !ok || !strings.EqualFold(chat, name) {
 			t.Fatalf("thread %q does not consist of workspace and chat", one)
 		}
-		if again := bluebubbles.ThreadKey(workspace, chat); again != one {
+		if again := payload.ThreadKey(workspace, chat); again != one {
 			t.Fatalf("the key of the chat in the key is %q, want %q", again, one)
 		}
-		if strings.Contains(name, "@") && bluebubbles.ThreadKey(workspace, strings.ToUpper(name)) != one {
+		if strings.Contains(name, "@") && payload.ThreadKey(workspace, strings.ToUpper(name)) != one {
 			t.Fatal("an e-mail address in capitals has another thread")
 		}
-		other := bluebubbles.ThreadKey(workspace, name+"0")
+		other := payload.ThreadKey(workspace, name+"0")
 		if other == one {
 			t.Fatalf("two chats have the same thread %q", one)
 		}
@@ -92,7 +92,7 @@ func TestConfiguredIDs(t *testing.T) {
 		"+1 (555) 555-0142": nora, "+1.555.555.0142": nora, direct: nora, "Nora@Example.org": "nora@example.org", "22395": "22395",
 		group: "chat640021977", "b-2 c": "b-2 c", "urn:biz:1-2": "urn:biz:1-2",
 	} {
-		if got := bluebubbles.Platform().ID(written); got != want {
+		if got := payload.ConfiguredID(written); got != want {
 			t.Errorf("%q is %q, want %q", written, got, want)
 		}
 	}

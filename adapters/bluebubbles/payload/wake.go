@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"regexp"
@@ -7,17 +7,23 @@ import (
 	"parley/ingest/event"
 )
 
+// ChannelWake are the wake words of one chat. They replace those of all groups there.
+type ChannelWake struct {
+	ID   string   `yaml:"id"` // the chat's guid, or the part after its last semicolon
+	Wake []string `yaml:"wake"`
+}
+
 // wakeWords match the words that address us in groups. An expression is nil if there are no words.
 type wakeWords struct {
 	everywhere *regexp.Regexp
 	chats      map[string]*regexp.Regexp // instead of everywhere, by the chat's name
 }
 
-// newWakeWords returns the configured words.
-func newWakeWords(c Config) wakeWords {
-	w := wakeWords{everywhere: anyOf(c.Wake), chats: map[string]*regexp.Regexp{}}
-	for _, chat := range c.Channels {
-		w.chats[chatName(chat.ID)] = anyOf(chat.Wake)
+// newWakeWords returns the words of all groups, and of the chats that have words of their own.
+func newWakeWords(words []string, channels []ChannelWake) wakeWords {
+	w := wakeWords{everywhere: anyOf(words), chats: map[string]*regexp.Regexp{}}
+	for _, chat := range channels {
+		w.chats[ChatName(chat.ID)] = anyOf(chat.Wake)
 	}
 	return w
 }

@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"parley/adapters"
@@ -10,9 +10,9 @@ import (
 // ignored.
 // https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks
 const (
-	newMessage         = "new-message"
-	updatedMessage     = "updated-message"
-	messageSendError   = "message-send-error"
+	NewMessage         = "new-message"
+	UpdatedMessage     = "updated-message"
+	MessageSendError   = "message-send-error"
 	participantAdded   = "participant-added"
 	participantRemoved = "participant-removed"
 	participantLeft    = "participant-left"
@@ -21,53 +21,53 @@ const (
 	groupIconRemoved   = "group-icon-removed"
 )
 
-// payload is a decoded webhook body.
-type payload struct {
-	kind event.Kind
-	// ignored is the reason for recording nothing. Of a message, only guid, row and created
+// Payload is a decoded webhook body.
+type Payload struct {
+	Kind   event.Kind
+	GUID   string
+	Dedupe string // the dedupe key
+	Err    error  // names every faulty field; nil if the body is usable
+	Message
+	tapback tapback // of a reaction
+	webhook string  // its type
+	// ignored is the reason for recording nothing. Of a message, only GUID, Row and Created
 	// are set then; they are empty if the webhook is not an event.
 	ignored string
-	guid    string
-	webhook string // its type
-	message
-	tapback tapback // of a reaction
-	dedupe  string  // the dedupe key
-	err     error   // names every faulty field; nil if the body is usable
 }
 
-// parse returns the envelope's Parsed, or reads its body.
-func parse(envelope event.Envelope) *payload {
-	if p, ok := envelope.Parsed.(*payload); ok {
+// Parse returns the envelope's Parsed, or reads its body.
+func Parse(envelope event.Envelope) *Payload {
+	if p, ok := envelope.Parsed.(*Payload); ok {
 		return p
 	}
 	p, err := read(envelope.Body)
-	if p.err = err; err == nil {
-		p.dedupe = p.key(envelope.Body)
+	if p.Err = err; err == nil {
+		p.Dedupe = p.key(envelope.Body)
 	} else {
-		p.dedupe = adapters.BodyKey(envelope.Body)
+		p.Dedupe = adapters.BodyKey(envelope.Body)
 	}
 	return &p
 }
 
 // read decodes a body. Its error means that the body is unusable, and names every faulty
 // field.
-func read(body []byte) (payload, error) {
+func read(body []byte) (Payload, error) {
 	root, err := jsonobject.Parse(body)
 	if err != nil {
-		return payload{}, err
+		return Payload{}, err
 	}
 	webhook := root.Text("type")
 	p, known := readWebhook(root, webhook)
 	if !known {
-		return payload{kind: event.KindOther, ignored: event.ReasonNotAnEvent}, nil
+		return Payload{Kind: event.KindOther, ignored: event.ReasonNotAnEvent}, nil
 	}
 	p.webhook = webhook
 	return p, root.Err()
 }
 
-func readWebhook(root jsonobject.Fields, webhook string) (p payload, known bool) {
+func readWebhook(root jsonobject.Fields, webhook string) (p Payload, known bool) {
 	switch webhook {
-	case newMessage, updatedMessage, messageSendError:
+	case NewMessage, UpdatedMessage, MessageSendError:
 		if data, ok := root.RequiredChild("data"); ok {
 			p = readData(data, webhook)
 		}
@@ -81,43 +81,43 @@ func readWebhook(root jsonobject.Fields, webhook string) (p payload, known bool)
 	return p, true
 }
 
-func readGroupEvent(root jsonobject.Fields, kind event.Kind, reason string) payload {
-	p := payload{kind: kind, ignored: reason}
+func readGroupEvent(root jsonobject.Fields, kind event.Kind, reason string) Payload {
+	p := Payload{Kind: kind, ignored: reason}
 	if data, ok := root.RequiredChild("data"); ok {
-		p.guid = requiredID(data, "guid")
+		p.GUID = requiredID(data, "guid")
 	}
 	return p
 }
 
-func readData(data jsonobject.Fields, webhook string) payload {
-	p := payload{guid: requiredID(data, "guid")}
+func readData(data jsonobject.Fields, webhook string) Payload {
+	p := Payload{GUID: requiredID(data, "guid")}
 	more := data.Optional()
 	if item := data.Number("itemType"); item != 0 {
-		p.kind, p.ignored = groupItem(item, more.Number("groupActionType"))
-		p.row, p.created = more.Number("originalROWID"), date(more, "dateCreated")
+		p.Kind, p.ignored = groupItem(item, more.Number("groupActionType"))
+		p.Row, p.Created = more.Number("originalROWID"), date(more, "dateCreated")
 		return p
 	}
 	if isVote(data) {
-		p.kind, p.ignored = event.KindOther, event.ReasonSystemMessage
-		p.row, p.created = more.Number("originalROWID"), date(more, "dateCreated")
+		p.Kind, p.ignored = event.KindOther, event.ReasonSystemMessage
+		p.Row, p.Created = more.Number("originalROWID"), date(more, "dateCreated")
 		return p
 	}
-	p.message = readMessage(data)
+	p.Message = readMessage(data)
 	isTapback := false
-	if webhook != messageSendError {
+	if webhook != MessageSendError {
 		p.tapback, isTapback = readTapback(data, p.text)
 	}
 	switch {
 	case isTapback:
-		p.kind = event.KindReaction
-	case webhook != messageSendError && p.unsent():
-		p.kind = event.KindDelete
-	case webhook == newMessage && p.chat != nil:
-		p.kind = event.KindMessage
+		p.Kind = event.KindReaction
+	case webhook != MessageSendError && p.unsent():
+		p.Kind = event.KindDelete
+	case webhook == NewMessage && p.Chat != nil:
+		p.Kind = event.KindMessage
 	default:
 		// Without a chat, a message has no thread. If the message is known, this is its
 		// current state.
-		p.kind = event.KindEdit
+		p.Kind = event.KindEdit
 	}
 	return p
 }
@@ -149,4 +149,20 @@ func requiredID(o jsonobject.Fields, key string) string {
 		return ""
 	}
 	return id(o, key)
+}
+
+// IsRow reports whether the payload is the webhook of a new row of Messages' database.
+func (p *Payload) IsRow() bool {
+	return p.webhook == NewMessage && p.Row > 0 && (p.Chat != nil || p.ignored != "")
+}
+
+// IsPost reports whether the payload is a message of ours that looks like a post: in its chat, with its
+// text or its file.
+func (p *Payload) IsPost(post adapters.Post) bool {
+	return p.Err == nil && p.Kind == event.KindMessage && p.fromMe && ChatName(p.Chat.GUID) == post.To.Channel && p.looksLike(post)
+}
+
+// HasLateFile reports whether the payload may be another person's message whose files came after it.
+func (p *Payload) HasLateFile() bool {
+	return p.Kind == event.KindEdit && !p.fromMe && p.Edited.IsZero() && len(p.attachments) > 0
 }

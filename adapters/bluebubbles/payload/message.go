@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"encoding/json"
@@ -14,20 +14,21 @@ import (
 	"parley/ingest/event"
 )
 
-// message contains the fields of the webhook's message that the adapter uses.
-type message struct {
-	row         int64 // the ROWID in Messages' database; 0 if the payload has none
+// Message contains the fields of the webhook's message that the adapter uses.
+type Message struct {
+	Row     int64 // the ROWID in Messages' database; 0 if the payload has none
+	Created time.Time
+	Edited  time.Time
+	Chat    *Chat // nil in updates, which name no chat
+	Failure int64 // the "error" of sending; 0 if there is none
+
 	tempGUID    string
 	text        string // without the placeholders of attachments
 	subject     string
 	fromMe      bool
-	failure     int64 // the "error" of sending; 0 if there is none
-	created     time.Time
-	edited      time.Time
 	retracted   time.Time
 	replyTo     string
 	handle      handle
-	chat        *chat // nil in updates, which name no chat
 	attachments []event.Attachment
 	awaitsFiles bool // files that belong to it are missing
 	isLink      bool // a link alone, which Messages takes out of a longer text
@@ -37,41 +38,41 @@ type message struct {
 type handle struct {
 	address string
 	service string // such as iMessage or SMS; empty if the payload does not tell
-	contact        // only names
+	Contact        // only names
 }
 
-func readMessage(data jsonobject.Fields) message {
+func readMessage(data jsonobject.Fields) Message {
 	more := data.Optional()
-	m := message{
-		row:         more.Number("originalROWID"),
+	m := Message{
+		Row:         more.Number("originalROWID"),
 		tempGUID:    id(more, "tempGuid"),
 		text:        readWords(data),
-		subject:     typed(more.Text("subject")),
+		subject:     Typed(more.Text("subject")),
 		fromMe:      data.Flag("isFromMe"),
-		created:     date(data, "dateCreated"),
-		edited:      date(data, "dateEdited"),
+		Created:     date(data, "dateCreated"),
+		Edited:      date(data, "dateEdited"),
 		retracted:   date(data, "dateRetracted"),
 		replyTo:     id(data, "threadOriginatorGuid"),
 		attachments: readAttachments(data),
-		failure:     more.Number("error"),
+		Failure:     more.Number("error"),
 	}
 	balloon := more.Text("balloonBundleId")
-	m.awaitsFiles = balloon == "" && m.edited.IsZero() && countFiles(data) > len(data.Children("attachments"))
+	m.awaitsFiles = balloon == "" && m.Edited.IsZero() && countFiles(data) > len(data.Children("attachments"))
 	m.isLink = balloon == linkBalloon && !strings.ContainsAny(m.text, " \n")
 	if h, ok := data.Child("handle"); ok {
 		names := h.Optional()
-		m.handle = handle{id(h, "address"), names.Text("service"), contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
+		m.handle = handle{id(h, "address"), names.Text("service"), Contact{DisplayName: names.Text("displayName"), FirstName: names.Text("firstName"), LastName: names.Text("lastName")}}
 	}
 	if chats := data.Children("chats"); len(chats) > 0 {
-		m.chat = readChat(chats[0])
+		m.Chat = readChat(chats[0])
 	}
 	return m
 }
 
-func readChat(o jsonobject.Fields) *chat {
+func readChat(o jsonobject.Fields) *Chat {
 	more := o.Optional()
-	c := chat{guid: requiredID(o, "guid"), name: more.Text("displayName"), style: more.Number("style")}
-	if c.guid != "" && chatName(c.guid) == "" {
+	c := Chat{GUID: requiredID(o, "guid"), name: more.Text("displayName"), style: more.Number("style")}
+	if c.GUID != "" && ChatName(c.GUID) == "" {
 		o.Fault("guid", "must name a chat after its last semicolon")
 	}
 	return &c
@@ -79,7 +80,7 @@ func readChat(o jsonobject.Fields) *chat {
 
 // readWords returns the typed words of a message.
 func readWords(data jsonobject.Fields) string {
-	text := typed(readText(data))
+	text := Typed(readText(data))
 	if isPoll(data) {
 		return pollWords(data.Optional(), text)
 	}
@@ -123,8 +124,8 @@ func countFiles(data jsonobject.Fields) int {
 // placeholder marks the position of an attachment in a text.
 const placeholder = "\uFFFC"
 
-// typed returns the typed text without placeholders.
-func typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
+// Typed returns the typed text without placeholders.
+func Typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
 
 // readAttachments returns the files that a person can see.
 func readAttachments(data jsonobject.Fields) []event.Attachment {
@@ -174,27 +175,35 @@ func hidden(o jsonobject.Fields, name string) bool {
 
 // unsent reports whether the author took the message back. If the author unsent it part by
 // part, or edited it to nothing, it has an edit date and neither text nor attachments.
-func (m message) unsent() bool { return !m.retracted.IsZero() || m.empty() && !m.edited.IsZero() }
+func (m Message) unsent() bool { return !m.retracted.IsZero() || m.empty() && !m.Edited.IsZero() }
 
 // empty reports whether the message has no content.
-func (m message) empty() bool { return m.text == "" && m.subject == "" && len(m.attachments) == 0 }
+func (m Message) empty() bool { return m.text == "" && m.subject == "" && len(m.attachments) == 0 }
+
+// looksLike reports whether the message has the post's text or file.
+func (m Message) looksLike(post adapters.Post) bool {
+	if post.File == nil {
+		return strings.TrimSpace(m.text) == strings.TrimSpace(post.Text)
+	}
+	return slices.ContainsFunc(m.attachments, func(f event.Attachment) bool { return f.Name == post.File.Name })
+}
 
 // dated is the length of the time at the beginning of a revision, in bytes.
 const dated = 15
 
 // revision returns the time of the last edit in milliseconds, and a hash of every field that can
 // change. Receipts are not part of it: the delivery or the reading of a message does not change it.
-func (m message) revision() string {
+func (m Message) revision() string {
 	files := make([]string, len(m.attachments))
 	for i, a := range m.attachments {
 		files[i] = a.ID
 	}
 	slices.Sort(files)
 	var edited int64
-	if !m.edited.IsZero() {
-		edited = m.edited.UnixMilli()
+	if !m.Edited.IsZero() {
+		edited = m.Edited.UnixMilli()
 	}
-	state := fmt.Appendf(nil, "%q %q %d %q %d", m.text, m.subject, m.retracted.UnixMilli(), files, m.failure)
+	state := fmt.Appendf(nil, "%q %q %d %q %d", m.text, m.subject, m.retracted.UnixMilli(), files, m.Failure)
 	return fmt.Sprintf("%0*d:%s", dated, edited, adapters.Digest(state)[:32])
 }
 

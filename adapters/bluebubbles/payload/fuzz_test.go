@@ -1,11 +1,11 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
@@ -22,14 +22,14 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"type":"new-message","data":{"guid":"\u0000","text":"\ud800","chats":[null]}}`))
 
 	f.Fuzz(func(t *testing.T, body []byte) {
-		k := bluebubbles.Normalizer{}.Keys(envelope(body), contacts{})
+		k := payload.Normalizer{}.Keys(envelope(body), contacts{})
 		if k.Dedupe == "" || len(k.Dedupe) > 2048 || len(k.MessageID) > 2048 || !storable(k.Dedupe+k.MessageID+string(k.Thread)) {
 			t.Fatalf("the store cannot hold the keys: %+v", k)
 		}
 		if k.Result == nil && k.MessageID == "" {
 			t.Fatalf("keys with neither a result nor a message id: %+v", k)
 		}
-		e, err := bluebubbles.Normalizer{}.Normalize(t.Context(), envelope(body), contacts{})
+		e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(body), contacts{})
 		if dead := k.Result != nil && k.Result.Disposition == event.Dead; dead != (err != nil) {
 			t.Fatalf("Keys returns the result %v, Normalize the error %v", k.Result, err)
 		}

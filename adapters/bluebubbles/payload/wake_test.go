@@ -1,31 +1,17 @@
-package bluebubbles_test
+package payload_test
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
 
-// newEcho starts a server that refuses every call with the same words.
-func newEcho(t *testing.T, status int, words string) string {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, words, status) }))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
-func attachmentOf(guid string) event.Attachment { return event.Attachment{ID: guid} }
-
 // TestWakeWords checks whole words in any case and script, and the words of one chat.
 func TestWakeWords(t *testing.T) {
-	c := settings("http://127.0.0.1:1")
-	c.Wake = []string{"parley", "hey you", "José", "帕利", "ΣΟΦΌΣ", "パーレイ"}
-	c.Channels = []bluebubbles.ChannelWake{{ID: "iMessage;+;chat2", Wake: []string{"bot"}}, {ID: "chat3"}}
-	a := bluebubbles.New("home", c)
+	a := payload.NewNormalizer([]string{"parley", "hey you", "José", "帕利", "ΣΟΦΌΣ", "パーレイ"},
+		[]payload.ChannelWake{{ID: "iMessage;+;chat2", Wake: []string{"bot"}}, {ID: "chat3"}}, false)
 	for _, test := range []struct {
 		chat  string
 		style int
@@ -69,11 +55,10 @@ func TestWakeWords(t *testing.T) {
 // TestLongWordsAreReadOnce looks for a wake word in a long word that contains it very often. With
 // one pass over the text for each place, the test exceeds its time limit.
 func TestLongWordsAreReadOnce(t *testing.T) {
-	c := settings("http://127.0.0.1:1")
-	c.Wake = []string{"parley", "bot"}
+	n := payload.NewNormalizer([]string{"parley", "bot"}, nil, false)
 	long := strings.Repeat("parley", 100_000)
 	for text, want := range map[string]event.Addressed{long: event.AddressedNone, long + " bot": event.AddressedMention} {
-		e, err := bluebubbles.New("home", c).Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": text}).in(group, 43)), contacts{self: event.Self{Address: owner}})
+		e, err := n.Normalize(t.Context(), webhook(t, "new-message", hello().with(fields{"text": text}).in(group, 43)), contacts{self: event.Self{Address: owner}})
 		if err != nil || e.Message.Addressed != want {
 			t.Errorf("addressed %q, want %q: %v", e.Message.Addressed, want, err)
 		}
@@ -82,9 +67,7 @@ func TestLongWordsAreReadOnce(t *testing.T) {
 
 // TestTheOwnersWordsInADirectChatAreNoMention checks that they are for the other person.
 func TestTheOwnersWordsInADirectChatAreNoMention(t *testing.T) {
-	c := settings("http://127.0.0.1:1")
-	c.Wake = []string{"parley"}
-	e, err := bluebubbles.New("home", c).Normalize(t.Context(), webhook(t, "new-message", mine().with(fields{"text": "ask parley"})), contacts{self: event.Self{Address: owner}})
+	e, err := payload.NewNormalizer([]string{"parley"}, nil, false).Normalize(t.Context(), webhook(t, "new-message", mine().with(fields{"text": "ask parley"})), contacts{self: event.Self{Address: owner}})
 	if err != nil || e.Message.Addressed != event.AddressedNone {
 		t.Errorf("addressed %q, %v", e.Message.Addressed, err)
 	}
@@ -93,7 +76,7 @@ func TestTheOwnersWordsInADirectChatAreNoMention(t *testing.T) {
 // TestPrograms checks that a bank or a one-time code is not a person.
 func TestPrograms(t *testing.T) {
 	for address, want := range map[string]event.SenderType{
-		nora: event.Human, tomas: event.Human, "+1 (555) 555-0142": event.Human, "5550142": event.Human,
+		nora: event.Human, "tomas@example.org": event.Human, "+1 (555) 555-0142": event.Human, "5550142": event.Human,
 		"22395": event.Bot, "262966": event.Bot, "AMAZON": event.Bot, "My Bank": event.Bot, "urn:biz:5e6f": event.Bot, "+12345": event.Bot,
 	} {
 		m := message(t, "new-message", hello().with(fields{"handle": fields{"address": address}}), contacts{})

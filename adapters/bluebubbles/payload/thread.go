@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"strings"
@@ -11,13 +11,13 @@ import (
 // e-mail address. So "iMessage;-;x", "any;-;x", "SMS;-;x" and a bare "x" are one
 // conversation, whichever service carried the message.
 func ThreadKey(workspace, chat string) event.ThreadKey {
-	return event.ThreadKey(string(event.BlueBubbles) + ":" + workspace + ":" + chatName(chat))
+	return event.ThreadKey(string(event.BlueBubbles) + ":" + workspace + ":" + ChatName(chat))
 }
 
-// chatName returns the part of a chat's guid that does not depend on the service. It is the id
-// of the channel. A person's address is its own chatName, except that an e-mail address is in
+// ChatName returns the part of a chat's guid that does not depend on the service. It is the id
+// of the channel. A person's address is its own ChatName, except that an e-mail address is in
 // lower case.
-func chatName(chat string) string {
+func ChatName(chat string) string {
 	name := chat[strings.LastIndexByte(chat, ';')+1:]
 	if strings.ContainsRune(name, '@') {
 		return strings.ToLower(name)
@@ -25,9 +25,9 @@ func chatName(chat string) string {
 	return name
 }
 
-// configuredID is the chatName of an id that a person wrote: a telephone number may have separators.
-func configuredID(id string) string {
-	name := chatName(id)
+// ConfiguredID is the ChatName of an id that a person wrote: a telephone number may have separators.
+func ConfiguredID(id string) string {
+	name := ChatName(id)
 	if number := separators.Replace(name); strings.Trim(number, "+0123456789") == "" {
 		return number
 	}
@@ -43,17 +43,17 @@ const (
 	styleDirect = 45
 )
 
-// chat is the chat that a payload names.
-type chat struct {
-	guid  string
+// Chat is the chat that a payload names.
+type Chat struct {
+	GUID  string
 	name  string // of a group, as people see it; usually empty
 	style int64  // 0 if the payload has none
 }
 
 // channel returns the chat as a channel. The style decides the type; without a style, the
 // guid's separator does: a group's guid contains ";+;".
-func (c chat) channel() event.Channel {
-	group := strings.Contains(c.guid, ";+;")
+func (c Chat) channel() event.Channel {
+	group := strings.Contains(c.GUID, ";+;")
 	switch c.style {
 	case styleGroup:
 		group = true
@@ -61,12 +61,12 @@ func (c chat) channel() event.Channel {
 		group = false
 	}
 	if group {
-		return event.Channel{ID: chatName(c.guid), Type: event.ChannelRoom}
+		return event.Channel{ID: ChatName(c.GUID), Type: event.ChannelRoom}
 	}
-	return event.Channel{ID: chatName(c.guid), Type: event.ChannelDirect}
+	return event.Channel{ID: ChatName(c.GUID), Type: event.ChannelDirect}
 }
 
 // isWith reports whether the chat is the one-to-one chat with address.
-func (c chat) isWith(address string) bool {
-	return address != "" && chatName(c.guid) == chatName(address)
+func (c Chat) isWith(address string) bool {
+	return address != "" && ChatName(c.GUID) == ChatName(address)
 }

@@ -1,10 +1,10 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"strings"
 	"testing"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,7 +131,7 @@ func TestTapbackTarget(t *testing.T) {
 	} {
 		data := tapback("love", "").with(fields{"associatedMessageGuid": test.reference})
 		e := webhook(t, "new-message", data)
-		got, err := bluebubbles.Normalizer{}.Normalize(t.Context(), e, contacts{})
+		got, err := payload.Normalizer{}.Normalize(t.Context(), e, contacts{})
 		if (err != nil) != test.fault {
 			t.Errorf("%v: error %v", test.reference, err)
 		}

@@ -1,10 +1,10 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"strings"
 	"testing"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -195,7 +195,7 @@ func TestUnknownWebhooks(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, e := range envelopes {
-		got := bluebubbles.Normalizer{}.Keys(e, contacts{})
+		got := payload.Normalizer{}.Keys(e, contacts{})
 		if diff := cmp.Diff(event.Ignore("not-an-event"), got.Result); diff != "" || got.Kind != event.KindOther {
 			t.Errorf("%s: kind %s, %s", e.Body, got.Kind, diff)
 		}
@@ -232,7 +232,7 @@ func TestFaults(t *testing.T) {
 			},
 		},
 	} {
-		got := bluebubbles.Normalizer{}.Keys(envelope([]byte(test.body)), contacts{})
+		got := payload.Normalizer{}.Keys(envelope([]byte(test.body)), contacts{})
 		if got.Result == nil || got.Result.Disposition != event.Dead {
 			t.Errorf("%s: the result is %v, want a dead letter", name, got.Result)
 			continue
@@ -245,7 +245,7 @@ func TestFaults(t *testing.T) {
 		if n := strings.Count(got.Result.Error, "; ") + 1; n != len(test.want) {
 			t.Errorf("%s: %d faults, want %d: %s", name, n, len(test.want), got.Result.Error)
 		}
-		if _, err := (bluebubbles.Normalizer{}).Normalize(t.Context(), envelope([]byte(test.body)), contacts{}); err == nil {
+		if _, err := (payload.Normalizer{}).Normalize(t.Context(), envelope([]byte(test.body)), contacts{}); err == nil {
 			t.Errorf("%s: Normalize accepts a body that Keys refuses", name)
 		}
 	}

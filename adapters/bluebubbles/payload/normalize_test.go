@@ -1,4 +1,4 @@
-package bluebubbles_test
+package payload_test
 
 import (
 	"runtime"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/adapters/bluebubbles"
+	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -147,7 +147,7 @@ func TestTheWorkOfATextIsLinear(t *testing.T) {
 		e := webhook(t, "new-message", hello().with(fields{"text": nil, "attributedBody": list}))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		keys := bluebubbles.Normalizer{}.Keys(e, contacts{})
+		keys := payload.Normalizer{}.Keys(e, contacts{})
 		runtime.ReadMemStats(&after)
 		if keys.Result != nil {
 			t.Fatal(keys.Result)

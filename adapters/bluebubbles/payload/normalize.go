@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"context"
@@ -17,26 +17,26 @@ import (
 // as in updates, the message's Thread, Channel and channel_external_id are empty, because the
 // recorded message has them.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	p := parse(envelope)
-	if p.err != nil {
-		return event.Event{}, fmt.Errorf("read webhook: %w", p.err)
+	p := Parse(envelope)
+	if p.Err != nil {
+		return event.Event{}, fmt.Errorf("read webhook: %w", p.Err)
 	}
-	e := event.Event{Kind: p.kind, Ignored: p.ignored}
-	if p.kind == event.KindMessage && p.copied(directory.Self()) || n.signs && p.fromMe && p.tapback.emoji == workingTapback {
+	e := event.Event{Kind: p.Kind, Ignored: p.ignored}
+	if p.Kind == event.KindMessage && p.copied(directory.Self()) || n.signs && p.fromMe && p.tapback.emoji == WorkingTapback {
 		e.Ignored = event.ReasonOwnMessage
 	}
 	if e.Ignored != "" {
 		return e, nil
 	}
-	if p.kind != event.KindMessage {
+	if p.Kind != event.KindMessage {
 		e.Targets = []string{p.messageID()}
 	}
-	switch p.kind {
+	switch p.Kind {
 	case event.KindReaction:
 		e.Reaction = p.reaction(p.tapback, directory.Self())
 	case event.KindMessage, event.KindEdit:
 		e.Message = p.event(ctx, envelope.Workspace, directory)
-		if t, ok := readWrittenTapback(p.text); ok && p.kind == event.KindMessage && len(p.attachments) == 0 {
+		if t, ok := readWrittenTapback(p.text); ok && p.Kind == event.KindMessage && len(p.attachments) == 0 {
 			e.Reaction = p.reaction(t, directory.Self())
 		}
 		if word := n.wake.match(e.Message.Channel, p.text); word != "" {
@@ -47,29 +47,29 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 }
 
 // reaction returns a tapback as the reaction of the message's author.
-func (p payload) reaction(t tapback, self event.Self) *event.Reaction {
+func (p Payload) reaction(t tapback, self event.Self) *event.Reaction {
 	r := &event.Reaction{
 		Emoji: t.emoji, SenderID: p.senderID(self), Part: t.part, Removed: t.removed, Quotes: t.quotes,
 		SenderType: event.Human, // iMessage has no bots
-		SenderName: p.handle.name(), IsFromMe: new(p.fromMe), GUID: p.guid, TextMessage: p.isText(),
+		SenderName: p.handle.Name(), IsFromMe: new(p.fromMe), GUID: p.GUID, TextMessage: p.isText(),
 	}
 	if p.fromMe {
 		r.SenderName = meName
 	}
-	if p.chat != nil {
-		r.ChannelExternalID = p.chat.guid
+	if p.Chat != nil {
+		r.ChannelExternalID = p.Chat.GUID
 	}
 	return r
 }
 
-func (p payload) event(ctx context.Context, workspace string, directory adapters.Directory) *event.Message {
+func (p Payload) event(ctx context.Context, workspace string, directory adapters.Directory) *event.Message {
 	self := directory.Self()
 	m := &event.Message{
-		ExternalID:  p.guid,
+		ExternalID:  p.GUID,
 		Content:     p.text,
 		Attachments: p.attachments,
-		SentAt:      p.created,
-		EditedAt:    p.edited,
+		SentAt:      p.Created,
+		EditedAt:    p.Edited,
 		Revision:    p.revision(),
 		Dated:       dated,
 		Addressed:   p.addressed(self),
@@ -85,16 +85,16 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 			SenderDisplayName: p.senderName(ctx, directory),
 			SenderType:        p.senderType(),
 			IsFromMe:          new(p.fromMe),
-			MessageGUID:       p.guid,
+			MessageGUID:       p.GUID,
 		},
 	}
 	m.Metadata.SetSubject(p.subject)
-	if p.chat != nil {
-		m.Thread = ThreadKey(workspace, p.chat.guid)
-		m.Channel = p.chat.channel()
-		m.Metadata.ChannelExternalID = p.chat.guid
-		if p.chat.name != "" {
-			name, _ := json.Marshal(p.chat.name) // a string always encodes
+	if p.Chat != nil {
+		m.Thread = ThreadKey(workspace, p.Chat.GUID)
+		m.Channel = p.Chat.channel()
+		m.Metadata.ChannelExternalID = p.Chat.GUID
+		if p.Chat.name != "" {
+			name, _ := json.Marshal(p.Chat.name) // a string always encodes
 			m.Metadata.Extra = []event.Extra{{Key: "binding_display_name", Value: name}}
 		}
 	}
@@ -103,12 +103,12 @@ func (p payload) event(ctx context.Context, workspace string, directory adapters
 
 // copied reports whether the message is the received copy of an own message, which Messages
 // makes in the chat with oneself.
-func (m message) copied(self event.Self) bool {
-	return !m.fromMe && m.chat != nil && m.chat.channel().Type == event.ChannelDirect && m.chat.isWith(self.Address)
+func (m Message) copied(self event.Self) bool {
+	return !m.fromMe && m.Chat != nil && m.Chat.channel().Type == event.ChannelDirect && m.Chat.isWith(self.Address)
 }
 
 // senderType returns Bot for the senders of text messages that are no persons.
-func (m message) senderType() event.SenderType {
+func (m Message) senderType() event.SenderType {
 	if !m.fromMe && isProgram(m.address()) {
 		return event.Bot
 	}
@@ -132,11 +132,11 @@ func isProgram(address string) bool {
 
 // addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
 // messages there address the other person, except in the chat with oneself.
-func (m message) addressed(self event.Self) event.Addressed {
-	if m.chat == nil || m.chat.channel().Type != event.ChannelDirect {
+func (m Message) addressed(self event.Self) event.Addressed {
+	if m.Chat == nil || m.Chat.channel().Type != event.ChannelDirect {
 		return event.AddressedNone
 	}
-	if m.fromMe && !m.chat.isWith(self.Address) {
+	if m.fromMe && !m.Chat.isWith(self.Address) {
 		return event.AddressedNone
 	}
 	return event.AddressedDirect
@@ -148,33 +148,36 @@ var keyForm = regexp.MustCompile(`^[a-z0-9]{1,25}$`)
 // ownKey returns the tempGuid of one of our messages if it has the form of a delivery's key.
 // Other clients of the server choose tempGuids too, so only the deliveries can tell whether
 // it is a key.
-func (m message) ownKey() string {
-	key, _, _ := strings.Cut(m.tempGUID, attemptMark)
+func (m Message) ownKey() string {
+	key, _, _ := strings.Cut(m.tempGUID, AttemptMark)
 	if !m.fromMe || !keyForm.MatchString(key) {
 		return ""
 	}
 	return key
 }
 
-// attemptMark ends the delivery's key in a tempGuid. After it comes a part that differs in each
+// AttemptMark ends the delivery's key in a tempGuid. After it comes a part that differs in each
 // attempt, because the server refuses a tempGuid as long as an earlier attempt is under way.
-const attemptMark = "."
+const AttemptMark = "."
 
 // The substitutes for a sender without a name or an address.
 const (
 	meName      = "Me"
-	meAddress   = "me"
+	MeAddress   = "me"
 	unknownName = "Unknown"
 	unknownID   = "unknown"
 )
 
-func (m message) senderID(self event.Self) string {
-	namespace := senders + ":"
-	switch address := chatName(m.address()); {
+// Senders is the namespace of sender ids.
+const Senders = "bb"
+
+func (m Message) senderID(self event.Self) string {
+	namespace := Senders + ":"
+	switch address := ChatName(m.address()); {
 	case m.fromMe && self.Address != "":
-		return namespace + chatName(self.Address)
+		return namespace + ChatName(self.Address)
 	case m.fromMe:
-		return namespace + meAddress
+		return namespace + MeAddress
 	case address != "":
 		return namespace + address
 	}
@@ -183,9 +186,9 @@ func (m message) senderID(self event.Self) string {
 
 // address returns the other person's address. In a one-to-one chat, a message without a
 // handle can only be from that person.
-func (m message) address() string {
-	if m.handle.address == "" && m.chat != nil && m.chat.channel().Type == event.ChannelDirect {
-		return chatName(m.chat.guid)
+func (m Message) address() string {
+	if m.handle.address == "" && m.Chat != nil && m.Chat.channel().Type == event.ChannelDirect {
+		return ChatName(m.Chat.GUID)
 	}
 	return m.handle.address
 }
@@ -194,17 +197,17 @@ func (m message) address() string {
 var textServices = []string{"SMS", "RCS"}
 
 // isText reports whether another person's message came as a text message.
-func (m message) isText() bool {
+func (m Message) isText() bool {
 	service := m.handle.service
-	if m.chat != nil && !slices.Contains(textServices, service) {
-		service, _, _ = strings.Cut(m.chat.guid, ";")
+	if m.Chat != nil && !slices.Contains(textServices, service) {
+		service, _, _ = strings.Cut(m.Chat.GUID, ";")
 	}
 	return !m.fromMe && slices.Contains(textServices, service)
 }
 
 // senderName returns the sender's displayed name. That of a text message says so, because it proves
 // less than other messages who its sender is.
-func (m message) senderName(ctx context.Context, directory adapters.Directory) string {
+func (m Message) senderName(ctx context.Context, directory adapters.Directory) string {
 	name := m.knownName(ctx, directory)
 	if m.isText() {
 		name += " (SMS)"
@@ -213,18 +216,18 @@ func (m message) senderName(ctx context.Context, directory adapters.Directory) s
 }
 
 // knownName returns the payload's name, else the name in the server's contacts, else the address.
-func (m message) knownName(ctx context.Context, directory adapters.Directory) string {
+func (m Message) knownName(ctx context.Context, directory adapters.Directory) string {
 	if m.fromMe {
 		return meName
 	}
-	if name := m.handle.name(); name != "" {
+	if name := m.handle.Name(); name != "" {
 		return name
 	}
 	address := m.address()
 	if address == "" {
 		return unknownName
 	}
-	if user, ok := directory.User(ctx, chatName(address)); ok && strings.TrimSpace(user.DisplayName) != "" {
+	if user, ok := directory.User(ctx, ChatName(address)); ok && strings.TrimSpace(user.DisplayName) != "" {
 		return user.DisplayName
 	}
 	return address

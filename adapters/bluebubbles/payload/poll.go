@@ -1,4 +1,4 @@
-package bluebubbles
+package payload
 
 import (
 	"encoding/base64"
