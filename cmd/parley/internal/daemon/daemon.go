@@ -36,7 +36,7 @@ type Daemon struct {
 	load    func() (*config.Config, error)
 	hello   func(text string)
 	now     func() time.Time // of our own waits and rows
-	wall    func() time.Time // of what is compared with a platform's time
+	wall    func() time.Time // for comparisons with a platform's time
 	lease   time.Duration
 	metrics *metrics
 
@@ -77,7 +77,7 @@ type Options struct {
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
 	// if several nodes share the store, and steady otherwise; see journal.NewSteadyClock.
 	Now func() time.Time
-	// Wall is the clock of what is compared with a platform's time. If it is nil, the clock is Now, or the
+	// Wall is the clock for comparisons with a platform's time. If it is nil, the clock is Now, or the
 	// system's if Now is nil and the store has none.
 	Wall func() time.Time
 	// Lease is the time after which other nodes take over the threads of a dead node; 0

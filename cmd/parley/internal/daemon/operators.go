@@ -33,7 +33,7 @@ type probe struct {
 // operators serves a route for operators and their programs. The Host must be ours if the
 // listener is loopback, because a page of another site could read the answer otherwise. The
 // handler learns whether the caller may see everything: it has the token of metrics, or there is
-// none. Nobody is trusted by an address, because a proxy's calls come from this machine too. A wrong
+// none. No address is trusted, because a proxy's calls come from this machine too. A wrong
 // token is refused.
 func (d *Daemon) operators(serve func(w http.ResponseWriter, r *http.Request, trusted bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,7 @@ func (h *harness) sharedThread(mode string, participants ...string) string {
 	return "/" + decode[struct{ ID string }](h.t, h.chat(http.StatusCreated, "POST", "", ownToken, body)).ID
 }
 
-// TestParticipants checks who may read and write a thread of several people, and who may change that.
+// TestParticipants checks who may read and write a thread of several people, and the rights to change the participants.
 func TestParticipants(t *testing.T) {
 	everyChat(t, func(t *testing.T, h *harness) {
 		thread := h.sharedThread("invocation_only", bobID)

@@ -321,7 +321,7 @@ func TestFailedReloadChangesNothing(t *testing.T) {
 func TestReloadAtStop(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
-	h.reload() // its end is after the daemon's start
+	h.reload() // it ends after the daemon's start
 	h.daemon.ReloadAtStop(h.ctx)
 	if strings.Contains(h.log.String(), `"level":"ERROR"`) {
 		t.Errorf("%s", h.log)

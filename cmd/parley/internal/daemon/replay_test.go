@@ -213,7 +213,7 @@ func TestRefusedWordsReachNoAgent(t *testing.T) {
 }
 
 // TestCopiesOfAProxyBotAreTheirAuthors replays messages that a proxy bot posts again for people, and an
-// edit of one: each belongs to the person whose message it copies, and to nobody else.
+// edit of one: each belongs to the author of the copied message alone.
 func TestCopiesOfAProxyBotAreTheirAuthors(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -122,7 +122,7 @@ func TestHookSignature(t *testing.T) {
 }
 
 // TestUnknownHooksAnswerLikeKnownOnes sends the same requests to the hook of a workspace, with a wrong secret
-// or signature, and to one of no workspace. The answers are the same, and so is the work before them: both
+// or signature, and to one of no workspace. The answers and the work before them are the same: both
 // wait for the body if the headers are sound.
 func TestUnknownHooksAnswerLikeKnownOnes(t *testing.T) {
 	t.Parallel()

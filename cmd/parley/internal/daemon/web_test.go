@@ -290,7 +290,7 @@ func TestThreadPages(t *testing.T) {
 }
 
 // TestLocalWorkspaceNeedsItsToken, which is made once and which only its owner may read. No address and
-// no header stands for it.
+// no header replaces it.
 func TestLocalWorkspaceNeedsItsToken(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{without: true})
