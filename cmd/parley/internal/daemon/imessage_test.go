@@ -53,7 +53,7 @@ func openIMessage(t *testing.T, options bluebubblestest.Options, more string) *i
 id: home
 platform: bluebubbles
 agent: echo
-bluebubbles: {url: "` + m.mac.URL() + `", password: "` + macPassword + `", webhook_secret: ` + hookCanary + `, post_rate: 0, timeout: 3s, poll: 1h}
+bluebubbles: {url: "` + m.mac.URL() + `", password: "` + macPassword + `", webhook_secret: ` + hookCanary + `, post_rate: 0, timeout: 3s, poll: 1h, wake: [parley]}
 turns: {coalesce: 0s}
 ` + more}})
 	for len(m.mac.Registered()) == 0 || !strings.Contains(m.get("/readyz").body, `"home":{"state":"up"`) {
@@ -308,4 +308,25 @@ func TestReloadRegistersAnotherAddress(t *testing.T) {
 	}
 	edit("workspaces/home.yaml", "/home/another-", hookCanary, "another-"+hookCanary, "poll: 1h", "poll: 10ms") // a new connection
 	edit("parley.yaml", "https://parley.example/hooks/bluebubbles/home/another-", "listen:", "public_url: https://parley.example\nlisten:")
+}
+
+// TestALinkBelongsToItsText: Messages takes a link out of a text and sends it as a message of its own, which
+// names nobody. In a group, too, it is input of the text's run, which is answered once.
+func TestALinkBelongsToItsText(t *testing.T) {
+	t.Parallel()
+	const group, page = "iMessage;+;chat7", "https://example.org/a"
+	m := openIMessage(t, bluebubblestest.Options{PrivateAPI: true}, `channels: [{id: "`+group+`", agent: helper}]`)
+	link := bluebubblestest.Message{Chat: group, From: nora, Text: page, Balloon: "com.apple.messages.URLBalloonProvider"}
+	m.says(group, nora, "parley, look at")
+	first := m.nextRequest()
+	m.mac.Say(link)
+	m.awaitMetric(results("stored", "mention"), 2)
+	m.answer(first, replyWith("At what?"))
+	again := m.answerNext(replyWith("A page."))
+	if n := len(again.messages); n < 2 || !strings.HasSuffix(again.messages[n-1].Content, page) || again.messages[n-1].Role != "user" {
+		t.Errorf("asked again: %q", again.messages)
+	}
+	if sent := m.sent(1); sent[0].Text != "A page." {
+		t.Errorf("sent %q", sent[0].Text)
+	}
 }
