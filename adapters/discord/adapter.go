@@ -5,19 +5,19 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 	"sync"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
 )
 
 // Adapter is one bot. It is safe for concurrent use.
 type Adapter struct {
-	Normalizer
+	payload.Normalizer
 	workspace string
 	config    Config
 	rest      rest
@@ -61,7 +61,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Self: SelfOf, IsUser: isSnowflake, IsChannel: isSnowflake, IsServer: isSnowflake, IsMention: userMention.MatchString,
+		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsID, IsChannel: payload.IsID, IsServer: payload.IsID, IsMention: payload.IsMention,
 	}
 }
 
@@ -72,7 +72,7 @@ func New(workspace string, config Config) *Adapter {
 	base, _ := adapters.ParseAddress(config.APIURL)
 	base = cmp.Or(base, new(url.URL)) // every download then fails with an error about the address
 	a := &Adapter{
-		Normalizer: Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
+		Normalizer: payload.Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
 		files:  httpcall.NewFileClient(transport, base, "the address is not discord's", fileHosts...),
 		guilds: newGuilds(), limits: defaultGatewayLimits(), now: time.Now,
 	}
@@ -122,6 +122,3 @@ func (a *Adapter) shards(count int) (all []adapters.Connection) {
 	}
 	return all
 }
-
-// userMention matches a token that mentions a user, such as "<@80351110224678912>".
-var userMention = regexp.MustCompile(`^<@[0-9]+>$`)

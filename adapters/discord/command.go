@@ -7,88 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/wake"
-)
-
-const (
-	// commandPrefix and actionPrefix begin the external ids of interactions, because an
-	// interaction is no message.
-	commandPrefix, actionPrefix = "command-", "action-"
-	// askCommand is the name of the slash command, and askMessage that of the message command.
-	askCommand, askMessage = "ask", "Ask about this"
-	// answerFor is the age up to which an interaction is answered: its deferred response is edited,
-	// and follow-up messages are posted. Discord's limit is 15 minutes.
-	// https://docs.discord.com/developers/interactions/receiving-and-responding#followup-messages
-	answerFor = 15*time.Minute - 10*time.Second
-	// refuseFor bounds how long a deferred response waits for a refusal.
-	refuseFor = 30 * time.Second
-	// interactionsName is the name of the open interactions in the state.
-	interactionsName = "interactions"
-	// refusedKey is the Key of a refused command, whose response is a sentence that its sender alone
-	// sees. A notice about the refusal edits it, and the end of a run does not delete it.
-	refusedKey = "refused"
 )
 
 // refusedText is shown to a person whose command starts no turn.
 const refusedText = "Sorry, I can't answer you here."
 
-// interaction is a command or a press of a button. The token lets the bot respond; it is valid
-// for 15 minutes.
-type interaction struct {
-	ID      string `json:"id"`
-	App     string `json:"application_id"`
-	Channel string `json:"channel_id"`
-	Token   string `json:"token"`
-	// Key is the key of the post that edits the deferred response; empty for none yet.
-	Key  string                    `json:"key,omitempty"`
-	Type discordgo.InteractionType `json:"type,omitempty"`
-	Data struct {
-		Type discordgo.ApplicationCommandType `json:"type"`
-		Name string                           `json:"name"`
-		// CustomID is the id of a used component.
-		CustomID string `json:"custom_id,omitempty"`
-	} `json:"data,omitzero"`
-}
-
-// hook is the path of the calls about the responses to the interaction.
-func (i interaction) hook() string { return "/webhooks/" + i.App + "/" + i.Token }
-
-// isCommand reports whether the interaction is a command that the bot registers.
-func (i interaction) isCommand() bool {
-	return i.Type == discordgo.InteractionApplicationCommand && isOurs(i.Data.Type, i.Data.Name)
-}
-
 // noteInteraction removes the token from an interaction's frame, so that it is not stored with
 // the envelope. The token of a command goes to the state, because any node may answer.
-func (a *accepts) noteInteraction(ctx context.Context, r received) (received, interaction, error) {
-	var asked interaction
-	if json.Unmarshal(r.data, &asked) != nil || !isSnowflake(asked.ID) || asked.Token == "" {
-		return r, interaction{}, nil // intake reports the fault
+func (a *accepts) noteInteraction(ctx context.Context, r received) (received, payload.Interaction, error) {
+	var asked payload.Interaction
+	if json.Unmarshal(r.data, &asked) != nil || !payload.IsID(asked.ID) || asked.Token == "" {
+		return r, payload.Interaction{}, nil // intake reports the fault
 	}
 	hidden, _ := json.Marshal(asked.Token) // strings always encode
 	r.body = bytes.ReplaceAll(r.body, hidden, []byte(`""`))
-	if !asked.isCommand() {
+	if !asked.IsCommand() {
 		return r, asked, nil
 	}
-	err := adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-		list = slices.DeleteFunc(list, func(i interaction) bool { return a.now().Sub(snowflakeTime(i.ID)) > answerFor })
-		if slices.ContainsFunc(list, func(i interaction) bool { return i.ID == asked.ID }) {
-			return list
-		}
-		return append(list, interaction{ID: asked.ID, App: asked.App, Channel: asked.Channel, Token: asked.Token})
-	})
-	if err != nil {
-		return r, asked, fmt.Errorf("store an interaction: %w", err)
-	}
-	return r, asked, nil
+	return r, asked, asked.Remember(ctx, a.state, a.now())
 }
+
+// refuseFor bounds how long a deferred response waits for a refusal.
+const refuseFor = 30 * time.Second
 
 // callback is a response to an interaction.
 // https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object
@@ -100,7 +48,7 @@ type callback struct {
 // respond responds to an accepted interaction. A person whom the policy refuses, and one whose press
 // of a button answers no question, sees a sentence alone. Otherwise the response is deferred; the
 // answer to a command edits it.
-func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked interaction) {
+func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, asked payload.Interaction) {
 	words, deferred := refusedText, discordgo.InteractionResponseDeferredChannelMessageWithSource
 	isPress := asked.Type == discordgo.InteractionMessageComponent
 	switch {
@@ -109,14 +57,14 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 		return
 	case isPress:
 		words, deferred = refusedPress, discordgo.InteractionResponseDeferredMessageUpdate
-	case !asked.isCommand():
+	case !asked.IsCommand():
 		return
 	}
 	refused := content(words)
 	refused.Flags |= discordgo.MessageFlagsEphemeral
 	runs, known := outcome(ctx, inbox, receipt, a.limits.look)
 	if known && !runs {
-		_, _ = a.bind(ctx, adapters.Post{To: adapters.Address{Place: commandPrefix + asked.ID}}, refusedKey)
+		_, _ = payload.BindResponse(ctx, a.state, adapters.Post{To: adapters.Address{Place: payload.CommandPrefix + asked.ID}}, payload.RefusedKey)
 		a.callback(ctx, asked, callback{discordgo.InteractionResponseChannelMessageWithSource, &refused})
 		return
 	}
@@ -127,9 +75,9 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 	if runs, known = outcome(ctx, inbox, receipt, refuseFor); !known || runs {
 		return
 	}
-	err := a.send(ctx, http.MethodDelete, asked.hook()+"/messages/@original", nil, nil)
+	err := a.send(ctx, http.MethodDelete, asked.Hook()+"/messages/@original", nil, nil)
 	if err == nil {
-		err = a.send(ctx, http.MethodPost, asked.hook(), refused, nil)
+		err = a.send(ctx, http.MethodPost, asked.Hook(), refused, nil)
 	}
 	if err != nil {
 		a.link.Log.Warn("the refusal of a command is not shown", "err", err)
@@ -152,7 +100,7 @@ func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt
 
 // callback makes the response to an interaction, at most three times. "Already acknowledged" is
 // success.
-func (a *accepts) callback(ctx context.Context, asked interaction, response callback) {
+func (a *accepts) callback(ctx context.Context, asked payload.Interaction, response callback) {
 	path := "/interactions/" + asked.ID + "/" + asked.Token + "/callback"
 	var err error
 	for range 3 {
@@ -172,12 +120,12 @@ func (a *accepts) callback(ctx context.Context, asked interaction, response call
 // one of the answer, or if the response can no longer be edited; the post is then an ordinary
 // message.
 func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, done bool, err error) {
-	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
-	age := a.now().Sub(snowflakeTime(asked))
-	if age > answerFor {
+	asked := strings.TrimPrefix(post.To.Place, payload.CommandPrefix)
+	age := a.now().Sub(payload.TimeOf(asked))
+	if age > payload.AnswerFor {
 		return "", false, nil
 	}
-	mine, err := a.bind(ctx, post, post.Key)
+	mine, err := payload.BindResponse(ctx, a.state, post, post.Key)
 	switch {
 	case err != nil:
 		return "", false, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
@@ -191,29 +139,12 @@ func (a *Adapter) answer(ctx context.Context, post adapters.Post) (id string, do
 	return id, done, err
 }
 
-// bind stores the key of the post that edits the response to a command, and returns the
-// interaction; a zero one if it is unknown or bound to another post.
-func (a *Adapter) bind(ctx context.Context, post adapters.Post, key string) (mine interaction, err error) {
-	asked := strings.TrimPrefix(post.To.Place, commandPrefix)
-	err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-		mine = interaction{}
-		for i := range list {
-			if list[i].ID == asked && slices.Contains([]string{"", refusedKey, post.Key}, list[i].Key) {
-				list[i].Key = key
-				mine = list[i]
-			}
-		}
-		return list
-	})
-	return mine, err
-}
-
 // release lets another post edit the response, because this one has not: a live preview that
 // fails is not sent again, and the answer has another key. Without it, the answer is an ordinary
 // message.
 func (a *Adapter) release(ctx context.Context, post adapters.Post) {
-	if strings.HasPrefix(post.To.Place, commandPrefix) {
-		_, _ = a.bind(ctx, post, "")
+	if strings.HasPrefix(post.To.Place, payload.CommandPrefix) {
+		_, _ = payload.BindResponse(ctx, a.state, post, "")
 	}
 }
 
@@ -221,20 +152,18 @@ func (a *Adapter) release(ctx context.Context, post adapters.Post) {
 // the message that an ended run has answered: a run ended without a post, or answered a later message
 // of its turn. It does not delete the response to a command whose turn comes later.
 func (a *Adapter) dismiss(ctx context.Context, sign adapters.Sign) error {
-	last := strings.TrimPrefix(sign.Message, commandPrefix)
-	list, err := adapters.GetList[interaction](ctx, a.state, interactionsName)
+	last := strings.TrimPrefix(sign.Message, payload.CommandPrefix)
+	list, err := payload.Interactions(ctx, a.state)
 	if err != nil {
 		return &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read the interactions: %w", err)}
 	}
 	for _, i := range list {
-		if i.Channel != sign.To.Channel || i.Key != "" || !isSnowflake(last) || compareIDs(i.ID, last) > 0 {
+		if i.Channel != sign.To.Channel || i.Key != "" || !payload.IsID(last) || payload.CompareIDs(i.ID, last) > 0 {
 			continue
 		}
-		err := a.send(ctx, http.MethodDelete, i.hook()+"/messages/@original", nil, nil)
+		err := a.send(ctx, http.MethodDelete, i.Hook()+"/messages/@original", nil, nil)
 		if err == nil || refusedStatus(err) != 0 { // a refusal means that there is no response
-			err = adapters.UpdateList(ctx, a.state, interactionsName, func(list []interaction) []interaction {
-				return slices.DeleteFunc(list, func(other interaction) bool { return other.ID == i.ID })
-			})
+			err = i.Forget(ctx, a.state)
 		}
 		if err != nil {
 			return sendError("delete the response to a command", err)
@@ -248,8 +177,8 @@ const responded = 10 * time.Second
 
 // editResponse edits the deferred response. While it may not exist yet, a refusal is no reason to
 // post an ordinary message. The call can be repeated after any failure.
-func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked interaction, age time.Duration) (id string, done bool, err error) {
-	path := asked.hook() + "/messages/@original"
+func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked payload.Interaction, age time.Duration) (id string, done bool, err error) {
+	path := asked.Hook() + "/messages/@original"
 	body := content(post.Text)
 	body.Components = components(post.Buttons)
 	id, err = a.publish(ctx, http.MethodPatch, path, post.File, body)
@@ -268,48 +197,23 @@ func (a *Adapter) editResponse(ctx context.Context, post adapters.Post, asked in
 // change calls the route of a message of ours. If the bot may not do so in its channel, the message
 // can only be part of the answer to a command, which people can use everywhere.
 func (a *Adapter) change(ctx context.Context, method, id string, post adapters.Post, body any) error {
-	post, err := a.placed(ctx, post)
+	post, err := payload.Placed(ctx, a.state, post)
 	if err != nil {
 		return err
 	}
 	err = a.send(ctx, method, messagePath(post.To.Channel, id), body, nil)
-	if asked, ok := a.open(ctx, post); ok && isForbidden(err) {
-		return a.send(ctx, method, asked.hook()+"/messages/"+id, body, nil)
+	if asked, ok := payload.OpenInteraction(ctx, a.state, post, a.now()); ok && isForbidden(err) {
+		return a.send(ctx, method, asked.Hook()+"/messages/"+id, body, nil)
 	}
 	return err
-}
-
-// open returns the command that a post answers, if Discord still takes messages about it.
-func (a *Adapter) open(ctx context.Context, post adapters.Post) (asked interaction, ok bool) {
-	id, isCommand := strings.CutPrefix(post.To.Place, commandPrefix)
-	if !isCommand || a.now().Sub(snowflakeTime(id)) > answerFor {
-		return interaction{}, false
-	}
-	list, _ := adapters.GetList[interaction](ctx, a.state, interactionsName) // without it, the refusal stands
-	at := slices.IndexFunc(list, func(i interaction) bool { return i.ID == id })
-	if at < 0 {
-		return interaction{}, false
-	}
-	return list[at], true
 }
 
 // followUp posts a further part of the answer to a command where the bot may not write. Discord
 // enforces no nonce there.
 // https://docs.discord.com/developers/interactions/receiving-and-responding#create-followup-message
-func (a *Adapter) followUp(ctx context.Context, asked interaction, post adapters.Post, body outgoing) (string, error) {
+func (a *Adapter) followUp(ctx context.Context, asked payload.Interaction, post adapters.Post, body outgoing) (string, error) {
 	body.Nonce, body.EnforceNonce, body.Reference = "", false, nil
-	return a.publish(ctx, http.MethodPost, asked.hook(), post.File, body)
-}
-
-// commands are the commands of the bot. Those without options ask the agent nothing.
-var commands = []discordgo.ApplicationCommand{
-	{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
-		{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
-	}},
-	{Type: discordgo.MessageApplicationCommand, Name: askMessage},
-	{Type: discordgo.ChatApplicationCommand, Name: "new", Description: "Begin a new context here"},
-	{Type: discordgo.ChatApplicationCommand, Name: "status", Description: "Tell what the agent is doing here"},
-	{Type: discordgo.ChatApplicationCommand, Name: "stop", Description: "Stop what the agent is doing here"},
+	return a.publish(ctx, http.MethodPost, asked.Hook(), post.File, body)
 }
 
 // upsertCommands registers the commands globally. Commands with other names stay.
@@ -317,7 +221,7 @@ var commands = []discordgo.ApplicationCommand{
 func (a *accepts) upsertCommands(ctx context.Context, app string) {
 	for wait := a.limits.backoffMin; ; wait = min(2*wait, a.limits.backoffMax) {
 		var err error
-		for _, c := range commands {
+		for _, c := range payload.Commands {
 			if err == nil {
 				err = a.send(ctx, http.MethodPost, "/applications/"+app+"/commands", c, nil)
 			}

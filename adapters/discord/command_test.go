@@ -14,6 +14,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/discord"
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -405,7 +406,7 @@ func TestButtonsComeBack(t *testing.T) {
 	if e.Kind != event.KindAction || e.Message.Content != "Approve" || e.Message.Addressed != event.AddressedAction || e.Message.Pressed != "" {
 		t.Errorf("the event is %+v", e.Message)
 	}
-	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.PostID != "1529841438720000000" || keys.Thread != discord.ThreadKey("acme", roomID) {
+	if keys := l.adapter.Keys(l.envelopes()[0], l.directory()); keys.PostID != "1529841438720000000" || keys.Thread != payload.ThreadKey("acme", roomID) {
 		t.Errorf("the keys are %+v", keys)
 	}
 }

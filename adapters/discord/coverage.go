@@ -1,9 +1,10 @@
 package discord
 
 import (
-	"cmp"
 	"sync"
 	"time"
+
+	"parley/adapters/discord/payload"
 )
 
 const (
@@ -46,11 +47,11 @@ func (c *coverage) heard(channel, id string) {
 	defer c.mu.Unlock()
 	known := c.channel(channel)
 	if !known.broken {
-		known.upTo = later(known.upTo, id)
+		known.upTo = payload.Later(known.upTo, id)
 		return
 	}
-	known.last = later(known.last, id)
-	if known.first == "" || compareIDs(id, known.first) < 0 {
+	known.last = payload.Later(known.last, id)
+	if known.first == "" || payload.CompareIDs(id, known.first) < 0 {
 		known.first = id
 	}
 }
@@ -75,10 +76,10 @@ func (c *coverage) missing(channel string) missing {
 		return m
 	}
 	if known.upTo != "" {
-		m.after = snowflakeAt(snowflakeTime(known.upTo).Add(-disorder))
+		m.after = payload.IDAt(payload.TimeOf(known.upTo).Add(-disorder))
 	}
 	if known.first != "" {
-		m.before = snowflakeAt(snowflakeTime(known.first).Add(disorder))
+		m.before = payload.IDAt(payload.TimeOf(known.first).Add(disorder))
 	}
 	return m
 }
@@ -93,14 +94,14 @@ func (c *coverage) filled(channel string, m missing, begun, until time.Time, new
 		return
 	}
 	known := c.channel(channel)
-	if shown := snowflakeAt(begun.Add(-historyLag)); begun.Before(c.broken.Add(historyLag)) {
-		if compareIDs(newest, shown) > 0 {
+	if shown := payload.IDAt(begun.Add(-historyLag)); begun.Before(c.broken.Add(historyLag)) {
+		if payload.CompareIDs(newest, shown) > 0 {
 			newest = shown
 		}
-		known.upTo = later(known.upTo, newest)
+		known.upTo = payload.Later(known.upTo, newest)
 		return
 	}
-	if upTo := later(later(known.upTo, known.last), newest); upTo != "" {
+	if upTo := payload.Later(payload.Later(known.upTo, known.last), newest); upTo != "" {
 		*known = covered{upTo: upTo}
 	}
 }
@@ -117,14 +118,3 @@ func (c *coverage) channel(id string) *covered {
 	}
 	return known
 }
-
-// later returns the later of two ids.
-func later(a, b string) string {
-	if compareIDs(a, b) < 0 {
-		return b
-	}
-	return a
-}
-
-// compareIDs compares two ids by their numbers, which have no leading zeros.
-func compareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -2,10 +2,6 @@
 //
 // Several properties of Discord shape it:
 //
-//   - An update is not always an edit: Discord also sends updates for previews, pins and
-//     threads opened on a message. An update is an edit only if edited_timestamp is new. The
-//     package compares timestamps to the millisecond, because the update with the preview of
-//     an edited text gives fewer digits.
 //   - A thread opened on a message is a channel with that message's id.
 //   - A frame has no id. If the id of the gateway session is known, the session and the
 //     sequence number identify a repeated reaction.

@@ -12,6 +12,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 )
 
 const (
@@ -68,12 +69,12 @@ func (n *nonces) others(nonce string) map[string]bool {
 }
 
 // noteMessage notes the nonce of a message of ours, and the channel of a direct message.
-func (a *accepts) noteMessage(ctx context.Context, p *payload) error {
-	if p.message != nil && p.message.author.is(a.guilds.self()) {
-		a.nonces.add(p.message.nonce, p.message.id)
+func (a *accepts) noteMessage(ctx context.Context, p *payload.Payload) error {
+	if nonce, id, ok := p.OwnPost(a.guilds.self()); ok {
+		a.nonces.add(nonce, id)
 	}
-	if p.err == nil && p.guild == "" {
-		return a.guilds.rememberDirect(ctx, a.state, p.channel.ID)
+	if channel := p.DirectChannel(); channel != "" {
+		return a.guilds.rememberDirect(ctx, a.state, channel)
 	}
 	return nil
 }
@@ -114,14 +115,14 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 	if err != nil {
 		return nil, fmt.Errorf("look for a post: %w", err)
 	}
-	if post, err = a.placed(ctx, post); err != nil {
+	if post, err = payload.Placed(ctx, a.state, post); err != nil {
 		return nil, fmt.Errorf("look for a post: %w", err)
 	}
 	err = a.eachMessage(ctx, post.To.Channel, post.NotBefore.Add(-clockSkew), func(m historyMessage) bool {
 		if m.Author.ID == self && m.shows(post) {
 			ids = append(ids, m.ID)
 		}
-		return len(ids) == 0 || snowflakeTime(m.ID).Sub(snowflakeTime(ids[0])) < alikeFor
+		return len(ids) == 0 || payload.TimeOf(m.ID).Sub(payload.TimeOf(ids[0])) < alikeFor
 	})
 	if err != nil && refusedCode(err) != discordgo.ErrCodeUnknownChannel { // the thread was never opened
 		return nil, fmt.Errorf("look for a post in discord channel %s: %w", post.To.Channel, err)

@@ -1,12 +1,14 @@
 package discord_test
 
 import (
+	"flag"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
+	"parley/adapters/adaptertest"
 	"parley/adapters/discord"
 )
 
@@ -38,4 +40,12 @@ func TestAnyPreviewOnlyGrows(t *testing.T) {
 			}
 		}
 	})
+}
+
+var update = flag.Bool("update", false, "overwrite the golden files")
+
+// TestAnswers compares texts of answers with a golden file.
+func TestAnswers(t *testing.T) {
+	a := discord.New("acme", discord.DefaultConfig())
+	adaptertest.Answers(t, "discord", *update, func(text string) []string { return a.Format(text, nil) })
 }

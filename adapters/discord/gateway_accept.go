@@ -1,7 +1,6 @@
 package discord
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 	"parley/ingest/wake"
 )
@@ -160,7 +160,7 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	storing := context.WithoutCancel(ctx)
 	noting, cancel := context.WithTimeout(storing, noteTime)
 	defer cancel()
-	var asked interaction
+	var asked payload.Interaction
 	switch {
 	case r.name == "READY", r.name == "RESUMED":
 		a.begun(ctx, r.name == "RESUMED")
@@ -175,24 +175,21 @@ func (a *accepts) accept(ctx context.Context, r received, placed func(), series 
 	envelope := event.Envelope{
 		Workspace: a.workspace, Platform: event.Discord, Transport: "gateway", ReceivedAt: r.at, Body: withSession(r), Queued: placed, Batch: series,
 	}
-	p := parse(envelope)
+	p := payload.Of(envelope)
 	envelope.Parsed = p
-	if p.kind == event.KindMessage {
-		err = a.noteMessage(noting, p)
-	}
-	if err != nil {
+	if err := a.noteMessage(noting, p); err != nil {
 		return err
 	}
-	if parent := a.guilds.parent(p.guild, p.channel.ID); parent != "" {
-		envelope.Body = withMember(envelope.Body, "parent_id", parent)
-		p.setParent(parent)
+	if parent := a.guilds.parent(p.Place()); parent != "" {
+		envelope.Body = payload.WithMember(envelope.Body, "parent_id", parent)
+		p.SetParent(parent)
 	}
 	receipt, err := a.inbox.Accept(storing, envelope)
 	if err != nil {
 		return err
 	}
-	if r.name == "MESSAGE_CREATE" && p.err == nil && len(p.targets) > 0 {
-		a.coverage.heard(p.channel.ID, p.targets[0])
+	if channel, id, ok := p.Target(); ok && r.name == "MESSAGE_CREATE" {
+		a.coverage.heard(channel, id)
 	}
 	if asked.ID != "" {
 		a.answers.Go(func() { a.respond(ctx, a.inbox, receipt, asked) })
@@ -223,16 +220,5 @@ func withSession(r received) []byte {
 	if r.session == "" || r.seq == 0 {
 		return r.body
 	}
-	return withMember(r.body, "session_id", r.session)
-}
-
-// withMember adds a member to a JSON object that is not empty.
-func withMember(object []byte, key, value string) []byte {
-	body := bytes.TrimSpace(object)
-	if len(body) < 2 || body[len(body)-1] != '}' {
-		return object
-	}
-	text, _ := json.Marshal(value) // encoding a string never fails
-	added := append(make([]byte, 0, len(body)+len(key)+len(text)+5), body[:len(body)-1]...)
-	return append(append(append(added, `,"`+key+`":`...), text...), '}')
+	return payload.WithMember(r.body, "session_id", r.session)
 }

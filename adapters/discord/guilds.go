@@ -14,6 +14,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -39,15 +40,6 @@ type guild struct {
 	channels map[string]*discordgo.Channel // with the active threads
 	stored   string                        // the value of the server in the state
 }
-
-// guildState is the value of a server in the workspace's state.
-type guildState struct {
-	Role     string   `json:"role"` // the bot's own role
-	Channels []string `json:"channels"`
-}
-
-// guildName is the name of a server in the state.
-func guildName(id string) string { return "guild/" + id }
 
 // startedName is the name in the state of the note that some server is known.
 const startedName = "started"
@@ -127,7 +119,7 @@ func (a *accepts) learnGuild(ctx context.Context, r received) error {
 	}
 	if strings.HasPrefix(r.name, "GUILD_CREATE") {
 		place.GuildID = place.ID
-		before, err := a.state.Get(ctx, guildName(place.ID))
+		before, err := a.state.Get(ctx, payload.ServerStateName(place.ID))
 		started, err2 := a.state.Get(ctx, startedName)
 		if err = cmp.Or(err, err2); err != nil {
 			return fmt.Errorf("read the known channels: %w", err)
@@ -157,11 +149,9 @@ func (g *guilds) arrive(data []byte, before string, first bool, now time.Time) {
 		}
 	}
 	next.Channels, next.Threads, next.Members, next.Presences, next.Emojis, next.Stickers = nil, nil, nil, nil, nil, nil
-	var known guildState
-	_ = json.Unmarshal([]byte(before), &known) // an unreadable value names no channel
 	next.stored = before
 	if before != "" || !first {
-		g.refresh(next, known.Channels, now)
+		g.refresh(next, payload.ReadServer(before).Channels, now)
 	}
 	g.known[next.ID] = next
 	delete(g.pending, next.ID)
@@ -227,18 +217,16 @@ func (g *guilds) store(ctx context.Context, id string, state adapters.State, now
 		g.mu.Unlock()
 		return nil
 	}
-	raw, _ := json.Marshal(guildState{Role: known.ownRole(), Channels: known.visible(g.own.UserID)}) // strings always encode
+	raw, _ := json.Marshal(payload.Server{Role: known.ownRole(), Channels: known.visible(g.own.UserID)}) // strings always encode
 	value, changed := string(raw), string(raw) != known.stored
 	if changed && known.stored != "" {
-		var before guildState
-		_ = json.Unmarshal([]byte(known.stored), &before)
-		g.refresh(known, before.Channels, now)
+		g.refresh(known, payload.ReadServer(known.stored).Channels, now)
 	}
 	g.mu.Unlock()
 	if !changed {
 		return nil
 	}
-	err := state.Put(ctx, guildName(id), value)
+	err := state.Put(ctx, payload.ServerStateName(id), value)
 	if err == nil {
 		err = state.Put(ctx, startedName, "yes")
 	}
@@ -274,7 +262,7 @@ func (g *guilds) seenFrom(channel, parent string, from time.Time) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	id := cmp.Or(parent, channel)
-	if at := g.fresh[id]; at.After(from) && snowflakeTime(id).Before(from) {
+	if at := g.fresh[id]; at.After(from) && payload.TimeOf(id).Before(from) {
 		return at
 	}
 	return from
@@ -353,21 +341,21 @@ func (g *guilds) place(channel string) (guildID string, c *discordgo.Channel) {
 // nameOf returns the name behind the token of a role or a channel of the server of the channel in; empty if
 // there is none that everybody in that channel may know.
 func (g *guilds) nameOf(in, token string) string {
-	match := mentionTokens.FindStringSubmatch(token)
-	if match == nil {
+	kind, id := payload.PlaceMention(token)
+	if kind == "" {
 		return ""
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, known := range g.known {
-		place, c := known.channels[in], known.channels[match[2]]
+		place, c := known.channels[in], known.channels[id]
 		switch {
 		case place == nil:
-		case match[1] == "#" && c != nil && known.mayName(place, c):
+		case kind == "#" && c != nil && known.mayName(place, c):
 			return c.Name
-		case match[1] == "@&":
+		case kind == "@&":
 			for _, r := range known.Roles {
-				if r.ID == match[2] {
+				if r.ID == id {
 					return r.Name
 				}
 			}

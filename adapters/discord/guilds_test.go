@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -65,7 +66,7 @@ func TestDirectMessagesAreRemembered(t *testing.T) {
 		`{"id":"20","channel_id":"12","author":{"id":"30"},"content":"hello"}`, // offered again
 		`{"id":"21","channel_id":"13","author":{"id":"31"},"message_reference":{"type":1,"guild_id":"1","channel_id":"10","message_id":"19"}}`,
 	} {
-		_ = s.accepts.noteMessage(t.Context(), parse(event.Envelope{Body: []byte(`{"op":0,"t":"MESSAGE_CREATE","d":` + data + `}`)}))
+		_ = s.accepts.noteMessage(t.Context(), payload.Of(event.Envelope{Body: []byte(`{"op":0,"t":"MESSAGE_CREATE","d":` + data + `}`)}))
 	}
 	if list, err := adapters.GetList[string](t.Context(), state, directName); err != nil || fmt.Sprint(list) != "[12 13]" {
 		t.Errorf("the channels are %q, %v", list, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 	"parley/ingest/wake"
 )
@@ -47,12 +48,11 @@ func (a *Adapter) Channels(ctx context.Context) ([]string, error) {
 	}
 	channels := append(a.guilds.missed(), direct...)
 	for _, id := range absent {
-		value, err := a.state.Get(ctx, guildName(id))
+		value, err := a.state.Get(ctx, payload.ServerStateName(id))
 		if err != nil {
 			return nil, fmt.Errorf("read the known channels: %w", err)
 		}
-		var known guildState
-		_ = json.Unmarshal([]byte(value), &known) // an unreadable value names no channel
+		known := payload.ReadServer(value)
 		threads, err := a.activeThreads(ctx, id, known.Channels)
 		if err != nil {
 			return nil, err
@@ -90,7 +90,7 @@ func (a *Adapter) HistoryLag() time.Duration { return historyLag }
 // Began returns the channel of a thread and the time of its creation.
 func (a *Adapter) Began(thread event.ThreadKey) (channel string, at time.Time, ok bool) {
 	to, err := a.Address(thread, "")
-	return to.Channel, snowflakeTime(to.Channel), err == nil
+	return to.Channel, payload.TimeOf(to.Channel), err == nil
 }
 
 // ReadThread reads the thread's channel.
@@ -133,8 +133,8 @@ func (a *Adapter) ReadChannel(ctx context.Context, read adapters.Reading) (found
 // readBack returns the messages of a gap that may be missing, oldest first, and the id of the
 // newest message that it has seen.
 func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self string, lacks missing) (list []historyMessage, newest string, cut bool, err error) {
-	size, before := 0, snowflakeAt(read.Gap.Until.Add(time.Millisecond))
-	if lacks.before != "" && compareIDs(lacks.before, before) < 0 {
+	size, before := 0, payload.IDAt(read.Gap.Until.Add(time.Millisecond))
+	if lacks.before != "" && payload.CompareIDs(lacks.before, before) < 0 {
 		before = lacks.before
 	}
 	for more := true; more; {
@@ -144,9 +144,9 @@ func (a *Adapter) readBack(ctx context.Context, read adapters.Reading, self stri
 		}
 		more = len(page) == historyPage
 		for _, m := range page {
-			before, newest = m.ID, later(newest, m.ID)
-			isKnown := lacks.after != "" && compareIDs(m.ID, lacks.after) < 0
-			if isKnown || snowflakeTime(m.ID).Before(read.Gap.From.Truncate(time.Millisecond)) {
+			before, newest = m.ID, payload.Later(newest, m.ID)
+			isKnown := lacks.after != "" && payload.CompareIDs(m.ID, lacks.after) < 0
+			if isKnown || payload.TimeOf(m.ID).Before(read.Gap.From.Truncate(time.Millisecond)) {
 				more = false
 				break
 			}
@@ -175,13 +175,13 @@ func (a *Adapter) handOver(ctx context.Context, read adapters.Reading, guild, pa
 		}
 		missed = append(missed, one)
 	}
-	return read.Hand(ThreadKey(a.workspace, read.Gap.Channel), missed)
+	return read.Hand(payload.ThreadKey(a.workspace, read.Gap.Channel), missed)
 }
 
 // nick returns the name of a message's author in the server, because fetched messages have no
 // nicknames. A failed lookup is no error: the message then has the author's other name.
 func (a *Adapter) nick(ctx context.Context, guild string, m historyMessage) string {
-	if guild == "" || m.Webhook != "" || !isSnowflake(m.Author.ID) {
+	if guild == "" || m.Webhook != "" || !payload.IsID(m.Author.ID) {
 		return ""
 	}
 	member, _ := a.names.User(ctx, guild+"/"+m.Author.ID)
@@ -225,7 +225,7 @@ func (m historyMessage) live(guild, nick string) json.RawMessage {
 func (a *Adapter) envelope(name, transport, parent string, d json.RawMessage) *event.Envelope {
 	body := []byte(`{"op":0,"t":"` + name + `","s":null,"d":` + string(d) + `}`)
 	if parent != "" {
-		body = withMember(body, "parent_id", parent)
+		body = payload.WithMember(body, "parent_id", parent)
 	}
 	return &event.Envelope{Workspace: a.workspace, Platform: event.Discord, Transport: transport, ReceivedAt: a.now(), Body: body}
 }
@@ -265,7 +265,7 @@ func (a *Adapter) messages(ctx context.Context, channel string, query url.Values
 func decodePage(raw []json.RawMessage) (list []historyMessage) {
 	for _, one := range raw {
 		m := historyMessage{raw: one}
-		if _ = json.Unmarshal(one, &m); isSnowflake(m.ID) { // Normalize reports other faults
+		if _ = json.Unmarshal(one, &m); payload.IsID(m.ID) { // Normalize reports other faults
 			list = append(list, m)
 		}
 	}
@@ -275,12 +275,12 @@ func decodePage(raw []json.RawMessage) (list []historyMessage) {
 // eachMessage calls visit for the messages of a channel since a time, oldest first, until visit
 // returns false. It does not wait for the pace of the route.
 func (a *Adapter) eachMessage(ctx context.Context, channel string, since time.Time, visit func(historyMessage) bool) error {
-	for after := snowflakeAt(since); ; {
+	for after := payload.IDAt(since); ; {
 		page, full, err := a.messages(ctx, channel, url.Values{"after": {after}})
 		if err != nil {
 			return err
 		}
-		slices.SortFunc(page, func(x, y historyMessage) int { return compareIDs(x.ID, y.ID) })
+		slices.SortFunc(page, func(x, y historyMessage) int { return payload.CompareIDs(x.ID, y.ID) })
 		for _, m := range page {
 			if !visit(m) {
 				return nil

@@ -11,6 +11,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/discord"
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -309,7 +310,7 @@ func TestOrdinaryChannelHasNoHistory(t *testing.T) {
 	l := startLive(t, discordtest.Options{}, nil)
 	l.say(roomID, "before")
 	m := l.say(roomID, "now")
-	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", roomID), m.ID, 20)
+	before, err := l.adapter.ReadHistory(t.Context(), payload.ThreadKey("acme", roomID), m.ID, 20)
 	if err != nil || len(before.Envelopes) != 0 {
 		t.Errorf("%+v, %v", before, err)
 	}
@@ -406,7 +407,7 @@ func TestTheRootOfAThreadMayBeGone(t *testing.T) {
 	l.SetChannel(discordtest.Channel{ID: thread, Guild: gardenID, Type: discordtest.PublicThread, Parent: roomID})
 	l.Say(discordtest.Message{Channel: thread, Author: mara, Type: 21})
 	l.say(thread, "one")
-	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "two").ID, 20)
+	before, err := l.adapter.ReadHistory(t.Context(), payload.ThreadKey("acme", thread), l.say(thread, "two").ID, 20)
 	if err != nil || len(before.Envelopes) != 1 || !strings.Contains(string(before.Envelopes[0].Body), `"one"`) {
 		t.Errorf("%+v, %v", before, err)
 	}
@@ -421,7 +422,7 @@ func TestMoreLinesThanAPage(t *testing.T) {
 	for range 130 {
 		l.say(thread, "more")
 	}
-	before, err := l.adapter.ReadHistory(t.Context(), discord.ThreadKey("acme", thread), l.say(thread, "last").ID, 150)
+	before, err := l.adapter.ReadHistory(t.Context(), payload.ThreadKey("acme", thread), l.say(thread, "last").ID, 150)
 	if n := len(before.Envelopes); err != nil || n != 100 || before.Earlier != 30 {
 		t.Errorf("%d messages and %d earlier ones, %v", n, before.Earlier, err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -62,7 +63,7 @@ func (a *Adapter) ReadHistory(ctx context.Context, thread event.ThreadKey, upTo 
 // latest returns the latest messages of a thread before upTo, oldest first, without its root.
 func (a *Adapter) latest(ctx context.Context, thread, upTo string, newest int) (list []historyMessage, err error) {
 	query := url.Values{"limit": {strconv.Itoa(min(newest+1, historyPage))}}
-	if isSnowflake(upTo) {
+	if payload.IsID(upTo) {
 		query.Set("before", upTo)
 	}
 	if list, _, err = a.messages(ctx, thread, query); err != nil {

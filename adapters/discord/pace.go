@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 )
 
 // paces are the rate limits of the routes, as the headers of Discord's answers tell them. The
@@ -39,7 +40,7 @@ func bucketOf(request *http.Request) string {
 	channel, rest, _ := strings.Cut(path, "/")
 	kept := []string{request.Method, "channels", channel}
 	for part := range strings.SplitSeq(rest, "/") {
-		if !isSnowflake(part) && !strings.Contains(part, "%") {
+		if !payload.IsID(part) && !strings.Contains(part, "%") {
 			kept = append(kept, part)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -22,11 +23,7 @@ const maxAllowed = 100
 
 // Address returns the thread's channel. Its Place is the id of the answered message.
 func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
-	channel, ok := strings.CutPrefix(string(thread), string(ThreadKey(a.workspace, "")))
-	if !ok || !isSnowflake(channel) {
-		return adapters.Address{}, fmt.Errorf("%q is not a thread of workspace %s on Discord", thread, a.workspace)
-	}
-	return adapters.Address{Channel: channel, Place: answered}, nil
+	return payload.AddressOf(a.workspace, thread, answered)
 }
 
 // outgoing is the body of a call that posts or edits. discordgo's has no nonce.
@@ -59,7 +56,7 @@ var mentionToken = regexp.MustCompile(`<@!?([0-9]{1,20})>`)
 // Send posts a message under its key as an enforced nonce. The first post of an answer to a
 // command edits the deferred response, and further ones follow it up where the bot may not write. A post in a thread that does not exist yet opens it.
 func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
-	if strings.HasPrefix(post.To.Place, commandPrefix) {
+	if strings.HasPrefix(post.To.Place, payload.CommandPrefix) {
 		if id, done, err := a.answer(ctx, post); done || err != nil {
 			return id, err
 		}
@@ -72,7 +69,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	body.Components = components(post.Buttons)
 	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
 	replies := "reply " + post.To.Channel
-	refer := a.config.Reply && isSnowflake(post.To.Place) && a.paces.left(replies, a.now()) == 0
+	refer := a.config.Reply && payload.IsID(post.To.Place) && a.paces.left(replies, a.now()) == 0
 	if refer {
 		body.Reference = &discordgo.MessageReference{MessageID: post.To.Place, FailIfNotExists: new(bool)}
 	}
@@ -84,7 +81,7 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 		id, err = a.publish(ctx, http.MethodPost, path, post.File, body)
 	}
 	if isForbidden(err) {
-		if asked, ok := a.open(ctx, post); ok {
+		if asked, ok := payload.OpenInteraction(ctx, a.state, post, a.now()); ok {
 			id, err = a.followUp(ctx, asked, post, body)
 		}
 	}
@@ -104,7 +101,7 @@ func (a *Adapter) publish(ctx context.Context, method, path string, file *adapte
 	} else {
 		err = a.sendFile(ctx, method, path, file, body, &sent)
 	}
-	if err == nil && !isSnowflake(sent.ID) {
+	if err == nil && !payload.IsID(sent.ID) {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
 	}
 	return sent.ID, err
@@ -112,7 +109,7 @@ func (a *Adapter) publish(ctx context.Context, method, path string, file *adapte
 
 // Edit replaces the text and the buttons of a message of ours.
 func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error {
-	if !isSnowflake(id) {
+	if !payload.IsID(id) {
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	body := struct {
@@ -128,7 +125,7 @@ func (a *Adapter) Edit(ctx context.Context, id string, post adapters.Post) error
 
 // Remove deletes a message of ours. A deleted message is no error.
 func (a *Adapter) Remove(ctx context.Context, id string, post adapters.Post) error {
-	if !isSnowflake(id) {
+	if !payload.IsID(id) {
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
 	err := a.change(ctx, http.MethodDelete, id, post, nil)

@@ -18,13 +18,14 @@ import (
 	"parley/adapters"
 	"parley/adapters/discord"
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
 // post returns a post that answers a message in a channel.
 func (l *live) post(key, channel, answered, text string) adapters.Post {
 	l.t.Helper()
-	to, err := l.adapter.Address(discord.ThreadKey("acme", channel), answered)
+	to, err := l.adapter.Address(payload.ThreadKey("acme", channel), answered)
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -366,7 +367,7 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 		}
 		threads = append(threads, keys.Thread)
 	}
-	if want := []event.ThreadKey{discord.ThreadKey("acme", question.ID), discord.ThreadKey("acme", roomID)}; !slices.Equal(threads, want) {
+	if want := []event.ThreadKey{payload.ThreadKey("acme", question.ID), payload.ThreadKey("acme", roomID)}; !slices.Equal(threads, want) {
 		t.Errorf("the threads are %q, want %q", threads, want)
 	}
 	l.send(l.post("k1", question.ID, question.ID, "an answer"))
@@ -377,7 +378,7 @@ func TestQuestionGetsItsOwnThread(t *testing.T) {
 	follow := l.say(question.ID, "thanks")
 	l.await(3)
 	for _, e := range l.envelopes() {
-		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == follow.ID && keys.Thread != discord.ThreadKey("acme", question.ID) {
+		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == follow.ID && keys.Thread != payload.ThreadKey("acme", question.ID) {
 			t.Errorf("a later message has the keys %+v", keys)
 		}
 	}
@@ -445,7 +446,7 @@ func TestThreadsAreTurnedOff(t *testing.T) {
 	next := l.say(roomID, "<@"+discordtest.BotUser+"> another question")
 	l.await(2)
 	for _, e := range l.envelopes() {
-		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == next.ID && keys.Thread != discord.ThreadKey("acme", roomID) {
+		if keys := l.adapter.Keys(e, l.directory()); keys.MessageID == next.ID && keys.Thread != payload.ThreadKey("acme", roomID) {
 			t.Errorf("a new question has the keys %+v", keys)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/payload"
 )
 
 // typingEvery is the time after which the typing indicator is shown again. Discord shows it for
@@ -35,7 +36,9 @@ func (a *Adapter) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 }
 
 // IsSigned reports whether Discord shows "is thinking" below a message: below a command.
-func (a *Adapter) IsSigned(message string) bool { return strings.HasPrefix(message, commandPrefix) }
+func (a *Adapter) IsSigned(message string) bool {
+	return strings.HasPrefix(message, payload.CommandPrefix)
+}
 
 // ClearWorking removes the reaction, and the deferred responses to commands that got no answer. The
 // typing indicator ends by itself.
@@ -49,7 +52,7 @@ func (a *Adapter) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 // react adds or removes our reaction on the question. It is no error if the message has none or
 // is gone. A question of a command has no message.
 func (a *Adapter) react(ctx context.Context, method string, sign adapters.Sign) error {
-	if !isSnowflake(sign.Message) {
+	if !payload.IsID(sign.Message) {
 		return nil
 	}
 	channel, err := a.questionChannel(ctx, sign)
@@ -70,7 +73,7 @@ func (a *Adapter) questionChannel(ctx context.Context, sign adapters.Sign) (stri
 	if sign.Message != sign.To.Channel {
 		return sign.To.Channel, nil
 	}
-	q, err := a.question(ctx, sign.Message)
+	q, err := payload.QuestionOf(ctx, a.state, sign.Message)
 	if err != nil || q == nil {
 		return sign.To.Channel, err
 	}

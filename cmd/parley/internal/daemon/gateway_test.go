@@ -17,6 +17,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -183,7 +184,7 @@ func (g *gateway) await(ctx context.Context, holds func() bool) bool {
 
 // gatewayAdapter is the adapter of the gateway.
 type gatewayAdapter struct {
-	discord.Normalizer
+	payload.Normalizer
 	url, workspace, node string
 }
 

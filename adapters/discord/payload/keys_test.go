@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -172,7 +172,7 @@ func TestIgnoredFrames(t *testing.T) {
 		if test.want.Result == nil {
 			continue
 		}
-		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
+		e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
 		if err != nil || e.Ignored != test.want.Result.Reason {
 			t.Errorf("%s: the event is %+v, %v, want %s", name, e, err, test.want.Result.Reason)
 		}
@@ -214,13 +214,13 @@ func TestNeeds(t *testing.T) {
 	}{
 		"message in a guild":     {posted("hello"), ""},
 		"direct message":         {posted("hello").with(direct), ""},
-		"a mention":              {posted("<@900> hello"), discord.NeedsUser},
-		"direct, with mention":   {posted("<@900> hello").with(direct), discord.NeedsUser},
-		"a mention, listed":      {posted("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), discord.NeedsUser},
-		"a reply":                {posted("yes").with(replying("31", nil)), discord.NeedsUser},
-		"a bot's message":        {posted("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), discord.NeedsUser},
+		"a mention":              {posted("<@900> hello"), payload.NeedsUser},
+		"direct, with mention":   {posted("<@900> hello").with(direct), payload.NeedsUser},
+		"a mention, listed":      {posted("hello").with(fields{"mentions": []fields{person(sam, "sam")}}), payload.NeedsUser},
+		"a reply":                {posted("yes").with(replying("31", nil)), payload.NeedsUser},
+		"a bot's message":        {posted("hello").with(fields{"author": person("300", "x").with(fields{"bot": true})}), payload.NeedsUser},
 		"a system message":       {posted("<@900>").with(fields{"type": 7}), ""},
-		"an edit with a mention": {edited("<@900> hello"), discord.NeedsUser},
+		"an edit with a mention": {edited("<@900> hello"), payload.NeedsUser},
 	}
 	for name, test := range tests {
 		kind := "MESSAGE_CREATE"
@@ -250,12 +250,12 @@ func TestSelfOf(t *testing.T) {
 		"another opcode": {ready.with(fields{"op": 2}), event.Self{}, false},
 	}
 	for name, test := range tests {
-		self, ok := discord.SelfOf(envelope(t, test.frame))
+		self, ok := payload.SelfOf(envelope(t, test.frame))
 		if ok != test.ok || ok && self != test.want {
 			t.Errorf("%s: %+v, %t, want %+v, %t", name, self, ok, test.want, test.ok)
 		}
 	}
-	if _, ok := discord.SelfOf(event.Envelope{Body: []byte("READY")}); ok {
+	if _, ok := payload.SelfOf(event.Envelope{Body: []byte("READY")}); ok {
 		t.Error("SelfOf accepts a body that is not JSON")
 	}
 }

@@ -1,8 +1,7 @@
-package discord
+package payload
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -13,7 +12,7 @@ import (
 // Normalize converts a frame to an event. The update of an edit may lack the author. The
 // sender's metadata is then empty, because the recorded message has it.
 func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	p := parse(envelope)
+	p := Of(envelope)
 	if p.err != nil {
 		return event.Event{}, fmt.Errorf("read gateway frame: %w", p.err)
 	}
@@ -44,12 +43,11 @@ func (n Normalizer) Normalize(ctx context.Context, envelope event.Envelope, dire
 func (n Normalizer) message(ctx context.Context, m *message, workspace string, directory adapters.Directory) (*event.Message, error) {
 	out := m.event(ctx, workspace, directory)
 	if out.Addressed == event.AddressedNone && len(m.roles) > 0 && m.guild != "" {
-		value, err := directory.State().Get(ctx, guildName(m.guild))
+		value, err := directory.State().Get(ctx, ServerStateName(m.guild))
 		if err != nil {
 			return nil, fmt.Errorf("read the bot's role: %w", err)
 		}
-		var known guildState
-		if json.Unmarshal([]byte(value), &known) == nil && slices.Contains(m.roles, known.Role) {
+		if role := ReadServer(value).Role; role != "" && slices.Contains(m.roles, role) {
 			out.Addressed = event.AddressedMention
 		}
 	}
@@ -59,7 +57,7 @@ func (n Normalizer) message(ctx context.Context, m *message, workspace string, d
 			return nil, err
 		}
 	}
-	if len(m.attached()) > 0 && isSnowflake(m.id) {
+	if len(m.attached()) > 0 && IsID(m.id) {
 		if err := rememberFiles(ctx, directory.State(), m); err != nil {
 			return nil, err
 		}

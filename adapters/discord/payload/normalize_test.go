@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -58,7 +58,7 @@ func TestContentIsVerbatim(t *testing.T) {
 		t.Errorf("the content with U+0000 is %q", got)
 	}
 	body := []byte("{\"op\":0,\"t\":\"MESSAGE_CREATE\",\"d\":{\"id\":\"5\",\"channel_id\":\"10\",\"author\":{\"id\":\"201\",\"username\":\"n\xff\"},\"content\":\"a\xffb\"}}")
-	e, err := discord.Normalizer{}.Normalize(t.Context(), event.Envelope{Workspace: "acme", Body: body}, known)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), event.Envelope{Workspace: "acme", Body: body}, known)
 	if err != nil || e.Message.Content != "a\uFFFDb" || e.Message.Metadata.SenderDisplayName != "n\uFFFD" {
 		t.Errorf("invalid bytes yield %+v, %v", e.Message, err)
 	}
@@ -82,7 +82,7 @@ func TestPoll(t *testing.T) {
 }
 
 func TestSenderName(t *testing.T) {
-	directory := directory{known.self, map[string]adapters.User{nora: {DisplayName: "From the directory"}}}
+	directory := directory{self: known.self, users: map[string]adapters.User{nora: {DisplayName: "From the directory"}}}
 	everything := fields{"id": nora, "username": "nora.l", "global_name": "Nora L."}
 	tests := map[string]struct {
 		author, member fields
@@ -107,7 +107,7 @@ func TestSenderName(t *testing.T) {
 }
 
 func TestSenderType(t *testing.T) {
-	directory := directory{known.self, map[string]adapters.User{"300": {DisplayName: "deploys", IsBot: true}}}
+	directory := directory{self: known.self, users: map[string]adapters.User{"300": {DisplayName: "deploys", IsBot: true}}}
 	tests := map[string]struct {
 		more  fields
 		want  event.SenderType

@@ -1,10 +1,10 @@
-package discord_test
+package payload_test
 
 import (
 	"strings"
 	"testing"
 
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +21,7 @@ func TestUnreadableBody(t *testing.T) {
 			t.Errorf("%q and %q have the same key", body, other)
 		}
 		seen[k.Dedupe] = body
-		if _, err := (discord.Normalizer{}).Normalize(t.Context(), event.Envelope{Body: []byte(body)}, known); err == nil {
+		if _, err := (payload.Normalizer{}).Normalize(t.Context(), event.Envelope{Body: []byte(body)}, known); err == nil {
 			t.Errorf("Normalize accepts %q", body)
 		}
 	}
@@ -69,7 +69,7 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%s: the result is %+v, want a dead letter", name, k.Result)
 			continue
 		}
-		_, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
+		_, err := payload.Normalizer{}.Normalize(t.Context(), envelope(t, test.frame), known)
 		if err == nil || !strings.HasSuffix(err.Error(), k.Result.Error) {
 			t.Errorf("%s: Normalize returns %v, Keys %q", name, err, k.Result.Error)
 		}

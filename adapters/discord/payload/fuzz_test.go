@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -31,7 +31,7 @@ func FuzzFrame(f *testing.F) {
 		if (k.Thread == "") != (k.MessageID == "") || k.Result == nil && k.Thread == "" {
 			t.Fatalf("the keys lack a thread: %+v", k)
 		}
-		e, err := discord.Normalizer{}.Normalize(t.Context(), envelope, known)
+		e, err := payload.Normalizer{}.Normalize(t.Context(), envelope, known)
 		dead := k.Result != nil && k.Result.Disposition == event.Dead
 		if dead != (err != nil) {
 			t.Fatalf("Keys returns the result %+v, Normalize the error %v", k.Result, err)

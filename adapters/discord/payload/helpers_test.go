@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"bufio"
@@ -12,7 +12,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -32,11 +32,17 @@ const (
 type directory struct {
 	self  event.Self
 	users map[string]adapters.User
+	state adapters.State // nil for an empty one
 }
 
 func (d directory) Self() event.Self                   { return d.self }
 func (directory) ChannelType(string) event.ChannelType { return event.ChannelUnknown }
-func (directory) State() adapters.State                { return adaptertest.NewState() }
+func (d directory) State() adapters.State {
+	if d.state == nil {
+		return adaptertest.NewState()
+	}
+	return d.state
+}
 func (d directory) User(_ context.Context, id string) (adapters.User, bool) {
 	user, ok := d.users[id]
 	return user, ok
@@ -106,7 +112,7 @@ func keys(t testing.TB, facts adapters.Facts, name string, d any) event.Keys {
 
 func normalize(t testing.TB, d adapters.Directory, name string, data any) event.Event {
 	t.Helper()
-	e, err := discord.Normalizer{}.Normalize(t.Context(), envelope(t, frame(name, data)), d)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(t, frame(name, data)), d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +138,7 @@ type recorded struct {
 
 func recordings(t testing.TB) []string {
 	t.Helper()
-	paths, err := filepath.Glob("../../testdata/discord/*.jsonl")
+	paths, err := filepath.Glob("../../../testdata/discord/*.jsonl")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
@@ -164,7 +170,7 @@ func readRecording(t testing.TB, path string) []recorded {
 			now.self = line.Directory.Self
 			continue
 		}
-		if self, ok := discord.SelfOf(event.Envelope{Body: line.Body}); ok {
+		if self, ok := payload.SelfOf(event.Envelope{Body: line.Body}); ok {
 			now.self = self
 		}
 		all = append(all, recorded{event.Envelope{Workspace: line.Workspace, Platform: event.Discord, Body: line.Body}, now})
@@ -177,7 +183,7 @@ var null = json.RawMessage("null")
 
 // keysOf returns the keys of an envelope without its parsed form.
 func keysOf(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	k := discord.Normalizer{}.Keys(envelope, facts)
+	k := payload.Normalizer{}.Keys(envelope, facts)
 	k.Parsed = nil
 	return k
 }

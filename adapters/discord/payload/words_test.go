@@ -1,13 +1,11 @@
-package discord_test
+package payload_test
 
 import (
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/discord/discordtest"
 	"parley/adapters/words"
 	"parley/ingest/event"
 )
@@ -101,37 +99,4 @@ func TestWordsAreBounded(t *testing.T) {
 	if !strings.HasSuffix(got, "é…") || len(got) > words.MaxBytes+len("…") {
 		t.Errorf("three long embeds have %d bytes and end with %q", len(got), got[len(got)-5:])
 	}
-}
-
-// TestForwardedFileIsFetched reads a file of a forwarded message, from the message that forwards it.
-func TestForwardedFileIsFetched(t *testing.T) {
-	l := startLive(t, discordtest.Options{}, nil)
-	f := l.AddFile(roomID, discordtest.File{Name: "map.png", MimeType: "image/png", Content: []byte("pixels")})
-	l.Say(discordtest.Message{Channel: roomID, Author: mara, Extra: map[string]any{
-		"message_reference": fields{"type": 1, "channel_id": roomID, "message_id": "31"},
-		"message_snapshots": []fields{{"message": fields{"content": "look", "attachments": []fields{{"id": f.ID, "filename": f.Name, "url": f.URL}}}}},
-	}})
-	l.await(1)
-	got, err := l.adapter.Normalize(t.Context(), l.envelopes()[0], l.directory())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if content := l.fetch(got.Message.Forwarded[0].Attached[0]); content != "pixels" {
-		t.Errorf("the forwarded file has %q", content)
-	}
-}
-
-// fetch returns the content of a file.
-func (l *live) fetch(file event.Attachment) string {
-	l.t.Helper()
-	source, err := l.adapter.Fetch(l.t.Context(), file)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	defer source.Close()
-	content, err := io.ReadAll(source)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return string(content)
 }

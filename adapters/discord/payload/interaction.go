@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 // readInteraction reads a command or the use of a component. A command is a message of its user:
 // the text of the slash command, its name if it has none, or a quotation of the message on which a
 // message command was used. A used component is a message with the shown labels.
-func (p *payload) readInteraction(d jsonobject.Fields) {
+func (p *Payload) readInteraction(d jsonobject.Fields) {
 	kind := discordgo.InteractionType(d.Number("type"))
 	data, _ := d.Child("data")
 	command := discordgo.ApplicationCommandType(data.Number("type"))
@@ -26,7 +26,7 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 		return
 	}
 	id := requiredSnowflake(d, "id")
-	m := message{hasAuthor: true, author: readInteractionUser(d), sent: snowflakeTime(id)}
+	m := message{hasAuthor: true, author: readInteractionUser(d), sent: TimeOf(id)}
 	place, _ := d.Child("channel")
 	m.guild = snowflake(d, "guild_id")
 	m.setPlace(requiredSnowflake(d, "channel_id"), discordgo.ChannelType(place.Number("type")))
@@ -39,10 +39,10 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 		m.holder = requiredSnowflake(on, "id")
 		m.readComponent(data, on)
 	case command == discordgo.MessageApplicationCommand:
-		p.kind, m.id, m.asked = event.KindCommand, commandPrefix+id, event.AddressedCommand
+		p.kind, m.id, m.asked = event.KindCommand, CommandPrefix+id, event.AddressedCommand
 		m.readTarget(data)
 	default:
-		p.kind, m.id, m.asked = event.KindCommand, commandPrefix+id, event.AddressedCommand
+		p.kind, m.id, m.asked = event.KindCommand, CommandPrefix+id, event.AddressedCommand
 		m.content = readOptions(data)
 		resolved, _ := data.Optional().Child("resolved")
 		m.names = readResolved(resolved, m.content)
@@ -52,12 +52,6 @@ func (p *payload) readInteraction(d jsonobject.Fields) {
 	}
 	p.place(m.channel, m.id)
 	p.dedupe, p.message = m.id, &m
-}
-
-// isOurs reports whether the bot registers such a command. Another program may have registered
-// others for the same application.
-func isOurs(kind discordgo.ApplicationCommandType, name string) bool {
-	return slices.ContainsFunc(commands, func(c discordgo.ApplicationCommand) bool { return c.Type == kind && c.Name == name })
 }
 
 // readInteractionUser reads the user of an interaction: a member in a server, and a user

@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"parley/adapters"
@@ -22,7 +22,7 @@ const NeedsUser = "user"
 // Keys returns what the durable accept stores beside the body. A message that may be ours,
 // mention us or reply to us needs our user id.
 func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	p := parse(envelope)
+	p := Of(envelope)
 	if p.err != nil {
 		return event.Keys{Kind: p.kind, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(p.err), Parsed: p}
 	}
@@ -46,7 +46,7 @@ func (n Normalizer) Keys(envelope event.Envelope, facts adapters.Facts) event.Ke
 
 // ownThread sets the thread of a question with a thread of its own. A change of one message takes
 // the thread of that message, because the payload does not show whether it is such a question.
-func (n Normalizer) ownThread(keys *event.Keys, p *payload, workspace string, facts adapters.Facts) {
+func (n Normalizer) ownThread(keys *event.Keys, p *Payload, workspace string, facts adapters.Facts) {
 	switch {
 	case p.message != nil && p.kind == event.KindMessage:
 		if n.opensThread(p.message, facts.Self()) {

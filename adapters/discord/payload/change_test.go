@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"testing"

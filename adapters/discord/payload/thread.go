@@ -1,8 +1,12 @@
-package discord
+package payload
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/bwmarrin/discordgo"
 
+	"parley/adapters"
 	"parley/ingest/event"
 )
 
@@ -10,6 +14,15 @@ import (
 // id>". A Discord thread, a forum post and a direct message are channels too.
 func ThreadKey(workspace, channelID string) event.ThreadKey {
 	return event.ThreadKey(string(event.Discord) + ":" + workspace + ":" + channelID)
+}
+
+// AddressOf returns a thread's channel. Its Place is the id of the answered message.
+func AddressOf(workspace string, thread event.ThreadKey, answered string) (adapters.Address, error) {
+	channel, ok := strings.CutPrefix(string(thread), string(ThreadKey(workspace, "")))
+	if !ok || !IsID(channel) {
+		return adapters.Address{}, fmt.Errorf("%q is not a thread of workspace %s on Discord", thread, workspace)
+	}
+	return adapters.Address{Channel: channel, Place: answered}, nil
 }
 
 // messageChannel returns the channel of a message with an author. Such a payload always names

@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"regexp"
@@ -100,3 +100,18 @@ func readResolved(resolved jsonobject.Fields, text string) event.Names {
 	}
 	return names.In(text)
 }
+
+// PlaceMention reads the token of a role, for which kind is "@&", or of a channel, for which kind is "#".
+// Both results are empty for any other token than a mention.
+func PlaceMention(token string) (kind, id string) {
+	match := mentionTokens.FindStringSubmatch(token)
+	if match == nil {
+		return "", ""
+	}
+	return match[1], match[2]
+}
+
+// IsMention reports whether s is a token that mentions a user, such as "<@80351110224678912>".
+func IsMention(s string) bool { return userMention.MatchString(s) }
+
+var userMention = regexp.MustCompile(`^<@[0-9]+>$`)

@@ -1,4 +1,4 @@
-package discord_test
+package payload_test
 
 import (
 	"bytes"
@@ -11,8 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/adaptertest"
-	"parley/adapters/discord"
+	"parley/adapters/discord/payload"
 )
 
 var update = flag.Bool("update", false, "overwrite the golden files")
@@ -37,7 +36,7 @@ func interpretation(t *testing.T, r recorded) any {
 	t.Helper()
 	k := keysOf(r.envelope, r.directory)
 	line := map[string]any{"keys": k}
-	e, err := discord.Normalizer{}.Normalize(t.Context(), r.envelope, r.directory)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), r.envelope, r.directory)
 	switch {
 	case err != nil:
 		line["error"] = err.Error()
@@ -105,10 +104,4 @@ func compareGolden(t *testing.T, path string, value any) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", path, diff)
 	}
-}
-
-// TestAnswers compares texts of answers with a golden file.
-func TestAnswers(t *testing.T) {
-	a := discord.New("acme", discord.DefaultConfig())
-	adaptertest.Answers(t, "discord", *update, func(text string) []string { return a.Format(text, nil) })
 }

@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"slices"
@@ -183,7 +183,7 @@ func (m *message) isDeferredResponse() bool {
 // sentAt returns the message's timestamp, or the time in its id if it has none.
 func (m *message) sentAt() time.Time {
 	if m.sent.IsZero() {
-		return snowflakeTime(m.id)
+		return TimeOf(m.id)
 	}
 	return m.sent
 }

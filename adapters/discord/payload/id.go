@@ -1,6 +1,7 @@
-package discord
+package payload
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 // snowflake reads one of Discord's ids. It is empty if the member is missing.
 func snowflake(d jsonobject.Fields, key string) string {
 	var id string
-	if d.Decode(key, "an id: a string of digits", &id) && !isSnowflake(id) {
+	if d.Decode(key, "an id: a string of digits", &id) && !IsID(id) {
 		d.Fault(key, "must be an id: a string of digits")
 		return ""
 	}
@@ -37,24 +38,24 @@ func snowflakes(d jsonobject.Fields, key string) []string {
 		d.Fault(key, "must name at least one id")
 	}
 	for i, id := range ids {
-		if !isSnowflake(id) {
+		if !IsID(id) {
 			d.Fault(fmt.Sprintf("%s[%d]", key, i), "must be an id: a string of digits")
 		}
 	}
 	return ids
 }
 
-// isSnowflake reports whether s has the form of a Discord id: 64 bits in decimal.
-func isSnowflake(s string) bool {
+// IsID reports whether s has the form of a Discord id: 64 bits in decimal.
+func IsID(s string) bool {
 	return s != "" && len(s) <= 20 && strings.Trim(s, "0123456789") == ""
 }
 
 // epoch is the start of Discord's clock, in milliseconds since 1970.
 const epoch = 1_420_070_400_000
 
-// snowflakeTime returns the time in an id, or the zero time if id is not a number.
+// TimeOf returns the time in an id, or the zero time if id is not a number.
 // https://docs.discord.com/developers/reference#snowflakes
-func snowflakeTime(id string) time.Time {
+func TimeOf(id string) time.Time {
 	n, err := strconv.ParseUint(id, 10, 64)
 	if err != nil {
 		return time.Time{}
@@ -62,7 +63,18 @@ func snowflakeTime(id string) time.Time {
 	return time.UnixMilli(int64(n>>22) + epoch).UTC()
 }
 
-// snowflakeAt returns the smallest id of a time, for the bounds of a page.
-func snowflakeAt(t time.Time) string {
+// IDAt returns the smallest id of a time, for the bounds of a page.
+func IDAt(t time.Time) string {
 	return strconv.FormatInt(max(t.UnixMilli()-epoch, 0)<<22, 10)
 }
+
+// Later returns the later of two ids.
+func Later(a, b string) string {
+	if CompareIDs(a, b) < 0 {
+		return b
+	}
+	return a
+}
+
+// CompareIDs compares two ids by their numbers, which have no leading zeros.
+func CompareIDs(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

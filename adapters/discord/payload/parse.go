@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"parley/ingest/event"
 )
 
-// payload contains the fields of a gateway frame that the adapter uses.
-type payload struct {
+// Payload contains the fields of a gateway frame that the adapter uses.
+type Payload struct {
 	// err names every faulty field; nil for none. With it, only kind is certain, if the frame names one.
 	err     error
 	kind    event.Kind
@@ -29,18 +29,18 @@ type payload struct {
 	reaction *event.Reaction // of a reaction
 }
 
-// parse returns the envelope's Parsed, or reads its body.
-func parse(envelope event.Envelope) *payload {
-	if p, ok := envelope.Parsed.(*payload); ok {
+// Of returns the envelope's Parsed, or reads its body.
+func Of(envelope event.Envelope) *Payload {
+	if p, ok := envelope.Parsed.(*Payload); ok {
 		return p
 	}
-	p := &payload{kind: event.KindOther}
+	p := &Payload{kind: event.KindOther}
 	p.err = p.read(envelope.Body)
 	return p
 }
 
 // read reads a frame. Its error names every faulty field.
-func (p *payload) read(body []byte) error {
+func (p *Payload) read(body []byte) error {
 	frame, err := jsonobject.Parse(body)
 	if err != nil {
 		return err
@@ -68,13 +68,13 @@ func (p *payload) read(body []byte) error {
 		p.guild = snowflake(d, "guild_id")
 	}
 	if parent := snowflake(frame, "parent_id"); parent != "" {
-		p.setParent(parent)
+		p.SetParent(parent)
 	}
 	return frame.Err()
 }
 
-// setParent notes the channel of the thread in which the event happened.
-func (p *payload) setParent(parent string) {
+// SetParent notes the channel of the thread in which the event happened.
+func (p *Payload) SetParent(parent string) {
 	p.channel.Parent = parent
 	if p.message != nil {
 		p.message.channel.Parent = parent
@@ -114,7 +114,7 @@ func classify(name string) (event.Kind, string) {
 	return event.KindOther, event.ReasonNotAnEvent
 }
 
-func (p *payload) readCreate(d jsonobject.Fields) {
+func (p *Payload) readCreate(d jsonobject.Fields) {
 	m := readMessage(d)
 	if !m.hasAuthor {
 		d.Fault("author", "is required: an object")
@@ -130,7 +130,7 @@ func (p *payload) readCreate(d jsonobject.Fields) {
 	}
 }
 
-func (p *payload) readUpdate(d jsonobject.Fields) {
+func (p *Payload) readUpdate(d jsonobject.Fields) {
 	if author, ok := d.Child("author"); ok && !author.Has("id") { // a thread was opened on the message
 		p.place(readPlace(d), requiredSnowflake(d, "id"))
 		p.ignored = event.ReasonNoChange
@@ -151,7 +151,7 @@ func (p *payload) readUpdate(d jsonobject.Fields) {
 	}
 }
 
-func (p *payload) readDelete(name string, d jsonobject.Fields) {
+func (p *Payload) readDelete(name string, d jsonobject.Fields) {
 	if name == "MESSAGE_DELETE" {
 		id := requiredSnowflake(d, "id")
 		p.place(readPlace(d), id)
@@ -163,7 +163,7 @@ func (p *payload) readDelete(name string, d jsonobject.Fields) {
 	p.dedupe = "delete:" + adapters.Digest([]byte(strings.Join(slices.Sorted(slices.Values(ids)), ",")))
 }
 
-func (p *payload) readReaction(name string, frame, d jsonobject.Fields) {
+func (p *Payload) readReaction(name string, frame, d jsonobject.Fields) {
 	p.place(readPlace(d), requiredSnowflake(d, "message_id"))
 	p.dedupe = readPosition(frame)
 	p.reaction = &event.Reaction{Removed: name != "MESSAGE_REACTION_ADD"}
@@ -183,7 +183,7 @@ func (p *payload) readReaction(name string, frame, d jsonobject.Fields) {
 	}
 }
 
-func (p *payload) place(channel event.Channel, targets ...string) {
+func (p *Payload) place(channel event.Channel, targets ...string) {
 	p.channel, p.targets = channel, targets
 }
 

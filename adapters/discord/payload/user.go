@@ -1,4 +1,4 @@
-package discord
+package payload
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func readAuthor(d jsonobject.Fields) (user, bool) {
 	u.webhook = webhook != ""
 	u.bot = u.bot || u.webhook
 	if u.bot {
-		if id := strings.Trim(string(d.Raw("application_id")), `"`); isSnowflake(id) {
+		if id := strings.Trim(string(d.Raw("application_id")), `"`); IsID(id) {
 			u.application = id
 		}
 	}
