@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ const maxBudgetName = 256
 // before those of all, and a channel's before the workspace's, so that two messages never lock
 // counters in opposite orders.
 func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
-	sender := m.Metadata.SenderID
+	sender := cmp.Or(m.LimitedAs, m.Metadata.SenderID)
 	add := func(r Rate, counter string, bounded bool) {
 		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
 		if len(b.Name) > maxBudgetName {

@@ -97,7 +97,7 @@ func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
 	if !c.Token.instructs() {
 		in.MarkInstructions()
 	}
-	b = Body{MessageID: newID(), ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
+	b = Body{MessageID: newID(), TokenID: c.Token.ID, ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
 	user := in.Messages[0]
 	b.Content = user.Content.Text
 	if user.Content.Blocks != nil {

@@ -33,6 +33,9 @@ type Body struct {
 	Attachments []Attachment
 	// Known is set for the messages of agents outside Parley.
 	Known *event.Known
+	// TokenID is the id of the token whose holder writes in its own name, under whichever of its ids;
+	// empty for any other sender. Only the handlers set it.
+	TokenID string
 	// RunID and RunInput are those of event.Message. Only the handler of runs sets them.
 	RunID    string
 	RunInput json.RawMessage
@@ -155,6 +158,8 @@ func (b *Body) set(m event.Extra, source *string) string {
 		if json.Unmarshal(m.Value, &b.Known) != nil {
 			return "must be an object of base_seq and latest_seen_seq"
 		}
+	case "token_id":
+		return text(m.Value, &b.TokenID)
 	case "run_id":
 		return text(m.Value, &b.RunID)
 	case "run_input":
@@ -188,8 +193,9 @@ func (b Body) Bytes() []byte {
 		Passive         bool         `json:"passive,omitempty"`
 		Attachments     []Attachment `json:"attachments,omitempty"`
 		Known           *event.Known `json:"known,omitempty"`
+		TokenID         string       `json:"token_id,omitempty"`
 		RunID           string       `json:"run_id,omitempty"`
-	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments, b.Known, b.RunID})
+	}{b.Content, b.ThreadID, b.ClientMessageID, b.MessageID, b.Passive, b.Attachments, b.Known, b.TokenID, b.RunID})
 	if err != nil {
 		return nil // a struct of strings, numbers and bools always marshals
 	}

@@ -99,7 +99,7 @@ func refuseToken(g *guard.Guard, w http.ResponseWriter, r *http.Request, message
 func (a API) caller(ctx context.Context, given string) (*caller, error) {
 	if token := a.find(given); token != nil {
 		any := token.Senders == SendersAny
-		return &caller{workspace: a.Workspace, token: *token, sender: "web:" + token.ID, kind: event.Human, any: any || a.config.Local, bare: !any}, nil
+		return &caller{workspace: a.Workspace, token: *token, sender: ownSender(token.ID), kind: event.Human, any: any || a.config.Local, bare: !any}, nil
 	}
 	for _, other := range a.Others() {
 		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
@@ -130,6 +130,7 @@ func (c caller) complete(raw []byte) (Body, error) {
 	if unreadable(faults) {
 		return b, faults
 	}
+	faults.Check(b.TokenID == "", "token_id", "is not a key of a message")
 	b.MessageID = ""
 	if b.ClientMessageID == "" {
 		b.MessageID = newID()
@@ -140,12 +141,25 @@ func (c caller) complete(raw []byte) (Body, error) {
 	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", derivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
-	b.Metadata = metadata
+	b.Metadata, b.TokenID = metadata, c.token.named(c.workspace, metadata)
 	faults = append(append(faults, more...), b.unsent()...)
 	if len(faults) > 0 {
 		return b, faults
 	}
 	return b, recipient(metadata).Err()
+}
+
+// ownSender returns the sender_id of a token's own messages over the routes that name a workspace.
+func ownSender(token string) string { return string(event.Web) + ":" + token }
+
+// named returns the token's id if a message has one of the ids of the token's holder, else "": the
+// limits count a holder once.
+func (t *Token) named(workspace string, metadata []byte) string {
+	m, err := event.ReadMetadata(metadata)
+	if err == nil && (m.SenderID == ownSender(t.ID) || m.SenderID == string(t.actor(workspace))) {
+		return t.ID
+	}
+	return ""
 }
 
 // recipient returns a fault if a message names a recipient that is no bot. A message to a bot that

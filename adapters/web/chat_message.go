@@ -94,7 +94,7 @@ func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind 
 		faults = append(faults, strangers...)
 	}
 	metadata, more := c.chatMetadata(b.Metadata, kind, mentions)
-	b.Metadata = metadata
+	b.Metadata, b.TokenID = metadata, c.Token.ID
 	return b, append(append(faults, more...), b.unsent()...).Err()
 }
 

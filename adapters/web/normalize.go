@@ -82,7 +82,9 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	if b.ClientMessageID == "" {
 		m.ExternalID = b.MessageID
 	}
-	m.Mentions = mentioned(metadata)
+	if m.Mentions = mentioned(metadata); b.TokenID != "" {
+		m.LimitedAs = ownSender(b.TokenID)
+	}
 	for _, a := range b.Attachments {
 		m.Attachments = append(m.Attachments, a.event())
 	}

@@ -279,6 +279,9 @@ type Message struct {
 	// Pressed is the id of the pressed button, if a post of ours gave it that id; empty for any
 	// other message.
 	Pressed string
+	// LimitedAs is the sender whose limits count the runs of a message, if a caller of our API has
+	// several ids; empty for SenderID.
+	LimitedAs string
 	// Mentions are the callers of our API that the message mentions, each once and in order.
 	Mentions []string
 	// ReplyTo is the external id of the message that this one answers; empty for

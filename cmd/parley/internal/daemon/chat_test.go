@@ -422,6 +422,42 @@ func TestChatLimit(t *testing.T) {
 	}
 }
 
+// TestLimitsOfTokens checks that the holder of a token, also of an agent's or a signed one, has one limit
+// on all routes, and that an integration's senders have one each.
+func TestLimitsOfTokens(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	p := jwtPlan(i)
+	p.files["workspaces/ours.yaml"] = strings.Replace(p.files["workspaces/ours.yaml"], "  tokens:\n", "  tokens:\n    - {id: bridge, token: "+anyToken+"2, name: Bridge, senders: any}\n", 1) +
+		"limits: {runs_per_user: 1/h}\n"
+	h := open(t, p)
+	reason := func(token, thread, metadata string) string {
+		t.Helper()
+		got := h.web("POST", "ours/messages", token, `{"thread_id":"`+thread+`","content":"hi"`+metadata+`}`)
+		return decode[struct{ Message struct{ Reason string } }](t, got.body).Message.Reason
+	}
+	thread := h.newThread("open")
+	for _, token := range []string{ownToken, i.sign("k1", h.claims("ivy"))} {
+		mine := decode[struct{ ID string }](t, h.chat(http.StatusCreated, "POST", "", token, `{}`)).ID
+		same(t, reason(token, mine, ""), "direct")
+		h.chat(http.StatusTooManyRequests, "POST", "/"+mine+"/messages", token, `{"content":"and this?"}`)
+		run := `{"threadId":"` + mine + `","runId":"r","messages":[{"id":"m","role":"user","content":"and this?"}]}`
+		same(t, h.request("POST", "/api/v1/agent/runs", token, "application/json", run).status, http.StatusTooManyRequests)
+		same(t, reason(token, mine, ""), "limit")
+	}
+	ask := `{"content":"now","mentions":["` + echoID + `"]}`
+	h.chat(http.StatusCreated, "POST", thread+"/agent-messages", scoutToken, ask)
+	h.chat(http.StatusTooManyRequests, "POST", thread+"/agent-messages", scoutToken, ask)
+	h.chat(http.StatusCreated, "POST", thread+"/agent-messages", scoutToken, `{"content":"no question"}`)
+	for _, want := range []string{"al direct", "bo direct", "al limit"} {
+		sender, want, _ := strings.Cut(want, " ")
+		same(t, reason(anyToken+"2", thread[1:], `,"metadata":{"source":"irc","sender_id":"irc:`+sender+`","sender_display_name":"X","sender_type":"human"}`), want)
+	}
+	if got := h.web("POST", "ours/messages", ownToken, `{"content":"x","token_id":"bob"}`); got.status != http.StatusBadRequest {
+		t.Errorf("a client names the token that counts: %d %s", got.status, got.body)
+	}
+}
+
 // TestOrigins checks that browsers may show the answers only to pages of configured origins.
 func TestOrigins(t *testing.T) {
 	t.Parallel()
