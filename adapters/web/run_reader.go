@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -76,12 +77,15 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 // early leaves out the messages before since.
 func (s *runReader) early(events []journal.RunEvent) (list []journal.RunEvent) {
 	for _, e := range events {
-		if !e.Time.Before(s.since) || e.Seq >= replyID {
+		if s.isSince(e.Seq, e.Time) {
 			list = append(list, e)
 		}
 	}
 	return list
 }
+
+// isSince reports whether a message is one since the time, or ends the run.
+func (s *runReader) isSince(id int64, at time.Time) bool { return !at.Before(s.since) || id >= replyID }
 
 // isLast reports whether a reader stops after the message.
 func isLast(m stream.Message) bool {
@@ -180,24 +184,53 @@ func (s *runReader) await(ctx context.Context, id func() (string, error)) <-chan
 	return changed
 }
 
-// all returns the messages so far that are kept, and the number of the others.
-func (s *runReader) all(ctx context.Context) (messages []journal.RunEvent, dropped int, err error) {
-	since := s.since
-	s.since = time.Time{} // the earlier ones count, too
+// outlined is a message of a run without its words.
+type outlined struct {
+	id   int64
+	kind stream.Type
+	at   time.Time
+}
+
+// page returns the messages so far that are kept, behind an id and up to journal.PageBytes; the id behind
+// which the rest is read, 0 if there is none; and the number of messages that are not kept. The questions
+// of the run have no id. It reads the whole run, because later messages decide which ones are kept, and
+// holds the words of the page alone.
+func (s runReader) page(ctx context.Context, after int64) (page []journal.RunEvent, next int64, dropped int, err error) {
+	all := s
+	all.since = time.Time{} // the earlier ones count, too
+	var outline []outlined
+	var held []journal.RunEvent
+	end, bytes := after, 0 // the id of the last held message, and their bytes
 	for {
-		before := s.after
-		list, last, err := s.next(ctx)
-		messages = append(messages, list...)
+		before := all.after
+		list, last, err := all.next(ctx)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, 0, err
 		}
-		if last || s.after == before {
+		for _, e := range list {
+			outline = append(outline, outlined{e.Seq, e.Type, e.Time})
+			isFull := bytes >= journal.PageBytes && end > after
+			if !isFull && (after == 0 || e.Seq > after) && s.isSince(e.Seq, e.Time) {
+				held, end, bytes = append(held, e), e.Seq, bytes+len(e.Text)+len(e.Details)
+			}
+		}
+		if last || all.after == before {
 			break
 		}
 	}
-	s.since = since
-	messages, dropped = stream.Keep(messages, func(e journal.RunEvent) stream.Type { return e.Type })
-	return s.early(messages), dropped + int(s.dropped), nil
+	kept, dropped := stream.Keep(outline, func(o outlined) stream.Type { return o.kind })
+	isKept := map[int64]bool{}
+	for _, o := range kept {
+		isKept[o.id] = true
+		if o.id > end && s.isSince(o.id, o.at) {
+			next = end
+		}
+	}
+	page = slices.DeleteFunc(held, func(e journal.RunEvent) bool { return !isKept[e.Seq] })
+	if len(page) == 0 && next > 0 {
+		return s.page(ctx, next)
+	}
+	return page, next, dropped + int(all.dropped), nil
 }
 
 // skip leaves out the messages so far, except the last one of a run.

@@ -32,14 +32,14 @@ func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	defer end()
 	run, err := c.run(r)
 	var list []journal.RunEvent
+	var next int64
 	var dropped int
 	if reader.run = run.ID; err == nil && run.ID != "" {
-		list, dropped, err = reader.all(r.Context())
+		list, next, dropped, err = reader.page(r.Context(), after)
 	}
 	if err != nil {
 		return err
 	}
-	list, next := pageOfRun(list, after)
 	zipped(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		more := []member{{"dropped", dropped}}
 		if next > 0 { // the document knows no further member
@@ -48,22 +48,6 @@ func (c Call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 		_ = respondList(w, "messages", list, func(e journal.RunEvent) any { return reader.form.of(run.ID, e.Message) }, more...)
 	})).ServeHTTP(w, r)
 	return nil
-}
-
-// pageOfRun returns the messages behind an id, up to journal.PageBytes, and the id behind which the
-// rest is read; 0 if there is none. The questions of the run have no id.
-func pageOfRun(list []journal.RunEvent, after int64) (page []journal.RunEvent, next int64) {
-	bytes := 0
-	for _, e := range list {
-		switch {
-		case after > 0 && e.Seq <= after:
-			continue
-		case bytes >= journal.PageBytes && next > 0:
-			return page, next
-		}
-		page, next, bytes = append(page, e), e.Seq, bytes+len(e.Text)+len(e.Details)
-	}
-	return page, 0
 }
 
 // zipped wraps a handler: it compresses each body for a client that accepts gzip. The options
