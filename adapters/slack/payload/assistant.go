@@ -1,5 +1,15 @@
 package payload
 
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"parley/adapters"
+	"parley/ingest/event"
+)
+
 // wireAssistant is an assistant_thread_started or assistant_thread_context_changed
 // event. A user has opened a thread with the app beside a channel, or has switched to
 // another channel.
@@ -37,4 +47,76 @@ func (p *Payload) readAssistant(raw []byte, path string, started bool) *Payload 
 		p.assistant.viewed = viewed
 	}
 	return p.checkFields(&f)
+}
+
+// maxViews bounds the views that are remembered for one conversation with the app, so
+// that they always fit into one value of adapters.State.
+const maxViews = 100
+
+// view is a change of the channel that a user views beside an assistant thread.
+type view struct {
+	Thread  string `json:"thread"`            // the thread's thread_ts
+	At      string `json:"at"`                // the event's ts
+	Channel string `json:"channel,omitempty"` // empty if the user views no channel
+}
+
+// views are the views of one conversation with the app, oldest first.
+type views []view
+
+// viewsName is the name of a conversation's views in adapters.State.
+func viewsName(channel string) string { return "viewed/" + channel }
+
+// at returns the channel that the user viewed beside a thread at a time; empty for none.
+// The zero time is now.
+func (v views) at(thread string, when time.Time) string {
+	for _, one := range slices.Backward(v) {
+		if one.Thread == thread && (when.IsZero() || !SentAt(one.At).After(when)) {
+			return one.Channel
+		}
+	}
+	return ""
+}
+
+// add returns the views with one more. Changed reports whether it changes the channel
+// that the user views now. Adding the same view again has the same result.
+func (v views) add(n view) (all views, changed bool) {
+	all = slices.DeleteFunc(slices.Clone(v), func(o view) bool { return o.Thread == n.Thread && o.At == n.At })
+	isLater := func(o view) bool { return o.Thread == n.Thread && SentAt(o.At).After(SentAt(n.At)) }
+	changed = !slices.ContainsFunc(all, isLater) && all.at(n.Thread, time.Time{}) != n.Channel
+	all = append(all, n)
+	slices.SortStableFunc(all, func(a, b view) int { return SentAt(a.At).Compare(SentAt(b.At)) })
+	return all, changed
+}
+
+// rememberView stores the channel that the user views beside an assistant thread.
+func (p *Payload) rememberView(ctx context.Context, state adapters.State) (event.Event, error) {
+	changed := false
+	err := adapters.UpdateList(ctx, state, viewsName(p.channel), func(list []view) []view {
+		list, changed = views(list).add(view{Thread: p.ts, At: p.revision, Channel: p.assistant.viewed})
+		return list[max(0, len(list)-maxViews):]
+	})
+	switch {
+	case err != nil:
+		return event.Event{}, fmt.Errorf("store the viewed channel: %w", err)
+	case !changed:
+		return event.Event{Kind: p.kind, Ignored: event.ReasonNoChange}, nil
+	}
+	return event.Event{Kind: p.kind}, nil
+}
+
+// addView adds to a message of an assistant thread the channel that the user viewed at
+// its time, as the metadata key slack_context_channel_id. So an edited message keeps the
+// channel of its first state.
+func addView(ctx context.Context, m *event.Message, state adapters.State) error {
+	channel, root, err := ParseThreadKey(m.Thread)
+	if err != nil || root == "" || !IsDirect(channel) {
+		return nil
+	}
+	list, err := adapters.GetList[view](ctx, state, viewsName(channel))
+	if err != nil {
+		return fmt.Errorf("read the viewed channel: %w", err)
+	}
+	viewed := views(list).at(root, m.SentAt)
+	m.Metadata.Extra = slices.Concat(m.Metadata.Extra, extra("slack_context_channel_id", viewed))
+	return nil
 }

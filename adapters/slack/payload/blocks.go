@@ -2,6 +2,7 @@ package payload
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -94,3 +95,127 @@ func member(object map[string]any, name string) string {
 func plain(text string) string { return angles.Replace(text) }
 
 var angles = strings.NewReplacer("<", "&lt;", ">", "&gt;")
+
+// richText returns an element of a rich_text block as Slack writes it in a message's text: a section,
+// list, quote or code block, which contains elements, or a part of a line.
+// https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
+func richText(e map[string]any, level int) string {
+	if level > words.MaxLevels {
+		return ""
+	}
+	switch member(e, "type") {
+	case "rich_text_list":
+		return richList(e, level)
+	case "rich_text_quote":
+		return "&gt; " + strings.ReplaceAll(richParts(e, level), "\n", "\n&gt; ")
+	case "rich_text_preformatted":
+		return "```\n" + richParts(e, level) + "\n```"
+	case "rich_text_section":
+		return richParts(e, level)
+	}
+	if token := richToken(e); token != "" {
+		return token
+	}
+	return escape(member(e, "text")) + richParts(e, level)
+}
+
+// richParts joins the elements of an element. The line that Slack ends before the next element
+// ends there anyway.
+func richParts(e map[string]any, level int) string {
+	var out strings.Builder
+	for _, part := range elements(e) {
+		out.WriteString(richText(part, level+1))
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// richToken returns the text of a part of a line that is no plain text; empty for another part.
+func richToken(e map[string]any) string {
+	id := func(name string) string {
+		if value := member(e, name); IsID(value) {
+			return value
+		}
+		return ""
+	}
+	switch kind := member(e, "type"); {
+	case kind == "link" && member(e, "text") != "":
+		return "<" + escape(member(e, "url")) + "|" + escape(member(e, "text")) + ">"
+	case kind == "link":
+		return "<" + escape(member(e, "url")) + ">"
+	case kind == "emoji":
+		return ":" + escape(member(e, "name")) + ":"
+	case kind == "user" && id("user_id") != "":
+		return mentionToken(id("user_id"))
+	case kind == "channel" && id("channel_id") != "":
+		return "<#" + id("channel_id") + ">"
+	case kind == "usergroup" && id("usergroup_id") != "":
+		return "<!subteam^" + id("usergroup_id") + ">"
+	case kind == "broadcast" && id("range") != "":
+		return "<!" + id("range") + ">"
+	case kind == "date":
+		return escape(member(e, "fallback"))
+	case kind == "color":
+		return escape(member(e, "value"))
+	}
+	return ""
+}
+
+// maxIndent is the greatest indentation of a list on Slack.
+const maxIndent = 8
+
+// bullets are the marks of a list's items, by the list's indentation.
+var bullets = []string{"•", "◦", "▪"}
+
+// richList returns a list, an item a line, with the marks and the indentation that Slack shows.
+func richList(e map[string]any, level int) string {
+	indent, first := min(count(e, "indent"), maxIndent), count(e, "offset")+1
+	var lines []string
+	for i, item := range elements(e) {
+		mark := bullets[indent%len(bullets)]
+		if member(e, "style") == "ordered" {
+			mark = ordinal(first+i, indent)
+		}
+		lines = append(lines, strings.Repeat("    ", indent)+mark+" "+richText(item, level+1))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// elements returns the elements of an element.
+func elements(e map[string]any) (list []map[string]any) {
+	raw, _ := e["elements"].([]any)
+	for _, one := range raw {
+		if element, ok := one.(map[string]any); ok {
+			list = append(list, element)
+		}
+	}
+	return list
+}
+
+// count returns a number of an element, from 0 to a million.
+func count(e map[string]any, name string) int {
+	number, _ := e[name].(float64)
+	return int(min(max(number, 0), 1e6))
+}
+
+// ordinal returns the mark of the nth item of a numbered list: Slack shows digits, letters and Roman
+// numerals in turn.
+func ordinal(n, indent int) string {
+	switch indent % 3 {
+	case 1:
+		if n <= 26 {
+			return string(rune('a'+n-1)) + "."
+		}
+	case 2:
+		if n < len(romans) {
+			return romans[n] + "."
+		}
+	}
+	return fmt.Sprintf("%d.", n)
+}
+
+var romans = strings.Fields("0 i ii iii iv v vi vii viii ix x xi xii xiii xiv xv xvi xvii xviii xix xx")
+
+// escape is the reverse of unescape.
+func escape(s string) string { return escaper.Replace(s) }
+
+var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")

@@ -3,6 +3,7 @@ package payload
 import (
 	"encoding/json"
 	"slices"
+	"time"
 
 	"parley/ingest/event"
 )
@@ -153,3 +154,22 @@ func (p *Payload) checkFields(f *fields) *Payload {
 // a ts is unique only in its channel. An interaction's id has the trigger's id instead
 // of the ts.
 func (p *Payload) messageID() string { return MessageID(p.channel, p.ts) }
+
+// IsWithheldNotice reports whether Slack says in the payload that it withholds events.
+func (p *Payload) IsWithheldNotice() bool { return p.withheld }
+
+// StartedThread returns the assistant thread whose start the payload reports. It returns false for any
+// other payload, and for the event of another team or app than self.
+func (p *Payload) StartedThread(self event.Self) (channel, thread string, ok bool) {
+	ok = p.assistant != nil && p.assistant.started && p.earlyResult(self) == nil
+	return p.channel, p.ts, ok
+}
+
+// MessageAt returns the channel and the time of the message that the payload brings. It returns false for
+// any other payload, and for one that needs no further processing.
+func (p *Payload) MessageAt() (channel string, at time.Time, ok bool) {
+	if p.result != nil || p.kind != event.KindMessage {
+		return "", time.Time{}, false
+	}
+	return p.channel, SentAt(p.ts), true
+}

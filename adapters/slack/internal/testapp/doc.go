@@ -1,3 +1,3 @@
-// Package testapp has what the tests of every room need: an adapter with its fake Slack, and a
-// recorder of its reports.
+// Package testapp serves the tests of every room. It starts an adapter with its fake Slack, and
+// records the adapter's reports.
 package testapp
