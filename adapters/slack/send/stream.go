@@ -17,7 +17,7 @@ import (
 // channel, the channel's id follows it.
 const streamFeature = "streams"
 
-// Streams reports whether the post may be a stream, as far as the adapter knows. Only a
+// Streams reports whether the post may be a stream, as far as the sender knows. Only a
 // reply can be a stream. In a channel it also needs an asker.
 // https://docs.slack.dev/reference/methods/chat.startStream
 func (s *Sender) Streams(post adapters.Post) bool {
