@@ -7,16 +7,11 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
+	"parley/adapters/bluebubbles/send"
 	"parley/config/secret"
 	"parley/ingest/event"
-)
-
-// The methods by which a BlueBubbles server sends messages.
-const (
-	MethodAuto        = "auto" // the private API if the server has it
-	MethodAppleScript = "apple-script"
-	MethodPrivateAPI  = "private-api"
 )
 
 // The values of Config.FromMe: how the policy treats the account owner's own messages.
@@ -32,19 +27,6 @@ const (
 	SMSIgnore  = "ignore"  // they are not stored
 )
 
-// The values of Config.Working, which select the sign that the agent works.
-const (
-	WorkingTyping   = "typing"
-	WorkingReaction = "reaction" // a tapback on the question
-	WorkingOff      = "off"
-)
-
-// The values of Config.ReadReceipts.
-const (
-	ReceiptsAnswered = "answered" // a chat is marked as read when we answer there
-	ReceiptsOff      = "off"
-)
-
 // Config is the configuration of one BlueBubbles server. DefaultConfig returns the defaults.
 type Config struct {
 	// URL is the server's address without /api/v1.
@@ -55,7 +37,7 @@ type Config struct {
 	Password secret.Value `yaml:"password"`
 	// WebhookSecret is the last segment of the webhook's address.
 	WebhookSecret secret.Value `yaml:"webhook_secret"`
-	// Method is MethodAuto, MethodAppleScript or MethodPrivateAPI.
+	// Method is call.MethodAuto, call.MethodAppleScript or call.MethodPrivateAPI.
 	Method string `yaml:"method"`
 	// Poll is the time between two reads of the messages that webhooks missed.
 	Poll time.Duration `yaml:"poll"`
@@ -63,9 +45,9 @@ type Config struct {
 	Wake []string `yaml:"wake"`
 	// Channels have wake words of their own.
 	Channels []payload.ChannelWake `yaml:"channels"`
-	// ReadReceipts is ReceiptsAnswered or ReceiptsOff.
+	// ReadReceipts is send.ReceiptsAnswered or send.ReceiptsOff.
 	ReadReceipts string `yaml:"read_receipts"`
-	// Working is WorkingTyping, WorkingReaction or WorkingOff; without the private API, there is no
+	// Working is send.WorkingTyping, send.WorkingReaction or send.WorkingOff; without the private API, there is no
 	// sign.
 	Working string `yaml:"working"`
 	// FromMe is FromMePassive or FromMeRun.
@@ -82,7 +64,7 @@ type Config struct {
 // DefaultConfig returns the defaults. URL, Password and WebhookSecret have none.
 func DefaultConfig() Config {
 	return Config{
-		Method: MethodAuto, Poll: time.Minute, ReadReceipts: ReceiptsAnswered, Working: WorkingTyping, FromMe: FromMePassive,
+		Method: call.MethodAuto, Poll: time.Minute, ReadReceipts: send.ReceiptsAnswered, Working: send.WorkingTyping, FromMe: FromMePassive,
 		PostRate: 1, Timeout: 30 * time.Second,
 	}
 }
@@ -122,10 +104,10 @@ func (c Config) Validate() event.FieldErrors {
 	outside := strings.Trim(c.WebhookSecret.Reveal(), "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 	check(!c.WebhookSecret.IsWeak(secret.MinLength) && outside == "",
 		"webhook_secret", "must be a random word of at least 24 letters, digits, - and _: the last part of the webhook's address")
-	check(c.Method == MethodAuto || c.Method == MethodAppleScript || c.Method == MethodPrivateAPI, "method", "must be auto, apple-script or private-api")
+	check(c.Method == call.MethodAuto || c.Method == call.MethodAppleScript || c.Method == call.MethodPrivateAPI, "method", "must be auto, apple-script or private-api")
 	check(c.Poll > 0, "poll", "must be more than 0s")
-	check(c.ReadReceipts == ReceiptsAnswered || c.ReadReceipts == ReceiptsOff, "read_receipts", "must be answered or off")
-	check(c.Working == WorkingTyping || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be typing, reaction or off")
+	check(c.ReadReceipts == send.ReceiptsAnswered || c.ReadReceipts == send.ReceiptsOff, "read_receipts", "must be answered or off")
+	check(c.Working == send.WorkingTyping || c.Working == send.WorkingReaction || c.Working == send.WorkingOff, "working", "must be typing, reaction or off")
 	check(c.FromMe == FromMePassive || c.FromMe == FromMeRun, "from_me", "must be passive or run")
 	check(c.SMS == "" || c.SMS == SMSContext || c.SMS == SMSRun || c.SMS == SMSIgnore, "sms", "must be context, run or ignore")
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more messages a second")

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
+	"parley/adapters/bluebubbles/send"
 	"parley/config/secret"
 )
 
@@ -41,7 +43,7 @@ func TestConfigFaults(t *testing.T) {
 		"a secret of one letter":      {func(c *Config) { c.WebhookSecret = secret.New(strings.Repeat("a", 24)) }, []string{"webhook_secret"}},
 		"a short secret":              {func(c *Config) { c.WebhookSecret = secret.New("short") }, []string{"webhook_secret"}},
 		"the other values": {func(c *Config) {
-			c.Method, c.FromMe, c.ReadReceipts, c.Working = MethodPrivateAPI, FromMeRun, ReceiptsOff, WorkingOff
+			c.Method, c.FromMe, c.ReadReceipts, c.Working = call.MethodPrivateAPI, FromMeRun, send.ReceiptsOff, send.WorkingOff
 		}, nil},
 		"a negative rate, and no time": {func(c *Config) { c.PostRate, c.Poll = -1, -time.Second }, []string{"poll", "post_rate"}},
 		"a chat twice": {func(c *Config) {

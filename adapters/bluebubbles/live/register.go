@@ -1,4 +1,4 @@
-package bluebubbles
+package live
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
 )
 
@@ -33,21 +34,28 @@ func (e *eventList) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*[]string)(e))
 }
 
-func (a *Adapter) webhooks(ctx context.Context) (list []webhook, err error) {
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+func (rc *Receiver) webhooks(ctx context.Context) (list []webhook, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rc.client.Timeout)
 	defer cancel()
-	err = a.call(ctx, http.MethodGet, "webhook", nil, nil, &list)
+	err = rc.client.Call(ctx, http.MethodGet, "webhook", nil, nil, &list)
 	return list, err
+}
+
+// IsRegistered reports whether the webhook of a hook is registered at the server.
+func (rc *Receiver) IsRegistered(ctx context.Context, hook string) (bool, error) {
+	list, err := rc.webhooks(ctx)
+	_, missing := rc.stale(list, hook)
+	return !missing, err
 }
 
 // stale returns those of our webhooks that are to be deleted, and whether the right one is
 // missing. A webhook is ours if its URL begins with the hook's URL.
-func (a *Adapter) stale(list []webhook, hook string) (ours []webhook, missing bool) {
+func (rc *Receiver) stale(list []webhook, hook string) (ours []webhook, missing bool) {
 	missing = true
 	for _, w := range list {
 		switch {
 		case !strings.HasPrefix(w.URL, hook+"/"):
-		case w.URL == hook+"/"+a.config.WebhookSecret.Reveal() && sameEvents(w.Events):
+		case w.URL == hook+"/"+rc.settings.WebhookSecret.Reveal() && sameEvents(w.Events):
 			missing = false
 		default:
 			ours = append(ours, w)
@@ -63,24 +71,24 @@ func sameEvents(list []string) bool {
 
 // register makes the server's registration of our hook right. The server does not change the
 // events of a registered URL, so register deletes a wrong one first.
-func (a *Adapter) register(ctx context.Context, hook string) error {
+func (rc *Receiver) register(ctx context.Context, hook string) error {
 	if hook == "" {
 		return nil
 	}
-	list, err := a.webhooks(ctx)
+	list, err := rc.webhooks(ctx)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, rc.client.Timeout)
 	defer cancel()
-	ours, missing := a.stale(list, hook)
+	ours, missing := rc.stale(list, hook)
 	for _, w := range ours {
-		if err := a.call(ctx, http.MethodDelete, "webhook/"+strconv.Itoa(w.ID), nil, nil, nil); err != nil && !isMissing(err) {
+		if err := rc.client.Call(ctx, http.MethodDelete, "webhook/"+strconv.Itoa(w.ID), nil, nil, nil); err != nil && !call.IsMissing(err) {
 			return err
 		}
 	}
 	if !missing {
 		return nil
 	}
-	return a.call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + a.config.WebhookSecret.Reveal(), "events": events}, nil)
+	return rc.client.Call(ctx, http.MethodPost, "webhook", nil, map[string]any{"url": hook + "/" + rc.settings.WebhookSecret.Reveal(), "events": events}, nil)
 }

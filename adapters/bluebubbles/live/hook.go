@@ -1,4 +1,4 @@
-package bluebubbles
+package live
 
 import (
 	"context"
@@ -23,14 +23,14 @@ const (
 // signs nothing. A webhook is only a hint: BlueBubbles sends it once, in no order, and often
 // again. If rows before a recent one were not accepted, they are read first, so that a chat's
 // turns see its messages in their order.
-func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
+func (rc *Receiver) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !a.config.WebhookSecret.Equal(path.Base(r.URL.Path)) {
+		if !rc.settings.WebhookSecret.Equal(path.Base(r.URL.Path)) {
 			g.Refuse(w, g.Unauthorized(w, r, "wrong-secret"))
 			return
 		}
 		body, refusal := g.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
-		if refusal == nil && a.receive(r.Context(), inbox, body) != nil {
+		if refusal == nil && rc.receive(r.Context(), inbox, body) != nil {
 			refusal = &guard.Refusal{Status: http.StatusServiceUnavailable, Reason: "not-accepted"}
 		}
 		if refusal != nil {
@@ -40,23 +40,23 @@ func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 }
 
 // HookOnly returns false, because the poller reads the messages that the hook misses.
-func (a *Adapter) HookOnly() bool { return false }
+func (rc *Receiver) HookOnly() bool { return false }
 
 // receive accepts a webhook. It accepts it also if the rows before its own cannot be read now,
 // because the poller reads them later.
-func (a *Adapter) receive(ctx context.Context, inbox adapters.Inbox, body []byte) error {
-	envelope := a.envelope("webhook", body)
+func (rc *Receiver) receive(ctx context.Context, inbox adapters.Inbox, body []byte) error {
+	envelope := rc.client.Envelope("webhook", body)
 	p := payload.Parse(envelope)
 	if !p.IsRow() {
-		return a.accept(ctx, inbox, envelope)
+		return rc.accept(ctx, inbox, envelope)
 	}
-	if a.isRecent(p) && a.reader.misses(p.Row) {
-		_ = a.catchUp(ctx, inbox, p.Row)
+	if rc.isRecent(p) && rc.progress.misses(p.Row) {
+		_ = rc.catchUp(ctx, inbox, p.Row)
 	}
-	envelope.Queued = func() { a.reader.follows(p.Row) }
-	err := a.accept(ctx, inbox, envelope)
+	envelope.Queued = func() { rc.progress.follows(p.Row) }
+	err := rc.accept(ctx, inbox, envelope)
 	if err != nil {
-		a.reader.lost(p.Row)
+		rc.progress.lost(p.Row)
 	}
 	return err
 }

@@ -4,24 +4,14 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
-	"parley/config/secret"
+	"parley/adapters/bluebubbles/internal/testapp"
 	"parley/ingest/event"
-)
-
-// Secrets that must never appear in an error or in the log, also not as a URL has them.
-const (
-	canary        = "canary pass/word+%"
-	canaryQuery   = "canary+pass%2Fword%2B%25"
-	canaryPath    = "canary%20pass%2Fword+%25"
-	canaryWebhook = "canary-webhook-secret-0123"
 )
 
 // TestConformance runs the shared conformance test.
@@ -33,11 +23,7 @@ func TestConformance(t *testing.T) {
 
 // live is the fake server of the shared conformance test.
 type live struct {
-	*bluebubblestest.Server
-	adapter *bluebubbles.Adapter
-	calls   atomic.Int64 // except queries
-	queries atomic.Int64
-	revoked atomic.Bool
+	*testapp.Server
 
 	mu     sync.Mutex
 	faults map[string][]chan struct{} // by route, one channel for each scripted fault; closed when the call has come
@@ -46,89 +32,42 @@ type live struct {
 func newLive(t *testing.T, options bluebubblestest.Options) *live {
 	t.Helper()
 	s := &live{faults: map[string][]chan struct{}{}}
-	given := options.OnCall
-	options.Password, options.OnCall = canary, func(c bluebubblestest.Call) {
-		s.called(c)
-		if given != nil {
-			given(c)
-		}
-	}
-	options.Plan = func(bluebubblestest.Call) bluebubblestest.Fault {
-		if s.revoked.Load() {
-			return bluebubblestest.Fault{Status: http.StatusUnauthorized}
-		}
-		return bluebubblestest.Fault{}
-	}
-	var err error
-	if s.Server, err = bluebubblestest.Start(options); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	s.SetChat(bluebubblestest.Chat{GUID: group, Name: "Allotment"})
-	s.SetChat(bluebubblestest.Chat{GUID: direct})
-	s.AddContact(bluebubblestest.Contact{Address: nora, Name: "Nora Lindqvist"})
-	s.AddContact(bluebubblestest.Contact{Address: tomas, Name: "Tomás Reyes"})
-	s.adapter = bluebubbles.New("home", settings(s.URL()))
-	s.adapter.UseState(adaptertest.NewState())
+	options.OnCall = s.called
+	s.Server = testapp.Start(t, options)
 	return s
-}
-
-// The people and chats of the tests.
-const (
-	nora   = "+15555550142"
-	tomas  = "tomas@example.org"
-	direct = "iMessage;-;" + nora
-	group  = "iMessage;+;chat640021977"
-)
-
-// account is the adapters.Directory of a server without contacts.
-type account struct{ adapters.Directory }
-
-func (account) Self() event.Self                                       { return event.Self{Address: bluebubblestest.Address} }
-func (account) User(context.Context, string) (_ adapters.User, _ bool) { return }
-
-func settings(url string) bluebubbles.Config {
-	c := bluebubbles.DefaultConfig()
-	c.URL, c.Password, c.WebhookSecret, c.Timeout = url, secret.New(canary), secret.New(canaryWebhook), 5*time.Second
-	return c
 }
 
 // fake returns the server in the form that the conformance test uses.
 func (s *live) fake() adaptertest.Fake {
 	return adaptertest.Fake{
-		Adapter: s.adapter, Platform: bluebubbles.Platform(), Workspace: "home", Transport: "webhook",
+		Adapter: s.Adapter, Platform: bluebubbles.Platform(), Workspace: "home", Transport: "webhook",
 		Self:    event.Self{Address: bluebubblestest.Address},
-		Secrets: []string{canary, canaryQuery, canaryPath, canaryWebhook},
-		Room:    adaptertest.Place{ID: "chat640021977", Name: "Allotment"}, Direct: adaptertest.Place{ID: nora},
-		Asker: adaptertest.Person{ID: nora, Name: "Nora Lindqvist"}, Other: adaptertest.Person{ID: tomas, Name: "Tomás Reyes"},
+		Secrets: []string{testapp.Canary, testapp.CanaryQuery, testapp.CanaryPath, testapp.CanaryWebhook},
+		Room:    adaptertest.Place{ID: "chat640021977", Name: "Allotment"}, Direct: adaptertest.Place{ID: testapp.Nora},
+		Asker: adaptertest.Person{ID: testapp.Nora, Name: "Nora Lindqvist"}, Other: adaptertest.Person{ID: testapp.Tomas, Name: "Tomás Reyes"},
 		FileAlone: true,
 		Hook: func(url string) {
-			s.Register(url+"/hooks/bluebubbles/home/"+canaryWebhook, "new-message", "updated-message")
+			s.Register(url+"/hooks/bluebubbles/home/"+testapp.CanaryWebhook, "new-message", "updated-message")
 		},
 		Say: s.say, Share: s.share, Shown: s.shown, Fault: s.fault,
 		Edit:   func(id, text string) { s.Edit(id, text) },
 		Delete: func(id string) { s.Unsend(id) },
-		React:  func(id string) { s.React(id, nora, "love") },
+		React:  func(id string) { s.React(id, testapp.Nora, "love") },
 		Raw:    func(payload []byte) adaptertest.Delivery { return delivered("", s.PushRaw("new-message", payload)) },
 		Forge: func(post adapters.Post) {
-			s.Put(bluebubblestest.Message{Chat: guids[post.To.Channel], From: tomas, Text: post.Text})
+			s.Put(bluebubblestest.Message{Chat: guids[post.To.Channel], From: testapp.Tomas, Text: post.Text})
 		},
 		Working: func(sign adapters.Sign) bool { return s.IsTyping(guids[sign.To.Channel]) },
-		Calls:   func() int { return int(s.calls.Load()) },
-		Revoke:  func() { s.revoked.Store(true) },
+		Calls:   func() int { return int(s.Calls.Load()) },
+		Revoke:  func() { s.Revoked.Store(true) },
 		Close:   func() { _ = s.Close() },
 	}
 }
 
 // guids are the chats by their names.
-var guids = map[string]string{"chat640021977": group, nora: direct}
+var guids = map[string]string{"chat640021977": testapp.Group, testapp.Nora: testapp.Direct}
 
 func (s *live) called(c bluebubblestest.Call) {
-	if c.Route == "POST message/query" { // a late webhook may read rows at any time
-		s.queries.Add(1)
-	} else {
-		s.calls.Add(1)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if waiting := s.faults[c.Route]; len(waiting) > 0 {
@@ -165,7 +104,7 @@ func (s *live) fault(call adaptertest.Call, failure adaptertest.Failure) <-chan 
 }
 
 func (s *live) say(to adapters.Address, text string) adaptertest.Delivery {
-	m, _ := s.Say(bluebubblestest.Message{Chat: guids[to.Channel], From: nora, Text: text})
+	m, _ := s.Say(bluebubblestest.Message{Chat: guids[to.Channel], From: testapp.Nora, Text: text})
 	return adaptertest.Delivery{ID: m.GUID}
 }
 

@@ -1,4 +1,4 @@
-package bluebubbles
+package live
 
 import (
 	"context"
@@ -6,9 +6,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
+	"parley/adapters/bluebubbles/call"
 	"parley/ingest/event"
 )
 
@@ -27,12 +29,10 @@ func TestEachUnreadableRowIsHandedOver(t *testing.T) {
 		fmt.Fprint(w, `{"status":200,"data":[{"originalROWID":"x","guid":"a"},{"originalROWID":"x","guid":"b"},{"originalROWID":7,"guid":"c"},{"originalROWID":7,"guid":"c"}]}`)
 	}))
 	defer server.Close()
-	config := validConfig()
-	config.URL = server.URL
-	a := New("home", config)
-	a.UseState(adaptertest.NewState())
+	rc := New(call.New("home", call.Options{URL: server.URL, Timeout: time.Minute}), Settings{})
+	rc.UseState(adaptertest.NewState())
 	var inbox pile
-	if err := a.readNew(t.Context(), &inbox, new(cursor)); err != nil || inbox.n != 3 {
+	if err := rc.readNew(t.Context(), &inbox, new(cursor)); err != nil || inbox.n != 3 {
 		t.Errorf("%d rows were handed over, want 3: %v", inbox.n, err)
 	}
 }

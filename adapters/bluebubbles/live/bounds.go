@@ -1,4 +1,4 @@
-package bluebubbles
+package live
 
 import (
 	"context"
@@ -7,43 +7,44 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
 )
 
 // checkServer finds out whether the server is another one: it has no row with the cursor's number or a
 // greater one. Then the rows after the cursor's date are read, and the cursor begins at the new server's
 // greatest number.
-func (a *Adapter) checkServer(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
+func (rc *Receiver) checkServer(ctx context.Context, inbox adapters.Inbox, c *cursor) error {
 	if c.Row == 0 {
 		return nil
 	}
 	var found []json.RawMessage
-	asking, cancel := context.WithTimeout(ctx, a.config.Timeout)
+	asking, cancel := context.WithTimeout(ctx, rc.client.Timeout)
 	defer cancel()
-	q := query{Where: newerThan(c.Row - 1), Sort: "DESC", Limit: 1}
-	if err := a.call(asking, http.MethodPost, "message/query", nil, q, &found); err != nil || len(found) > 0 {
+	q := call.Query{Where: call.NewerThan(c.Row - 1), Sort: "DESC", Limit: 1}
+	if err := rc.client.Call(asking, http.MethodPost, "message/query", nil, q, &found); err != nil || len(found) > 0 {
 		return err
 	}
 	var end cursor
-	if err := a.findEnd(ctx, &end); err != nil {
+	if err := rc.findEnd(ctx, &end); err != nil {
 		return err
 	}
 	missed := cursor{Date: c.Date, From: max(c.From, c.Date)}
-	if err := a.readNew(ctx, inbox, &missed); err != nil {
+	if err := rc.readNew(ctx, inbox, &missed); err != nil {
 		return err
 	}
 	c.Row, c.Date = max(end.Row, missed.Row), missed.Date
-	a.reader.restart(c.Row)
+	rc.progress.restart(c.Row)
 	return nil
 }
 
 // since returns the date, in milliseconds, from which on missed rows are handed over: after those from
 // before the first start, and not older than missed messages may be. Old rows get new numbers if a Mac
 // is restored, or reads its messages from iCloud.
-func (a *Adapter) since(c cursor) int64 {
+func (rc *Receiver) since(c cursor) int64 {
 	since := c.From + 1
-	if wants := a.wants.Load(); wants != nil && wants.MissedAge > 0 {
-		since = max(since, a.now().Add(-wants.MissedAge).UnixMilli())
+	if wants := rc.wants.Load(); wants != nil && wants.MissedAge > 0 {
+		since = max(since, rc.client.Now().Add(-wants.MissedAge).UnixMilli())
 	}
 	return since
 }
@@ -51,21 +52,21 @@ func (a *Adapter) since(c cursor) int64 {
 // floors are the dates from which on missed rows of a query are handed over, by the chat's name: each chat
 // that has more than may be missed gets only its newest ones.
 type floors struct {
-	query query
+	query call.Query
 	dates map[string]time.Time // nil: not known yet
 }
 
 // find finds the floors, if a page of the query's rows shows that they may matter.
-func (a *Adapter) find(ctx context.Context, f *floors, page []json.RawMessage) error {
-	wants := a.wants.Load()
-	if f.dates != nil || wants == nil || wants.MissedMessages == 0 || len(page) < min(pageSize, wants.MissedMessages) {
+func (rc *Receiver) find(ctx context.Context, f *floors, page []json.RawMessage) error {
+	wants := rc.wants.Load()
+	if f.dates != nil || wants == nil || wants.MissedMessages == 0 || len(page) < min(call.PageSize, wants.MissedMessages) {
 		return nil
 	}
 	dates, count, q := map[string]time.Time{}, map[string]int{}, f.query
 	q.Sort = "DESC"
-	_, err := a.rows(ctx, q, func(page []json.RawMessage) error {
+	_, err := rc.client.Rows(ctx, q, func(page []json.RawMessage) error {
 		for _, raw := range page {
-			if p := payload.Parse(a.row(raw)); p.Chat != nil {
+			if p := payload.Parse(rc.client.Row(raw)); p.Chat != nil {
 				name := payload.ChatName(p.Chat.GUID)
 				if count[name]++; count[name] == wants.MissedMessages {
 					dates[name] = p.Created

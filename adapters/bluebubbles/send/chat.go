@@ -1,4 +1,4 @@
-package bluebubbles
+package send
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 )
@@ -16,35 +17,35 @@ import (
 var services = []string{"iMessage", "any", "SMS"}
 
 // Address returns the chat's name. The Place is the guid of the answered message.
-func (a *Adapter) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
-	name, ok := strings.CutPrefix(string(thread), string(payload.ThreadKey(a.workspace, "")))
+func (s *Sender) Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
+	name, ok := strings.CutPrefix(string(thread), string(payload.ThreadKey(s.client.Workspace, "")))
 	if !ok || name == "" {
-		return adapters.Address{}, fmt.Errorf("%q is not a chat of workspace %s on BlueBubbles", thread, a.workspace)
+		return adapters.Address{}, fmt.Errorf("%q is not a chat of workspace %s on BlueBubbles", thread, s.client.Workspace)
 	}
 	return adapters.Address{Channel: name, Place: answered}, nil
 }
 
 // chatGUID returns the guid by which the server knows a chat: that of its newest message, else that
 // of the answered message, else the first one that the server knows.
-func (a *Adapter) chatGUID(ctx context.Context, to adapters.Address) (string, error) {
-	if guid := a.reader.guid(to.Channel); guid != "" {
+func (s *Sender) chatGUID(ctx context.Context, to adapters.Address) (string, error) {
+	if guid := s.client.Chats.GUID(to.Channel); guid != "" {
 		return guid, nil
 	}
-	guid, err := a.askChat(ctx, to)
+	guid, err := s.askChat(ctx, to)
 	if err == nil {
-		a.reader.saw(guid, time.Time{})
+		s.client.Chats.Saw(guid, time.Time{})
 	}
 	return guid, err
 }
 
-func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, error) {
+func (s *Sender) askChat(ctx context.Context, to adapters.Address) (string, error) {
 	if to.Place != "" {
-		raw, err := a.message(ctx, to.Place)
+		raw, err := s.client.Message(ctx, to.Place)
 		if err == nil {
-			if p := payload.Parse(a.row(raw)); p.Err == nil && p.Chat != nil && payload.ChatName(p.Chat.GUID) == to.Channel {
+			if p := payload.Parse(s.client.Row(raw)); p.Err == nil && p.Chat != nil && payload.ChatName(p.Chat.GUID) == to.Channel {
 				return p.Chat.GUID, nil
 			}
-		} else if !isMissing(err) {
+		} else if !call.IsMissing(err) {
 			return "", err
 		}
 	}
@@ -53,11 +54,11 @@ func (a *Adapter) askChat(ctx context.Context, to adapters.Address) (string, err
 			var found struct {
 				GUID string `json:"guid"`
 			}
-			err := a.call(ctx, http.MethodGet, "chat/"+escape(service+kind+to.Channel), nil, nil, &found)
+			err := s.client.Call(ctx, http.MethodGet, "chat/"+call.Escape(service+kind+to.Channel), nil, nil, &found)
 			if err == nil && found.GUID != "" {
 				return found.GUID, nil
 			}
-			if err != nil && !isMissing(err) {
+			if err != nil && !call.IsMissing(err) {
 				return "", err
 			}
 		}

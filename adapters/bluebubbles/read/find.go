@@ -1,4 +1,4 @@
-package bluebubbles
+package read
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
 )
 
@@ -24,12 +25,12 @@ const (
 // file. It reads all rows since the post was made and compares here, because the server cannot
 // search for the text of own messages, and an earlier process may have used another service of the
 // chat. If Messages could not deliver any of them, the error is ErrUndelivered.
-func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
+func (r *Reader) List(ctx context.Context, post adapters.Post) (ids []string, err error) {
 	var found []payload.Payload
 	after := max(post.NotBefore.Add(-clockSkew).UnixMilli(), 0)
-	if _, err := a.rows(ctx, query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
+	if _, err := r.client.Rows(ctx, call.Query{After: after, Sort: "ASC"}, func(page []json.RawMessage) error {
 		for _, raw := range page {
-			p := payload.Parse(a.row(raw))
+			p := payload.Parse(r.client.Row(raw))
 			if p.IsPost(post) {
 				found = append(found, *p)
 			}
@@ -54,9 +55,9 @@ func (a *Adapter) List(ctx context.Context, post adapters.Post) (ids []string, e
 }
 
 // Settles returns how long after the end of its call a post may still appear.
-func (a *Adapter) Settles(post adapters.Post) time.Duration {
+func (r *Reader) Settles(post adapters.Post) time.Duration {
 	if post.File != nil {
-		return (settleFile - 1) * a.config.Timeout
+		return (settleFile - 1) * r.client.Timeout
 	}
-	return (settleText - 1) * a.config.Timeout
+	return (settleText - 1) * r.client.Timeout
 }

@@ -1,4 +1,4 @@
-package bluebubbles
+package send
 
 import (
 	"bytes"
@@ -12,17 +12,11 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
-	"parley/adapters/markdown"
 )
 
 const (
-	// maxText is the maximum length of one bubble, in characters.
-	maxText = 4000
-	// maxBubbles is the number of paragraphs up to which each one is a bubble of its own.
-	maxBubbles = 4
-	// fileOver is the length in characters above which an answer is sent as a file.
-	fileOver = 20_000
 	// maxFile bounds a file, in bytes.
 	// https://support.apple.com/en-us/104972
 	maxFile = 100 << 20
@@ -30,61 +24,43 @@ const (
 	receiptTime = 2 * time.Second
 )
 
-// Format converts an agent's CommonMark to plain text. Each paragraph is a bubble if there are
-// few of them. The text has no placeholders of attachments, because the rows that we read have none.
-func (a *Adapter) Format(text string, _ []string) []string {
-	posts := markdown.Format(payload.Typed(text), markdown.Plain, maxText)
-	var bubbles []string
-	for _, post := range posts {
-		for paragraph := range strings.SplitSeq(post, "\n\n") {
-			if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
-				bubbles = append(bubbles, paragraph)
-			}
-		}
-	}
-	if len(bubbles) == 0 || len(bubbles) > maxBubbles {
-		return posts
-	}
-	return bubbles
-}
-
 // Send posts a text or a file. Messages has no message with both. With the private API, the
 // first bubble of an answer in a group refers to its question.
-func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) {
+func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if post.File != nil && post.Text != "" {
 		return "", adapters.Permanently("a message has a text or a file, not both")
 	}
-	chat, private, err := a.destination(ctx, post.To)
+	chat, private, err := s.destination(ctx, post.To)
 	if err != nil {
 		return "", err
 	}
-	first := a.isFirst(post.To)
-	guid, err := a.put(ctx, post, chat, private, first)
-	if errors.Is(err, errNoHelper) && a.config.Method == MethodAuto {
-		_, _ = a.askInfo(ctx) // the next message may know that the helper is gone
+	first := s.isFirst(post.To)
+	guid, err := s.put(ctx, post, chat, private, first)
+	if errors.Is(err, call.ErrNoHelper) && s.client.Method == call.MethodAuto {
+		_, _ = s.client.AskInfo(ctx) // the next message may know that the helper is gone
 		private = false
-		guid, err = a.put(ctx, post, chat, private, first)
+		guid, err = s.put(ctx, post, chat, private, first)
 	}
 	if err == nil {
-		a.answered(ctx, post.To, chat, private && first)
+		s.answered(ctx, post.To, chat, private && first)
 	}
 	return guid, err
 }
 
 // put posts a text or a file in one way, and returns its guid.
-func (a *Adapter) put(ctx context.Context, post adapters.Post, chat string, private, first bool) (string, error) {
+func (s *Sender) put(ctx context.Context, post adapters.Post, chat string, private, first bool) (string, error) {
 	var sent struct {
 		GUID string `json:"guid"`
 	}
 	var err error
 	if post.File != nil {
-		err = a.postFile(ctx, post, chat, private, &sent)
+		err = s.postFile(ctx, post, chat, private, &sent)
 	} else {
 		body := map[string]any{"chatGuid": chat, "message": post.Text, "tempGuid": tempGUID(post.Key), "method": method(private)}
 		if private && first && strings.Contains(chat, ";+;") && isGUID(post.To.Place) {
 			body["selectedMessageGuid"] = post.To.Place
 		}
-		err = a.call(ctx, http.MethodPost, "message/text", nil, body, &sent)
+		err = s.client.Call(ctx, http.MethodPost, "message/text", nil, body, &sent)
 	}
 	if err == nil && sent.GUID == "" {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no guid")}
@@ -94,18 +70,18 @@ func (a *Adapter) put(ctx context.Context, post adapters.Post, chat string, priv
 
 // destination returns the chat's guid, and whether the private API sends. Its failures have no
 // effect.
-func (a *Adapter) destination(ctx context.Context, to adapters.Address) (chat string, private bool, err error) {
-	if private, err = a.private(ctx); err == nil {
-		chat, err = a.chatGUID(ctx, to)
+func (s *Sender) destination(ctx context.Context, to adapters.Address) (chat string, private bool, err error) {
+	if private, err = s.client.Private(ctx); err == nil {
+		chat, err = s.chatGUID(ctx, to)
 	}
 	return chat, private, adapters.WithoutEffect(err)
 }
 
 func method(private bool) string {
 	if private {
-		return MethodPrivateAPI
+		return call.MethodPrivateAPI
 	}
-	return MethodAppleScript
+	return call.MethodAppleScript
 }
 
 // tempGUID returns a temporary guid that contains a delivery's key and is new in each attempt.
@@ -119,25 +95,25 @@ func isGUID(id string) bool { return id != "" && !strings.ContainsRune(id, '/') 
 
 // isFirst reports whether the answer to a message has not begun yet, as far as this process
 // knows.
-func (a *Adapter) isFirst(to adapters.Address) bool {
-	last, _ := a.read.Load(to.Channel)
+func (s *Sender) isFirst(to adapters.Address) bool {
+	last, _ := s.read.Load(to.Channel)
 	return last != to.Place
 }
 
 // answered notes that an answer has begun, and marks its chat as read if it is so configured.
 // The mark has no effect on the answer, so its failure is ignored.
-func (a *Adapter) answered(ctx context.Context, to adapters.Address, chat string, mark bool) {
-	a.read.Store(to.Channel, to.Place)
-	if !mark || a.config.ReadReceipts != ReceiptsAnswered {
+func (s *Sender) answered(ctx context.Context, to adapters.Address, chat string, mark bool) {
+	s.read.Store(to.Channel, to.Place)
+	if !mark || s.settings.ReadReceipts != ReceiptsAnswered {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)
 	defer cancel()
-	_ = a.call(ctx, http.MethodPost, "chat/"+escape(chat)+"/read", nil, nil, nil)
+	_ = s.client.Call(ctx, http.MethodPost, "chat/"+call.Escape(chat)+"/read", nil, nil, nil)
 }
 
 // postFile posts a file.
-func (a *Adapter) postFile(ctx context.Context, post adapters.Post, chat string, private bool, sent any) error {
+func (s *Sender) postFile(ctx context.Context, post adapters.Post, chat string, private bool, sent any) error {
 	content, err := post.File.Content(ctx, maxFile)
 	if err != nil {
 		return err
@@ -150,5 +126,5 @@ func (a *Adapter) postFile(ctx context.Context, post adapters.Post, chat string,
 	part, _ := form.CreateFormFile("attachment", post.File.Name)
 	_, _ = part.Write(content)
 	_ = form.Close()
-	return a.send(ctx, http.MethodPost, "message/attachment", nil, form.FormDataContentType(), body.Bytes(), sent)
+	return s.client.Upload(ctx, "message/attachment", form.FormDataContentType(), body.Bytes(), sent)
 }
