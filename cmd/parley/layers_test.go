@@ -17,9 +17,9 @@ import (
 // folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
-	1:  {"assembly/lookalike"},
+	1:  {"assembly/lookalike", "ingest/journal/storage"},
 	2:  {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
-	3:  {"ingest/work", "adapters/backfill", "adapters/*/payload"},
+	3:  {"ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload"},
 	4:  {"adapters/*/call"},
 	5:  {"ingest", "adapters/...", "assembly/turn"},
 	6:  {"adapters/deliver", "adapters/agent", "adapters/*/internal/*"},

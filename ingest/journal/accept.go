@@ -10,6 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // AcceptResult is the result of Accept.
@@ -19,7 +21,7 @@ type AcceptResult struct {
 	Duplicate   bool
 	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
 	// is settled already or waits for its message; the fence is 0 if this node has no claim.
-	Claim
+	places.Claim
 	// Only reports that the thread has no other pending envelope: intake may begin
 	// with this one without reading it again.
 	Only bool
@@ -46,12 +48,12 @@ type AcceptRequest struct {
 // Accept makes an envelope durable, once, and finds its thread. It fails with ErrNotFound if the
 // payload names a thread by a UUID that is another thread's.
 func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
-	secret, err := j.threadSecret(ctx)
+	secret, err := j.ids.Secret(ctx)
 	if err != nil {
 		return AcceptResult{}, err
 	}
-	made, err := write(ctx, j, WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *txn) *acceptTx {
-		made := &acceptTx{AcceptRequest: a, txn: tx, j: j, secret: secret, now: millis(j.now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
+	made, err := storage.Write(ctx, j.db, storage.WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *storage.Txn) *acceptTx {
+		made := &acceptTx{AcceptRequest: a, Txn: tx, j: j, secret: secret, now: storage.Millis(j.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
 		made.run()
 		return made
 	})
@@ -68,14 +70,14 @@ func (j *Journal) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, er
 // ErrNotFound if there is none. It costs a tenth of Accept.
 func (j *Journal) Accepted(ctx context.Context, workspace, dedupe string) (AcceptResult, error) {
 	r := AcceptResult{Duplicate: true}
-	err := j.one(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, workspace, dedupe)
+	err := j.db.One(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, workspace, dedupe)
 	return r, err
 }
 
 // acceptTx is one Accept inside its transaction.
 type acceptTx struct {
 	AcceptRequest
-	*txn
+	*storage.Txn
 	j           *Journal
 	secret      []byte // of the ids of threads
 	now         int64
@@ -99,10 +101,10 @@ func (a *acceptTx) result() AcceptResult {
 	r.MessageUUID, r.Thread, r.Key, r.Workspace, r.Only = a.messageUUID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
 	switch {
 	case a.owner == "":
-	case a.owner != a.j.node:
+	case a.owner != a.j.db.Node:
 		r.Owner = a.owner
 	case a.Claim:
-		r.Fence, r.At = a.fence, Instant(a.now)
+		r.Fence, r.At = a.fence, storage.Instant(a.now)
 	}
 	return r
 }
@@ -114,8 +116,7 @@ func (a *acceptTx) result() AcceptResult {
 // key then makes its transaction run again.
 func (a *acceptTx) run() {
 	if a.LearnChannel {
-		a.do(`INSERT INTO channels (workspace, id, type) VALUES ($1, $2, $3) ON CONFLICT (workspace, id) DO UPDATE SET type = excluded.type`,
-			a.Envelope.Workspace, a.Keys.Channel.ID, string(a.Keys.Channel.Type))
+		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
 	}
 	switch {
 	case a.Keys.Result == nil:
@@ -134,9 +135,9 @@ func (a *acceptTx) place() {
 	var known event.ThreadKey
 	switch {
 	case a.Keys.PostID != "":
-		_, known = a.postThread(a.Envelope.Workspace, a.Keys.PostID)
+		_, known = postThread(a.Txn, a.Envelope.Workspace, a.Keys.PostID)
 	case a.Keys.Thread == "" && a.Keys.MessageID != "":
-		_, known = a.messageThread(a.Envelope.Workspace, a.Keys.MessageID)
+		_, known = messageThread(a.Txn, a.Envelope.Workspace, a.Keys.MessageID)
 	}
 	key := cmp.Or(known, a.Keys.Thread)
 	switch {
@@ -156,7 +157,7 @@ func (a *acceptTx) place() {
 // payload may have been stored between the two, in another thread; then the token is in the
 // thread with the key.
 var (
-	upsertByKey     = upsertThread(`$1`, unusedUUID)
+	upsertByKey     = upsertThread(`$1`, places.UnusedUUID)
 	insertByKey     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
 	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
 	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`))
@@ -169,23 +170,12 @@ const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e
 // upsertThread returns the statement that makes the thread with a key or finds it, and counts
 // the envelope, under one more condition; see acceptTx.upsertThread.
 func upsertThread(key, condition string) string {
-	// excluded is the row that a new thread would have. An accept that reaches the server late
-	// shortens no lease.
-	const ours = `excluded.owner <> '' AND threads.owner = excluded.owner AND threads.lease_until < excluded.lease_until`
-	const free = `excluded.owner <> '' AND threads.owner <> excluded.owner AND (threads.owner = ''
-		OR threads.lease_until <= $11 AND threads.pending = 0 AND threads.run_id IS NULL)`
-	return `
-		INSERT INTO threads (key, uuid, workspace, platform, channel, parent, pending, intake_at, owner, lease_until, fence, accepting)
-		SELECT ` + key + `, $2, $3, $4, $5, $13, 1, $6, $7, $8, 1, $9 WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)` + condition + `
-		ON CONFLICT (key) DO UPDATE SET
-			parent      = CASE WHEN threads.parent = '' THEN excluded.parent ELSE threads.parent END,
-			pending     = threads.pending + 1,
-			accepting   = excluded.accepting,
-			intake_at   = coalesce(threads.intake_at, excluded.intake_at),
-			fence       = CASE WHEN ` + free + ` THEN threads.fence + 1 ELSE threads.fence END,
-			lease_until = CASE WHEN ` + ours + ` OR ` + free + ` THEN excluded.lease_until ELSE threads.lease_until END,
-			owner       = CASE WHEN ` + free + ` THEN excluded.owner ELSE threads.owner END
-		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`
+	return places.Upsert(key, condition, places.Also{
+		Columns: `pending, intake_at, accepting`,
+		Values:  `1, $6, $9`,
+		Sets: `pending = threads.pending + 1, accepting = excluded.accepting,
+			intake_at = coalesce(threads.intake_at, excluded.intake_at)`,
+	})
 }
 
 // upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
@@ -194,11 +184,11 @@ func upsertThread(key, condition string) string {
 func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any) {
 	node := ""
 	if a.Claim {
-		node = a.j.node
+		node = a.j.db.Node
 	}
-	a.later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
-		append([]any{string(key), threadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-			a.now, node, a.now + a.j.lease.Milliseconds(), a.token, a.Keys.Dedupe, LeasesEnded(Instant(a.now), a.j.lease), a.j.node, a.Keys.Channel.Parent}, other...)...)
+	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
+		append([]any{string(key), places.ThreadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+			a.now, node, a.now + a.j.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, places.LeasesEnded(storage.Instant(a.now), a.j.db.Lease), a.j.db.Node, a.Keys.Channel.Parent}, other...)...)
 }
 
 // insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,
@@ -212,40 +202,40 @@ func insertEnvelope(thread string) string {
 
 // insert stores the envelope by one of these statements, with its further arguments.
 func (a *acceptTx) insert(state, query string, args ...any) {
-	result, channel, body := event.Result{}, "", blob(a.Envelope.Body)
+	result, channel, body := event.Result{}, "", storage.Bytes(a.Envelope.Body)
 	if a.Keys.Result != nil {
 		result = *a.Keys.Result
 	}
 	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
-		body = blob(nil)
+		body = storage.Bytes(nil)
 	}
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
-	a.later(nil, []any{&a.id}, query,
+	a.Later(nil, []any{&a.id}, query,
 		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-			a.Keys.MessageID, millis(a.Envelope.ReceivedAt), a.now,
+			a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
 			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)...)
 }
 
 // messageThread finds the thread of the message, or of the delivery of ours, that an
 // external id names; 0 for none.
-func (tx *txn) messageThread(workspace, id string) (thread int64, key event.ThreadKey) {
-	if !tx.row([]any{&thread, (*string)(&key)},
+func messageThread(tx *storage.Txn, workspace, id string) (thread int64, key event.ThreadKey) {
+	if !tx.Row([]any{&thread, (*string)(&key)},
 		`SELECT t.id, t.key FROM messages m JOIN threads t ON t.id = m.thread WHERE m.workspace = $1 AND m.external_id = $2`, workspace, id) {
-		return tx.postThread(workspace, id)
+		return postThread(tx, workspace, id)
 	}
 	return thread, key
 }
 
 // postThread finds the thread of the post of ours with a platform id; 0 for none.
-func (tx *txn) postThread(workspace, id string) (thread int64, key event.ThreadKey) {
-	tx.row([]any{&thread, (*string)(&key)},
+func postThread(tx *storage.Txn, workspace, id string) (thread int64, key event.ThreadKey) {
+	tx.Row([]any{&thread, (*string)(&key)},
 		`SELECT t.id, t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, id)
 	return thread, key
 }
 
 // addPending counts envelopes that were moved into a thread.
-func (tx *txn) addPending(thread, n, now int64) {
-	tx.do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
+func addPending(tx *storage.Txn, thread, n, now int64) {
+	tx.Do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
 }

@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"parley/ingest/journal/storage"
 )
 
 // Backlog is the number of envelopes that are pending or dead letters.
@@ -14,7 +16,7 @@ type Backlog struct {
 // Backlog counts pending envelopes and dead letters. Its cost grows with their number: it
 // suits a metric that is read rarely.
 func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
-	_, err = j.row(ctx, []any{&b.Pending, &b.DeadLetters}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
+	_, err = j.db.Row(ctx, []any{&b.Pending, &b.DeadLetters}, `SELECT (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL)
 		+ (SELECT count(*) FROM envelopes WHERE state = 'pending' AND thread IS NULL), (SELECT count(*) FROM envelopes WHERE state = 'dead')`)
 	return b, err
 }
@@ -22,8 +24,8 @@ func (j *Journal) Backlog(ctx context.Context) (b Backlog, err error) {
 // HastenTurns makes every turn due that waits for more messages or for files. A replay calls it at the
 // end of its input.
 func (j *Journal) HastenTurns(ctx context.Context) error {
-	_, err := write(ctx, j, WriteOptions{}, func(tx *txn) struct{} {
-		tx.do(`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND run_id IS NULL`, millis(j.now()))
+	_, err := storage.Write(ctx, j.db, storage.WriteOptions{}, func(tx *storage.Txn) struct{} {
+		tx.Do(`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND run_id IS NULL`, storage.Millis(j.db.Now()))
 		return struct{}{}
 	})
 	return err
@@ -32,8 +34,8 @@ func (j *Journal) HastenTurns(ctx context.Context) error {
 // Quiet reports whether no envelope is pending in a thread, no turn is due by a time and
 // no run is unfinished. A replay waits for that between two of its lines.
 func (j *Journal) Quiet(ctx context.Context, turnsBy time.Time) (bool, error) {
-	return read(ctx, j, func(tx *txn) bool {
-		return !tx.has(`SELECT 1 FROM threads WHERE intake_at IS NOT NULL LIMIT 1`) &&
-			!tx.has(`SELECT 1 FROM threads WHERE turn_at IS NOT NULL AND (turn_at <= $1 OR run_id IS NOT NULL) LIMIT 1`, millis(turnsBy))
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) bool {
+		return !tx.Has(`SELECT 1 FROM threads WHERE intake_at IS NOT NULL LIMIT 1`) &&
+			!tx.Has(`SELECT 1 FROM threads WHERE turn_at IS NOT NULL AND (turn_at <= $1 OR run_id IS NOT NULL) LIMIT 1`, storage.Millis(turnsBy))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // carry notes the messages whose words a recorded message quotes or its envelope contains. The words
@@ -22,7 +23,7 @@ func (r *recordTx) carry(m *Message) {
 			continue
 		}
 		var isDeleted bool
-		r.row([]any{&isDeleted}, `INSERT INTO carried (workspace, message_id, message) VALUES ($1, $2, $3)
+		r.Row([]any{&isDeleted}, `INSERT INTO carried (workspace, message_id, message) VALUES ($1, $2, $3)
 			ON CONFLICT (workspace, message_id, message) DO UPDATE SET message = excluded.message
 			RETURNING EXISTS (SELECT 1 FROM messages m WHERE m.workspace = $1 AND m.external_id = $2 AND m.deleted_at > 0)`, r.Workspace, id, m.Row)
 		if isDeleted {
@@ -35,7 +36,7 @@ func (r *recordTx) carry(m *Message) {
 // bodies of their envelopes, and from dead letters about it.
 func (r *recordTx) dropWords(externalID, platformID string) {
 	r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false })
-	r.do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
+	r.Do(`UPDATE envelopes SET body = substr(body, 1, 0) WHERE state = 'dead' AND workspace = $1 AND message_id IN ($2, $3)`,
 		r.Workspace, externalID, platformID)
 	r.erased = true
 }
@@ -54,10 +55,10 @@ func (r *recordTx) renewWords(m *Message) {
 // changeQuotes changes the quotations of a message, by one of its ids, in the messages that quote it, and
 // empties the bodies of their envelopes. It removes a quotation for which change returns false.
 func (r *recordTx) changeQuotes(externalID, platformID string, change func(q *event.Quote) (keep bool)) {
-	for _, m := range rows(r.txn, func(m *Message) []any { return []any{&m.Row, &m.quotes, &m.envelopes} },
+	for _, m := range storage.Rows(r.Txn, func(m *Message) []any { return []any{&m.Row, &m.quotes, &m.envelopes} },
 		`SELECT row, quotes, envelopes FROM messages WHERE row IN (SELECT message FROM carried WHERE workspace = $1 AND message_id IN ($2, $3))`,
 		r.Workspace, externalID, platformID) {
-		r.unpack(&m)
+		unpack(r.Txn, &m)
 		isGone := func(q *event.Quote) bool {
 			return (q.ExternalID == externalID || q.ExternalID == platformID) && !change(q)
 		}
@@ -71,7 +72,7 @@ func (r *recordTx) changeQuotes(externalID, platformID string, change func(q *ev
 			}
 		}
 		m.Quotes.Forwarded = left
-		r.do(`UPDATE messages SET quotes = $2 WHERE row = $1`, m.Row, r.packQuotes(m.Quotes))
+		r.Do(`UPDATE messages SET quotes = $2 WHERE row = $1`, m.Row, packQuotes(r.Txn, m.Quotes))
 		r.blankEnvelopes(&m)
 		r.erased = true
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/storage"
 )
 
 // mayChange reports whether the event may change a stored message: the message is not
@@ -74,22 +76,22 @@ func isOlder(m *event.Message, known *Message) bool {
 // unknown ends an event whose target is not stored. If the target is a post of ours that
 // only its delivery knows, the event is ignored for the given reason. Otherwise it waits.
 func (r *recordTx) unknown(ours string) {
-	if r.isPost(r.Workspace, r.Event.Targets[0]) {
+	if isPost(r.Txn, r.Workspace, r.Event.Targets[0]) {
 		r.ignore(ours)
 	} else {
 		r.out.Waits = true
 	}
 }
 
-func (tx *txn) emptyBody(envelope int64) {
-	tx.do(`UPDATE envelopes SET body = $2 WHERE id = $1`, envelope, []byte{})
+func emptyBody(tx *storage.Txn, envelope int64) {
+	tx.Do(`UPDATE envelopes SET body = $2 WHERE id = $1`, envelope, []byte{})
 }
 
 // revise updates a known message: its text if that was edited, new files, and its trigger
 // if it triggers a run for the first time. A noted message is stored if the policy stores
 // it now.
 func (r *recordTx) revise(known *Message, m *event.Message, edited bool) {
-	r.loadFiles(known)
+	loadFiles(r.Txn, known)
 	d := r.decide(r.completed(m, known), known)
 	switch {
 	case d.Ignore:
@@ -121,7 +123,7 @@ func (r *recordTx) apply(known *Message, m *event.Message, d Decision, edited bo
 	}
 	if edited {
 		r.renewWords(known)
-		known.EditedAt, r.out.Edited = Instant(r.now), known.Run
+		known.EditedAt, r.out.Edited = storage.Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
 		}
@@ -176,7 +178,7 @@ func (r *recordTx) completed(m *event.Message, known *Message) *event.Message {
 	if m.Metadata.SenderID != "" && m.Metadata.ChannelExternalID != "" {
 		return m
 	}
-	whole, stored := *m, r.metadata(known)
+	whole, stored := *m, metadata(r.Txn, known)
 	to := &whole.Metadata
 	if to.SenderID == "" {
 		to.Source, to.SenderID, to.SenderDisplayName, to.SenderType = stored.Source, stored.SenderID, stored.SenderDisplayName, stored.SenderType
@@ -201,7 +203,7 @@ func (r *recordTx) raises(known *Message, d Decision) bool {
 // not have yet.
 func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (added []event.Attachment) {
 	for _, file := range m.Attachments {
-		if !file.Gone && !slices.ContainsFunc(known.Attachments, func(a Attachment) bool { return a.ID == file.ID }) {
+		if !file.Gone && !slices.ContainsFunc(known.Attachments, func(a files.Attachment) bool { return a.ID == file.ID }) {
 			added = append(added, file)
 		}
 	}
@@ -210,28 +212,26 @@ func (r *recordTx) updateFiles(known *Message, m *event.Message, all bool) (adde
 		gone := all
 		if at := slices.IndexFunc(m.Attachments, func(file event.Attachment) bool { return a.ID == file.ID }); at >= 0 {
 			gone = m.Attachments[at].Gone
-			if words := m.Attachments[at].Words; words != "" && words != a.Words { // such as a transcription that was not ready
-				a.Words = words
-				r.do(`UPDATE attachments SET words = $2 WHERE id = $1`, a.Row, words)
+			if words := m.Attachments[at].Words; words != "" && words != a.Words {
+				files.SetWords(r.Txn, a, words)
 			}
 		}
-		if !gone || a.State == AttachmentUnavailable && a.Words == "" {
+		if !gone || a.State == files.Unavailable && a.Words == "" {
 			continue
 		}
-		a.State, a.Bucket, a.Path, a.Words = AttachmentUnavailable, "", "", ""
-		r.checkCopies(`id = $1`, a.Row)
-		r.do(`UPDATE attachments SET state = $2, bucket = '', path = '', sha256 = '', words = '' WHERE id = $1`, a.Row, string(a.State))
+		files.Drop(r.Txn, a)
+		r.copies = true
 	}
 	return added
 }
 
 func (r *recordTx) saveMessage(m *Message, added []event.Attachment) {
 	m.addEnvelope(r.Envelope)
-	r.addFiles(m, len(m.Attachments), added)
+	addFiles(r.Txn, m, len(m.Attachments), added)
 	m.files += int64(len(added))
-	r.do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, metadata = $6,
+	r.Do(`UPDATE messages SET seq = nullif(CAST($2 AS BIGINT), 0), trigger = $3, content = $4, quotes = $5, metadata = $6,
 		revision = $7, files = $8, envelopes = $9, edited_at = $10, reason = $11, agent = $12, files_until = $13 WHERE row = $1`,
-		m.Row, m.Seq, string(m.Trigger), m.Content, r.packQuotes(m.Quotes), blob(m.Metadata), m.Revision, m.files, m.envelopes, millis(m.EditedAt), m.Reason, m.Agent, millis(m.filesUntil))
+		m.Row, m.Seq, string(m.Trigger), m.Content, packQuotes(r.Txn, m.Quotes), storage.Bytes(m.Metadata), m.Revision, m.files, m.envelopes, storage.Millis(m.EditedAt), m.Reason, m.Agent, storage.Millis(m.filesUntil))
 	r.carry(m)
 }
 
@@ -243,7 +243,7 @@ func (r *recordTx) delete() {
 	for _, target := range r.Event.Targets {
 		known := r.stored(target)
 		if known == nil { // the target may be the only post of a reply of ours
-			known = r.find(replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
+			known = find(r.Txn, replyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
 		}
 		if known == nil { // other messages may quote a message that was never recorded
 			r.dropWords(target, target)
@@ -261,7 +261,7 @@ func (r *recordTx) delete() {
 // unpost closes the thread's question if a post of it was deleted: people cannot answer what they do
 // not see. It returns false if the target is no such post.
 func (r *recordTx) unpost(target string) bool {
-	if r.thread.question == "" || r.exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`,
+	if r.thread.question == "" || r.Exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`,
 		r.Workspace, target, r.thread.question) == 0 {
 		return false
 	}
@@ -280,12 +280,12 @@ func (r *recordTx) blank(m *Message, platformID string) {
 		return
 	}
 	r.out.Result = event.Result{Disposition: event.Updated}
-	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, Instant(r.now)
-	r.do(`UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, run_input = '', deleted_at = $2,
+	m.Content, m.Quotes, m.Reactions, m.DeletedAt = "", Quotes{}, nil, storage.Instant(r.now)
+	r.Do(`UPDATE messages SET content = '', quotes = '', reactions = '', files = 0, run_input = '', deleted_at = $2,
 		trigger = CASE WHEN run IS NULL THEN 'none' ELSE trigger END WHERE row = $1`, m.Row, r.now)
 	if m.files > 0 {
-		r.checkCopies(`message = $1`, m.Row)
-		r.do(`DELETE FROM attachments WHERE message = $1`, m.Row)
+		files.Delete(r.Txn, m.Row)
+		r.copies = true
 	}
 	r.blankMetadata(m)
 	r.dropWords(m.ExternalID, platformID)
@@ -301,9 +301,9 @@ func (r *recordTx) blank(m *Message, platformID string) {
 
 // blankMetadata removes the words of a message that are in its metadata.
 func (r *recordTx) blankMetadata(m *Message) {
-	metadata := r.metadata(m)
+	metadata := metadata(r.Txn, m)
 	if metadata.DropWords() {
-		r.do(`UPDATE messages SET metadata = $2 WHERE row = $1`, m.Row, metadata.Bytes())
+		r.Do(`UPDATE messages SET metadata = $2 WHERE row = $1`, m.Row, metadata.Bytes())
 	}
 }
 
@@ -312,9 +312,9 @@ func (r *recordTx) blankEnvelopes(m *Message) {
 	for id := range strings.FieldsFuncSeq(m.envelopes, func(c rune) bool { return c == ',' }) {
 		n, err := strconv.ParseInt(id, 10, 64)
 		if err != nil {
-			r.fail(fmt.Errorf("message %d: envelopes: %w", m.Row, err))
+			r.Fail(fmt.Errorf("message %d: envelopes: %w", m.Row, err))
 		}
-		r.emptyBody(n)
+		emptyBody(r.Txn, n)
 	}
 }
 
@@ -322,13 +322,13 @@ func (r *recordTx) blankEnvelopes(m *Message) {
 // still to be sent remains: its payload never changes.
 func (r *recordTx) blankReply(m *Message) {
 	r.copies = true
-	r.do(`DELETE FROM run_events WHERE run = $1`, m.Run)
-	for _, column := range rows(r.txn, self[string], `SELECT file FROM deliveries WHERE run = $1 AND file <> ''`, m.Run) {
+	r.Do(`DELETE FROM run_events WHERE run = $1`, m.Run)
+	for _, column := range storage.Rows(r.Txn, storage.Self[string], `SELECT file FROM deliveries WHERE run = $1 AND file <> ''`, m.Run) {
 		var file File
-		if r.fail(unpack(column, &file)); file.Path != "" {
-			r.checkCopy(file.Bucket, file.Path, time.Time{})
+		if r.Fail(storage.Unpack(column, &file)); file.Path != "" {
+			files.CheckCopy(r.Txn, file.Bucket, file.Path, time.Time{})
 		}
 	}
-	r.do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
+	r.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, m.Run)
 	r.unask(m.Run)
 }

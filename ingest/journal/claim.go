@@ -2,57 +2,26 @@ package journal
 
 import (
 	"context"
-	"math"
-	"time"
 
-	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
-
-// Claim is this node's right to work on a thread; package work makes claims. Every
-// write of the thread's work carries the fence. If another node claims the thread
-// the fence rises, and the write fails with ErrFenced.
-type Claim struct {
-	Thread int64
-	Fence  int64
-	// Key and Workspace are the thread's. The key may be empty.
-	Key       event.ThreadKey
-	Workspace string
-}
-
-// LeasesEnded returns the greatest lease_until of the leases of other nodes that have ended
-// at a time. A store for one process, whose claims have the lease 0, has only ended leases,
-// even if the clock went back since.
-func LeasesEnded(at time.Time, lease time.Duration) int64 {
-	if lease == 0 {
-		return math.MaxInt64
-	}
-	return millis(at)
-}
-
-// lock reads columns of a thread's row, and locks the row for the rest of the
-// transaction, because a thread's intake, turn and deliveries change it concurrently. The
-// transaction fails if the claim has ended.
-func (tx *txn) lock(claim *Claim, dest []any, columns string) {
-	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 FOR UPDATE`, claim.Thread, claim.Fence) {
-		tx.fail(ErrFenced)
-	}
-}
 
 // InputStands reports whether the messages of a run are those that its worker has read, and
 // whether intake has recorded every event of the thread that is due. It fails with ErrFenced if
 // the claim or the run has ended.
-func (j *Journal) InputStands(ctx context.Context, claim *Claim, run *Run) (stands bool, err error) {
-	found, err := j.row(ctx, []any{&stands}, `SELECT run_edited_at <= $5 AND run_left >= $6 AND `+intakeDone+`
+func (j *Journal) InputStands(ctx context.Context, claim *places.Claim, run *Run) (stands bool, err error) {
+	found, err := j.db.Row(ctx, []any{&stands}, `SELECT run_edited_at <= $5 AND run_left >= $6 AND `+intakeDone+`
 		FROM threads WHERE id = $1 AND fence = $2 AND run_id = $4`,
-		claim.Thread, claim.Fence, millis(j.now()), run.ID, millis(run.Seen), int64(len(run.Messages)))
+		claim.Thread, claim.Fence, storage.Millis(j.db.Now()), run.ID, storage.Millis(run.Seen), int64(len(run.Messages)))
 	return stands, fenced(found, err)
 }
 
 // MessageStands is InputStands for a message that waits for a turn.
-func (j *Journal) MessageStands(ctx context.Context, claim *Claim, m *Message) (stands bool, err error) {
-	found, err := j.row(ctx, []any{&stands}, `SELECT `+intakeDone+` AND EXISTS (SELECT 1 FROM messages m WHERE m.row = $4 AND m.run IS NULL AND m.edited_at = $5 AND m.deleted_at = 0)
+func (j *Journal) MessageStands(ctx context.Context, claim *places.Claim, m *Message) (stands bool, err error) {
+	found, err := j.db.Row(ctx, []any{&stands}, `SELECT `+intakeDone+` AND EXISTS (SELECT 1 FROM messages m WHERE m.row = $4 AND m.run IS NULL AND m.edited_at = $5 AND m.deleted_at = 0)
 		FROM threads WHERE id = $1 AND fence = $2`,
-		claim.Thread, claim.Fence, millis(j.now()), m.Row, millis(m.EditedAt))
+		claim.Thread, claim.Fence, storage.Millis(j.db.Now()), m.Row, storage.Millis(m.EditedAt))
 	return stands, fenced(found, err)
 }
 
@@ -72,15 +41,15 @@ const (
 // fenced returns ErrFenced if a read of a claimed thread's row has found none.
 func fenced(found bool, err error) error {
 	if err == nil && !found {
-		return ErrFenced
+		return storage.ErrFenced
 	}
 	return err
 }
 
 // lockRun is lock for work on a run. The transaction also fails if the run is no longer
 // the thread's.
-func (tx *txn) lockRun(claim *Claim, run *Run, dest []any, columns string) {
-	if !tx.row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 FOR UPDATE`, claim.Thread, claim.Fence, run.ID) {
-		tx.fail(ErrFenced)
+func lockRun(tx *storage.Txn, claim *places.Claim, run *Run, dest []any, columns string) {
+	if !tx.Row(dest, `SELECT `+columns+` FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 FOR UPDATE`, claim.Thread, claim.Fence, run.ID) {
+		tx.Fail(storage.ErrFenced)
 	}
 }

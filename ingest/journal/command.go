@@ -29,7 +29,7 @@ const waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
 // state reads the work in the thread.
 func (r *recordTx) state() (s ThreadState) {
 	s.Run, s.Asks = r.thread.run, r.Question() != nil
-	r.row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
+	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
 		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
 		(SELECT count(*) FROM messages WHERE `+waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
 	return s
@@ -40,17 +40,17 @@ func (r *recordTx) obey(row *Message, d Decision) {
 	state, thread := r.state(), r.claim.Thread
 	switch {
 	case d.Command == CommandNew:
-		r.do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, row.Seq)
+		r.Do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, row.Seq)
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
-		e := r.stopping(thread, r.now)
+		e := stopping(r.Txn, thread, r.now)
 		e.deliver(nil, nil)
 		e.stop()
 		r.out.Stopped = state.Run
 		r.out.Told = true // the previews and the sign of the run have deliveries
 	case d.Command == CommandStop:
-		r.stopWaiting(thread, r.now)
-		r.out.Told = r.close(r.thread.question, "expired", "", r.now)
+		stopWaiting(r.Txn, thread, r.now)
+		r.out.Told = close(r.Txn, r.thread.question, "expired", "", r.now)
 	}
 	r.notice = d.Reply(state)
 }

@@ -9,6 +9,8 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Post is one part of a reply in the platform's form.
@@ -75,13 +77,13 @@ const maxReruns = 2
 
 // CommitReply ends a run: it stores the reply message, its deliveries and its events in
 // one transaction. After that, the agent is not asked again.
-func (j *Journal) CommitReply(ctx context.Context, claim *Claim, run *Run, reply Reply) (EndResult, error) {
-	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
-		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+func (j *Journal) CommitReply(ctx context.Context, claim *places.Claim, run *Run, reply Reply) (EndResult, error) {
+	e, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
+		e := &endRunTx{Txn: tx, now: storage.Millis(j.db.Now()), run: run, claim: claim}
 		e.commit(reply)
 		return e
 	})
-	if reply.Again && errors.Is(err, ErrFenced) {
+	if reply.Again && errors.Is(err, storage.ErrFenced) {
 		e, err = j.committed(ctx, claim, run, reply.Send)
 	}
 	if err != nil {
@@ -110,10 +112,10 @@ type EndResult struct {
 
 // endRunTx is the end of a run inside its transaction.
 type endRunTx struct {
-	*txn
+	*storage.Txn
 	now   int64
 	run   *Run
-	claim *Claim
+	claim *places.Claim
 
 	EndResult           // its Begun may not be marked as sending
 	added     int64     // messages that got a thread_seq: the reply or the notice
@@ -133,7 +135,7 @@ func (e *endRunTx) commit(reply Reply) {
 		return
 	}
 	e.read()
-	edited := e.editedAt > millis(e.run.Seen)
+	edited := e.editedAt > storage.Millis(e.run.Seen)
 	stale := reply.Stale != "send" && (edited || e.stale())
 	switch {
 	case e.reruns != e.run.Reruns:
@@ -143,10 +145,10 @@ func (e *endRunTx) commit(reply Reply) {
 	case reply.Interruptible && (edited || e.asked()):
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
-		e.join(e.run, nil)
+		join(e.Txn, e.run, nil)
 		e.rerun()
-	case e.run.Reruns < maxReruns && e.has(`SELECT 1 FROM threads WHERE id = $1 AND (`+incomplete(`$1`, `$2`, `$3`)+`)`, e.run.Thread, e.run.ID, e.run.Files):
-		e.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND `+rest(`$2`), e.run.Thread, e.run.ID)
+	case e.run.Reruns < maxReruns && e.Has(`SELECT 1 FROM threads WHERE id = $1 AND (`+incomplete(`$1`, `$2`, `$3`)+`)`, e.run.Thread, e.run.ID, e.run.Files):
+		e.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND `+rest(`$2`), e.run.Thread, e.run.ID)
 		e.rerun()
 	case stale && reply.Stale == "drop":
 		e.events(reply.Events, RunDropped, "")
@@ -155,14 +157,14 @@ func (e *endRunTx) commit(reply Reply) {
 	case e.answered && e.run.Answer == nil:
 		// the next attempt has the answer that another request gave meanwhile, and that was acknowledged
 	case !e.store(reply):
-		e.fail(ErrFenced)
+		e.Fail(storage.ErrFenced)
 	}
 }
 
 // read reads the thread's row and locks it for the rest of the transaction. It fails with
 // ErrFenced if the run is no longer the thread's.
 func (e *endRunTx) read() {
-	e.lockRun(e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns, &e.answered, &e.agent},
+	lockRun(e.Txn, e.claim, e.run, []any{&e.turnSince, &e.nextSeq, &e.left, &e.editedAt, &e.reruns, &e.answered, &e.agent},
 		`turn_since, next_seq, run_left, run_edited_at, run_reruns, run_answer IS NOT NULL, agent`)
 }
 
@@ -170,14 +172,14 @@ func (e *endRunTx) read() {
 // fails with ErrFenced if the claim has ended or the run has no reply. It returns the first
 // delivery only if the earlier call began it and no worker has begun it since: a second
 // call would post it twice.
-func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *Send) (*endRunTx, error) {
-	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
+func (j *Journal) committed(ctx context.Context, claim *places.Claim, run *Run, send *Send) (*endRunTx, error) {
+	return storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{EndResult: EndResult{State: RunDone}}
-		tx.lock(claim, []any{&e.More}, `turn_since IS NOT NULL`)
-		if e.Message = tx.find(`run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
-			tx.fail(ErrFenced)
+		places.Lock(tx, claim, []any{&e.More}, `turn_since IS NOT NULL`)
+		if e.Message = find(tx, `run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
+			tx.Fail(storage.ErrFenced)
 		}
-		if d := tx.openDelivery(run.Thread); send != nil && d != nil && d.Key == DeliveryKey(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
+		if d := openDelivery(tx, run.Thread); send != nil && d != nil && d.Key == DeliveryKey(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
 			e.Begun = d
 		}
 		return e
@@ -187,7 +189,7 @@ func (j *Journal) committed(ctx context.Context, claim *Claim, run *Run, send *S
 // stale reports whether a participating message was recorded after the run began, and the run
 // did not get it.
 func (e *endRunTx) stale() bool {
-	return e.nextSeq-1 > e.run.BaseSeq && e.has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
+	return e.nextSeq-1 > e.run.BaseSeq && e.Has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
 		AND (run IS NULL OR run <> $3) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
 }
 
@@ -208,7 +210,7 @@ const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier
 // ones may wait too: they could not be in the same run.
 func (e *endRunTx) asked() bool {
-	return e.turnSince != 0 && e.has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
+	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
 }
 
 // joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
@@ -218,21 +220,21 @@ const joins = forAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)
 
 // join gives the run the messages that may join it, or one of them, and returns their number. The
 // run counts as a bot's if one of them is.
-func (tx *txn) join(run *Run, row any) int64 {
+func join(tx *storage.Txn, run *Run, row any) int64 {
 	if run.Named {
 		return 0
 	}
-	tx.do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
+	tx.Do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
 		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+joins+` AND author = 'bot')`, run.Thread, run.Agent, row)
-	return tx.exec(`UPDATE messages SET run = $4 WHERE `+joins, run.Thread, run.Agent, row, run.ID)
+	return tx.Exec(`UPDATE messages SET run = $4 WHERE `+joins, run.Thread, run.Agent, row, run.ID)
 }
 
 // rerun runs the run again with the newer messages that have joined it. The others wait. The next
 // attempt asks the agent again, even if the agent took the run or answered later.
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
-	e.do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
-	e.do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
+	e.Do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, e.run.ID, base)
+	e.Do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
 		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+waits+`) THEN turn_since END,
 		`+keepBotChannel+`, run_edited_at = 0, run_taken = 0, run_answer = NULL,
 		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
@@ -246,22 +248,22 @@ func (e *endRunTx) store(reply Reply) bool {
 	id := uuid.Must(uuid.NewV7()).String()
 	m := &Message{
 		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: ByAgent, Trigger: TriggerNone,
-		Content: reply.Content, Metadata: reply.Metadata(id, Instant(e.now).Sub(e.run.BegunAt)), Version: ContractVersion, Origin: Live,
-		SentAt: Instant(e.now), CreatedAt: Instant(e.now), Run: e.run.ID,
+		Content: reply.Content, Metadata: reply.Metadata(id, storage.Instant(e.now).Sub(e.run.BegunAt)), Version: ContractVersion, Origin: Live,
+		SentAt: storage.Instant(e.now), CreatedAt: storage.Instant(e.now), Run: e.run.ID,
 	}
-	if !e.row([]any{&m.Row, &m.Seq}, `
+	if !e.Row([]any{&m.Row, &m.Seq}, `
 		INSERT INTO messages (id, external_id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin,
 			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq, files)
 		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1, $13
 		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0
 			AND (run_answer IS NULL OR $12 = 1) AND ($14 = 1 OR NOT (`+incomplete(`$1`, `$3`, `$15`)+`)) FOR UPDATE) AS t WHERE true
 		RETURNING row, seq`,
-		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, number(e.run.Answer != nil), int64(len(reply.Files)),
-		number(e.run.Reruns >= maxReruns), e.run.Files) {
+		e.run.Thread, e.claim.Fence, e.run.ID, m.UUID, e.run.Workspace, m.SenderID, m.Content, m.Metadata, m.Version, e.now, e.run.BaseSeq, storage.Number(e.run.Answer != nil), int64(len(reply.Files)),
+		storage.Number(e.run.Reruns >= maxReruns), e.run.Files) {
 		return false
 	}
 	e.Message, e.added = m, 1
-	e.addFiles(m, 0, reply.Files)
+	addFiles(e.Txn, m, 0, reply.Files)
 	e.events(reply.Events, RunDone, reply.Content)
 	e.deliver(reply.Posts, reply.Send)
 	e.ask(reply.Question)
@@ -272,9 +274,9 @@ func (e *endRunTx) store(reply Reply) bool {
 // record writes the row of an ended run.
 func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 	e.State = state
-	e.do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
+	e.Do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
 		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped FROM threads WHERE id = $1`,
-		e.run.Thread, e.run.ID, e.run.Agent, string(state), millis(e.run.BegunAt), millis(answeredAt), e.now, cause)
+		e.run.Thread, e.run.ID, e.run.Agent, string(state), storage.Millis(e.run.BegunAt), storage.Millis(answeredAt), e.now, cause)
 }
 
 // end closes the run, and the question that it had and nobody answered. The thread's next
@@ -282,9 +284,9 @@ func (e *endRunTx) record(state RunState, cause string, answeredAt time.Time) {
 func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 	e.record(state, cause, answeredAt)
 	if state != RunFailed || !e.reopen() {
-		e.close(e.run.Question, "expired", "", e.now)
+		close(e.Txn, e.run.Question, "expired", "", e.now)
 	}
-	e.later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, next_seq = next_seq + $2,
+	e.Later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, next_seq = next_seq + $2,
 		last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END, turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
 		RETURNING turn_since IS NOT NULL, run_seq - run_events`, e.run.Thread, e.added, e.now)
 }
@@ -293,7 +295,7 @@ func (e *endRunTx) end(state RunState, cause string, answeredAt time.Time) {
 // has its block.
 func (e *endRunTx) giveUp(state RunState, cause string, notice Notice) {
 	if e.left == 0 {
-		e.do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
+		e.Do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, e.run.Thread, e.run.ContextAfter)
 	}
 	e.tell(notice)
 	e.end(state, cause, time.Time{})
@@ -304,9 +306,9 @@ func (e *endRunTx) giveUp(state RunState, cause string, notice Notice) {
 func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
 	e.record(RunInterrupted, "interrupted by a newer message", time.Time{})
-	e.do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
+	e.Do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
 		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1`, e.run.ID)
-	e.later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
+	e.Later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
 		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
 }
@@ -338,9 +340,9 @@ type Unanswered struct {
 
 // EndAttempt ends an attempt without an answer. It returns the time of the next attempt, which is
 // zero if the run has ended.
-func (j *Journal) EndAttempt(ctx context.Context, claim *Claim, run *Run, u Unanswered) (next time.Time, err error) {
-	e, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *endRunTx {
-		e := &endRunTx{txn: tx, now: millis(j.now()), run: run, claim: claim}
+func (j *Journal) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u Unanswered) (next time.Time, err error) {
+	e, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
+		e := &endRunTx{Txn: tx, now: storage.Millis(j.db.Now()), run: run, claim: claim}
 		e.read()
 		e.events(u.Events, u.State, "")
 		switch {
@@ -364,12 +366,12 @@ func (j *Journal) EndAttempt(ctx context.Context, claim *Claim, run *Run, u Unan
 // postpone leaves the run to another attempt. A later answer that has arrived since makes it due
 // at once. So does another agent that has the thread since: it must be asked itself.
 func (e *endRunTx) postpone(u Unanswered) {
-	at, removed := millis(u.At), e.agent != e.run.Agent
+	at, removed := storage.Millis(u.At), e.agent != e.run.Agent
 	if u.Taken && (e.answered || removed) {
 		at, u.Taken = e.now, !removed
 	}
-	e.later(nil, []any{&e.next}, `UPDATE threads SET run_attempts = run_attempts + $3, run_fence = 0, run_taken = CASE WHEN $5 = 1 THEN 1 ELSE run_taken END,
+	e.Later(nil, []any{&e.next}, `UPDATE threads SET run_attempts = run_attempts + $3, run_fence = 0, run_taken = CASE WHEN $5 = 1 THEN 1 ELSE run_taken END,
 		run_not_before = CASE WHEN CAST($2 AS BIGINT) > 0 THEN $2 ELSE run_not_before END,
 		turn_at = CASE WHEN $2 > 0 THEN $2 WHEN run_not_before > $4 THEN run_not_before ELSE $4 END
-		WHERE id = $1 RETURNING turn_at`, e.run.Thread, at, number(u.Failed), e.now, number(u.Taken))
+		WHERE id = $1 RETURNING turn_at`, e.run.Thread, at, storage.Number(u.Failed), e.now, storage.Number(u.Taken))
 }

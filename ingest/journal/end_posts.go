@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"parley/ingest/journal/storage"
 )
 
 // deliver stores the posts of the run's end. They take over the posts of its live
@@ -16,27 +18,27 @@ import (
 func (e *endRunTx) deliver(posts []Post, send *Send) {
 	var shown []Delivery
 	if e.run.Previews > 0 {
-		shown = e.previews(e.run.ID)
+		shown = previews(e.Txn, e.run.ID)
 	}
 	for i, post := range posts {
-		d := e.run.delivery(DeliveryPost, post, Instant(e.now))
+		d := e.run.delivery(DeliveryPost, post, storage.Instant(e.now))
 		d.Key = DeliveryKey(e.run.ID, i)
 		if !post.Alone && post.File == nil && post.Buttons == nil && len(shown) > 0 {
 			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && send.Every == 0 {
 			e.Begun = d
-			d.SendBy = Instant(e.now).Add(send.Timeout)
+			d.SendBy = storage.Instant(e.now).Add(send.Timeout)
 		}
-		e.insertDelivery(d, int64(i), d == e.Begun)
+		addDelivery(e.Txn, d, int64(i), d == e.Begun)
 	}
 	for i := range shown {
-		d := e.run.delivery(DeliveryRemove, shown[i].Post, Instant(e.now))
+		d := e.run.delivery(DeliveryRemove, shown[i].Post, storage.Instant(e.now))
 		d.Key, d.Replaces = DeliveryKey(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
-		e.insertDelivery(d, noPart, false)
+		addDelivery(e.Txn, d, noPart, false)
 	}
 	if e.run.Sign != "" {
-		e.do(`UPDATE deliveries SET state = 'pending', due_at = $2 WHERE run = $1 AND state = 'held'`, e.run.ID, e.now)
+		e.Do(`UPDATE deliveries SET state = 'pending', due_at = $2 WHERE run = $1 AND state = 'held'`, e.run.ID, e.now)
 	}
 }
 
@@ -61,10 +63,10 @@ func (run *Run) delivery(kind DeliveryKind, post Post, now time.Time) *Delivery 
 // noPart is the part of deliveries that carry no part of a reply.
 const noPart = -1
 
-// insertDelivery stores a delivery. A delivery that may begin at once is marked as sending
+// addDelivery stores a delivery. A delivery that may begin at once is marked as sending
 // if no other one of its thread is open and neither its channel nor its workspace must
 // wait. Its id and state are known once the transaction has ended.
-func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
+func addDelivery(tx *storage.Txn, d *Delivery, part int64, begin bool) {
 	due, replaces := d.CreatedAt, int64(0)
 	if d.State == DeliverySending {
 		due = d.SendBy
@@ -73,13 +75,13 @@ func (tx *txn) insertDelivery(d *Delivery, part int64, begin bool) {
 		replaces = d.Replaces.ID
 	}
 	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`, []any{&d.ID}
-	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, millis(d.CreatedAt), string(d.Kind), replaces,
-		number(d.Stream), d.Post.Asker, tx.pack(d.Post.File, d.Post.File == nil), tx.pack(d.Post.Buttons, d.Post.Buttons == nil), millis(d.SendBy), string(d.State), d.Attempts, millis(due)}
+	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, storage.Millis(d.CreatedAt), string(d.Kind), replaces,
+		storage.Number(d.Stream), d.Post.Asker, tx.Pack(d.Post.File, d.Post.File == nil), tx.Pack(d.Post.Buttons, d.Post.Buttons == nil), storage.Millis(d.SendBy), string(d.State), d.Attempts, storage.Millis(due)}
 	if begin {
 		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
 		args = args[:16]
 	}
-	tx.later(nil, dest, query, args...)
+	tx.Later(nil, dest, query, args...)
 }
 
 const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,

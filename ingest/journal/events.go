@@ -12,6 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly/stream"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -32,21 +34,21 @@ func AnswerActivity(run string) string { return run + "/answer" }
 // of their activity is stored, and when the run ends. The oldest messages beyond the run's bound are
 // removed; see stream.Keep. COMPLETE and TERMINATED of main are left out: only the run's end stores them. A call
 // with an unknown outcome may be repeated with the same messages.
-func (j *Journal) AppendEvents(ctx context.Context, claim *Claim, run *Run, messages []stream.Message) error {
+func (j *Journal) AppendEvents(ctx context.Context, claim *places.Claim, run *Run, messages []stream.Message) error {
 	var seq int64
 	again, known := run.unclear, max(run.appended, run.EventSeq)
-	err := j.change(ctx, claim.Key, func(tx *txn) {
-		a := appender{txn: tx, run: run.ID, now: millis(j.now())}
-		tx.lockRun(claim, run, a.dest(), appenderColumns)
-		if m := messages[len(messages)-1]; !again || !tx.has(`SELECT 1 FROM run_events WHERE run = $1 AND seq > $2 AND type = $3
+	err := j.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		a := appender{Txn: tx, run: run.ID, now: storage.Millis(j.db.Now())}
+		lockRun(tx, claim, run, a.dest(), appenderColumns)
+		if m := messages[len(messages)-1]; !again || !tx.Has(`SELECT 1 FROM run_events WHERE run = $1 AND seq > $2 AND type = $3
 			AND workstream = $4 AND activity = $5 AND text = $6`, run.ID, known, int64(m.Type), m.Workstream, m.ActivityID, m.Text) {
 			a.append(messages, false)
 		}
 		seq = a.seq
 	})
-	if run.unclear = errors.Is(err, ErrUnclear) || err != nil && again; err == nil {
+	if run.unclear = errors.Is(err, storage.ErrUnclear) || err != nil && again; err == nil {
 		run.appended, run.Followed = seq, true
-		j.runChanged(run.ID, true)
+		runChanged(j.db, run.ID, true)
 	}
 	return err
 }
@@ -68,13 +70,13 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 // has already is left out. AddEvents fails with ErrEnded if the run has ended, with ErrNotFound if there
 // is none, and with ErrManyEvents.
 func (j *Journal) AddEvents(ctx context.Context, run string, added Added) error {
-	err := j.change(ctx, "", func(tx *txn) {
-		a := appender{txn: tx, run: run, now: millis(j.now())}
-		if !tx.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
-			tx.failEnded(run)
+	err := j.db.Change(ctx, "", func(tx *storage.Txn) {
+		a := appender{Txn: tx, run: run, now: storage.Millis(j.db.Now())}
+		if !tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
+			failEnded(tx, run)
 		}
 		key := cmp.Or(added.Key, uuid.Must(uuid.NewV7()).String())
-		if tx.has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
+		if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
 			return
 		}
 		seq := a.seq
@@ -86,29 +88,29 @@ func (j *Journal) AddEvents(ctx context.Context, run string, added Added) error 
 		var before, counted int64
 		if added.Most > 0 {
 			counted = a.seq - seq
-			tx.row([]any{&before}, `SELECT coalesce(CAST(sum(messages) AS BIGINT), 0) FROM run_posts WHERE run = $1`, run)
+			tx.Row([]any{&before}, `SELECT coalesce(CAST(sum(messages) AS BIGINT), 0) FROM run_posts WHERE run = $1`, run)
 		}
 		if before+counted > added.Most && added.Most > 0 {
-			tx.fail(ErrManyEvents)
+			tx.Fail(ErrManyEvents)
 		}
-		tx.do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, $3, $4)`, run, key, counted, a.now)
+		tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, $3, $4)`, run, key, counted, a.now)
 	})
 	if err == nil {
-		j.runChanged(run, true)
+		runChanged(j.db, run, true)
 	}
 	return err
 }
 
 // has reports whether the run has a message already.
 func (a *appender) has(m stream.Message) bool {
-	return a.txn.has(`SELECT 1 FROM run_events WHERE run = $1 AND type = $2 AND workstream = $3 AND activity = $4 AND text = $5
+	return a.Txn.Has(`SELECT 1 FROM run_events WHERE run = $1 AND type = $2 AND workstream = $3 AND activity = $4 AND text = $5
 		AND (details = $6 OR details IS NULL AND $7 = 0)`, a.run, int64(m.Type), m.Workstream, m.ActivityID, m.Text, []byte(m.Details), int64(len(m.Details)))
 }
 
 // appender adds events to a run, whose thread's row the transaction has locked. So the seqs
 // of a run's events are committed in order.
 type appender struct {
-	*txn
+	*storage.Txn
 	run            string
 	now            int64
 	thread         int64
@@ -133,21 +135,21 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 			continue
 		}
 		if m.ActivityID != "" && !chunk && a.seq > a.count {
-			a.do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND activity = $2`, a.run, m.ActivityID)
+			a.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND activity = $2`, a.run, m.ActivityID)
 		}
 		a.seq++
-		a.count += 1 - number(chunk)
+		a.count += 1 - storage.Number(chunk)
 		a.at = max(a.now, a.at+1)
 		var details any
 		if len(m.Details) > 0 {
 			details = []byte(m.Details)
 		}
-		a.do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, number(m.Final), a.at)
+		a.Do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, storage.Number(m.Final), a.at)
 	}
 	if a.seq > seq {
 		a.evict()
-		a.do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
+		a.Do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
 	}
 }
 
@@ -155,7 +157,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 func (a *appender) evict() {
 	before := a.now - keptFor.Milliseconds()
 	if a.seq-a.count > maxRunChunks {
-		a.do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND seq <= $2 AND at < $3`, a.run, a.seq-maxRunChunks, before)
+		a.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND seq <= $2 AND at < $3`, a.run, a.seq-maxRunChunks, before)
 	}
 	excess := a.count - a.dropped - stream.MaxKept
 	if excess < spareRunEvents {
@@ -163,7 +165,7 @@ func (a *appender) evict() {
 	}
 	for _, types := range []string{`type IN (` + passing + `)`, `type NOT IN (` + passing + `, ` + lasting + `)`} {
 		if excess > 0 {
-			n := a.exec(`DELETE FROM run_events WHERE run = $1 AND seq IN (SELECT seq FROM run_events WHERE run = $1 AND type <> 12 AND at < $2 AND `+
+			n := a.Exec(`DELETE FROM run_events WHERE run = $1 AND seq IN (SELECT seq FROM run_events WHERE run = $1 AND type <> 12 AND at < $2 AND `+
 				types+` ORDER BY seq LIMIT CAST($3 AS BIGINT))`, a.run, before, excess)
 			excess, a.dropped = excess-n, a.dropped+n
 		}
@@ -201,8 +203,8 @@ func (e *endRunTx) events(events []stream.Message, state RunState, reply string)
 	if len(kept) == 0 {
 		return
 	}
-	a := appender{txn: e.txn, run: e.run.ID, now: e.now}
-	e.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, e.run.Thread)
+	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now}
+	e.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, e.run.Thread)
 	a.append(kept, true)
 }
 
@@ -210,29 +212,29 @@ func (e *endRunTx) events(events []stream.Message, state RunState, reply string)
 // texts again, as other activities. Clients replace chunks by a THOUGHT of their activity. It
 // returns the seq of the run's last event.
 func (b *beginRunTx) replaceChunks(run *Run) (last int64) {
-	again := rows(b.txn, func(m *stream.Message) []any { return []any{&m.Workstream, &m.ActivityID} },
+	again := storage.Rows(b.Txn, func(m *stream.Message) []any { return []any{&m.Workstream, &m.ActivityID} },
 		`SELECT workstream, activity FROM run_events WHERE run = $1 AND type = 12 AND activity <> '' GROUP BY workstream, activity ORDER BY min(seq)`, run.ID)
 	for i := range again {
 		again[i].Type, again[i].Text = stream.Thought, "The answer begins again."
 	}
-	a := appender{txn: b.txn, run: run.ID, now: b.now}
-	b.row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
-	b.dropChunks(run.ID)
+	a := appender{Txn: b.Txn, run: run.ID, now: b.now}
+	b.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
+	dropChunks(b.Txn, run.ID)
 	a.append(again, false)
 	return a.seq
 }
 
 // dropChunks removes the chunks of a run.
-func (tx *txn) dropChunks(run string) {
-	tx.do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)
+func dropChunks(tx *storage.Txn, run string) {
+	tx.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)
 }
 
 // runEnded wakes the readers of a run that has ended and of its thread, and removes the run's
 // chunks. If that fails, readers leave them out, and retention removes them.
 func (j *Journal) runEnded(ctx context.Context, run *Run, chunks int64) {
-	j.runChanged(run.ID, run.Followed)
-	j.threadChanged(run.Thread, run.Followed)
+	runChanged(j.db, run.ID, run.Followed)
+	places.ThreadChanged(j.db, run.Thread, run.Followed)
 	if chunks > 0 {
-		_ = j.change(ctx, "", func(tx *txn) { tx.dropChunks(run.ID) })
+		_ = j.db.Change(ctx, "", func(tx *storage.Txn) { dropChunks(tx, run.ID) })
 	}
 }

@@ -2,12 +2,11 @@ package journal
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"time"
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // RunEvent is a stored message of a run.
@@ -46,14 +45,14 @@ type RunPage struct {
 // works, each of its readers calls RunEvents at each change, so that takes one query.
 func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit int) (RunPage, error) {
 	p := RunPage{RunStatus: RunStatus{ID: run}}
-	found, err := readOne(ctx, j, func(tx *txn) []eventRow {
-		return upTo(tx, (*eventRow).size, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
+	found, err := storage.ReadOne(ctx, j.db, func(tx *storage.Txn) []eventRow {
+		return storage.UpTo(tx, (*eventRow).size, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
 	})
 	switch {
 	case err != nil:
 		return p, err
 	case len(found) == 0:
-		return p, ErrNotFound
+		return p, storage.ErrNotFound
 	}
 	p.RunStatus = found[0].RunStatus
 	p.ID = run
@@ -62,10 +61,10 @@ func (j *Journal) RunEvents(ctx context.Context, run string, after int64, limit 
 			p.Events = append(p.Events, r.RunEvent)
 		}
 	}
-	p.Full = isFull(found, limit, (*eventRow).size)
+	p.Full = storage.IsFull(found, limit, (*eventRow).size)
 	if p.Ended() { // nothing changes any more
 		p.State = runStates[RunState(p.State)]
-		_, err = j.row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
+		_, err = j.db.Row(ctx, []any{&p.Answered, &p.Closed}, `SELECT
 			EXISTS (SELECT 1 FROM run_events e JOIN messages m ON m.run = e.run AND m.author = 'agent'
 				WHERE e.run = $1 AND e.workstream IN ('', 'main') AND (e.type = 7 AND e.text = m.content
 					OR e.type = 9 AND EXISTS (SELECT 1 FROM questions WHERE run = $1))),
@@ -99,53 +98,16 @@ func (r *eventRow) dest() []any {
 // RunMessages returns the messages of a run in order: its turn's, its reply and its notice.
 // Deleted ones are left out.
 func (j *Journal) RunMessages(ctx context.Context, run string) ([]Message, error) {
-	return read(ctx, j, func(tx *txn) []Message {
-		return tx.findAll(`run = $1 AND deleted_at = 0 ORDER BY seq`, run)
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) []Message {
+		return findAll(tx, `run = $1 AND deleted_at = 0 ORDER BY seq`, run)
 	})
 }
 
 // FollowRun returns a channel that gets a value after each change of a run on this node, and
 // soon after most changes on other nodes. The caller ends with stop.
 func (j *Journal) FollowRun(run string) (changed <-chan struct{}, stop func()) {
-	return j.followers.Wait(runWords + run)
+	return j.db.Follow(storage.OfRun + run)
 }
-
-// FollowThread is FollowRun for the messages of a thread.
-func (j *Journal) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
-	return j.followers.Wait(threadWords(t.row))
-}
-
-// runWords begin the words that tell other nodes of a change of a run.
-const runWords = "run "
-
-// messagesWords begin those that tell of new or changed messages of a thread.
-const messagesWords = "messages "
-
-func threadWords(thread int64) string { return messagesWords + strconv.FormatInt(thread, 10) }
 
 // runChanged wakes the readers of a run on this node and, if tell is set, on others.
-func (j *Journal) runChanged(run string, tell bool) { j.changed(runWords+run, tell) }
-
-// threadChanged wakes the readers of a thread's messages on this node and, if tell is set, on
-// others.
-func (j *Journal) threadChanged(thread int64, tell bool) { j.changed(threadWords(thread), tell) }
-
-func (j *Journal) changed(words string, tell bool) {
-	j.followers.Wake(words)
-	if notifier, ok := j.engine.(Notifier); ok && tell {
-		notifier.Notify("", words)
-	}
-}
-
-// Heard takes words that another node sent by the engine's Notify. It returns false if they
-// are not the journal's.
-func (j *Journal) Heard(words string) bool {
-	ours := strings.HasPrefix(words, runWords) || strings.HasPrefix(words, messagesWords) || strings.HasPrefix(words, newsWords)
-	if ours {
-		j.followers.Wake(words)
-	}
-	return ours
-}
-
-// Missed wakes all readers, because words of other nodes may have been lost.
-func (j *Journal) Missed() { j.followers.WakeAll() }
+func runChanged(db *storage.DB, run string, tell bool) { db.Changed(storage.OfRun+run, tell) }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // ImportMessage is a message of version 0 from another system, for Import.
@@ -35,13 +37,13 @@ type ImportThread struct {
 // returns the number of new ones. Each question is a turn that has ended, with the answer
 // that follows it, if there is one. No message starts a run.
 func (j *Journal) Import(ctx context.Context, to ImportThread, list []ImportMessage) (added int, err error) {
-	return write(ctx, j, WriteOptions{Thread: to.Key}, func(tx *txn) int {
-		i := importTx{txn: tx, to: to}
+	return storage.Write(ctx, j.db, storage.WriteOptions{Thread: to.Key}, func(tx *storage.Txn) int {
+		i := importTx{Txn: tx, to: to}
 		i.open()
 		for _, m := range list {
 			i.add(m)
 		}
-		i.do(`UPDATE threads SET next_seq = $2, begun_seq = $3, last_at = CASE WHEN last_at < $4 THEN $4 ELSE last_at END WHERE id = $1`,
+		i.Do(`UPDATE threads SET next_seq = $2, begun_seq = $3, last_at = CASE WHEN last_at < $4 THEN $4 ELSE last_at END WHERE id = $1`,
 			i.thread, i.nextSeq, i.begunSeq, i.lastAt)
 		return i.added
 	})
@@ -49,7 +51,7 @@ func (j *Journal) Import(ctx context.Context, to ImportThread, list []ImportMess
 
 // importTx is one Import inside its transaction.
 type importTx struct {
-	*txn
+	*storage.Txn
 	to ImportThread
 
 	thread, nextSeq, begunSeq, lastAt int64
@@ -59,16 +61,15 @@ type importTx struct {
 
 // open makes the thread or finds it, and locks its row.
 func (i *importTx) open() {
-	i.do(`INSERT INTO threads (key, uuid, workspace, platform, channel) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING`,
-		string(i.to.Key), i.to.ID, i.to.Workspace, string(i.to.Platform), i.to.Channel)
-	i.row([]any{&i.thread, &i.nextSeq, &i.begunSeq}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(i.to.Key))
-	i.row([]any{&i.question}, `SELECT run FROM messages WHERE thread = $1 AND seq = $2 AND origin = 'import' AND author <> 'agent'`, i.thread, i.nextSeq-1)
+	places.Add(i.Txn, i.to.Platform, i.to.Channel, places.Thread{Key: i.to.Key, ID: i.to.ID, Workspace: i.to.Workspace})
+	i.Row([]any{&i.thread, &i.nextSeq, &i.begunSeq}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(i.to.Key))
+	i.Row([]any{&i.question}, `SELECT run FROM messages WHERE thread = $1 AND seq = $2 AND origin = 'import' AND author <> 'agent'`, i.thread, i.nextSeq-1)
 }
 
 // add stores a message, unless its id is known.
 func (i *importTx) add(m ImportMessage) {
 	id := "import/" + m.ID
-	if i.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, i.to.Workspace, id) {
+	if i.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, i.to.Workspace, id) {
 		return
 	}
 	author, run, answers := ByHuman, i.question, m.Own && i.question != ""
@@ -87,13 +88,13 @@ func (i *importTx) add(m ImportMessage) {
 	if i.question = run; m.Own {
 		i.question = ""
 	}
-	i.do(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
+	i.Do(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
 			sent_at, created_at, run, context_after, base_seq)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, 'none', $8, $9, 0, 'import', $10, $10, $11, $12, $13)`,
-		pastID(i.to.Workspace, m.ID), i.thread, i.nextSeq, i.to.Workspace, id, m.SenderID, string(author), m.Content, blob(m.Metadata),
-		millis(m.CreatedAt), run, after, base)
+		pastID(i.to.Workspace, m.ID), i.thread, i.nextSeq, i.to.Workspace, id, m.SenderID, string(author), m.Content, storage.Bytes(m.Metadata),
+		storage.Millis(m.CreatedAt), run, after, base)
 	i.nextSeq++
-	i.lastAt = max(i.lastAt, millis(m.CreatedAt))
+	i.lastAt = max(i.lastAt, storage.Millis(m.CreatedAt))
 	i.added++
 }
 

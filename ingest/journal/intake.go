@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Pending is a pending envelope.
@@ -25,8 +27,8 @@ const maxBodies = 1 << 20
 // It returns none after one that is not due. Their number is bounded by the limit and by
 // the size of their bodies.
 func (j *Journal) NextEnvelopes(ctx context.Context, thread int64, limit int) (batch []Pending, err error) {
-	now := j.now()
-	err = j.engine.ReadOne(ctx, func(tx Tx) error {
+	now := j.db.Now()
+	err = j.db.Engine.ReadOne(ctx, func(tx storage.Tx) error {
 		room := maxBodies
 		batch = nil
 		return tx.Rows(func(scan func(...any) error) error {
@@ -55,15 +57,15 @@ const workedOn = `id = $1 AND thread = $2 AND state = 'pending'`
 
 // Postpone makes an envelope, and so its thread's intake, due again at a later time. A
 // failure counts as an attempt; a wait for a known reason does not.
-func (j *Journal) Postpone(ctx context.Context, claim *Claim, envelope int64, until time.Time, failure error) error {
+func (j *Journal) Postpone(ctx context.Context, claim *places.Claim, envelope int64, until time.Time, failure error) error {
 	words := ""
 	if failure != nil {
 		words = failure.Error()
 	}
-	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.must(ErrFenced, `UPDATE threads SET intake_at = $3 WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, millis(until))
-		tx.must(ErrSettled, `UPDATE envelopes SET not_before = $3, attempts = attempts + $4, error = $5 WHERE `+workedOn,
-			envelope, claim.Thread, millis(until), number(failure != nil), words)
+	return j.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		tx.Must(storage.ErrFenced, `UPDATE threads SET intake_at = $3 WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, storage.Millis(until))
+		tx.Must(ErrSettled, `UPDATE envelopes SET not_before = $3, attempts = attempts + $4, error = $5 WHERE `+workedOn,
+			envelope, claim.Thread, storage.Millis(until), storage.Number(failure != nil), words)
 	})
 }
 
@@ -78,18 +80,18 @@ const (
 
 // CountSuspect counts an attempt at a suspect before it begins, or takes the count back after
 // an attempt during which the process did not end.
-func (j *Journal) CountSuspect(ctx context.Context, claim *Claim, envelope, by int64) error {
-	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.must(ErrSettled, `UPDATE envelopes SET claims = claims + $3 WHERE `+workedOn, envelope, claim.Thread, by)
+func (j *Journal) CountSuspect(ctx context.Context, claim *places.Claim, envelope, by int64) error {
+	return j.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		tx.Must(ErrSettled, `UPDATE envelopes SET claims = claims + $3 WHERE `+workedOn, envelope, claim.Thread, by)
 	})
 }
 
 // Bury settles an envelope as a dead letter. Its thread continues.
-func (j *Journal) Bury(ctx context.Context, claim *Claim, envelope int64, cause error) error {
-	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.must(ErrFenced, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST($3 AS BIGINT) END
-			WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, millis(j.now()))
-		tx.must(ErrSettled, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = $3 WHERE `+workedOn,
+func (j *Journal) Bury(ctx context.Context, claim *places.Claim, envelope int64, cause error) error {
+	return j.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		tx.Must(storage.ErrFenced, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST($3 AS BIGINT) END
+			WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, storage.Millis(j.db.Now()))
+		tx.Must(ErrSettled, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = $3 WHERE `+workedOn,
 			envelope, claim.Thread, cause.Error())
 	})
 }
@@ -106,16 +108,16 @@ type EnvelopeResult struct {
 
 // Envelope returns the result of an envelope; nil while it is pending.
 func (j *Journal) Envelope(ctx context.Context, id int64) (*EnvelopeResult, error) {
-	return read(ctx, j, func(tx *txn) *EnvelopeResult {
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) *EnvelopeResult {
 		s := EnvelopeResult{Envelope: id}
 		var state string
 		var message int64
-		if !tx.row([]any{&s.Workspace, (*string)(&s.Kind), (*string)(&s.Disposition), &s.Reason, &s.Error, &state, (*string)(&s.Thread), &message}, `
+		if !tx.Row([]any{&s.Workspace, (*string)(&s.Kind), (*string)(&s.Disposition), &s.Reason, &s.Error, &state, (*string)(&s.Thread), &message}, `
 			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, t.key, e.message
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}
-		if found := tx.listed(`m.row = $1`, message); len(found) > 0 {
+		if found := listed(tx, `m.row = $1`, message); len(found) > 0 {
 			s.Message = &found[0]
 		}
 		return &s
@@ -152,13 +154,13 @@ type waiting struct {
 // reads the pending envelopes once. The plus in its order keeps to the index of waiting
 // envelopes.
 func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved func(thread int64), ended func(EnvelopeResult)) error {
-	decided, err := list(ctx, j, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.messageID, (*string)(&w.kind)} }, `
+	decided, err := storage.List(ctx, j.db, func(w *waiting) []any { return []any{&w.id, &w.workspace, &w.messageID, (*string)(&w.kind)} }, `
 		SELECT id, workspace, message_id, kind FROM envelopes e WHERE state = 'pending' AND thread IS NULL AND (
 			EXISTS (`+target+`)
 			OR EXISTS (SELECT 1 FROM deliveries d WHERE d.workspace = e.workspace AND d.platform_id = e.message_id)
 			OR accepted_at <= $1 AND NOT EXISTS (SELECT 1 FROM gaps g WHERE g.workspace = e.workspace AND g.channel = e.channel)
 				AND (workspace, message_id) NOT IN (SELECT workspace, message_id FROM envelopes WHERE state = 'pending' AND thread IS NOT NULL))
-			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, millis(deadline), int64(reviewBatch))
+			ORDER BY +id LIMIT CAST($2 AS BIGINT)`, storage.Millis(deadline), int64(reviewBatch))
 	for _, w := range decided {
 		w, err := j.review(ctx, w)
 		switch {
@@ -177,14 +179,14 @@ func (j *Journal) ReviewWaiting(ctx context.Context, deadline time.Time, moved f
 // changes nothing if another node has done so.
 func (j *Journal) review(ctx context.Context, w waiting) (waiting, error) {
 	const still = ` WHERE id = $1 AND thread IS NULL AND state = 'pending'`
-	return write(ctx, j, WriteOptions{}, func(tx *txn) waiting {
-		if w.thread, _ = tx.messageThread(w.workspace, w.messageID); w.thread == 0 {
-			w.changed = tx.exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2, body = substr(body, 1, 0)`+still, w.id, event.ReasonUnknownMessage) > 0
+	return storage.Write(ctx, j.db, storage.WriteOptions{}, func(tx *storage.Txn) waiting {
+		if w.thread, _ = messageThread(tx, w.workspace, w.messageID); w.thread == 0 {
+			w.changed = tx.Exec(`UPDATE envelopes SET state = 'done', disposition = 'ignored', reason = $2, body = substr(body, 1, 0)`+still, w.id, event.ReasonUnknownMessage) > 0
 			return w
 		}
-		tx.later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, w.thread) // first, as in every transaction
-		if w.changed = tx.exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
-			tx.addPending(w.thread, 1, millis(j.now()))
+		tx.Later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, w.thread) // first, as in every transaction
+		if w.changed = tx.Exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
+			addPending(tx, w.thread, 1, storage.Millis(j.db.Now()))
 		}
 		return w
 	})

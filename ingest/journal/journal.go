@@ -1,29 +1,29 @@
+// Package journal stores envelopes, messages, runs and deliveries durably, in order, each
+// once.
 package journal
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
-	"parley/ingest/wake"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Journal is the durable store of envelopes, messages, runs and deliveries.
 type Journal struct {
-	engine Engine
-	node   string
-	lease  time.Duration
-	now    func() time.Time
-	copies wake.Signal            // is set if there are copies to check
-	secret atomic.Pointer[[]byte] // of the threads' UUIDs; nil until it was read
+	*places.Places
+	*files.Files
+	*budgets.Budgets
 
-	// followers are the readers that wait for changes, by the words that tell other nodes of a
-	// change.
-	followers wake.Group[string]
+	db  *storage.DB
+	ids *places.IDs
 }
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
@@ -39,39 +39,42 @@ type Options struct {
 }
 
 // New returns the journal that is stored in engine.
-func New(engine Engine, options Options) *Journal {
+func New(engine storage.Engine, options Options) *Journal {
 	now := options.Now
 	if now == nil {
 		now = time.Now
 	}
-	return &Journal{engine: engine, node: options.Node, lease: options.Lease, now: now, copies: wake.NewSignal()}
+	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now}
+	ids := places.NewIDs(db)
+	return &Journal{Places: places.New(db, ids), Files: files.New(db), Budgets: budgets.New(db), db: db, ids: ids}
 }
 
 // Close ends the engine.
-func (j *Journal) Close() error { return j.engine.Close() }
+func (j *Journal) Close() error { return j.db.Engine.Close() }
 
 // Probe reports whether the store can take a commit now. It waits for no lock, because
 // the row that it makes has a name of its own. The row is gone when Probe ends.
 func (j *Journal) Probe(ctx context.Context) error {
 	name := "probe/" + uuid.NewString()
-	return j.change(ctx, "", func(tx *txn) {
-		tx.do(`INSERT INTO retention_progress (task, position) VALUES ($1, 0)`, name)
-		tx.do(`DELETE FROM retention_progress WHERE task = $1`, name)
+	return j.db.Change(ctx, "", func(tx *storage.Txn) {
+		tx.Do(`INSERT INTO retention_progress (task, position) VALUES ($1, 0)`, name)
+		tx.Do(`DELETE FROM retention_progress WHERE task = $1`, name)
 	})
 }
 
-var (
-	// ErrFenced means that another claim of the thread exists, or that the work is
-	// done already. Nothing was written; the caller must read the thread's work again.
-	ErrFenced = errors.New("another claim of the thread exists")
-	// ErrDelivered means that the delivery has ended or was begun by another node. The
-	// claim may still hold.
-	ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", ErrFenced)
-	// ErrSettled means that the envelope is settled already.
-	ErrSettled = errors.New("the envelope is settled already")
-	// ErrNotFound means that the requested row does not exist.
-	ErrNotFound = errors.New("not found")
-)
+// Heard takes words that another node sent by the engine's Notify. It returns false if they
+// are not the journal's.
+func (j *Journal) Heard(words string) bool { return j.db.Heard(words) }
+
+// Missed wakes all readers, because words of other nodes may have been lost.
+func (j *Journal) Missed() { j.db.Missed() }
+
+// ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
+// hold.
+var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", storage.ErrFenced)
+
+// ErrSettled means that the envelope is settled already.
+var ErrSettled = errors.New("the envelope is settled already")
 
 // Author is the kind of a message's author.
 type Author string
@@ -120,52 +123,3 @@ const (
 // ContractVersion is the version of the ingest contract of new rows. The content of rows
 // of version 0 begins with the message's header.
 const ContractVersion = 1
-
-// millis returns the stored form of a time: milliseconds since 1970, 0 for none.
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
-}
-
-// Instant returns the time of a stored number of milliseconds since 1970, the zero time
-// for 0.
-func Instant(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
-}
-
-// blob returns the value of a column of bytes. An empty one is not null.
-func blob(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
-// number returns the stored form of a bool.
-func number(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// nullable returns the value of a nullable column.
-func nullable(n *int64) any {
-	if n == nil {
-		return nil
-	}
-	return *n
-}
-
-// optional returns the value of a nullable column, which is null for an empty text.
-func optional(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"parley/assembly/stream"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // ErrAnswered and ErrEnded are the errors of a later answer that comes too late: the run has
@@ -16,9 +18,9 @@ var (
 
 // TakeRun notes that the agent has taken a run: a later attempt does not ask it again. If taken is
 // false, the agent has not taken it after all.
-func (j *Journal) TakeRun(ctx context.Context, claim *Claim, run *Run, taken bool) error {
-	return j.change(ctx, claim.Key, func(tx *txn) {
-		tx.must(ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, number(taken))
+func (j *Journal) TakeRun(ctx context.Context, claim *places.Claim, run *Run, taken bool) error {
+	return j.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		tx.Must(storage.ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, storage.Number(taken))
 	})
 }
 
@@ -32,7 +34,7 @@ type LaterRun struct {
 // LaterRun finds a run by the id that its agent knows; see Run.AgentID. It returns ErrNotFound for an
 // unknown one.
 func (j *Journal) LaterRun(ctx context.Context, known string) (run LaterRun, err error) {
-	err = j.one(ctx, []any{&run.ID, &run.Thread, &run.Agent}, `SELECT run_id, id, agent FROM threads WHERE run_id = `+knownToAgents+`
+	err = j.db.One(ctx, []any{&run.ID, &run.Thread, &run.Agent}, `SELECT run_id, id, agent FROM threads WHERE run_id = `+knownToAgents+`
 		UNION ALL SELECT id, thread, agent FROM runs WHERE id = `+knownToAgents+` LIMIT 1`, known)
 	return run, err
 }
@@ -40,15 +42,15 @@ func (j *Journal) LaterRun(ctx context.Context, known string) (run LaterRun, err
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
 // before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late.
 func (j *Journal) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
-	return j.change(ctx, "", func(tx *txn) {
-		now := millis(j.now())
-		if tx.exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
-			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.pack(answer, false)) > 0 {
+	return j.db.Change(ctx, "", func(tx *storage.Txn) {
+		now := storage.Millis(j.db.Now())
+		if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
+			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(answer, false)) > 0 {
 			return
 		}
-		if tx.has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
-			tx.fail(ErrAnswered)
+		if tx.Has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
+			tx.Fail(ErrAnswered)
 		}
-		tx.fail(ErrEnded)
+		tx.Fail(ErrEnded)
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Freshness shows how much of its thread the agent of a message knew, in thread_seqs.
@@ -45,16 +47,16 @@ type Page struct {
 // ThreadMessages returns a page of the messages of a workspace's thread, in order, deleted ones as
 // tombstones. A page ends at PageBytes; IsFull tells whether more may follow. It fails with ErrNotFound if there is no such thread.
 func (j *Journal) ThreadMessages(ctx context.Context, workspace, threadID string, page Page) ([]Listed, error) {
-	return read(ctx, j, func(tx *txn) []Listed {
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) []Listed {
 		var thread int64
-		if !tx.row([]any{&thread}, `SELECT id FROM threads WHERE uuid = $1 AND workspace = $2`, threadID, workspace) {
-			tx.fail(ErrNotFound)
+		if !tx.Row([]any{&thread}, `SELECT id FROM threads WHERE uuid = $1 AND workspace = $2`, threadID, workspace) {
+			tx.Fail(storage.ErrNotFound)
 		}
 		if page.Before == 0 || page.After > 0 {
-			return tx.listed(`m.thread = $1 AND m.seq > $2 AND (m.seq < $3 OR $3 = 0) ORDER BY m.seq LIMIT CAST($4 AS BIGINT)`,
+			return listed(tx, `m.thread = $1 AND m.seq > $2 AND (m.seq < $3 OR $3 = 0) ORDER BY m.seq LIMIT CAST($4 AS BIGINT)`,
 				thread, page.After, page.Before, int64(page.Limit))
 		}
-		list := tx.listed(`m.thread = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
+		list := listed(tx, `m.thread = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
 		slices.Reverse(list)
 		return list
 	})
@@ -96,13 +98,13 @@ func freshness(base, latest, server int64) *Freshness {
 }
 
 // listed reads messages, m in the condition, with the facts that a list shows.
-func (tx *txn) listed(where string, args ...any) []Listed {
-	list := upTo(tx, func(m *Listed) int { return m.Size() }, (*Listed).dest, `SELECT `+listedColumns+`
+func listed(tx *storage.Txn, where string, args ...any) []Listed {
+	list := storage.UpTo(tx, func(m *Listed) int { return m.Size() }, (*Listed).dest, `SELECT `+listedColumns+`
 		FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run WHERE `+where, args...)
 	for i := range list {
 		l := &list[i]
-		tx.unpack(&l.Message)
-		tx.loadFiles(&l.Message)
+		unpack(tx, &l.Message)
+		loadFiles(tx, &l.Message)
 		l.Freshness = freshness(l.base, l.latest, l.server)
 		if l.Trigger == TriggerRun {
 			asked := l.asked
@@ -124,18 +126,18 @@ type ThreadSummary struct {
 }
 
 // Cursor is the thread's position in the order of a workspace's threads.
-func (s *ThreadSummary) Cursor() string { return cursor(s.LastAt, s.row) }
+func (s *ThreadSummary) Cursor() string { return places.Cursor(s.LastAt, s.row) }
 
 // Threads returns the threads of a workspace that have messages, the last active first. It
 // begins after the thread with the given Cursor; the first page has none.
 func (j *Journal) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
-	at, row, err := readCursor(before)
+	at, row, err := places.ReadCursor(before)
 	if err != nil {
 		return nil, err
 	}
 	// A message without a thread_seq has no text. The query names the thread_seq for its index.
-	return readOne(ctx, j, func(tx *txn) []ThreadSummary {
-		return upTo(tx, (*ThreadSummary).size, func(s *ThreadSummary) []any {
+	return storage.ReadOne(ctx, j.db, func(tx *storage.Txn) []ThreadSummary {
+		return storage.UpTo(tx, (*ThreadSummary).size, func(s *ThreadSummary) []any {
 			return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
 		}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1)
 		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL

@@ -4,19 +4,20 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // isPost reports whether an external id is the id of one of our posts.
-func (tx *txn) isPost(workspace, externalID string) bool {
-	return tx.has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
+func isPost(tx *storage.Txn, workspace, externalID string) bool {
+	return tx.Has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
 }
 
 // Ours implements Look.
-func (r *recordTx) Ours(externalID string) bool { return r.isPost(r.Workspace, externalID) }
+func (r *recordTx) Ours(externalID string) bool { return isPost(r.Txn, r.Workspace, externalID) }
 
 // Answered implements Look. It reads the turns of the thread, not its messages.
 func (r *recordTx) Answered() bool {
-	return r.has(`SELECT 1 FROM messages turn JOIN messages reply ON reply.run = turn.run AND reply.author = 'agent'
+	return r.Has(`SELECT 1 FROM messages turn JOIN messages reply ON reply.run = turn.run AND reply.author = 'agent'
 		WHERE turn.thread = $1 AND turn.context_after IS NOT NULL LIMIT 1`, r.claim.Thread)
 }
 
@@ -25,9 +26,9 @@ const lately = 20
 
 // Continued implements Look.
 func (r *recordTx) Continued(m *event.Message) (how event.Addressed) {
-	r.row([]any{(*string)(&how)}, `SELECT reason FROM messages WHERE thread = $1 AND seq >= $2 AND sender_id = $3 AND trigger = 'run'
+	r.Row([]any{(*string)(&how)}, `SELECT reason FROM messages WHERE thread = $1 AND seq >= $2 AND sender_id = $3 AND trigger = 'run'
 		AND reason IN ('mention', 'direct', 'reply') AND sent_at BETWEEN $4 AND $5 ORDER BY seq DESC LIMIT 1`,
-		r.claim.Thread, r.thread.nextSeq-lately, m.Metadata.SenderID, millis(m.SentAt.Add(-splitWithin)), millis(m.SentAt))
+		r.claim.Thread, r.thread.nextSeq-lately, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin)), storage.Millis(m.SentAt))
 	return how
 }
 
@@ -36,22 +37,22 @@ func (r *recordTx) Continued(m *event.Message) (how event.Addressed) {
 // an unfinished run has no run_bot_channel.
 func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	channel = r.channel(channel)
-	r.lockPace(r.Workspace, channel)
+	lockPace(r.Txn, r.Workspace, channel)
 	asked, joined := `threads`, r.claim.Thread
 	if r.Coalesce == 0 {
 		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+botWaits, 0
 	}
 	var n int64
-	r.row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2 AND begun_at < $4)
+	r.Row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2 AND begun_at < $4)
 		+ (SELECT count(*) FROM threads WHERE run_bot_channel = $1 AND run_begun_at > $2 AND run_begun_at < $4)
 		+ (SELECT count(*) FROM `+asked+` WHERE threads.bot_channel = $1 AND threads.id <> $3)`,
-		botChannel(r.Workspace, channel), millis(since), joined, r.future(since))
+		botChannel(r.Workspace, channel), storage.Millis(since), joined, r.future(since))
 	return int(n)
 }
 
 // future returns a time that is as far after now as since is before it. A row of a later time is
 // older: the clock led then. The clocks of nodes differ by far less.
-func (r *recordTx) future(since time.Time) int64 { return 2*r.now - millis(since) }
+func (r *recordTx) future(since time.Time) int64 { return 2*r.now - storage.Millis(since) }
 
 // Echoes implements Look.
 func (r *recordTx) Echoes(content string, since time.Time) int {
@@ -59,12 +60,12 @@ func (r *recordTx) Echoes(content string, since time.Time) int {
 	const recent = `recent AS (SELECT seq, author, trigger, content, run, created_at FROM messages
 		WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq DESC LIMIT 100)`
 	const posted = `SELECT 1 FROM recent r JOIN deliveries d ON d.run = r.run WHERE r.author = 'agent' AND d.payload = `
-	if content == "" || !r.has(`WITH `+recent+` `+posted+`$2 LIMIT 1`, r.claim.Thread, content) {
+	if content == "" || !r.Has(`WITH `+recent+` `+posted+`$2 LIMIT 1`, r.claim.Thread, content) {
 		return 0
 	}
 	var n int64
-	r.row([]any{&n}, `WITH `+recent+` SELECT count(*) FROM recent m WHERE m.author = 'human' AND m.trigger = 'run' AND m.created_at > $2 AND m.created_at < $3
-		AND EXISTS (`+posted+`m.content AND r.seq < m.seq)`, r.claim.Thread, millis(since), r.future(since))
+	r.Row([]any{&n}, `WITH `+recent+` SELECT count(*) FROM recent m WHERE m.author = 'human' AND m.trigger = 'run' AND m.created_at > $2 AND m.created_at < $3
+		AND EXISTS (`+posted+`m.content AND r.seq < m.seq)`, r.claim.Thread, storage.Millis(since), r.future(since))
 	return int(n)
 }
 

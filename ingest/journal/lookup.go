@@ -6,19 +6,13 @@ import (
 	"strings"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
-
-// ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
-// named it.
-func (j *Journal) ThreadChannel(ctx context.Context, thread int64) (channel string, err error) {
-	_, err = j.row(ctx, []any{&channel}, `SELECT channel FROM threads WHERE id = $1`, thread)
-	return channel, err
-}
 
 // ReplyID returns the external id of the reply of ours that the post with a platform id
 // belongs to; empty if the post belongs to none.
 func (j *Journal) ReplyID(ctx context.Context, workspace, platformID string) (id string, err error) {
-	_, err = j.row(ctx, []any{&id}, `SELECT m.external_id FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
+	_, err = j.db.Row(ctx, []any{&id}, `SELECT m.external_id FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
 		WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)
 	return id, err
 }
@@ -29,11 +23,11 @@ const maxOriginals = 20
 // Author returns the metadata of a person's message: of the one with the external id if it is stored,
 // else of the newest in the thread that isOriginal accepts; nil for none.
 func (j *Journal) Author(ctx context.Context, thread int64, externalID string, isOriginal func(m *Message) bool) ([]byte, error) {
-	return read(ctx, j, func(tx *txn) []byte {
-		for _, m := range tx.findAll(`m.thread = $1 AND m.author = 'human' AND m.external_id = $2`, thread, externalID) {
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) []byte {
+		for _, m := range findAll(tx, `m.thread = $1 AND m.author = 'human' AND m.external_id = $2`, thread, externalID) {
 			return m.Metadata
 		}
-		list := tx.findAll(`m.thread = $1 AND m.author = 'human' AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT $2`, thread, int64(maxOriginals))
+		list := findAll(tx, `m.thread = $1 AND m.author = 'human' AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT $2`, thread, int64(maxOriginals))
 		if at := slices.IndexFunc(list, func(m Message) bool { return isOriginal(&m) }); at >= 0 {
 			return list[at].Metadata
 		}
@@ -44,9 +38,9 @@ func (j *Journal) Author(ctx context.Context, thread int64, externalID string, i
 // FirstUnknown returns the first of the platform ids that belongs to no delivery and to no
 // message of the workspace; empty for none.
 func (j *Journal) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {
-	return read(ctx, j, func(tx *txn) string {
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) string {
 		for _, id := range platformIDs {
-			if !tx.isPost(workspace, id) && !tx.has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
+			if !isPost(tx, workspace, id) && !tx.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
 				return id
 			}
 		}
@@ -83,5 +77,5 @@ func (j *Journal) Knows(ctx context.Context, workspace, externalID string, posts
 	if posts {
 		query += ` UNION ALL SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`
 	}
-	return j.row(ctx, []any{new(int64)}, query+` LIMIT 1`, workspace, externalID)
+	return j.db.Row(ctx, []any{new(int64)}, query+` LIMIT 1`, workspace, externalID)
 }

@@ -1,13 +1,14 @@
 package journal
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/storage"
 )
 
 // Message is a stored message in its current state.
@@ -30,7 +31,7 @@ type Message struct {
 	Version         int64
 	Origin          Origin
 	Revision        string
-	Attachments     []Attachment // filled if the caller needs them
+	Attachments     []files.Attachment // filled if the caller needs them
 	Reactions       []event.Reaction
 	SentAt          time.Time // the earlier of the platform's time and the arrival
 	CreatedAt       time.Time
@@ -63,28 +64,9 @@ type Quotes struct {
 func quotesOf(m *event.Message) Quotes { return Quotes{m.Quoted, m.Forwarded, m.Names} }
 
 // packQuotes returns the column that holds quotes as JSON.
-func (tx *txn) packQuotes(q Quotes) string {
-	return tx.pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0)
+func packQuotes(tx *storage.Txn, q Quotes) string {
+	return tx.Pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0)
 }
-
-// Attachment is a message's file and the state of its copy.
-type Attachment struct {
-	event.Attachment
-	Row   int64
-	State AttachmentState
-	// Bucket and Path are the place of the stored copy.
-	Bucket, Path string
-}
-
-// AttachmentState is the state of the copy of a file.
-type AttachmentState string
-
-// The states of an attachment.
-const (
-	AttachmentPending     AttachmentState = "pending"
-	AttachmentStored      AttachmentState = "stored"
-	AttachmentUnavailable AttachmentState = "unavailable"
-)
 
 const messageColumns = `m.row, m.id, m.thread, m.seq, m.external_id, m.client_message_id, m.sender_id,
 	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.files_until, m.reactions, m.envelopes,
@@ -108,75 +90,55 @@ func (m *Message) line() []any {
 }
 
 // unpack sets the fields that are JSON in the columns of a message.
-func (tx *txn) unpack(m *Message) {
-	if err := errors.Join(unpack(m.quotes, &m.Quotes), unpack(m.reactions, &m.Reactions)); err != nil {
-		tx.fail(fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err))
+func unpack(tx *storage.Txn, m *Message) {
+	if err := errors.Join(storage.Unpack(m.quotes, &m.Quotes), storage.Unpack(m.reactions, &m.Reactions)); err != nil {
+		tx.Fail(fmt.Errorf("message %d: quotes or reactions: %w", m.Row, err))
 	}
 }
 
 // metadata reads the metadata of a stored message.
-func (tx *txn) metadata(m *Message) event.Metadata {
+func metadata(tx *storage.Txn, m *Message) event.Metadata {
 	metadata, err := event.ReadMetadata(m.Metadata)
 	if err != nil {
-		tx.fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
+		tx.Fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
 	}
 	return metadata
 }
 
 // find reads the first message that meets a condition, without its files; nil for none.
-func (tx *txn) find(where string, args ...any) *Message {
+func find(tx *storage.Txn, where string, args ...any) *Message {
 	var m Message
-	if !tx.row(m.dest(), `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...) {
+	if !tx.Row(m.dest(), `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...) {
 		return nil
 	}
-	tx.unpack(&m)
+	unpack(tx, &m)
 	return &m
 }
 
 // findAll reads the messages that meet a condition, with their files.
-func (tx *txn) findAll(where string, args ...any) []Message {
-	return tx.complete(rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...))
+func findAll(tx *storage.Txn, where string, args ...any) []Message {
+	return complete(tx, storage.Rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...))
 }
 
 // lines reads the columns of messages that a transcript shows, with their files.
-func (tx *txn) lines(where string, args ...any) []Message {
-	return tx.complete(rows(tx, (*Message).line, `SELECT `+lineColumns+` FROM messages m WHERE `+where, args...))
+func lines(tx *storage.Txn, where string, args ...any) []Message {
+	return complete(tx, storage.Rows(tx, (*Message).line, `SELECT `+lineColumns+` FROM messages m WHERE `+where, args...))
 }
 
 // complete unpacks scanned messages, reads their files, and returns them.
-func (tx *txn) complete(messages []Message) []Message {
+func complete(tx *storage.Txn, messages []Message) []Message {
 	for i := range messages {
-		tx.unpack(&messages[i])
-		tx.loadFiles(&messages[i])
+		unpack(tx, &messages[i])
+		loadFiles(tx, &messages[i])
 	}
 	return messages
 }
 
 // loadFiles reads the message's files, if it has any.
-func (tx *txn) loadFiles(m *Message) {
+func loadFiles(tx *storage.Txn, m *Message) {
 	if m.files > 0 {
-		m.Attachments = rows(tx, func(a *Attachment) []any {
-			return []any{&a.Row, &a.ID, &a.Name, &a.MimeType, &a.Size, &a.Type, &a.DurationMS, &a.Words, (*string)(&a.State), &a.Bucket, &a.Path}
-		}, `SELECT id, external_id, name, mime_type, size, type, duration_ms, words, state, bucket, path FROM attachments WHERE message = $1 ORDER BY part`, m.Row)
+		m.Attachments = files.Of(tx, m.Row)
 	}
-}
-
-// pack returns a value as the JSON of a column. The column is "" if the value is empty.
-func (tx *txn) pack(value any, empty bool) string {
-	if empty {
-		return ""
-	}
-	raw, err := json.Marshal(value)
-	tx.fail(err)
-	return string(raw)
-}
-
-// unpack is the reverse of pack.
-func unpack(column string, into any) error {
-	if column == "" {
-		return nil
-	}
-	return json.Unmarshal([]byte(column), into)
 }
 
 // addEnvelope notes that an envelope contains words of the message.

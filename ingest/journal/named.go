@@ -5,13 +5,16 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
+
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // runID returns the id of a new run: the one that the client gave, or a new one if the client
 // gave none or another run has it. A run's id is unique in the store, but clients of different
 // threads may choose the same.
-func (tx *txn) runID(given string) string {
-	if given == "" || tx.has(`SELECT 1 FROM messages WHERE run = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 LIMIT 1`, given) {
+func runID(tx *storage.Txn, given string) string {
+	if given == "" || tx.Has(`SELECT 1 FROM messages WHERE run = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 LIMIT 1`, given) {
 		return uuid.Must(uuid.NewV7()).String()
 	}
 	return given
@@ -30,9 +33,9 @@ func (run *Run) AgentID() string {
 // AgentID returns the id by which agents know a run of a thread. The run is given by its id or by the
 // name that its client gave; an unknown one is returned as it is.
 func (j *Journal) AgentID(ctx context.Context, thread int64, run string) (id string, err error) {
-	err = j.one(ctx, []any{&id}, `SELECT CASE WHEN run = client_run_id THEN id ELSE run END FROM messages
+	err = j.db.One(ctx, []any{&id}, `SELECT CASE WHEN run = client_run_id THEN id ELSE run END FROM messages
 		WHERE client_run_id = $1 AND thread = $2 AND run IS NOT NULL`, run, thread)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, storage.ErrNotFound) {
 		return run, nil
 	}
 	return id, err
@@ -45,7 +48,7 @@ const knownToAgents = `coalesce((SELECT run FROM messages WHERE id = $1 AND clie
 // for nothing.
 func (j *Journal) RunInput(ctx context.Context, run *Run) (input []byte, err error) {
 	if run.Named {
-		_, err = j.row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1`, run.ID) // its only message
+		_, err = j.db.Row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1`, run.ID) // its only message
 	}
 	return input, err
 }
@@ -81,7 +84,7 @@ const accepted = ` FROM envelopes e CROSS JOIN threads t
 // newest with such a run that the actor asked for. Without one, it returns the run of any client that its
 // agent knows by the name; see Run.AgentID. NamedRun fails with ErrNotFound if there is none.
 func (j *Journal) NamedRun(ctx context.Context, workspace, actor, threadID, name string) (run NamedRun, err error) {
-	err = j.one(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
+	err = j.db.One(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
 		UNION ALL SELECT * FROM (SELECT NULL, t.uuid`+accepted+`) AS waiting
 		UNION ALL SELECT m.run, t.uuid FROM messages m JOIN threads t ON t.id = m.thread
 			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL LIMIT 1`, workspace, actor, threadID, name)
@@ -92,22 +95,22 @@ func (j *Journal) NamedRun(ctx context.Context, workspace, actor, threadID, name
 // notice, which has no posts, informs the thread. StopNamedRun returns ErrNotFound if no such run
 // waits to begin.
 func (j *Journal) StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice Notice) error {
-	thread, err := write(ctx, j, WriteOptions{}, func(tx *txn) (thread int64) {
+	thread, err := storage.Write(ctx, j.db, storage.WriteOptions{}, func(tx *storage.Txn) (thread int64) {
 		var message, seq int64
-		if !tx.row([]any{&thread, &message}, `SELECT m.thread, m.row`+asked, workspace, actor, threadID, name) {
-			tx.fail(ErrNotFound)
+		if !tx.Row([]any{&thread, &message}, `SELECT m.thread, m.row`+asked, workspace, actor, threadID, name) {
+			tx.Fail(storage.ErrNotFound)
 			return 0
 		}
-		tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, thread)
-		run, now := tx.runID(name), millis(j.now())
-		tx.must(ErrNotFound, `UPDATE messages SET run = $2 WHERE row = $1 AND trigger = 'run' AND run IS NULL`, message, run)
-		tx.do(insertStopped+`row = $1`, message, run, now, string(RunCanceled))
-		tx.addNotice(thread, seq, workspace, run, notice, now)
-		tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, thread, now)
+		tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, thread)
+		run, now := runID(tx, name), storage.Millis(j.db.Now())
+		tx.Must(storage.ErrNotFound, `UPDATE messages SET run = $2 WHERE row = $1 AND trigger = 'run' AND run IS NULL`, message, run)
+		tx.Do(insertStopped+`row = $1`, message, run, now, string(RunCanceled))
+		addNotice(tx, thread, seq, workspace, run, notice, now)
+		tx.Do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, thread, now)
 		return thread
 	})
 	if err == nil {
-		j.threadChanged(thread, true)
+		places.ThreadChanged(j.db, thread, true)
 	}
 	return err
 }

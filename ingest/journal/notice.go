@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // Notice is what Parley itself says about a run that ended without an answer, or to the sender
@@ -27,10 +28,10 @@ func NewNotice(platform event.Platform, text string, extra ...event.Extra) Notic
 }
 
 // addNotice stores a notice with a thread_seq. Its thread must be locked.
-func (tx *txn) addNotice(thread, seq int64, workspace string, run any, n Notice, now int64) {
-	tx.do(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run)
+func addNotice(tx *storage.Txn, thread, seq int64, workspace string, run any, n Notice, now int64) {
+	tx.Do(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at, run)
 		VALUES ($1, $2, $3, $4, $5, 'system', 'none', $6, $7, $8, 'live', $9, $9, $10)`,
-		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, SystemSender, n.Text, blob(n.Metadata), int64(ContractVersion), now, run)
+		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, SystemSender, n.Text, storage.Bytes(n.Metadata), int64(ContractVersion), now, run)
 }
 
 // tell stores the notice of the run's end, and its deliveries. The run's thread must be
@@ -40,6 +41,6 @@ func (e *endRunTx) tell(n Notice) {
 	if n.Text == "" {
 		return
 	}
-	e.addNotice(e.run.Thread, e.nextSeq, e.run.Workspace, e.run.ID, n, e.now)
+	addNotice(e.Txn, e.run.Thread, e.nextSeq, e.run.Workspace, e.run.ID, n, e.now)
 	e.added = 1
 }

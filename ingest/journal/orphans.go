@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // AssignOrphans gives the due turns of agents outside the list to an heir, so that no
@@ -13,9 +16,9 @@ import (
 // becomes due, because the removed agent cannot give that answer.
 func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
-	now := millis(j.now())
-	due, ended := LeasesEnded(j.now().Add(-overdue), j.lease), LeasesEnded(j.now(), j.lease) // no bounds in a store for one process
-	waiting, err := list(ctx, j, self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
+	now := storage.Millis(j.db.Now())
+	due, ended := places.LeasesEnded(j.db.Now().Add(-overdue), j.db.Lease), places.LeasesEnded(j.db.Now(), j.db.Lease) // no bounds in a store for one process
+	waiting, err := storage.List(ctx, j.db, storage.Self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
 	if err != nil {
 		return err
 	}
@@ -23,11 +26,11 @@ func (j *Journal) AssignOrphans(ctx context.Context, agents []string, heir strin
 		if slices.Contains(agents, agent) {
 			continue
 		}
-		if err := j.eachThread(ctx, func(tx *txn, thread int64) {
-			if tx.exec(`UPDATE threads SET agent = $4, turn_at = CASE WHEN run_taken = 1 AND turn_at > $6 THEN $6 ELSE turn_at END,
+		if err := j.db.EachThread(ctx, func(tx *storage.Txn, thread int64) {
+			if tx.Exec(`UPDATE threads SET agent = $4, turn_at = CASE WHEN run_taken = 1 AND turn_at > $6 THEN $6 ELSE turn_at END,
 				run_not_before = CASE WHEN run_taken = 1 THEN 0 ELSE run_not_before END, run_taken = 0
 				WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread, now) > 0 {
-				tx.do(`UPDATE messages SET agent = $3 WHERE `+forAgent, thread, agent, heir)
+				tx.Do(`UPDATE messages SET agent = $3 WHERE `+forAgent, thread, agent, heir)
 			}
 		}, orphan, agent, due, ended); err != nil {
 			return err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Delivery is one call that puts one part of a reply on a platform.
@@ -72,14 +74,14 @@ const open = `state IN ('pending', 'sending')`
 // NextDelivery returns the thread's first open delivery; nil for none. The removal of a
 // sign of work comes last, so that it delays no answer if it cannot be sent yet.
 func (j *Journal) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
-	return readOne(ctx, j, func(tx *txn) *Delivery { return tx.openDelivery(thread) })
+	return storage.ReadOne(ctx, j.db, func(tx *storage.Txn) *Delivery { return openDelivery(tx, thread) })
 }
 
-func (tx *txn) openDelivery(thread int64) *Delivery {
+func openDelivery(tx *storage.Txn, thread int64) *Delivery {
 	d := Delivery{Thread: thread}
 	var file, buttons string
 	var of Delivery
-	if !tx.row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
+	if !tx.Row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
 		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore,
 		&of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
@@ -90,8 +92,8 @@ func (tx *txn) openDelivery(thread int64) *Delivery {
 		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
 		return nil
 	}
-	tx.fail(unpack(file, &d.Post.File))
-	tx.fail(unpack(buttons, &d.Post.Buttons))
+	tx.Fail(storage.Unpack(file, &d.Post.File))
+	tx.Fail(storage.Unpack(buttons, &d.Post.Buttons))
 	if of.ID != 0 {
 		d.Replaces = &of
 	}
@@ -112,34 +114,34 @@ const mine = `id = $1 AND attempts = $2 AND ` + open
 // update changes a delivery that is open and unchanged since its caller read it.
 // Otherwise the transaction fails with ErrDelivered. The arguments of set are $3 and so
 // on.
-func (tx *txn) update(d *Delivery, set string, args ...any) {
-	tx.must(ErrDelivered, `UPDATE deliveries SET `+set+` WHERE `+mine, append([]any{d.ID, d.Attempts}, args...)...)
+func update(tx *storage.Txn, d *Delivery, set string, args ...any) {
+	tx.Must(ErrDelivered, `UPDATE deliveries SET `+set+` WHERE `+mine, append([]any{d.ID, d.Attempts}, args...)...)
 }
 
 // BeginSend marks a delivery as sending until SendBy, if the claim holds and its
 // channel's pace allows it now. Otherwise it returns the time of the next attempt; the
 // delivery keeps its place in the pace until then. No call about the post that the delivery
 // takes over may be in progress: a worker that looks again need not wait for one.
-func (j *Journal) BeginSend(ctx context.Context, claim *Claim, d *Delivery, send Send) (Slot, error) {
-	return write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) Slot {
-		tx.lock(claim, []any{new(int64)}, `id`)
+func (j *Journal) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery, send Send) (Slot, error) {
+	return storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) Slot {
+		places.Lock(tx, claim, []any{new(int64)}, `id`)
 		if !d.Puts() {
 			send.Every = 0
 		}
-		at := tx.reserve(d, millis(j.now()), send)
-		now := j.now() // another node may have held the channel's row meanwhile
-		if at > millis(now) {
-			tx.update(d, `due_at = $3`, at)
+		at := reserve(tx, d, storage.Millis(j.db.Now()), send)
+		now := j.db.Now() // another node may have held the channel's row meanwhile
+		if at > storage.Millis(now) {
+			update(tx, d, `due_at = $3`, at)
 			if d.Kind == DeliveryPost && d.Replaces != nil {
-				tx.do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
+				tx.Do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
 			}
-			return Slot{Wait: Instant(at)}
+			return Slot{Wait: storage.Instant(at)}
 		}
 		if send.Every > 0 {
-			tx.leave(d.Workspace, d.Post.Channel, millis(now), send.Every)
+			leave(tx, d.Workspace, d.Post.Channel, storage.Millis(now), send.Every)
 		}
 		sendBy := now.Add(send.Timeout)
-		tx.update(d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, millis(sendBy))
+		update(tx, d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, storage.Millis(sendBy))
 		return Slot{SendBy: sendBy}
 	})
 }
@@ -153,19 +155,19 @@ type Slot struct {
 // reserve returns the time at which the delivery may leave: not before its own time, not
 // before its place behind the channel's other posts, and not while the platform has asked
 // us to wait.
-func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
+func reserve(tx *storage.Txn, d *Delivery, now int64, send Send) int64 {
 	var reserved, dueAt int64
-	if !tx.row([]any{&reserved, &dueAt}, `SELECT reserved_at, CASE WHEN state = 'pending' THEN due_at ELSE 0 END FROM deliveries WHERE `+mine,
+	if !tx.Row([]any{&reserved, &dueAt}, `SELECT reserved_at, CASE WHEN state = 'pending' THEN due_at ELSE 0 END FROM deliveries WHERE `+mine,
 		d.ID, d.Attempts) {
-		tx.fail(ErrDelivered)
+		tx.Fail(ErrDelivered)
 	}
 	switch {
 	case dueAt > now:
 		return dueAt
 	case send.Every <= 0:
-		return max(now, tx.blockedUntil(d.Workspace, d.Post.Channel))
+		return max(now, blockedUntil(tx, d.Workspace, d.Post.Channel))
 	}
-	return tx.reservePace(d, now, reserved, send.Every)
+	return reservePace(tx, d, now, reserved, send.Every)
 }
 
 // Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
@@ -173,15 +175,15 @@ func (tx *txn) reserve(d *Delivery, now int64, send Send) int64 {
 // envelopes that wait for a post with that id. Sent returns whether the thread has further open
 // deliveries.
 func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (more bool, err error) {
-	sent, err := write(ctx, j, WriteOptions{Thread: d.ThreadKey}, func(tx *txn) *bool {
+	sent, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: d.ThreadKey}, func(tx *storage.Txn) *bool {
 		if d.Replaces != nil && d.Kind == DeliveryPost {
-			tx.do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
+			tx.Do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
 		}
 		more := new(bool)
 		// PostgreSQL's subquery sees the delivery as it was before the update.
-		tx.later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
+		tx.Later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
 			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1)`,
-			d.ID, optional(platformID), d.Thread)
+			d.ID, storage.Optional(platformID), d.Thread)
 		return more
 	})
 	return err == nil && *sent, err
@@ -189,27 +191,27 @@ func (j *Journal) Sent(ctx context.Context, d *Delivery, platformID string) (mor
 
 // Resend makes a delivery that has certainly not taken effect due again at a later time.
 func (j *Journal) Resend(ctx context.Context, d *Delivery, at time.Time, cause string) error {
-	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		tx.update(d, `state = 'pending', due_at = $3, error = $4`, millis(at), cause)
+	return j.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `state = 'pending', due_at = $3, error = $4`, storage.Millis(at), cause)
 	})
 }
 
 // AwaitReadBack leaves a delivery with an unclear outcome unchanged until its worker can
 // ask the platform.
 func (j *Journal) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, cause string) error {
-	return j.change(ctx, d.ThreadKey, func(tx *txn) { tx.update(d, `due_at = $3, error = $4`, millis(at), cause) })
+	return j.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) { update(tx, d, `due_at = $3, error = $4`, storage.Millis(at), cause) })
 }
 
 // GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. If the
 // platform has its post under an id, the id is stored, so that the post is known as ours. After
 // a failed part, the rest of its reply is not sent either, and its previews are removed.
 func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, cause string) error {
-	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		tx.update(d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, optional(d.PlatformID))
+	return j.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, storage.Optional(d.PlatformID))
 		if state == DeliveryFailed && d.Kind == DeliveryPost {
 			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
-			tx.do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
-			tx.do(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'`+rest, d.Run)
+			tx.Do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
+			tx.Do(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'`+rest, d.Run)
 		}
 	})
 }
@@ -217,9 +219,9 @@ func (j *Journal) GiveUp(ctx context.Context, d *Delivery, state DeliveryState, 
 // ResendMarked sends a delivery again whose first sending may have taken effect. The text
 // says so, and therefore has a new key: a text never changes under its key.
 func (j *Journal) ResendMarked(ctx context.Context, d *Delivery, text, cause string) error {
-	return j.change(ctx, d.ThreadKey, func(tx *txn) {
-		tx.update(d, `payload = $3, key = $4, state = 'pending', due_at = $5, reserved_at = 0, error = $6`,
-			text, DeliveryKey(d.Key, 1), millis(j.now()), cause)
+	return j.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `payload = $3, key = $4, state = 'pending', due_at = $5, reserved_at = 0, error = $6`,
+			text, DeliveryKey(d.Key, 1), storage.Millis(j.db.Now()), cause)
 	})
 }
 

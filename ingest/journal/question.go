@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/assembly/stream"
+	"parley/ingest/journal/storage"
 )
 
 // Question is an agent's question to the people of a thread, which ended a run. The thread's
@@ -38,47 +39,47 @@ func (e *endRunTx) ask(q *Question) {
 	if q == nil {
 		return
 	}
-	e.do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
-		e.run.ID, e.run.Thread, e.run.Agent, e.pack(q, false), e.now, millis(q.UntilAt))
+	e.Do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
+		e.run.ID, e.run.Thread, e.run.Agent, e.Pack(q, false), e.now, storage.Millis(q.UntilAt))
 	// Messages that wait are older. A newer one that triggers a run ends their wait; see askForTurn.
-	e.do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN CAST($3 AS BIGINT) END WHERE id = $1`,
-		e.run.Thread, e.run.ID, millis(q.UntilAt))
+	e.Do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN CAST($3 AS BIGINT) END WHERE id = $1`,
+		e.run.Thread, e.run.ID, storage.Millis(q.UntilAt))
 }
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
 func (j *Journal) Question(ctx context.Context, run string) (Question, error) {
-	q, err := read(ctx, j, func(tx *txn) *Question { return tx.question(run, `true`) })
+	q, err := storage.Read(ctx, j.db, func(tx *storage.Txn) *Question { return question(tx, run, `true`) })
 	if err != nil || q == nil {
-		return Question{}, cmp.Or(err, ErrNotFound)
+		return Question{}, cmp.Or(err, storage.ErrNotFound)
 	}
 	return *q, nil
 }
 
 // HasAsked reports whether the run that agents know by an id has asked a question; see Run.AgentID.
 func (j *Journal) HasAsked(ctx context.Context, known string) (bool, error) {
-	return readOne(ctx, j, func(tx *txn) bool {
-		return tx.has(`SELECT 1 FROM questions WHERE run IN ($1, `+knownToAgents+`)`, known)
+	return storage.ReadOne(ctx, j.db, func(tx *storage.Txn) bool {
+		return tx.Has(`SELECT 1 FROM questions WHERE run IN ($1, `+knownToAgents+`)`, known)
 	})
 }
 
-func (tx *txn) question(run, condition string, args ...any) *Question {
+func question(tx *storage.Txn, run, condition string, args ...any) *Question {
 	q := &Question{Run: run}
 	var body, answer string
-	if !tx.row([]any{&q.Agent, &body, &answer, &q.UntilAt}, `SELECT agent, body, answer, until_at FROM questions WHERE run = $1 AND `+condition,
+	if !tx.Row([]any{&q.Agent, &body, &answer, &q.UntilAt}, `SELECT agent, body, answer, until_at FROM questions WHERE run = $1 AND `+condition,
 		append([]any{run}, args...)...) {
 		return nil
 	}
-	tx.fail(unpack(body, q))
-	tx.fail(unpack(answer, &q.Answer))
-	q.Answer = tx.stands(q.Answer)
+	tx.Fail(storage.Unpack(body, q))
+	tx.Fail(storage.Unpack(answer, &q.Answer))
+	q.Answer = stands(tx, q.Answer)
 	return q
 }
 
 // stands returns an answer as its message says it now. It is nil if the message was deleted, if
 // its turn was stopped, or if other words have replaced those that chose an option.
-func (tx *txn) stands(a *Answer) *Answer {
+func stands(tx *storage.Txn, a *Answer) *Answer {
 	var text string
-	if a == nil || !tx.row([]any{&text}, `SELECT content FROM messages WHERE row = $1 AND deleted_at = 0
+	if a == nil || !tx.Row([]any{&text}, `SELECT content FROM messages WHERE row = $1 AND deleted_at = 0
 		AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = messages.run AND state = 'canceled')`, a.Message) || a.Option != "" && text != a.Text {
 		return nil
 	}
@@ -90,17 +91,17 @@ func (r *recordTx) Question() *Question {
 	if r.thread.question == "" {
 		return nil
 	}
-	return r.question(r.thread.question, `state = 'open' AND until_at > $2`, r.now)
+	return question(r.Txn, r.thread.question, `state = 'open' AND until_at > $2`, r.now)
 }
 
 // close ends a question in a state. A delivery takes the buttons from its post. It returns false,
 // and changes nothing, if the question is not open.
-func (tx *txn) close(question, state, answer string, now int64) bool {
-	if question == "" || tx.exec(`UPDATE questions SET state = CASE WHEN answer = 'null' THEN 'final' ELSE $2 END, answer = $3
+func close(tx *storage.Txn, question, state, answer string, now int64) bool {
+	if question == "" || tx.Exec(`UPDATE questions SET state = CASE WHEN answer = 'null' THEN 'final' ELSE $2 END, answer = $3
 		WHERE run = $1 AND state = 'open'`, question, state, answer) == 0 {
 		return false
 	}
-	tx.do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
+	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
 		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, DeliveryKey(question+"/close", 0), now)
 	return true
 }
@@ -110,11 +111,11 @@ func (tx *txn) close(question, state, answer string, now int64) bool {
 // the agent may have forgotten it. A new context that began during the run has no question.
 func (e *endRunTx) reopen() bool {
 	question := e.run.Question
-	if question == "" || e.exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'
+	if question == "" || e.Exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'
 		AND EXISTS (SELECT 1 FROM threads WHERE id = $2 AND context_from <= $3)`, question, e.run.Thread, e.run.BaseSeq) == 0 {
 		return false
 	}
-	e.do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN (SELECT until_at FROM questions WHERE run = $2) END WHERE id = $1`,
+	e.Do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN (SELECT until_at FROM questions WHERE run = $2) END WHERE id = $1`,
 		e.run.Thread, question) // messages that wait are older; see ask
 	return true
 }
@@ -128,23 +129,23 @@ func (r *recordTx) answer(m *Message, a *Answer) {
 	if a.Option != "" { // other words stay in the message alone, whose delete blanks them
 		stored.Text = a.Text
 	}
-	r.out.Told = r.close(r.thread.question, "answered", r.pack(stored, false), r.now) || r.out.Told
+	r.out.Told = close(r.Txn, r.thread.question, "answered", r.Pack(stored, false), r.now) || r.out.Told
 }
 
 // forget takes the thread's question from its next run.
 func (r *recordTx) forget() {
-	r.out.Told = r.close(r.thread.question, "expired", "", r.now) || r.out.Told
-	r.do(`UPDATE threads SET question = '', turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1 AND question <> ''`, r.claim.Thread, r.now)
+	r.out.Told = close(r.Txn, r.thread.question, "expired", "", r.now) || r.out.Told
+	r.Do(`UPDATE threads SET question = '', turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1 AND question <> ''`, r.claim.Thread, r.now)
 }
 
 // unask closes the question of a run whose post was deleted. The thread's next run has the question
 // without an answer, and messages that wait for the answer are due at once.
 func (r *recordTx) unask(run string) {
-	if run == "" || run != r.thread.question || !r.close(run, "expired", "", r.now) {
+	if run == "" || run != r.thread.question || !close(r.Txn, run, "expired", "", r.now) {
 		return
 	}
 	r.out.Told = true // the delivery that takes the buttons from other posts
-	r.do(`UPDATE threads SET turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1`, r.claim.Thread, r.now)
+	r.Do(`UPDATE threads SET turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1`, r.claim.Thread, r.now)
 }
 
 // expireBatch bounds the questions of one call.
@@ -153,14 +154,14 @@ const expireBatch = 100
 // ExpireQuestions ends the questions that nobody answered in time. The notice informs each
 // thread; told is called for each thread with deliveries. Several nodes may call it.
 func (j *Journal) ExpireQuestions(ctx context.Context, notice func(*Run) Notice, told func(thread int64)) error {
-	now := millis(j.now())
-	late, err := list(ctx, j, func(run *Run) []any {
+	now := storage.Millis(j.db.Now())
+	late, err := storage.List(ctx, j.db, func(run *Run) []any {
 		return []any{&run.Question, &run.Thread, (*string)(&run.ThreadKey), &run.Workspace, (*string)(&run.Platform), &run.Channel}
 	}, `SELECT q.run, t.id, t.key, t.workspace, t.platform, t.channel FROM questions q JOIN threads t ON t.id = q.thread
 		WHERE q.state = 'open' AND q.until_at <= $1 ORDER BY q.until_at LIMIT CAST($2 AS BIGINT)`, now, int64(expireBatch))
 	for _, run := range late {
 		n := notice(&run)
-		if err := j.change(ctx, run.ThreadKey, func(tx *txn) { tx.expire(&run, n, now) }); err != nil {
+		if err := j.db.Change(ctx, run.ThreadKey, func(tx *storage.Txn) { expire(tx, &run, n, now) }); err != nil {
 			return err
 		}
 		told(run.Thread)
@@ -169,23 +170,23 @@ func (j *Journal) ExpireQuestions(ctx context.Context, notice func(*Run) Notice,
 }
 
 // expire ends the question that a run in its thread would answer.
-func (tx *txn) expire(run *Run, n Notice, now int64) {
+func expire(tx *storage.Txn, run *Run, n Notice, now int64) {
 	var seq int64
-	tx.row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, run.Thread)
-	if !tx.close(run.Question, "expired", "", now) {
+	tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, run.Thread)
+	if !close(tx, run.Question, "expired", "", now) {
 		return // another node, or an answer, was faster
 	}
-	tx.addNotice(run.Thread, seq, run.Workspace, nil, n, now)
-	tx.post(run.Thread, run.Workspace, run.Question+"/expired", n.Posts, now)
-	tx.do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, run.Thread, now)
+	addNotice(tx, run.Thread, seq, run.Workspace, nil, n, now)
+	post(tx, run.Thread, run.Workspace, run.Question+"/expired", n.Posts, now)
+	tx.Do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, run.Thread, now)
 }
 
 // post stores the deliveries of a notice under a key.
-func (tx *txn) post(thread int64, workspace, key string, posts []Post, now int64) {
+func post(tx *storage.Txn, thread int64, workspace, key string, posts []Post, now int64) {
 	of := &Run{ID: key, Thread: thread, Workspace: workspace}
 	for i, post := range posts {
-		d := of.delivery(DeliveryPost, post, Instant(now))
+		d := of.delivery(DeliveryPost, post, storage.Instant(now))
 		d.Key = DeliveryKey(key, i)
-		tx.insertDelivery(d, int64(i), false)
+		addDelivery(tx, d, int64(i), false)
 	}
 }

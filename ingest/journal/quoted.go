@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -20,11 +21,11 @@ const (
 // quotation; empty for none. A text that is quoted completely comes before one that only begins with
 // the words.
 func (j *Journal) Quoted(ctx context.Context, thread int64, q event.Quotation, since time.Time) (id string, err error) {
-	return read(ctx, j, func(tx *txn) (id string) {
+	return storage.Read(ctx, j.db, func(tx *storage.Txn) (id string) {
 		if q.Text == "" {
-			return tx.quotedFile(thread, q.Media, since)
+			return quotedFile(tx, thread, q.Media, since)
 		}
-		for _, c := range tx.candidates(`substr(recent.content, 1, $4)`, `substr(d.payload, 1, $4)`, ``, thread, since, int64(quotedSpace+utf8.RuneCountInString(q.Text)+1)) {
+		for _, c := range candidates(tx, `substr(recent.content, 1, $4)`, `substr(d.payload, 1, $4)`, ``, thread, since, int64(quotedSpace+utf8.RuneCountInString(q.Text)+1)) {
 			switch text := strings.TrimSpace(c.value); {
 			case text == q.Text:
 				return c.id
@@ -37,11 +38,11 @@ func (j *Journal) Quoted(ctx context.Context, thread int64, q event.Quotation, s
 }
 
 // quotedFile returns the id of the newest message, or post of ours, with a file of a media type.
-func (tx *txn) quotedFile(thread int64, media string, since time.Time) string {
-	for _, c := range tx.candidates(`a.mime_type`, `d.file`, `JOIN attachments a ON a.message = recent.row`, thread, since) {
+func quotedFile(tx *storage.Txn, thread int64, media string, since time.Time) string {
+	for _, c := range candidates(tx, `a.mime_type`, `d.file`, `JOIN attachments a ON a.message = recent.row`, thread, since) {
 		if strings.HasPrefix(c.value, "{") { // of a post
 			var file File
-			tx.fail(unpack(c.value, &file))
+			tx.Fail(storage.Unpack(c.value, &file))
 			c.value = file.MimeType
 		}
 		if c.value != "" && strings.HasPrefix(c.value, media) {
@@ -58,13 +59,13 @@ type candidate struct {
 }
 
 // candidates reads a value of each of the thread's newest messages and of our posts, newest first.
-func (tx *txn) candidates(ofMessage, ofPost, join string, thread int64, since time.Time, more ...any) []candidate {
-	return rows(tx, func(c *candidate) []any { return []any{&c.id, &c.value, &c.seq} }, `
+func candidates(tx *storage.Txn, ofMessage, ofPost, join string, thread int64, since time.Time, more ...any) []candidate {
+	return storage.Rows(tx, func(c *candidate) []any { return []any{&c.id, &c.value, &c.seq} }, `
 		WITH newest AS (SELECT row, seq, author, external_id, content, run, sent_at FROM messages
 			WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq DESC LIMIT $3),
 		recent AS (SELECT * FROM newest WHERE sent_at >= $2)
 		SELECT recent.external_id, `+ofMessage+`, recent.seq FROM recent `+join+` WHERE recent.author <> 'agent' AND recent.external_id IS NOT NULL
 		UNION ALL SELECT d.platform_id, `+ofPost+`, recent.seq FROM recent JOIN deliveries d ON d.run = recent.run
 			WHERE recent.author = 'agent' AND d.platform_id IS NOT NULL
-		ORDER BY 3 DESC`, append([]any{thread, millis(since), quotedDepth}, more...)...)
+		ORDER BY 3 DESC`, append([]any{thread, storage.Millis(since), quotedDepth}, more...)...)
 }

@@ -11,7 +11,7 @@ import (
 func (r *recordTx) reaction() {
 	known := r.stored(r.Event.Targets[0])
 	if known == nil {
-		known = r.find(replyOf+`)`, r.Workspace, r.Event.Targets[0])
+		known = find(r.Txn, replyOf+`)`, r.Workspace, r.Event.Targets[0])
 	}
 	if known == nil {
 		r.unknown(event.ReasonUnknownMessage) // a post of ours that is no reply has no reactions
@@ -20,7 +20,7 @@ func (r *recordTx) reaction() {
 	if !r.mayChange(known) {
 		return
 	}
-	r.loadFiles(known)
+	loadFiles(r.Txn, known)
 	reactions, changed := react(known.Reactions, *r.Event.Reaction)
 	if !changed {
 		r.ignore(event.ReasonNoChange)
@@ -30,7 +30,7 @@ func (r *recordTx) reaction() {
 	r.out.Reaction = r.Event.Reaction
 	r.out.Result = event.Result{Disposition: event.Updated}
 	known.addEnvelope(r.Envelope) // a reaction that was typed repeats words of its target
-	r.do(`UPDATE messages SET reactions = $2, envelopes = $3 WHERE row = $1`, known.Row, r.pack(reactions, len(reactions) == 0), known.envelopes)
+	r.Do(`UPDATE messages SET reactions = $2, envelopes = $3 WHERE row = $1`, known.Row, r.Pack(reactions, len(reactions) == 0), known.envelopes)
 	r.recordReaction(known)
 }
 
@@ -63,7 +63,7 @@ func (r *recordTx) quote(m *Message) *event.Quote {
 	if q.Own {
 		return q
 	}
-	metadata := r.metadata(m)
+	metadata := metadata(r.Txn, m)
 	q.Name, q.MentionToken = metadata.SenderDisplayName, metadata.MentionToken
 	return q
 }

@@ -9,6 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Entry is a normalised event, ready to record.
@@ -54,7 +58,7 @@ type Decision struct {
 	Metadata []byte
 	// Budgets are the counters of the run that the message asks for, if any. The first one also
 	// remembers that the sender was told.
-	Budgets []Budget
+	Budgets []budgets.Budget
 	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
 	// It is nil if the sender is told nothing.
 	Notice *Notice
@@ -148,10 +152,10 @@ type RecordResult struct {
 // Record applies an entry to its thread and settles its envelope, in one transaction.
 // ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
 // is settled already.
-func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (RecordResult, error) {
-	r, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *recordTx {
-		r := &recordTx{txn: tx, Entry: entry, claim: claim, now: millis(j.now()), out: &RecordResult{Kind: entry.Event.Kind, Trigger: TriggerNone, Thread: claim.Key}}
-		if !r.recordNew() && r.err == nil {
+func (j *Journal) Record(ctx context.Context, claim *places.Claim, entry Entry) (RecordResult, error) {
+	r, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
+		r := &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(j.db.Now()), out: &RecordResult{Kind: entry.Event.Kind, Trigger: TriggerNone, Thread: claim.Key}}
+		if !r.recordNew() && r.Err == nil {
 			r.run()
 		}
 		return r
@@ -160,19 +164,19 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Record
 		return RecordResult{}, err
 	}
 	if r.copies {
-		j.copies.Set()
+		j.CopiesChanged()
 	}
-	if eraser, ok := j.engine.(Eraser); ok && r.erased {
+	if eraser, ok := j.db.Engine.(storage.Eraser); ok && r.erased {
 		eraser.Erased()
 	}
 	if stopped := r.out.Stopped; stopped != "" {
 		j.runEnded(ctx, &Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
 	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
-		j.threadChanged(claim.Thread, entry.Origin == API)
+		places.ThreadChanged(j.db, claim.Thread, entry.Origin == API)
 	}
 	if r.added > 0 && entry.Event.Message != nil {
-		j.newsChanged(entry.Workspace, entry.Event.Message.Mentions...)
+		places.NewsChanged(j.db, entry.Workspace, entry.Event.Message.Mentions...)
 	}
 	return *r.out, r.finish()
 }
@@ -180,8 +184,8 @@ func (j *Journal) Record(ctx context.Context, claim *Claim, entry Entry) (Record
 // recordTx is one Record inside its transaction.
 type recordTx struct {
 	Entry
-	*txn
-	claim  *Claim
+	*storage.Txn
+	claim  *places.Claim
 	now    int64
 	thread threadState
 	out    *RecordResult
@@ -195,16 +199,16 @@ type recordTx struct {
 	deleted int64 // deleted messages of the unfinished run
 	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
 	editedAt int64
-	asks     *Message // the event triggers a turn
-	filed    bool     // a message waits for its files, or has them now
-	belongs  int64    // the thread to which the envelope moves; 0 for this one
-	awaited  bool     // envelopes wait for the message
-	pending  bool     // the envelope is known to be pending in this thread
-	copies   bool     // stored copies may have lost their last reference
-	erased   bool     // words were removed
-	notice   *Notice  // for the message's sender
-	budgets  []Budget // of the message
-	told     bool     // the sender was told in the first budget's window already
+	asks     *Message         // the event triggers a turn
+	filed    bool             // a message waits for its files, or has them now
+	belongs  int64            // the thread to which the envelope moves; 0 for this one
+	awaited  bool             // envelopes wait for the message
+	pending  bool             // the envelope is known to be pending in this thread
+	copies   bool             // stored copies may have lost their last reference
+	erased   bool             // words were removed
+	notice   *Notice          // for the message's sender
+	budgets  []budgets.Budget // of the message
+	told     bool             // the sender was told in the first budget's window already
 }
 
 // threadState are the columns of a thread's row that intake needs.
@@ -213,7 +217,7 @@ type threadState struct {
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
 	waiting           bool   // messages wait for a turn
-	mode              ThreadMode
+	mode              places.ThreadMode
 	question          string // the run whose question the next run gets; empty for none
 }
 
@@ -242,7 +246,7 @@ func (r *recordTx) recordNew() bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	r.lock(r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
+	places.Lock(r.Txn, r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
 		`channel, next_seq, begun_seq, run_id, turn_since IS NOT NULL, mode, question`)
 	e := r.Event
 	switch {
@@ -259,7 +263,7 @@ func (r *recordTx) run() {
 	case e.Kind == event.KindOther:
 		r.out.Result = event.Result{Disposition: event.Updated}
 	default:
-		r.fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
+		r.Fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
 	}
 	r.end()
 }
@@ -281,10 +285,10 @@ func (r *recordTx) message(m *event.Message) {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
 		if m.RunID != "" && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
-			r.do(`UPDATE envelopes SET dedupe_key = 'limit:' || CAST(id AS TEXT) WHERE id = $1`, r.Envelope)
+			r.Do(`UPDATE envelopes SET dedupe_key = 'limit:' || CAST(id AS TEXT) WHERE id = $1`, r.Envelope)
 		}
 	case !r.insert(m, decision, insertMessage+insertMessageEnd):
-		r.fail(fmt.Errorf("%w: another transaction stored the message meanwhile", ErrUnavailable))
+		r.Fail(fmt.Errorf("%w: another transaction stored the message meanwhile", storage.ErrUnavailable))
 	}
 }
 
@@ -298,7 +302,7 @@ func mayBeOurs(m *event.Message) bool {
 // ours reports whether we wrote the message. Ids alone decide. They are looked up only if
 // the payload does not decide.
 func (r *recordTx) ours(m *event.Message) bool {
-	return m.Own || mayBeOurs(m) && r.has(`SELECT 1 FROM deliveries WHERE key = $1 OR (workspace = $2 AND platform_id = $3) LIMIT 1`,
+	return m.Own || mayBeOurs(m) && r.Has(`SELECT 1 FROM deliveries WHERE key = $1 OR (workspace = $2 AND platform_id = $3) LIMIT 1`,
 		m.OwnKey, r.Workspace, m.ExternalID)
 }
 
@@ -310,14 +314,14 @@ func (r *recordTx) known(m *event.Message) *Message {
 		}
 	}
 	if m.RunID != "" {
-		return r.find(`client_run_id = $1 AND thread = $2`, m.RunID, r.claim.Thread)
+		return find(r.Txn, `client_run_id = $1 AND thread = $2`, m.RunID, r.claim.Thread)
 	}
-	return r.find(`thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
+	return find(r.Txn, `thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
 }
 
 // stored finds the message with an external id; nil for none.
 func (r *recordTx) stored(externalID string) *Message {
-	return r.find(`workspace = $1 AND external_id = $2`, r.Workspace, externalID)
+	return find(r.Txn, `workspace = $1 AND external_id = $2`, r.Workspace, externalID)
 }
 
 // newMessage returns the row of a message that is not stored yet.
@@ -326,7 +330,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *Message {
 		UUID: r.MessageUUID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
 		SenderID: m.Metadata.SenderID, Author: ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
 		Version: ContractVersion, Origin: r.Origin, Quotes: quotesOf(m), Revision: m.Revision,
-		SentAt: m.SentAt, CreatedAt: Instant(r.now), files: int64(len(m.Attachments)),
+		SentAt: m.SentAt, CreatedAt: storage.Instant(r.now), files: int64(len(m.Attachments)),
 	}
 	if row.UUID == "" {
 		row.UUID = uuid.Must(uuid.NewV7()).String()
@@ -379,20 +383,20 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 	row := r.newMessage(m, d)
 	begins := ""
 	if r.Begin && row.Trigger == TriggerRun && row.Author != ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
-		begins = r.runID(row.ClientRunID)
+		begins = runID(r.Txn, row.ClientRunID)
 	}
 	var contextAfter int64
 	known := cmp.Or(m.Known, &event.Known{}) // by an agent outside Parley
-	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, number(!d.Note), optional(row.ExternalID), optional(row.ClientMessageID), row.SenderID,
-		string(row.Author), string(row.Trigger), row.Content, r.packQuotes(row.Quotes), blob(row.Metadata), row.Version, string(row.Origin), row.Revision,
-		row.files, row.envelopes, millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, number(!d.NoMemory),
-		nullable(known.BaseSeq), nullable(known.LatestSeenSeq), number(m.Known != nil), optional(row.ClientRunID), string(m.RunInput), millis(row.filesUntil), r.continued(m)}, more...)
-	if !r.row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
+	args := append([]any{r.Workspace, row.ExternalID, r.claim.Thread, begins, row.UUID, storage.Number(!d.Note), storage.Optional(row.ExternalID), storage.Optional(row.ClientMessageID), row.SenderID,
+		string(row.Author), string(row.Trigger), row.Content, packQuotes(r.Txn, row.Quotes), storage.Bytes(row.Metadata), row.Version, string(row.Origin), row.Revision,
+		row.files, row.envelopes, storage.Millis(row.SentAt), r.now, r.claim.Fence, row.Reason, row.Agent, storage.Number(!d.NoMemory),
+		storage.Nullable(known.BaseSeq), storage.Nullable(known.LatestSeenSeq), storage.Number(m.Known != nil), storage.Optional(row.ClientRunID), string(m.RunInput), storage.Millis(row.filesUntil), r.continued(m)}, more...)
+	if !r.Row([]any{&row.Row, &row.Seq, &row.Run, &contextAfter, &r.awaited}, query, args...) {
 		return false
 	}
 	if !d.Note {
 		r.added++
-		r.addFiles(row, 0, m.Attachments)
+		addFiles(r.Txn, row, 0, m.Attachments)
 		r.carry(row)
 		r.mention(row, m)
 	}
@@ -412,7 +416,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, query string, more ...an
 		r.out.Begun = r.begun(row, m, contextAfter)
 	}
 	if r.awaited {
-		r.moved += r.exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, r.Workspace, m.ExternalID, r.claim.Thread)
+		r.moved += r.Exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+awaiting, r.Workspace, m.ExternalID, r.claim.Thread)
 		r.out.Admitted = true
 	}
 	return true
@@ -423,27 +427,16 @@ const splitWithin = 2 * time.Second
 
 // continued returns the unfinished run that has the message whose rest this one is; null for none.
 func (r *recordTx) continued(m *event.Message) any {
-	if !m.Continues || r.thread.run == "" || !r.has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
-		r.thread.run, m.Metadata.SenderID, millis(m.SentAt.Add(-splitWithin))) {
+	if !m.Continues || r.thread.run == "" || !r.Has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
+		r.thread.run, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin))) {
 		return nil
 	}
 	return r.thread.run
 }
 
 // addFiles stores the message's files from a part on.
-func (tx *txn) addFiles(row *Message, part int, files []event.Attachment) {
-	for i, file := range files {
-		a := Attachment{Attachment: file, State: AttachmentPending}
-		switch {
-		case file.Gone:
-			a.State = AttachmentUnavailable
-		case file.Copy != nil:
-			a.State, a.Bucket, a.Path = AttachmentStored, file.Copy.Bucket, file.Copy.Path
-		}
-		tx.do(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, type, duration_ms, words, state, bucket, path) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-			row.Row, int64(part+i), file.ID, file.Name, file.MimeType, file.Size, file.Type, file.DurationMS, file.Words, string(a.State), a.Bucket, a.Path)
-		row.Attachments = append(row.Attachments, a)
-	}
+func addFiles(tx *storage.Txn, row *Message, part int, list []event.Attachment) {
+	row.Attachments = append(row.Attachments, files.Add(tx, row.Row, part, list)...)
 }
 
 // end settles the envelope, or lets it wait for its target, and updates the thread's row.
@@ -460,12 +453,12 @@ func (r *recordTx) end() {
 func (r *recordTx) moves() bool {
 	if r.belongs != 0 {
 		r.out.Waits = true
-		r.must(ErrSettled, `UPDATE envelopes SET thread = $3 WHERE `+workedOn, r.Envelope, r.claim.Thread, r.belongs)
-		r.addPending(r.belongs, 1, r.now)
+		r.Must(ErrSettled, `UPDATE envelopes SET thread = $3 WHERE `+workedOn, r.Envelope, r.claim.Thread, r.belongs)
+		addPending(r.Txn, r.belongs, 1, r.now)
 		return true
 	}
 	if r.out.Waits {
-		r.out.Waits = r.exec(`UPDATE envelopes SET thread = NULL, channel = $3 WHERE id = $1 AND thread = $2 AND state = 'pending'
+		r.out.Waits = r.Exec(`UPDATE envelopes SET thread = NULL, channel = $3 WHERE id = $1 AND thread = $2 AND state = 'pending'
 			AND (accepted_at > $4 OR EXISTS (SELECT 1 FROM gaps WHERE gaps.workspace = envelopes.workspace AND gaps.channel = $3))`,
 			r.Envelope, r.claim.Thread, r.thread.channel, r.now-WaitLimit.Milliseconds()) > 0
 		if !r.out.Waits {
@@ -484,12 +477,19 @@ func (r *recordTx) settle() {
 		message, keeps = m.Row, keeps && m.DeletedAt.IsZero()
 	}
 	if !keeps {
-		r.emptyBody(r.Envelope)
+		emptyBody(r.Txn, r.Envelope)
 	}
 	none := ErrSettled
 	if r.pending {
 		none = nil // the insert has checked that under the thread's lock
 	}
-	r.must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
+	r.Must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
 		r.Envelope, r.claim.Thread, string(r.out.Disposition), r.out.Reason, message)
+}
+
+// mention gives the news to the actors that a message mentions.
+func (r *recordTx) mention(row *Message, m *event.Message) {
+	for _, actor := range m.Mentions {
+		places.AddNews(r.Txn, r.Workspace, actor, r.claim.Thread, row.Row, r.now)
+	}
 }

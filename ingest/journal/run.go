@@ -8,6 +8,8 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
@@ -108,7 +110,7 @@ func (r *recordTx) saveThread() {
 	dest := []any{&r.out.Pending, &r.out.TurnDue}
 	if run := r.out.Begun; run != nil {
 		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
-		r.later(nil, dest, save+beginWithMessage+saved+`, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`,
+		r.Later(nil, dest, save+beginWithMessage+saved+`, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`,
 			append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())...)
 		return
 	}
@@ -122,13 +124,13 @@ func (r *recordTx) saveThread() {
 		args = append(args, r.Agent, r.askedByBot())
 		query = save + changeRun + askForTurn + saved + `, run_left`
 	}
-	r.later(nil, append(dest, &r.runLeft), query, args...)
+	r.Later(nil, append(dest, &r.runLeft), query, args...)
 }
 
 // finish completes the outcome from the thread's row.
 func (r *recordTx) finish() (err error) {
 	if run := r.out.Begun; run != nil {
-		r.out.TurnDue = Instant(r.now) // a worker gets it in memory at once
+		r.out.TurnDue = storage.Instant(r.now) // a worker gets it in memory at once
 		run.History, err = readThreadHistory(r.history)
 	}
 	if r.asks != nil {
@@ -187,7 +189,7 @@ func (r *recordTx) askedByBot() any {
 func (r *recordTx) begun(row *Message, m *event.Message, contextAfter int64) *Run {
 	run := &Run{
 		ID: row.Run, Thread: row.Thread, Workspace: r.Workspace, Agent: r.Agent, ContextAfter: contextAfter, BaseSeq: row.Seq,
-		BegunAt: Instant(r.now), Fresh: len(m.Attachments) == 0, // the rows of the attachments are unknown
+		BegunAt: storage.Instant(r.now), Fresh: len(m.Attachments) == 0, // the rows of the attachments are unknown
 	}
 	run.has([]Message{*row})
 	return run
@@ -229,9 +231,9 @@ var ErrMissed = errors.New("the thread's intake has envelopes that waited for it
 // some of the thread's earlier messages could not be read in time. The caller works only on a run
 // with fewer than most Claims: the end of its process is not counted in any other run. If the
 // error is ErrMissed, the thread has got envelopes, which intake must record first.
-func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
-	b, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *beginRunTx {
-		b := &beginRunTx{txn: tx, now: millis(j.now()), agent: agent, gap: gap}
+func (j *Journal) BeginRun(ctx context.Context, claim *places.Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
+	b, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *beginRunTx {
+		b := &beginRunTx{Txn: tx, now: storage.Millis(j.db.Now()), agent: agent, gap: gap}
 		b.read(claim)
 		switch {
 		case b.turnAt == 0 || b.turnAt > b.now: // nothing is due
@@ -261,7 +263,7 @@ func (j *Journal) BeginRun(ctx context.Context, claim *Claim, agent string, gap 
 
 // beginRunTx is one BeginRun inside its transaction.
 type beginRunTx struct {
-	*txn
+	*storage.Txn
 	now   int64
 	agent string
 	gap   bool
@@ -277,24 +279,24 @@ type beginRunTx struct {
 	answer                    string // the later answer of the unfinished run; empty for none
 }
 
-func (b *beginRunTx) read(claim *Claim) {
+func (b *beginRunTx) read(claim *places.Claim) {
 	run := &b.run
 	var history string
-	b.lock(claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
+	places.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
 		next_seq, `+contextAfter+`, turn_at, pending, intake_at, `+missed+`, bot_channel, agent, history,
 		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
 		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
-	run.Thread, run.Agent, run.History = claim.Thread, b.agent, b.readThreadHistory(history)
+	run.Thread, run.Agent, run.History = claim.Thread, b.agent, threadHistoryOf(b.Txn, history)
 }
 
 // admit moves the envelopes that wait for messages of the thread into it.
 func (b *beginRunTx) admit() {
-	n := b.exec(`UPDATE envelopes AS e SET thread = $1, not_before = 0 WHERE e.workspace = $2 AND e.state = 'pending' AND e.thread IS NULL
+	n := b.Exec(`UPDATE envelopes AS e SET thread = $1, not_before = 0 WHERE e.workspace = $2 AND e.state = 'pending' AND e.thread IS NULL
 		AND EXISTS (`+target+` AND m.thread = $1)`, b.run.Thread, b.run.Workspace)
-	b.addPending(b.run.Thread, n, b.now)
+	addPending(b.Txn, b.run.Thread, n, b.now)
 	b.admitted = true
 }
 
@@ -302,22 +304,22 @@ func (b *beginRunTx) admit() {
 func (b *beginRunTx) resume(most int64) {
 	run := &b.run
 	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
-	b.later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
+	b.Later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
 		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
-	b.readShown(run)
-	b.fail(unpack(b.answer, &run.Answer))
-	b.row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
+	readShown(b.Txn, run)
+	b.Fail(storage.Unpack(b.answer, &run.Answer))
+	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
 	if run.EventSeq > 0 {
 		run.EventSeq = b.replaceChunks(run) // of the attempt before
 	}
 	// An unfinished run has no reply.
-	run.has(b.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+	run.has(lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
 }
 
 // readShown reads the previews and the sign of work that show a run.
-func (tx *txn) readShown(run *Run) {
-	tx.row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+func readShown(tx *storage.Txn, run *Run) {
+	tx.Row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1)`, run.ID)
 }
 
@@ -332,29 +334,29 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		limit = 1
 	}
 	run := &b.run
-	waiting := b.lines(`m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
+	waiting := lines(b.Txn, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
 		run.Thread, int64(limit+1))
 	if len(waiting) == 0 {
-		b.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
+		b.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
 		return nil
 	}
 	if first := waiting[0].Agent; first != b.agent {
 		b.other = first
-		b.do(`UPDATE threads SET agent = $2 WHERE id = $1`, run.Thread, first)
+		b.Do(`UPDATE threads SET agent = $2 WHERE id = $1`, run.Thread, first)
 		return nil
 	}
 	var since any // messages are left for a further turn
 	if n := together(waiting); n < len(waiting) || n > limit {
 		waiting, since = waiting[:min(n, limit)], b.now
 	}
-	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = b.runID(waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, Instant(b.now), b.gap
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = runID(b.Txn, waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, storage.Instant(b.now), b.gap
 	run.Attempts, run.Reruns, run.NotBefore, run.Taken = 0, 0, time.Time{}, false // the row still has those of the run before
 	for i := range waiting {
 		waiting[i].Run = run.ID
 	}
 	run.has(waiting)
 	b.take(waiting)
-	b.do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
+	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
 			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
@@ -373,17 +375,17 @@ func together(waiting []Message) int {
 // take gives the run its messages. The first one carries the bounds of the turn's block.
 func (b *beginRunTx) take(waiting []Message) {
 	first, last := waiting[0], waiting[len(waiting)-1]
-	b.do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
-		b.run.Thread, b.run.ID, millis(last.SentAt), last.Seq)
-	b.do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`,
-		first.Row, b.run.ContextAfter, b.run.BaseSeq, number(b.gap))
+	b.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
+		b.run.Thread, b.run.ID, storage.Millis(last.SentAt), last.Seq)
+	b.Do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`,
+		first.Row, b.run.ContextAfter, b.run.BaseSeq, storage.Number(b.gap))
 }
 
 // askedByBot returns the channel in which a bot requested the run. It is null if no bot
 // did, or if an earlier run gave the message back, because that run counts.
 func (b *beginRunTx) askedByBot() any {
 	if slices.ContainsFunc(b.run.Messages, func(m Message) bool { return m.Author == ByBot }) {
-		return optional(b.botChannel)
+		return storage.Optional(b.botChannel)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"parley/ingest/journal/storage"
 )
 
 // Stopped is a run that a person has stopped.
@@ -20,12 +22,12 @@ type Stopped struct {
 // claim: a worker that has the run can write nothing about it afterwards. The notice informs
 // the thread. StopRun returns ErrEnded if the run has ended and ErrNotFound if it is unknown.
 func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopped, error) {
-	s, err := write(ctx, j, WriteOptions{}, func(tx *txn) (s Stopped) {
-		if !tx.row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
-			tx.failEnded(run)
+	s, err := storage.Write(ctx, j.db, storage.WriteOptions{}, func(tx *storage.Txn) (s Stopped) {
+		if !tx.Row([]any{&s.Thread, &s.Agent, &s.Owner}, `SELECT id, agent, owner FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
+			failEnded(tx, run)
 			return s
 		}
-		s.end = tx.stopping(s.Thread, millis(j.now()))
+		s.end = stopping(tx, s.Thread, storage.Millis(j.db.Now()))
 		s.end.tell(notice)
 		s.end.stop()
 		return s
@@ -39,26 +41,26 @@ func (j *Journal) StopRun(ctx context.Context, run string, notice Notice) (Stopp
 
 // failEnded ends the transaction because a run is not unfinished: with ErrEnded if it has ended,
 // and with ErrNotFound if it is unknown.
-func (tx *txn) failEnded(run string) {
-	if tx.has(`SELECT 1 FROM runs WHERE id = $1`, run) {
-		tx.fail(ErrEnded)
+func failEnded(tx *storage.Txn, run string) {
+	if tx.Has(`SELECT 1 FROM runs WHERE id = $1`, run) {
+		tx.Fail(ErrEnded)
 	}
-	tx.fail(ErrNotFound)
+	tx.Fail(storage.ErrNotFound)
 }
 
 // UnfinishedRun returns the id of a thread's unfinished run; empty for none.
 func (j *Journal) UnfinishedRun(ctx context.Context, thread int64) (run string, err error) {
-	_, err = j.row(ctx, []any{&run}, `SELECT run_id FROM threads WHERE id = $1`, thread)
+	_, err = j.db.Row(ctx, []any{&run}, `SELECT run_id FROM threads WHERE id = $1`, thread)
 	return run, err
 }
 
 // stopping returns the end of a thread's unfinished run. The thread must be locked.
-func (tx *txn) stopping(thread, now int64) *endRunTx {
+func stopping(tx *storage.Txn, thread, now int64) *endRunTx {
 	run := &Run{Thread: thread}
-	e := &endRunTx{txn: tx, now: now, run: run}
-	tx.row([]any{&run.ID, &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
+	e := &endRunTx{Txn: tx, now: now, run: run}
+	tx.Row([]any{&run.ID, &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
 		`SELECT run_id, workspace, agent, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
-	tx.readShown(run)
+	readShown(tx, run)
 	return e
 }
 
@@ -69,15 +71,15 @@ const insertStopped = `INSERT INTO runs (id, thread, agent, state, begun_at, ans
 
 // stopWaiting ends the turn that waits in a thread without a run. The thread must be locked.
 // Its messages have a run that ended before it began.
-func (tx *txn) stopWaiting(thread, now int64) {
+func stopWaiting(tx *storage.Txn, thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
-	tx.do(insertStopped+waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(RunCanceled))
-	tx.do(`UPDATE messages SET run = $2 WHERE `+waits, thread, id)
-	tx.do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
+	tx.Do(insertStopped+waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(RunCanceled))
+	tx.Do(`UPDATE messages SET run = $2 WHERE `+waits, thread, id)
+	tx.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 
 // stop ends the run. Messages that wait for a turn are due at once.
 func (e *endRunTx) stop() {
 	e.end(RunCanceled, "stopped", time.Time{})
-	e.do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
+	e.Do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
 }

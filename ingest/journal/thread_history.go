@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // ThreadHistory describes the messages that were read of the time before the journal knew a
@@ -35,21 +37,21 @@ type Read struct {
 // SetThreadHistory stores the messages that were read of a thread for its run, in this order. A
 // known message does not change. If the thread has a thread history already, SetThreadHistory stores
 // nothing, and the run has that one.
-func (j *Journal) SetThreadHistory(ctx context.Context, claim *Claim, run *Run, history ThreadHistory, list []Read) error {
-	made, err := write(ctx, j, WriteOptions{Thread: claim.Key}, func(tx *txn) *ThreadHistory {
+func (j *Journal) SetThreadHistory(ctx context.Context, claim *places.Claim, run *Run, history ThreadHistory, list []Read) error {
+	made, err := storage.Write(ctx, j.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *ThreadHistory {
 		var stored string
-		if tx.lock(claim, []any{&stored}, `history`); stored != "" {
-			return tx.readThreadHistory(stored)
+		if places.Lock(tx, claim, []any{&stored}, `history`); stored != "" {
+			return threadHistoryOf(tx, stored)
 		}
-		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, txn: tx, claim: claim, now: millis(j.now()), out: &RecordResult{}}
+		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: FromContext}, Txn: tx, claim: claim, now: storage.Millis(j.db.Now()), out: &RecordResult{}}
 		h := history
 		for _, read := range list {
 			r.addRead(read, &h)
 		}
 		if r.moved > 0 {
-			tx.addPending(claim.Thread, r.moved, r.now)
+			addPending(tx, claim.Thread, r.moved, r.now)
 		}
-		tx.do(`UPDATE threads SET history = $2 WHERE id = $1`, claim.Thread, tx.pack(h, false))
+		tx.Do(`UPDATE threads SET history = $2 WHERE id = $1`, claim.Thread, tx.Pack(h, false))
 		return &h
 	})
 	if err == nil {
@@ -69,11 +71,11 @@ func (r *recordTx) addRead(read Read, h *ThreadHistory) {
 	}
 	row := r.out.Message
 	if read.Agent != "" {
-		r.do(`UPDATE messages SET author = 'agent' WHERE row = $1`, row.Row)
+		r.Do(`UPDATE messages SET author = 'agent' WHERE row = $1`, row.Row)
 	}
 	h.First = cmp.Or(h.First, row.Seq)
 	h.Last = row.Seq
-	r.do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, r.claim.Thread)
+	r.Do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, r.claim.Thread)
 }
 
 // readThreadHistory reads a thread's column; nil if the thread has no thread history.
@@ -82,15 +84,15 @@ func readThreadHistory(column string) (*ThreadHistory, error) {
 		return nil, nil
 	}
 	h := new(ThreadHistory)
-	if err := unpack(column, h); err != nil {
+	if err := storage.Unpack(column, h); err != nil {
 		return nil, fmt.Errorf("thread history: %w", err)
 	}
 	return h, nil
 }
 
-func (tx *txn) readThreadHistory(column string) *ThreadHistory {
+func threadHistoryOf(tx *storage.Txn, column string) *ThreadHistory {
 	h, err := readThreadHistory(column)
-	tx.fail(err)
+	tx.Fail(err)
 	return h
 }
 
@@ -106,7 +108,7 @@ func (t *transcript) threadHistory(h *ThreadHistory, turn *Turn) {
 	if h.First == 0 {
 		return
 	}
-	read := t.lines(`thread = $1 AND seq BETWEEN $2 AND $3 AND trigger = 'passive'
+	read := lines(t.Txn, `thread = $1 AND seq BETWEEN $2 AND $3 AND trigger = 'passive'
 		AND (content <> '' OR files > 0 OR quotes <> '') ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
 		t.run.Thread, h.First, h.Last, h.Last-h.First+1)
 	for i := range read {

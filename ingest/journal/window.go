@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
+
+	"parley/ingest/journal/storage"
 )
 
 // Turn is a run in a thread's transcript.
@@ -47,12 +49,12 @@ func (j *Journal) Transcript(ctx context.Context, run *Run, window Window) ([]Tu
 	if run.alone() {
 		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
 	}
-	from := read[[]Turn]
+	from := storage.Read[[]Turn]
 	if run.BaseSeq <= shortThread {
-		from = readRecent
+		from = storage.ReadRecent
 	}
-	turns, err := from(ctx, j, func(tx *txn) []Turn {
-		t := transcript{txn: tx, run: run, window: window}
+	turns, err := from(ctx, j.db, func(tx *storage.Txn) []Turn {
+		t := transcript{Txn: tx, run: run, window: window}
 		return t.read()
 	})
 	if err != nil {
@@ -70,7 +72,7 @@ func (run *Run) alone() bool {
 }
 
 type transcript struct {
-	*txn
+	*storage.Txn
 	run    *Run
 	window Window
 	bytes  int
@@ -98,7 +100,7 @@ const (
 func (t *transcript) read() []Turn {
 	asked := t.run.Messages
 	if !t.run.Fresh {
-		asked = t.lines(`m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
+		asked = lines(t.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
 	}
 	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
 	t.see(asked)
@@ -156,7 +158,7 @@ func (t *transcript) page(behind, limit int) (spans []span) {
 		Message
 	}
 	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
-	lines := rows(t.txn, func(l *line) []any {
+	lines := storage.Rows(t.Txn, func(l *line) []any {
 		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory, &l.at, &l.seq}, l.line()...)
 	}, `
 		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, o.sent_at, o.seq, `+lineColumns+`
@@ -176,7 +178,7 @@ func (t *transcript) page(behind, limit int) (spans []span) {
 		}
 	}
 	for _, s := range spans {
-		t.see(t.complete(s.messages))
+		t.see(complete(t.Txn, s.messages))
 	}
 	return spans
 }
@@ -233,7 +235,7 @@ const neverBegun = `trigger = 'run' AND run IS NOT NULL
 // messages that were recorded last are put in the order of time, so that the cost is bounded.
 func (t *transcript) block(s span, turn *Turn) {
 	most := int64(EarlierLimit + t.window.Context + 1)
-	turn.Context = t.lines(`row IN (SELECT row FROM (SELECT row, sent_at, seq FROM messages WHERE `+passive+` ORDER BY seq DESC LIMIT CAST($5 AS BIGINT)) AS last
+	turn.Context = lines(t.Txn, `row IN (SELECT row FROM (SELECT row, sent_at, seq FROM messages WHERE `+passive+` ORDER BY seq DESC LIMIT CAST($5 AS BIGINT)) AS last
 		ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)) ORDER BY sent_at DESC, seq DESC`,
 		t.run.Thread, s.after, s.upTo, int64(t.window.Context), most)
 	for i := range turn.Context {
@@ -247,7 +249,7 @@ func (t *transcript) block(s span, turn *Turn) {
 		return
 	}
 	var n int64
-	t.row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
+	t.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
 		t.run.Thread, s.after, s.upTo, most)
 	if turn.Root != nil {
 		n--
@@ -261,7 +263,7 @@ func (t *transcript) root(turn *Turn, full bool) {
 		root := turn.Context[i]
 		turn.Root, turn.Context = &root, slices.Delete(turn.Context, i, i+1)
 	} else if full {
-		if root := t.lines(`row IN (SELECT row FROM messages WHERE `+passive+`)`, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
+		if root := lines(t.Txn, `row IN (SELECT row FROM messages WHERE `+passive+`)`, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
 			turn.Root = &root[0]
 		}
 	}
@@ -271,16 +273,16 @@ func (t *transcript) root(turn *Turn, full bool) {
 // platform's id, and the other messages of its turn. A reply of ours has the ids of its posts.
 func (t *transcript) opening() []Message {
 	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
-	opening := t.find(`workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	opening := find(t.Txn, `workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	if opening == nil {
-		opening = t.find(replyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+		opening = find(t.Txn, replyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	}
 	switch {
 	case opening == nil:
 		return nil
 	case opening.Run != "":
-		return t.lines(`m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+		return lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
 	}
-	t.loadFiles(opening)
+	loadFiles(t.Txn, opening)
 	return []Message{*opening}
 }

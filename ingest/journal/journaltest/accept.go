@@ -7,6 +7,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func acceptPromises() []promise {
@@ -152,7 +154,7 @@ func claimOnAccept(f *fixture) {
 	a.Claim = true
 	mine := f.accept(a)
 	same(f, "claimed", mine.Fence != 0, true)
-	_, err := f.Record(f.ctx, &journal.Claim{Thread: mine.Thread, Fence: mine.Fence},
+	_, err := f.Record(f.ctx, &places.Claim{Thread: mine.Thread, Fence: mine.Fence},
 		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs))
 	f.must(err)
 
@@ -278,10 +280,10 @@ func secondPayloadMeanwhile(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	a.Keys.AltKey = "second"
 	var accepted journal.AcceptResult
-	f.beside(func(tx journal.Tx) error {
+	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
 		return err
-	}, func(tx journal.Tx) error { // as if the other payload had just been accepted
+	}, func(tx storage.Tx) error { // as if the other payload had just been accepted
 		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'second' WHERE id = $1`, second.ID)
 		return err
 	}, func() (err error) {

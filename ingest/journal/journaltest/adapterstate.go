@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 )
 
 func adapterStatePromises() []promise {
@@ -65,9 +65,9 @@ func stateBounded(f *fixture) {
 	state := f.AdapterState(workspace)
 	longest, largest := strings.Repeat("n", 100), strings.Repeat("v", 64<<10)
 	f.must(state.Put(f.ctx, longest, largest))
-	f.fails("a longer name", state.Put(f.ctx, longest+"n", "v"), journal.ErrAdapterState)
-	f.fails("no name", state.Put(f.ctx, "", "v"), journal.ErrAdapterState)
-	f.fails("a larger value", state.Put(f.ctx, longest, largest+"v"), journal.ErrAdapterState)
+	f.fails("a longer name", state.Put(f.ctx, longest+"n", "v"), places.ErrAdapterState)
+	f.fails("no name", state.Put(f.ctx, "", "v"), places.ErrAdapterState)
+	f.fails("a larger value", state.Put(f.ctx, longest, largest+"v"), places.ErrAdapterState)
 	same(f, "value", f.state(workspace, longest) == largest, true)
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkMessage(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			claim := &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
+			claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
 			message := &event.Message{
 				ExternalID: id, Content: text, Channel: event.Channel{ID: "C1"}, SentAt: time.Now(),
 				Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},

@@ -9,6 +9,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 )
 
 func botPromises() []promise {
@@ -57,7 +58,7 @@ func (f *fixture) guarded(m *event.Message, look journal.Look) journal.Decision 
 }
 
 // botMessage accepts a bot's message, and returns its entry for the record.
-func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*journal.Claim, journal.Entry) {
+func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*places.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	m := said(fmt.Sprintf("C1/b%d", accepted.ID), "beep")

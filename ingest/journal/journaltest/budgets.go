@@ -9,6 +9,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func budgetPromises() []promise {
@@ -30,7 +33,7 @@ func budgetPromises() []promise {
 }
 
 // hourly is a budget of two runs.
-var hourly = journal.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
+var hourly = budgets.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
 
 var overLimit = event.Result{Disposition: event.Stored, Reason: event.ReasonLimit}
 
@@ -42,7 +45,7 @@ func over(m *event.Message, _ journal.Look) journal.Decision {
 }
 
 // budgeting is a policy that answers every message of these budgets.
-func budgeting(budgets ...journal.Budget) policy {
+func budgeting(budgets ...budgets.Budget) policy {
 	return func(m *event.Message, look journal.Look) journal.Decision {
 		d := runs(m, look)
 		d.Budgets = budgets
@@ -51,7 +54,7 @@ func budgeting(budgets ...journal.Budget) policy {
 }
 
 // budgeted accepts a message, and returns its entry for the record.
-func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) (*journal.Claim, journal.Entry) {
+func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) (*places.Claim, journal.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, budgeting(budgets...))
@@ -60,7 +63,7 @@ func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budge
 }
 
 // demand records a message with budgets.
-func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...journal.Budget) journal.RecordResult {
+func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) journal.RecordResult {
 	f.Helper()
 	claim, e := f.budgeted(thread, coalesce, budgets...)
 	out, err := f.Record(f.ctx, claim, e)
@@ -69,14 +72,14 @@ func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets
 }
 
 func budgetExhaustedUntil(f *fixture) {
-	until := func(dedupe string, budgets ...journal.Budget) time.Time {
+	until := func(dedupe string, budgets ...budgets.Budget) time.Time {
 		f.Helper()
 		t, err := f.ExhaustedUntil(f.ctx, workspace, dedupe, budgets)
 		f.must(err)
 		return t
 	}
-	daily := journal.Budget{Name: " all", Most: 1, Per: 24 * time.Hour}
-	counted := journal.Budget{Name: " told", Per: 48 * time.Hour}
+	daily := budgets.Budget{Name: " all", Most: 1, Per: 24 * time.Hour}
+	counted := budgets.Budget{Name: " told", Per: 48 * time.Hour}
 	begun := f.clock.Now()
 	f.demand(threadKey(1), 0, hourly, daily, counted)
 	same(f, "one of two runs", until("new", hourly, counted), time.Time{})
@@ -105,7 +108,7 @@ func budgetWindow(f *fixture) {
 	same(f, "before the window's end", f.demand(threadKey(5), 0, hourly).Result, overLimit)
 	f.clock.advance(time.Millisecond)
 	same(f, "in the next window", f.demand(threadKey(6), 0, hourly).Result, letIn)
-	same(f, "another sender", f.demand(threadKey(7), 0, journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}).Result, letIn)
+	same(f, "another sender", f.demand(threadKey(7), 0, budgets.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}).Result, letIn)
 	shorter := hourly
 	shorter.Per = time.Minute
 	f.demand(threadKey(8), 0, hourly)
@@ -115,7 +118,7 @@ func budgetWindow(f *fixture) {
 }
 
 func budgetOfOneTurn(f *fixture) {
-	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	for range 3 {
 		same(f, "message of one turn", f.demand(threadKey(1), time.Second, once).Result, letIn)
 	}
@@ -123,8 +126,8 @@ func budgetOfOneTurn(f *fixture) {
 	f.clock.advance(time.Second)
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	same(f, "after the turn", f.demand(threadKey(1), time.Second, once).Result, overLimit)
-	same(f, "each message a turn", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, letIn)
-	same(f, "each message a turn, again", f.demand(threadKey(3), 0, journal.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, overLimit)
+	same(f, "each message a turn", f.demand(threadKey(3), 0, budgets.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, letIn)
+	same(f, "each message a turn, again", f.demand(threadKey(3), 0, budgets.Budget{Name: "C1 ", Most: 1, Per: time.Hour}).Result, overLimit)
 }
 
 func budgetOfAgents(f *fixture) {
@@ -172,8 +175,8 @@ func budgetCounts(f *fixture) {
 }
 
 func budgetsTogether(f *fixture) {
-	all := journal.Budget{Name: " ", Most: 3, Per: time.Hour}
-	other := journal.Budget{Name: " slack:U2", Most: 2, Per: time.Hour}
+	all := budgets.Budget{Name: " ", Most: 3, Per: time.Hour}
+	other := budgets.Budget{Name: " slack:U2", Most: 2, Per: time.Hour}
 	same(f, "first", f.demand(threadKey(1), 0, hourly, all).Result, letIn)
 	same(f, "second", f.demand(threadKey(2), 0, hourly, all).Result, letIn)
 	same(f, "above the sender's", f.demand(threadKey(3), 0, hourly, all).Result, overLimit)
@@ -182,7 +185,7 @@ func budgetsTogether(f *fixture) {
 }
 
 func budgetNotice(f *fixture) {
-	none := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	none := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	f.demand(threadKey(1), 0, none)
 	out := f.demand(threadKey(1), 0, none)
 	same(f, "told", out.Told, true)
@@ -194,10 +197,10 @@ func budgetNotice(f *fixture) {
 	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
 	f.deliver(threadKey(1), "")
 	same(f, "told again", f.demand(threadKey(1), 0, none).Told, false)
-	other := journal.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}
+	other := budgets.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}
 	f.demand(threadKey(4), 0, other)
 	for _, told := range []bool{false, true} {
-		same(f, "a third sender is told", f.demand(threadKey(4), 0, journal.Budget{Name: " slack:U3", Most: 1, Per: time.Hour}).Told, told)
+		same(f, "a third sender is told", f.demand(threadKey(4), 0, budgets.Budget{Name: " slack:U3", Most: 1, Per: time.Hour}).Told, told)
 	}
 	same(f, "another sender is told", f.demand(threadKey(4), 0, other).Told, true)
 	run := f.begin(threadKey(1))
@@ -213,7 +216,7 @@ func budgetNotice(f *fixture) {
 func budgetOfEdit(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hello"), passive)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), budgeting(once))
 	e.Over = over
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
@@ -228,7 +231,7 @@ func budgetOfEdit(f *fixture) {
 	f.begin(threadKey(3))
 	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
-		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), budgeting(journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}))
+		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), budgeting(budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}))
 		e.Over = over
 		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
@@ -237,7 +240,7 @@ func budgetOfEdit(f *fixture) {
 }
 
 func budgetNoticeOfEdit(f *fixture) {
-	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	f.demand(threadKey(1), 0, once)
 	same(f, "told", f.demand(threadKey(2), 0, once).Told, true)
 	f.clock.advance(time.Hour)
@@ -253,7 +256,7 @@ func budgetNoticeOfEdit(f *fixture) {
 }
 
 func budgetOfNamedRun(f *fixture) {
-	once := journal.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
+	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	ask := func() journal.RecordResult {
 		request := f.envelope(event.KindMessage, threadKey(1), "")
 		request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
@@ -269,7 +272,7 @@ func budgetOfNamedRun(f *fixture) {
 		same(f, "above the limit", ask().Result, *event.Ignore(event.ReasonLimit))
 	}
 	_, err := f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), "run-1")
-	f.fails("the run", err, journal.ErrNotFound)
+	f.fails("the run", err, storage.ErrNotFound)
 	f.clock.advance(time.Hour)
 	same(f, "within the limit", ask().Result, letIn)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
@@ -280,7 +283,7 @@ func budgetAtOnce(f *fixture) {
 	results, errs := make([]event.Result, most+5), make([]error, most+5)
 	var wait sync.WaitGroup
 	for i := range results {
-		claim, e := f.budgeted(threadKey(i), time.Second, journal.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, journal.Budget{Name: " ", Most: most, Per: time.Hour})
+		claim, e := f.budgeted(threadKey(i), time.Second, budgets.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, budgets.Budget{Name: " ", Most: most, Per: time.Hour})
 		wait.Go(func() {
 			var out journal.RecordResult
 			out, errs[i] = f.Record(f.ctx, claim, e)

@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
 )
 
 func editPromises() []promise {
@@ -145,17 +146,17 @@ func goneFiles(f *fixture) {
 	m := said("C1/1", "look")
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "a", Words: "a paste"}, {ID: "F2", Name: "b", Words: "b", Gone: true}}
 	f.message(threadKey(1), m, passive)
-	files := f.list(threadKey(1))[0].Attachments
-	same(f, "the first", files[0].State, journal.AttachmentPending)
-	same(f, "the second", files[1].State, journal.AttachmentUnavailable)
-	files[0].State, files[0].Bucket, files[0].Path = journal.AttachmentStored, "bucket", "ab/cd"
-	f.must(f.SetAttachment(f.ctx, files[0], "abcd"))
+	attached := f.list(threadKey(1))[0].Attachments
+	same(f, "the first", attached[0].State, files.Pending)
+	same(f, "the second", attached[1].State, files.Unavailable)
+	attached[0].State, attached[0].Bucket, attached[0].Path = files.Stored, "bucket", "ab/cd"
+	f.must(f.SetAttachment(f.ctx, attached[0], "abcd"))
 	e := edited("C1/1", "look", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Gone: true}, {ID: "F2", Gone: true}}
 	f.change(threadKey(1), e, passive)
-	f.must(f.SetAttachment(f.ctx, files[0], "abcd")) // the node that copied the file is too late
+	f.must(f.SetAttachment(f.ctx, attached[0], "abcd")) // the node that copied the file is too late
 	for _, file := range f.list(threadKey(1))[0].Attachments {
-		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(journal.AttachmentUnavailable), ""})
+		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(files.Unavailable), ""})
 	}
 	same(f, "kept sums", f.count("attachments WHERE sha256 <> ''"), 0)
 	same(f, "kept words", f.count("attachments WHERE words <> ''"), 0)
@@ -176,8 +177,8 @@ func removedFiles(f *fixture) {
 	e.Message.Attachments, e.Message.AllFiles = m.Attachments[:1], true
 	f.change(threadKey(1), e, passive)
 	same(f, "removed", f.removed(), []string{"ab/removed"})
-	states := each(f.list(threadKey(1))[0].Attachments, func(a journal.Attachment) journal.AttachmentState { return a.State })
-	same(f, "states", states, []journal.AttachmentState{journal.AttachmentStored, journal.AttachmentUnavailable})
+	states := each(f.list(threadKey(1))[0].Attachments, func(a files.Attachment) files.State { return a.State })
+	same(f, "states", states, []files.State{files.Stored, files.Unavailable})
 }
 
 // handed records an event of the second thread about a message of the first thread: in

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // Shared is an engine whose database other nodes share, so transactions can run
 // concurrently.
 type Shared interface {
-	journal.Engine
+	storage.Engine
 	// Another returns another node's engine on the same database, open until the test
 	// ends.
-	Another() (journal.Engine, error)
+	Another() (storage.Engine, error)
 	// Session returns the number of the session in which a transaction runs.
-	Session(tx journal.Tx) (int64, error)
+	Session(tx storage.Tx) (int64, error)
 	// Waits reports whether another session waits for a lock of this one.
 	Waits(ctx context.Context, session int64) (bool, error)
 }
@@ -39,7 +39,7 @@ func (f *fixture) node(name string) *fixture {
 // the call has ended, or waits for that transaction, the transaction runs then and ends.
 // It returns whether the call had to wait. If the engine runs one transaction at a time,
 // the call may run before or after it.
-func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() error) (waited bool) {
+func (f *fixture) beside(first, then func(tx storage.Tx) error, call func() error) (waited bool) {
 	f.Helper()
 	shared, _ := f.engine.(Shared)
 	var session atomic.Int64
@@ -48,7 +48,7 @@ func (f *fixture) beside(first, then func(tx journal.Tx) error, call func() erro
 	done, ended := make(chan error, 1), make(chan error, 1)
 	other := f.node("other")
 	go func() {
-		done <- other.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		done <- other.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 			if err := first(tx); err != nil {
 				return err
 			}

@@ -8,6 +8,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/storage"
 )
 
 func copyPromises() []promise {
@@ -34,7 +36,7 @@ func copyPromises() []promise {
 const copyPath = "ab/cd"
 
 // withCopy records a message with a file whose copy is stored.
-func (f *fixture) withCopy(n int, id, path string) journal.Attachment {
+func (f *fixture) withCopy(n int, id, path string) files.Attachment {
 	f.Helper()
 	m := said(id, "look")
 	m.Attachments = []event.Attachment{{ID: "F-" + id, Name: "a.png"}}
@@ -46,9 +48,9 @@ func (f *fixture) withCopy(n int, id, path string) journal.Attachment {
 }
 
 // stored records that an attachment's copy is stored.
-func (f *fixture) stored(file journal.Attachment, path string) {
+func (f *fixture) stored(file files.Attachment, path string) {
 	f.Helper()
-	file.State, file.Bucket, file.Path = journal.AttachmentStored, "attachments", path
+	file.State, file.Bucket, file.Path = files.Stored, "attachments", path
 	f.must(f.SetAttachment(f.ctx, file, "sum"))
 }
 
@@ -97,8 +99,8 @@ func copyShared(f *fixture) {
 	same(f, "removed after the first delete", f.removed(), nil)
 	f.change(threadKey(2), deleted("C1/2"), nil)
 	same(f, "removed after the second delete", f.removed(), []string{copyPath})
-	states := []journal.AttachmentState{f.list(threadKey(3))[0].Attachments[0].State, f.list(threadKey(4))[0].Attachments[0].State}
-	same(f, "other copies", states, []journal.AttachmentState{journal.AttachmentStored, journal.AttachmentStored})
+	states := []files.State{f.list(threadKey(3))[0].Attachments[0].State, f.list(threadKey(4))[0].Attachments[0].State}
+	same(f, "other copies", states, []files.State{files.Stored, files.Stored})
 	f.clock.advance(day)
 	same(f, "removed a day later", f.removed(), []string{"aa/unused"})
 }
@@ -124,21 +126,21 @@ func copyTooLate(f *fixture) {
 	f.message(threadKey(2), m, passive)
 	f.woken()
 	f.stored(old, copyPath)
-	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentPending)
+	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, files.Pending)
 	old.ID, old.Row = "F1", f.list(threadKey(2))[0].Attachments[0].Row // as if the row's id were reused
 	f.stored(old, copyPath)
-	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentPending)
+	same(f, "file of the other message", f.list(threadKey(2))[0].Attachments[0].State, files.Pending)
 	same(f, "signal", f.woken(), true)
 	same(f, "removed", f.removed(), []string{copyPath})
 }
 
 // within is an engine whose writes are part of an open transaction.
 type within struct {
-	journal.Engine
-	tx journal.Tx
+	storage.Engine
+	tx storage.Tx
 }
 
-func (w within) Write(_ context.Context, _ journal.WriteOptions, fn func(journal.Tx) error) error {
+func (w within) Write(_ context.Context, _ storage.WriteOptions, fn func(storage.Tx) error) error {
 	return fn(w.tx)
 }
 
@@ -148,13 +150,13 @@ func copyBesideDelete(f *fixture) {
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "secret.pdf"}}
 	f.message(threadKey(1), m, passive)
 	file := f.list(threadKey(1))[0].Attachments[0]
-	file.State, file.Bucket, file.Path = journal.AttachmentStored, "attachments", copyPath
+	file.State, file.Bucket, file.Path = files.Stored, "attachments", copyPath
 	accepted := f.accept(f.envelope(event.KindDelete, threadKey(1), "C1/1"))
 	claim := f.claim(accepted.Thread)
-	f.beside(func(tx journal.Tx) error {
+	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE attachments SET name = name WHERE id = $1`, file.Row) // the delete waits for this row
 		return err
-	}, func(tx journal.Tx) error {
+	}, func(tx storage.Tx) error {
 		return journal.New(within{f.engine, tx}, journal.Options{Now: f.clock.Now}).SetAttachment(f.ctx, file, "sum")
 	}, func() error {
 		_, err := f.Record(f.ctx, claim, entry(accepted.ID, deleted("C1/1"), nil))
@@ -173,9 +175,9 @@ func copyStoredMeanwhile(f *fixture) {
 		return nil
 	}))
 	file := f.list(threadKey(2))[0].Attachments[0]
-	same(f, "file", []string{string(file.State), file.Bucket, file.Path}, []string{string(journal.AttachmentPending), "", ""})
+	same(f, "file", []string{string(file.State), file.Bucket, file.Path}, []string{string(files.Pending), "", ""})
 	f.stored(file, copyPath)
-	same(f, "state", f.list(threadKey(2))[0].Attachments[0].State, journal.AttachmentStored)
+	same(f, "state", f.list(threadKey(2))[0].Attachments[0].State, files.Stored)
 }
 
 func copyHeldMeanwhile(f *fixture) {
@@ -187,7 +189,7 @@ func copyHeldMeanwhile(f *fixture) {
 		if calls++; calls > 1 {
 			return nil
 		}
-		f.fails("hold", other.HoldCopy(ctx, "attachments", path, day), journal.ErrUnavailable)
+		f.fails("hold", other.HoldCopy(ctx, "attachments", path, day), storage.ErrUnavailable)
 		f.must(f.HoldCopy(ctx, "elsewhere", path, day))
 		f.exec(`UPDATE copies_to_check SET check_at = 0 WHERE bucket = 'attachments'`) // as a delete does
 		return other.RemoveCopies(ctx, func(context.Context, string, string) error { return errors.New("a second removal") })
@@ -200,7 +202,7 @@ func copyHeldLater(f *fixture) {
 	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, 0))
 	refuse := errors.New("the connection broke")
 	f.fails("removal", f.RemoveCopies(f.ctx, func(context.Context, string, string) error { return refuse }), refuse)
-	f.fails("at once", f.HoldCopy(f.ctx, "attachments", copyPath, day), journal.ErrUnavailable)
+	f.fails("at once", f.HoldCopy(f.ctx, "attachments", copyPath, day), storage.ErrUnavailable)
 	f.clock.advance(4 * time.Minute)
 	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
 }
@@ -289,8 +291,8 @@ func copyLost(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.withCopy(1, "C1/2", "aa/other")
 	f.must(f.CopyLost(f.ctx, "attachments", copyPath))
-	states := each(f.list(threadKey(1)), func(m journal.Listed) journal.AttachmentState { return m.Attachments[0].State })
-	same(f, "states", states, []journal.AttachmentState{journal.AttachmentPending, journal.AttachmentStored})
+	states := each(f.list(threadKey(1)), func(m journal.Listed) files.State { return m.Attachments[0].State })
+	same(f, "states", states, []files.State{files.Pending, files.Stored})
 }
 
 func copyBytes(f *fixture) {

@@ -8,6 +8,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func eventPromises() []promise {
@@ -221,13 +222,13 @@ func eventsFenced(f *fixture) {
 	run := f.asked()
 	other := f.successor("second")
 	other.append(other.begin(threadKey(1)), thought("hm"))
-	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), journal.ErrFenced)
+	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), storage.ErrFenced)
 	other.sameEvents(run.ID, "1 THOUGHT hm")
 	other.commit(run, answer("Hello."))
 	f.fails("after the end", f.AddEvents(f.ctx, run.ID, journal.Added{Messages: []stream.Message{thought("late")}}), journal.ErrEnded)
-	f.fails("an unknown run", f.AddEvents(f.ctx, "another", journal.Added{Messages: []stream.Message{thought("late")}}), journal.ErrNotFound)
+	f.fails("an unknown run", f.AddEvents(f.ctx, "another", journal.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
 	_, err := f.RunEvents(f.ctx, "another", 0, 1)
-	f.fails("an unknown run", err, journal.ErrNotFound)
+	f.fails("an unknown run", err, storage.ErrNotFound)
 	f.sameEvents(run.ID, "1 THOUGHT hm")
 }
 

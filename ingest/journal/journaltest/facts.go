@@ -8,6 +8,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func factPromises() []promise {
@@ -80,7 +83,7 @@ func parentRemembered(f *fixture) {
 
 func listed(f *fixture) {
 	_, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), journal.Page{Limit: 10})
-	f.fails("a missing thread", err, journal.ErrNotFound)
+	f.fails("a missing thread", err, storage.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
@@ -97,12 +100,12 @@ func attachments(f *fixture) {
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "a.png", MimeType: "image/png", Size: 3}}
 	f.message(threadKey(1), m, passive)
 	file := f.list(threadKey(1))[0].Attachments[0]
-	same(f, "state", file.State, journal.AttachmentPending)
-	file.State, file.Bucket, file.Path, file.Size, file.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"
+	same(f, "state", file.State, files.Pending)
+	file.State, file.Bucket, file.Path, file.Size, file.MimeType = files.Stored, "bucket", "ab/cd", 4, "image/jpeg"
 	f.must(f.SetAttachment(f.ctx, file, "abcd"))
 	got := f.list(threadKey(1))[0].Attachments[0]
 	want := file
-	want.State, want.Bucket, want.Path, want.Size, want.MimeType = journal.AttachmentStored, "bucket", "ab/cd", 4, "image/jpeg"
+	want.State, want.Bucket, want.Path, want.Size, want.MimeType = files.Stored, "bucket", "ab/cd", 4, "image/jpeg"
 	same(f, "copy", got, want)
 }
 
@@ -132,17 +135,17 @@ func threadIDs(f *fixture) {
 	same(f, "web", f.threadID("web:acme:"+own), own)
 	slack := f.threadID("slack:acme:C1:1")
 	same(f, "slack", slack, f.threadID("slack:acme:C1:1"))
-	same(f, "is none that a client may name", journal.IsDerived(slack), true)
+	same(f, "is none that a client may name", places.IsDerived(slack), true)
 	same(f, "another", slack == f.threadID("slack:acme:C1:2"), false)
 	same(f, "without the secret", slack == uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:slack:acme:C1:1")).String(), false)
-	_, _, err := f.MakeThread(f.ctx, event.Web, own, journal.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
+	_, _, err := f.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
 	f.must(err)
-	_, _, err = f.MakeThread(f.ctx, event.Web, own, journal.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
-	f.fails("another workspace makes the thread", err, journal.ErrNotFound)
+	_, _, err = f.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
+	f.fails("another workspace makes the thread", err, storage.ErrNotFound)
 	request := f.envelope(event.KindMessage, event.ThreadKey("web:other:"+own), "C1/9")
 	request.Envelope.Workspace = "other"
 	_, err = f.Accept(f.ctx, request)
-	f.fails("another workspace's message names the thread", err, journal.ErrNotFound)
+	f.fails("another workspace's message names the thread", err, storage.ErrNotFound)
 	f.message(threadKey(1), said("C1/1", "hi"), runs)
 	same(f, "of a run", f.begin(threadKey(1)).ThreadID, f.threadID(threadKey(1)))
 }
@@ -181,10 +184,10 @@ func quiet(f *fixture) {
 
 func probe(f *fixture) {
 	f.must(f.Probe(f.ctx))
-	waited := f.beside(func(tx journal.Tx) error {
+	waited := f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE retention_progress SET position = position`)
 		return err
-	}, func(journal.Tx) error { return nil }, func() error { return f.Probe(f.ctx) })
+	}, func(storage.Tx) error { return nil }, func() error { return f.Probe(f.ctx) })
 	same(f, "waits", waited && f.onShared(), false)
 	same(f, "rows left", f.count("retention_progress"), 0)
 }

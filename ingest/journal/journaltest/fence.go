@@ -8,6 +8,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func fencePromises() []promise {
@@ -59,7 +60,7 @@ func oldFence(f *fixture) {
 			return err
 		},
 	} {
-		f.fails(name, write(), journal.ErrFenced)
+		f.fails(name, write(), storage.ErrFenced)
 		same(f, "rows after "+name, f.dump(), before)
 	}
 }
@@ -68,7 +69,7 @@ func oldFence(f *fixture) {
 func (f *fixture) dump() []string {
 	f.Helper()
 	var out []string
-	read := func(tx journal.Tx, columns int, query string) error {
+	read := func(tx storage.Tx, columns int, query string) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			values, dest := make([]string, columns), make([]any, columns)
 			for i := range values {
@@ -79,7 +80,7 @@ func (f *fixture) dump() []string {
 			return err
 		}, query)
 	}
-	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Read(f.ctx, func(tx storage.Tx) error {
 		out = nil
 		return errors.Join(
 			read(tx, 3, `SELECT key, owner, agent || ' ' || CAST(fence AS TEXT) || ' ' || CAST(next_seq AS TEXT) || ' ' || CAST(begun_seq AS TEXT)

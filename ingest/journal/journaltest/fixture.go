@@ -14,6 +14,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // clock is the clock of a test's journals.
@@ -57,22 +59,22 @@ type fixture struct {
 	failing
 	*journal.Journal
 	ctx    context.Context
-	engine journal.Engine
+	engine storage.Engine
 	clock  *clock
 	serial int
-	claims map[int64]*journal.Claim
+	claims map[int64]*places.Claim
 }
 
 // start returns the first process of a test, on an empty database.
-func start(t *testing.T, open func(*testing.T) journal.Engine) *fixture {
+func start(t *testing.T, open func(*testing.T) storage.Engine) *fixture {
 	t.Helper()
 	return process(t, t.Context(), open(t), newClock(), "first", 0)
 }
 
 // process returns a process with the given node name and the given duration of leases.
-func process(t failing, ctx context.Context, engine journal.Engine, clock *clock, node string, lease time.Duration) *fixture {
+func process(t failing, ctx context.Context, engine storage.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
-		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*journal.Claim{},
+		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*places.Claim{},
 		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now}),
 	}
 }
@@ -140,17 +142,17 @@ func (f *fixture) accept(a journal.AcceptRequest) journal.AcceptResult {
 }
 
 // claim returns this process's claim of a thread.
-func (f *fixture) claim(thread int64) *journal.Claim {
+func (f *fixture) claim(thread int64) *places.Claim {
 	f.Helper()
 	if claim := f.claims[thread]; claim != nil {
 		return claim
 	}
-	claim := &journal.Claim{Thread: thread}
-	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	claim := &places.Claim{Thread: thread}
+	f.must(f.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		found, err := tx.Row([]any{&claim.Fence, (*string)(&claim.Key)},
 			`UPDATE threads SET owner = 'test', fence = fence + 1 WHERE id = $1 RETURNING fence, key`, thread)
 		if err == nil && !found {
-			err = journal.ErrNotFound
+			err = storage.ErrNotFound
 		}
 		return err
 	}))
@@ -237,7 +239,7 @@ func deleted(ids ...string) event.Event { return event.Event{Kind: event.KindDel
 func (f *fixture) thread(key event.ThreadKey) int64 {
 	f.Helper()
 	var id int64
-	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Read(f.ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&id}, `SELECT id FROM threads WHERE key = $1`, string(key))
 		return err
 	}))
@@ -327,7 +329,7 @@ func each[T, R any](list []T, word func(T) R) []R {
 // body returns the raw bytes that are stored of an envelope.
 func (f *fixture) body(envelope int64) (body []byte) {
 	f.Helper()
-	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Read(f.ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&body}, `SELECT body FROM envelopes WHERE id = $1`, envelope)
 		return err
 	}))
@@ -337,7 +339,7 @@ func (f *fixture) body(envelope int64) (body []byte) {
 // count returns the number of rows of a table.
 func (f *fixture) count(table string) (n int64) {
 	f.Helper()
-	f.must(f.engine.Read(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.Read(f.ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&n}, `SELECT count(*) FROM `+table)
 		return err
 	}))
@@ -356,7 +358,7 @@ const (
 // due returns the threads that have work of a kind, in ascending order.
 func (f *fixture) due(kind string) (threads []int64) {
 	f.Helper()
-	f.must(f.engine.ReadOne(f.ctx, func(tx journal.Tx) error {
+	f.must(f.engine.ReadOne(f.ctx, func(tx storage.Tx) error {
 		threads = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var id int64
@@ -420,7 +422,7 @@ func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
 // exec changes rows without the journal.
 func (f *fixture) exec(query string, args ...any) {
 	f.Helper()
-	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	f.must(f.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}))

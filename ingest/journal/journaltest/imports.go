@@ -9,6 +9,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func importPromises() []promise {
@@ -114,7 +115,7 @@ func threadByUUID(f *fixture) {
 	f.must(err)
 	same(f, "in its workspace", found.Key, threadKey(1))
 	_, err = f.Thread(f.ctx, "other", f.threadID(threadKey(1)))
-	f.fails("in another workspace", err, journal.ErrNotFound)
+	f.fails("in another workspace", err, storage.ErrNotFound)
 }
 
 func manyImported(f *fixture) {

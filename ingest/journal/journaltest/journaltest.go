@@ -7,7 +7,7 @@ package journaltest
 import (
 	"testing"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // promise is one guarantee of a journal.
@@ -19,7 +19,7 @@ type promise struct {
 // Run tests the journal's promises on the engines that open returns. Each call of open
 // must return an engine on an empty database with the journal's schema, and ensure that
 // the engine is closed when its test ends. Calls are concurrent.
-func Run(t *testing.T, open func(t *testing.T) journal.Engine) {
+func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 	for _, group := range []struct {
 		name     string
 		promises []promise

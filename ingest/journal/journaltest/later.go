@@ -5,6 +5,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func laterPromises() []promise {
@@ -109,7 +110,7 @@ func answerAfterEnd(f *fixture) {
 	f.fail(run, "Sorry.")
 	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
 	_, err := f.LaterRun(f.ctx, "no such run")
-	f.fails("an unknown run", err, journal.ErrNotFound)
+	f.fails("an unknown run", err, storage.ErrNotFound)
 }
 
 func staleLaterAnswer(f *fixture) {

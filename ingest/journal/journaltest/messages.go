@@ -7,6 +7,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/places"
 )
 
 func messagePromises() []promise {
@@ -191,7 +193,7 @@ func secondPayloadFiles(f *fixture) {
 			}
 			same(f, "result", f.message(key, &second, passive).Disposition, want)
 		}
-		names := each(f.list(key)[0].Attachments, func(a journal.Attachment) string { return a.Name })
+		names := each(f.list(key)[0].Attachments, func(a files.Attachment) string { return a.Name })
 		slices.Sort(names)
 		same(f, "files", names, []string{"a", "b", "c"})
 	}
@@ -230,7 +232,7 @@ func threadModes(f *fixture) {
 	trigger := func(thread int, id, content string) journal.Trigger {
 		return f.message(threadKey(thread), said(id, content), invoked).Trigger
 	}
-	f.make(1, olivia, journal.ModeInvocationOnly)
+	f.make(1, olivia, places.ModeInvocationOnly)
 	same(f, "without a mention", trigger(1, "C1/1", "hi"), journal.TriggerPassive)
 	same(f, "with a mention", trigger(1, "C1/2", "@bot hi"), journal.TriggerRun)
 	same(f, "in an open thread", trigger(2, "C1/3", "hi"), journal.TriggerRun)

@@ -11,6 +11,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // spoken is a message in the model.
@@ -47,7 +48,7 @@ type machine struct {
 // modelHolds compares the journal with a model in memory, over random interleavings of
 // the events of a thread. Nothing is lost, no message is answered twice, and order is
 // kept.
-func modelHolds(t *testing.T, engine journal.Engine) {
+func modelHolds(t *testing.T, engine storage.Engine) {
 	story := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		story++
@@ -264,10 +265,10 @@ func (m *machine) loseThread(rt *rapid.T) {
 	if len(t.pending) > 0 {
 		s := t.pending[0]
 		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
-		m.fails("record", err, journal.ErrFenced)
+		m.fails("record", err, storage.ErrFenced)
 	}
 	_, err := m.BeginRun(m.ctx, old, agent, false, func(*journal.Run) bool { return false }, math.MaxInt64)
-	m.fails("begin", err, journal.ErrFenced)
+	m.fails("begin", err, storage.ErrFenced)
 }
 
 // crash kills the process; another one replaces it.

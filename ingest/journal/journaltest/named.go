@@ -3,6 +3,8 @@ package journaltest
 import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func namedPromises() []promise {
@@ -47,7 +49,7 @@ func (f *fixture) input(run *journal.Run) string {
 }
 
 func namedRun(f *fixture) {
-	f.make(1, asker, journal.ModeOpen)
+	f.make(1, asker, places.ModeOpen)
 	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
 	same(f, "before it begins", f.named(threadKey(1), "run-1"), "")
 	run := f.begin(threadKey(1))
@@ -72,13 +74,13 @@ func namedRun(f *fixture) {
 	}
 	same(f, "by the agent's id", f.named(threadKey(1), known), "run-1")
 	_, err := f.NamedRun(f.ctx, "other", asker, f.threadID(threadKey(1)), "run-1")
-	f.fails("another workspace", err, journal.ErrNotFound)
+	f.fails("another workspace", err, storage.ErrNotFound)
 	_, err = f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-1")
-	f.fails("another thread", err, journal.ErrNotFound)
+	f.fails("another thread", err, storage.ErrNotFound)
 }
 
 func namedEarly(f *fixture) {
-	f.make(1, asker, journal.ModeOpen)
+	f.make(1, asker, places.ModeOpen)
 	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
@@ -88,15 +90,15 @@ func namedEarly(f *fixture) {
 	}
 	same(f, "before it is recorded", f.named(threadKey(1), "run-1"), "")
 	f.must(named(asker, "run-1"))
-	f.fails("another run", named(asker, "run-2"), journal.ErrNotFound)
-	f.fails("another client", named("user:1", "run-1"), journal.ErrNotFound)
+	f.fails("another run", named(asker, "run-2"), storage.ErrNotFound)
+	f.fails("another client", named("user:1", "run-1"), storage.ErrNotFound)
 	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("C1/1", "hi", "run-1")}, passive)
-	f.fails("a message that starts no run", named(asker, "run-1"), journal.ErrNotFound)
+	f.fails("a message that starts no run", named(asker, "run-1"), storage.ErrNotFound)
 }
 
 func namedStopped(f *fixture) {
-	f.make(1, asker, journal.ModeOpen)
-	f.make(2, asker, journal.ModeOpen)
+	f.make(1, asker, places.ModeOpen)
+	f.make(2, asker, places.ModeOpen)
 	f.message(threadKey(1), said("C1/1", "one"), runs)
 	first := f.begin(threadKey(1))
 	f.message(threadKey(1), asks("C1/2", "two", "run-2"), runs)
@@ -104,9 +106,9 @@ func namedStopped(f *fixture) {
 	stop := func(name string) error {
 		return f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	}
-	f.fails("an unknown one", stop("run-4"), journal.ErrNotFound)
+	f.fails("an unknown one", stop("run-4"), storage.ErrNotFound)
 	f.must(stop("run-2"))
-	f.fails("again", stop("run-2"), journal.ErrNotFound)
+	f.fails("again", stop("run-2"), storage.ErrNotFound)
 	same(f, "run", f.named(threadKey(1), "run-2"), "run-2")
 	page, err := f.RunEvents(f.ctx, "run-2", 0, 10)
 	f.must(err)
@@ -114,7 +116,7 @@ func namedStopped(f *fixture) {
 	f.commit(first, answer("re one"))
 	second := f.begin(threadKey(1))
 	same(f, "asked next", contents(second.Messages), []string{"three"})
-	f.fails("one that has begun", stop("run-3"), journal.ErrNotFound)
+	f.fails("one that has begun", stop("run-3"), storage.ErrNotFound)
 	f.commit(second, answer("re three"))
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
 
@@ -125,8 +127,8 @@ func namedStopped(f *fixture) {
 }
 
 func namedAtOnce(f *fixture) {
-	f.make(1, asker, journal.ModeOpen)
-	f.make(2, asker, journal.ModeOpen)
+	f.make(1, asker, places.ModeOpen)
+	f.make(2, asker, places.ModeOpen)
 	begins := func(n int, m *event.Message) *journal.Run {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
@@ -148,7 +150,7 @@ func namedAtOnce(f *fixture) {
 func namedTwice(f *fixture) {
 	for n := 1; n <= 2; n++ {
 		by := []string{"", olivia, ash}[n]
-		_, made := f.make(n, by, journal.ModeOpen)
+		_, made := f.make(n, by, places.ModeOpen)
 		same(f, "made", made, true)
 		m := asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1")
 		m.Metadata.SenderID = by
@@ -163,7 +165,7 @@ func namedTwice(f *fixture) {
 		same(f, by, run.ID, want)
 	}
 	_, err := f.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
-	f.fails("another client", err, journal.ErrNotFound)
+	f.fails("another client", err, storage.ErrNotFound)
 	shared, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
 	_, err = f.AddParticipant(f.ctx, &shared, olivia)

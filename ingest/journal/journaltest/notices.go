@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func noticePromises() []promise {
@@ -63,7 +64,7 @@ func noticeOfWithdrawn(f *fixture) {
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
-	f.fails("a second notice", err, journal.ErrFenced)
+	f.fails("a second notice", err, storage.ErrFenced)
 }
 
 func statesOfRun(f *fixture) {
@@ -123,7 +124,7 @@ func listingPromises() []promise {
 func pagesOfThread(f *fixture) {
 	id := f.threadID(threadKey(1))
 	_, err := f.ThreadMessages(f.ctx, workspace, id, journal.Page{Limit: 2})
-	f.fails("a missing thread", err, journal.ErrNotFound)
+	f.fails("a missing thread", err, storage.ErrNotFound)
 	for _, text := range []string{"1", "2", "3", "4", "5"} {
 		f.message(threadKey(1), said("C1/"+text, text), passive)
 	}
@@ -138,7 +139,7 @@ func pagesOfThread(f *fixture) {
 	same(f, "the page before", page(journal.Page{Before: 4, Limit: 2}), []string{"2", "3"})
 	same(f, "a range", page(journal.Page{After: 1, Before: 4, Limit: 5}), []string{"2", "3"})
 	_, err = f.ThreadMessages(f.ctx, "other", id, journal.Page{Limit: 2})
-	f.fails("another workspace", err, journal.ErrNotFound)
+	f.fails("another workspace", err, storage.ErrNotFound)
 }
 
 func firstOfThread(f *fixture) {

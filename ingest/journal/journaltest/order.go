@@ -10,6 +10,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func orderPromises() []promise {
@@ -97,18 +99,18 @@ func countCorrected(f *fixture) {
 	next.claim(idle.Thread)
 	f.must(errors.Join(f.CorrectPending(f.ctx, busy), f.CorrectPending(f.ctx, idle))) // a write would be fenced off
 	f.exec(tooMany)
-	f.fails("correct under an old claim", f.CorrectPending(f.ctx, idle), journal.ErrFenced)
+	f.fails("correct under an old claim", f.CorrectPending(f.ctx, idle), storage.ErrFenced)
 }
 
 // answerAll answers the thread's turns, each message by itself, concurrently with other
 // nodes.
-func (f *fixture) answerAll(lease *journal.Claim) error {
+func (f *fixture) answerAll(lease *places.Claim) error {
 	for {
 		run, err := f.BeginRun(f.ctx, lease, agent, false, func(*journal.Run) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {
 			return err
 		}
-		if _, err = f.CommitReply(f.ctx, lease, run, answer("Hello.", "Hel", "lo.")); err != nil && !errors.Is(err, journal.ErrFenced) {
+		if _, err = f.CommitReply(f.ctx, lease, run, answer("Hello.", "Hel", "lo.")); err != nil && !errors.Is(err, storage.ErrFenced) {
 			return err
 		}
 	}
@@ -164,7 +166,7 @@ func (w *watch) look() {
 
 func (w *watch) ids(query string) (ids []int64) {
 	w.Helper()
-	w.must(w.engine.Read(w.ctx, func(tx journal.Tx) error {
+	w.must(w.engine.Read(w.ctx, func(tx storage.Tx) error {
 		ids = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var id int64

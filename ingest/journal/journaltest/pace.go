@@ -12,6 +12,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // every is the time between two posts of a channel. place is the time between their
@@ -230,7 +231,7 @@ type street struct {
 // paceHolds checks random interleavings of the deliveries of one channel, with nodes that
 // are late and a platform that refuses. Posts keep their distance, and all leave within
 // the time that they need one after the other.
-func paceHolds(t *testing.T, engine journal.Engine) {
+func paceHolds(t *testing.T, engine storage.Engine) {
 	story := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		story++

@@ -13,28 +13,30 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // recorder is an engine that records the text of each statement, and counts transactions.
 type recorder struct {
-	journal.Engine
+	storage.Engine
 	mu         sync.Mutex
 	statements []string
 	commits    int
 }
 
-func (r *recorder) Write(ctx context.Context, o journal.WriteOptions, fn func(journal.Tx) error) error {
+func (r *recorder) Write(ctx context.Context, o storage.WriteOptions, fn func(storage.Tx) error) error {
 	r.commits++
-	return r.Engine.Write(ctx, o, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+	return r.Engine.Write(ctx, o, func(tx storage.Tx) error { return fn(recorded{tx, r}) })
 }
 
-func (r *recorder) Read(ctx context.Context, fn func(journal.Tx) error) error {
-	return r.Engine.Read(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+func (r *recorder) Read(ctx context.Context, fn func(storage.Tx) error) error {
+	return r.Engine.Read(ctx, func(tx storage.Tx) error { return fn(recorded{tx, r}) })
 }
 
-func (r *recorder) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
-	return r.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(recorded{tx, r}) })
+func (r *recorder) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
+	return r.Engine.ReadOne(ctx, func(tx storage.Tx) error { return fn(recorded{tx, r}) })
 }
 
 // taken returns the records since the last call.
@@ -45,7 +47,7 @@ func (r *recorder) taken() (statements []string, commits int) {
 }
 
 type recorded struct {
-	journal.Tx
+	storage.Tx
 	to *recorder
 }
 
@@ -103,14 +105,14 @@ func (c *conversation) must(err error) {
 }
 
 // record accepts and records an event, on a node that could answer it at once.
-func (c *conversation) record(key string, e event.Event, target string) (journal.RecordResult, *journal.Claim) {
+func (c *conversation) record(key string, e event.Event, target string) (journal.RecordResult, *places.Claim) {
 	c.Helper()
 	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, MessageID: target}
 	accepted, err := c.Accept(c.Context(), journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
 	})
 	c.must(err)
-	claim := &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
+	claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
 	result, err := c.Record(c.Context(), claim, journal.Entry{
 		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
 		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
@@ -122,7 +124,7 @@ func (c *conversation) record(key string, e event.Event, target string) (journal
 }
 
 // ask accepts and records a message, and begins its run.
-func (c *conversation) ask(id string) (*journal.Run, *journal.Claim) {
+func (c *conversation) ask(id string) (*journal.Run, *places.Claim) {
 	c.Helper()
 	result, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
@@ -268,10 +270,10 @@ func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	c.recorder.taken()
 	_, err = c.Senders(c.Context(), &thread)
 	c.must(err)
-	if _, err := c.NamedRun(c.Context(), "acme", "", thread.ID, "run"); !errors.Is(err, journal.ErrNotFound) {
+	if _, err := c.NamedRun(c.Context(), "acme", "", thread.ID, "run"); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if _, err := c.LaterRun(c.Context(), "run"); !errors.Is(err, journal.ErrNotFound) {
+	if _, err := c.LaterRun(c.Context(), "run"); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
 	_, err = c.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)

@@ -4,10 +4,10 @@ import (
 	"context"
 	"testing"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/storage"
 )
 
 func TestPostgreSQL(t *testing.T) {
@@ -16,7 +16,7 @@ func TestPostgreSQL(t *testing.T) {
 		tables: `SELECT CAST(tablename AS TEXT) FROM pg_tables WHERE schemaname = current_schema() AND tablename <> 'schema_migrations'`,
 		create: func(test *testing.T) *shared {
 			test.Helper()
-			s := &shared{url: postgrestest.Schema(test, database), free: make(chan journal.Engine, nodes)}
+			s := &shared{url: postgrestest.Schema(test, database), free: make(chan storage.Engine, nodes)}
 			for range nodes {
 				engine, err := s.connect(t)
 				if err != nil {
@@ -28,7 +28,7 @@ func TestPostgreSQL(t *testing.T) {
 			return s
 		},
 	}
-	journaltest.Run(t, func(t *testing.T) journal.Engine {
+	journaltest.Run(t, func(t *testing.T) storage.Engine {
 		t.Helper()
 		s := stores.lend(t)
 		s.t = t
@@ -42,16 +42,16 @@ const nodes = 3
 // shared combines the engines of several nodes on one database. Concurrent writes use
 // different engines while one is free.
 type shared struct {
-	journal.Engine
+	storage.Engine
 	t    *testing.T // the test that uses it
 	url  string
-	free chan journal.Engine // the engines without a write
+	free chan storage.Engine // the engines without a write
 }
 
 var _ journaltest.Shared = (*shared)(nil)
 
 // connect opens an engine and closes it when the test ends.
-func (s *shared) connect(t *testing.T) (journal.Engine, error) {
+func (s *shared) connect(t *testing.T) (storage.Engine, error) {
 	engine, err := postgres.Open(t.Context(), postgres.Options{URL: s.url, Connections: 4})
 	if err == nil {
 		closed(t, engine)
@@ -60,10 +60,10 @@ func (s *shared) connect(t *testing.T) (journal.Engine, error) {
 }
 
 // Another implements journaltest.Shared.
-func (s *shared) Another() (journal.Engine, error) { return s.connect(s.t) }
+func (s *shared) Another() (storage.Engine, error) { return s.connect(s.t) }
 
 // Write implements journal.Engine.
-func (s *shared) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (s *shared) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	select {
 	case engine := <-s.free:
 		defer func() { s.free <- engine }()
@@ -74,14 +74,14 @@ func (s *shared) Write(ctx context.Context, options journal.WriteOptions, fn fun
 }
 
 // Session implements journaltest.Shared.
-func (s *shared) Session(tx journal.Tx) (session int64, err error) {
+func (s *shared) Session(tx storage.Tx) (session int64, err error) {
 	_, err = tx.Row([]any{&session}, `SELECT pg_backend_pid()`)
 	return session, err
 }
 
 // Waits implements journaltest.Shared.
 func (s *shared) Waits(ctx context.Context, session int64) (waits bool, err error) {
-	err = s.Read(ctx, func(tx journal.Tx) error {
+	err = s.Read(ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&waits}, `SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock' AND $1 = ANY(pg_blocking_pids(pid))) THEN 1 ELSE 0 END`, session)
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func previewPromises() []promise {
@@ -109,7 +110,7 @@ func previewGivenUp(f *fixture) {
 	failed, _ := f.preview(run, "grow")
 	f.must(f.GiveUp(f.ctx, failed, journal.DeliveryFailed, "refused"))
 	_, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, failed, sending)
-	f.fails("change", err, journal.ErrFenced)
+	f.fails("change", err, storage.ErrFenced)
 	again, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, journal.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
 	f.must(err)
 	same(f, "begun again", again != nil, true)
@@ -138,10 +139,10 @@ func previewFenced(f *fixture) {
 	f.outbox(run)
 	lease := f.claim(run.Thread)
 	_, _, err := f.BeginPreview(f.ctx, lease, run, run.Previews, journal.Post{Channel: channel, Text: "more"}, false, sending)
-	f.fails("begin a preview", err, journal.ErrFenced)
+	f.fails("begin a preview", err, storage.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
-	f.fails("change a preview", err, journal.ErrFenced)
-	f.fails("sign", f.MarkSigned(f.ctx, lease, run, sign, time.Second), journal.ErrFenced)
+	f.fails("change a preview", err, storage.ErrFenced)
+	f.fails("sign", f.MarkSigned(f.ctx, lease, run, sign, time.Second), storage.ErrFenced)
 }
 
 func previewsReplaced(f *fixture) {
@@ -218,16 +219,16 @@ func unclearSign(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), runs)
 	run := f.begin(threadKey(1))
 	unclear := journal.New(unclearEngine{f.engine}, journal.Options{Now: f.clock.Now})
-	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), journal.ErrUnclear)
+	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), storage.ErrUnclear)
 	f.commit(run, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1", "unsign C1/2"})
 }
 
 // unclearEngine is an engine that does not report the outcome of its writes.
-type unclearEngine struct{ journal.Engine }
+type unclearEngine struct{ storage.Engine }
 
-func (e unclearEngine) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
-	return cmp.Or(e.Engine.Write(ctx, options, fn), journal.ErrUnclear)
+func (e unclearEngine) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
+	return cmp.Or(e.Engine.Write(ctx, options, fn), storage.ErrUnclear)
 }
 
 func reposted(f *fixture) {

@@ -7,6 +7,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func questionPromises() []promise {
@@ -78,7 +79,7 @@ func questionAnswered(f *fixture) {
 	f.must(err)
 	same(f, "answer", q.Answer, &journal.Answer{Option: "y", Text: "yes"})
 	_, err = f.Question(f.ctx, run.ID)
-	f.fails("no question", err, journal.ErrNotFound)
+	f.fails("no question", err, storage.ErrNotFound)
 }
 
 func questionAnsweredOnce(f *fixture) {

@@ -9,6 +9,8 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/storage"
 )
 
 func retentionPromises() []promise {
@@ -176,11 +178,11 @@ func pruneResumes(f *fixture) {
 
 // observed is an engine that calls functions before and after each write.
 type observed struct {
-	journal.Engine
+	storage.Engine
 	writes, written func() // nil for none
 }
 
-func (o *observed) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (o *observed) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	if o.writes != nil {
 		o.writes()
 	}
@@ -203,13 +205,13 @@ func pruneBounded(f *fixture) {
 
 // largest is an engine that records the rows of its largest transaction.
 type largest struct {
-	journal.Engine
+	storage.Engine
 	rows int64
 }
 
-func (l *largest) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (l *largest) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	rows := int64(0)
-	err := l.Engine.Write(ctx, options, func(tx journal.Tx) error {
+	err := l.Engine.Write(ctx, options, func(tx storage.Tx) error {
 		rows = 0
 		return fn(changes{tx, &rows})
 	})
@@ -218,7 +220,7 @@ func (l *largest) Write(ctx context.Context, options journal.WriteOptions, fn fu
 }
 
 type changes struct {
-	journal.Tx
+	storage.Tx
 	rows *int64
 }
 
@@ -257,7 +259,7 @@ func (f *fixture) inWorkspaces() {
 			_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 			f.must(err)
 			file := f.list(key)[0].Attachments[0]
-			file.State, file.Bucket, file.Path = journal.AttachmentStored, "attachments", "ab/"+id
+			file.State, file.Bucket, file.Path = files.Stored, "attachments", "ab/"+id
 			f.must(f.SetAttachment(f.ctx, file, "sum"))
 			reply := answer("Yes.", "Yes.", "And no.")
 			reply.Events = []stream.Message{{Type: stream.Thought, Text: "hm", Time: f.clock.Now()}}

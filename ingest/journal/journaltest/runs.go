@@ -10,6 +10,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func runPromises() []promise {
@@ -148,11 +149,11 @@ func resumed(f *fixture) {
 	same(f, "asked", contents(second.Messages), []string{"hi"})
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
 	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
-	f.fails("reply of the first process", err, journal.ErrFenced)
+	f.fails("reply of the first process", err, storage.ErrFenced)
 	same(f, "result", next.commit(second, answer("Hello.")).State, journal.RunDone)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
-	f.fails("a second reply", err, journal.ErrFenced)
+	f.fails("a second reply", err, storage.ErrFenced)
 }
 
 func retried(f *fixture) {
@@ -311,10 +312,10 @@ func orphansBeside(f *fixture) {
 	}
 	f.clock.advance(2 * time.Minute)
 	assign := func() error { return b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute) }
-	f.beside(func(tx journal.Tx) error {
+	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET owner = 'a', lease_until = $1 WHERE id = $2`, f.clock.Now().Add(time.Minute).UnixMilli(), threads[1])
 		return err
-	}, func(journal.Tx) error { return nil }, assign)
+	}, func(storage.Tx) error { return nil }, assign)
 	same(f, "except the turn that began meanwhile", b.count("threads WHERE agent = 'helper'"), 2)
 }
 
@@ -613,7 +614,7 @@ func committedUnclearly(f *fixture) {
 	other := f.successor("second")
 	other.claim(run.Thread)
 	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
-	f.fails("after another node has claimed the thread", err, journal.ErrFenced)
+	f.fails("after another node has claimed the thread", err, storage.ErrFenced)
 }
 
 // begunByWorker repeats an unclear commit while a worker's call is in progress: the second

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 func TestSQLite(t *testing.T) {
@@ -27,5 +27,5 @@ func TestSQLite(t *testing.T) {
 			return engine
 		},
 	}
-	journaltest.Run(t, func(t *testing.T) journal.Engine { return stores.lend(t) })
+	journaltest.Run(t, func(t *testing.T) storage.Engine { return stores.lend(t) })
 }

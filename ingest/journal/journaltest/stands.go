@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func inputPromises() []promise {
@@ -44,7 +45,7 @@ func inputStands(f *fixture) {
 	check("a message is deleted", false)
 	f.successor("second").claim(run.Thread)
 	_, err := f.InputStands(f.ctx, claim, run)
-	f.fails("another claim", err, journal.ErrFenced)
+	f.fails("another claim", err, storage.ErrFenced)
 }
 
 func missedByRecord(f *fixture) {
@@ -94,5 +95,5 @@ func messageStands(f *fixture) {
 	check("the message is deleted", 1, false)
 	f.successor("second").claim(run.Thread)
 	_, err = f.MessageStands(f.ctx, claim, &waiting[0])
-	f.fails("another claim", err, journal.ErrFenced)
+	f.fails("another claim", err, storage.ErrFenced)
 }

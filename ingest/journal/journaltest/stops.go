@@ -7,6 +7,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func stopPromises() []promise {
@@ -61,11 +62,11 @@ func stoppedRunIsFenced(f *fixture) {
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "C1/1"}, time.Second))
 	f.stop(run)
 	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello.", "Hello."))
-	f.fails("the reply", err, journal.ErrFenced)
+	f.fails("the reply", err, storage.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, journal.Send{})
-	f.fails("a change of the preview", err, journal.ErrFenced)
+	f.fails("a change of the preview", err, storage.ErrFenced)
 	_, err = f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now(), Failed: true})
-	f.fails("a retry", err, journal.ErrFenced)
+	f.fails("a retry", err, storage.ErrFenced)
 	same(f, "the notice takes over the preview", f.deliver(threadKey(1), "C1/9").Replaces.PlatformID, "C1/9")
 	same(f, "the sign", f.deliver(threadKey(1), "").Kind, journal.DeliveryUnsign)
 }
@@ -89,7 +90,7 @@ func stopAfterEnd(f *fixture) {
 	_, err := f.StopRun(f.ctx, run.ID, stopNotice)
 	f.fails("a stop after the end", err, journal.ErrEnded)
 	_, err = f.StopRun(f.ctx, "no such run", stopNotice)
-	f.fails("a stop of an unknown run", err, journal.ErrNotFound)
+	f.fails("a stop of an unknown run", err, storage.ErrNotFound)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 }
 
@@ -131,7 +132,7 @@ func stopCommand(f *fixture) {
 	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
 	same(f, "post", f.delivery(threadKey(1)).Post.Text, "Stopped.")
 	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello."))
-	f.fails("the reply", err, journal.ErrFenced)
+	f.fails("the reply", err, storage.ErrFenced)
 	f.message(threadKey(1), said("C1/3", "again"), runs)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped.", "4 again"})
@@ -254,7 +255,7 @@ func joinedRun(f *fixture) {
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
 	same(f, "more", ended.More, true)
 	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})
-	f.fails("after the end", f.JoinRun(f.ctx, f.claim(run.Thread), run, &run.Messages[0]), journal.ErrFenced)
+	f.fails("after the end", f.JoinRun(f.ctx, f.claim(run.Thread), run, &run.Messages[0]), storage.ErrFenced)
 }
 
 // joinedLate changes messages while the agent takes them.

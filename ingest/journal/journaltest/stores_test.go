@@ -5,12 +5,12 @@ import (
 	"sync"
 	"testing"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // stores lends stores to tests. The creation of a store takes longer than most tests, so
 // a store is emptied after its test and lent to the next one.
-type stores[S journal.Engine] struct {
+type stores[S storage.Engine] struct {
 	// create creates an empty store, which outlives the test.
 	create func(t *testing.T) S
 	// tables is a query for the names of the journal's tables.
@@ -55,7 +55,7 @@ func (s *stores[S]) take() (store S, ok bool) {
 
 // empty deletes all rows. The sequences of ids continue.
 func (s *stores[S]) empty(ctx context.Context, store S) error {
-	return store.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	return store.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		var tables []string
 		err := tx.Rows(func(scan func(...any) error) error {
 			var table string
@@ -76,7 +76,7 @@ func (s *stores[S]) empty(ctx context.Context, store S) error {
 }
 
 // closed closes an engine when a test ends.
-func closed(t *testing.T, engine journal.Engine) {
+func closed(t *testing.T, engine storage.Engine) {
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
 			t.Error(err)

@@ -5,6 +5,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func threadHistoryPromises() []promise {
@@ -51,7 +53,7 @@ func historyFirst(f *fixture) {
 	first := []string{"^root", "...7", "#r1", "#r2", ">a"}
 	same(f, "the turn", f.transcript(run, wide), first)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), first)
-	f.claims = map[int64]*journal.Claim{}
+	f.claims = map[int64]*places.Claim{}
 	f.say("b", passive)
 	f.commit(f.begin(threadKey(1)), answer("re a"))
 	f.say("c", runs)
@@ -158,7 +160,7 @@ func historyFenced(f *fixture) {
 	run := f.begin(threadKey(1))
 	lease := f.claim(run.Thread)
 	f.successor("second").claim(run.Thread)
-	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, journal.ThreadHistory{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), journal.ErrFenced)
+	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, journal.ThreadHistory{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), storage.ErrFenced)
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
 	same(f, "thread history of the run", run.History, nil)
 }

@@ -6,6 +6,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func threadPromises() []promise {
@@ -28,21 +30,21 @@ func at(seq int64) *int64 { return &seq }
 const olivia, ash = "user:1", "user:2"
 
 // make makes the test's nth thread for a client.
-func (f *fixture) make(n int, madeBy string, mode journal.ThreadMode) (journal.Thread, bool) {
+func (f *fixture) make(n int, madeBy string, mode places.ThreadMode) (places.Thread, bool) {
 	f.Helper()
-	t, made, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
+	t, made, err := f.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
 	f.must(err)
 	return t, made
 }
 
 func threadMadeOnce(f *fixture) {
-	first, made := f.make(1, olivia, journal.ModeInvocationOnly)
+	first, made := f.make(1, olivia, places.ModeInvocationOnly)
 	same(f, "made", made, true)
-	same(f, "its owner, mode and newest message", [3]any{first.MadeBy, first.Mode, first.Newest}, [3]any{olivia, journal.ModeInvocationOnly, int64(0)})
+	same(f, "its owner, mode and newest message", [3]any{first.MadeBy, first.Mode, first.Newest}, [3]any{olivia, places.ModeInvocationOnly, int64(0)})
 	same(f, "its time", first.CreatedAt, f.clock.Now())
 	f.clock.advance(time.Second)
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	second, made := f.make(1, ash, journal.ModeOpen)
+	second, made := f.make(1, ash, places.ModeOpen)
 	same(f, "made again", made, false)
 	same(f, "the owner of the first", second.MadeBy, olivia)
 	same(f, "its time", second.CreatedAt, first.CreatedAt)
@@ -51,25 +53,25 @@ func threadMadeOnce(f *fixture) {
 	f.message(threadKey(2), said("C1/2", "hi"), passive)
 	other, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
-	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", journal.ModeOpen, f.clock.Now()})
+	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", places.ModeOpen, f.clock.Now()})
 	_, err = f.Thread(f.ctx, "other", other.ID)
-	f.fails("a thread of another workspace", err, journal.ErrNotFound)
+	f.fails("a thread of another workspace", err, storage.ErrNotFound)
 }
 
 func threadsOfClient(f *fixture) {
 	for i := range 3 {
-		f.make(i+1, olivia, journal.ModeOpen)
+		f.make(i+1, olivia, places.ModeOpen)
 		f.clock.advance(time.Second)
 	}
-	f.make(4, ash, journal.ModeOpen)
+	f.make(4, ash, places.ModeOpen)
 	f.message(threadKey(5), said("C1/5", "nobody's"), passive)
 	f.clock.advance(time.Second)
-	private, _, err := f.MakeThread(f.ctx, event.Web, channel, journal.Thread{Workspace: workspace, Key: threadKey(6), Mode: journal.ModeOpen, MadeBy: ash, Closed: true}, olivia)
+	private, _, err := f.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(6), Mode: places.ModeOpen, MadeBy: ash, Closed: true}, olivia)
 	f.must(err)
 	page := func(actor string, open bool, before string) ([]string, string) {
 		threads, err := f.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
 		f.must(err)
-		return each(threads, func(t journal.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
+		return each(threads, func(t places.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
 	}
 	got, next := page(olivia, false, "")
 	same(f, "the first page", got, []string{string(threadKey(6)), string(threadKey(3))})
@@ -95,11 +97,11 @@ func threadsOfClient(f *fixture) {
 	f.must(err)
 	same(f, "the newest that a client has made", newest.Key, threadKey(3))
 	_, err = f.NewestMadeBy(f.ctx, workspace, "user:9")
-	f.fails("of a client without threads", err, journal.ErrNotFound)
+	f.fails("of a client without threads", err, storage.ErrNotFound)
 }
 
 func participantsOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	thread, _ := f.make(1, olivia, places.ModeOpen)
 	takesPart := func(actor string) bool {
 		yes, err := f.TakesPart(f.ctx, &thread, actor)
 		f.must(err)
@@ -116,11 +118,11 @@ func participantsOfThread(f *fixture) {
 	same(f, "all", all, []string{olivia, ash})
 	f.must(f.RemoveParticipant(f.ctx, &thread, ash))
 	same(f, "removed", takesPart(ash), false)
-	f.fails("removed again", f.RemoveParticipant(f.ctx, &thread, ash), journal.ErrNotFound)
-	f.must(f.SetThreadMode(f.ctx, &thread, journal.ModeInvocationOnly))
+	f.fails("removed again", f.RemoveParticipant(f.ctx, &thread, ash), storage.ErrNotFound)
+	f.must(f.SetThreadMode(f.ctx, &thread, places.ModeInvocationOnly))
 	thread, err = f.Thread(f.ctx, workspace, thread.ID)
 	f.must(err)
-	same(f, "the new mode", thread.Mode, journal.ModeInvocationOnly)
+	same(f, "the new mode", thread.Mode, places.ModeInvocationOnly)
 }
 
 func newsOfActors(f *fixture) {
@@ -148,7 +150,7 @@ func newsOfActors(f *fixture) {
 			return words
 		})
 	}
-	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	thread, _ := f.make(1, olivia, places.ModeOpen)
 	woken("a thread of others", false)
 	_, err := f.AddParticipant(f.ctx, &thread, ash)
 	f.must(err)
@@ -175,7 +177,7 @@ func newsOfActors(f *fixture) {
 }
 
 func modeOfThread(f *fixture) {
-	f.make(1, olivia, journal.ModeInvocationOnly)
+	f.make(1, olivia, places.ModeInvocationOnly)
 	invoked := func(m *event.Message, look journal.Look) journal.Decision {
 		if look.InvocationOnly() {
 			return passive(m, look)
@@ -187,7 +189,7 @@ func modeOfThread(f *fixture) {
 }
 
 func readersOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	thread, _ := f.make(1, olivia, places.ModeOpen)
 	changed, stop := f.FollowThread(&thread)
 	woken := func(what string, want bool) {
 		f.Helper()
@@ -220,7 +222,7 @@ func readersOfThread(f *fixture) {
 }
 
 func changesOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, journal.ModeOpen)
+	thread, _ := f.make(1, olivia, places.ModeOpen)
 	for _, id := range []string{"C1/1", "C1/2", "C1/3", "C1/4"} {
 		f.message(threadKey(1), said(id, id), passive)
 	}

@@ -3,7 +3,8 @@ package journaltest
 import (
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 func ticketPromises() []promise {
@@ -14,20 +15,20 @@ func ticketPromises() []promise {
 
 func ticketTakenOnce(f *fixture) {
 	for _, secret := range []string{"a", "b"} {
-		f.must(f.PutTicket(f.ctx, secret, journal.Ticket{Workspace: workspace, Token: "olivia", Path: "/" + secret}, time.Minute))
+		f.must(f.PutTicket(f.ctx, secret, places.Ticket{Workspace: workspace, Token: "olivia", Path: "/" + secret}, time.Minute))
 	}
 	other := f.node("second")
 	got, err := other.TakeTicket(f.ctx, "a")
 	f.must(err)
-	same(f, "ticket", got, journal.Ticket{Workspace: workspace, Token: "olivia", Path: "/a"})
+	same(f, "ticket", got, places.Ticket{Workspace: workspace, Token: "olivia", Path: "/a"})
 	for _, secret := range []string{"a", "c", ""} {
 		_, err := f.TakeTicket(f.ctx, secret)
-		f.fails("no ticket", err, journal.ErrNotFound)
+		f.fails("no ticket", err, storage.ErrNotFound)
 	}
 	same(f, "stored secrets", f.count("tickets WHERE hash = 'b'"), 0)
 	f.clock.advance(time.Minute)
 	_, err = f.TakeTicket(f.ctx, "b")
-	f.fails("too late", err, journal.ErrNotFound)
+	f.fails("too late", err, storage.ErrNotFound)
 	f.prune()
 	same(f, "tickets", f.count("tickets"), 0)
 }

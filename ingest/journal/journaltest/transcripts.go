@@ -9,6 +9,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func transcriptPromises() []promise {
@@ -362,7 +363,7 @@ func bounded(f *fixture) {
 func (f *fixture) grow(key event.ThreadKey, n int) {
 	f.Helper()
 	thread := f.thread(key)
-	f.must(f.engine.Write(f.ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	f.must(f.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		var seq int64
 		if _, err := tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1`, thread); err != nil {
 			return err
@@ -385,17 +386,17 @@ type tally struct{ Queries, Rows int }
 
 // counter is an engine that counts reads, and refuses a query without a bound.
 type counter struct {
-	journal.Engine
+	storage.Engine
 	bound string // words that bound a query besides those of a transcript; may be empty
 	tally tally
 }
 
-func (c *counter) Read(ctx context.Context, fn func(journal.Tx) error) error {
-	return c.Engine.Read(ctx, func(tx journal.Tx) error { return fn(counted{tx, c}) })
+func (c *counter) Read(ctx context.Context, fn func(storage.Tx) error) error {
+	return c.Engine.Read(ctx, func(tx storage.Tx) error { return fn(counted{tx, c}) })
 }
 
 type counted struct {
-	journal.Tx
+	storage.Tx
 	*counter
 }
 

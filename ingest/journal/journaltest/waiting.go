@@ -8,6 +8,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func waitingPromises() []promise {
@@ -114,10 +115,10 @@ func reviewBeside(f *fixture) {
 func (f *fixture) besideWork(thread, envelope int64, call func() error) {
 	f.Helper()
 	var free bool
-	f.beside(func(tx journal.Tx) error {
+	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
 		return err
-	}, func(tx journal.Tx) (err error) {
+	}, func(tx storage.Tx) (err error) {
 		free, err = tx.Row([]any{new(int64)}, `SELECT id FROM envelopes WHERE id = $1 FOR UPDATE SKIP LOCKED`, envelope)
 		return err
 	}, call)
@@ -315,10 +316,10 @@ func selfAfterSettled(f *fixture) {
 func selfAgain(f *fixture) {
 	self := event.Self{UserID: "B"}
 	f.must(f.SetSelf(f.ctx, workspace, self))
-	waited := f.beside(func(tx journal.Tx) error {
+	waited := f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE workspaces SET self = self`)
 		return err
-	}, func(journal.Tx) error { return nil }, func() error { return f.SetSelf(f.ctx, workspace, self) })
+	}, func(storage.Tx) error { return nil }, func() error { return f.SetSelf(f.ctx, workspace, self) })
 	same(f, "waits", waited && f.onShared(), false)
 }
 

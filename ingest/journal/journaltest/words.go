@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func wordPromises() []promise {
@@ -146,7 +147,7 @@ func wordsInMetadata(f *fixture) {
 
 // erasing is an engine that counts the calls of Erased.
 type erasing struct {
-	journal.Engine
+	storage.Engine
 	calls int
 }
 

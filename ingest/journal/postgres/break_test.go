@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 )
 
 func TestABreakBeforeCommitIsRetried(t *testing.T) {
@@ -21,7 +21,7 @@ func TestABreakBeforeCommitIsRetried(t *testing.T) {
 	e := engine(t, postgres.Options{URL: p.url})
 	p.set(at("INSERT INTO facts (name) VALUES ($1)", cut))
 	runs := 0
-	write(t, e, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
+	write(t, e, func(tx storage.Tx) error { runs++; return insert("a")(tx) })
 	if diff := cmp.Diff([]string{"a"}, names(t, e)); diff != "" || runs != 2 {
 		t.Errorf("after %d runs: %s", runs, diff)
 	}
@@ -42,8 +42,8 @@ func TestABreakAtCommitIsUnclear(t *testing.T) {
 			e := engine(t, postgres.Options{URL: p.url})
 			p.set(c.rule)
 			runs := 0
-			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
-			if !errors.Is(err, journal.ErrUnclear) || !journal.Unavailable(err) || runs != 1 {
+			err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { runs++; return insert("a")(tx) })
+			if !errors.Is(err, storage.ErrUnclear) || !storage.Unavailable(err) || runs != 1 {
 				t.Errorf("error %v after %d runs", err, runs)
 			}
 			if diff := cmp.Diff(c.want, names(t, e)); diff != "" {
@@ -68,14 +68,14 @@ func TestABreakInAReadIsRetried(t *testing.T) {
 // to a fact's counter, and creates the fact if it is missing.
 var breakableCalls = []struct {
 	name string
-	call func(tx journal.Tx, fact string) error
+	call func(tx storage.Tx, fact string) error
 }{
-	{"now", func(tx journal.Tx, fact string) error {
+	{"now", func(tx storage.Tx, fact string) error {
 		_, err := tx.Exec(addOne, fact)
 		return err
 	}},
-	{"later", func(tx journal.Tx, fact string) error { return tx.Later(errRefused, nil, addOne, fact) }},
-	{"read first", func(tx journal.Tx, fact string) error {
+	{"later", func(tx storage.Tx, fact string) error { return tx.Later(errRefused, nil, addOne, fact) }},
+	{"read first", func(tx storage.Tx, fact string) error {
 		if _, err := tx.Row(nil, "SELECT n FROM facts WHERE name = $1 FOR UPDATE", fact); err != nil {
 			return err
 		}
@@ -104,9 +104,9 @@ func TestABreakLosesAndRepeatsNothing(t *testing.T) {
 		})
 		for _, c := range breakableCalls {
 			fact := fmt.Sprintf("%s, cut at message %d", c.name, n)
-			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { return c.call(tx, fact) })
+			err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { return c.call(tx, fact) })
 			switch done := count(t, direct, fact); {
-			case err == nil && done == 1, errors.Is(err, journal.ErrUnclear) && done <= 1:
+			case err == nil && done == 1, errors.Is(err, storage.ErrUnclear) && done <= 1:
 			default:
 				t.Fatalf("%s: error %v, counter %d", fact, err, done)
 			}
@@ -120,7 +120,7 @@ func TestABreakLosesAndRepeatsNothing(t *testing.T) {
 	if cuts < 20 {
 		t.Errorf("only %d messages could be cut", cuts)
 	}
-	if err := direct.Read(t.Context(), func(tx journal.Tx) error {
+	if err := direct.Read(t.Context(), func(tx storage.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			var fact string
 			err := scan(&fact)
@@ -133,9 +133,9 @@ func TestABreakLosesAndRepeatsNothing(t *testing.T) {
 }
 
 // count returns the counter of a fact.
-func count(t *testing.T, e journal.Engine, name string) (n int64) {
+func count(t *testing.T, e storage.Engine, name string) (n int64) {
 	t.Helper()
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&n}, "SELECT n FROM facts WHERE name = $1", name)
 		return err
 	}); err != nil {
@@ -157,14 +157,14 @@ func TestTerminatedBackendsLoseNoWrite(t *testing.T) {
 		write(t, e, insert(name))
 		callers.Go(func() {
 			for range each {
-				err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+				err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 					_, err := tx.Exec("UPDATE facts SET n = n + 1 WHERE name = $1", name)
 					return err
 				})
 				switch {
 				case err == nil:
 					acknowledged[w]++
-				case errors.Is(err, journal.ErrUnclear):
+				case errors.Is(err, storage.ErrUnclear):
 					unclear[w]++
 				default:
 					t.Errorf("error %v", err)
@@ -209,7 +209,7 @@ func connects(t *testing.T, e *postgres.Engine, n int) {
 	together.Add(n)
 	for range n {
 		gone.Go(func() {
-			if err := e.Read(t.Context(), func(tx journal.Tx) error {
+			if err := e.Read(t.Context(), func(tx storage.Tx) error {
 				_, err := tx.Row(nil, "SELECT WHERE true")
 				together.Done()
 				together.Wait()
@@ -230,7 +230,7 @@ const lease = 8 * time.Second
 // dropped connection, and that this try ends long before a lease.
 func TestSilentlyDroppedConnectionsAreReplaced(t *testing.T) {
 	t.Parallel()
-	for name, fn := range map[string]func(journal.Tx) error{"before COMMIT": insert("a"), "at COMMIT": later("a")} {
+	for name, fn := range map[string]func(storage.Tx) error{"before COMMIT": insert("a"), "at COMMIT": later("a")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := through(t, database(t))
@@ -239,9 +239,9 @@ func TestSilentlyDroppedConnectionsAreReplaced(t *testing.T) {
 			p.freeze()
 			ctx, cancel := context.WithTimeout(t.Context(), lease)
 			defer cancel()
-			err := e.Write(ctx, journal.WriteOptions{}, fn)
-			if errors.Is(err, journal.ErrUnclear) {
-				err = e.Write(ctx, journal.WriteOptions{}, fn)
+			err := e.Write(ctx, storage.WriteOptions{}, fn)
+			if errors.Is(err, storage.ErrUnclear) {
+				err = e.Write(ctx, storage.WriteOptions{}, fn)
 			}
 			if err != nil {
 				t.Error(err)
@@ -269,7 +269,7 @@ func TestABrokenConnectionLeavesItsPlace(t *testing.T) {
 	for e.Open() > 0 && ctx.Err() == nil {
 		yield()
 	}
-	if err := e.Write(ctx, journal.WriteOptions{}, later("a")); err != nil {
+	if err := e.Write(ctx, storage.WriteOptions{}, later("a")); err != nil {
 		t.Error(err)
 	}
 }
@@ -292,14 +292,14 @@ func TestALongOutageIsUnavailable(t *testing.T) {
 	p := through(t, database(t))
 	e := engine(t, postgres.Options{URL: p.url})
 	p.goAway(1 << 16)
-	for what, call := range map[string]func(context.Context, func(journal.Tx) error) error{
-		"write": func(ctx context.Context, fn func(journal.Tx) error) error {
-			return e.Write(ctx, journal.WriteOptions{}, fn)
+	for what, call := range map[string]func(context.Context, func(storage.Tx) error) error{
+		"write": func(ctx context.Context, fn func(storage.Tx) error) error {
+			return e.Write(ctx, storage.WriteOptions{}, fn)
 		},
 		"read": e.Read,
 	} {
 		err := call(t.Context(), insert("a"))
-		if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) {
+		if !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnclear) {
 			t.Errorf("%s: error %v", what, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -311,7 +311,7 @@ func TestALongOutageIsUnavailable(t *testing.T) {
 	told := make(chan error)
 	const calls = 500
 	for range calls {
-		go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("a")) }()
+		go func() { told <- e.Write(t.Context(), storage.WriteOptions{}, insert("a")) }()
 	}
 	for e.Waiting() < calls/2 {
 		yield()
@@ -319,7 +319,7 @@ func TestALongOutageIsUnavailable(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- e.Close() }()
 	for range calls {
-		if err := <-told; !journal.Unavailable(err) {
+		if err := <-told; !storage.Unavailable(err) {
 			t.Errorf("during Close: error %v", err)
 		}
 	}
@@ -344,12 +344,12 @@ func TestASilentServerIsGivenUp(t *testing.T) {
 				}
 				return pass
 			})
-			err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+			err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 				_, err := tx.Exec("UPDATE facts SET n = 1")
 				p.turnAway(1 << 16)
 				return err
 			})
-			if !errors.Is(err, journal.ErrUnavailable) || errors.Is(err, journal.ErrUnclear) != unclear {
+			if !errors.Is(err, storage.ErrUnavailable) || errors.Is(err, storage.ErrUnclear) != unclear {
 				t.Errorf("error %v", err)
 			}
 			p.cut() // the pool closes the silent connection in the background
@@ -365,16 +365,16 @@ func TestCloseLeavesNoConnection(t *testing.T) {
 	for i := range 60 {
 		runs := 0
 		callers.Go(func() {
-			_ = e.Write(t.Context(), journal.WriteOptions{}, []func(journal.Tx) error{
+			_ = e.Write(t.Context(), storage.WriteOptions{}, []func(storage.Tx) error{
 				insert("a"),
-				func(tx journal.Tx) error {
+				func(tx storage.Tx) error {
 					if runs++; runs > 1 {
 						return nil
 					}
 					_, err := tx.Exec("SELECT pg_terminate_backend(pg_backend_pid())")
 					return err
 				},
-				func(tx journal.Tx) error { return errors.Join(later("b")(tx), errRefused) },
+				func(tx storage.Tx) error { return errors.Join(later("b")(tx), errRefused) },
 			}[i%3])
 		})
 	}

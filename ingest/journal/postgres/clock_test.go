@@ -7,8 +7,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 )
 
 func TestNowIsTheDatabasesTime(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAReadingBeginsWithItsConnection(t *testing.T) {
 	e, c := engine(t, postgres.Options{URL: url, Connections: 1}), connect(t, url)
 	connected, release, written, read := make(chan struct{}), make(chan struct{}), make(chan error), make(chan error)
 	go func() {
-		written <- e.Write(t.Context(), journal.WriteOptions{}, func(journal.Tx) error {
+		written <- e.Write(t.Context(), storage.WriteOptions{}, func(storage.Tx) error {
 			close(connected)
 			<-release
 			return nil

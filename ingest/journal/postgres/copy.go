@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/schema"
+	"parley/ingest/journal/storage"
 )
 
 // LastIDs returns the last id that each table's sequence gave to a row.
@@ -17,7 +17,7 @@ func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
 // SkipIDs makes each table's next id higher than the given one and than the ids of
 // its rows.
 func (e *Engine) SkipIDs(ctx context.Context, last map[string]int64) error {
-	return e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	return e.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		for table, id := range last {
 			var column string
 			if _, err := tx.Row([]any{&column}, `SELECT CAST(column_name AS TEXT) FROM information_schema.columns

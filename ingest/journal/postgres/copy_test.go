@@ -3,9 +3,9 @@ package postgres_test
 import (
 	"testing"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/storage"
 )
 
 func open(t *testing.T) *postgres.Engine {
@@ -26,7 +26,7 @@ func open(t *testing.T) *postgres.Engine {
 func TestAnEmptyTextIsNotNull(t *testing.T) {
 	t.Parallel()
 	var null bool
-	err := open(t).Read(t.Context(), func(tx journal.Tx) error {
+	err := open(t).Read(t.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&null}, `SELECT CASE WHEN CAST($1 AS TEXT) IS NULL THEN 1 ELSE 0 END`, "")
 		return err
 	})
@@ -41,7 +41,7 @@ func TestSkipIDs(t *testing.T) {
 	t.Parallel()
 	engine := open(t)
 	const columns = "(external_id, message, part, name, mime_type, size, state"
-	err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := engine.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(`INSERT INTO attachments ` + columns + `, id) VALUES ('', 1, 1, '', '', 0, '', 41)`)
 		return err
 	})
@@ -54,7 +54,7 @@ func TestSkipIDs(t *testing.T) {
 		}
 		want := max(last, 41) + 1
 		var next int64
-		err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		err := engine.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 			if _, err := tx.Row([]any{&next}, `INSERT INTO attachments `+columns+`) VALUES ('', 1, 2, '', '', 0, '') RETURNING id`); err != nil {
 				return err
 			}

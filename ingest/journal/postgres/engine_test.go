@@ -13,23 +13,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 )
 
 func TestAFailedCallKeepsItsConnection(t *testing.T) {
 	t.Parallel()
-	for name, fails := range map[string]func(journal.Tx) error{
-		"an error after a write":          func(tx journal.Tx) error { return errors.Join(insert("half")(tx), errRefused) },
-		"an error with queued statements": func(tx journal.Tx) error { return errors.Join(later("half")(tx), errRefused) },
-		"an error with a queued failure":  func(tx journal.Tx) error { return errors.Join(later("there")(tx), later("half")(tx), errRefused) },
+	for name, fails := range map[string]func(storage.Tx) error{
+		"an error after a write":          func(tx storage.Tx) error { return errors.Join(insert("half")(tx), errRefused) },
+		"an error with queued statements": func(tx storage.Tx) error { return errors.Join(later("half")(tx), errRefused) },
+		"an error with a queued failure":  func(tx storage.Tx) error { return errors.Join(later("there")(tx), later("half")(tx), errRefused) },
 		"a constraint violated at COMMIT": later("there"),
-		"an ignored violation": func(tx journal.Tx) error {
+		"an ignored violation": func(tx storage.Tx) error {
 			_ = insert("there")(tx)
 			_ = insert("half")(tx)
 			return nil
 		},
-		"a failure before prepared statements": func(tx journal.Tx) error {
+		"a failure before prepared statements": func(tx storage.Tx) error {
 			var id int64
 			const query = "SELECT id FROM facts WHERE name = $1"
 			if _, err := tx.Row([]any{&id}, query, "there"); err != nil {
@@ -37,21 +37,21 @@ func TestAFailedCallKeepsItsConnection(t *testing.T) {
 			}
 			return errors.Join(later("there")(tx), tx.Later(nil, []any{&id}, query, "there"))
 		},
-		"a panic": func(tx journal.Tx) error {
+		"a panic": func(tx storage.Tx) error {
 			if err := insert("half")(tx); err != nil {
 				return err
 			}
 			panic("a bug")
 		},
-		"a panic with unread rows": func(tx journal.Tx) error {
+		"a panic with unread rows": func(tx storage.Tx) error {
 			return errors.Join(later("half")(tx), tx.Rows(func(func(...any) error) error { panic("a bug") },
 				"SELECT n FROM generate_series(1, 10000) AS s(n)"))
 		},
-		"invalid SQL": func(tx journal.Tx) error {
+		"invalid SQL": func(tx storage.Tx) error {
 			_, err := tx.Exec("SLECT 1")
 			return errors.Join(insert("half")(tx), err)
 		},
-		"a missing row": func(tx journal.Tx) error {
+		"a missing row": func(tx storage.Tx) error {
 			return errors.Join(insert("half")(tx), tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = $1", "nobody"))
 		},
 	} {
@@ -61,7 +61,7 @@ func TestAFailedCallKeepsItsConnection(t *testing.T) {
 			write(t, e, insert("there"))
 			before := backend(t, e)
 			for range 2 { // the second run uses the prepared statements
-				if err := e.Write(t.Context(), journal.WriteOptions{}, fails); err == nil || errors.Is(err, journal.ErrUnclear) || errors.Is(err, journal.ErrUnavailable) {
+				if err := e.Write(t.Context(), storage.WriteOptions{}, fails); err == nil || errors.Is(err, storage.ErrUnclear) || errors.Is(err, storage.ErrUnavailable) {
 					t.Errorf("error %v", err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestADeadlineEndsWithItsTransaction(t *testing.T) {
 	before := backend(t, e)
 	const within = time.Second
 	e.AnswerWithin(within)
-	if err := e.Write(t.Context(), journal.WriteOptions{}, later("there")); err == nil {
+	if err := e.Write(t.Context(), storage.WriteOptions{}, later("there")); err == nil {
 		t.Error("no error")
 	}
 	e.AnswerWithin(time.Minute)
@@ -109,7 +109,7 @@ func TestAPanicInReadLosesNoConnection(t *testing.T) {
 				t.Error("the panic did not reach the caller")
 			}
 		}()
-		_ = e.Read(t.Context(), func(tx journal.Tx) error {
+		_ = e.Read(t.Context(), func(tx storage.Tx) error {
 			return tx.Rows(func(func(...any) error) error { panic("a bug") }, "SELECT 1")
 		})
 	}()
@@ -121,11 +121,11 @@ func TestAPanicInReadLosesNoConnection(t *testing.T) {
 func TestAnEndedTransactionIsUnusable(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	var kept journal.Tx
-	keep := func(tx journal.Tx) error { kept = tx; return nil }
-	for _, call := range []func(context.Context, func(journal.Tx) error) error{
-		func(ctx context.Context, fn func(journal.Tx) error) error {
-			return e.Write(ctx, journal.WriteOptions{}, fn)
+	var kept storage.Tx
+	keep := func(tx storage.Tx) error { kept = tx; return nil }
+	for _, call := range []func(context.Context, func(storage.Tx) error) error{
+		func(ctx context.Context, fn func(storage.Tx) error) error {
+			return e.Write(ctx, storage.WriteOptions{}, fn)
 		}, e.Read,
 	} {
 		if err := call(t.Context(), keep); err != nil {
@@ -143,7 +143,7 @@ func TestAnEndedTransactionIsUnusable(t *testing.T) {
 func TestCommitInsideACallFails(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, _ = tx.Exec("SELECT 1 / 0")
 		_, _ = tx.Exec("ROLLBACK")
 		return insert("a")(tx)
@@ -156,11 +156,11 @@ func TestCommitInsideACallFails(t *testing.T) {
 func TestAScanErrorAfterCommitIsUnclear(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		var wrong int64
 		return tx.Later(nil, []any{&wrong}, "INSERT INTO facts (name) VALUES ($1) RETURNING name", "a")
 	})
-	if !errors.Is(err, journal.ErrUnclear) {
+	if !errors.Is(err, storage.ErrUnclear) {
 		t.Errorf("%v, and stored %v", err, names(t, e))
 	}
 }
@@ -172,15 +172,15 @@ func TestACancelledCaller(t *testing.T) {
 	inside, leave := make(chan struct{}), make(chan struct{})
 	told, waiting := make(chan error, 1), make(chan error, 1)
 	go func() {
-		told <- e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-leave; return insert("begun")(tx) })
+		told <- e.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error { close(inside); <-leave; return insert("begun")(tx) })
 	}()
 	<-inside
-	go func() { waiting <- e.Write(ctx, journal.WriteOptions{}, insert("in line")) }() // the only connection is in use
+	go func() { waiting <- e.Write(ctx, storage.WriteOptions{}, insert("in line")) }() // the only connection is in use
 	cancel()
-	if err := <-waiting; errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
+	if err := <-waiting; errors.Is(err, storage.ErrUnclear) || !errors.Is(err, context.Canceled) {
 		t.Errorf("the waiting caller got %v", err)
 	}
-	if err := <-told; !errors.Is(err, journal.ErrUnclear) || !errors.Is(err, context.Canceled) {
+	if err := <-told; !errors.Is(err, storage.ErrUnclear) || !errors.Is(err, context.Canceled) {
 		t.Errorf("the running caller got %v", err)
 	}
 	close(leave)
@@ -195,23 +195,23 @@ func TestUrgentWritesGoFirst(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	inside, begin := make(chan struct{}), make(chan struct{})
 	var calls sync.WaitGroup
-	call := func(options journal.WriteOptions, fn func(journal.Tx) error) {
+	call := func(options storage.WriteOptions, fn func(storage.Tx) error) {
 		calls.Go(func() {
 			if err := e.Write(t.Context(), options, fn); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	call(journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-begin; return nil })
+	call(storage.WriteOptions{}, func(tx storage.Tx) error { close(inside); <-begin; return nil })
 	<-inside
 	const ordinary, underWay = 24, 12 // the committer may have taken underWay of them
 	for i := range ordinary {
-		call(journal.WriteOptions{}, insert(fmt.Sprint(i)))
+		call(storage.WriteOptions{}, insert(fmt.Sprint(i)))
 	}
 	for e.Waiting() < ordinary-underWay {
 		yield()
 	}
-	call(journal.WriteOptions{Urgent: true}, insert("urgent"))
+	call(storage.WriteOptions{Urgent: true}, insert("urgent"))
 	for e.WaitingUrgent() == 0 {
 		yield()
 	}
@@ -225,10 +225,10 @@ func TestUrgentWritesGoFirst(t *testing.T) {
 func TestAReadersWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
-	if err := e.Read(t.Context(), func(journal.Tx) error {
+	if err := e.Read(t.Context(), func(storage.Tx) error {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if err := e.Read(ctx, func(journal.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := e.Read(ctx, func(storage.Tx) error { return nil }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with every connection in use: error %v", err)
 		}
 		return nil
@@ -241,13 +241,13 @@ func TestAReadSeesOneSnapshotAndCannotWrite(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("before"))
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		for range 2 {
 			var n int64
 			if _, err := tx.Row([]any{&n}, "SELECT count(*) FROM facts"); err != nil || n != 1 {
 				t.Errorf("counted %d, %v", n, err)
 			}
-			write(t, e, func(tx journal.Tx) error {
+			write(t, e, func(tx storage.Tx) error {
 				_, err := tx.Exec("INSERT INTO facts (body) VALUES ($1)", []byte("meanwhile"))
 				return err
 			})
@@ -257,7 +257,7 @@ func TestAReadSeesOneSnapshotAndCannotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := 0
-	if err := e.Read(t.Context(), func(tx journal.Tx) error { runs++; return insert("smuggled")(tx) }); err == nil || runs != 1 {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error { runs++; return insert("smuggled")(tx) }); err == nil || runs != 1 {
 		t.Errorf("%v after %d runs", err, runs)
 	}
 	if got := names(t, e); len(got) != 3 {
@@ -268,7 +268,7 @@ func TestAReadSeesOneSnapshotAndCannotWrite(t *testing.T) {
 func TestAWriteSeesItsOwnChanges(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
-	write(t, e, func(tx journal.Tx) error {
+	write(t, e, func(tx storage.Tx) error {
 		var id, seen int64
 		err := tx.Later(nil, []any{&id}, "INSERT INTO facts (name) VALUES ($1) RETURNING id", "mine")
 		found, missing := tx.Row([]any{&seen}, "SELECT id FROM facts WHERE name = $1", "mine")
@@ -283,7 +283,7 @@ func TestRowsEndsAtTheFirstError(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	calls := 0
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		return errors.Join(insert("a")(tx), tx.Rows(func(scan func(...any) error) error {
 			calls++
 			if _, err := tx.Row(nil, "SELECT 1"); err == nil {
@@ -314,7 +314,7 @@ func TestValuesSurviveARoundTrip(t *testing.T) {
 		var gotNumber int64
 		var gotText string
 		var null bool
-		if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		if err := e.Read(t.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&gotNumber, &gotText, &gotBytes, &gotNull, &null},
 				"SELECT CAST($1 AS BIGINT), CAST($2 AS TEXT), CAST($3 AS BYTEA), CAST($4 AS BYTEA), CAST($1 AS BIGINT) IS NULL", number, text, bytes, nil)
 			return err
@@ -334,18 +334,18 @@ func TestCloseFinishesRunningCalls(t *testing.T) {
 	e := engine(t, postgres.Options{URL: url})
 	inside, begin, told, closed := make(chan struct{}), make(chan struct{}), make(chan error, 1), make(chan error, 1)
 	go func() {
-		told <- e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { close(inside); <-begin; return insert("a")(tx) })
+		told <- e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { close(inside); <-begin; return insert("a")(tx) })
 	}()
 	<-inside
 	go func() { closed <- e.Close() }()
-	for !errors.Is(e.Read(t.Context(), func(journal.Tx) error { return nil }), journal.ErrClosed) {
+	for !errors.Is(e.Read(t.Context(), func(storage.Tx) error { return nil }), storage.ErrClosed) {
 		yield()
 	}
 	close(begin)
 	if err := errors.Join(<-told, <-closed, e.Close()); err != nil {
 		t.Error(err)
 	}
-	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("b")); !errors.Is(err, journal.ErrClosed) {
+	if err := e.Write(t.Context(), storage.WriteOptions{}, insert("b")); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("after Close: error %v", err)
 	}
 	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 var (
@@ -82,10 +82,10 @@ func ofStore(err error) bool {
 
 // unavailable marks an error of the store with journal.ErrUnavailable.
 func unavailable(err error) error {
-	if err == nil || errors.Is(err, journal.ErrUnavailable) || !ofStore(err) {
+	if err == nil || errors.Is(err, storage.ErrUnavailable) || !ofStore(err) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 }
 
 // shown returns a query on one line, for the beginning that an error quotes.

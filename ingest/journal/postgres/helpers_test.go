@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/storage"
 )
 
 // database creates a database with tables for tests of the engine.
@@ -61,22 +61,22 @@ func engine(t *testing.T, o postgres.Options) *postgres.Engine {
 }
 
 // insert returns a function that adds a fact and waits for the result.
-func insert(name string) func(journal.Tx) error {
-	return func(tx journal.Tx) error {
+func insert(name string) func(storage.Tx) error {
+	return func(tx storage.Tx) error {
 		_, err := tx.Exec("INSERT INTO facts (name) VALUES ($1)", name)
 		return err
 	}
 }
 
 // later returns a function that adds a fact without waiting for the result.
-func later(name string) func(journal.Tx) error {
-	return func(tx journal.Tx) error { return tx.Later(nil, nil, "INSERT INTO facts (name) VALUES ($1)", name) }
+func later(name string) func(storage.Tx) error {
+	return func(tx storage.Tx) error { return tx.Later(nil, nil, "INSERT INTO facts (name) VALUES ($1)", name) }
 }
 
 // names returns the names of all facts, oldest first.
-func names(t testing.TB, e journal.Engine) (out []string) {
+func names(t testing.TB, e storage.Engine) (out []string) {
 	t.Helper()
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		out = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var name string
@@ -90,17 +90,17 @@ func names(t testing.TB, e journal.Engine) (out []string) {
 	return out
 }
 
-func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
+func write(t testing.TB, e storage.Engine, fn func(storage.Tx) error) {
 	t.Helper()
-	if err := e.Write(t.Context(), journal.WriteOptions{}, fn); err != nil {
+	if err := e.Write(t.Context(), storage.WriteOptions{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // backend returns the server's process id for the connection of an engine that has one.
-func backend(t testing.TB, e journal.Engine) (pid int64) {
+func backend(t testing.TB, e storage.Engine) (pid int64) {
 	t.Helper()
-	write(t, e, func(tx journal.Tx) error {
+	write(t, e, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&pid}, "SELECT pg_backend_pid()")
 		return err
 	})

@@ -28,14 +28,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
+	"parley/ingest/journal/storage"
 )
 
 var (
-	_ journal.Engine   = (*Engine)(nil)
-	_ journal.Clock    = (*Engine)(nil)
-	_ journal.Notifier = (*Engine)(nil)
+	_ storage.Engine   = (*Engine)(nil)
+	_ storage.Clock    = (*Engine)(nil)
+	_ storage.Notifier = (*Engine)(nil)
 )
 
 // Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock and
@@ -44,7 +44,7 @@ type Engine struct {
 	pool       *pgxpool.Pool
 	listen     *pgx.ConnConfig
 	log        *slog.Logger
-	recorder   journal.Recorder // nil: no recorder
+	recorder   storage.Recorder // nil: no recorder
 	lines      []*queue.Queue   // one per committer
 	turn       atomic.Uint64    // selects the line of a call that names no thread
 	seed       maphash.Seed
@@ -75,7 +75,7 @@ type Options struct {
 	// DefaultConnections.
 	Connections int
 	Log         *slog.Logger     // nil: no log
-	Recorder    journal.Recorder // nil: no measurements
+	Recorder    storage.Recorder // nil: no measurements
 }
 
 // DefaultConnections is the default bound of a node's open connections, besides the one

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 )
 
 // meeting is a barrier of two functions, which works once.
@@ -30,13 +30,13 @@ func (m *meeting) wait(who int) {
 
 // together runs two calls of Write concurrently on two nodes, because calls on one node
 // may share a transaction.
-func together(t *testing.T, url string, fns [2]func(journal.Tx) error) {
+func together(t *testing.T, url string, fns [2]func(storage.Tx) error) {
 	t.Helper()
 	var callers sync.WaitGroup
 	for _, fn := range fns {
 		e := engine(t, postgres.Options{URL: url})
 		callers.Go(func() {
-			if err := e.Write(t.Context(), journal.WriteOptions{}, fn); err != nil {
+			if err := e.Write(t.Context(), storage.WriteOptions{}, fn); err != nil {
 				t.Error(err)
 			}
 		})
@@ -51,8 +51,8 @@ func TestADeadlockIsRetried(t *testing.T) {
 	write(t, e, insert("a"))
 	write(t, e, insert("b"))
 	m, runs := newMeeting(), [2]int{}
-	inOrder := func(who int, first, second string) func(journal.Tx) error {
-		return func(tx journal.Tx) error {
+	inOrder := func(who int, first, second string) func(storage.Tx) error {
+		return func(tx storage.Tx) error {
 			runs[who]++
 			const add = "UPDATE facts SET n = n + 1 WHERE name = $1"
 			_, err := tx.Exec(add, first)
@@ -60,7 +60,7 @@ func TestADeadlockIsRetried(t *testing.T) {
 			return errors.Join(err, tx.Later(nil, nil, add, second))
 		}
 	}
-	together(t, url, [2]func(journal.Tx) error{inOrder(0, "a", "b"), inOrder(1, "b", "a")})
+	together(t, url, [2]func(storage.Tx) error{inOrder(0, "a", "b"), inOrder(1, "b", "a")})
 	if a, b := count(t, e, "a"), count(t, e, "b"); a != 2 || b != 2 || runs[0]+runs[1] < 3 {
 		t.Errorf("counted %d and %d in %v runs", a, b, runs)
 	}
@@ -70,8 +70,8 @@ func TestALostInsertRaceIsRetried(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	m, runs := newMeeting(), [2]int{}
-	once := func(who int) func(journal.Tx) error {
-		return func(tx journal.Tx) error {
+	once := func(who int) func(storage.Tx) error {
+		return func(tx storage.Tx) error {
 			runs[who]++
 			there, err := tx.Row(nil, "SELECT FROM facts WHERE name = $1", "a")
 			m.wait(who)
@@ -81,7 +81,7 @@ func TestALostInsertRaceIsRetried(t *testing.T) {
 			return later("a")(tx)
 		}
 	}
-	together(t, url, [2]func(journal.Tx) error{once(0), once(1)})
+	together(t, url, [2]func(storage.Tx) error{once(0), once(1)})
 	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" || runs[0]+runs[1] < 3 {
 		t.Errorf("in %v runs: %s", runs, diff)
 	}
@@ -92,8 +92,8 @@ func TestAPermanentViolationIsTheCallersError(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("a"))
 	runs := 0
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { runs++; return insert("a")(tx) })
-	if err == nil || journal.Unavailable(err) || !strings.Contains(err.Error(), "facts_name_key") || runs <= postgres.MaxRaces || runs > 2*postgres.MaxRaces {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { runs++; return insert("a")(tx) })
+	if err == nil || storage.Unavailable(err) || !strings.Contains(err.Error(), "facts_name_key") || runs <= postgres.MaxRaces || runs > 2*postgres.MaxRaces {
 		t.Errorf("error %v after %d runs", err, runs)
 	}
 }
@@ -116,15 +116,15 @@ func TestErrorsOfTheStoreAreUnavailable(t *testing.T) {
 		"42601": false, // syntax error
 		"P0001": false, // raised by a function
 	} {
-		for what, fn := range map[string]func(journal.Tx) error{
-			"waited for":  func(tx journal.Tx) error { _, err := tx.Exec("SELECT fail($1)", code); return err },
-			"with COMMIT": func(tx journal.Tx) error { return tx.Later(nil, nil, "SELECT fail($1)", code) },
-			"guarded": func(tx journal.Tx) error {
+		for what, fn := range map[string]func(storage.Tx) error{
+			"waited for":  func(tx storage.Tx) error { _, err := tx.Exec("SELECT fail($1)", code); return err },
+			"with COMMIT": func(tx storage.Tx) error { return tx.Later(nil, nil, "SELECT fail($1)", code) },
+			"guarded": func(tx storage.Tx) error {
 				return tx.Later(errRefused, nil, "INSERT INTO facts (n) VALUES (fail($1))", code)
 			},
 		} {
-			err := e.Write(t.Context(), journal.WriteOptions{}, fn)
-			if err == nil || errors.Is(err, journal.ErrUnavailable) != unavailable || errors.Is(err, journal.ErrUnclear) || errors.Is(err, errRefused) {
+			err := e.Write(t.Context(), storage.WriteOptions{}, fn)
+			if err == nil || errors.Is(err, storage.ErrUnavailable) != unavailable || errors.Is(err, storage.ErrUnclear) || errors.Is(err, errRefused) {
 				t.Errorf("%s, %s: error %v", code, what, err)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -34,7 +35,7 @@ func TestABrokenConnectionReleasesThreads(t *testing.T) {
 				t.Error(err)
 			}
 			held := int64(1)
-			if err := e.Read(t.Context(), func(tx journal.Tx) error {
+			if err := e.Read(t.Context(), func(tx storage.Tx) error {
 				_, err := tx.Row([]any{&held}, `SELECT count(*) FROM threads WHERE owner <> ''`)
 				return err
 			}); err != nil || held != 0 {

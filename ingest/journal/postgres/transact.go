@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -34,16 +34,16 @@ const (
 )
 
 // Read implements journal.Engine.
-func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *Engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.read(ctx, e.opening(beginRead), fn) })
 }
 
 // ReadOne implements journal.Engine.
-func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.read(ctx, nil, fn) })
 }
 
-func (e *Engine) read(ctx context.Context, opening []string, fn func(tx journal.Tx) error) error {
+func (e *Engine) read(ctx context.Context, opening []string, fn func(tx storage.Tx) error) error {
 	for tries := (tries{began: time.Now()}); ; {
 		err := e.transact(ctx, e.within, opening, func(t *tx) error {
 			if err := fn(t); err != nil {
@@ -122,7 +122,7 @@ type tries struct {
 // was at fault, it waits a moment first, or until ctx ends.
 func (t *tries) again(ctx context.Context, err error) bool {
 	switch {
-	case err == nil, errors.Is(err, journal.ErrUnclear):
+	case err == nil, errors.Is(err, storage.ErrUnclear):
 		return false
 	case raced(err):
 		t.races++

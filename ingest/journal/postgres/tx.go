@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
-var _ journal.Tx = (*tx)(nil)
+var _ storage.Tx = (*tx)(nil)
 
 // The statements that begin a transaction. They do not depend on the server's defaults.
 const (
@@ -184,7 +184,7 @@ func (t *tx) commit() error {
 		t.err = fmt.Errorf("COMMIT ended in %s", tag)
 		return t.err
 	case err != nil && (isBroken(err) || tag.String() == "COMMIT"):
-		return fmt.Errorf("%w: %w: %w", journal.ErrUnclear, journal.ErrUnavailable, err)
+		return fmt.Errorf("%w: %w: %w", storage.ErrUnclear, storage.ErrUnavailable, err)
 	}
 	return err
 }

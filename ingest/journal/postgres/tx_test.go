@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/storage"
 )
 
 func TestLaterFailsWithoutARow(t *testing.T) {
@@ -30,13 +30,13 @@ func TestLaterFailsWithoutARow(t *testing.T) {
 		"lock":      "\n\tselect id FROM facts WHERE name = $1 FOR UPDATE",
 	} {
 		t.Run(name, func(t *testing.T) {
-			run := func(whom string, then func(journal.Tx) error) error {
+			run := func(whom string, then func(storage.Tx) error) error {
 				var id int64
 				var dest []any
 				if name == "into" {
 					dest = []any{&id}
 				}
-				return e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+				return e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 					if err := later("half " + name)(tx); err != nil {
 						return err
 					}
@@ -46,11 +46,11 @@ func TestLaterFailsWithoutARow(t *testing.T) {
 					return errors.Join(tx.Later(errRefused, dest, query, whom), then(tx))
 				})
 			}
-			nothing := func(journal.Tx) error { return nil }
-			asks := func(tx journal.Tx) error { _, err := tx.Row(nil, "SELECT WHERE true"); return err }
-			overlooks := func(tx journal.Tx) error { _ = asks(tx); return nil }
+			nothing := func(storage.Tx) error { return nil }
+			asks := func(tx storage.Tx) error { _, err := tx.Row(nil, "SELECT WHERE true"); return err }
+			overlooks := func(tx storage.Tx) error { _ = asks(tx); return nil }
 			for range 2 {
-				for _, then := range []func(journal.Tx) error{nothing, asks, overlooks} {
+				for _, then := range []func(storage.Tx) error{nothing, asks, overlooks} {
 					if err := run("nobody", then); !errors.Is(err, errRefused) {
 						t.Errorf("without a row: error %v", err)
 					}
@@ -71,7 +71,7 @@ func TestAServerErrorIsNoMissingRow(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	write(t, e, insert("there"))
 	for _, query := range []string{"UPDATE facts SET n = 1 / n", "UPDATE facts SET n = CAST(name AS BIGINT)"} {
-		err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { return tx.Later(errRefused, nil, query) })
+		err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { return tx.Later(errRefused, nil, query) })
 		if err == nil || errors.Is(err, errRefused) {
 			t.Errorf("%s: error %v", query, err)
 		}
@@ -84,7 +84,7 @@ func TestAStatementIsPreparedOnce(t *testing.T) {
 	before := backend(t, e)
 	const add = "INSERT INTO facts (name, n) VALUES ($1, 7)"
 	for _, first := range []string{"SELECT 1 / 0", "SELECT nothing FROM nowhere", "SELECT 1"} {
-		err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 			return errors.Join(tx.Later(nil, nil, first), tx.Later(nil, nil, add, first), tx.Later(nil, nil, add, first+" again"))
 		})
 		if failed := err != nil; failed != (first != "SELECT 1") {
@@ -104,7 +104,7 @@ func TestMoreStatementsThanTheCacheHolds(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t), Connections: 1})
 	const many = 1100
 	for range 2 {
-		write(t, e, func(tx journal.Tx) error {
+		write(t, e, func(tx storage.Tx) error {
 			sum, want := int64(0), int64(0)
 			got := make([]int64, many)
 			for i := range got {
@@ -130,7 +130,7 @@ func TestAnInvalidPlanIsPreparedAgain(t *testing.T) {
 	url := database(t)
 	e := engine(t, postgres.Options{URL: url, Connections: 2})
 	all := func() error {
-		return e.Read(t.Context(), func(tx journal.Tx) error {
+		return e.Read(t.Context(), func(tx storage.Tx) error {
 			return tx.Rows(func(func(...any) error) error { return nil }, "SELECT * FROM facts")
 		})
 	}
@@ -140,7 +140,7 @@ func TestAnInvalidPlanIsPreparedAgain(t *testing.T) {
 	if err := errors.Join(err, all()); err != nil {
 		t.Error(err)
 	}
-	write(t, e, func(tx journal.Tx) error { _, err := tx.Exec("DEALLOCATE ALL"); return err })
+	write(t, e, func(tx storage.Tx) error { _, err := tx.Exec("DEALLOCATE ALL"); return err })
 	if err := all(); err != nil {
 		t.Error(err)
 	}
@@ -157,7 +157,7 @@ func TestBehindAPoolerAConnectionHasNoState(t *testing.T) {
 			var seqscan, durable string
 			for i := range 2 {
 				write(t, e, insert(mode+fmt.Sprint(i)))
-				write(t, e, func(tx journal.Tx) error {
+				write(t, e, func(tx storage.Tx) error {
 					_, err := tx.Row([]any{&statements, &seqscan, &durable},
 						"SELECT count(*), current_setting('enable_seqscan'), current_setting('synchronous_commit') FROM pg_prepared_statements")
 					return err
@@ -166,7 +166,7 @@ func TestBehindAPoolerAConnectionHasNoState(t *testing.T) {
 			if (statements > 0) != named || seqscan != "off" || durable != "on" {
 				t.Errorf("%d statements are prepared; seqscan is %s and synchronous_commit %s", statements, seqscan, durable)
 			}
-			if err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+			if err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 				return tx.Later(errRefused, nil, "UPDATE facts SET n = 1 WHERE name = $1", "nobody")
 			}); !errors.Is(err, errRefused) {
 				t.Errorf("told %v", err)
@@ -184,7 +184,7 @@ func TestCommitIsDurableDespiteDefaults(t *testing.T) {
 	for _, mode := range []string{"exec", "cache_statement"} {
 		e := engine(t, postgres.Options{URL: url + "?default_query_exec_mode=" + mode})
 		var durable, isolation string
-		write(t, e, func(tx journal.Tx) error {
+		write(t, e, func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&durable, &isolation}, "SELECT current_setting('synchronous_commit'), current_setting('transaction_isolation')")
 			return err
 		})
@@ -198,14 +198,14 @@ func TestAnArgumentOfTheWrongTypeIsTheCallersError(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})
 	runs := 0
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		runs++
 		if err := insert("half")(tx); err != nil {
 			return err
 		}
 		return tx.Later(nil, nil, "INSERT INTO facts (name) VALUES ($1)", int64(1))
 	})
-	if err == nil || journal.Unavailable(err) || runs != 1 {
+	if err == nil || storage.Unavailable(err) || runs != 1 {
 		t.Errorf("%v after %d runs", err, runs)
 	}
 	if got := names(t, e); len(got) > 0 {
@@ -222,7 +222,7 @@ func TestScanConvertsNullAndIntegers(t *testing.T) {
 		var one, zero, yes bool
 		var at time.Time
 		never, noTime := time.UnixMilli(1), time.UnixMilli(1)
-		if err := e.Read(t.Context(), func(tx journal.Tx) error {
+		if err := e.Read(t.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&number, &text, &body, &null, &one, &zero, &yes, &at, &never, &noTime},
 				"SELECT NULL::bigint, NULL::text, NULL::bytea, NULL::bigint, 1, 0::bigint, true, 1500::bigint, 0::bigint, NULL::bigint")
 			return err
@@ -241,7 +241,7 @@ func TestTheFirstMissedRowEndsTheTransaction(t *testing.T) {
 	e := engine(t, postgres.Options{URL: database(t)})
 	errSecond := errors.New("second")
 	const update = "UPDATE facts SET n = 1 WHERE name = $1"
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		return errors.Join(later("half")(tx), tx.Later(errRefused, nil, update, "nobody"), tx.Later(errSecond, nil, update, "nobody"))
 	})
 	if !errors.Is(err, errRefused) || errors.Is(err, errSecond) || len(names(t, e)) > 0 {

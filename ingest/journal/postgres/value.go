@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // scan copies the current row into dest.
@@ -42,7 +42,7 @@ func assign(types *pgtype.Map, oid uint32, format int16, value []byte, dest any)
 	var number int64
 	err := types.Scan(oid, format, value, &number)
 	if isTime {
-		*at = journal.Instant(number)
+		*at = storage.Instant(number)
 	} else {
 		*truth = number != 0
 	}

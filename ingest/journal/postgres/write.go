@@ -7,15 +7,15 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
+	"parley/ingest/journal/storage"
 )
 
 // maxCallers bounds the calls that share one transaction.
 const maxCallers = 32
 
 // Write implements journal.Engine.
-func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (e *Engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.lineOf(options.Thread).Submit(ctx, options, fn) })
 }
 
@@ -79,7 +79,7 @@ func (e *committer) share(ctx context.Context, first *queue.Call) {
 	}
 	apart := len(calls) > 1 || isBroken(err) || raced(err) || code(err) == lockNotAvailable
 	for _, c := range calls {
-		if err == nil || errors.Is(err, journal.ErrUnclear) || !apart {
+		if err == nil || errors.Is(err, storage.ErrUnclear) || !apart {
 			c.Answer(unavailable(err))
 			continue
 		}

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // BenchmarkWrite measures three small inserts per call. The name says how many callers
@@ -23,7 +23,7 @@ func BenchmarkWrite(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					key := fmt.Sprint("key ", n.Add(1))
-					if err := e.Write(b.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+					if err := e.Write(b.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 						for range 3 {
 							if _, err := tx.Exec("INSERT INTO log (name, body) VALUES (?, ?)", key, body); err != nil {
 								return err
@@ -49,7 +49,7 @@ func BenchmarkRead(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			rows := 0
-			if err := e.Read(b.Context(), func(tx journal.Tx) error {
+			if err := e.Read(b.Context(), func(tx storage.Tx) error {
 				return tx.Rows(func(scan func(...any) error) error {
 					var id int64
 					var name string

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // seize takes the write lock of the database at path on a separate connection, like
@@ -43,8 +43,8 @@ func TestAForeignLockLosesNoWrite(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	err := e.Write(ctx, journal.WriteOptions{}, insert("impatient"))
-	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, journal.ErrUnclear) {
+	err := e.Write(ctx, storage.WriteOptions{}, insert("impatient"))
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, storage.ErrUnclear) {
 		t.Errorf("the impatient caller got %v", err)
 	}
 	if got := names(t, e); len(got) != 0 {
@@ -55,7 +55,7 @@ func TestAForeignLockLosesNoWrite(t *testing.T) {
 	var patient sync.WaitGroup
 	for i := range callers {
 		patient.Go(func() {
-			if err := e.Write(t.Context(), journal.WriteOptions{}, insert(fmt.Sprint("patient ", i))); err != nil {
+			if err := e.Write(t.Context(), storage.WriteOptions{}, insert(fmt.Sprint("patient ", i))); err != nil {
 				t.Error(err)
 			}
 		})
@@ -75,24 +75,24 @@ func TestCloseEndsAWriteThatWaitsForAForeignLock(t *testing.T) {
 	e := open(t, path)
 	release := seize(t, path)
 	told := make(chan error)
-	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("one")) }()
-	go func() { told <- e.Write(t.Context(), journal.WriteOptions{}, insert("two")) }()
+	go func() { told <- e.Write(t.Context(), storage.WriteOptions{}, insert("one")) }()
+	go func() { told <- e.Write(t.Context(), storage.WriteOptions{}, insert("two")) }()
 	for e.Waiting() < 1 { // one waits in the queue, the other for the lock
 		yield()
 	}
 	closed := make(chan error)
 	go func() { closed <- e.Close() }()
 	for range 2 {
-		if err := <-told; !errors.Is(err, journal.ErrClosed) {
+		if err := <-told; !errors.Is(err, storage.ErrClosed) {
 			t.Errorf("a waiting caller got %v", err)
 		}
 	}
 	release()
 	<-closed // depending on the time of the release, the log may not be emptied
-	if err := e.Write(t.Context(), journal.WriteOptions{}, insert("three")); !errors.Is(err, journal.ErrClosed) {
+	if err := e.Write(t.Context(), storage.WriteOptions{}, insert("three")); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("a write after Close: error %v", err)
 	}
-	if err := e.Read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrClosed) {
+	if err := e.Read(t.Context(), func(storage.Tx) error { return nil }); !errors.Is(err, storage.ErrClosed) {
 		t.Errorf("a read after Close: error %v", err)
 	}
 }

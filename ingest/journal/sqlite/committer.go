@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
+	"parley/ingest/journal/storage"
 )
 
 // maxCallers bounds the calls that share one transaction, and with the bounds of an envelope and
@@ -27,7 +27,7 @@ type committer struct {
 	closing  <-chan struct{}
 	connect  func(context.Context) (*conn, error)
 	check    *checkpointer
-	recorder journal.Recorder // nil: no recorder
+	recorder storage.Recorder // nil: no recorder
 
 	conn *conn // nil while no connection works
 	// doubt says that the log may end in the unacknowledged commit record of a failed
@@ -64,13 +64,13 @@ func (c *committer) run(ctx context.Context, quit <-chan struct{}) {
 // and another attempt may succeed, each of them runs again, in its own transaction.
 func (c *committer) together(ctx context.Context, first *queue.Call) {
 	batch, err := c.transact(ctx, first, false)
-	if err == nil || len(batch) == 1 && !journal.Unavailable(err) {
+	if err == nil || len(batch) == 1 && !storage.Unavailable(err) {
 		for _, call := range batch {
 			call.Answer(err)
 		}
 		return
 	}
-	doubted := errors.Is(err, journal.ErrUnclear) // the COMMIT may have left a record
+	doubted := errors.Is(err, storage.ErrUnclear) // the COMMIT may have left a record
 	for _, call := range batch {
 		call.Release()
 	}
@@ -158,7 +158,7 @@ func (c *committer) begin(ctx context.Context, call *queue.Call) bool {
 		select {
 		case <-time.After(pause):
 		case <-c.closing:
-			call.Answer(fmt.Errorf("begin to write: %w: %w", journal.ErrClosed, err))
+			call.Answer(fmt.Errorf("begin to write: %w: %w", storage.ErrClosed, err))
 			return false
 		}
 	}

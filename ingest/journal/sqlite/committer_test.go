@@ -13,25 +13,25 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/sqlite/faultfs"
+	"parley/ingest/journal/storage"
 )
 
 // batch runs fns in one transaction, as far as they can share one, and returns each
 // caller's error.
-func batch(t *testing.T, e *sqlite.Engine, fns ...func(journal.Tx) error) []error {
+func batch(t *testing.T, e *sqlite.Engine, fns ...func(storage.Tx) error) []error {
 	t.Helper()
 	told := make([]error, len(fns))
 	var callers sync.WaitGroup
 	inside, filled := make(chan struct{}), make(chan struct{})
 	begin := sync.OnceFunc(func() { close(inside); <-filled })
 	callers.Go(func() {
-		told[0] = e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error { begin(); return fns[0](tx) })
+		told[0] = e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error { begin(); return fns[0](tx) })
 	})
 	<-inside
 	for i := 1; i < len(fns); i++ {
-		callers.Go(func() { told[i] = e.Write(t.Context(), journal.WriteOptions{}, fns[i]) })
+		callers.Go(func() { told[i] = e.Write(t.Context(), storage.WriteOptions{}, fns[i]) })
 		for e.Waiting() < i {
 			yield()
 		}
@@ -76,7 +76,7 @@ func TestAFailureBeforeAWriteDisturbsNoOther(t *testing.T) {
 	var recorded commits
 	e := open(t, file(t), sqlite.WithRecorder(&recorded))
 	refused := errors.New("refused")
-	told := batch(t, e, insert("a"), func(tx journal.Tx) error {
+	told := batch(t, e, insert("a"), func(tx storage.Tx) error {
 		n, err := tx.Exec("UPDATE facts SET name = 'x' WHERE name = 'nobody'")
 		if n != 0 || err != nil {
 			t.Errorf("changed %d rows, %v", n, err)
@@ -93,30 +93,30 @@ func TestAFailureBeforeAWriteDisturbsNoOther(t *testing.T) {
 
 func TestAFailureUndoesOnlyItsOwnWrites(t *testing.T) {
 	refused := errors.New("refused")
-	for name, fails := range map[string]func(journal.Tx) error{
-		"an error after a write": func(tx journal.Tx) error {
+	for name, fails := range map[string]func(storage.Tx) error{
+		"an error after a write": func(tx storage.Tx) error {
 			return errors.Join(insert("half")(tx), refused)
 		},
-		"an error after a write that returns rows": func(tx journal.Tx) error {
+		"an error after a write that returns rows": func(tx storage.Tx) error {
 			var id int64
 			_, err := tx.Row([]any{&id}, "INSERT INTO facts (name) VALUES ('half') RETURNING id")
 			return errors.Join(err, refused)
 		},
-		"a panic": func(tx journal.Tx) error {
+		"a panic": func(tx storage.Tx) error {
 			if err := insert("half")(tx); err != nil {
 				return err
 			}
 			panic("a bug")
 		},
-		"a violated constraint": func(tx journal.Tx) error {
+		"a violated constraint": func(tx storage.Tx) error {
 			return errors.Join(insert("half")(tx), insert("half")(tx))
 		},
-		"an ignored error of SQLite": func(tx journal.Tx) error {
+		"an ignored error of SQLite": func(tx storage.Tx) error {
 			_, _ = tx.Exec("INSERT INTO nowhere VALUES (1)")
 			_ = insert("half")(tx)
 			return nil
 		},
-		"an attempt to end the transaction by hand": func(tx journal.Tx) error {
+		"an attempt to end the transaction by hand": func(tx storage.Tx) error {
 			_, err := tx.Exec("COMMIT")
 			return errors.Join(insert("half")(tx), err)
 		},
@@ -130,7 +130,7 @@ func TestAFailureUndoesOnlyItsOwnWrites(t *testing.T) {
 			if diff := cmp.Diff([]string{"a", "c"}, names(t, e)); diff != "" {
 				t.Error(diff)
 			}
-			if told := e.Write(t.Context(), journal.WriteOptions{}, fails); told == nil || errors.Is(told, journal.ErrUnclear) {
+			if told := e.Write(t.Context(), storage.WriteOptions{}, fails); told == nil || errors.Is(told, storage.ErrUnclear) {
 				t.Errorf("alone: error %v", told)
 			}
 			if diff := cmp.Diff([]string{"a", "c"}, names(t, e)); diff != "" {
@@ -144,7 +144,7 @@ func TestAFailureUndoesOnlyItsOwnWrites(t *testing.T) {
 // ignores a violated constraint. SQLite itself would keep the first row of the statement.
 func TestAViolationUndoesItsWholeTransaction(t *testing.T) {
 	e := open(t, file(t))
-	told := batch(t, e, insert("a"), func(tx journal.Tx) error {
+	told := batch(t, e, insert("a"), func(tx storage.Tx) error {
 		if _, err := tx.Exec("INSERT INTO facts (name) VALUES ('b'), ('b')"); err == nil || !strings.Contains(err.Error(), "facts.name") {
 			t.Errorf("the second b: %v", err)
 		}
@@ -161,8 +161,8 @@ func TestAViolationUndoesItsWholeTransaction(t *testing.T) {
 
 func TestAnEndedTransactionIsUnusable(t *testing.T) {
 	e := open(t, file(t))
-	var kept journal.Tx
-	keep := func(tx journal.Tx) error { kept = tx; return nil }
+	var kept storage.Tx
+	keep := func(tx storage.Tx) error { kept = tx; return nil }
 	write(t, e, keep)
 	if err := insert("late")(kept); err == nil {
 		t.Error("a statement ran after COMMIT")
@@ -183,21 +183,21 @@ func TestACallersWaitForAFrozenDiskEndsWithItsContext(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan error)
-	go func() { told <- e.Write(ctx, journal.WriteOptions{}, insert("committing")) }()
+	go func() { told <- e.Write(ctx, storage.WriteOptions{}, insert("committing")) }()
 	<-frozen
-	go func() { told <- e.Write(ctx, journal.WriteOptions{}, insert("in line")) }()
+	go func() { told <- e.Write(ctx, storage.WriteOptions{}, insert("in line")) }()
 	for e.Waiting() == 0 {
 		yield()
 	}
 	cancel()
 	unclear, withdrawn := <-told, <-told
-	if !errors.Is(unclear, journal.ErrUnclear) {
+	if !errors.Is(unclear, storage.ErrUnclear) {
 		unclear, withdrawn = withdrawn, unclear
 	}
-	if !errors.Is(unclear, journal.ErrUnclear) || !errors.Is(unclear, context.Canceled) {
+	if !errors.Is(unclear, storage.ErrUnclear) || !errors.Is(unclear, context.Canceled) {
 		t.Errorf("the committing caller got %v", unclear)
 	}
-	if errors.Is(withdrawn, journal.ErrUnclear) || !errors.Is(withdrawn, context.Canceled) {
+	if errors.Is(withdrawn, storage.ErrUnclear) || !errors.Is(withdrawn, context.Canceled) {
 		t.Errorf("the waiting caller got %v", withdrawn)
 	}
 	thaw()
@@ -224,7 +224,7 @@ func TestBusyWritersKeepTheLogBounded(t *testing.T) {
 	for w := range writers {
 		callers.Go(func() {
 			for i := range writes / writers {
-				err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+				err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 					_, err := tx.Exec("INSERT INTO log (name, body) VALUES (?, ?)", fmt.Sprint(w, i), make([]byte, bytes))
 					return err
 				})

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/schema"
+	"parley/ingest/journal/storage"
 )
 
 // LastIDs returns the highest id that a row of each table ever had.
@@ -15,7 +15,7 @@ func (e *Engine) LastIDs(ctx context.Context) (map[string]int64, error) {
 // SkipIDs makes each table's next id higher than the given one. SQLite itself ensures
 // that it is higher than the ids of the rows.
 func (e *Engine) SkipIDs(ctx context.Context, last map[string]int64) error {
-	return e.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	return e.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		for table, id := range last {
 			changed, err := tx.Exec(`UPDATE sqlite_sequence SET seq = max(seq, $1) WHERE name = $2`, id, table)
 			if err == nil && changed == 0 {

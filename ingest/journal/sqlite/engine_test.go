@@ -7,8 +7,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // scratch is a schema for tests of the engine, independent of the journal's schema.
@@ -38,18 +38,18 @@ func open(t testing.TB, path string, opts ...sqlite.Option) *sqlite.Engine {
 }
 
 // insert returns a function that adds a fact.
-func insert(name string) func(journal.Tx) error {
-	return func(tx journal.Tx) error {
+func insert(name string) func(storage.Tx) error {
+	return func(tx storage.Tx) error {
 		_, err := tx.Exec("INSERT INTO facts (name) VALUES (?)", name)
 		return err
 	}
 }
 
 // names returns the facts of e, oldest first.
-func names(t testing.TB, e journal.Engine) []string {
+func names(t testing.TB, e storage.Engine) []string {
 	t.Helper()
 	var out []string
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			var name string
 			if err := scan(&name); err != nil {
@@ -67,9 +67,9 @@ func names(t testing.TB, e journal.Engine) []string {
 // yield lets other goroutines run.
 func yield() { runtime.Gosched() }
 
-func write(t testing.TB, e journal.Engine, fn func(journal.Tx) error) {
+func write(t testing.TB, e storage.Engine, fn func(storage.Tx) error) {
 	t.Helper()
-	if err := e.Write(context.WithoutCancel(t.Context()), journal.WriteOptions{}, fn); err != nil {
+	if err := e.Write(context.WithoutCancel(t.Context()), storage.WriteOptions{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }

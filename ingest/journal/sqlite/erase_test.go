@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // TestRemovedWordsLeaveTheFiles covers words in a page, in a chain of pages, and in removed rows.
@@ -20,7 +20,7 @@ func TestRemovedWordsLeaveTheFiles(t *testing.T) {
 	const secret = "hunter2 is my password"
 	exec := func(query string, args ...any) {
 		t.Helper()
-		write(t, e, func(tx journal.Tx) error {
+		write(t, e, func(tx storage.Tx) error {
 			_, err := tx.Exec(query, args...)
 			return err
 		})

@@ -8,7 +8,7 @@ import (
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // errDone is the error of a statement in an ended transaction.
@@ -41,10 +41,10 @@ func leavesNothing(err error) bool {
 
 // unclear adds journal.ErrUnclear to err, once.
 func unclear(err error) error {
-	if errors.Is(err, journal.ErrUnclear) {
+	if errors.Is(err, storage.ErrUnclear) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", journal.ErrUnclear, err)
+	return fmt.Errorf("%w: %w", storage.ErrUnclear, err)
 }
 
 // unavailable marks an error of the store itself. A statement with an error of its own
@@ -53,7 +53,7 @@ func unavailable(err error) error {
 	if primary(err) == lib.SQLITE_ERROR || primary(err) == lib.SQLITE_CONSTRAINT {
 		return err
 	}
-	return fmt.Errorf("%w: %w", journal.ErrUnavailable, err)
+	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 }
 
 // shown returns a query on one line, for the beginning that an error quotes.

@@ -4,7 +4,7 @@ import (
 	"io/fs"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // Option changes the options of a test's engine.
@@ -28,7 +28,7 @@ func WithMigrations(files fs.FS, pattern string) Option {
 }
 
 // WithRecorder sets the recorder of commits.
-func WithRecorder(recorder journal.Recorder) Option {
+func WithRecorder(recorder storage.Recorder) Option {
 	return func(o *Options) { o.Recorder = recorder }
 }
 

@@ -12,9 +12,9 @@ import (
 
 	lib "modernc.org/sqlite/lib"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/sqlite/faultfs"
+	"parley/ingest/journal/storage"
 )
 
 // faulty returns a VFS that can inject faults. It is removed when the test ends.
@@ -36,7 +36,7 @@ func faulty(t *testing.T) *faultfs.FS {
 // each caller's error.
 func together(t *testing.T, e *sqlite.Engine, n int) []error {
 	t.Helper()
-	fns := make([]func(journal.Tx) error, n)
+	fns := make([]func(storage.Tx) error, n)
 	for i := range fns {
 		fns[i] = insert(fmt.Sprint("caller ", i))
 	}
@@ -57,13 +57,13 @@ func restore(t *testing.T, path string, files map[string][]byte, opts ...sqlite.
 }
 
 // truthful compares the callers' errors with the stored facts.
-func truthful(t *testing.T, when string, told []error, e journal.Engine) {
+func truthful(t *testing.T, when string, told []error, e storage.Engine) {
 	t.Helper()
 	there := names(t, e)
 	for i, err := range told {
 		is := slices.Contains(there, fmt.Sprint("caller ", i))
 		switch {
-		case errors.Is(err, journal.ErrUnclear):
+		case errors.Is(err, storage.ErrUnclear):
 		case err == nil && !is:
 			t.Errorf("%s: caller %d: no error, but its fact is missing", when, i)
 		case err != nil && is:
@@ -139,7 +139,7 @@ func TestPowerLossKeepsAcknowledgedWrites(t *testing.T) {
 		callers.Go(func() {
 			for i := range each {
 				name := fmt.Sprintf("%d of writer %d", i, w)
-				if err := e.Write(t.Context(), journal.WriteOptions{}, insert(name)); err != nil {
+				if err := e.Write(t.Context(), storage.WriteOptions{}, insert(name)); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -170,7 +170,7 @@ func TestPowerLossKeepsAcknowledgedWrites(t *testing.T) {
 			}
 		}
 		var verdict string
-		if err := after.Read(t.Context(), func(tx journal.Tx) error {
+		if err := after.Read(t.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&verdict}, "SELECT integrity_check FROM pragma_integrity_check")
 			return err
 		}); err != nil || verdict != "ok" {
@@ -188,7 +188,7 @@ func TestAnUnclearCommitStaysUnclear(t *testing.T) {
 	write(t, e, insert("earlier"))
 	fs.Inject(faultfs.Fault{Op: faultfs.Sync, Nth: 1, Code: lib.SQLITE_IOERR_FSYNC})
 	runs := 0
-	err := e.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := e.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		if runs++; runs == 2 {
 			fs.Inject(faultfs.Fault{Op: faultfs.Write, Nth: 1, Code: lib.SQLITE_FULL})
 		}
@@ -201,7 +201,7 @@ func TestAnUnclearCommitStaysUnclear(t *testing.T) {
 	if !slices.Contains(names(t, killed), "caller 0") {
 		t.Fatal("the first attempt left no record in the log")
 	}
-	if !errors.Is(err, journal.ErrUnclear) {
+	if !errors.Is(err, storage.ErrUnclear) {
 		t.Errorf("error %v", err)
 	}
 }

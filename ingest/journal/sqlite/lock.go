@@ -8,7 +8,7 @@ import (
 	"strings"
 	"syscall"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // acquire locks the named file. The lock ends when the file is closed or the process ends
@@ -26,7 +26,7 @@ func acquire(path string) (*os.File, error) {
 	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = fmt.Errorf("%w: %s is held by process %s; stop that daemon, or give this one a journal of its own",
-				journal.ErrLocked, path, holder(file))
+				storage.ErrLocked, path, holder(file))
 		} else {
 			err = fmt.Errorf("lock %s: %w", path, err)
 		}

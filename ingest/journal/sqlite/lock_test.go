@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // daemonEnv names the database that the test binary, started as another daemon, keeps
@@ -38,7 +38,7 @@ func daemon(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := e.Write(ctx, journal.WriteOptions{}, insert("from the first daemon")); err != nil {
+	if err := e.Write(ctx, storage.WriteOptions{}, insert("from the first daemon")); err != nil {
 		return err
 	}
 	fmt.Println("open")
@@ -66,7 +66,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 		t.Fatalf("output of the first daemon: %q, %v", line, err)
 	}
 	_, err = sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithMigrations(scratch, "*.sql")))
-	if !errors.Is(err, journal.ErrLocked) {
+	if !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("error of the second daemon: %v", err)
 	}
 	for _, word := range []string{path + ".lock", fmt.Sprint("process ", child.Process.Pid)} {
@@ -92,7 +92,7 @@ func TestALinkHasTheFilesLock(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Open(t.Context(), link, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); !errors.Is(err, journal.ErrLocked) {
+	if _, err := sqlite.Open(t.Context(), link, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); !errors.Is(err, storage.ErrLocked) {
 		t.Errorf("open by the link: %v", err)
 	}
 }

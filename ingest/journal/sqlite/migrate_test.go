@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // schema returns the scratch schema with further steps.
@@ -26,9 +26,9 @@ func schema(steps ...string) sqlite.Option {
 }
 
 // versions returns the contents of schema_migrations.
-func versions(t *testing.T, e journal.Engine) (out []int64) {
+func versions(t *testing.T, e storage.Engine) (out []int64) {
 	t.Helper()
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			var version int64
 			defer func() { out = append(out, version) }()

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 //go:embed migrations
@@ -18,7 +18,7 @@ type Options struct {
 	// Log is for failures that no caller receives, such as a failed checkpoint. If it is nil,
 	// nothing is logged.
 	Log      *slog.Logger
-	Recorder journal.Recorder // nil: no recorder
+	Recorder storage.Recorder // nil: no recorder
 	// Migrations, if it is not nil, replaces the journal's schema by the files that match Pattern.
 	// migrations/README.md explains their names.
 	Migrations fs.FS

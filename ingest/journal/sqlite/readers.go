@@ -6,7 +6,7 @@ import (
 
 	"github.com/jackc/puddle/v2"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // readers is a pool of connections that cannot write. It takes the most recently used
@@ -25,7 +25,7 @@ func newReaders(path string, o Options) readers {
 }
 
 // read runs fn, in a read transaction if it has more than one query.
-func (r readers) read(ctx context.Context, whole bool, fn func(journal.Tx) error) error {
+func (r readers) read(ctx context.Context, whole bool, fn func(storage.Tx) error) error {
 	taken, err := r.Acquire(ctx)
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("wait to read: %w", context.Cause(ctx))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // scan copies a row into the caller's variables. The driver returns copies, so the caller
@@ -41,7 +41,7 @@ func assign(dest any, value driver.Value) (ok bool) {
 	case *time.Time:
 		var ms int64
 		ms, ok = value.(int64)
-		*dest = journal.Instant(ms)
+		*dest = storage.Instant(ms)
 	case *string:
 		switch value := value.(type) {
 		case string:

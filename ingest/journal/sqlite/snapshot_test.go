@@ -10,19 +10,19 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 func TestAReadSeesOneSnapshot(t *testing.T) {
 	e := open(t, file(t))
 	write(t, e, insert("before"))
-	count := func(tx journal.Tx) (n int64) {
+	count := func(tx storage.Tx) (n int64) {
 		if _, err := tx.Row([]any{&n}, "SELECT count(*) FROM facts"); err != nil {
 			t.Error(err)
 		}
 		return n
 	}
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		first := count(tx)
 		write(t, e, insert("meanwhile"))
 		if second := count(tx); first != 1 || second != 1 {
@@ -39,7 +39,7 @@ func TestAReadSeesOneSnapshot(t *testing.T) {
 
 func TestAWriteSeesItsOwnChanges(t *testing.T) {
 	e := open(t, file(t))
-	write(t, e, func(tx journal.Tx) error {
+	write(t, e, func(tx storage.Tx) error {
 		if err := insert("mine")(tx); err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func TestAReaderThatCannotBeOpenedIsUnavailable(t *testing.T) {
 	}
 	dir := filepath.Dir(path)
 	move(dir, dir+".moved")
-	for name, read := range map[string]func(context.Context, func(journal.Tx) error) error{"Read": e.Read, "ReadOne": e.ReadOne} {
-		if err := read(t.Context(), func(journal.Tx) error { return nil }); !errors.Is(err, journal.ErrUnavailable) {
+	for name, read := range map[string]func(context.Context, func(storage.Tx) error) error{"Read": e.Read, "ReadOne": e.ReadOne} {
+		if err := read(t.Context(), func(storage.Tx) error { return nil }); !errors.Is(err, storage.ErrUnavailable) {
 			t.Errorf("%s without the file: %v", name, err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestAReadCannotWrite(t *testing.T) {
 func TestValuesSurviveARoundTrip(t *testing.T) {
 	e := open(t, file(t))
 	const text = "ab – \U0001F600"
-	write(t, e, func(tx journal.Tx) error {
+	write(t, e, func(tx storage.Tx) error {
 		_, err := tx.Exec("INSERT INTO facts (id, name, body) VALUES (?, ?, ?), (?, ?, ?)",
 			int64(1<<62), text, []byte{0, 255}, int64(-7), "", nil)
 		return err
@@ -101,7 +101,7 @@ func TestValuesSurviveARoundTrip(t *testing.T) {
 		Has  bool
 	}
 	var got []fact
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			var f fact
 			defer func() { got = append(got, f) }()
@@ -119,7 +119,7 @@ func TestTimesAreMilliseconds(t *testing.T) {
 	e := open(t, file(t))
 	var at time.Time
 	never, null := time.UnixMilli(1), time.UnixMilli(1)
-	if err := e.Read(t.Context(), func(tx journal.Tx) error {
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&at, &never, &null}, "SELECT 1500, 0, NULL")
 		return err
 	}); err != nil {
@@ -136,7 +136,7 @@ func TestRowsEndsAtTheFirstError(t *testing.T) {
 		write(t, e, insert(name))
 	}
 	enough, calls := errors.New("enough"), 0
-	err := e.Read(t.Context(), func(tx journal.Tx) error {
+	err := e.Read(t.Context(), func(tx storage.Tx) error {
 		return tx.Rows(func(scan func(...any) error) error {
 			calls++
 			if _, err := tx.Row(nil, "SELECT 1"); err == nil {
@@ -160,13 +160,13 @@ func TestAReadersWaitEndsWithItsContext(t *testing.T) {
 	e := open(t, file(t))
 	var nest func(readers int) error
 	nest = func(readers int) error {
-		return e.Read(t.Context(), func(journal.Tx) error {
+		return e.Read(t.Context(), func(storage.Tx) error {
 			if readers > 1 {
 				return nest(readers - 1)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			defer cancel()
-			err := e.Read(ctx, func(journal.Tx) error { return errors.New("the bound did not hold") })
+			err := e.Read(ctx, func(storage.Tx) error { return errors.New("the bound did not hold") })
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("with every connection in use: error %v", err)
 			}

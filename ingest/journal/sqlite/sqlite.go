@@ -24,13 +24,13 @@ import (
 	"path/filepath"
 	"sync"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/internal/queue"
+	"parley/ingest/journal/storage"
 )
 
 var (
-	_ journal.Engine = (*Engine)(nil)
-	_ journal.Eraser = (*Engine)(nil)
+	_ storage.Engine = (*Engine)(nil)
+	_ storage.Eraser = (*Engine)(nil)
 )
 
 // Engine is an open database file. It implements journal.Engine.
@@ -158,17 +158,17 @@ func prepare(ctx context.Context, path string, o Options) (err error) {
 }
 
 // Write implements journal.Engine.
-func (e *Engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (e *Engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.committer.Submit(ctx, options, fn) })
 }
 
 // Read implements journal.Engine.
-func (e *Engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *Engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, true, fn) })
 }
 
 // ReadOne implements journal.Engine.
-func (e *Engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }
 

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
-var _ journal.Tx = (*tx)(nil)
+var _ storage.Tx = (*tx)(nil)
 
 // tx is one function's view of the transaction that it shares.
 type tx struct {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // row is one row: an int64, string, []byte or nil for each column.
@@ -68,7 +68,7 @@ func (c *copier) walk(ctx context.Context, store Store, t table, p Progress, vis
 // is bounded.
 func (c *copier) batch(ctx context.Context, store Store, t table, after row) (rows []row, err error) {
 	end, args := t.following(after)
-	err = store.Read(ctx, func(tx journal.Tx) error {
+	err = store.Read(ctx, func(tx storage.Tx) error {
 		rows = nil
 		var fit, bytes int64
 		err := tx.Rows(func(scan func(...any) error) error {

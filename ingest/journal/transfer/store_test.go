@@ -11,11 +11,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/journal/transfer"
 )
 
@@ -56,14 +56,14 @@ type tester interface {
 
 func query(t tester, store transfer.Store, each func(scan func(...any) error) error, query string) {
 	t.Helper()
-	if err := store.Read(t.Context(), func(tx journal.Tx) error { return tx.Rows(each, query) }); err != nil {
+	if err := store.Read(t.Context(), func(tx storage.Tx) error { return tx.Rows(each, query) }); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
 
 func exec(t tester, store transfer.Store, query string, args ...any) {
 	t.Helper()
-	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := store.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	})
@@ -194,7 +194,7 @@ func insert(table string, columns []column) string {
 // fill empties a store and writes rows, except those that break a constraint.
 func (s schema) fill(t tester, store transfer.Store, lines []line) {
 	t.Helper()
-	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := store.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		for _, table := range append(s.tables(), transfer.NotCopied()[:2]...) {
 			if err := tx.Later(nil, nil, "DELETE FROM "+table); err != nil {
 				return err

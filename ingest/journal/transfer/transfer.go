@@ -13,7 +13,7 @@ import (
 	"maps"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // The kinds of errors that Copy returns, with journal.ErrUnfinished.
@@ -28,7 +28,7 @@ var (
 
 // Store is an engine whose journal can be copied.
 type Store interface {
-	journal.Engine
+	storage.Engine
 	// LastIDs returns, for each table that numbers its rows, the highest id so far.
 	// The row with that id may be deleted.
 	LastIDs(ctx context.Context) (map[string]int64, error)
@@ -73,7 +73,7 @@ func Copy(ctx context.Context, from, to Store, options Options) error {
 		options.Progress = func(Progress) {}
 	}
 	c := &copier{from: from, to: to, options: options}
-	if err := journal.Whole(ctx, from); err != nil {
+	if err := storage.Whole(ctx, from); err != nil {
 		return fmt.Errorf("FROM: %w", err)
 	}
 	if err := c.idle(ctx); err != nil {
@@ -108,12 +108,12 @@ func (c *copier) idle(ctx context.Context) error {
 // thread that it works on, and one node always has an exclusive lease. An open embedded
 // store cannot be open elsewhere. Otherwise idle returns the sum of the fences.
 func idle(ctx context.Context, name string, store Store) (fences int64, err error) {
-	clock, shared := store.(journal.Clock)
+	clock, shared := store.(storage.Clock)
 	if !shared {
 		return 0, nil
 	}
 	var leases int64
-	err = store.ReadOne(ctx, func(tx journal.Tx) error {
+	err = store.ReadOne(ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&leases, &fences}, `SELECT (SELECT count(*) FROM threads WHERE owner <> '' AND lease_until > $1)
 			+ (SELECT count(*) FROM exclusive_leases WHERE until > $1), (SELECT CAST(coalesce(sum(fence), 0) AS BIGINT) FROM threads)`, clock.Now().UnixMilli())
 		return err
@@ -130,8 +130,8 @@ func idle(ctx context.Context, name string, store Store) (fences int64, err erro
 // begin marks the target as an unfinished copy. The marker's key is constant, so
 // that only one of two concurrent calls succeeds.
 func (c *copier) begin(ctx context.Context) error {
-	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
-		if err := tx.Later(journal.ErrUnfinished, nil, `INSERT INTO unfinished_copy (id, begun_at) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`,
+	return c.to.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
+		if err := tx.Later(storage.ErrUnfinished, nil, `INSERT INTO unfinished_copy (id, begun_at) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`,
 			time.Now().UnixMilli()); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (c *copier) run(ctx context.Context) error {
 	if err := c.idle(ctx); err != nil {
 		return err
 	}
-	return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	return c.to.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		// The fences increase, so that no former owner can write to the copy.
 		// As in copy, a slow target may need more time.
 		if _, err := tx.Exec(`UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
@@ -189,7 +189,7 @@ func (c *copier) run(ctx context.Context) error {
 func (c *copier) copy(ctx context.Context, t table) (checksum, error) {
 	insert := t.insert()
 	return c.walk(ctx, c.from, t, Progress{}, func(rows []row) error {
-		return c.to.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		return c.to.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 			last := len(rows) - 1
 			for _, r := range rows[:last] {
 				if err := tx.Later(nil, nil, insert, r...); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/journal/transfer"
 )
 
@@ -75,7 +75,7 @@ func copied(t tester, tables schema, from, to transfer.Store) {
 	if diff := cmp.Diff(want, tables.dump(t, to, false)); diff != "" {
 		t.Errorf("the copy (-want +got):\n%s", diff)
 	}
-	if err := journal.Whole(t.Context(), to); err != nil {
+	if err := storage.Whole(t.Context(), to); err != nil {
 		t.Errorf("a daemon refuses the copy: %v", err)
 	}
 }
@@ -122,7 +122,7 @@ func inserted(t *testing.T, store transfer.Store, tables schema, l line, id stri
 	at := slices.IndexFunc(tables[l.table], func(c column) bool { return c.name == id })
 	columns := slices.Delete(slices.Clone(tables[l.table]), at, at+1)
 	values := slices.Delete(slices.Clone(l.values), at, at+1)
-	err := store.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := store.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&next}, insert(l.table, columns)+" RETURNING "+id, values...)
 		return err
 	})
@@ -141,7 +141,7 @@ type cut struct {
 
 var errCut = errors.New("cut short")
 
-func (c *cut) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (c *cut) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	if c.left--; c.left != 0 {
 		return c.Store.Write(ctx, options, fn)
 	}
@@ -165,17 +165,17 @@ func TestAnInterruptedCopyIsRefused(t *testing.T) {
 		if err := transfer.Copy(t.Context(), from, &skipless{broken}, transfer.Options{}); !errors.Is(err, errCut) {
 			t.Fatalf("write %d: %v", n, err)
 		}
-		if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+		if err := storage.Whole(t.Context(), to); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("a daemon accepts a copy that ended at write %d: %v", n, err)
 		}
 		before := tables.dump(t, to, false)
-		if err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
+		if err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("a copy that ended at write %d can be written again: %v", n, err)
 		}
 		if !slices.Equal(before, tables.dump(t, to, false)) {
 			t.Errorf("the second call wrote to a copy that ended at write %d", n)
 		}
-		if err := transfer.Copy(t.Context(), to, other, small); !errors.Is(err, journal.ErrUnfinished) {
+		if err := transfer.Copy(t.Context(), to, other, small); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("a copy that ended at write %d can be copied: %v", n, err)
 		}
 	}
@@ -185,7 +185,7 @@ func TestAnInterruptedCopyIsRefused(t *testing.T) {
 type skipless struct{ *cut }
 
 func (s skipless) SkipIDs(ctx context.Context, _ map[string]int64) error {
-	return s.Write(ctx, journal.WriteOptions{}, func(journal.Tx) error { return nil })
+	return s.Write(ctx, storage.WriteOptions{}, func(storage.Tx) error { return nil })
 }
 
 // TestACopyThatFailsAtOnceLeavesAnEmptyStore proves that the store can be
@@ -226,7 +226,7 @@ func TestADifferingCopyIsRefused(t *testing.T) {
 			if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), table) {
 				t.Errorf("after %s: %v", change, err)
 			}
-			if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+			if err := storage.Whole(t.Context(), to); !errors.Is(err, storage.ErrUnfinished) {
 				t.Errorf("after %s, a daemon accepts the copy: %v", change, err)
 			}
 		}
@@ -269,7 +269,7 @@ func TestATargetWithRowsIsRefused(t *testing.T) {
 		if !slices.Equal(before, tables.dump(t, to, false)) {
 			t.Errorf("a store with a row in %s has changed", l.table)
 		}
-		if err := journal.Whole(t.Context(), to); err != nil {
+		if err := storage.Whole(t.Context(), to); err != nil {
 			t.Errorf("a store with a row in %s: %v", l.table, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestTwoCopiesDoNotMix(t *testing.T) {
 	want := tables.dump(t, from, true)
 	options := small
 	options.Progress = func(transfer.Progress) {
-		if err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, journal.ErrUnfinished) {
+		if err := transfer.Copy(t.Context(), from, to, small); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("the second copy: %v", err)
 		}
 	}
@@ -342,7 +342,7 @@ func TestAStoreInUseDuringTheCopyIsRefused(t *testing.T) {
 		if err := transfer.Copy(t.Context(), clocked{stores[0], 1}, clocked{stores[1], 1}, options); !errors.Is(err, transfer.ErrInUse) {
 			t.Errorf("after the start of a node: %v", err)
 		}
-		if err := journal.Whole(t.Context(), stores[1]); !errors.Is(err, journal.ErrUnfinished) {
+		if err := storage.Whole(t.Context(), stores[1]); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("a daemon accepts the copy: %v", err)
 		}
 	}
@@ -373,7 +373,7 @@ func TestAStoreUsedDuringTheCopyIsRefused(t *testing.T) {
 		if err := transfer.Copy(t.Context(), from, to, options); !errors.Is(err, transfer.ErrInUse) || !strings.Contains(err.Error(), "FROM") {
 			t.Errorf("after %s: %v", name, err)
 		}
-		if err := journal.Whole(t.Context(), to); !errors.Is(err, journal.ErrUnfinished) {
+		if err := storage.Whole(t.Context(), to); !errors.Is(err, storage.ErrUnfinished) {
 			t.Errorf("after %s, a daemon accepts the copy: %v", name, err)
 		}
 	}

@@ -3,7 +3,7 @@ package queue
 import (
 	"sync"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // Calls counts the running calls of an engine, and admits none after it is closed. The
@@ -19,7 +19,7 @@ func (c *Calls) Do(call func() error) error {
 	c.mu.RLock()
 	if c.closed {
 		c.mu.RUnlock()
-		return journal.ErrClosed
+		return storage.ErrClosed
 	}
 	c.going.Add(1)
 	c.mu.RUnlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -34,7 +34,7 @@ func New() *Queue {
 
 // Submit waits for a transaction that runs fn and returns the result. It implements an
 // engine's Write: ctx bounds the wait, never the transaction.
-func (q *Queue) Submit(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (q *Queue) Submit(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
@@ -103,7 +103,7 @@ const (
 
 // Call is one call of Write.
 type Call struct {
-	fn     func(journal.Tx) error
+	fn     func(storage.Tx) error
 	batch  *event.Batch
 	state  atomic.Int32
 	result chan error // holds the answer; never blocks the serving goroutine
@@ -123,7 +123,7 @@ func (c *Call) wait(ctx context.Context) error {
 			c.fn = nil // the line may be long, and its calls large
 			return withdrawn(ctx)
 		case c.state.CompareAndSwap(running, left):
-			return fmt.Errorf("%w: %w", journal.ErrUnclear, context.Cause(ctx))
+			return fmt.Errorf("%w: %w", storage.ErrUnclear, context.Cause(ctx))
 		case c.state.Load() == answered:
 			return <-c.result
 		}
@@ -160,7 +160,7 @@ func (c *Call) Answer(err error) {
 
 // Run calls the function in a transaction. A panic is an error of that caller, not the
 // end of the process.
-func (c *Call) Run(tx journal.Tx) (err error) {
+func (c *Call) Run(tx storage.Tx) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a transaction: %v", p)

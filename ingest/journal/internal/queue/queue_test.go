@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 var errServed = errors.New("served")
@@ -22,7 +22,7 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 	for range calls {
 		for _, urgent := range []bool{true, false} {
 			go func() {
-				ended <- q.Submit(t.Context(), journal.WriteOptions{Urgent: urgent}, func(journal.Tx) error { return nil })
+				ended <- q.Submit(t.Context(), storage.WriteOptions{Urgent: urgent}, func(storage.Tx) error { return nil })
 			}()
 		}
 	}
@@ -61,11 +61,11 @@ func TestABrokenBatch(t *testing.T) {
 		results := []chan error{make(chan error, 1), make(chan error, 1), make(chan error, 1)}
 		for i, ctx := range []context.Context{leaving, t.Context(), t.Context()} {
 			placed := make(chan struct{})
-			options := journal.WriteOptions{Urgent: true, Queued: func() { close(placed) }, Batch: batch}
+			options := storage.WriteOptions{Urgent: true, Queued: func() { close(placed) }, Batch: batch}
 			if i == 2 {
 				options.Batch = nil
 			}
-			go func() { results[i] <- q.Submit(ctx, options, func(journal.Tx) error { return nil }) }()
+			go func() { results[i] <- q.Submit(ctx, options, func(storage.Tx) error { return nil }) }()
 			<-placed
 		}
 		fail(q, leave)

@@ -1,4 +1,4 @@
-package journal
+package storage
 
 import (
 	"sync/atomic"

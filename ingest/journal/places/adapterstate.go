@@ -1,9 +1,11 @@
-package journal
+package places
 
 import (
 	"context"
 	"errors"
 	"fmt"
+
+	"parley/ingest/journal/storage"
 )
 
 // ErrAdapterState means that a name or a value of an AdapterState is too long.
@@ -18,16 +20,16 @@ const (
 // AdapterState is a durable store of small named values for the adapter of one workspace.
 // All nodes share it. The values are removed with the workspace.
 type AdapterState struct {
-	journal   *Journal
+	db        *storage.DB
 	workspace string
 }
 
 // AdapterState returns the store of a workspace's adapter.
-func (j *Journal) AdapterState(workspace string) AdapterState { return AdapterState{j, workspace} }
+func (p *Places) AdapterState(workspace string) AdapterState { return AdapterState{p.db, workspace} }
 
 // Get returns the value of a name. It is empty if none was stored.
 func (s AdapterState) Get(ctx context.Context, name string) (value string, err error) {
-	_, err = s.journal.row(ctx, []any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2`, s.workspace, name)
+	_, err = s.db.Row(ctx, []any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2`, s.workspace, name)
 	return value, err
 }
 
@@ -43,16 +45,16 @@ func (s AdapterState) Update(ctx context.Context, name string, change func(value
 	if name == "" || len(name) > maxStateName {
 		return fmt.Errorf("%w: the name has %d bytes, must have 1 to %d", ErrAdapterState, len(name), maxStateName)
 	}
-	return s.journal.change(ctx, "", func(tx *txn) {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
 		var value string
-		tx.do(`INSERT INTO adapter_state (workspace, name, value) VALUES ($1, $2, '') ON CONFLICT DO NOTHING`, s.workspace, name)
-		if !tx.row([]any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2 FOR UPDATE`, s.workspace, name) {
+		tx.Do(`INSERT INTO adapter_state (workspace, name, value) VALUES ($1, $2, '') ON CONFLICT DO NOTHING`, s.workspace, name)
+		if !tx.Row([]any{&value}, `SELECT value FROM adapter_state WHERE workspace = $1 AND name = $2 FOR UPDATE`, s.workspace, name) {
 			return
 		}
 		value = change(value)
 		if len(value) > maxStateValue {
-			tx.fail(fmt.Errorf("%w: the value of %q has %d bytes, may have %d", ErrAdapterState, name, len(value), maxStateValue))
+			tx.Fail(fmt.Errorf("%w: the value of %q has %d bytes, may have %d", ErrAdapterState, name, len(value), maxStateValue))
 		}
-		tx.do(`UPDATE adapter_state SET value = $3 WHERE workspace = $1 AND name = $2`, s.workspace, name, value)
+		tx.Do(`UPDATE adapter_state SET value = $3 WHERE workspace = $1 AND name = $2`, s.workspace, name, value)
 	})
 }

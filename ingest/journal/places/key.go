@@ -1,9 +1,11 @@
-package journal
+package places
 
 import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+
+	"parley/ingest/journal/storage"
 )
 
 // keyBytes is the length of a key.
@@ -11,8 +13,10 @@ const keyBytes = 32
 
 // Key returns the store's own secret key with a name, for the signatures of this daemon. The
 // first call makes it. It is the same on all nodes and after each restart.
-func (j *Journal) Key(ctx context.Context, name string) ([]byte, error) {
-	state := j.AdapterState("") // no workspace has this id, so that the keys stay
+func (p *Places) Key(ctx context.Context, name string) ([]byte, error) { return key(ctx, p.db, name) }
+
+func key(ctx context.Context, db *storage.DB, name string) ([]byte, error) {
+	state := AdapterState{db, ""} // no workspace has this id, so that the keys stay
 	stored, err := state.Get(ctx, "key."+name)
 	if err == nil && stored == "" {
 		made := make([]byte, keyBytes)

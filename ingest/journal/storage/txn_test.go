@@ -1,12 +1,10 @@
-package journal
+package storage
 
 import (
 	"context"
 	"errors"
 	"slices"
 	"testing"
-
-	"parley/ingest/event"
 )
 
 // script is an engine whose transactions record the text of their statements. A statement
@@ -43,36 +41,19 @@ func TestTheFirstErrorEndsATransaction(t *testing.T) {
 	for i, failing := range statements {
 		first := errors.New(failing)
 		s := &script{errs: map[string]error{failing: first}}
-		err := New(s, Options{}).change(t.Context(), "", func(tx *txn) {
-			tx.do("do")
-			changed := tx.exec("exec")
-			found := tx.row(nil, "row")
+		err := (&DB{Engine: s}).Change(t.Context(), "", func(tx *Txn) {
+			tx.Do("do")
+			changed := tx.Exec("exec")
+			found := tx.Row(nil, "row")
 			if i < 2 && (changed != 0 && i == 0 || found) {
 				t.Errorf("after %s: %d rows changed, a row found: %v", failing, changed, found)
 			}
-			rows(tx, self[int64], "rows")
-			tx.fail(s.errs["fail"])
-			tx.fail(errors.New("a second error"))
+			Rows(tx, Self[int64], "rows")
+			tx.Fail(s.errs["fail"])
+			tx.Fail(errors.New("a second error"))
 		})
 		if want := statements[:min(i+1, 4)]; err != first || !slices.Equal(s.ran, want) {
 			t.Errorf("error %v after %v, want %v after %v", err, s.ran, first, want)
 		}
-	}
-}
-
-// TestAFailedLookupFailsTheRecord proves that a decision has no effect after a lookup of the
-// policy has failed.
-func TestAFailedLookupFailsTheRecord(t *testing.T) {
-	cause := errors.New("the disk is gone")
-	s := &script{errs: map[string]error{`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`: cause}}
-	entry := Entry{Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: "C1/1"}}}
-	entry.Decide = func(_ *event.Message, look Look) Decision {
-		if look.Ours("C1/0") {
-			t.Error("a failed lookup found a post")
-		}
-		return Decision{Trigger: TriggerRun}
-	}
-	if _, err := New(s, Options{}).Record(t.Context(), &Claim{}, entry); err != cause || len(s.ran) != 1 {
-		t.Errorf("error %v after %q", err, s.ran)
 	}
 }

@@ -1,4 +1,4 @@
-package journal
+package places
 
 import (
 	"context"
@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // Gaps returns a workspace's watermark and its gaps, earliest begin first. Every message
 // up to the watermark is recorded or in a gap. The watermark is zero in a workspace that
 // was never connected. Times that are later than now by more than clockError are pulled back: the
 // clock led when they were stored.
-func (j *Journal) Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error) {
-	watermark, gaps, err = j.gaps(ctx, workspace)
+func (p *Places) Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error) {
+	watermark, gaps, err = p.gaps(ctx, workspace)
 	limit := now.Add(clockError)
 	led := watermark.After(limit) || slices.ContainsFunc(gaps, func(g event.Gap) bool { return g.Until.After(limit) })
 	if err != nil || !led {
 		return watermark, gaps, err
 	}
-	if err := j.pullBack(ctx, workspace, now); err != nil {
+	if err := p.pullBack(ctx, workspace, now); err != nil {
 		return watermark, gaps, err
 	}
-	return j.gaps(ctx, workspace)
+	return p.gaps(ctx, workspace)
 }
 
 const (
@@ -37,30 +38,30 @@ const (
 
 // pullBack replaces the times of a workspace that are later than now: by the time of the last known
 // arrival, by the platform's clock, and at the end of gaps by now.
-func (j *Journal) pullBack(ctx context.Context, workspace string, now time.Time) error {
-	return j.change(ctx, "", func(tx *txn) {
-		known := millis(now.Add(-nothingKnown))
-		tx.row([]any{&known}, `SELECT max(sent_at) FROM (SELECT sent_at FROM messages WHERE workspace = $1 AND author IN ('human', 'bot') AND sent_at <= $2
-			ORDER BY row DESC LIMIT `+strconv.Itoa(lastArrivals)+`) AS newest HAVING count(*) > 0`, workspace, millis(now))
+func (p *Places) pullBack(ctx context.Context, workspace string, now time.Time) error {
+	return p.db.Change(ctx, "", func(tx *storage.Txn) {
+		known := storage.Millis(now.Add(-nothingKnown))
+		tx.Row([]any{&known}, `SELECT max(sent_at) FROM (SELECT sent_at FROM messages WHERE workspace = $1 AND author IN ('human', 'bot') AND sent_at <= $2
+			ORDER BY row DESC LIMIT `+strconv.Itoa(lastArrivals)+`) AS newest HAVING count(*) > 0`, workspace, storage.Millis(now))
 		from, until, limit := known*1000, now.UnixMicro(), now.Add(clockError).UnixMicro()
-		tx.do(`UPDATE gaps SET from_at = CASE WHEN from_at > $2 THEN $3 ELSE from_at END, until_at = $4 WHERE workspace = $1 AND until_at > $2`,
+		tx.Do(`UPDATE gaps SET from_at = CASE WHEN from_at > $2 THEN $3 ELSE from_at END, until_at = $4 WHERE workspace = $1 AND until_at > $2`,
 			workspace, limit, from, until)
-		tx.do(`UPDATE watermarks SET at = $3 WHERE workspace = $1 AND at > $2`, workspace, limit, from)
+		tx.Do(`UPDATE watermarks SET at = $3 WHERE workspace = $1 AND at > $2`, workspace, limit, from)
 	})
 }
 
-func (j *Journal) gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
-	gaps, err = read(ctx, j, func(tx *txn) (gaps []event.Gap) {
+func (p *Places) gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
+	gaps, err = storage.Read(ctx, p.db, func(tx *storage.Txn) (gaps []event.Gap) {
 		var at int64
 		watermark = time.Time{}
-		if tx.row([]any{&at}, `SELECT at FROM watermarks WHERE workspace = $1`, workspace) {
+		if tx.Row([]any{&at}, `SELECT at FROM watermarks WHERE workspace = $1`, workspace) {
 			watermark = time.UnixMicro(at).UTC()
 		}
 		type row struct {
 			channel     string
 			from, until int64
 		}
-		for _, r := range rows(tx, func(r *row) []any { return []any{&r.channel, &r.from, &r.until} },
+		for _, r := range storage.Rows(tx, func(r *row) []any { return []any{&r.channel, &r.from, &r.until} },
 			`SELECT channel, from_at, until_at FROM gaps WHERE workspace = $1 ORDER BY from_at, channel`, workspace) {
 			gaps = append(gaps, event.Gap{Channel: r.channel, From: time.UnixMicro(r.from).UTC(), Until: time.UnixMicro(r.until).UTC()})
 		}
@@ -71,17 +72,17 @@ func (j *Journal) gaps(ctx context.Context, workspace string) (watermark time.Ti
 
 // OpenGaps stores gaps and then moves the watermark on, in one transaction. A channel
 // has one gap, which is widened. The watermark never moves back; zero leaves it.
-func (j *Journal) OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error {
-	return j.change(ctx, "", func(tx *txn) {
+func (p *Places) OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error {
+	return p.db.Change(ctx, "", func(tx *storage.Txn) {
 		for _, gap := range gaps {
-			tx.do(`INSERT INTO gaps (workspace, channel, from_at, until_at) VALUES ($1, $2, $3, $4)
+			tx.Do(`INSERT INTO gaps (workspace, channel, from_at, until_at) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (workspace, channel) DO UPDATE SET
 					from_at  = CASE WHEN gaps.from_at < excluded.from_at THEN gaps.from_at ELSE excluded.from_at END,
 					until_at = CASE WHEN gaps.until_at > excluded.until_at THEN gaps.until_at ELSE excluded.until_at END`,
 				workspace, gap.Channel, gap.From.UnixMicro(), gap.Until.UnixMicro())
 		}
 		if !watermark.IsZero() {
-			tx.do(`INSERT INTO watermarks (workspace, at) VALUES ($1, $2)
+			tx.Do(`INSERT INTO watermarks (workspace, at) VALUES ($1, $2)
 				ON CONFLICT (workspace) DO UPDATE SET at = excluded.at WHERE watermarks.at < excluded.at`, workspace, watermark.UnixMicro())
 		}
 	})
@@ -90,12 +91,12 @@ func (j *Journal) OpenGaps(ctx context.Context, workspace string, gaps []event.G
 // CloseGap removes the range that was read from a channel's gap. If the gap was widened
 // meanwhile, the later part remains, with as much of the range before it as the
 // platform's clock may be behind ours. If the gap begins earlier now, all of it remains.
-func (j *Journal) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
-	return j.change(ctx, "", func(tx *txn) {
+func (p *Places) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
+	return p.db.Change(ctx, "", func(tx *storage.Txn) {
 		const same = ` WHERE workspace = $1 AND channel = $2 AND from_at >= $3`
 		from, until := read.From.UnixMicro(), read.Until.UnixMicro()
-		tx.do(`DELETE FROM gaps`+same+` AND until_at <= $4`, workspace, read.Channel, from, until)
-		tx.do(`UPDATE gaps SET from_at = CAST($4 AS BIGINT)`+same+` AND from_at < $4`, workspace, read.Channel, from, until-lag.Microseconds())
+		tx.Do(`DELETE FROM gaps`+same+` AND until_at <= $4`, workspace, read.Channel, from, until)
+		tx.Do(`UPDATE gaps SET from_at = CAST($4 AS BIGINT)`+same+` AND from_at < $4`, workspace, read.Channel, from, until-lag.Microseconds())
 	})
 }
 
@@ -106,12 +107,12 @@ const recentlyBegun = 500
 // RecentThreads returns the threads of a channel whose newest message was recorded since
 // a time, by newest message. Threads with one message come last: in a room, each message
 // outside a thread is one.
-func (j *Journal) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
-	return list(ctx, j, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
+func (p *Places) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
+	return storage.List(ctx, p.db, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
 		SELECT key FROM (SELECT key, CASE WHEN next_seq > 2 THEN 0 ELSE 1 END AS single,
 			(SELECT created_at FROM messages WHERE thread = recent.id AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1) AS newest
 			FROM (SELECT id, key, next_seq FROM threads WHERE workspace = $1 AND channel = $2
 				ORDER BY id DESC LIMIT CAST($3 AS BIGINT)) AS recent) AS found
 		WHERE newest >= $4 ORDER BY single, newest DESC LIMIT CAST($5 AS BIGINT)`,
-		workspace, channel, int64(recentlyBegun), millis(since), int64(limit))
+		workspace, channel, int64(recentlyBegun), storage.Millis(since), int64(limit))
 }

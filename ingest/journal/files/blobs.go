@@ -1,10 +1,12 @@
-package journal
+package files
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"io/fs"
+
+	"parley/ingest/journal/storage"
 )
 
 // chunkSize is the number of bytes in one transaction of a blob. Other transactions wait
@@ -17,40 +19,40 @@ const chunkSize = 256 << 10
 
 // PutBlob stores size bytes at a path, which HoldCopy holds. OpenBlob finds them all or none
 // of them. A failed PutBlob leaves chunks, which the next one uses, or which are removed later.
-func (j *Journal) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
+func (f *Files) PutBlob(ctx context.Context, path string, content io.ReaderAt, size int64) error {
 	for at := int64(0); at < size; at += chunkSize {
 		chunk := make([]byte, min(chunkSize, size-at))
 		if n, err := content.ReadAt(chunk, at); n < len(chunk) {
 			return fmt.Errorf("read chunk: %w", err)
 		}
-		if err := j.change(ctx, "", func(tx *txn) {
-			tx.do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, $2, $3) ON CONFLICT (path, part) DO NOTHING`, path, at/chunkSize+1, chunk)
+		if err := f.db.Change(ctx, "", func(tx *storage.Txn) {
+			tx.Do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, $2, $3) ON CONFLICT (path, part) DO NOTHING`, path, at/chunkSize+1, chunk)
 		}); err != nil {
 			return err
 		}
 	}
-	return j.change(ctx, "", func(tx *txn) {
+	return f.db.Change(ctx, "", func(tx *storage.Txn) {
 		lockBlob(tx, path)
 		var stored int64
-		tx.row([]any{&stored}, `SELECT sum(length(bytes)) FROM blobs WHERE path = $1`, path)
+		tx.Row([]any{&stored}, `SELECT sum(length(bytes)) FROM blobs WHERE path = $1`, path)
 		if stored != size {
-			tx.fail(fmt.Errorf("the blob has %d bytes, not %d: another node removed it meanwhile", stored, size))
+			tx.Fail(fmt.Errorf("the blob has %d bytes, not %d: another node removed it meanwhile", stored, size))
 		}
 	})
 }
 
 // lockBlob writes part 0 of a blob. Until the transaction ends, no other transaction
 // completes or removes the blob.
-func lockBlob(tx *txn, path string) {
-	tx.do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, 0, $2)
+func lockBlob(tx *storage.Txn, path string) {
+	tx.Do(`INSERT INTO blobs (path, part, bytes) VALUES ($1, 0, $2)
 		ON CONFLICT (path, part) DO UPDATE SET bytes = excluded.bytes`, path, []byte{})
 }
 
 // OpenBlob returns a reader of the blob at a path, which works while ctx lasts. A missing
 // blob is fs.ErrNotExist. If the blob is removed meanwhile, the reader ends early.
-func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser, error) {
+func (f *Files) OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser, error) {
 	var chunks, last int64
-	found, err := j.row(ctx, []any{&chunks, &last}, `SELECT part, length(bytes) FROM blobs WHERE path = $1
+	found, err := f.db.Row(ctx, []any{&chunks, &last}, `SELECT part, length(bytes) FROM blobs WHERE path = $1
 		AND EXISTS (SELECT 1 FROM blobs WHERE path = $1 AND part = 0) ORDER BY part DESC LIMIT 1`, path)
 	if err == nil && !found {
 		err = fs.ErrNotExist
@@ -60,7 +62,7 @@ func (j *Journal) OpenBlob(ctx context.Context, path string) (io.ReadSeekCloser,
 	}
 	size := max(0, chunks-1)*chunkSize + last
 	b := &blobReader{chunk: -1, read: func(part int64) (chunk []byte, err error) {
-		_, err = j.row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
+		_, err = f.db.Row(ctx, []any{&chunk}, `SELECT bytes FROM blobs WHERE path = $1 AND part = $2`, path, part)
 		return chunk, err
 	}}
 	return struct {
@@ -96,15 +98,15 @@ func (b *blobReader) ReadAt(p []byte, at int64) (n int, err error) {
 }
 
 // RemoveBlob removes the blob at a path, complete or not. A missing blob is no error.
-func (j *Journal) RemoveBlob(ctx context.Context, path string) error {
-	return j.change(ctx, "", func(tx *txn) {
+func (f *Files) RemoveBlob(ctx context.Context, path string) error {
+	return f.db.Change(ctx, "", func(tx *storage.Txn) {
 		lockBlob(tx, path)
-		tx.do(`DELETE FROM blobs WHERE path = $1`, path)
+		tx.Do(`DELETE FROM blobs WHERE path = $1`, path)
 	})
 }
 
 // BlobBytes returns the bytes of all blobs.
-func (j *Journal) BlobBytes(ctx context.Context) (bytes int64, err error) {
-	err = j.one(ctx, []any{&bytes}, `SELECT coalesce(CAST(sum(length(bytes)) AS BIGINT), 0) FROM blobs`)
+func (f *Files) BlobBytes(ctx context.Context) (bytes int64, err error) {
+	err = f.db.One(ctx, []any{&bytes}, `SELECT coalesce(CAST(sum(length(bytes)) AS BIGINT), 0) FROM blobs`)
 	return bytes, err
 }

@@ -1,4 +1,4 @@
-package journal
+package storage
 
 import (
 	"context"
@@ -14,7 +14,7 @@ var ErrUnfinished = errors.New("the store is an unfinished copy: remove it and s
 // daemon calls it before it creates a Journal.
 func Whole(ctx context.Context, engine Engine) error {
 	var begun int64
-	unfinished, err := New(engine, Options{}).row(ctx, []any{&begun}, `SELECT begun_at FROM unfinished_copy`)
+	unfinished, err := (&DB{Engine: engine}).Row(ctx, []any{&begun}, `SELECT begun_at FROM unfinished_copy`)
 	if err != nil {
 		return fmt.Errorf("look for an unfinished copy: %w", err)
 	}

@@ -1,14 +1,16 @@
-package journal
+package places
 
 import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 )
 
 // derivedVersion is the version of the UUIDs that the journal makes for threads. No client may
@@ -21,33 +23,42 @@ func IsDerived(id string) bool {
 	return err == nil && u.Version() == derivedVersion
 }
 
-// unusedUUID is the condition that no other thread has the UUID $2 of the thread with the key $1.
-const unusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND key <> $1)`
+// UnusedUUID is the condition that no other thread has the UUID $2 of the thread with the key $1.
+const UnusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND key <> $1)`
 
 // ThreadID returns the UUID of a new thread with a key: a web thread's own, else one that is
 // derived from the key with a secret of the journal. A thread keeps the UUID with which it was
 // made.
-func (j *Journal) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
-	secret, err := j.threadSecret(ctx)
+func (p *Places) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
+	secret, err := p.ids.Secret(ctx)
 	if err != nil {
 		return "", err
 	}
-	return threadUUID(secret, key), nil
+	return ThreadUUID(secret, key), nil
 }
 
-// threadSecret returns the secret of the threads' UUIDs.
-func (j *Journal) threadSecret(ctx context.Context) ([]byte, error) {
-	if secret := j.secret.Load(); secret != nil {
+// IDs has the secret from which the UUIDs of threads are made.
+type IDs struct {
+	db     *storage.DB
+	secret atomic.Pointer[[]byte] // nil until it was read
+}
+
+func NewIDs(db *storage.DB) *IDs { return &IDs{db: db} }
+
+// Secret returns the secret, for threadUUID.
+func (i *IDs) Secret(ctx context.Context) ([]byte, error) {
+	if secret := i.secret.Load(); secret != nil {
 		return *secret, nil
 	}
-	secret, err := j.Key(ctx, "threads")
+	secret, err := key(ctx, i.db, "threads")
 	if err == nil {
-		j.secret.Store(&secret)
+		i.secret.Store(&secret)
 	}
 	return secret, err
 }
 
-func threadUUID(secret []byte, key event.ThreadKey) string {
+// ThreadUUID returns the UUID of a new thread with a key.
+func ThreadUUID(secret []byte, key event.ThreadKey) string {
 	if own, ok := ownUUID(key); ok {
 		return own
 	}

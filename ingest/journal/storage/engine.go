@@ -1,9 +1,8 @@
-// Package journal stores envelopes, messages, runs and deliveries durably, in order, each
-// once.
+// Package storage runs the journal's transactions on an engine, which is a database.
 //
-// The logic is plain SQL that every engine understands. An engine (packages sqlite and
-// postgres) opens a database, updates its schema, and commits.
-package journal
+// The parts of the journal are plain SQL that every engine understands. An engine (packages
+// sqlite and postgres) opens a database, updates its schema, and commits.
+package storage
 
 import (
 	"context"

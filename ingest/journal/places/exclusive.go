@@ -1,34 +1,36 @@
-package journal
+package places
 
 import (
 	"context"
 	"time"
+
+	"parley/ingest/journal/storage"
 )
 
 // AcquireLease acquires the named exclusive lease for this node, or renews it, for a
 // duration from now. It returns false while another node has the lease. An embedded store
 // has one process, so it stores nothing and the answer is always true.
-func (j *Journal) AcquireLease(ctx context.Context, name string, duration time.Duration) (acquired bool, err error) {
-	if j.lease == 0 {
+func (p *Places) AcquireLease(ctx context.Context, name string, duration time.Duration) (acquired bool, err error) {
+	if p.db.Lease == 0 {
 		return true, nil
 	}
-	return write(ctx, j, WriteOptions{Urgent: true}, func(tx *txn) bool {
-		now := millis(j.now())
+	return storage.Write(ctx, p.db, storage.WriteOptions{Urgent: true}, func(tx *storage.Txn) bool {
+		now := storage.Millis(p.db.Now())
 		// A refused call changes nothing, so nodes on standby cost no commits.
-		return tx.row([]any{new(string)}, `INSERT INTO exclusive_leases (name, owner, until) SELECT $1, $2, $3
+		return tx.Row([]any{new(string)}, `INSERT INTO exclusive_leases (name, owner, until) SELECT $1, $2, $3
 			WHERE NOT EXISTS (SELECT 1 FROM exclusive_leases WHERE name = $1 AND owner <> $2 AND until > $4)
 			ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
 			WHERE exclusive_leases.owner = excluded.owner OR exclusive_leases.until <= $4 RETURNING owner`,
-			name, j.node, now+duration.Milliseconds(), now)
+			name, p.db.Node, now+duration.Milliseconds(), now)
 	})
 }
 
 // ReleaseLease gives up an exclusive lease if this node has it.
-func (j *Journal) ReleaseLease(ctx context.Context, name string) error {
-	if j.lease == 0 {
+func (p *Places) ReleaseLease(ctx context.Context, name string) error {
+	if p.db.Lease == 0 {
 		return nil
 	}
-	return j.change(ctx, "", func(tx *txn) {
-		tx.do(`DELETE FROM exclusive_leases WHERE name = $1 AND owner = $2`, name, j.node)
+	return p.db.Change(ctx, "", func(tx *storage.Txn) {
+		tx.Do(`DELETE FROM exclusive_leases WHERE name = $1 AND owner = $2`, name, p.db.Node)
 	})
 }

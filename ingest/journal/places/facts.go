@@ -1,0 +1,41 @@
+package places
+
+import (
+	"context"
+	"fmt"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
+
+// Self returns our identity in a workspace; zero if it is not known yet.
+func (p *Places) Self(ctx context.Context, workspace string) (self event.Self, err error) {
+	return readSelf(ctx, p.db, workspace)
+}
+
+func readSelf(ctx context.Context, db *storage.DB, workspace string) (self event.Self, err error) {
+	var raw string
+	if _, err := db.Row(ctx, []any{&raw}, `SELECT self FROM workspaces WHERE id = $1`, workspace); err != nil {
+		return self, err
+	}
+	if err := storage.Unpack(raw, &self); err != nil {
+		return self, fmt.Errorf("identity in workspace %s: %w", workspace, err)
+	}
+	return self, nil
+}
+
+// StoreSelf stores our identity in a workspace. It does not write a known identity again.
+func StoreSelf(ctx context.Context, db *storage.DB, workspace string, self event.Self) error {
+	if known, err := readSelf(ctx, db, workspace); err == nil && known == self {
+		return nil
+	}
+	return db.Change(ctx, "", func(tx *storage.Txn) {
+		tx.Do(`INSERT INTO workspaces (id, self) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET self = excluded.self`, workspace, tx.Pack(self, false))
+	})
+}
+
+// ChannelType returns the stored type of a channel; empty if no payload has named it.
+func (p *Places) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
+	_, err = p.db.Row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)
+	return kind, err
+}

@@ -1,0 +1,33 @@
+package places
+
+import (
+	"strconv"
+
+	"parley/ingest/journal/storage"
+)
+
+// FollowThread returns a channel that gets a value after each change of a thread's messages on this
+// node, and soon after most changes on other nodes. The caller ends with stop.
+func (p *Places) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
+	return p.db.Follow(threadWords(t.Row))
+}
+
+func threadWords(thread int64) string { return storage.OfThread + strconv.FormatInt(thread, 10) }
+
+// ThreadChanged wakes the readers of a thread's messages on this node and, if tell is set, on
+// others.
+func ThreadChanged(db *storage.DB, thread int64, tell bool) { db.Changed(threadWords(thread), tell) }
+
+// FollowNews is FollowThread for the news of an actor.
+func (p *Places) FollowNews(workspace, actor string) (changed <-chan struct{}, stop func()) {
+	return p.db.Follow(newsWords(workspace, actor))
+}
+
+func newsWords(workspace, actor string) string { return storage.OfNews + workspace + " " + actor }
+
+// NewsChanged wakes the readers of actors' news on all nodes.
+func NewsChanged(db *storage.DB, workspace string, actors ...string) {
+	for _, actor := range actors {
+		db.Changed(newsWords(workspace, actor), true)
+	}
+}

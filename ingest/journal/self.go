@@ -1,0 +1,24 @@
+package journal
+
+import (
+	"context"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
+// it. It does not write a known identity again. After an error, some of the envelopes may
+// stay postponed until their time.
+func (j *Journal) SetSelf(ctx context.Context, workspace string, self event.Self) error {
+	if err := places.StoreSelf(ctx, j.db, workspace, self); err != nil {
+		return err
+	}
+	now := storage.Millis(j.db.Now())
+	return j.db.EachThread(ctx, func(tx *storage.Txn, thread int64) {
+		tx.Do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
+		// The state is named for the index of pending envelopes.
+		tx.Do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
+	}, `intake_at > $1 AND workspace = $2`, now, workspace)
+}
