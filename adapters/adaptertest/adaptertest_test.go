@@ -8,7 +8,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/adaptertest"
-	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/config"
 	"parley/ingest/event"
 )
@@ -27,10 +27,10 @@ func TestPlatformsKeepContract(t *testing.T) {
 
 // stamped is the web's normaliser behind a handler that adds a message id to a body without
 // one. The same body always gets the same id.
-type stamped struct{ web.Normalizer }
+type stamped struct{ payload.Normalizer }
 
 func (s stamped) stamp(envelope event.Envelope) event.Envelope {
-	b, err := web.ReadBody(envelope.Body)
+	b, err := payload.ReadBody(envelope.Body)
 	if err == nil && b.ClientMessageID == "" && b.MessageID == "" {
 		b.MessageID = uuid.NewSHA1(uuid.NameSpaceURL, envelope.Body).String()
 		envelope.Body = b.Bytes()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -81,27 +82,27 @@ func (c Call) claimThread(r *http.Request, id string) error {
 
 // readRun reads a RunAgentInput and returns the message of its user. Its error is a
 // runinput.Fault, event.FieldErrors, or the store's.
-func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
+func (c Call) readRun(ctx context.Context, raw []byte) (b payload.Body, err error) {
 	in, err := runinput.Read(raw)
 	var faults event.FieldErrors
-	if errors.As(err, &faults); unreadable(faults) {
+	if errors.As(err, &faults); payload.Unreadable(faults) {
 		return b, faults
 	}
 	if err := in.Check(len(raw)); err != nil { // before the faults of other members
 		return b, err
 	}
-	faults.Check(!journal.IsDerived(in.ThreadID), "threadId", derivedID)
+	faults.Check(!journal.IsDerived(in.ThreadID), "threadId", payload.DerivedID)
 	if len(faults) > 0 {
 		return b, faults
 	}
 	if !c.Token.instructs() {
 		in.MarkInstructions()
 	}
-	b = Body{MessageID: newID(), TokenID: c.Token.ID, ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
+	b = payload.Body{MessageID: payload.NewID(), TokenID: c.Token.ID, ThreadID: in.ThreadID, RunID: in.RunID, RunInput: in.Rest}
 	user := in.Messages[0]
 	b.Content = user.Content.Text
 	if user.Content.Blocks != nil {
-		b.Content = textsOf(user.Content.Blocks)
+		b.Content = payload.TextsOf(user.Content.Blocks)
 		b.Attachments, err = c.readFiles(ctx, user.Content.Blocks)
 	}
 	b.Metadata = c.runMetadata(in.RunID, &user, b.Attachments)
@@ -109,7 +110,7 @@ func (c Call) readRun(ctx context.Context, raw []byte) (b Body, err error) {
 }
 
 // readFiles returns the files that the links of a user message name.
-func (c Call) readFiles(ctx context.Context, blocks []runinput.Block) (files []Attachment, err error) {
+func (c Call) readFiles(ctx context.Context, blocks []runinput.Block) (files []payload.Attachment, err error) {
 	var faults event.FieldErrors
 	for i, block := range blocks {
 		if block.Type == "text" {
@@ -129,7 +130,7 @@ func (c Call) readFiles(ctx context.Context, blocks []runinput.Block) (files []A
 		file.Name = cmp.Or(block.Filename, file.Name)
 		files = append(files, file)
 	}
-	faults.Check(len(files) <= maxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", maxAttachments))
+	faults.Check(len(files) <= payload.MaxAttachments, "messages[0].content", fmt.Sprintf("must have at most %d files", payload.MaxAttachments))
 	return files, faults.Err()
 }
 
@@ -141,14 +142,14 @@ const (
 
 // runMetadata returns the metadata of the user's message of a run: the documents' keys, with
 // the place of its first file, and its blocks.
-func (c Call) runMetadata(runID string, user *runinput.Message, files []Attachment) []byte {
-	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: encode(runID)}, {Key: messageIDKey, Value: encode(user.ID)}}}
+func (c Call) runMetadata(runID string, user *runinput.Message, files []payload.Attachment) []byte {
+	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: payload.Encode(runID)}, {Key: messageIDKey, Value: payload.Encode(user.ID)}}}
 	if blocks := user.Content.Blocks; blocks != nil {
-		m.Extra = append(m.Extra, event.Extra{Key: blocksKey, Value: layout(blocks)})
+		m.Extra = append(m.Extra, event.Extra{Key: payload.BlocksKey, Value: payload.LayoutOf(blocks)})
 	}
 	metadata := caller{token: c.Token, sender: string(c.Actor), kind: event.Human}.own(m)
 	if len(files) > 0 {
-		metadata = nameFile(metadata, files[0])
+		metadata = payload.NameFile(metadata, files[0])
 	}
 	return metadata
 }

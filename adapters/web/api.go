@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/guard"
+	"parley/adapters/web/payload"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
@@ -88,7 +89,7 @@ type Recorded interface {
 
 // Adapter is the adapter of a workspace on Parley's own HTTP API.
 type Adapter struct {
-	Normalizer
+	payload.Normalizer
 	workspace string
 	config    Config
 }
@@ -100,7 +101,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Web, Title: "the HTTP API", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: Normalizer{}, Recorded: Stamp, API: true,
+		Normalizer: payload.Normalizer{}, Recorded: payload.Stamp, API: true,
 	}
 }
 
@@ -201,15 +202,12 @@ func (a API) body(w http.ResponseWriter, r *http.Request, tooLarge string) ([]by
 	raw, refusal := a.Guard.Body(w, r, guard.Limit{Bytes: maxBody, Time: bodyTimeout})
 	switch {
 	case refusal == nil:
-		return validUTF8(raw), nil
+		return payload.ValidUTF8(raw), nil
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return nil, fail(refusal.Status, refusal.Reason, tooLarge)
 	}
 	return nil, fail(refusal.Status, refusal.Reason, "the body must arrive within 10 seconds")
 }
-
-// validUTF8 replaces invalid UTF-8, so that stored metadata can be shown as JSON.
-func validUTF8(raw []byte) []byte { return bytes.ToValidUTF8(raw, []byte("\uFFFD")) }
 
 // respond responds with JSON. It returns nil, so that a handler can return it.
 func respond(w http.ResponseWriter, status int, body any) error {

@@ -15,6 +15,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/guard"
 	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -42,7 +43,7 @@ type backend struct {
 	receipt                adapters.Receipt
 	busy                   error
 	faults                 []error
-	result                 func(b web.Body) *journal.EnvelopeResult // nil: the wait times out
+	result                 func(b payload.Body) *journal.EnvelopeResult // nil: the wait times out
 	listed                 []journal.Listed
 	list                   error
 	asked                  string // workspace and thread
@@ -63,7 +64,7 @@ func (b *backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt,
 }
 
 func (b *backend) Wait(context.Context, int64) (*journal.EnvelopeResult, error) {
-	body, err := web.ReadBody(b.accepted[len(b.accepted)-1].Body)
+	body, err := payload.ReadBody(b.accepted[len(b.accepted)-1].Body)
 	if err != nil || b.result == nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (b *backend) PutFor(_ context.Context, _ string, file stream.File) (journal
 }
 
 // stored returns the result of an envelope whose message was stored.
-func stored(b web.Body) *journal.EnvelopeResult {
+func stored(b payload.Body) *journal.EnvelopeResult {
 	return &journal.EnvelopeResult{
 		Result: event.Result{Disposition: event.Stored},
 		Message: &journal.Listed{
@@ -106,8 +107,8 @@ func stored(b web.Body) *journal.EnvelopeResult {
 	}
 }
 
-func withResult(f event.Result) func(web.Body) *journal.EnvelopeResult {
-	return func(b web.Body) *journal.EnvelopeResult {
+func withResult(f event.Result) func(payload.Body) *journal.EnvelopeResult {
+	return func(b payload.Body) *journal.EnvelopeResult {
 		s := stored(b)
 		s.Result = f
 		if f.Disposition == event.Dead {
@@ -233,7 +234,7 @@ func TestPostFillsInIDs(t *testing.T) {
 	if id := got.Body["message"].(map[string]any)["id"]; id != rowID || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
 		t.Errorf("the response is %+v", got)
 	}
-	body, err := web.ReadBody(b.accepted[0].Body)
+	body, err := payload.ReadBody(b.accepted[0].Body)
 	if err != nil || uuid.Validate(body.MessageID) != nil || body.ThreadID != got.Body["thread_id"] {
 		t.Errorf("the accepted body is %s", b.accepted[0].Body)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/adapters/guard"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -99,7 +100,7 @@ func refuseToken(g *guard.Guard, w http.ResponseWriter, r *http.Request, message
 func (a API) caller(ctx context.Context, given string) (*caller, error) {
 	if token := a.find(given); token != nil {
 		any := token.Senders == SendersAny
-		return &caller{workspace: a.Workspace, token: *token, sender: ownSender(token.ID), kind: event.Human, any: any || a.config.Local, bare: !any}, nil
+		return &caller{workspace: a.Workspace, token: *token, sender: payload.OwnSender(token.ID), kind: event.Human, any: any || a.config.Local, bare: !any}, nil
 	}
 	for _, other := range a.Others() {
 		if token := other.find(given); token != nil && slices.Contains(token.Read, a.Workspace) {
@@ -125,38 +126,35 @@ func (a *Adapter) find(given string) (found *Token) {
 }
 
 // complete reads a body and adds the members that the caller may omit.
-func (c caller) complete(raw []byte) (Body, error) {
-	b, faults := readBody(raw)
-	if unreadable(faults) {
+func (c caller) complete(raw []byte) (payload.Body, error) {
+	b, faults := payload.Parse(raw)
+	if payload.Unreadable(faults) {
 		return b, faults
 	}
 	faults.Check(b.TokenID == "", "token_id", "is not a key of a message")
 	b.MessageID = ""
 	if b.ClientMessageID == "" {
-		b.MessageID = newID()
+		b.MessageID = payload.NewID()
 	}
 	if b.ThreadID == "" {
-		b.ThreadID = newID()
+		b.ThreadID = payload.NewID()
 	}
-	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", derivedID)
+	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata, b.TokenID = metadata, c.token.named(c.workspace, metadata)
-	faults = append(append(faults, more...), b.unsent()...)
+	faults = append(append(faults, more...), b.Unsent()...)
 	if len(faults) > 0 {
 		return b, faults
 	}
 	return b, recipient(metadata).Err()
 }
 
-// ownSender returns the sender_id of a token's own messages over the routes that name a workspace.
-func ownSender(token string) string { return string(event.Web) + ":" + token }
-
 // named returns the token's id if a message has one of the ids of the token's holder, else "": the
 // limits count a holder once.
 func (t *Token) named(workspace string, metadata []byte) string {
 	m, err := event.ReadMetadata(metadata)
-	if err == nil && (m.SenderID == ownSender(t.ID) || m.SenderID == string(t.actor(workspace))) {
+	if err == nil && (m.SenderID == payload.OwnSender(t.ID) || m.SenderID == string(t.actor(workspace))) {
 		return t.ID
 	}
 	return ""
@@ -187,7 +185,7 @@ func (c caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 		}
 		raw = c.own(given)
 	}
-	_, faults := parse(raw)
+	_, faults := payload.ParseMetadata(raw)
 	return raw, faults
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -41,8 +42,8 @@ func viewThread(t *journal.Thread) chatThread { return chatThread{t.ID, t.Mode, 
 // thread with participants is for them alone. Without the key, every agent outside Parley may use it.
 func (c Call) PostThread(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	n := journal.Thread{Mode: journal.ModeOpen}
-	var others []Actor
-	faults := readMembers(raw, func(m event.Extra) string {
+	var others []payload.Actor
+	faults := payload.Members(raw, func(m event.Extra) string {
 		switch {
 		case m.Key == "mode":
 			return readMode(m.Value, &n.Mode)
@@ -57,7 +58,7 @@ func (c Call) PostThread(w http.ResponseWriter, r *http.Request, raw []byte) err
 	if len(faults) > 0 {
 		return faults
 	}
-	t, _, err := c.makeThread(r, newID(), n, others...)
+	t, _, err := c.makeThread(r, payload.NewID(), n, others...)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (c Call) PatchThread(w http.ResponseWriter, r *http.Request, raw []byte) er
 		return err
 	}
 	t.Mode = ""
-	faults := readMembers(raw, func(m event.Extra) string {
+	faults := payload.Members(raw, func(m event.Extra) string {
 		if m.Key != "mode" {
 			return "is not a key of this request; the only one is mode"
 		}
@@ -92,7 +93,7 @@ func (c Call) PatchThread(w http.ResponseWriter, r *http.Request, raw []byte) er
 
 // readMode reads the mode of a thread. It returns the fault's text, or "".
 func readMode(value []byte, into *journal.ThreadMode) string {
-	fault := text(value, (*string)(into))
+	fault := payload.Text(value, (*string)(into))
 	if fault == "" && *into != journal.ModeOpen && *into != journal.ModeInvocationOnly {
 		fault = "must be open or invocation_only"
 	}
@@ -100,8 +101,8 @@ func readMode(value []byte, into *journal.ThreadMode) string {
 }
 
 // makeThread makes the thread n of the caller's, unless there is one with the id.
-func (c Call) makeThread(r *http.Request, id string, n journal.Thread, others ...Actor) (t journal.Thread, made bool, err error) {
-	n.Workspace, n.Key, n.MadeBy = c.Workspace, ThreadKey(c.Workspace, id), string(c.Actor)
+func (c Call) makeThread(r *http.Request, id string, n journal.Thread, others ...payload.Actor) (t journal.Thread, made bool, err error) {
+	n.Workspace, n.Key, n.MadeBy = c.Workspace, payload.ThreadKey(c.Workspace, id), string(c.Actor)
 	names := make([]string, len(others))
 	for i, actor := range others {
 		names[i] = string(actor)
@@ -153,7 +154,7 @@ func (c Call) GetThread(w http.ResponseWriter, r *http.Request) error {
 // thread returns the thread that a request names, if the caller may read and write it.
 func (c Call) thread(r *http.Request) (journal.Thread, error) {
 	id := strings.ToLower(r.PathValue("thread_id"))
-	if !isUUID(id) {
+	if !payload.IsUUID(id) {
 		return journal.Thread{}, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
 	}
 	return c.seenThread(r.Context(), id)
@@ -185,7 +186,7 @@ func (c Call) sees(ctx context.Context, t *journal.Thread) error {
 
 // takesPart returns journal.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
-func takesPart(ctx context.Context, store ThreadParticipants, actor Actor, t *journal.Thread) error {
+func takesPart(ctx context.Context, store ThreadParticipants, actor payload.Actor, t *journal.Thread) error {
 	if t.MadeBy == string(actor) || actor.IsAgent() && !t.Closed {
 		return nil
 	}

@@ -9,16 +9,13 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
 
-const (
-	// maxContent bounds the content of a message, in characters.
-	maxContent = 5000
-	// maxMentions bounds the mentions of a message.
-	maxMentions = 50
-)
+// maxContent bounds the content of a message, in characters.
+const maxContent = 5000
 
 // PostChatMessage takes a message of a user, POST /api/v1/chat/threads/{thread_id}/messages, or of
 // an agent outside Parley, POST /api/v1/chat/threads/{thread_id}/agent-messages
@@ -56,20 +53,20 @@ func (c Call) PostChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 
 // readChat reads the body of a message of the caller in a thread, and completes it except for its thread.
 // Its error is event.FieldErrors, or the store's.
-func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind event.SenderType) (b Body, err error) {
-	var mentions []Actor
+func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind event.SenderType) (b payload.Body, err error) {
+	var mentions []payload.Actor
 	if kind == event.Bot {
 		b.Known = new(event.Known)
 	}
 	keys := []string{"content", "client_message_id", "metadata", "attachments"}
-	faults := readMembers(raw, func(m event.Extra) string {
+	faults := payload.Members(raw, func(m event.Extra) string {
 		switch {
 		case slices.Contains(keys, m.Key):
-			return b.set(m, nil)
+			return b.Set(m, nil)
 		case string(m.Value) == "null" && (m.Key == "mentions" || m.Key == "base_seq" || m.Key == "latest_seen_seq"):
 			return ""
 		case m.Key == "mentions":
-			return readActors(m.Value, &mentions, maxMentions)
+			return payload.ReadActors(m.Value, &mentions, payload.MaxMentions)
 		case m.Key == "base_seq" && b.Known != nil:
 			return readSeq(m.Value, &b.Known.BaseSeq)
 		case m.Key == "latest_seen_seq" && b.Known != nil:
@@ -77,16 +74,16 @@ func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind 
 		}
 		return "is not a key of this message"
 	})
-	if unreadable(faults) {
+	if payload.Unreadable(faults) {
 		return b, faults
 	}
 	if n := utf8.RuneCountInString(b.Content); !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == "content" }) {
 		faults.Check(n >= 1 && n <= maxContent, "content", fmt.Sprintf("must have 1 to %d characters", maxContent))
 	}
 	if b.ClientMessageID == "" {
-		b.MessageID = newID()
+		b.MessageID = payload.NewID()
 	}
-	if !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == mentionsKey }) {
+	if !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == payload.MentionsKey }) {
 		strangers, err := c.strangers(ctx, t, mentions)
 		if err != nil {
 			return b, err
@@ -95,11 +92,11 @@ func (c Call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind 
 	}
 	metadata, more := c.chatMetadata(b.Metadata, kind, mentions)
 	b.Metadata, b.TokenID = metadata, c.Token.ID
-	return b, append(append(faults, more...), b.unsent()...).Err()
+	return b, append(append(faults, more...), b.Unsent()...).Err()
 }
 
 // asksAgent reports whether a complete body mentions an agent of ours.
-func asksAgent(b Body) bool {
+func asksAgent(b payload.Body) bool {
 	m, err := event.ReadMetadata(b.Metadata)
 	return err == nil && m.RecipientID != ""
 }
@@ -113,12 +110,9 @@ func readSeq(value json.RawMessage, into **int64) string {
 	return ""
 }
 
-// mentionsKey is the key of a message's mentions in its metadata.
-const mentionsKey = "mentions"
-
 // chatMetadata returns the metadata to store for a message of the caller. A mention of an agent
 // of ours is its recipient; of several, the first.
-func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []Actor) ([]byte, event.FieldErrors) {
+func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []payload.Actor) ([]byte, event.FieldErrors) {
 	own := caller{token: c.Token, sender: string(c.Actor), kind: kind}
 	m, err := event.ReadMetadata(raw)
 	if raw == nil {
@@ -130,22 +124,22 @@ func (c Call) chatMetadata(raw []byte, kind event.SenderType, mentions []Actor) 
 	}
 	faults = own.refusedClaims(&m)
 	for _, extra := range m.Extra {
-		faults.Check(extra.Key != mentionsKey, "metadata."+mentionsKey, "is the key of the mentions beside the metadata")
+		faults.Check(extra.Key != payload.MentionsKey, "metadata."+payload.MentionsKey, "is the key of the mentions beside the metadata")
 	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	if len(mentions) > 0 {
 		list, _ := json.Marshal(mentions) // texts always marshal
-		m.Extra = append(m.Extra, event.Extra{Key: mentionsKey, Value: list})
+		m.Extra = append(m.Extra, event.Extra{Key: payload.MentionsKey, Value: list})
 	}
 	for _, agent := range c.Agents {
-		if m.RecipientID == "" && slices.Contains(mentions, agentActor(agent)) {
+		if m.RecipientID == "" && slices.Contains(mentions, payload.AgentActor(agent)) {
 			m.RecipientID = "bot:" + agent
 		}
 	}
 	stored := own.own(m)
-	_, faults = parse(stored)
+	_, faults = payload.ParseMetadata(stored)
 	return stored, faults
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -16,7 +15,7 @@ import (
 type chatMessage struct {
 	ID              string          `json:"id"`
 	ThreadID        string          `json:"thread_id"`
-	SenderID        Actor           `json:"sender_id"`
+	SenderID        payload.Actor   `json:"sender_id"`
 	Role            string          `json:"role"`
 	Content         string          `json:"content"`
 	Metadata        json.RawMessage `json:"metadata"` // null for none
@@ -68,7 +67,7 @@ func (c Call) viewChat(ctx context.Context, thread string, m *journal.Listed) ch
 // added are the keys of metadata that Parley has added: they repeat the sender and the mentions of a message, or
 // are the layout of its blocks.
 var added = map[string]bool{
-	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true, blocksKey: true,
+	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true, payload.BlocksKey: true,
 }
 
 // givenMetadata returns the stored metadata without the keys that Parley has added; nil if
@@ -81,7 +80,7 @@ func givenMetadata(stored []byte) json.RawMessage {
 	var left []byte
 	for _, m := range members {
 		if !added[m.Key] {
-			left = append(append(append(append(left, ','), encode(m.Key)...), ':'), m.Value...)
+			left = append(append(append(append(left, ','), payload.Encode(m.Key)...), ':'), m.Value...)
 		}
 	}
 	if left == nil {
@@ -91,25 +90,17 @@ func givenMetadata(stored []byte) json.RawMessage {
 	return append(left, '}')
 }
 
-// agentActor returns the actor of an agent of ours.
-func agentActor(id string) Actor { return Actor("agent:" + urlUUID("agent:"+id)) }
-
-// urlUUID returns the UUIDv5 of "parley:" and a name, in the URL namespace.
-func urlUUID(name string) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:"+name)).String()
-}
-
 // sender returns the sender of a stored message as an actor. A sender from elsewhere, such as
 // an integration, has a UUID made from its sender_id.
-func (c Call) sender(id string, author journal.Author) Actor {
+func (c Call) sender(id string, author journal.Author) payload.Actor {
 	namespace, name, _ := strings.Cut(id, ":")
 	switch {
-	case Actor(id).IsValid():
-		return Actor(id)
+	case payload.Actor(id).IsValid():
+		return payload.Actor(id)
 	case author == journal.ByAgent:
-		return agentActor(name)
+		return payload.AgentActor(name)
 	case author == journal.BySystem:
-		return Actor("agent:" + urlUUID("sender:"+id))
+		return payload.Actor("agent:" + payload.UUIDOf("sender:"+id))
 	case namespace == string(event.Web):
 		for _, token := range c.config.Tokens {
 			if token.ID == name {
@@ -117,5 +108,5 @@ func (c Call) sender(id string, author journal.Author) Actor {
 			}
 		}
 	}
-	return Actor("user:" + urlUUID("sender:"+c.Workspace+":"+id))
+	return payload.Actor("user:" + payload.UUIDOf("sender:"+c.Workspace+":"+id))
 }

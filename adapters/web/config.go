@@ -1,3 +1,4 @@
+// Package web implements the workspaces of Parley's own HTTP API.
 package web
 
 import (
@@ -7,6 +8,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/adapters/web/payload"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -47,7 +49,7 @@ type Token struct {
 	// Read are the ids of further workspaces whose threads the caller may list and read.
 	Read []string `yaml:"read"`
 	// Actor is the caller on the documents' routes; empty for a user of the token's own.
-	Actor Actor `yaml:"actor"`
+	Actor payload.Actor `yaml:"actor"`
 }
 
 // LocalConfig returns the configuration of the built-in workspace with its token.
@@ -118,4 +120,13 @@ func (t Token) validate(before []Token) event.FieldErrors {
 		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
 	}
 	return faults
+}
+
+// actor returns the actor of a workspace's token. One that is not configured is the user with
+// the UUIDv5 of "parley:token:<workspace>:<token id>" in the URL namespace.
+func (t *Token) actor(workspace string) payload.Actor {
+	if t.Actor != "" {
+		return t.Actor
+	}
+	return payload.Actor("user:" + payload.UUIDOf("token:"+workspace+":"+t.ID))
 }

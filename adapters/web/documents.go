@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/adapters/guard"
+	"parley/adapters/web/payload"
 )
 
 // Documents serves the routes of the documents on threads, runs, attachments and updates.
@@ -70,7 +71,7 @@ type Call struct {
 	// API is the API of the workspace that the token is of.
 	API
 	Token Token
-	Actor Actor
+	Actor payload.Actor
 
 	// mark names the token with its rights.
 	mark string

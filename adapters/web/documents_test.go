@@ -8,10 +8,11 @@ import (
 
 	"parley/adapters/guard"
 	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/config/secret"
 )
 
-const agentActor = web.Actor("agent:6ba7b811-9dad-41d1-80b4-00c04fd430c8")
+const agentActor = payload.Actor("agent:6ba7b811-9dad-41d1-80b4-00c04fd430c8")
 
 // documents starts a server with a route for each right. They answer with the caller's actor
 // and workspace.

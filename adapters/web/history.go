@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -57,7 +58,7 @@ type historyPart struct {
 // newest one that the caller has made. A long day comes in pages: each is read with the next of the one before.
 func (c Call) History(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
-	if id != "" && !isUUID(id) {
+	if id != "" && !payload.IsUUID(id) {
 		return runinput.NoThread
 	}
 	if given := r.URL.Query().Get("before"); given != "" {

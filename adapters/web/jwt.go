@@ -18,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 
 	"parley/adapters"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 )
 
@@ -62,11 +63,11 @@ func isThisMachine(host string) bool { return host == "localhost" || net.ParseIP
 
 // jwtUser is the user of a signed token.
 type jwtUser struct {
-	Actor   Actor     `json:"actor"`
-	Name    string    `json:"name"`
-	Expires time.Time `json:"expires"`
-	Key     string    `json:"key"` // the thumbprint of the key that signed the token
-	By      JWT       `json:"by"`  // the setting that admits the token
+	Actor   payload.Actor `json:"actor"`
+	Name    string        `json:"name"`
+	Expires time.Time     `json:"expires"`
+	Key     string        `json:"key"` // the thumbprint of the key that signed the token
+	By      JWT           `json:"by"`  // the setting that admits the token
 }
 
 // jwtMark begins the marks of the users of signed tokens; no token's id contains the colon.
@@ -193,11 +194,11 @@ func (c *jwtClaims) user(by JWT, now time.Time, key string) (*jwtUser, error) {
 
 // subjectActor returns the user of a subject: its UUID, or else the UUIDv5 of
 // "parley:jwt:<issuer>:<subject>" in the URL namespace.
-func subjectActor(issuer, subject string) Actor {
-	if isUUID(subject) {
-		return Actor("user:" + subject).lower()
+func subjectActor(issuer, subject string) payload.Actor {
+	if payload.IsUUID(subject) {
+		return payload.Actor("user:" + subject).Lower()
 	}
-	return Actor("user:" + urlUUID("jwt:"+issuer+":"+subject))
+	return payload.Actor("user:" + payload.UUIDOf("jwt:"+issuer+":"+subject))
 }
 
 // name returns the display name of a user: its name, or the one that it prefers, or else its subject.

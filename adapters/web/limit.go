@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 )
 
@@ -22,7 +23,7 @@ var errLimit = errors.New("the limit of runs is reached; ask again later")
 
 // mayAsk returns an error if the caller may not ask for one more run with a complete body. Nothing
 // is stored then. The response has the time to wait.
-func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b Body) error {
+func (c Call) mayAsk(w http.ResponseWriter, r *http.Request, b payload.Body) error {
 	until, err := c.Limits.Limited(r.Context(), c.envelope(b))
 	if err != nil || until.IsZero() {
 		return err

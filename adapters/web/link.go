@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 )
 
@@ -57,12 +58,6 @@ func (l link) file() event.Attachment {
 	return event.Attachment{ID: path.Base(l.Path), Name: l.Name, MimeType: l.MimeType, Size: l.Size, Copy: &event.Copy{Bucket: l.Bucket, Path: l.Path}}
 }
 
-// place returns the bucket and path of a copy as a client sees them: the bucket has no slash.
-func place(c event.Copy) (bucket, path string) {
-	bucket, path, _ = strings.Cut(c.Bucket+"/"+c.Path, "/")
-	return bucket, path
-}
-
 // Sign returns a new link to a workspace's file, which has a copy.
 func (l *Links) Sign(ctx context.Context, workspace string, file event.Attachment) (string, error) {
 	claims, err := json.Marshal(link{
@@ -77,7 +72,7 @@ func (l *Links) Sign(ctx context.Context, workspace string, file event.Attachmen
 	if err != nil {
 		return "", err
 	}
-	bucket, path := place(*file.Copy)
+	bucket, path := payload.Place(*file.Copy)
 	return l.Base() + signPath + bucket + "/" + path + "?token=" + signed + "." + signature, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/assembly/legacy"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -71,12 +72,12 @@ func (s accepted) status() int {
 }
 
 // envelope returns the envelope of a complete body.
-func (a API) envelope(b Body) event.Envelope {
+func (a API) envelope(b payload.Body) event.Envelope {
 	return event.Envelope{Workspace: a.Workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes()}
 }
 
 // send passes a complete body to the durable accept, and waits until its message is recorded.
-func (a API) send(r *http.Request, b Body) (s accepted, err error) {
+func (a API) send(r *http.Request, b payload.Body) (s accepted, err error) {
 	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(b))
 	if err != nil {
 		return s, err
@@ -188,7 +189,7 @@ func (a API) ListMessages(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	id := strings.ToLower(r.PathValue("thread_id"))
 	page := pageOf(r, &faults)
-	faults.Check(isUUID(id), "thread_id", "must be a UUID")
+	faults.Check(payload.IsUUID(id), "thread_id", "must be a UUID")
 	if len(faults) > 0 {
 		return faults
 	}

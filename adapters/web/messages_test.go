@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -185,7 +185,7 @@ func TestSourceBesideMetadata(t *testing.T) {
 		if c.stored == "" {
 			continue
 		}
-		if body, err := web.ReadBody(b.accepted[0].Body); err != nil || !strings.Contains(string(body.Metadata), c.stored) {
+		if body, err := payload.ReadBody(b.accepted[0].Body); err != nil || !strings.Contains(string(body.Metadata), c.stored) {
 			t.Errorf("%s: stored %s, want %s", name, body.Metadata, c.stored)
 		}
 	}
@@ -206,7 +206,7 @@ func TestAttachments(t *testing.T) {
 	if len(b.files) != 1 || b.files[0].Name != "a.txt" || string(b.files[0].Data) != "hello" || strings.Contains(string(b.accepted[0].Body), "aGVsbG8=") {
 		t.Errorf("stored %+v, accepted %s", b.files, b.accepted[0].Body)
 	}
-	e, err := web.Normalizer{}.Normalize(t.Context(), b.accepted[0], nil)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), b.accepted[0], nil)
 	want := []event.Attachment{{ID: "abcd", Name: "a.txt", MimeType: "text/plain", Size: 5, Copy: &event.Copy{Bucket: "b", Path: "ab/abcd"}}}
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -16,8 +17,8 @@ const maxParticipants = 100
 
 // participant is a user or an agent of a thread.
 type participant struct {
-	ID   Actor  `json:"id"`
-	Name string `json:"name"`
+	ID   payload.Actor `json:"id"`
+	Name string        `json:"name"`
 }
 
 // PostParticipant lets an actor take part in a thread that the caller has made: POST
@@ -27,14 +28,14 @@ func (c Call) PostParticipant(w http.ResponseWriter, r *http.Request, raw []byte
 	if err != nil {
 		return err
 	}
-	var actor Actor
-	faults := readMembers(raw, func(m event.Extra) string {
+	var actor payload.Actor
+	faults := payload.Members(raw, func(m event.Extra) string {
 		if m.Key != "actor" {
 			return "is not a key of this request; the only one is actor"
 		}
-		fault := text(m.Value, (*string)(&actor))
+		fault := payload.Text(m.Value, (*string)(&actor))
 		if fault == "" {
-			actor = actor.lower()
+			actor = actor.Lower()
 			fault = c.refused(actor)
 		}
 		return fault
@@ -70,10 +71,10 @@ func (c Call) DeleteParticipant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	actor := Actor(r.PathValue("actor")).lower()
+	actor := payload.Actor(r.PathValue("actor")).Lower()
 	switch {
 	case !actor.IsValid():
-		return event.FieldErrors{{Field: "actor", Message: actorWords}}
+		return event.FieldErrors{{Field: "actor", Message: payload.NoActor}}
 	case t.MadeBy != string(c.Actor) && actor != c.Actor:
 		return fail(http.StatusForbidden, "forbidden", "only the caller who made the thread may remove another one")
 	case t.MadeBy == string(actor):
@@ -86,29 +87,10 @@ func (c Call) DeleteParticipant(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// actorWords is the fault of a text that is no actor.
-const actorWords = "must be user:<uuid> or agent:<uuid>"
-
-// readActors reads a list of at most a number of actors. It returns the fault's text, or "".
-func readActors(value json.RawMessage, into *[]Actor, most int) string {
-	if json.Unmarshal(value, into) != nil {
-		return `must be a list such as ["user:6ba7b810-9dad-41d1-80b4-00c04fd430c8"]`
-	}
-	if len(*into) > most {
-		return fmt.Sprintf("must be at most %d", most)
-	}
-	for i, m := range *into {
-		if (*into)[i] = m.lower(); !m.lower().IsValid() {
-			return fmt.Sprintf("[%d] %s", i, actorWords)
-		}
-	}
-	return ""
-}
-
 // readParticipants reads the further participants of a thread, each once. It returns the fault's
 // text, or "".
-func (c Call) readParticipants(value json.RawMessage, into *[]Actor) string {
-	if fault := readActors(value, into, maxParticipants); fault != "" {
+func (c Call) readParticipants(value json.RawMessage, into *[]payload.Actor) string {
+	if fault := payload.ReadActors(value, into, maxParticipants); fault != "" {
 		return fault
 	}
 	for i, actor := range *into {
@@ -122,23 +104,25 @@ func (c Call) readParticipants(value json.RawMessage, into *[]Actor) string {
 }
 
 // refused returns the fault of an actor that cannot take part in a thread, or "".
-func (c Call) refused(actor Actor) string {
+func (c Call) refused(actor payload.Actor) string {
 	switch {
 	case !actor.IsValid():
-		return actorWords
-	case actor.IsAgent() && !slices.ContainsFunc(c.agents(), actor.is):
+		return payload.NoActor
+	case actor.IsAgent() && !slices.ContainsFunc(c.agents(), is(actor)):
 		return "names no agent of this workspace"
 	}
 	return ""
 }
 
-// is reports whether the participant is the actor.
-func (a Actor) is(p participant) bool { return p.ID == a }
+// is returns a function that reports whether a participant is the actor.
+func is(a payload.Actor) func(participant) bool {
+	return func(p participant) bool { return p.ID == a }
+}
 
 // agents returns the workspace's own agents, and the agents outside Parley that have a token.
 func (c Call) agents() (list []participant) {
 	for _, id := range c.Agents {
-		list = append(list, participant{agentActor(id), id})
+		list = append(list, participant{payload.AgentActor(id), id})
 	}
 	for _, token := range c.config.Tokens {
 		if actor := token.actor(c.Workspace); actor.IsAgent() {
@@ -150,7 +134,7 @@ func (c Call) agents() (list []participant) {
 
 // participants returns everybody who takes part in a thread, and the names that are known.
 func (c Call) participants(ctx context.Context, t *journal.Thread) ([]participant, error) {
-	list, at := []participant{}, map[Actor]int{}
+	list, at := []participant{}, map[payload.Actor]int{}
 	for _, part := range c.parts(ctx, t) {
 		more, err := part()
 		if err != nil {
@@ -170,7 +154,7 @@ func (c Call) participants(ctx context.Context, t *journal.Thread) ([]participan
 }
 
 // strangers returns a fault for the first mention of somebody who does not take part in a thread.
-func (c Call) strangers(ctx context.Context, t *journal.Thread, mentions []Actor) (faults event.FieldErrors, err error) {
+func (c Call) strangers(ctx context.Context, t *journal.Thread, mentions []payload.Actor) (faults event.FieldErrors, err error) {
 	unknown := slices.Clone(mentions)
 	for _, part := range c.parts(ctx, t) {
 		if len(unknown) == 0 {
@@ -180,11 +164,11 @@ func (c Call) strangers(ctx context.Context, t *journal.Thread, mentions []Actor
 		if err != nil {
 			return nil, err
 		}
-		unknown = slices.DeleteFunc(unknown, func(a Actor) bool { return slices.ContainsFunc(known, a.is) })
+		unknown = slices.DeleteFunc(unknown, func(a payload.Actor) bool { return slices.ContainsFunc(known, is(a)) })
 	}
 	if len(unknown) > 0 {
 		i := slices.Index(mentions, unknown[0])
-		faults.Check(false, mentionsKey, fmt.Sprintf("[%d] names nobody who takes part in this thread", i))
+		faults.Check(false, payload.MentionsKey, fmt.Sprintf("[%d] names nobody who takes part in this thread", i))
 	}
 	return faults, nil
 }
@@ -198,13 +182,13 @@ func (c Call) parts(ctx context.Context, t *journal.Thread) []func() ([]particip
 			if t.MadeBy == "" {
 				return agents, nil
 			}
-			owner := Actor(t.MadeBy)
+			owner := payload.Actor(t.MadeBy)
 			return append([]participant{{owner, c.nameOf(owner)}}, agents...), nil
 		},
 		func() (list []participant, err error) {
 			actors, err := c.Store.Participants(ctx, t)
 			for _, actor := range actors {
-				list = append(list, participant{Actor(actor), c.nameOf(Actor(actor))})
+				list = append(list, participant{payload.Actor(actor), c.nameOf(payload.Actor(actor))})
 			}
 			return list, err
 		},
@@ -222,7 +206,7 @@ func (c Call) senders(ctx context.Context, t *journal.Thread) (list []participan
 	named, err := c.Store.Participants(ctx, t)
 	for _, s := range senders {
 		actor := c.sender(s.ID, s.Author)
-		isCaller := actor == Actor(s.ID) || c.hasToken(actor)
+		isCaller := actor == payload.Actor(s.ID) || c.hasToken(actor)
 		if s.Author == journal.BySystem || isCaller && t.MadeBy != "" && (t.Closed || !actor.IsAgent()) && !slices.Contains(named, string(actor)) {
 			continue
 		}
@@ -233,17 +217,17 @@ func (c Call) senders(ctx context.Context, t *journal.Thread) (list []participan
 }
 
 // isOurs reports whether an actor is one of the workspace's own agents.
-func (c Call) isOurs(actor Actor) bool {
-	return slices.ContainsFunc(c.Agents, func(id string) bool { return agentActor(id) == actor })
+func (c Call) isOurs(actor payload.Actor) bool {
+	return slices.ContainsFunc(c.Agents, func(id string) bool { return payload.AgentActor(id) == actor })
 }
 
 // hasToken reports whether an actor has a token of the workspace.
-func (c Call) hasToken(actor Actor) bool {
+func (c Call) hasToken(actor payload.Actor) bool {
 	return slices.ContainsFunc(c.config.Tokens, func(t Token) bool { return t.actor(c.Workspace) == actor })
 }
 
 // nameOf returns the name of the actor's token; empty if it has none, or none any more.
-func (c Call) nameOf(actor Actor) string {
+func (c Call) nameOf(actor payload.Actor) string {
 	if actor == c.Actor {
 		return c.Token.Name
 	}
@@ -252,7 +236,7 @@ func (c Call) nameOf(actor Actor) string {
 			return token.Name
 		}
 	}
-	if i := slices.IndexFunc(c.Agents, func(id string) bool { return agentActor(id) == actor }); i >= 0 {
+	if i := slices.IndexFunc(c.Agents, func(id string) bool { return payload.AgentActor(id) == actor }); i >= 0 {
 		return c.Agents[i]
 	}
 	return ""

@@ -18,6 +18,7 @@ import (
 
 	"parley/adapters/guard"
 	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -669,7 +670,7 @@ func TestRunsAboveALimit(t *testing.T) {
 		t.Errorf("%d %s, and the threads %q", status, body, s.made)
 	}
 	s.limited = time.Time{}
-	s.backend.result = func(b web.Body) *journal.EnvelopeResult {
+	s.backend.result = func(b payload.Body) *journal.EnvelopeResult {
 		return &journal.EnvelopeResult{Result: *event.Ignore(event.ReasonLimit)}
 	}
 	if status, body := post(t, server, ownToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || !strings.Contains(body, "ask again later") {

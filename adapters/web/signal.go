@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"parley/adapters"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -21,10 +22,10 @@ func (c Call) signal(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	}
 	var signal string
 	var data json.RawMessage
-	faults := readMembers(raw, func(m event.Extra) string {
+	faults := payload.Members(raw, func(m event.Extra) string {
 		switch m.Key {
 		case "signal":
-			return text(m.Value, &signal)
+			return payload.Text(m.Value, &signal)
 		case "data":
 			data = m.Value
 		}
@@ -121,7 +122,7 @@ func fileUploaded(data []byte) (map[string]any, event.FieldErrors) {
 	}
 	var faults event.FieldErrors
 	err := json.Unmarshal(data, &file)
-	attached := Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data, URL: file.URL}
+	attached := payload.Attachment{Name: cmp.Or(file.Name, file.Filename), MimeType: cmp.Or(file.MimeType, file.ContentType), Data: file.Data, URL: file.URL}
 	faults.Check(err == nil && (attached.URL != "" || attached.Name != "" && len(attached.Data) > 0), "data", "must be an object with name, mime_type and data, the file's bytes in base64, or with url")
-	return map[string]any{"content": "", "attachments": []Attachment{attached}}, faults
+	return map[string]any{"content": "", "attachments": []payload.Attachment{attached}}, faults
 }

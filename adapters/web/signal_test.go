@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/web"
+	"parley/adapters/web/payload"
 )
 
 // TestSignals checks that input and files become messages of the run's thread, and that a stop
@@ -47,7 +47,7 @@ func TestSignals(t *testing.T) {
 				}
 				return
 			}
-			got, err := web.ReadBody(s.backend.accepted[0].Body)
+			got, err := payload.ReadBody(s.backend.accepted[0].Body)
 			if err != nil || got.Content != c.message || got.ThreadID != thread || len(got.Attachments) != c.files {
 				t.Errorf("%+v, %v", got, err)
 			}
@@ -82,7 +82,7 @@ func TestSignalsBeforeTheBegin(t *testing.T) {
 	if diff := cmp.Diff([]string{"soon Stopped.", run + " Stopped."}, s.stopped); diff != "" {
 		t.Error(diff)
 	}
-	got, err := web.ReadBody(s.backend.accepted[0].Body)
+	got, err := payload.ReadBody(s.backend.accepted[0].Body)
 	if err != nil || got.ThreadID != thread || got.Content != "and?" {
 		t.Errorf("%+v, %v", got, err)
 	}

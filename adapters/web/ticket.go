@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/adapters/guard"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -37,11 +38,11 @@ type Tickets interface {
 // /api/v1/tickets {"path"}
 func (c Call) postTicket(w http.ResponseWriter, r *http.Request, raw []byte) error {
 	var path string
-	faults := readMembers(raw, func(m event.Extra) string {
+	faults := payload.Members(raw, func(m event.Extra) string {
 		if m.Key != "path" {
 			return "is not a key of a ticket; the only one is path"
 		}
-		return text(m.Value, &path)
+		return payload.Text(m.Value, &path)
 	})
 	if len(faults) == 0 {
 		faults.Check(strings.HasPrefix(path, "/") && len(path) <= maxPath, "path", "must be the path of a route, such as /runs/…/…/stream")

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"parley/adapters/web/payload"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -67,7 +68,7 @@ func withAuthor(details json.RawMessage, author string) json.RawMessage {
 	if len(details) > 0 && json.Unmarshal(details, &members) != nil {
 		members = map[string]json.RawMessage{"value": details}
 	}
-	members["author"] = encode(author)
+	members["author"] = payload.Encode(author)
 	raw, _ := json.Marshal(members) // valid JSON always encodes
 	return raw
 }
@@ -78,7 +79,7 @@ func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldError
 	if json.Unmarshal(raw, &list) != nil {
 		list = []json.RawMessage{raw}
 	}
-	faults.Check(len(list) >= 1 && len(list) <= maxUpdates, whole, "must have 1 to "+strconv.Itoa(maxUpdates)+" messages")
+	faults.Check(len(list) >= 1 && len(list) <= maxUpdates, payload.Whole, "must have 1 to "+strconv.Itoa(maxUpdates)+" messages")
 	for i, one := range list[:min(len(list), maxUpdates)] {
 		m, err := stream.Parse(one)
 		if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"parley/adapters/web/payload"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 )
@@ -49,7 +50,7 @@ func (c Call) PostAttachment(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return c.failedUpload(w, err, body.err)
 	}
-	bucket, path := place(*file.Copy)
+	bucket, path := payload.Place(*file.Copy)
 	return respond(w, http.StatusOK, map[string]string{"bucket": bucket, "path": path, "mime_type": file.MimeType, "url": url})
 }
 

@@ -18,7 +18,7 @@ import (
 
 	"parley/adapters/jsonobject"
 	"parley/adapters/replay"
-	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -212,7 +212,7 @@ func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread
 			return to, err
 		}
 	case w.Platform == event.Web:
-		to.Key, to.ID, to.Channel = web.ThreadKey(w.ID, id), id, id
+		to.Key, to.ID, to.Channel = payload.ThreadKey(w.ID, id), id, id
 	default:
 		to.ID = id
 		known, err := i.journal.Thread(ctx, w.ID, id)

@@ -149,6 +149,10 @@ type Keys struct {
 	Parsed any
 }
 
+// RunKey returns the Dedupe of a message that asks for a run under a name that its client gave. The
+// journal finds a run that has not begun by it.
+func RunKey(threadID, name string) string { return "run:" + threadID + ":" + name }
+
 // Result is an envelope's result, with its reason.
 type Result struct {
 	Disposition Disposition

@@ -59,10 +59,6 @@ type NamedRun struct {
 	ThreadID string // the thread's UUID
 }
 
-// RunKey returns the dedupe key of a message that asks for a run under an id of its client. The
-// condition accepted repeats it.
-func RunKey(threadID, name string) string { return "run:" + threadID + ":" + name }
-
 // takesPart is the condition that the actor $2 takes part in the thread t.
 const takesPart = ` AND EXISTS (SELECT 1 FROM participants p WHERE p.thread = t.id AND p.actor = $2)`
 

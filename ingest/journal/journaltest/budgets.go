@@ -259,7 +259,7 @@ func budgetOfNamedRun(f *fixture) {
 	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	ask := func() journal.RecordResult {
 		request := f.envelope(event.KindMessage, threadKey(1), "")
-		request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
+		request.Keys.Dedupe = event.RunKey(f.threadID(threadKey(1)), "run-1")
 		accepted := f.accept(request)
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("", "hi", "run-1")}, budgeting(once))
 		e.Over = over

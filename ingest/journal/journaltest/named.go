@@ -82,7 +82,7 @@ func namedRun(f *fixture) {
 func namedEarly(f *fixture) {
 	f.make(1, asker, places.ModeOpen)
 	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
-	request.Keys.Dedupe = journal.RunKey(f.threadID(threadKey(1)), "run-1")
+	request.Keys.Dedupe = event.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
 	named := func(by, name string) error {
 		_, err := f.NamedRun(f.ctx, workspace, by, "", name)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
@@ -18,14 +19,14 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	}
 	e.Targets = []string{messages[0].ExternalID}
 	if m := e.Message; m != nil {
-		m.ExternalID, m.Thread = messages[0].ExternalID, web.ThreadKey(workspace, thread)
+		m.ExternalID, m.Thread = messages[0].ExternalID, payload.ThreadKey(workspace, thread)
 		if m.Metadata, err = event.ReadMetadata(messages[0].Metadata); err != nil {
 			return err
 		}
 	}
 	accepted, err := d.journal.Accept(ctx, journal.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "api", ReceivedAt: d.now(), Body: []byte("{}")},
-		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: web.ThreadKey(workspace, thread)},
+		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: payload.ThreadKey(workspace, thread)},
 		Claim:    true,
 	})
 	if err != nil {

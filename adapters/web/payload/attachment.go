@@ -1,25 +1,20 @@
-package web
+package payload
 
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
 
 	"parley/adapters"
-	"parley/assembly/stream"
-	"parley/ingest/attach"
 	"parley/ingest/event"
 )
 
-// maxAttachments bounds the attachments of a message.
-const maxAttachments = 10
+// MaxAttachments bounds the attachments of a message.
+const MaxAttachments = 10
 
 // Attachment is a file of a message. A client sends its bytes, or the link under which it sent
 // them earlier. The handler stores the bytes before the durable accept. The envelope has the
@@ -41,8 +36,8 @@ func (b *Body) setAttachments(value json.RawMessage) string {
 	if decoder.Decode(&b.Attachments) != nil {
 		return "must be a list of {\"name\",\"mime_type\",\"data\"}, with the data in base64, or {\"url\"}"
 	}
-	if len(b.Attachments) > maxAttachments {
-		return fmt.Sprintf("must be at most %d", maxAttachments)
+	if len(b.Attachments) > MaxAttachments {
+		return fmt.Sprintf("must be at most %d", MaxAttachments)
 	}
 	for i := range b.Attachments {
 		a := &b.Attachments[i]
@@ -57,9 +52,9 @@ func (b *Body) setAttachments(value json.RawMessage) string {
 	return ""
 }
 
-// unsent returns a fault for every member that no client may set: an attachment that names a
+// Unsent returns a fault for every member that no client may set: an attachment that names a
 // copy, and the members of runs.
-func (b *Body) unsent() (faults event.FieldErrors) {
+func (b *Body) Unsent() (faults event.FieldErrors) {
 	for i, a := range b.Attachments {
 		faults.Check(a.Size == 0 && a.Bucket == "" && a.Path == "", fmt.Sprintf("attachments[%d]", i), "may have only name, mime_type and data, or url")
 	}
@@ -67,64 +62,18 @@ func (b *Body) unsent() (faults event.FieldErrors) {
 	return faults
 }
 
-// keep stores the bytes of the attachments, and finds the copies of links. The metadata then
-// names the first linked one. An error that is no event.FieldErrors is the store's.
-func (a API) keep(ctx context.Context, w http.ResponseWriter, sender string, b *Body) error {
-	for i := range b.Attachments {
-		file := &b.Attachments[i]
-		if file.URL != "" {
-			linked, err := a.linked(ctx, file.URL)
-			if errors.Is(err, errNoLink) || errors.Is(err, errExpired) {
-				return event.FieldErrors{{Field: fmt.Sprintf("attachments[%d].url", i), Message: err.Error()}}
-			}
-			if err != nil {
-				return err
-			}
-			linked.Name = cmp.Or(file.Name, linked.Name)
-			*file, b.Metadata = linked, nameFile(b.Metadata, linked)
-			continue
-		}
-		kept, err := a.Files.PutFor(ctx, a.Workspace+" "+sender, stream.File{Name: file.Name, MimeType: file.MimeType, Data: file.Data})
-		switch {
-		case attach.IsRefused(err):
-			return noRoom(w, err)
-		case errors.Is(err, attach.ErrTooLarge):
-			return event.FieldErrors{{Field: fmt.Sprintf("attachments[%d].data", i), Message: "has more bytes than attachments.max_bytes allows"}}
-		case errors.Is(err, attach.ErrOtherContent):
-			return event.FieldErrors{{Field: fmt.Sprintf("attachments[%d].data", i), Message: "must be of the type in mime_type"}}
-		case err != nil:
-			return err
-		}
-		*file = Attachment{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}
-	}
-	return nil
-}
-
-// linked returns the file that a link of ours names, and keeps its copy until a message has it.
-// Its errors are errNoLink, errExpired, or the store's.
-func (a API) linked(ctx context.Context, url string) (Attachment, error) {
-	file, err := a.Storage.named(ctx, a.Workspace, url)
-	if err == nil {
-		err = a.Storage.Copies.Hold(ctx, file.Copy.Bucket, file.Copy.Path)
-	}
-	if err != nil {
-		return Attachment{}, err
-	}
-	return Attachment{Name: file.Name, MimeType: file.MimeType, Size: file.Size, Bucket: file.Copy.Bucket, Path: file.Copy.Path}, nil
-}
-
 // attachmentsKey is the key of a message's metadata that names its first file, as the documents
 // define it.
 const attachmentsKey = "user_message_attachments"
 
-// nameFile returns metadata that names a file by its place, and never by a link. Metadata that has
+// NameFile returns metadata that names a file by its place, and never by a link. Metadata that has
 // the key, or that no message could have, remains as it is.
-func nameFile(metadata []byte, file Attachment) []byte {
+func NameFile(metadata []byte, file Attachment) []byte {
 	m, err := event.ReadMetadata(metadata)
 	if err != nil || slices.ContainsFunc(m.Extra, func(e event.Extra) bool { return e.Key == attachmentsKey }) {
 		return metadata
 	}
-	bucket, path := place(event.Copy{Bucket: file.Bucket, Path: file.Path})
+	bucket, path := Place(event.Copy{Bucket: file.Bucket, Path: file.Path})
 	value, _ := json.Marshal(struct {
 		Bucket   string `json:"bucket"`
 		Path     string `json:"path"`
@@ -147,4 +96,10 @@ func (a Attachment) event() event.Attachment {
 		return event.Attachment{ID: path.Base(a.Path), Name: a.Name, MimeType: a.MimeType, Size: a.Size, Copy: &event.Copy{Bucket: a.Bucket, Path: a.Path}}
 	}
 	return event.Attachment{ID: adapters.Digest(a.Data), Name: a.Name, MimeType: a.MimeType, Size: int64(len(a.Data))}
+}
+
+// Place returns the bucket and path of a copy as a client sees them: the bucket has no slash.
+func Place(c event.Copy) (bucket, path string) {
+	bucket, path, _ = strings.Cut(c.Bucket+"/"+c.Path, "/")
+	return bucket, path
 }

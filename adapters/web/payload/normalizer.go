@@ -1,4 +1,9 @@
-package web
+// Package payload reads the bodies of the HTTP API and converts them to events.
+//
+// The body of a POST is the envelope. Its handler adds a message id, a thread id and the caller's
+// identity before the durable accept, in the form that a client sends, so a recorded body can be
+// replayed.
+package payload
 
 import (
 	"context"
@@ -9,14 +14,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 )
-
-// ThreadKey returns the canonical key of a web thread. threadID is the UUID that the client
-// chose.
-func ThreadKey(workspace, threadID string) event.ThreadKey {
-	return event.ThreadKey("web:" + workspace + ":" + threadID)
-}
 
 // Normalizer converts the bodies of POSTs to events. It has no state.
 type Normalizer struct{}
@@ -38,7 +36,7 @@ func (Normalizer) Keys(envelope event.Envelope, _ adapters.Facts) event.Keys {
 		Dedupe:    "message:" + b.MessageID,
 	}
 	if b.RunID != "" {
-		keys.Dedupe = journal.RunKey(b.ThreadID, b.RunID)
+		keys.Dedupe = event.RunKey(b.ThreadID, b.RunID)
 	}
 	if b.ClientMessageID != "" {
 		keys.MessageID = ""
@@ -72,7 +70,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		RunID:           b.RunID,
 		RunInput:        b.RunInput,
 	}
-	names := func(e event.Extra) bool { return e.Key == mentionsKey }
+	names := func(e event.Extra) bool { return e.Key == MentionsKey }
 	switch {
 	case metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, names):
 		m.Addressed = event.AddressedMention
@@ -83,7 +81,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		m.ExternalID = b.MessageID
 	}
 	if m.Mentions = mentioned(metadata); b.TokenID != "" {
-		m.LimitedAs = ownSender(b.TokenID)
+		m.LimitedAs = OwnSender(b.TokenID)
 	}
 	for _, a := range b.Attachments {
 		m.Attachments = append(m.Attachments, a.event())
@@ -95,16 +93,19 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 	return event.Event{Kind: event.KindMessage, Message: m}, nil
 }
 
+// MaxMentions bounds the mentions of a message.
+const MaxMentions = 50
+
 // mentioned returns the actors that a message mentions, each once and in order, without the agent that
 // it asks.
 func mentioned(metadata event.Metadata) (list []string) {
 	var actors []Actor
 	for _, e := range metadata.Extra {
-		if e.Key == mentionsKey && readActors(e.Value, &actors, maxMentions) != "" {
+		if e.Key == MentionsKey && ReadActors(e.Value, &actors, MaxMentions) != "" {
 			return nil // they are not those of the documents
 		}
 	}
-	asked := agentActor(strings.TrimPrefix(metadata.RecipientID, "bot:"))
+	asked := AgentActor(strings.TrimPrefix(metadata.RecipientID, "bot:"))
 	for _, actor := range actors {
 		if actor != asked {
 			list = append(list, string(actor))
@@ -117,19 +118,20 @@ func mentioned(metadata event.Metadata) (list []string) {
 // read reads a body that has a thread, an id and complete metadata, as the durable accept
 // requires. Its error is event.FieldErrors.
 func read(raw []byte) (Body, event.Metadata, error) {
-	b, faults := readBody(raw)
-	if unreadable(faults) {
+	b, faults := Parse(raw)
+	if Unreadable(faults) {
 		return b, event.Metadata{}, faults
 	}
 	if len(faults) == 0 {
 		faults.Check(b.ThreadID != "", "thread_id", "is required")
 		faults.Check(b.ClientMessageID != "" || b.MessageID != "", "message_id", "is required if there is no client_message_id")
 	}
-	metadata, more := parse(b.Metadata)
+	metadata, more := ParseMetadata(b.Metadata)
 	return b, metadata, append(faults, more...).Err()
 }
 
-func parse(raw []byte) (m event.Metadata, faults event.FieldErrors) {
+// ParseMetadata reads the metadata of a message, nil if it has none, and returns every fault.
+func ParseMetadata(raw []byte) (m event.Metadata, faults event.FieldErrors) {
 	if raw == nil {
 		raw = []byte("{}")
 	}
@@ -137,3 +139,6 @@ func parse(raw []byte) (m event.Metadata, faults event.FieldErrors) {
 	errors.As(err, &faults)
 	return m, faults
 }
+
+// MentionsKey is the key of a message's mentions in its metadata.
+const MentionsKey = "mentions"

@@ -1,15 +1,23 @@
-package web_test
+package payload_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/web"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 )
+
+const (
+	thread  = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	crmJSON = `{"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot","x":1e2}`
+)
+
+var noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 
 // TestBodyFaults checks that the error names all faulty members.
 func TestBodyFaults(t *testing.T) {
@@ -29,7 +37,7 @@ func TestBodyFaults(t *testing.T) {
 		`{"content":"x"} {}`:                                                     {"body"},
 		``:                                                                       {"body"},
 	} {
-		_, err := web.ReadBody([]byte(body))
+		_, err := payload.ReadBody([]byte(body))
 		var faults event.FieldErrors
 		errors.As(err, &faults)
 		var got []string
@@ -45,10 +53,10 @@ func TestBodyFaults(t *testing.T) {
 // TestBodyRoundTrip checks that Bytes and ReadBody preserve a body, and its metadata byte for
 // byte.
 func TestBodyRoundTrip(t *testing.T) {
-	want := web.Body{
+	want := payload.Body{
 		Content: "<b> \u2028 \"x\"\n", Metadata: []byte(`{ "a" : 1e2,"b":"\u00e9" }`), ThreadID: thread, ClientMessageID: "m1", Passive: true,
 	}
-	got, err := web.ReadBody(want.Bytes())
+	got, err := payload.ReadBody(want.Bytes())
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v %s", err, diff)
 	}
@@ -58,15 +66,15 @@ func TestBodyRoundTrip(t *testing.T) {
 // nothing else.
 func TestStamp(t *testing.T) {
 	for _, body := range []string{`{"content":"x","client_message_id":"m1"}`, `{"content":"x","message_id":"m2"}`, `nonsense`} {
-		if got := web.Stamp([]byte(body)); string(got) != body {
+		if got := payload.Stamp([]byte(body)); string(got) != body {
 			t.Errorf("%s became %s", body, got)
 		}
 	}
 	invalid := []byte("{\"content\":\"x\",\"client_message_id\":\"1\",\"metadata\":{\"k\":\"\xff\"}}")
-	if b, err := web.ReadBody(web.Stamp(invalid)); err != nil || string(b.Metadata) != "{\"k\":\"\uFFFD\"}" {
+	if b, err := payload.ReadBody(payload.Stamp(invalid)); err != nil || string(b.Metadata) != "{\"k\":\"\uFFFD\"}" {
 		t.Errorf("metadata with invalid UTF-8 becomes %q, %v", b.Metadata, err)
 	}
-	if b, err := web.ReadBody(web.Stamp([]byte(`{"content":"x"}`))); err != nil || b.MessageID == "" || b.Content != "x" {
+	if b, err := payload.ReadBody(payload.Stamp([]byte(`{"content":"x"}`))); err != nil || b.MessageID == "" || b.Content != "x" {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -75,7 +83,7 @@ func envelope(body string) event.Envelope {
 	return event.Envelope{Workspace: "ours", Platform: event.Web, ReceivedAt: noon, Body: []byte(body)}
 }
 
-func keys(body string) event.Keys { return web.Normalizer{}.Keys(envelope(body), nil) }
+func keys(body string) event.Keys { return payload.Normalizer{}.Keys(envelope(body), nil) }
 
 // TestKeysOfClientID checks that two messages have the same key exactly if id, sender and
 // thread are the same, so that no sender can forge another's key.
@@ -107,7 +115,7 @@ func TestKeysOfClientID(t *testing.T) {
 func TestNormalize(t *testing.T) {
 	body := `{"content":"hi","thread_id":"` + thread + `","message_id":"id-1","passive":true,"metadata":` + crmJSON + `}`
 	k := keys(body)
-	e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +138,7 @@ func TestNormalize(t *testing.T) {
 // TestARecordedLinkIsNotRead checks that replay shows the file of a link and reads nothing.
 func TestARecordedLinkIsNotRead(t *testing.T) {
 	body := `{"content":"look","thread_id":"` + thread + `","message_id":"id-1","metadata":` + crmJSON + `,"attachments":[{"url":"http://127.0.0.1/storage/v1/object/sign/b/ab/abcd?token=x"}]}`
-	e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+	e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +157,7 @@ func TestPassiveBodyWins(t *testing.T) {
 		`{` + rest + `,"passive": null }`:        `{` + rest + `,"passive": null }`,
 	} {
 		body := `{"content":"hi","thread_id":"` + thread + `","message_id":"id-1","passive":true,"metadata":` + given + `}`
-		e, err := web.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
+		e, err := payload.Normalizer{}.Normalize(t.Context(), envelope(body), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

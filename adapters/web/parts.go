@@ -4,39 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"strings"
 
-	"parley/assembly/runinput"
+	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 )
-
-// blocksKey is the key of a message's metadata with the blocks in which its client sent the content:
-// for a text its length in bytes, and for a file an object. The content has the texts, a line end
-// between two of them.
-const blocksKey = "content_blocks"
-
-// blockFile is a file among the blocks, with the members that its client gave.
-type blockFile struct {
-	File     int    `json:"file"` // the index of the attachment
-	ID       string `json:"id,omitempty"`
-	Filename string `json:"filename,omitempty"`
-}
-
-// layout returns the value of blocksKey.
-func layout(blocks []runinput.Block) json.RawMessage {
-	files, list := 0, make([]any, len(blocks))
-	for i, b := range blocks {
-		if b.Type == "text" {
-			list[i] = len(b.Text)
-			continue
-		}
-		list[i] = blockFile{files, b.ID, b.Filename}
-		files++
-	}
-	value, _ := json.Marshal(list) // numbers and texts always encode
-	return value
-}
 
 // blocks returns the blocks of a message as its client sent them, with new links; nil for a message that
 // was not sent in blocks. The content is empty after a delete, and then it has none.
@@ -47,7 +19,7 @@ func (c Call) blocks(ctx context.Context, m *journal.Message, layout json.RawMes
 	}
 	parts, rest := make([]historyPart, 0, len(list)), m.Content+"\n"
 	for _, raw := range list {
-		var file blockFile
+		var file payload.BlockFile
 		length := 0
 		switch {
 		case !bytes.HasPrefix(raw, []byte("{")):
@@ -79,7 +51,7 @@ func (c Call) addParts(ctx context.Context, out *historyMessage, m *journal.Mess
 	}
 	for _, p := range out.Parts {
 		if p.URL != "" {
-			out.URL = new(json.RawMessage(encode(p.URL)))
+			out.URL = new(json.RawMessage(payload.Encode(p.URL)))
 			break
 		}
 	}
@@ -102,17 +74,6 @@ func (c Call) textAndFiles(ctx context.Context, m *journal.Message) (parts []his
 		parts = append(parts, historyPart{Type: "binary", MimeType: a.MimeType, URL: link})
 	}
 	return parts, nil
-}
-
-// textsOf returns the texts of blocks as a content.
-func textsOf(blocks []runinput.Block) string {
-	var texts []string
-	for _, b := range blocks {
-		if b.Type == "text" {
-			texts = append(texts, b.Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
 
 // signed returns a new link to a file of a message; "" if there is no copy.
