@@ -1,38 +1,26 @@
 package discord
 
 import (
-	"cmp"
-	"context"
-	"net/http"
-	"net/url"
-	"strconv"
-	"sync"
-	"time"
-
 	"parley/adapters"
+	"parley/adapters/discord/call"
+	"parley/adapters/discord/live"
+	"parley/adapters/discord/memory"
 	"parley/adapters/discord/payload"
-	"parley/adapters/httpcall"
+	"parley/adapters/discord/read"
+	"parley/adapters/discord/send"
 	"parley/ingest/event"
 )
 
-// Adapter is one bot. It is safe for concurrent use.
+// Adapter is one bot. It is safe for concurrent use. The rooms that it embeds have most of its
+// abilities.
 type Adapter struct {
 	payload.Normalizer
-	workspace string
-	config    Config
-	rest      rest
-	base      *url.URL // address of the REST API
-	files     *http.Client
+	*read.Reader
+	*send.Sender
+	Client *call.Client   // makes the calls of every room
+	Live   *live.Receiver // receives the events
 
-	state    adapters.State
-	guilds   *guilds
-	coverage coverage
-	names    *adapters.Names // of fetched messages' authors
-	nonces   nonces
-	warned   sync.Once // warnPublic
-	paces    paces
-	limits   gatewayLimits
-	now      func() time.Time
+	memory *memory.Memory // of every room
 }
 
 var (
@@ -68,57 +56,30 @@ func Platform() adapters.Platform {
 // New returns the adapter of a workspace. The Config must have passed Validate. New opens no
 // connection.
 func New(workspace string, config Config) *Adapter {
-	transport := httpcall.NewTransport()
-	base, _ := adapters.ParseAddress(config.APIURL)
-	base = cmp.Or(base, new(url.URL)) // every download then fails with an error about the address
+	c, m := call.New(call.Options{URL: config.APIURL, Token: config.Token, Timeout: config.Timeout}), memory.New()
+	r := read.New(c, m, workspace)
 	a := &Adapter{
-		Normalizer: payload.Normalizer{AutoThread: config.AutoThread}, workspace: workspace, config: config, base: base,
-		files:  httpcall.NewFileClient(transport, base, "the address is not discord's", fileHosts...),
-		guilds: newGuilds(), limits: defaultGatewayLimits(), now: time.Now,
+		Normalizer: payload.Normalizer{AutoThread: config.AutoThread}, Client: c, memory: m, Reader: r,
+		Sender: send.New(c, m, workspace, send.Settings{
+			PostRate: config.PostRate, FileOver: config.FileOver, Preview: config.Preview, PreviewEvery: config.PreviewEvery,
+			Working: config.Working, Reply: config.Reply,
+		}, r.List),
 	}
-	a.names = adapters.NewNames(a)
-	a.rest = newREST(config, transport, &a.paces)
+	a.Live = live.New(c, m, workspace, live.Settings{Token: config.Token, Shards: config.Shards, Commands: config.Commands}, a.warnPublic)
 	return a
 }
 
-// Limits returns the configured limits.
-func (a *Adapter) Limits() adapters.Limits {
-	limits := adapters.Limits{
-		PostRate: a.config.PostRate, PostText: maxText, Timeout: a.config.Timeout, FileOver: a.config.FileOver,
-		Preview: a.config.Preview, PreviewEvery: a.config.PreviewEvery, Sign: a.config.Working != WorkingOff,
-	}
-	if a.config.Working == WorkingTyping {
-		limits.SignEvery = typingEvery
-	}
-	return limits
-}
-
 // UseState implements adapters.Stateful.
-func (a *Adapter) UseState(state adapters.State) { a.state = state }
+func (a *Adapter) UseState(state adapters.State) { a.memory.State = state }
 
 // Inherit takes over the rate limits of the workspace's previous adapter, if that one has the
 // same token.
 func (a *Adapter) Inherit(old adapters.Adapter) {
-	if old, ok := old.(*Adapter); ok && old.config.Token.Equal(a.config.Token.Reveal()) {
-		a.paces.inherit(&old.paces)
+	if old, ok := old.(*Adapter); ok {
+		a.Client.Inherit(old.Client)
 	}
 }
 
 // Connections returns a connection for each configured shard, or one that consists of the shards
 // which Discord recommends.
-func (a *Adapter) Connections() (all []adapters.Connection) {
-	if a.config.Shards == 0 {
-		return []adapters.Connection{{Name: "shards", Split: a.recommended}}
-	}
-	return a.shards(a.config.Shards)
-}
-
-// shards returns a connection for each shard.
-func (a *Adapter) shards(count int) (all []adapters.Connection) {
-	for id := range count {
-		all = append(all, adapters.Connection{Name: "shard-" + strconv.Itoa(id), Exclusive: true, Run: func(ctx context.Context, inbox adapters.Inbox, link adapters.Link) error {
-			return a.newShard(id, count, inbox, link).run(ctx)
-		}})
-	}
-	return all
-}
+func (a *Adapter) Connections() []adapters.Connection { return a.Live.Connections() }

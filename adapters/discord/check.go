@@ -10,6 +10,7 @@ import (
 	"github.com/bwmarrin/discordgo"
 
 	"parley/adapters"
+	"parley/adapters/discord/call"
 )
 
 // needed are the permissions of the bot, with their names in Discord.
@@ -42,7 +43,7 @@ type application struct {
 }
 
 func (a *Adapter) askApplication(ctx context.Context) (app application, err error) {
-	return app, a.get(ctx, "/applications/@me", &app)
+	return app, a.Client.Get(ctx, "/applications/@me", &app)
 }
 
 // warnPublic logs a warning if strangers may use the bot.
@@ -56,13 +57,13 @@ func (a *Adapter) warnPublic(ctx context.Context, link adapters.Link) {
 func (a *Adapter) Check(ctx context.Context, wants adapters.Wants) (found []adapters.Finding, err error) {
 	app, err := a.askApplication(ctx)
 	switch {
-	case refusedStatus(err) == http.StatusUnauthorized:
-		return []adapters.Finding{{Key: "token", Words: "is refused by Discord: " + checkToken, Fault: true}}, nil
+	case call.Status(err) == http.StatusUnauthorized:
+		return []adapters.Finding{{Key: "token", Words: "is refused by Discord: " + call.CheckToken, Fault: true}}, nil
 	case err != nil:
 		return nil, fmt.Errorf("ask discord for the application: %w", err)
 	}
 	if app.Flags&contentFlags == 0 {
-		found = append(found, adapters.Finding{Key: "token", Words: "the bot may not read the content of messages: " + allowContent, Fault: true})
+		found = append(found, adapters.Finding{Key: "token", Words: "the bot may not read the content of messages: " + call.AllowContent, Fault: true})
 	}
 	if app.Public && wants.AnyServer {
 		found = append(found, adapters.Finding{Key: "token", Words: publicWords})
@@ -83,7 +84,7 @@ func (a *Adapter) checkGuilds(ctx context.Context) (found []adapters.Finding, er
 	const page = 200
 	for after := "0"; ; {
 		var list []discordgo.UserGuild
-		if err := a.get(ctx, "/users/@me/guilds?limit="+strconv.Itoa(page)+"&after="+after, &list); err != nil {
+		if err := a.Client.Get(ctx, "/users/@me/guilds?limit="+strconv.Itoa(page)+"&after="+after, &list); err != nil {
 			return found, fmt.Errorf("ask discord for the bot's servers: %w", err)
 		}
 		for _, g := range list {

@@ -7,6 +7,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/discord/internal/testapp"
 )
 
 func TestCheckFindsWhatIsMissing(t *testing.T) {
@@ -18,9 +19,9 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 		}
 		return nil
 	}
-	l := prepareLive(t, discordtest.Options{NoContent: true}, nil)
+	l := testapp.Prepare(t, discordtest.Options{NoContent: true}, nil)
 	l.AddGuild(discordtest.Guild{ID: "700000000000000020", Name: "attic", Denied: 1<<16 | 1<<15})
-	found, err := l.adapter.Check(t.Context(), adapters.Wants{})
+	found, err := l.Adapter.Check(t.Context(), adapters.Wants{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 	if f := find(found, `"garden"`); f != nil {
 		t.Errorf("a server with all permissions: %+v", f)
 	}
-	public := prepareLive(t, discordtest.Options{Public: true}, nil).adapter
+	public := testapp.Prepare(t, discordtest.Options{Public: true}, nil).Adapter
 	for _, anyServer := range []bool{true, false} {
 		found, err := public.Check(t.Context(), adapters.Wants{AnyServer: anyServer})
 		if warned := find(found, "policy.allow_servers") != nil; err != nil || warned != anyServer {
@@ -44,7 +45,7 @@ func TestCheckFindsWhatIsMissing(t *testing.T) {
 		}
 	}
 	l.Revoke()
-	if found, err := l.adapter.Check(t.Context(), adapters.Wants{}); err != nil || len(found) != 1 || !found[0].Fault {
+	if found, err := l.Adapter.Check(t.Context(), adapters.Wants{}); err != nil || len(found) != 1 || !found[0].Fault {
 		t.Errorf("a revoked token: %+v, %v", found, err)
 	}
 }
@@ -56,8 +57,8 @@ func TestTheStartWarnsOfAPublicBot(t *testing.T) {
 		public, anyServer bool
 		want              int
 	}{{true, true, 1}, {true, false, 0}, {false, true, 0}} {
-		l := prepareLive(t, discordtest.Options{Public: c.public}, nil)
-		l.wants.AnyServer = c.anyServer
+		l := testapp.Prepare(t, discordtest.Options{Public: c.public}, nil)
+		l.Wants.AnyServer = c.anyServer
 		got := 0
 		take := func(line string) {
 			if strings.Contains(line, "policy.allow_servers") {
@@ -65,20 +66,20 @@ func TestTheStartWarnsOfAPublicBot(t *testing.T) {
 			}
 		}
 		for range 2 {
-			l.run()
-			l.up()
+			l.Run()
+			l.Up()
 			for got < c.want {
 				select {
-				case line := <-l.warned:
+				case line := <-l.Warned:
 					take(line)
 				case <-time.After(10 * time.Second):
 					t.Fatalf("%+v: no warning", c)
 				}
 			}
-			l.stop()
+			l.Stop()
 		}
-		for len(l.warned) > 0 {
-			take(<-l.warned)
+		for len(l.Warned) > 0 {
+			take(<-l.Warned)
 		}
 		if got != c.want {
 			t.Errorf("%+v: %d warnings", c, got)

@@ -5,15 +5,9 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/discord/send"
 	"parley/config/secret"
 	"parley/ingest/event"
-)
-
-// The values of Config.Working, which select the sign that the agent works.
-const (
-	WorkingTyping   = "typing"   // Discord's typing indicator
-	WorkingReaction = "reaction" // an emoji on the question
-	WorkingOff      = "off"
 )
 
 // Config configures one Discord bot, in all servers that it was invited to. Start from
@@ -52,7 +46,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		APIURL: "https://discord.com/api/v10", Timeout: 10 * time.Second, PostRate: 1,
-		Preview: adapters.PreviewEdit, PreviewEvery: 1500 * time.Millisecond, Working: WorkingTyping,
+		Preview: adapters.PreviewEdit, PreviewEvery: 1500 * time.Millisecond, Working: send.WorkingTyping,
 		Reply: true, Commands: true, FileOver: 20_000,
 	}
 }
@@ -77,7 +71,7 @@ func (c Config) Validate() event.FieldErrors {
 	check(c.PostRate >= 0, "post_rate", "must be 0 or more posts a second")
 	check(c.Preview == adapters.PreviewEdit || c.Preview == adapters.PreviewOff, "preview", "must be edit or off")
 	check(c.PreviewEvery > 0, "preview_every", "must be more than 0s")
-	check(c.Working == WorkingTyping || c.Working == WorkingReaction || c.Working == WorkingOff, "working", "must be typing, reaction or off")
+	check(c.Working == send.WorkingTyping || c.Working == send.WorkingReaction || c.Working == send.WorkingOff, "working", "must be typing, reaction or off")
 	check(c.FileOver >= 0, "file_over", "must be 0 or more characters")
 	return faults
 }

@@ -20,7 +20,7 @@ var layers = [][]string{
 	1:  {"assembly/lookalike", "ingest/journal/storage"},
 	2:  {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
 	3:  {"ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload"},
-	4:  {"adapters/*/call"},
+	4:  {"adapters/*/call", "adapters/*/memory"},
 	5:  {"ingest", "adapters/...", "assembly/turn"},
 	6:  {"adapters/deliver", "adapters/agent", "adapters/*/internal/*"},
 	7:  {"adapters/agent/remote"},

@@ -1,4 +1,3 @@
-// Package testapp has what the tests of several rooms need.
 package testapp
 
 import (

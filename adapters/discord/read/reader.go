@@ -1,0 +1,33 @@
+package read
+
+import (
+	"net/http"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/discord/call"
+	"parley/adapters/discord/memory"
+	"parley/adapters/httpcall"
+)
+
+// Reader reads the history, the files and the names of one workspace. It is safe for concurrent use.
+type Reader struct {
+	// ServersWait is the longest wait of Channels for the next server of a new session.
+	ServersWait time.Duration
+
+	client    *call.Client
+	memory    *memory.Memory
+	workspace string // its name in thread keys
+	files     *http.Client
+	names     *adapters.Names // of fetched messages' authors
+}
+
+// New returns a reader that makes its calls by a client.
+func New(c *call.Client, m *memory.Memory, workspace string) *Reader {
+	r := &Reader{
+		ServersWait: 5 * time.Second, client: c, memory: m, workspace: workspace,
+		files: httpcall.NewFileClient(c.Transport, c.Base, "the address is not discord's", fileHosts...),
+	}
+	r.names = adapters.NewNames(r)
+	return r
+}
