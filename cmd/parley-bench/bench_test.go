@@ -87,6 +87,8 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 	parley := buildDaemon(t)
 	for name, example := range map[string]example{
 		"load":      {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, loadFigures},
+		"load old":  {[]string{"load", "-events=30", "-workload=old", "-connections=4", "-calm=0s", "-warmup=4"}, `(?s)` + loadFigures + `.*ratio .* times its CPU`},
+		"load talk": {[]string{"load", "-events=60", "-workload=talk", "-connections=4", "-calm=0s", "-warmup=4", "-only=parley"}, loadFigures},
 		"load rate": {[]string{"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"}, loadFigures},
 		"kill":      {[]string{"kill", "-profile=model", "-kills=2", "-events=60", "-rate=40", "-after=500ms", "-timeout=500ms", "-seed=1"}, cleanVerdict},
 		"kill stream": {[]string{"kill", "-profile=stream", "-kills=2", "-events=20", "-after=500ms", "-timeout=500ms", "-seed=1"},

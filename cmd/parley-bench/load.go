@@ -7,13 +7,14 @@ import (
 	"os"
 	"time"
 
+	"parley/adapters/slack/slacktest"
 	"parley/ingest/wake"
 )
 
 // load measures the daemon beside the floor.
 type load struct {
 	connections, events, threads, warmUp, rounds int
-	only                                         string
+	only, workload                               string
 	rate                                         float64
 	wait, calm                                   time.Duration
 }
@@ -21,7 +22,8 @@ type load struct {
 func (l *load) define(f *flagSet) {
 	f.number(&l.connections, "connections", 16, 1, "Slack's connections to the hook; each sends its next event when the last was acknowledged")
 	f.number(&l.events, "events", 20_000, 1, "number of measured messages")
-	f.number(&l.threads, "threads", 1000, 1, "number of threads with these messages")
+	f.choice(&l.workload, "workload", "", []string{newThreads, oldThreads, talk}, "instead of -threads: each message begins a thread; or is a reply in a thread that the daemon does not know; or is one of 15 in its thread")
+	f.number(&l.threads, "threads", 1000, 1, "number of threads with these messages; every fourth is a direct message")
 	f.number(&l.warmUp, "warmup", 500, 1, "number of messages before the measured ones; they open files and connections, and resolve the users' names")
 	f.number(&l.rounds, "rounds", 1, 1, "number of measurements of floor and daemon, in turn; the medians are compared")
 	f.float(&l.rate, "rate", 0, 0, "messages per second, independent of the acknowledgements; 0 for no limit")
@@ -30,8 +32,38 @@ func (l *load) define(f *flagSet) {
 	f.duration(&l.calm, "calm", time.Second, 0, "time without load before the measurement of idle memory")
 }
 
+// The workloads. A load without a name has direct messages, too.
+const (
+	newThreads = "new"
+	oldThreads = "old"
+	talk       = "talk"
+)
+
+// talkTurns is the number of messages of a thread of the workload talk.
+const talkTurns = 15
+
+// conversations returns those of the warm-up and of the measured messages.
+func (l *load) conversations(api *slacktest.Server) (warm, measured []*conversation) {
+	n := 2 * l.events // enough for connections of different speed: each message has its own
+	switch l.workload {
+	case "":
+		measured = newConversations(l.threads)
+		return measured, measured
+	case talk:
+		n = max(l.connections, l.events/talkTurns)
+	}
+	all := make([]*conversation, 2*l.warmUp+n)
+	for i := range all {
+		all[i] = newThread(i % defaultChannels)
+		if l.workload == oldThreads {
+			all[i].place.root = api.Put(slacktest.Post{Channel: all[i].place.channel, User: user(i), Text: "said before the daemon came"}).TS
+		}
+	}
+	return all[:2*l.warmUp], all[2*l.warmUp:]
+}
+
 func (l *load) check(*bench) error {
-	if l.threads < l.connections {
+	if l.workload == "" && l.threads < l.connections {
 		return errors.New("threads must not be fewer than connections: a thread's messages take one connection, in order")
 	}
 	return nil
@@ -47,7 +79,7 @@ func (l *load) run(ctx context.Context, b *bench) error {
 	if b.postgres != "" {
 		b.printf("postgres is the CPU of all PostgreSQL processes on this machine; the tool is Slack; each floor has as many connections as a daemon\n")
 	}
-	rates := map[string][]float64{}
+	rates, cpus := map[string][]float64{}, map[string][]float64{}
 	for round := range l.rounds {
 		for _, program := range []string{theFloor, theDaemon} {
 			if l.only != "" && l.only != program {
@@ -59,10 +91,12 @@ func (l *load) run(ctx context.Context, b *bench) error {
 			}
 			b.printf("%-7s %v\n", program, figures)
 			rates[program] = append(rates[program], figures.rate)
+			cpus[program] = append(cpus[program], float64(figures.used))
 		}
 	}
 	if l.only == "" && l.rate == 0 {
-		b.printf("ratio   %.2f of the floor's messages/s\n", median(rates[theDaemon])/median(rates[theFloor]))
+		b.printf("ratio   %.2f of the floor's messages/s, %.1f times its CPU\n",
+			median(rates[theDaemon])/median(rates[theFloor]), median(cpus[theDaemon])/median(cpus[theFloor]))
 	}
 	return nil
 }
@@ -82,17 +116,18 @@ func (l *load) measure(ctx context.Context, b *bench, program string, round int)
 		return f, ctx.Err()
 	}
 	f.idle = t.nodes.memory()
-	conversations := newConversations(l.threads)
-	if _, err := l.batch(ctx, t, conversations, l.warmUp, 0); err != nil {
+	warm, measured := l.conversations(t.api)
+	if _, err := l.batch(ctx, t, warm, l.warmUp, 0); err != nil {
 		return f, err
 	}
 	before, first, begun := t.nodes.cpuTimes(), t.ledger.count(), time.Now()
-	last, err := l.batch(ctx, t, conversations, l.events, l.rate)
+	last, err := l.batch(ctx, t, measured, l.events, l.rate)
 	if err != nil {
 		return f, err
 	}
 	f.rate = float64(l.events) / last.Sub(begun).Seconds()
-	f.cpu = t.nodes.cpuTimes().perMessage(before, l.events)
+	after := t.nodes.cpuTimes()
+	f.cpu, f.used = after.perMessage(before, l.events), after.programs-before.programs
 	once, again, _ := t.ledger.acks(first)
 	f.ack = summarize(append(once, again...))
 	f.busy = t.nodes.memory()
@@ -119,7 +154,8 @@ type figures struct {
 	ready      time.Duration // from the start of the slowest program to its readiness
 	rate       float64       // durable messages per second: acknowledged and answered
 	ack        times
-	cpu        string // for each message
+	cpu        string        // for each message
+	used       time.Duration // by the program for all messages
 	idle, busy memory
 }
 
