@@ -7,24 +7,6 @@ import (
 	"time"
 )
 
-// ErrNoName means that the platform has no name for an id or a token.
-var ErrNoName = errors.New("the platform has no such name")
-
-// Namer is an adapter that can look up a user on its platform.
-type Namer interface {
-	// LookupUser returns a user's name. It fails with ErrNoName if the platform answers that
-	// it has none.
-	LookupUser(ctx context.Context, id string) (User, error)
-}
-
-// MentionNamer is a Namer that can also name the groups and channels that messages mention.
-type MentionNamer interface {
-	// LookupMention returns the name behind a token without a label, such as "<#C06RY3YBSLE>", in a
-	// message of the channel in. It fails with ErrNoName if there is none, or if not everybody in that
-	// channel may know it.
-	LookupMention(ctx context.Context, in, token string) (string, error)
-}
-
 const (
 	// lookupTimeout bounds how long a message waits for a name.
 	lookupTimeout = time.Second
