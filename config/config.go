@@ -23,7 +23,7 @@ import (
 	"parley/adapters/agent"
 	"parley/adapters/agent/echo"
 	"parley/adapters/backfill"
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -146,7 +146,7 @@ func (w *Workspace) Channel(ids ...string) Settings {
 func Default() *Config {
 	c := defaults()
 	local := NewWorkspace("local", event.Web, c.Agents[0].ID)
-	local.Config = &web.Config{Local: true}
+	local.Config = &access.Config{Local: true}
 	c.Workspaces = []Workspace{local}
 	return c
 }

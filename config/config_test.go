@@ -14,7 +14,7 @@ import (
 
 	"parley/adapters/agent/openai"
 	"parley/adapters/slack"
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/config"
@@ -196,7 +196,7 @@ func TestWithoutFiles(t *testing.T) {
 		t.Fatalf("%d workspaces, want the local one", len(c.Workspaces))
 	}
 	w := c.Workspaces[0]
-	if w.ID != "local" || !w.Config.(*web.Config).Local || w.Platform != event.Web || w.Agent != "echo" {
+	if w.ID != "local" || !w.Config.(*access.Config).Local || w.Platform != event.Web || w.Agent != "echo" {
 		t.Errorf("workspace %+v, want the web workspace local with the echo agent", w)
 	}
 	if c.Listen != "127.0.0.1:8484" || c.Store.Path != "data/parley.db" || c.Attachments.Dir != "data/attachments" {
@@ -206,7 +206,7 @@ func TestWithoutFiles(t *testing.T) {
 
 func TestFileInWorkingDirectory(t *testing.T) {
 	c := load(t, "listen: 127.0.0.1:9\n", "")
-	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Config.(*web.Config).Local {
+	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Config.(*access.Config).Local {
 		t.Errorf("Load(\"\") = %+v, want the values of parley.yaml", c)
 	}
 }
@@ -234,7 +234,7 @@ func TestRelativePaths(t *testing.T) {
 	if c.Store.Path != "etc/parley.db" || c.Attachments.Dir != "/var/files" {
 		t.Errorf("store %q, attachments %q", c.Store.Path, c.Attachments.Dir)
 	}
-	if got := c.Workspaces[0].Config.(*web.Config).Tokens[0].Token.Reveal(); got != "ci-7f3a9c51d2e84b60a1c35e97" {
+	if got := c.Workspaces[0].Config.(*access.Config).Tokens[0].Token.Reveal(); got != "ci-7f3a9c51d2e84b60a1c35e97" {
 		t.Errorf("token %q, want the text of the file without its line end", got)
 	}
 }

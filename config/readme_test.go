@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/attach"
@@ -37,8 +37,8 @@ func defaultSettings() map[string]reflect.Value {
 // entry returns the default of an entry of a list.
 func entry(t reflect.Type) reflect.Value {
 	switch t {
-	case reflect.TypeFor[web.Token]():
-		return reflect.ValueOf(web.Token{Senders: web.SendersOwn})
+	case reflect.TypeFor[access.Token]():
+		return reflect.ValueOf(access.Token{Senders: access.SendersOwn})
 	case reflect.TypeFor[Agent]():
 		return reflect.ValueOf(Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply})
 	}

@@ -10,7 +10,7 @@ import (
 	_ "time/tzdata" // a machine may have no time zones of its own
 
 	"parley/adapters"
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/ingest"
 	"parley/ingest/event"
 )
@@ -200,7 +200,7 @@ func (l *loader) checkReads(files []*file, workspaces []Workspace) {
 		return
 	}
 	for i, w := range workspaces {
-		own, _ := w.Config.(*web.Config)
+		own, _ := w.Config.(*access.Config)
 		if own == nil {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"go.yaml.in/yaml/v3"
+
+	"parley/adapters/web/exchange"
 )
 
 //go:embed openapi.yaml
@@ -29,5 +31,5 @@ func OpenAPI(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError) // a test proves that it has no fault
 		return
 	}
-	_ = respond(w, http.StatusOK, json.RawMessage(document))
+	_ = exchange.Respond(w, http.StatusOK, json.RawMessage(document))
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/bwmarrin/discordgo"
-
 	"parley/adapters"
 	"parley/adapters/adaptertest"
 	"parley/adapters/discord/call"
@@ -136,28 +134,5 @@ func TestDirectMessagesAreRemembered(t *testing.T) {
 	}
 	if list, err := memory.DirectChannels(t.Context(), state); err != nil || fmt.Sprint(list) != "[12 13]" {
 		t.Errorf("the channels are %q, %v", list, err)
-	}
-}
-
-// lockedState is a state that cannot be read.
-type lockedState struct{ *adaptertest.State }
-
-func (lockedState) Get(context.Context, string) (string, error) {
-	return "", errors.New("the store is locked")
-}
-
-// TestAServerIsOfferedAgain checks that the event of a server fails if the state cannot be read: the shard
-// then offers it again, and the server is not taken for one that the bot has just joined.
-func TestAServerIsOfferedAgain(t *testing.T) {
-	m := memory.New()
-	m.State = lockedState{adaptertest.NewState()}
-	s := newTestReceiver(m).newShard(0, 1, broken{}, adapters.Link{})
-	m.Servers.Begin(0, event.Self{UserID: "900"}, []discordgo.Guild{{ID: "10"}})
-	joined := received{name: "GUILD_CREATE", data: []byte(`{"id":"10","channels":[{"id":"11","type":0}]}`)}
-	if err := s.accepts.accept(t.Context(), joined, func() {}, nil); err == nil {
-		t.Error("the event is accepted")
-	}
-	if _, known := m.Servers.Place("11"); known != nil {
-		t.Errorf("the channel %+v is known", known)
 	}
 }

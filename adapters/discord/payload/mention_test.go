@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/adapters/discord/payload"
 	"parley/ingest/event"
 )
 
@@ -197,14 +196,5 @@ func TestNamesOfTokens(t *testing.T) {
 	}
 	if m := normalize(t, known, "MESSAGE_UPDATE", edited("<@202>!").with(fields{"mentions": []fields{inShed}})).Message; m.Names["<@202>"] != "Sam (shed)" {
 		t.Errorf("an edit has the names %q", m.Names)
-	}
-}
-
-// TestIsMention: only a token that mentions a user is one that a person may be addressed by.
-func TestIsMention(t *testing.T) {
-	for token, want := range map[string]bool{"<@80351110224678912>": true, "<@!201>": false, "<@&201>": false, "<#201>": false, "<@x>": false, " <@201>": false, "": false} {
-		if got := payload.IsMention(token); got != want {
-			t.Errorf("%q: %t", token, got)
-		}
 	}
 }

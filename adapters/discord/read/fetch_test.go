@@ -41,11 +41,3 @@ func fetch(l *testapp.Live, file event.Attachment) string {
 	}
 	return string(content)
 }
-
-// TestAFileOfNoKnownMessage: without its message, a file has no link.
-func TestAFileOfNoKnownMessage(t *testing.T) {
-	l := testapp.Prepare(t, discordtest.Options{}, nil)
-	if _, err := l.Adapter.Fetch(t.Context(), event.Attachment{ID: "41"}); err == nil {
-		t.Error("the file is opened")
-	}
-}

@@ -233,7 +233,7 @@ func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error
 	return d.PutFor(ctx, "", file)
 }
 
-// PutFor implements web.Files.
+// PutFor implements files.Store.
 func (d *Daemon) PutFor(ctx context.Context, sender string, file stream.File) (journal.File, error) {
 	kept, err := d.files.PutFor(ctx, sender, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
 	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err

@@ -17,7 +17,9 @@ import (
 	"parley/adapters"
 	"parley/adapters/deliver"
 	"parley/adapters/guard"
-	"parley/adapters/web"
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/files"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -46,14 +48,14 @@ type Daemon struct {
 	turns   *turn.Runner
 	outbox  *deliver.Outbox
 	files   *attach.Store
-	storage web.Storage
+	storage files.Storage
 
 	current  atomic.Pointer[setup]
 	listener net.Listener
 	server   *http.Server
 	guard    *guard.Guard
-	streams  *web.Streams
-	keys     *web.KeySets
+	streams  *exchange.Streams
+	keys     *access.KeySets
 	probe    probe
 
 	platforms map[event.Platform]adapters.Platform
@@ -103,8 +105,8 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	for _, p := range o.Platforms {
 		d.platforms[p.Name] = p
 	}
-	d.guard, d.streams = guard.New(d.metrics.reject), web.NewStreams()
-	d.keys = web.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
+	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
+	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
 	if engine == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"parley/adapters/web"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -43,7 +42,7 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 
 // Patterns returns the patterns of all routes.
 func (d *Daemon) Patterns() (patterns []string) {
-	for _, r := range d.routes(web.Documents{}) {
+	for _, r := range d.routes(d.api()) {
 		patterns = append(patterns, r.pattern)
 	}
 	return patterns

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 
 	kinds "parley/adapters/agent"
-	"parley/adapters/web"
+	"parley/adapters/web/files"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/journal"
@@ -26,13 +26,13 @@ func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 }
 
 // newStorage returns the storage of files that clients send and read.
-func (d *Daemon) newStorage(c attach.Config) web.Storage {
-	return web.Storage{
-		Links: &web.Links{
+func (d *Daemon) newStorage(c attach.Config) files.Storage {
+	return files.Storage{
+		Links: &files.Links{
 			Base: d.publicURL, TTL: c.TTL, Now: d.now,
 			Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "links") },
 		},
-		Copies: d.files, MaxBytes: c.MaxBytes, Guard: d.guard,
+		Copies: d.files, Store: d, MaxBytes: c.MaxBytes, Guard: d.guard,
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/adapters"
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/config"
 )
 
@@ -22,7 +22,7 @@ func (d *Daemon) sayHello(a *account) {
 	a.hello.Do(func() {
 		switch {
 		case isLocal(a.Config):
-			d.hello(localHello(d.baseURL(), a.ID, a.Config.(*web.Config).Tokens[0].Token.Reveal()))
+			d.hello(localHello(d.baseURL(), a.ID, a.Config.(*access.Config).Tokens[0].Token.Reveal()))
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:
@@ -67,6 +67,6 @@ func hasLocal(c *config.Config) bool {
 
 // isLocal reports whether a workspace is the built-in one.
 func isLocal(c adapters.Config) bool {
-	web, ok := c.(*web.Config)
+	web, ok := c.(*access.Config)
 	return ok && web.Local
 }

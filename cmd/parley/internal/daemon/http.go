@@ -8,6 +8,9 @@ import (
 	"parley/adapters"
 	agents "parley/adapters/agent"
 	"parley/adapters/web"
+	"parley/adapters/web/access"
+	"parley/adapters/web/runs"
+	"parley/adapters/web/threads"
 	"parley/config"
 	"parley/config/secret"
 	"parley/ingest"
@@ -32,22 +35,22 @@ type route struct {
 }
 
 // routes returns all routes. The package web describes them in openapi.yaml.
-func (d *Daemon) routes(documents web.Documents) []route {
+func (d *Daemon) routes(api web.API) []route {
 	routes := []route{
 		{"POST /hooks/{platform}/{workspace}", d.hook},
 		{"POST /hooks/{platform}/{workspace}/{secret}", d.hook},
-		{"POST /api/v1/workspaces/{workspace}/messages", d.api(web.API.PostMessage)},
-		{"GET /api/v1/workspaces/{workspace}/threads", d.api(web.API.ListThreads)},
-		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", d.api(web.API.ListMessages)},
-		{"POST /api/v1/runs/{run_id}/reply", documents.Replies.Post},
-		{"GET /storage/v1/object/sign/{bucket}/{path...}", d.storage.Get},
+		{"POST /api/v1/workspaces/{workspace}/messages", api.Threads.PostMessage},
+		{"GET /api/v1/workspaces/{workspace}/threads", api.Threads.ListThreads},
+		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", api.Threads.ListMessages},
+		{"POST /api/v1/runs/{run_id}/reply", api.Runs.Replies.Post},
+		{"GET /storage/v1/object/sign/{bucket}/{path...}", api.Storage.Get},
 		{"GET /openapi.json", web.OpenAPI},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
 		{"GET /readyz", d.operators(d.ready)},
 		{"GET /metrics", d.operators(d.figures)},
 	}
-	for _, r := range web.Routes() {
-		routes = append(routes, route{r.Pattern, documents.Handler(r)})
+	for _, r := range api.Routes() {
+		routes = append(routes, route{r.Pattern, api.Gate.Handler(r)})
 	}
 	return routes
 }
@@ -55,17 +58,12 @@ func (d *Daemon) routes(documents web.Documents) []route {
 // newServer returns the HTTP server with all its routes.
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
-	documents := web.Documents{Adapters: func() []*web.Adapter { return d.current.Load().web() }, API: d.apiOf, Keys: d.keys, Guard: d.guard,
-		Replies: web.Replies{
-			Runs: d.journal, Secrets: d.replySecrets, Guard: d.guard,
-			Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) },
-		},
-	}
-	for _, r := range d.routes(documents) {
+	api := d.api()
+	for _, r := range d.routes(api) {
 		mux.HandleFunc(r.pattern, r.serve)
 	}
 	server := &http.Server{
-		Handler:           documents.WithOrigins(mux),
+		Handler:           api.Gate.WithOrigins(mux),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
@@ -120,30 +118,21 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	return receipt, err
 }
 
-// api passes a request to the API of the workspace that it names.
-func (d *Daemon) api(serve func(web.API, http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) { d.apiOf(r.PathValue("workspace")).Serve(w, r, serve) }
-}
-
-// noTokens is the adapter of a workspace that is none of our API.
-var noTokens = web.New("", web.DefaultConfig())
-
-// apiOf returns the API of a workspace. It treats an unknown workspace like a known one
-// without tokens.
-func (d *Daemon) apiOf(workspace string) web.API {
-	current := d.current.Load()
-	adapter, agents := noTokens, []string(nil)
-	if a := current.accounts[workspace]; a != nil {
-		agents = agentsOf(&a.Workspace)
-		if own, ok := a.adapter.(*web.Adapter); ok {
-			adapter = own
-		}
+// api returns our own HTTP API.
+func (d *Daemon) api() web.API {
+	gate := access.Gate{
+		Workspaces: func() []access.Workspace { return d.current.Load().web() },
+		Secrets:    d.replySecrets, Tickets: d.journal, Keys: d.keys, Guard: d.guard,
 	}
-	return web.API{
-		Adapter: adapter, Workspace: workspace, Others: current.web, Agents: agents,
-		Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Files: d, Storage: d.storage, Keys: d.keys,
-		Runs: d.journal, Updates: d.journal, Tickets: d.journal, Stop: d.turns.Stop, Streams: d.streams, Days: d.journal, Guard: d.guard, Now: d.now,
+	threads := threads.API{
+		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
+		Streams: d.streams, Now: d.now,
 	}
+	runs := runs.API{
+		Threads: threads, Store: d.journal, Updates: d.journal, Stop: d.turns.Stop,
+		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
+	}
+	return web.API{Gate: gate, Storage: d.storage, Threads: threads, Runs: runs}
 }
 
 // replySecrets returns the secrets of the agents that may answer later, by agent.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/config"
 	"parley/config/secret"
 )
@@ -25,7 +25,7 @@ func admitLocal(c *config.Config) error {
 		if err != nil {
 			return fmt.Errorf("token of workspace %s: %w", w.ID, err)
 		}
-		c.Workspaces[i].Config = web.LocalConfig(token)
+		c.Workspaces[i].Config = access.LocalConfig(token)
 	}
 	return nil
 }

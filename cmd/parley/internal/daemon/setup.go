@@ -13,6 +13,7 @@ import (
 	"parley/adapters/backfill"
 	"parley/adapters/deliver"
 	"parley/adapters/web"
+	"parley/adapters/web/access"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
@@ -41,11 +42,11 @@ type account struct {
 	stop     context.CancelFunc // nil before the adapter is started
 }
 
-// web returns the adapters of the workspaces of our own API.
-func (s *setup) web() (list []*web.Adapter) {
-	for _, a := range s.accounts {
+// web returns the workspaces of our own API.
+func (s *setup) web() (list []access.Workspace) {
+	for id, a := range s.accounts {
 		if adapter, ok := a.adapter.(*web.Adapter); ok {
-			list = append(list, adapter)
+			list = append(list, access.Workspace{ID: id, Config: adapter.Access(), Agents: agentsOf(&a.Workspace)})
 		}
 	}
 	return list

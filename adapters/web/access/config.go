@@ -1,0 +1,133 @@
+// Package access decides who may call the HTTP API: it has the callers, their tokens, signed tokens and
+// tickets, the origins of pages, and the identity that a caller gives its messages.
+package access
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"parley/adapters"
+	"parley/adapters/web/payload"
+	"parley/config/secret"
+	"parley/ingest/event"
+)
+
+// The values of Token.Senders: the identities that a token's holder may use.
+const (
+	SendersOwn = "own" // only the token's own
+	SendersAny = "any" // any in the metadata; for an integration
+)
+
+// Config is the configuration of a workspace on Parley's own HTTP API. DefaultConfig returns
+// the defaults.
+type Config struct {
+	Tokens []Token `yaml:"tokens"`
+	// Origins are the origins whose pages may call the API in a browser, such as
+	// https://app.example.com.
+	Origins []string `yaml:"origins"`
+	// JWT admits users by signed tokens, beside Tokens.
+	JWT JWT `yaml:"jwt"`
+	// Local marks the built-in workspace. Its one token may omit the metadata and set any.
+	Local bool `yaml:"-"`
+}
+
+// Token admits one caller.
+type Token struct {
+	// ID identifies the token. With SendersOwn, its messages have the sender_id "web:<id>".
+	ID string `yaml:"id"`
+	// Token is the secret that the caller sends as a bearer token.
+	Token secret.Value `yaml:"token"`
+	// Name is the display name of the messages of SendersOwn.
+	Name string `yaml:"name"`
+	// Senders is SendersOwn, which is the default, or SendersAny.
+	Senders string `yaml:"senders"`
+	// Instructions says whether the system messages of the caller's runs are instructions like
+	// the operator's: true or false; if it is empty, only those of SendersAny are. Others reach the
+	// agent in a block that names their author.
+	Instructions string `yaml:"instructions"`
+	// Read are the ids of further workspaces whose threads the caller may list and read.
+	Read []string `yaml:"read"`
+	// Actor is the caller on the documents' routes; empty for a user of the token's own.
+	Actor payload.Actor `yaml:"actor"`
+}
+
+// LocalConfig returns the configuration of the built-in workspace with its token.
+func LocalConfig(token secret.Value) *Config {
+	return &Config{Local: true, Tokens: []Token{{ID: "local", Name: "You", Token: token}}}
+}
+
+// Instructs reports whether the system messages of the token's runs are instructions.
+func (t *Token) Instructs() bool {
+	return t.Instructions == "true" || t.Instructions == "" && t.Senders == SendersAny
+}
+
+// DefaultConfig returns the defaults: no tokens, so every request is refused.
+func DefaultConfig() Config { return Config{} }
+
+var tokenID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
+
+var workspaceID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// Accounts implements adapters.Config. The routes of the documents name no workspace, so a token
+// belongs to one. Validate reports a token that a workspace has twice.
+func (c Config) Accounts() (accounts []adapters.Account) {
+	for i, token := range c.Tokens {
+		if !slices.ContainsFunc(c.Tokens[:i], func(t Token) bool { return t.Token.Equal(token.Token.Reveal()) }) {
+			accounts = append(accounts, adapters.Account{Key: "tokens", Value: token.Token.Reveal(), Words: "each workspace needs tokens of its own, because a token names its workspace"})
+		}
+	}
+	if by := c.JWT; by != (JWT{}) {
+		accounts = append(accounts, adapters.Account{Key: "jwt.audience", Value: by.Issuer + "\n" + by.Audience, Words: "each workspace needs an audience of its own, because it names the workspace"})
+	}
+	return accounts
+}
+
+// Validate returns every fault by key. The faults contain no configured value.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	if len(c.Tokens) == 0 && c.JWT == (JWT{}) {
+		faults = append(faults, event.FieldError{Field: "tokens", Message: "must contain at least one token: without a token every request is refused"})
+	}
+	faults = append(faults, c.JWT.validate()...)
+	for i, origin := range c.Origins {
+		faults.Check(isOrigin(origin), fmt.Sprintf("origins[%d]", i), "must be an origin such as https://app.example.com, in lower case and without a path")
+	}
+	for i, token := range c.Tokens {
+		for _, fault := range token.validate(c.Tokens[:i]) {
+			fault.Field = fmt.Sprintf("tokens[%d].%s", i, fault.Field)
+			faults = append(faults, fault)
+		}
+	}
+	return faults
+}
+
+// validate checks one token. before contains the tokens above it in the configuration.
+func (t Token) validate(before []Token) event.FieldErrors {
+	var faults event.FieldErrors
+	check := faults.Check
+	check(tokenID.MatchString(t.ID), "id", "must be 1 to 64 letters, digits or . _ @ - and begin with a letter or digit")
+	check(!t.Token.IsWeak(secret.MinLength), "token", "must be a random word of at least 24 characters, which the caller sends as its bearer token")
+	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
+	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
+	check(t.Instructions == "" || t.Instructions == "true" || t.Instructions == "false", "instructions", "must be true or false")
+	check(t.Actor == "" || t.Actor.IsValid(), "actor", "must be user:<uuid> or agent:<uuid>, in lower case")
+	for i, id := range t.Read {
+		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
+	}
+	for i, other := range before {
+		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
+		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
+	}
+	return faults
+}
+
+// ActorIn returns the actor of a workspace's token. One that is not configured is the user with
+// the UUIDv5 of "parley:token:<workspace>:<token id>" in the URL namespace.
+func (t *Token) ActorIn(workspace string) payload.Actor {
+	if t.Actor != "" {
+		return t.Actor
+	}
+	return payload.Actor("user:" + payload.UUIDOf("token:"+workspace+":"+t.ID))
+}

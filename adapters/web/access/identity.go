@@ -1,0 +1,108 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"parley/adapters/web/payload"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Complete reads a body and adds the members that the caller may omit.
+func (c Caller) Complete(raw []byte) (payload.Body, error) {
+	b, faults := payload.Parse(raw)
+	if payload.Unreadable(faults) {
+		return b, faults
+	}
+	faults.Check(b.TokenID == "", "token_id", "is not a key of a message")
+	b.MessageID = ""
+	if b.ClientMessageID == "" {
+		b.MessageID = payload.NewID()
+	}
+	if b.ThreadID == "" {
+		b.ThreadID = payload.NewID()
+	}
+	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
+	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
+	metadata, more := c.metadata(b.Metadata)
+	b.Metadata, b.TokenID = metadata, c.Token.named(c.Workspace, metadata)
+	faults = append(append(faults, more...), b.Unsent()...)
+	if len(faults) > 0 {
+		return b, faults
+	}
+	return b, recipient(metadata).Err()
+}
+
+// named returns the token's id if a message has one of the ids of the token's holder, else "": the
+// limits count a holder once.
+func (t *Token) named(workspace string, metadata []byte) string {
+	m, err := event.ReadMetadata(metadata)
+	if err == nil && (m.SenderID == payload.OwnSender(t.ID) || m.SenderID == string(t.ActorIn(workspace))) {
+		return t.ID
+	}
+	return ""
+}
+
+// recipient returns a fault if a message names a recipient that is no bot. A message to a bot that
+// is no agent of the workspace is context.
+func recipient(metadata []byte) (faults event.FieldErrors) {
+	m, err := event.ReadMetadata(metadata)
+	bot, isBot := strings.CutPrefix(m.RecipientID, "bot:")
+	faults.Check(err == nil && (m.RecipientID == "" || isBot && bot != ""), "metadata.recipient_id", "must be bot:<id>, or be left out")
+	return faults
+}
+
+// metadata returns the metadata to store for a message of this caller.
+func (c Caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
+	if raw == nil && c.bare {
+		return c.Own(event.Metadata{}), nil
+	}
+	if !c.any {
+		given, err := event.ReadMetadata(raw)
+		var faults event.FieldErrors
+		if errors.As(err, &faults) {
+			return nil, faults
+		}
+		if faults = c.RefusedClaims(&given); len(faults) > 0 {
+			return nil, faults
+		}
+		raw = c.Own(given)
+	}
+	_, faults := payload.ParseMetadata(raw)
+	return raw, faults
+}
+
+// RefusedClaims returns a fault for every key with which the caller claims another identity,
+// or that only an integration may set.
+func (c Caller) RefusedClaims(m *event.Metadata) event.FieldErrors {
+	const reserved = "is allowed only for an integration's token"
+	var faults event.FieldErrors
+	refuse := func(bad bool, field, words string) {
+		if bad {
+			faults = append(faults, event.FieldError{Field: "metadata." + field, Message: words})
+		}
+	}
+	fixed := func(field, given, want string) {
+		refuse(given != "" && given != want, field, fmt.Sprintf("must be %q for this token, or be left out", want))
+	}
+	fixed("source", m.Source, string(event.Web))
+	fixed("sender_id", m.SenderID, c.Sender)
+	fixed("sender_display_name", m.SenderDisplayName, c.Token.Name)
+	fixed("sender_type", string(m.SenderType), string(c.kind))
+	refuse(m.ThreadContext != "", "thread_context", reserved)
+	refuse(m.IsFromMe != nil, "is_from_me", reserved)
+	refuse(m.RecipientID != "", "recipient_id", reserved)
+	refuse(m.MentionToken != "", "mention_token", reserved)
+	refuse(m.ChannelExternalID != "", "channel_external_id", reserved)
+	refuse(m.MessageGUID != "", "message_guid", reserved)
+	return faults
+}
+
+// Own adds the caller's identity to the metadata and returns its bytes.
+func (c Caller) Own(m event.Metadata) []byte {
+	m.Source, m.SenderID, m.SenderDisplayName, m.SenderType = string(event.Web), c.Sender, c.Token.Name, c.kind
+	m.Edited()
+	return m.Bytes()
+}

@@ -1,0 +1,55 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+)
+
+// Respond responds with JSON. It returns nil, so that a handler can return it.
+func Respond(w http.ResponseWriter, status int, body any) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(body) // an error means that the client has disconnected
+	return nil
+}
+
+// Member is a member of a JSON object.
+type Member struct {
+	Key   string
+	Value any
+}
+
+// RespondList responds with a list and further members. It encodes one row at a time, so that the
+// answer is never in memory as a whole.
+func RespondList[T any](w http.ResponseWriter, key string, list []T, view func(T) any, more ...Member) error {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	var row bytes.Buffer
+	encoder := json.NewEncoder(&row)
+	encoder.SetEscapeHTML(false)
+	write := func(before string, value any) {
+		row.Reset()
+		row.WriteString(before)
+		_ = encoder.Encode(value)                                   // each value of a response encodes
+		_, _ = w.Write(bytes.TrimSuffix(row.Bytes(), []byte("\n"))) // an error means that the client has disconnected
+	}
+	before := `{"` + key + `":[`
+	for _, one := range list {
+		write(before, view(one))
+		before = ","
+	}
+	if len(list) == 0 {
+		_, _ = io.WriteString(w, before)
+	}
+	_, _ = io.WriteString(w, "]")
+	for _, m := range more {
+		write(`,"`+m.Key+`":`, m.Value)
+	}
+	_, _ = io.WriteString(w, "}\n")
+	return nil
+}

@@ -1,0 +1,74 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"parley/adapters/guard"
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// Later takes the later answers of agents that have taken a run.
+type Later interface {
+	LaterRun(ctx context.Context, known string) (journal.LaterRun, error)
+	AnswerRun(ctx context.Context, run string, answer stream.Message) error
+	AddEvents(ctx context.Context, run string, added journal.Added) error
+	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
+}
+
+// Replies handles the later answers of agents.
+type Replies struct {
+	Gate access.Gate
+	Runs Later
+	// Wake makes the turn of a thread run.
+	Wake func(agent string, thread int64)
+}
+
+// Post takes one answer: POST /api/v1/runs/{run_id}/reply {"content"}. Its other keys are the
+// agent's own, as in an answer to the request.
+func (p Replies) Post(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(p.Gate.Guard, "this agent has no such run", p.post)(w, r)
+}
+
+func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
+	agents := p.Gate.AgentsWith(guard.Bearer(r))
+	if len(agents) == 0 {
+		return p.Gate.RefuseToken(w, r, "the request needs the secret of the run's agent: Authorization: Bearer …")
+	}
+	raw, err := exchange.ReadBody(p.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	if err != nil {
+		return err
+	}
+	answer, err := stream.ParseAnswer([]byte(event.Text(string(raw))))
+	if err != nil {
+		return event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}}
+	}
+	answer.Text = event.Text(answer.Text) // without an escaped U+0000
+	run, err := p.run(r, "run_id", agents)
+	if err == nil {
+		err = p.Runs.AnswerRun(r.Context(), run.ID, answer)
+	}
+	if errors.Is(err, journal.ErrAnswered) {
+		err = exchange.Fail(http.StatusConflict, "answered", err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	p.Wake(run.Agent, run.Thread)
+	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("run_id")})
+}
+
+// run returns the run that the path names. The run of an agent that is not one of agents is like an
+// unknown one.
+func (p Replies) run(r *http.Request, name string, agents map[string]bool) (journal.LaterRun, error) {
+	run, err := p.Runs.LaterRun(r.Context(), r.PathValue(name))
+	if err == nil && !agents[run.Agent] {
+		err = journal.ErrNotFound
+	}
+	return run, err
+}

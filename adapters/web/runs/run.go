@@ -1,0 +1,113 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"parley/adapters/web/exchange"
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// run returns the status of the run that the path names. The ID is empty if the caller has asked
+// for the run under this name and it has not begun. A run that the caller may not read, or of
+// another thread than the path's, is like an unknown one.
+func (c call) run(r *http.Request) (journal.RunStatus, error) {
+	named, err := c.namedRun(r)
+	page := journal.RunPage{RunStatus: journal.RunStatus{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
+	if err == nil && named.ID != "" {
+		page, err = c.Store.RunEvents(r.Context(), named.ID, 0, 0)
+		thread := r.PathValue("workflowId")
+		if err == nil && thread != "" && !strings.EqualFold(thread, page.ThreadID) {
+			err = journal.ErrNotFound
+		}
+		if err == nil {
+			err = c.readsRun(r.Context(), &page.RunStatus)
+		}
+	}
+	return page.RunStatus, err
+}
+
+// namedRun returns the run that the path names: the caller may have given it a name of its own, or
+// else the name is its id. The ID is empty if the run has not begun.
+func (c call) namedRun(r *http.Request) (journal.NamedRun, error) {
+	name := r.PathValue("runId")
+	run, err := c.Store.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
+	if errors.Is(err, journal.ErrNotFound) {
+		return journal.NamedRun{ID: name}, nil
+	}
+	return run, err
+}
+
+// readsRun returns journal.ErrNotFound if the caller may not read a run.
+func (c call) readsRun(ctx context.Context, run *journal.RunStatus) error {
+	reader := c.AsCaller(event.Human)
+	if !reader.Reads(run.Workspace) {
+		return journal.ErrNotFound
+	}
+	return c.Threads.Uses(ctx, reader, run.Workspace, run.MadeBy, run.ThreadID)
+}
+
+// ownRun is run for a request that changes the run. A run that the caller may only read is like an
+// unknown one.
+func (c call) ownRun(r *http.Request) (journal.RunStatus, error) {
+	run, err := c.run(r)
+	if err == nil && run.Workspace != c.Workspace {
+		err = journal.ErrNotFound
+	}
+	return run, err
+}
+
+// listRunEvents responds with a page of the whole messages that are stored of a run: GET
+// /api/v1/runs/{run_id}/events?after=&limit=&format=
+func (c call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
+	var faults event.FieldErrors
+	checkQuery(r, &faults, "after", "limit")
+	after, limit, form := exchange.SeqOf(r, "after", &faults), exchange.LimitOf(r, &faults), formOf(r, &faults)
+	if len(faults) > 0 {
+		return faults
+	}
+	end, err := c.Threads.Streams.Begin(r.Context(), c.Owner())
+	if err != nil {
+		return err
+	}
+	defer end()
+	run, err := c.run(r)
+	var page journal.RunPage
+	if err == nil && run.ID != "" {
+		page, err = c.Store.RunEvents(r.Context(), run.ID, after, limit)
+	}
+	if err != nil {
+		return err
+	}
+	list := []json.RawMessage{}
+	var next *int64
+	for _, e := range page.Events {
+		if e.Type == stream.StreamingChunk {
+			continue
+		}
+		raw, err := runEvent(run.ID, e, form)
+		if err != nil {
+			return err
+		}
+		list = append(list, raw)
+	}
+	if page.Full && len(page.Events) > 0 {
+		next = &page.Events[len(page.Events)-1].Seq
+	}
+	return exchange.Respond(w, http.StatusOK, map[string]any{"events": list, "next": next})
+}
+
+// runEvent returns a message with its seq and stage.
+func runEvent(run string, e journal.RunEvent, f form) (json.RawMessage, error) {
+	raw, err := json.Marshal(f.of(run, e.Message))
+	if err != nil {
+		return nil, fmt.Errorf("event %d: %w", e.Seq, err)
+	}
+	return append(fmt.Appendf(nil, `{"seq":%d,"stage":%q,`, e.Seq, e.Stage()), raw[1:]...), nil
+}

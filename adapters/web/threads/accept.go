@@ -1,0 +1,66 @@
+package threads
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/payload"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// recordTimeout bounds a POST's wait for the recording of its message.
+const recordTimeout = 2 * time.Second
+
+// Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends
+// first.
+type Recorded interface {
+	Wait(ctx context.Context, envelope int64) (*journal.EnvelopeResult, error)
+}
+
+// Accepted is the result of a message that was accepted durably.
+type Accepted struct {
+	ID      string          // of the message
+	known   bool            // it was accepted before
+	Message *journal.Listed // nil if it was not recorded in time
+}
+
+// Status returns the status of the response: 200 for a message that was accepted before, else 202.
+func (s Accepted) Status() int {
+	if s.known {
+		return http.StatusOK
+	}
+	return http.StatusAccepted
+}
+
+// envelope returns the envelope of a complete body for a workspace.
+func (a API) envelope(workspace string, b payload.Body) event.Envelope {
+	return event.Envelope{Workspace: workspace, Platform: event.Web, Transport: "api", ReceivedAt: a.Now(), Body: b.Bytes()}
+}
+
+// Send passes a complete body for a workspace to the durable accept, and waits until its message is
+// recorded.
+func (a API) Send(r *http.Request, workspace string, b payload.Body) (s Accepted, err error) {
+	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(workspace, b))
+	if err != nil {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
+	defer cancel()
+	settled, err := a.Recorded.Wait(ctx, receipt.ID)
+	s = Accepted{ID: receipt.MessageUUID, known: receipt.Duplicate}
+	switch {
+	case err != nil || settled == nil:
+	case settled.Disposition == event.Dead:
+		return s, exchange.Fail(http.StatusInternalServerError, "dead", "the message could not be recorded; it is now a dead letter")
+	case settled.Disposition == event.Ignored && settled.Reason == event.ReasonLimit:
+		return s, ErrLimit
+	case settled.Message == nil || settled.Disposition == event.Ignored:
+		return s, exchange.Fail(http.StatusForbidden, "refused", "the workspace's policy does not admit this message: "+settled.Reason)
+	default:
+		s.known, s.Message = s.known || settled.Disposition == event.Duplicate, settled.Message
+	}
+	return s, nil
+}

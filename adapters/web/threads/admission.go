@@ -1,0 +1,70 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/payload"
+	"parley/ingest/journal"
+)
+
+// Uses returns journal.ErrNotFound if a caller may not use a thread of a workspace that it reads.
+// madeBy is the client that made the thread; empty for none. A client's thread is for those who take
+// part in it, and for those who may list it.
+func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threadID string) error {
+	actor := c.Token.ActorIn(c.Workspace)
+	if madeBy == "" || madeBy == string(actor) || c.Lists(workspace) {
+		return nil
+	}
+	t, err := a.Store.Thread(ctx, workspace, threadID)
+	if err == nil {
+		err = takesPart(ctx, a.Store, actor, &t)
+	}
+	return err
+}
+
+// admitThread returns an error if the caller may not use the thread of a workspace with an id; there may
+// be none yet. Another client's thread is like an unknown one.
+func (a API) admitThread(r *http.Request, c access.Caller, workspace, id string) error {
+	if c.Lists(workspace) {
+		return nil
+	}
+	t, err := a.Store.Thread(r.Context(), workspace, id)
+	switch {
+	case errors.Is(err, journal.ErrNotFound):
+		return nil
+	case err == nil && t.MadeBy != "":
+		err = takesPart(r.Context(), a.Store, c.Token.ActorIn(c.Workspace), &t)
+	}
+	return err
+}
+
+// seenThread returns the thread with an id, if the caller may read and write it, or else
+// journal.ErrNotFound.
+func (c call) seenThread(ctx context.Context, id string) (journal.Thread, error) {
+	t, err := c.Store.Thread(ctx, c.Workspace, id)
+	if err == nil {
+		err = c.sees(ctx, &t)
+	}
+	return t, err
+}
+
+// sees returns journal.ErrNotFound if the caller may not read and write a thread of its workspace.
+func (c call) sees(ctx context.Context, t *journal.Thread) error {
+	return takesPart(ctx, c.Store, c.Actor, t)
+}
+
+// takesPart returns journal.ErrNotFound if an actor does not take part in a thread of its workspace.
+// An agent takes part in each thread that is not for its participants alone.
+func takesPart(ctx context.Context, store Participation, actor payload.Actor, t *journal.Thread) error {
+	if t.MadeBy == string(actor) || actor.IsAgent() && !t.Closed {
+		return nil
+	}
+	yes, err := store.TakesPart(ctx, t, string(actor))
+	if err == nil && !yes {
+		err = journal.ErrNotFound
+	}
+	return err
+}

@@ -1,0 +1,69 @@
+package threads
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// thread is a thread in a response.
+type thread struct {
+	ID       string          `json:"thread_id"`
+	Key      event.ThreadKey `json:"key"`
+	Title    string          `json:"title"`
+	LastAt   time.Time       `json:"last_at"`
+	Messages int64           `json:"messages"`
+}
+
+// ListThreads responds with a page of the workspace's threads, the last active first: GET
+// /api/v1/workspaces/{workspace}/threads?before=&limit=
+func (a API) ListThreads(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(a.Gate.Guard, "", a.listThreads)(w, r)
+}
+
+func (a API) listThreads(w http.ResponseWriter, r *http.Request) error {
+	workspace := r.PathValue("workspace")
+	c, err := a.Gate.Admit(w, r, workspace, access.Caller.Lists)
+	if err != nil {
+		return err
+	}
+	var faults event.FieldErrors
+	limit := exchange.LimitOf(r, &faults)
+	if len(faults) > 0 {
+		return faults
+	}
+	end, err := a.Streams.Begin(r.Context(), c.Owner())
+	if err != nil {
+		return err
+	}
+	defer end()
+	threads, err := a.Store.Threads(r.Context(), workspace, r.URL.Query().Get("before"), limit)
+	if err != nil {
+		return err
+	}
+	var next *string
+	if journal.AreMoreThreads(threads, limit) {
+		next = given(threads[len(threads)-1].Cursor())
+	}
+	return exchange.RespondList(w, "threads", pointers(threads), func(t *journal.ThreadSummary) any {
+		return thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
+	}, exchange.Member{Key: "next", Value: next})
+}
+
+// maxTitle is the greatest length of a thread's title, in characters.
+const maxTitle = 80
+
+// title returns the first line of a message, cut at maxTitle.
+func title(first *journal.Message) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(Display(first)), "\n")
+	line = strings.TrimSpace(line)
+	if runes := []rune(line); len(runes) > maxTitle {
+		return strings.TrimSpace(string(runes[:maxTitle-1])) + "…"
+	}
+	return line
+}

@@ -1,0 +1,119 @@
+package threads
+
+import (
+	"net/http"
+	"strings"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/payload"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+)
+
+// PostMessage accepts a message: POST /api/v1/workspaces/{workspace}/messages.
+func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(a.Gate.Guard, "", a.postMessage)(w, r)
+}
+
+func (a API) postMessage(w http.ResponseWriter, r *http.Request) error {
+	workspace := r.PathValue("workspace")
+	if r.ContentLength > exchange.MaxBody {
+		return exchange.Fail(http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB")
+	}
+	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Writes)
+	if err != nil {
+		return err
+	}
+	if caller.Token.ActorIn(workspace).IsAgent() {
+		return exchange.Fail(http.StatusForbidden, "forbidden", access.AgentsMay)
+	}
+	raw, err := exchange.ReadBody(a.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	if err != nil {
+		return err
+	}
+	return a.Post(w, r, workspace, caller, raw)
+}
+
+// Post accepts the message of an authenticated caller.
+func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
+	b, err := caller.Complete(raw)
+	if err == nil {
+		err = a.admitThread(r, caller, workspace, b.ThreadID)
+	}
+	if err == nil {
+		err = a.Storage.Keep(r.Context(), w, workspace, caller.Sender, &b)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := a.Send(r, workspace, b)
+	if err != nil {
+		return err
+	}
+	var message any = map[string]string{"id": s.ID}
+	if s.Message != nil {
+		message = view(s.Message, caller)
+	}
+	return exchange.Respond(w, s.Status(), map[string]any{"thread_id": b.ThreadID, "message": message})
+}
+
+// ListMessages responds with a page of a thread's messages: GET
+// /api/v1/workspaces/{workspace}/threads/{thread_id}/messages?after=&before=&limit=
+func (a API) ListMessages(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(a.Gate.Guard, "", a.listMessages)(w, r)
+}
+
+func (a API) listMessages(w http.ResponseWriter, r *http.Request) error {
+	workspace := r.PathValue("workspace")
+	c, err := a.Gate.Admit(w, r, workspace, access.Caller.Reads)
+	if err != nil {
+		return err
+	}
+	var faults event.FieldErrors
+	id := strings.ToLower(r.PathValue("thread_id"))
+	page := pageOf(r, &faults)
+	faults.Check(payload.IsUUID(id), "thread_id", "must be a UUID")
+	if len(faults) > 0 {
+		return faults
+	}
+	if err := a.admitThread(r, c, workspace, id); err != nil {
+		return err
+	}
+	end, err := a.Streams.Begin(r.Context(), c.Owner())
+	if err != nil {
+		return err
+	}
+	defer end()
+	messages, err := a.Store.ThreadMessages(r.Context(), workspace, id, page)
+	if err != nil {
+		return err
+	}
+	return exchange.RespondList(w, "messages", pointers(messages), func(m *journal.Listed) any { return view(m, c) }, exchange.Member{Key: "next", Value: nextSeq(messages, page)})
+}
+
+// pointers returns the addresses of a list's elements.
+func pointers[T any](list []T) []*T {
+	all := make([]*T, len(list))
+	for i := range list {
+		all[i] = &list[i]
+	}
+	return all
+}
+
+// nextSeq returns the thread_seq that the next page begins after, or ends before if the
+// caller reads backwards; nil after the last page.
+func nextSeq(list []journal.Listed, page journal.Page) *int64 {
+	switch {
+	case !journal.IsFull(list, page.Limit):
+		return nil
+	case page.Before > 0 && page.After == 0:
+		return &list[0].Seq
+	}
+	return &list[len(list)-1].Seq
+}
+
+// pageOf reads the bounds of a page of messages from the query.
+func pageOf(r *http.Request, faults *event.FieldErrors) journal.Page {
+	return journal.Page{After: exchange.SeqOf(r, "after", faults), Before: exchange.SeqOf(r, "before", faults), Limit: exchange.LimitOf(r, faults)}
+}
