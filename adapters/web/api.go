@@ -1,8 +1,8 @@
 package web
 
-import "slices"
-
 import (
+	"slices"
+
 	"parley/adapters/web/access"
 	"parley/adapters/web/files"
 	"parley/adapters/web/runs"
