@@ -52,6 +52,15 @@ func strictServer(refuse func(s sent) (int, string), asked *int) http.HandlerFun
 	}
 }
 
+func (s sent) images() bool {
+	return slices.ContainsFunc(s.Messages, func(m struct {
+		Role    string
+		Content json.RawMessage
+	}) bool {
+		return strings.Contains(string(m.Content), "image_url")
+	})
+}
+
 func alternates(roles []string) bool {
 	roles = slices.DeleteFunc(slices.Clone(roles), func(role string) bool { return role == "system" })
 	for i, role := range roles {
@@ -90,10 +99,38 @@ var strictServers = map[string]func(s sent) (int, string){
 		return 0, ""
 	},
 	"no images": func(s sent) (int, string) {
-		for _, m := range s.Messages {
-			if strings.Contains(string(m.Content), "image_url") {
-				return 404, `{"error":{"message":"No endpoints found that support image input","code":404}}`
-			}
+		if s.images() {
+			return 404, `{"error":{"message":"No endpoints found that support image input","code":404}}`
+		}
+		return 0, ""
+	},
+	"a gateway that names no cause": func(s sent) (int, string) {
+		if s.images() {
+			return 400, ""
+		}
+		return 0, ""
+	},
+	"a server that fails on images": func(s sent) (int, string) {
+		if s.images() {
+			return 500, `{"error":{"message":"failed to process inputs: unexpected EOF","type":"api_error"}}`
+		}
+		return 0, ""
+	},
+	"a rule of a role's content": func(s sent) (int, string) {
+		if s.images() {
+			return 400, `{"error":{"message":"'messages.1' : for 'role:user' the following must be satisfied[('messages.1.content' : value must be a string)]","type":"invalid_request_error"}}`
+		}
+		return 0, ""
+	},
+	"no system role, in code": func(s sent) (int, string) {
+		if slices.Contains(s.roles(), "system") {
+			return 400, "{\"error\":{\"message\":\"`system` role is not supported with this model\"}}"
+		}
+		return 0, ""
+	},
+	"a parameter that is not valid": func(s sent) (int, string) {
+		if s.Options != nil {
+			return 400, `{"error":{"message":"stream_options is not a valid parameter"}}`
 		}
 		return 0, ""
 	},
@@ -161,6 +198,20 @@ func TestStrictServers(t *testing.T) {
 		if answered, err := answerOf(t, openai.New(config(server), files, nil), input); err != nil || answered != "Yes." || asked > 2 {
 			t.Errorf("%s: after a start: %d requests, %q, %v", name, asked, answered, err)
 		}
+	}
+}
+
+// TestAPassingFaultKeepsImages checks that a fault of the server itself is not taken for a refusal of images, but
+// left to the next attempt.
+func TestAPassingFaultKeepsImages(t *testing.T) {
+	asked := 0
+	server := agenttest.Serve(t, strictServer(func(sent) (int, string) {
+		return 500, `{"error":{"message":"The server had an error while processing your request."}}`
+	}, &asked))
+	input, files := thread(2)
+	agent := openai.New(config(server), files, nil)
+	if _, err := answerOf(t, agent, input); fault(t, err).Permanent || asked != 1 || len(agent.Learnt()) > 0 {
+		t.Errorf("%d requests, learnt %q, %v", asked, agent.Learnt(), err)
 	}
 }
 

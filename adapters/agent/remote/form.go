@@ -139,44 +139,54 @@ func firstSaid(input assembly.Input) string {
 
 // Adapt makes a request with try, in the form that the server is known to accept. If the server refuses
 // it for its form, before the run has emitted anything, Adapt makes it again in another form and
-// remembers that form. A refusal of every form fails for good.
+// remembers that form. If nothing else explains the refusal of a request with images, Adapt makes it
+// once without them. A refusal of every form fails for good.
 func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Message) error, try func(Form, func(stream.Message) error) error) error {
-	limit := 0
+	limit, bare := 0, false
 	for n := 1; ; n++ {
 		f, begun := c.form(input, forms, limit), false
+		if bare {
+			f.Images = NewImages(nil, 0, 0)
+		}
 		err := try(f, func(m stream.Message) error {
 			begun = true
 			return emit(m)
 		})
 		fault, ok := errors.AsType[*Error](err)
 		if err == nil || begun {
-			c.keep(limit)
+			c.keep(limit, bare)
 		}
-		if !ok || begun || fault.said == "" || n == maxForms {
+		if !ok || begun || n == maxForms || !fault.isRefusal() {
 			return err
 		}
-		cause := refusalOf(fault, forms, f)
-		if cause == noRefusal {
-			return err
-		}
-		again := false
+		cause, again := refusalOf(fault, forms, f), false
 		if cause == tooLong {
 			limit, again = shorter(fault, input, f)
 		} else {
 			again = c.learn(cause, fault, forms, f)
 		}
-		if !again {
+		switch {
+		case again:
+		case forms.Images == AutoSwitch && f.Images.Any() && !fault.mayPass(forms):
+			bare = true
+		case cause == noRefusal:
+			return err
+		default:
 			return final(fault, cause, input)
 		}
 	}
 }
 
-// keep remembers a bound with which a request has succeeded.
-func (c *Client) keep(limit int) {
-	c.learnt.mu.Lock()
-	defer c.learnt.mu.Unlock()
+// keep remembers a bound with which a request has succeeded, and that it has succeeded without images alone.
+func (c *Client) keep(limit int, bare bool) {
+	l := &c.learnt
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if limit > 0 {
-		c.learnt.limit = limit
+		l.limit = limit
+	}
+	if bare {
+		l.until = time.Now().Add(pictureless)
 	}
 }
 
@@ -254,21 +264,31 @@ const (
 
 // The words of OpenAI, Anthropic, Google, Mistral, OpenRouter, vLLM, llama.cpp, Ollama and LM Studio.
 var (
-	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|invalid param|does(?:n't| not) support|tool choice requires`)
-	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
-	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|content must be a string|valid string|expected a string|content (?:type|part)`)
+	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|not recogni[sz]ed|does(?:n't| not) support|tool choice requires`)
+	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
+	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
 	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
 	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
-	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
+	passingWords = regexp.MustCompile(`(?i)internal (?:server )?error|had an error|overload|busy|unavailable|try again|retry|temporar|time(?:d )?[ -]?out`)
+	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"` + "`" + `a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
 )
+
+// isRefusal reports whether the server may have refused the form of the request. A status of 0 with words is
+// an error in a stream.
+func (e *Error) isRefusal() bool {
+	return e.Status == 0 && e.said != "" || slices.Contains([]int{400, 404, 413, 415, 422, 500}, e.Status)
+}
+
+// mayPass reports whether an unexplained refusal has nothing to do with the request's images: the provider
+// declines the words, or the server had a fault of its own. Only a server of models has the status 500, or an
+// error in its stream, for a form that it cannot take.
+func (e *Error) mayPass(forms Forms) bool {
+	failed := e.Status == 0 || e.Status == 500
+	return e.sentence != "" || failed && (forms.Messages == "" || passingWords.MatchString(e.said))
+}
 
 // refusalOf returns why the server has refused a request.
 func refusalOf(fault *Error, forms Forms, f Form) refusal {
-	switch fault.Status {
-	case 0, 400, 404, 413, 415, 422, 500:
-	default:
-		return noRefusal
-	}
 	switch words := fault.said; {
 	case namedParameter(words, forms, f) != "":
 		return badParameter
