@@ -256,6 +256,17 @@ func (l *ledger) waits(posts []slacktest.Post) map[int]time.Duration {
 	return waits
 }
 
+// replies summarizes the waits of the messages from an index on.
+func (l *ledger) replies(posts []slacktest.Post, first int) times {
+	var all []time.Duration
+	for id, wait := range l.waits(posts) {
+		if id >= first {
+			all = append(all, wait)
+		}
+	}
+	return summarize(all)
+}
+
 // text is the sender's text: the mark of the message's only part, after a mention of
 // the bot if the message needs one.
 func (m *message) text(revision int) string {

@@ -130,6 +130,7 @@ func (l *load) measure(ctx context.Context, b *bench, program string, round int)
 	f.cpu, f.used = after.perMessage(before, l.events), after.programs-before.programs
 	once, again, _ := t.ledger.acks(first)
 	f.ack = summarize(append(once, again...))
+	f.reply = t.ledger.replies(t.api.Posts(), first)
 	f.busy = t.nodes.memory()
 	return f, t.finish()
 }
@@ -153,14 +154,14 @@ func (l *load) batch(ctx context.Context, t *trial, conversations []*conversatio
 type figures struct {
 	ready      time.Duration // from the start of the slowest program to its readiness
 	rate       float64       // durable messages per second: acknowledged and answered
-	ack        times
+	ack, reply times
 	cpu        string        // for each message
 	used       time.Duration // by the program for all messages
 	idle, busy memory
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%7.0f messages/s   ack %v   CPU %s   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.cpu, millis(f.ready), megabytes(f.idle.now), f.busy)
+	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, millis(f.ready), megabytes(f.idle.now), f.busy)
 }
 
 // cpuTimes are the CPU times of all programs that share the machine.
