@@ -16,16 +16,23 @@ const (
 	// maxWaiting bounds each of the two lines. Later callers wait to join one.
 	maxWaiting = 1024
 	// ordinaryTime bounds the time in which a transaction takes calls that are not
-	// urgent. Urgent calls that arrive during its COMMIT wait for the end of the COMMIT. With
-	// less time, the accepts of a flood leave too little room for the answers.
+	// urgent, beyond their share. Urgent calls that arrive during its COMMIT wait for the end
+	// of the COMMIT.
 	ordinaryTime = 3 * time.Millisecond
+	// ordinaryShare is the number of other calls that a transaction takes for each urgent one,
+	// however long they take. A message needs so many calls after its accept. With fewer, the
+	// answers fall ever further behind a flood of accepts.
+	ordinaryShare = 5
 	// ordinaryMin is the number of calls that a transaction takes in any case.
 	ordinaryMin = 8
 )
 
 // Queue holds the calls that wait for a transaction. Any number of callers may use it
 // concurrently, and one goroutine serves it.
-type Queue struct{ urgent, ordinary chan *Call }
+type Queue struct {
+	urgent, ordinary chan *Call
+	owed             int // further calls that are not urgent, of the transaction's share
+}
 
 // New returns an empty queue.
 func New() *Queue {
@@ -55,13 +62,15 @@ func (q *Queue) Submit(ctx context.Context, options storage.WriteOptions, fn fun
 
 func withdrawn(ctx context.Context) error { return fmt.Errorf("wait to write: %w", context.Cause(ctx)) }
 
-// Next waits for a call. It returns nil after quit is closed.
+// Next waits for the first call of a transaction. It returns nil after quit is closed.
 func (q *Queue) Next(quit <-chan struct{}) *Call {
-	if c := first(q.urgent); c != nil {
+	q.owed = 0
+	if c := q.firstUrgent(); c != nil {
 		return c
 	}
 	select {
 	case c := <-q.urgent:
+		q.owed = ordinaryShare
 		return c
 	case c := <-q.ordinary:
 		return c
@@ -73,9 +82,20 @@ func (q *Queue) Next(quit <-chan struct{}) *Call {
 // Behind returns a waiting call for a transaction that has n calls, urgent ones first. It
 // returns nil if none waits, or if the transaction has taken its share of the others.
 func (q *Queue) Behind(n int, began time.Time) *Call {
-	c := first(q.urgent)
-	if c == nil && (n < ordinaryMin || time.Since(began) <= ordinaryTime) {
+	c := q.firstUrgent()
+	if c == nil && (q.owed > 0 || n < ordinaryMin || time.Since(began) <= ordinaryTime) {
 		c = first(q.ordinary)
+		q.owed--
+	}
+	return c
+}
+
+// firstUrgent returns the first urgent call, which adds to the transaction's share of the others; nil
+// for none.
+func (q *Queue) firstUrgent() *Call {
+	c := first(q.urgent)
+	if c != nil {
+		q.owed = max(q.owed, 0) + ordinaryShare
 	}
 	return c
 }

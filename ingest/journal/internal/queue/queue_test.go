@@ -45,6 +45,38 @@ func TestUrgentCallsGoFirst(t *testing.T) {
 	}
 }
 
+// TestEveryAcceptBringsItsShare proves that a transaction whose time for other calls is over still
+// takes some of them for each of its urgent calls, and then no more.
+func TestEveryAcceptBringsItsShare(t *testing.T) {
+	q := New()
+	const urgent, more = 3, 10
+	ended := make(chan error, urgent*(1+ordinaryShare)+more)
+	for i := range cap(ended) {
+		go func() {
+			ended <- q.Submit(t.Context(), storage.WriteOptions{Urgent: i < urgent}, func(storage.Tx) error { return nil })
+		}()
+	}
+	for len(q.urgent)+len(q.ordinary) < cap(ended) {
+		runtime.Gosched()
+	}
+	long, taken := time.Now().Add(-time.Hour), 1
+	for c := q.Next(nil); c != nil; taken++ {
+		c.Answer(errServed)
+		c = q.Behind(taken, long)
+	}
+	if _, left := q.Waiting(); left != more {
+		t.Errorf("%d calls are left, want %d", left, more)
+	}
+	for range more {
+		q.Next(nil).Answer(errServed)
+	}
+	for range cap(ended) {
+		if err := <-ended; !errors.Is(err, errServed) {
+			t.Error(err)
+		}
+	}
+}
+
 // TestABrokenBatch proves that no call of a batch runs after an earlier one whose caller has left,
 // or that has failed.
 func TestABrokenBatch(t *testing.T) {
