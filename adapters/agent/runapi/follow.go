@@ -32,6 +32,10 @@ type follower struct {
 	// brought. A later connection may bring messages of an earlier one again; equal messages of one
 	// connection are different ones.
 	taken, heard map[[sha256.Size]byte]int
+	// numbered is the message of each SSE id. Once an id stands for two messages, the server counts anew
+	// for each connection, and ids say nothing.
+	numbered map[string][sha256.Size]byte
+	recounts bool
 
 	begun    bool // an event has come
 	answered bool
@@ -146,20 +150,36 @@ func (f *follower) end(m stream.Message) {
 // with the very time of since again, or more of them. They are recognised by their SSE id, or else as
 // a whole. A message without an id and a time, such as a chunk, is never sent again.
 func (f *follower) known(m stream.Message, e remote.Event) bool {
-	key := sha256.Sum256(append([]byte("id "), e.ID...))
-	if e.ID == "" {
-		key = sha256.Sum256(e.Data)
+	whole := sha256.Sum256(e.Data)
+	if e.ID != "" {
+		first, numbered := f.numbered[e.ID]
+		f.recounts = f.recounts || numbered && first != whole
+		f.numbered[e.ID] = whole
 	}
-	if e.ID == "" && m.Time.IsZero() {
+	byID := e.ID != "" && !f.recounts
+	if !byID && m.Time.IsZero() {
 		return false
 	}
 	if !m.Time.IsZero() {
 		f.since = max(f.since, m.Time.UnixMilli())
 	}
-	if f.heard[key]++; f.heard[key] <= f.taken[key] {
+	keys := [][sha256.Size]byte{whole}
+	if e.ID != "" {
+		keys = append(keys, sha256.Sum256(append([]byte("id "), e.ID...)))
+	}
+	for _, key := range keys {
+		f.heard[key]++
+	}
+	key := whole
+	if byID {
+		key = keys[1]
+	}
+	if f.heard[key] <= f.taken[key] {
 		return true
 	}
-	f.taken[key]++
+	for _, key := range keys {
+		f.taken[key]++
+	}
 	f.moved = true
 	return false
 }

@@ -88,7 +88,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 			return err
 		}
 	}
-	f := &follower{agent: a, run: input.RunID, emit: emit, taken: map[[sha256.Size]byte]int{}}
+	f := &follower{agent: a, run: input.RunID, emit: emit, taken: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{}}
 	err := f.follow(ctx)
 	if errors.Is(context.Cause(ctx), turn.ErrStopped) {
 		a.stop(ctx, input.RunID)

@@ -302,6 +302,25 @@ func TestEqualMessages(t *testing.T) {
 	})
 }
 
+// TestAServerThatCountsEachConnection checks that no message is taken for another one of an earlier connection
+// that had the same SSE id, nor emitted again under another id.
+func TestAServerThatCountsEachConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{scripts: []func(http.ResponseWriter){
+			func(w http.ResponseWriter) {
+				streams(`1|{"t":1,"m":"hm","ts":1000}`, `2|{"t":12,"m":"It ","i":"a","ts":1001}`)(w)
+				panic(http.ErrAbortHandler)
+			},
+			streams(`1|{"t":12,"m":"It ","i":"a","ts":1001}`, `2|{"t":12,"m":"is.","i":"a","ts":1002}`, `3|{"t":7,"m":"It is.","i":"a","ts":1003}`, `4|{"t":4,"ts":1003}`),
+		}}
+		got, _, err := run(t, s, nil)
+		want := []string{"THOUGHT hm", "STREAMING_CHUNK It ", "STREAMING_CHUNK is.", "ANSWER It is.", "COMPLETE "}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v\n%s", err, diff)
+		}
+	})
+}
+
 // TestALongAnswer takes an answer of more than 1 MiB in one event, which comes in pieces of three bytes:
 // a reader that looks at the whole event again with each piece would take minutes.
 func TestALongAnswer(t *testing.T) {
