@@ -56,10 +56,12 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 }
 
 // EphemeralAddress returns the channel without the thread if the answered message is the thread's
-// root, or a shortcut: Slack shows an ephemeral message only in a thread that has a reply.
+// root, or a shortcut: Slack shows an ephemeral message only in a thread that has a reply. A command
+// stays in the address, because its response URL may have to take the message.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral#arg_thread_ts
 func (s *Sender) EphemeralAddress(to adapters.Address, answered string) adapters.Address {
-	if answered == payload.MessageID(to.Channel, to.Place) || strings.HasPrefix(answered, payload.MessageID(to.Channel, "shortcut-")) {
+	isCommand := strings.HasPrefix(to.Place, payload.CommandPrefix)
+	if answered == payload.MessageID(to.Channel, to.Place) && !isCommand || strings.HasPrefix(answered, payload.MessageID(to.Channel, "shortcut-")) {
 		to.Place = ""
 	}
 	return to

@@ -96,7 +96,9 @@ func checkOutside(t *testing.T, o *outside) {
 	if _, err := o.adapter.Send(t.Context(), plot); err != nil {
 		t.Error(err)
 	}
-	if err := o.adapter.PostEphemeral(t.Context(), o.post); err != nil {
+	notice := o.post
+	notice.To = o.adapter.EphemeralAddress(notice.To, o.message.ExternalID)
+	if err := o.adapter.PostEphemeral(t.Context(), notice); err != nil {
 		t.Error(err)
 	}
 	choice := o.post
