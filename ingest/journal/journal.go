@@ -4,15 +4,18 @@ package journal
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
 	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -21,9 +24,13 @@ type Journal struct {
 	*places.Places
 	*files.Files
 	*budgets.Budgets
+	*messages.Messages
+	*envelopes.Envelopes
+	*outbox.Outbox
+	*runs.Runs
+	*record.Recorder
 
-	db  *storage.DB
-	ids *places.IDs
+	db *storage.DB
 }
 
 // Options are the settings of a Journal. The zero value is right for an embedded store.
@@ -45,8 +52,11 @@ func New(engine storage.Engine, options Options) *Journal {
 		now = time.Now
 	}
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now}
-	ids := places.NewIDs(db)
-	return &Journal{Places: places.New(db, ids), Files: files.New(db), Budgets: budgets.New(db), db: db, ids: ids}
+	ids, stored := places.NewIDs(db), files.New(db)
+	return &Journal{
+		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: envelopes.New(db, ids),
+		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored), db: db,
+	}
 }
 
 // Close ends the engine.
@@ -68,58 +78,3 @@ func (j *Journal) Heard(words string) bool { return j.db.Heard(words) }
 
 // Missed wakes all readers, because words of other nodes may have been lost.
 func (j *Journal) Missed() { j.db.Missed() }
-
-// ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
-// hold.
-var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", storage.ErrFenced)
-
-// ErrSettled means that the envelope is settled already.
-var ErrSettled = errors.New("the envelope is settled already")
-
-// Author is the kind of a message's author.
-type Author string
-
-// The authors.
-const (
-	ByHuman  Author = "human"
-	ByBot    Author = "bot"
-	ByAgent  Author = "agent"
-	BySystem Author = "system" // Parley itself; see Notice
-)
-
-// Role returns the author's external role: user, assistant or system.
-func (a Author) Role() string {
-	switch a {
-	case ByAgent:
-		return "assistant"
-	case BySystem:
-		return "system"
-	}
-	return "user"
-}
-
-// Trigger is the effect of a message on the agent.
-type Trigger string
-
-// The triggers.
-const (
-	TriggerRun     Trigger = "run"
-	TriggerPassive Trigger = "passive"
-	TriggerNone    Trigger = "none"
-)
-
-// Origin is the way by which a message came into the journal.
-type Origin string
-
-// The origins.
-const (
-	Live        Origin = "live"
-	Late        Origin = "late"
-	FromContext Origin = "context"
-	API         Origin = "api"
-	Imported    Origin = "import"
-)
-
-// ContractVersion is the version of the ingest contract of new rows. The content of rows
-// of version 0 begins with the message's header.
-const ContractVersion = 1

@@ -20,17 +20,21 @@ var owners = map[string]string{
 	"exclusive_leases": "places", "gaps": "places", "watermarks": "places", "adapter_state": "places", "tickets": "places",
 	"attachments": "files", "copies_to_check": "files", "blobs": "files",
 	"budgets":  "budgets",
-	"messages": ".", "carried": ".", "envelopes": ".", "deliveries": ".", "paces": ".",
-	"runs": ".", "run_events": ".", "run_posts": ".", "questions": ".", "retention_progress": ".",
-	"unfinished_copy": "transfer",
+	"messages": "messages", "carried": "messages",
+	"envelopes":  "envelopes",
+	"deliveries": "outbox", "paces": "outbox",
+	"runs": "runs", "run_events": "runs", "run_posts": "runs", "questions": "runs",
+	"retention_progress": ".",
+	"unfinished_copy":    "transfer",
 }
 
 // The columns of a thread's row that another package than places writes, so that one statement can
 // write what one event changes.
 var columnOwners = map[string]string{
-	"next_seq": ".", "last_at": ".", "opened_on": ".", "context_from": ".", "begun_seq": ".", "history": ".",
-	"agent": ".", "question": ".", "bot_channel": ".", "turn_*": ".", "run_*": ".",
-	"pending": ".", "intake_at": ".", "accepting": ".",
+	"next_seq": "messages", "last_at": "messages", "opened_on": "messages",
+	"pending": "envelopes", "intake_at": "envelopes", "accepting": "envelopes",
+	"agent": "runs", "question": "runs", "bot_channel": "runs", "turn_*": "runs", "run_*": "runs",
+	"begun_seq": "runs", "context_from": "runs", "history": "runs",
 }
 
 // others do not work with the journal's tables: the engines, the copy of a whole store, and tests.

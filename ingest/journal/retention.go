@@ -2,13 +2,16 @@ package journal
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
@@ -30,70 +33,21 @@ type Pruned map[string]int64
 func (r Retention) steps(now time.Time) []storage.Step {
 	before := func(age time.Duration) int64 { return storage.Millis(now.Add(-age)) }
 	return slices.Concat(
-		agedEnvelopes(now, r.Envelopes, r.Keys),
-		[]storage.Step{agedPayloads(before(r.Envelopes))},
-		agedRuns(before(r.Runs), before(r.RunEvents)),
+		envelopes.Aged(now, r.Envelopes, r.Keys),
+		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
+		runs.Aged(before(r.Runs), before(r.RunEvents)),
 		places.Aged(before(r.RunEvents), before(0)),
-		[]storage.Step{budgets.Aged(before(0)), agedPaces(before(paceAge))},
+		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge))},
 	)
-}
-
-func agedEnvelopes(now time.Time, bodies, keys time.Duration) []storage.Step {
-	const page = `id > $1 AND id <= $2 AND accepted_at <= $3`
-	// A clock that went back leaves envelopes of the future, which stop no others. Those of the
-	// next day may have come during this call.
-	aged := func(age time.Duration) string {
-		return fmt.Sprintf(`SELECT max(id) FROM (SELECT id, accepted_at FROM envelopes WHERE id > $1 ORDER BY id LIMIT 100) AS page
-			WHERE accepted_at <= $2 OR accepted_at > $2 + %d`, (age + 24*time.Hour).Milliseconds())
-	}
-	before := func(age time.Duration) int64 { return storage.Millis(now.Add(-age)) }
-	return []storage.Step{
-		{Name: "bodies", Bound: before(bodies), Page: aged(bodies), Stays: true, Statements: []string{
-			`UPDATE envelopes SET body = substr(body, 1, 0) WHERE ` + page + ` AND state = 'done' AND length(body) > 0`,
-		}},
-		{Name: "envelopes", Bound: before(keys), Page: aged(keys), Statements: []string{`DELETE FROM envelopes WHERE ` + page + ` AND state <> 'pending'`}},
-	}
-}
-
-func agedPayloads(before int64) storage.Step {
-	return storage.Step{Name: "payloads", Bound: before, Statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
-		WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}}
-}
-
-func agedRuns(runs, events int64) []storage.Step {
-	return []storage.Step{
-		storage.ByAge("runs", "id", "ended_at", runs), storage.ByAge("questions", "run", "asked_at", runs),
-		storage.ByAge("run_events", "run, seq", "at", events), storage.ByAge("run_posts", "run, key", "at", events),
-	}
-}
-
-func agedPaces(before int64) storage.Step {
-	return storage.Step{Name: "paces", Bound: before, Statements: []string{`DELETE FROM paces WHERE (workspace, channel) IN (SELECT workspace, channel FROM paces
-		WHERE next_at <= $1 AND blocked_until <= $1 AND left_at <= $1 LIMIT 100)`}}
-}
-
-// deletesRuns returns the statements that delete what is stored of the runs that meet a condition on
-// their id.
-func deletesRuns(condition string) []string {
-	return []string{
-		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition,
-		`DELETE FROM questions WHERE run` + condition, `DELETE FROM runs WHERE id` + condition,
-	}
 }
 
 // workspaceSteps lists each table that has rows of workspaces. A message is removed with
 // the rows of its attachments and its run; a run has at most 1,000 events.
 func workspaceSteps(workspace string) []storage.Step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
-	const messages, runs = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
-	return slices.Concat([]storage.Step{
-		storage.ByID(workspace, "messages", "row", 5, append(files.Deletes(messages), deletesRuns(runs)...)...),
-		storage.ByID(workspace, "deliveries", "id", 100),
-		storage.ByKey(workspace, "envelopes", "dedupe_key"),
-		storage.ByKey(workspace, "carried", "message_id"),
-		storage.ByKey(workspace, "paces", "channel"),
-		budgets.OfWorkspace(workspace),
-	}, places.OfWorkspace(workspace))
+	const ofMessages, ofRuns = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
+	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace)},
+		outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), places.OfWorkspace(workspace))
 }
 
 // Prune removes the rows that are older than their bounds, and the rows of workspaces

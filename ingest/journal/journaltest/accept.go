@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
@@ -35,7 +35,7 @@ func keyOnce(f *fixture) {
 	first := f.accept(a)
 	a.Envelope.Body = []byte("the same message, sent again")
 	second := f.accept(a)
-	same(f, "second", second, journal.AcceptResult{ID: first.ID, MessageUUID: first.MessageUUID, Duplicate: true})
+	same(f, "second", second, envelopes.AcceptResult{ID: first.ID, MessageUUID: first.MessageUUID, Duplicate: true})
 
 	a.Envelope.Workspace = "other"
 	a.Keys.Thread = "slack:other:C1:1"
@@ -46,7 +46,7 @@ func keyOnce(f *fixture) {
 func keyOnceConcurrently(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	const callers = 32
-	accepts, errs := make([]journal.AcceptResult, callers), make([]error, callers)
+	accepts, errs := make([]envelopes.AcceptResult, callers), make([]error, callers)
 	var wait sync.WaitGroup
 	for i := range callers {
 		wait.Go(func() { accepts[i], errs[i] = f.Accept(f.ctx, a) })
@@ -62,7 +62,7 @@ func keyOnceConcurrently(f *fixture) {
 	}
 	same(f, "accepts that were not duplicates", first, 1)
 	m := said("C1/1", "hi")
-	result := f.record(f.thread(threadKey(1)), accepts[0].ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	result := f.record(f.thread(threadKey(1)), accepts[0].ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 	same(f, "pending afterwards", result.Pending, 0)
 }
 
@@ -114,7 +114,7 @@ func settledAtOnce(f *fixture) {
 		a := f.envelope(event.KindOther, threadKey(1), "")
 		a.Keys.Result = result
 		accepted := f.accept(a)
-		same(f, "result", accepted, journal.AcceptResult{ID: accepted.ID, Result: result})
+		same(f, "result", accepted, envelopes.AcceptResult{ID: accepted.ID, Result: result})
 		settled, err := f.Envelope(f.ctx, accepted.ID)
 		f.must(err)
 		same(f, "settled", settled.Result, *result)
@@ -122,7 +122,7 @@ func settledAtOnce(f *fixture) {
 	same(f, "threads", f.count("threads"), 0)
 	backlog, err := f.Backlog(f.ctx)
 	f.must(err)
-	same(f, "backlog", backlog, journal.Backlog{DeadLetters: 1})
+	same(f, "backlog", backlog, envelopes.Backlog{DeadLetters: 1})
 }
 
 func targetsThread(f *fixture) {
@@ -155,7 +155,7 @@ func claimOnAccept(f *fixture) {
 	mine := f.accept(a)
 	same(f, "claimed", mine.Fence != 0, true)
 	_, err := f.Record(f.ctx, &places.Claim{Thread: mine.Thread, Fence: mine.Fence},
-		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs))
+		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers))
 	f.must(err)
 
 	free := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2"))
@@ -185,7 +185,7 @@ func claimOnAccept(f *fixture) {
 }
 
 // claimed accepts a message and requests the claim of its thread.
-func (f *fixture) claimed(thread event.ThreadKey, id string) journal.AcceptResult {
+func (f *fixture) claimed(thread event.ThreadKey, id string) envelopes.AcceptResult {
 	f.Helper()
 	a := f.envelope(event.KindMessage, thread, id)
 	a.Claim = true
@@ -236,21 +236,21 @@ func buried(f *fixture) {
 func settledOnce(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	lease := f.claim(accepted.Thread)
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
-	f.record(accepted.Thread, accepted.ID, e.Event, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
+	f.record(accepted.Thread, accepted.ID, e.Event, triggers)
 	_, err := f.Record(f.ctx, lease, e)
-	f.fails("record again", err, journal.ErrSettled)
+	f.fails("record again", err, envelopes.ErrSettled)
 	for kind, e := range map[event.Kind]event.Event{
 		event.KindMessage: {Kind: event.KindMessage, Message: said("C1/2", "hi")},
 		event.KindEdit:    edited("C1/3", "hi", "2"),
 	} {
 		ended := f.accept(f.envelope(kind, threadKey(1), "C1/2"))
 		f.record(ended.Thread, ended.ID, event.Event{Kind: kind, Ignored: event.ReasonNoChange}, nil)
-		_, err = f.Record(f.ctx, lease, entry(ended.ID, e, runs))
-		f.fails("record an ignored "+string(kind), err, journal.ErrSettled)
+		_, err = f.Record(f.ctx, lease, entry(ended.ID, e, triggers))
+		f.fails("record an ignored "+string(kind), err, envelopes.ErrSettled)
 	}
-	f.fails("postpone", f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), journal.ErrSettled)
-	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), journal.ErrSettled)
+	f.fails("postpone", f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), envelopes.ErrSettled)
+	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), envelopes.ErrSettled)
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "result", settled.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
@@ -267,8 +267,8 @@ func recordedWherePending(f *fixture) {
 		"edit":    edited("C1/2", "new", "2"), // of an unknown message
 	} {
 		for _, envelope := range []int64{dead.ID, elsewhere.ID} {
-			_, err := f.Record(f.ctx, f.claim(dead.Thread), entry(envelope, e, runs))
-			f.fails(what, err, journal.ErrSettled)
+			_, err := f.Record(f.ctx, f.claim(dead.Thread), entry(envelope, e, triggers))
+			f.fails(what, err, envelopes.ErrSettled)
 		}
 	}
 	same(f, "rows", f.dump(), before)
@@ -279,7 +279,7 @@ func secondPayloadMeanwhile(f *fixture) {
 	thread := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2")).Thread
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	a.Keys.AltKey = "second"
-	var accepted journal.AcceptResult
+	var accepted envelopes.AcceptResult
 	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET next_seq = next_seq WHERE id = $1`, thread)
 		return err

@@ -11,7 +11,12 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -33,7 +38,7 @@ func BenchmarkMessage(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			id := fmt.Sprintf("C1/%d", next.Add(1))
-			accepted, err := j.Accept(b.Context(), journal.AcceptRequest{Claim: true,
+			accepted, err := j.Accept(b.Context(), envelopes.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: body},
 				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, MessageID: id},
 			})
@@ -46,17 +51,17 @@ func BenchmarkMessage(b *testing.B) {
 				Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 			}
 			metadata := message.Metadata.Bytes()
-			result, err := j.Record(b.Context(), claim, journal.Entry{
-				Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: journal.Live, Agent: "helper", Begin: true,
-				Decide: func(m *event.Message, _ journal.Look) journal.Decision {
-					return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: metadata}
+			result, err := j.Record(b.Context(), claim, record.Entry{
+				Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: messages.Live, Agent: "helper", Begin: true,
+				Decide: func(m *event.Message, _ record.Look) record.Decision {
+					return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonMention, Metadata: metadata}
 				},
 			})
 			if err != nil || result.Begun == nil {
 				b.Fatal(err, result.Begun)
 			}
-			ended, err := j.CommitReply(b.Context(), claim, result.Begun, journal.Reply{
-				Content: text, Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: id, Text: text}}, Send: &journal.Send{Timeout: time.Minute},
+			ended, err := j.CommitReply(b.Context(), claim, result.Begun, runs.Reply{
+				Content: text, Stale: "send", Posts: []outbox.Post{{Channel: "C1", Place: id, Text: text}}, Send: &outbox.Send{Timeout: time.Minute},
 				Metadata: func(string, time.Duration) []byte { return metadata },
 			})
 			if err != nil || ended.Begun == nil {

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 func botPromises() []promise {
@@ -30,9 +32,9 @@ func botPromises() []promise {
 
 func botRuns(f *fixture) {
 	var seen []int
-	counting := func(m *event.Message, look journal.Look) journal.Decision {
+	counting := func(m *event.Message, look record.Look) record.Decision {
 		seen = append(seen, look.BotRuns(channel, f.clock.Now().Add(-time.Minute)))
-		return runs(m, look)
+		return triggers(m, look)
 	}
 	for i := range 4 {
 		m := said(fmt.Sprintf("C1/%d", i), "beep")
@@ -50,15 +52,15 @@ func botRuns(f *fixture) {
 const botLimit = 10
 
 // guarded is a policy that passes bots' requests for runs up to botLimit.
-func (f *fixture) guarded(m *event.Message, look journal.Look) journal.Decision {
+func (f *fixture) guarded(m *event.Message, look record.Look) record.Decision {
 	if look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute)) >= botLimit {
-		return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLoopGuard, Metadata: m.Metadata.Bytes()}
+		return record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonLoopGuard, Metadata: m.Metadata.Bytes()}
 	}
-	return runs(m, look)
+	return triggers(m, look)
 }
 
 // botMessage accepts a bot's message, and returns its entry for the record.
-func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*places.Claim, journal.Entry) {
+func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*places.Claim, record.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	m := said(fmt.Sprintf("C1/b%d", accepted.ID), "beep")
@@ -82,7 +84,7 @@ func (f *fixture) askedByBots() (n int) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(99), ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/h%d", accepted.ID), "?")},
-		func(m *event.Message, look journal.Look) journal.Decision {
+		func(m *event.Message, look record.Look) record.Decision {
 			n = look.BotRuns(channel, f.clock.Now().Add(-5*time.Minute))
 			return passive(m, look)
 		})
@@ -139,7 +141,7 @@ func botsAtOnce(f *fixture) {
 	for i := range results {
 		lease, e := f.botMessage(threadKey(i), time.Second)
 		wait.Go(func() {
-			var out journal.RecordResult
+			var out record.Result
 			out, errs[i] = f.Record(f.ctx, lease, e)
 			results[i] = out.Result
 		})
@@ -167,7 +169,7 @@ func botsInOneTurn(f *fixture) {
 }
 
 func botsEachTheirTurn(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "a person waits too"), runs)
+	f.message(threadKey(1), said("C1/1", "a person waits too"), triggers)
 	for range botLimit {
 		same(f, "message", f.recordBot(threadKey(1), 0), letIn)
 	}
@@ -184,13 +186,13 @@ func botsCountOnce(f *fixture) {
 	f.recordBot(threadKey(1), time.Second)
 	f.clock.advance(time.Second)
 	first := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	f.leaves(first, journal.Unanswered{State: journal.RunInterrupted})
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	f.leaves(first, runs.Unanswered{State: runs.Interrupted})
 	same(f, "count after an interruption", f.askedByBots(), 1)
 	second := f.begin(threadKey(1))
 	same(f, "asked again", contents(second.Messages), []string{"beep", "hi"})
 	same(f, "count after the second begin", f.askedByBots(), 1)
-	f.leaves(second, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(second, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.commit(f.begin(threadKey(1)), answer("boop"))
 	same(f, "count after a retry", f.askedByBots(), 1)
 }
@@ -206,12 +208,12 @@ func botsInVain(f *fixture) {
 }
 
 func botsTakenOver(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.recordBot(threadKey(1), time.Second)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 	same(f, "counted", f.askedByBots(), 1)
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "counted afterwards", f.askedByBots(), 1)
@@ -220,25 +222,25 @@ func botsTakenOver(f *fixture) {
 // botsLeftBehind joins a person's message to a run while a bot's message waits for another agent.
 func botsLeftBehind(f *fixture) {
 	counted := 0
-	for name, join := range map[string]func(*journal.Run){
-		"steer": func(run *journal.Run) { f.join(run) },
-		"rerun": func(run *journal.Run) {
+	for name, join := range map[string]func(*runs.Run){
+		"steer": func(run *runs.Run) { f.join(run) },
+		"rerun": func(run *runs.Run) {
 			reply := answer("Hello.")
 			reply.Stale = "rerun"
-			same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+			same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 		},
 	} {
 		for _, asker := range []event.SenderType{event.Human, event.Bot} {
 			thread := event.ThreadKey(fmt.Sprintf("slack:acme:C1:%s %s", name, asker))
 			first := said(fmt.Sprintf("C1/1 %s", thread), "hi")
 			first.Metadata.SenderType = asker
-			f.message(thread, first, runs)
+			f.message(thread, first, triggers)
 			run := f.begin(thread)
 			lease, e := f.botMessage(thread, time.Second)
 			e.Agent = "other"
 			_, err := f.Record(f.ctx, lease, e)
 			f.must(err)
-			f.message(thread, said(fmt.Sprintf("C1/2 %s", thread), "and?"), runs)
+			f.message(thread, said(fmt.Sprintf("C1/2 %s", thread), "and?"), triggers)
 			join(run)
 			if counted++; asker == event.Bot {
 				counted++ // the run
@@ -252,7 +254,7 @@ func echoes(f *fixture) {
 	n := 0
 	echoes := func(thread event.ThreadKey, content string) (count int) {
 		n++
-		f.message(thread, said(fmt.Sprint("C1/look-", n), content), func(m *event.Message, look journal.Look) journal.Decision {
+		f.message(thread, said(fmt.Sprint("C1/look-", n), content), func(m *event.Message, look record.Look) record.Decision {
 			count = look.Echoes(content, f.clock.Now().Add(-time.Minute))
 			return passive(m, look)
 		})
@@ -261,12 +263,12 @@ func echoes(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "Hello.", "Hello. Bye.", "Hello.", "Bye.")
 	f.exchange(threadKey(2), "C1/2", "Hello.", "Hello. Bye.", "Hello.", "Bye.")
 	same(f, "before the post", echoes(threadKey(1), "Hello."), 0)
-	f.message(threadKey(1), said("C1/3", "Hello."), runs)
-	f.message(threadKey(1), said("C1/4", "Bye."), runs)
-	f.message(threadKey(1), said("C1/5", "something else"), runs)
+	f.message(threadKey(1), said("C1/3", "Hello."), triggers)
+	f.message(threadKey(1), said("C1/4", "Bye."), triggers)
+	f.message(threadKey(1), said("C1/5", "something else"), triggers)
 	robot := said("C1/6", "Bye.")
 	robot.Metadata.SenderType = event.Bot
-	f.message(threadKey(1), robot, runs)
+	f.message(threadKey(1), robot, triggers)
 	same(f, "after both posts", echoes(threadKey(1), "Hello."), 2)
 	same(f, "of other words", echoes(threadKey(1), "something else"), 0)
 	same(f, "of no words", echoes(threadKey(1), ""), 0)

@@ -10,7 +10,11 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -38,23 +42,23 @@ var hourly = budgets.Budget{Name: " slack:U1", Most: 2, Per: time.Hour}
 var overLimit = event.Result{Disposition: event.Stored, Reason: event.ReasonLimit}
 
 // over is a policy that answers no message, and tells its sender so.
-func over(m *event.Message, _ journal.Look) journal.Decision {
-	notice := journal.NewNotice(event.Slack, "Later.")
-	notice.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "Later.", Asker: "U1", Alone: true}}
-	return journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
+func over(m *event.Message, _ record.Look) record.Decision {
+	notice := outbox.NewNotice(event.Slack, "Later.")
+	notice.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: "Later.", Asker: "U1", Alone: true}}
+	return record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
 }
 
 // budgeting is a policy that answers every message of these budgets.
 func budgeting(budgets ...budgets.Budget) policy {
-	return func(m *event.Message, look journal.Look) journal.Decision {
-		d := runs(m, look)
+	return func(m *event.Message, look record.Look) record.Decision {
+		d := triggers(m, look)
 		d.Budgets = budgets
 		return d
 	}
 }
 
 // budgeted accepts a message, and returns its entry for the record.
-func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) (*places.Claim, journal.Entry) {
+func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) (*places.Claim, record.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, budgeting(budgets...))
@@ -63,7 +67,7 @@ func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budge
 }
 
 // demand records a message with budgets.
-func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) journal.RecordResult {
+func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) record.Result {
 	f.Helper()
 	claim, e := f.budgeted(thread, coalesce, budgets...)
 	out, err := f.Record(f.ctx, claim, e)
@@ -154,7 +158,7 @@ func budgetOfRetries(f *fixture) {
 	_, err := f.Record(f.ctx, claim, e)
 	f.must(err)
 	run := f.begin(threadKey(1))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	again := f.accept(f.envelope(event.KindMessage, threadKey(1), ""))
 	e.Envelope = again.ID
@@ -191,10 +195,10 @@ func budgetNotice(f *fixture) {
 	same(f, "told", out.Told, true)
 	same(f, "messages", f.lines(threadKey(1)), []string{"1 hi", "2 hi", "3 Later."})
 	notice := f.list(threadKey(1))[2]
-	same(f, "author", notice.Author, journal.BySystem)
+	same(f, "author", notice.Author, messages.BySystem)
 	d := f.delivery(threadKey(1))
-	same(f, "kind", d.Kind, journal.DeliveryTell)
-	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
+	same(f, "kind", d.Kind, outbox.KindTell)
+	same(f, "post", d.Post, outbox.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
 	f.deliver(threadKey(1), "")
 	same(f, "told again", f.demand(threadKey(1), 0, none).Told, false)
 	other := budgets.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}
@@ -207,7 +211,7 @@ func budgetNotice(f *fixture) {
 	same(f, "the run", contents(run.Messages), []string{"hi"})
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).State, journal.RunDone)
+	same(f, "the reply, which the notice does not make stale", f.commit(run, reply).State, runs.Done)
 	f.clock.advance(time.Hour)
 	same(f, "in the next window", f.demand(threadKey(2), 0, none).Result, letIn)
 	same(f, "told in the next window", f.demand(threadKey(3), 0, none).Told, true)
@@ -221,13 +225,13 @@ func budgetOfEdit(f *fixture) {
 	e.Over = over
 	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
-	same(f, "the edit", out.Trigger, journal.TriggerRun)
+	same(f, "the edit", out.Trigger, messages.TriggerRun)
 	out = f.demand(threadKey(2), 0, once)
 	same(f, "after the edit", out.Result, overLimit)
 	same(f, "told", out.Told, true)
 
 	f.message(threadKey(3), said("C1/3", "hello"), passive)
-	f.message(threadKey(3), said("C1/4", "@bot hello"), runs)
+	f.message(threadKey(3), said("C1/4", "@bot hello"), triggers)
 	f.begin(threadKey(3))
 	for _, id := range []string{"C1/3", "C1/4"} { // the run has seen both
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
@@ -257,7 +261,7 @@ func budgetNoticeOfEdit(f *fixture) {
 
 func budgetOfNamedRun(f *fixture) {
 	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
-	ask := func() journal.RecordResult {
+	ask := func() record.Result {
 		request := f.envelope(event.KindMessage, threadKey(1), "")
 		request.Keys.Dedupe = event.RunKey(f.threadID(threadKey(1)), "run-1")
 		accepted := f.accept(request)
@@ -285,7 +289,7 @@ func budgetAtOnce(f *fixture) {
 	for i := range results {
 		claim, e := f.budgeted(threadKey(i), time.Second, budgets.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, budgets.Budget{Name: " ", Most: most, Per: time.Hour})
 		wait.Go(func() {
-			var out journal.RecordResult
+			var out record.Result
 			out, errs[i] = f.Record(f.ctx, claim, e)
 			results[i] = out.Result
 		})

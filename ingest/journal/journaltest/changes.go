@@ -5,8 +5,11 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 )
 
 func editPromises() []promise {
@@ -72,7 +75,7 @@ func editLate(f *fixture) {
 func editBeforeRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot one"), mentions)
 	result := f.change(threadKey(1), edited("C1/1", "two", "2"), mentions)
-	same(f, "trigger", result.Trigger, journal.TriggerRun)
+	same(f, "trigger", result.Trigger, messages.TriggerRun)
 	same(f, "reason", result.Reason, event.ReasonMention) // the stored one, because the edit has taken the mention away
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"two"})
 }
@@ -93,7 +96,7 @@ func editAfterRun(f *fixture) {
 	f.exchange(threadKey(1), "C1/2", "@bot what?", "Nothing.")
 	result := f.change(threadKey(1), edited("C1/1", "@bot hi", "2"), mentions)
 	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonNoMention})
-	same(f, "trigger", result.Trigger, journal.TriggerPassive)
+	same(f, "trigger", result.Trigger, messages.TriggerPassive)
 	same(f, "turns", f.due(turns), nil)
 }
 
@@ -103,10 +106,10 @@ func editOfNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/3", "hum"), passive)
 	e := edited("C1/1", "@bot hi", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Name: "a"}}
-	result := f.change(threadKey(1), e, runs)
+	result := f.change(threadKey(1), e, triggers)
 	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
-	same(f, "kept passively", f.change(threadKey(1), edited("C1/2", "ho ho", "2"), passive).Trigger, journal.TriggerPassive)
+	same(f, "kept passively", f.change(threadKey(1), edited("C1/2", "ho ho", "2"), passive).Trigger, messages.TriggerPassive)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hum", "2 @bot hi", "3 ho ho"})
 	same(f, "files", len(f.list(threadKey(1))[1].Attachments), 1)
 }
@@ -122,7 +125,7 @@ func editAfterDelete(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
-	result := f.record(accepted.Thread, accepted.ID, edited("C1/1", "@bot hi", "2"), runs)
+	result := f.record(accepted.Thread, accepted.ID, edited("C1/1", "@bot hi", "2"), triggers)
 	same(f, "result", result.Result, *event.Ignore(event.ReasonDeleted))
 	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
@@ -184,7 +187,7 @@ func removedFiles(f *fixture) {
 // handed records an event of the second thread about a message of the first thread: in
 // the second thread, which passes it on, and then in the first. It also returns the
 // envelope.
-func (f *fixture) handed(e event.Event) (int64, journal.RecordResult) {
+func (f *fixture) handed(e event.Event) (int64, record.Result) {
 	f.Helper()
 	accepted := f.accept(f.envelope(e.Kind, threadKey(2), e.Targets[0]))
 	result := f.record(accepted.Thread, accepted.ID, e, passive)
@@ -192,7 +195,7 @@ func (f *fixture) handed(e event.Event) (int64, journal.RecordResult) {
 	same(f, "pending", result.Pending, 0)
 	same(f, "raw bytes stored", len(f.body(accepted.ID)) > 0, true)
 	first := f.thread(threadKey(1))
-	same(f, "envelopes of the first thread", each(f.next(first), func(p journal.Pending) int64 { return p.ID }), []int64{accepted.ID})
+	same(f, "envelopes of the first thread", each(f.next(first), func(p envelopes.Pending) int64 { return p.ID }), []int64{accepted.ID})
 	return accepted.ID, f.record(first, accepted.ID, e, passive)
 }
 
@@ -243,7 +246,7 @@ func deleteBlanks(f *fixture) {
 	}
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, "")
-	same(f, "quotes", got.Quotes, journal.Quotes{})
+	same(f, "quotes", got.Quotes, messages.Quotes{})
 	same(f, "reactions", len(got.Reactions), 0)
 	same(f, "files", f.count("attachments"), 0)
 	same(f, "deleted", got.DeletedAt, f.clock.Now())
@@ -271,18 +274,18 @@ func deleteTwice(f *fixture) {
 }
 
 func deleteBeforeRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "withdrawn", f.change(threadKey(1), deleted("C1/1"), nil).Withdrawn, "")
 	if run := f.mayBegin(threadKey(1), false); run != nil {
 		f.Fatalf("a run began for %q", contents(run.Messages))
 	}
 	same(f, "turns", f.due(turns), nil)
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"ho"})
 }
 
 func deleteDuringRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	same(f, "withdrawn", f.change(threadKey(1), deleted("C1/1"), nil).Withdrawn, run.ID)
 }
@@ -290,11 +293,11 @@ func deleteDuringRun(f *fixture) {
 func deleteOfReply(f *fixture) {
 	f.exchange(threadKey(2), "C1/0", "hey", "kept", "kept")
 	f.deliver(threadKey(2), "C1/7")
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	d, _ := f.preview(run, "sec")
-	err := f.GiveUp(f.ctx, d, journal.DeliveryFailed, "it had not arrived")
+	err := f.GiveUp(f.ctx, d, outbox.Failed, "it had not arrived")
 	f.must(err)
 	f.commit(run, answer("secret", "secret"))
 	f.deliver(threadKey(1), "C1/9")
@@ -336,7 +339,7 @@ func deleteQuoted(f *fixture) {
 }
 
 func deleteElsewhere(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	f.message(threadKey(2), said("C1/2", "ho"), passive)
 	run := f.begin(threadKey(1))
 	envelope, result := f.handed(deleted("C1/2", "C1/1"))
@@ -374,9 +377,9 @@ func quoted(f *fixture) {
 	f.message(threadKey(1), photo, passive)
 	f.message(threadKey(1), said("C1/2", "rain tomorrow, so stay"), passive)
 	f.message(threadKey(2), said("C1/3", "rain tomorrow"), passive)
-	f.message(threadKey(1), said("C1/4", "and next week?"), runs)
+	f.message(threadKey(1), said("C1/4", "and next week?"), triggers)
 	reply := answer("A", "The sun shines.", "")
-	reply.Posts[1].File = &journal.File{Name: "a.mp4", MimeType: "video/mp4", Text: "x"}
+	reply.Posts[1].File = &outbox.File{Name: "a.mp4", MimeType: "video/mp4", Text: "x"}
 	f.commit(f.begin(threadKey(1)), reply)
 	same(f, "a post that is not sent", text("The sun"), "")
 	f.deliver(threadKey(1), "C1/5")
@@ -423,7 +426,7 @@ func reactionToReply(f *fixture) {
 }
 
 func reactionToNotice(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	f.deliver(threadKey(1), "C1/9")
 	same(f, "result", f.change("", thumbsUp("C1/9"), nil).Result, *event.Ignore(event.ReasonUnknownMessage))
@@ -446,20 +449,20 @@ func inWords(target string) event.Event {
 func reactionSpoken(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "C1/9")
-	result := f.change("", inWords("C1/9"), runs)
+	result := f.change("", inWords("C1/9"), triggers)
 	same(f, "result", result.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "reaction", result.Reaction.Emoji, "+1")
 	reply := f.list(threadKey(1))[1]
 	same(f, "on the reply", len(reply.Reactions), 1)
 	same(f, "it quotes", *result.Message.Quotes.Quoted, event.Quote{ExternalID: reply.ExternalID, SenderID: "agent:helper", Content: "Hello.", Own: true})
-	same(f, "told again", f.change("", inWords("C1/9"), runs).Result, *event.Ignore(event.ReasonNoChange))
+	same(f, "told again", f.change("", inWords("C1/9"), triggers).Result, *event.Ignore(event.ReasonNoChange))
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{":+1:"})
 	f.commit(run, answer("You're welcome."))
 	gone := thumbsUp("C1/9")
 	gone.Reaction.Removed = true
-	f.change("", gone, runs)
-	same(f, "added again by the same event", f.change("", inWords("C1/9"), runs).Result, event.Result{Disposition: event.Updated})
+	f.change("", gone, triggers)
+	same(f, "added again by the same event", f.change("", inWords("C1/9"), triggers).Result, event.Result{Disposition: event.Updated})
 	same(f, "turns", f.due(turns), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 :+1:", "4 You're welcome."})
 }

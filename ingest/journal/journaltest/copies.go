@@ -9,6 +9,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
 )
 
@@ -243,12 +245,12 @@ func copyRemovalFails(f *fixture) {
 }
 
 // agentFile commits a reply with a file of the agent, and returns the post of the file.
-func (f *fixture) agentFile(path string) *journal.Delivery {
+func (f *fixture) agentFile(path string) *outbox.Delivery {
 	f.Helper()
 	f.must(f.HoldCopy(f.ctx, "attachments", path, day))
-	f.message(threadKey(1), said("C1/1", "draw"), runs)
+	f.message(threadKey(1), said("C1/1", "draw"), triggers)
 	reply := answer("Here.", "Here.")
-	reply.Posts[0].File = &journal.File{Name: "a.png", Bucket: "attachments", Path: path}
+	reply.Posts[0].File = &outbox.File{Name: "a.png", Bucket: "attachments", Path: path}
 	f.commit(f.begin(threadKey(1)), reply)
 	return f.deliver(threadKey(1), "C1/2")
 }
@@ -278,7 +280,7 @@ func copyOfDeletedReply(f *fixture) {
 
 func copyOfUnposted(f *fixture) {
 	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
-	f.message(threadKey(1), said("C1/1", "plot it"), runs)
+	f.message(threadKey(1), said("C1/1", "plot it"), triggers)
 	reply := answer("here")
 	reply.Files = []event.Attachment{{Name: "plot.png", Copy: &event.Copy{Bucket: "attachments", Path: copyPath}}}
 	f.commit(f.begin(threadKey(1)), reply)
@@ -291,7 +293,7 @@ func copyLost(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.withCopy(1, "C1/2", "aa/other")
 	f.must(f.CopyLost(f.ctx, "attachments", copyPath))
-	states := each(f.list(threadKey(1)), func(m journal.Listed) files.State { return m.Attachments[0].State })
+	states := each(f.list(threadKey(1)), func(m messages.Listed) files.State { return m.Attachments[0].State })
 	same(f, "states", states, []files.State{files.Pending, files.Stored})
 }
 

@@ -8,6 +8,9 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -35,21 +38,21 @@ func chunk(activity, text string) stream.Message {
 }
 
 // append stores events of a run.
-func (f *fixture) append(run *journal.Run, messages ...stream.Message) {
+func (f *fixture) append(run *runs.Run, messages ...stream.Message) {
 	f.Helper()
 	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, messages))
 }
 
 // events returns a run's events as "seq TYPE text", and its page.
-func (f *fixture) events(run string) ([]string, journal.RunPage) {
+func (f *fixture) events(run string) ([]string, runs.RunPage) {
 	f.Helper()
 	page, err := f.RunEvents(f.ctx, run, 0, 10_000)
 	f.must(err)
-	return each(page.Events, func(e journal.RunEvent) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
+	return each(page.Events, func(e runs.RunEvent) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
 }
 
 // sameEvents fails the test if a run has other events.
-func (f *fixture) sameEvents(run string, want ...string) journal.RunPage {
+func (f *fixture) sameEvents(run string, want ...string) runs.RunPage {
 	f.Helper()
 	got, page := f.events(run)
 	same(f, "events", got, append([]string{}, want...))
@@ -57,10 +60,10 @@ func (f *fixture) sameEvents(run string, want ...string) journal.RunPage {
 }
 
 // asked returns a run for a message of its own.
-func (f *fixture) asked() *journal.Run {
+func (f *fixture) asked() *runs.Run {
 	f.Helper()
 	f.serial++
-	f.message(threadKey(1), said(fmt.Sprint("C1/asked", f.serial), "hi"), runs)
+	f.message(threadKey(1), said(fmt.Sprint("C1/asked", f.serial), "hi"), triggers)
 	return f.begin(threadKey(1))
 }
 
@@ -68,12 +71,12 @@ func eventsAppended(f *fixture) {
 	run := f.asked()
 	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
 	f.append(run, thought("a"), plan, stream.Message{Type: stream.Complete})
-	f.must(f.AddEvents(f.ctx, run.ID, journal.Added{Messages: []stream.Message{thought("of another writer")}}))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.must(f.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("of another writer")}}))
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.append(run, thought("b"))
 	page := f.sameEvents(run.ID, "1 THOUGHT a", "2 PLAN ", "3 THOUGHT of another writer", "4 THOUGHT b")
-	same(f, "status", page.RunStatus, journal.RunStatus{
+	same(f, "status", page.RunStatus, runs.RunStatus{
 		ID: run.ID, ThreadID: run.ThreadID, Workspace: workspace, Platform: "slack", State: "running",
 	})
 	plan.Time = f.clock.Now().Add(time.Millisecond) // every event has a later time than the one before
@@ -92,7 +95,7 @@ func chunksReplaced(f *fixture) {
 	f.append(run, chunk("a", "He"), chunk("b", "hm"), chunk("a", "llo"))
 	f.append(run, stream.Message{Type: stream.Thought, Text: "hmm", ActivityID: "b"}, chunk("a", "."))
 	f.sameEvents(run.ID, "1 STREAMING_CHUNK He", "3 STREAMING_CHUNK llo", "4 THOUGHT hmm", "5 STREAMING_CHUNK .")
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	page := f.sameEvents(run.ID, "4 THOUGHT hmm", "6 THOUGHT The answer begins again.")
 	same(f, "the activity", page.Events[1].ActivityID, "a")
@@ -110,7 +113,7 @@ func chunksReplaced(f *fixture) {
 	f.clock.advance(2 * time.Minute)
 	f.append(run, chunk("a", "lo"))
 	f.sameEvents(run.ID, "20001 STREAMING_CHUNK lo", "20002 THOUGHT hm", "20003 STREAMING_CHUNK lo")
-	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted})
 	run = f.begin(threadKey(1))
 	f.append(run, chunk("a", "Hel"))
 	f.fail(run, "sorry")
@@ -120,7 +123,7 @@ func chunksReplaced(f *fixture) {
 func eventsAddedOnce(f *fixture) {
 	run := f.asked()
 	add := func(key string, most int64, messages ...stream.Message) error {
-		return f.AddEvents(f.ctx, run.ID, journal.Added{Messages: messages, Key: key, Most: most})
+		return f.AddEvents(f.ctx, run.ID, runs.Added{Messages: messages, Key: key, Most: most})
 	}
 	half := stream.Message{Type: stream.Update, ActivityID: "a", Text: "half", Details: []byte(`{"n":1}`)}
 	more, other := half, half
@@ -129,7 +132,7 @@ func eventsAddedOnce(f *fixture) {
 	f.must(add("", 4, half, more))
 	f.must(add("k", 5, chunk("c", "ha"), chunk("c", "ha")))
 	f.must(add("k", 5, thought("not this")))
-	f.fails("too many", add("", 5, other), journal.ErrManyEvents)
+	f.fails("too many", add("", 5, other), runs.ErrManyEvents)
 	f.must(add("", 0, other))
 	f.sameEvents(run.ID, "1 UPDATE half", "2 THOUGHT hm", "3 UPDATE half", "4 STREAMING_CHUNK ha", "5 STREAMING_CHUNK ha", "6 UPDATE half")
 }
@@ -155,7 +158,7 @@ func repeatsLeftOut(f *fixture) {
 	run := f.asked()
 	reply := answer("Hello.")
 	reply.Events = []stream.Message{
-		thought("hm"), {Type: stream.Answer, Text: "Hello.", ActivityID: journal.AnswerActivity(run.ID)}, {Type: stream.Complete, Text: "Hello."},
+		thought("hm"), {Type: stream.Answer, Text: "Hello.", ActivityID: runs.AnswerActivity(run.ID)}, {Type: stream.Complete, Text: "Hello."},
 	}
 	f.commit(run, reply)
 	page := f.sameEvents(run.ID, "1 THOUGHT hm")
@@ -169,7 +172,7 @@ func repeatsLeftOut(f *fixture) {
 	page = f.sameEvents(run.ID, "1 ANSWER Hello.")
 	same(f, "stored ends", []bool{page.Answered, page.Closed}, []bool{true, false})
 
-	for _, question := range []*journal.Question{{}, nil} { // without a question, another writer has added the message
+	for _, question := range []*runs.Question{{}, nil} { // without a question, another writer has added the message
 		run = f.asked()
 		reply.Question, reply.Events = question, []stream.Message{{Type: stream.RequestInput, Text: "Which one?"}}
 		f.commit(run, reply)
@@ -212,7 +215,7 @@ func chunksLeftOver(f *fixture) {
 func failedUnclosed(f *fixture) {
 	run := f.asked()
 	events := []stream.Message{thought("hm"), {Type: stream.Complete, Details: []byte(`{"a": 1}`)}, {Type: stream.Complete, Workstream: "w2"}}
-	f.leaves(run, journal.Unanswered{State: journal.RunFailed, Cause: "broken", Notice: journal.Notice{Text: "sorry", Metadata: []byte(`{}`)}, Events: events})
+	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken", Notice: outbox.Notice{Text: "sorry", Metadata: []byte(`{}`)}, Events: events})
 	page := f.sameEvents(run.ID, "1 THOUGHT hm", "2 COMPLETE ")
 	same(f, "closed", page.Closed, false)
 	same(f, "state", page.State, "failed")
@@ -225,8 +228,8 @@ func eventsFenced(f *fixture) {
 	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), storage.ErrFenced)
 	other.sameEvents(run.ID, "1 THOUGHT hm")
 	other.commit(run, answer("Hello."))
-	f.fails("after the end", f.AddEvents(f.ctx, run.ID, journal.Added{Messages: []stream.Message{thought("late")}}), journal.ErrEnded)
-	f.fails("an unknown run", f.AddEvents(f.ctx, "another", journal.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
+	f.fails("after the end", f.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("late")}}), runs.ErrEnded)
+	f.fails("an unknown run", f.AddEvents(f.ctx, "another", runs.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
 	_, err := f.RunEvents(f.ctx, "another", 0, 1)
 	f.fails("an unknown run", err, storage.ErrNotFound)
 	f.sameEvents(run.ID, "1 THOUGHT hm")
@@ -259,7 +262,7 @@ func followersWoken(f *fixture) {
 	changed, stop = f.FollowRun(next.ID)
 	f.append(next, chunk("a", "Hel"))
 	woken("a chunk", true)
-	_, err := f.StopRun(f.ctx, next.ID, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	_, err := f.StopRun(f.ctx, next.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	f.must(err)
 	woken("a stop", true)
 	f.sameEvents(next.ID)
@@ -281,10 +284,10 @@ func runMessages(f *fixture) {
 	messages := func(run string) []string {
 		list, err := f.RunMessages(f.ctx, run)
 		f.must(err)
-		return each(list, func(m journal.Message) string { return string(m.Author) + " " + m.Content })
+		return each(list, func(m messages.Message) string { return string(m.Author) + " " + m.Content })
 	}
-	f.message(threadKey(1), said("C1/1", "gone"), runs)
-	f.message(threadKey(1), said("C1/2", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "gone"), triggers)
+	f.message(threadKey(1), said("C1/2", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	f.commit(run, answer("Hello."))

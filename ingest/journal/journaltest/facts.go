@@ -7,9 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -64,17 +68,17 @@ func parentRemembered(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/2")
 	a.Keys.Channel.Parent = "C0"
 	accepted := f.accept(a)
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hello")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hello")}, triggers)
 	e.Begin = true
 	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "of a run that begins with its message", result.Begun.Parent, "C0")
-	f.message(threadKey(1), said("C1/3", "hello?"), runs) // its payload names no parent
+	f.message(threadKey(1), said("C1/3", "hello?"), triggers) // its payload names no parent
 	next := f.successor("second")
 	run := next.begin(threadKey(1))
 	same(f, "of a resumed run", [2]string{run.Channel, run.Parent}, [2]string{channel, "C0"})
 	reply := answer("re", "re")
-	reply.Send = &journal.Send{Timeout: time.Second}
+	reply.Send = &outbox.Send{Timeout: time.Second}
 	begun := next.commit(run, reply).Begun
 	same(f, "of a delivery that begins with its reply", [2]string{begun.Channel, begun.Parent}, [2]string{channel, "C0"})
 	d := next.delivery(threadKey(1))
@@ -82,16 +86,16 @@ func parentRemembered(f *fixture) {
 }
 
 func listed(f *fixture) {
-	_, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), journal.Page{Limit: 10})
+	_, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{Limit: 10})
 	f.fails("a missing thread", err, storage.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "all", f.lines(threadKey(1)), []string{"1 0", "2 1", "3 -", "4 3", "5 4"})
-	page, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), journal.Page{After: 1, Limit: 3})
+	page, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{After: 1, Limit: 3})
 	f.must(err)
-	same(f, "a page", each(page, func(m journal.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
+	same(f, "a page", each(page, func(m messages.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
 	same(f, "freshness of a question is absent", page[0].Freshness == nil, true)
 }
 
@@ -113,14 +117,14 @@ func answeredThreads(f *fixture) {
 	n := 0
 	answered := func(thread event.ThreadKey) (yes bool) {
 		n++
-		f.message(thread, said(fmt.Sprint("C1/look-", n), "?"), func(m *event.Message, look journal.Look) journal.Decision {
+		f.message(thread, said(fmt.Sprint("C1/look-", n), "?"), func(m *event.Message, look record.Look) record.Decision {
 			yes = look.Answered()
 			return passive(m, look)
 		})
 		return yes
 	}
 	same(f, "a new thread", answered(threadKey(1)), false)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	same(f, "during the run", answered(threadKey(1)), false)
 	f.fail(run, "Sorry.")
@@ -146,7 +150,7 @@ func threadIDs(f *fixture) {
 	request.Envelope.Workspace = "other"
 	_, err = f.Accept(f.ctx, request)
 	f.fails("another workspace's message names the thread", err, storage.ErrNotFound)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "of a run", f.begin(threadKey(1)).ThreadID, f.threadID(threadKey(1)))
 }
 
@@ -156,7 +160,7 @@ func backlog(f *fixture) {
 	f.accept(f.envelope(event.KindReaction, "", "C1/9")) // waits for its message
 	got, err := f.Backlog(f.ctx)
 	f.must(err)
-	same(f, "backlog", got, journal.Backlog{Pending: 2})
+	same(f, "backlog", got, envelopes.Backlog{Pending: 2})
 }
 
 func quiet(f *fixture) {
@@ -169,13 +173,13 @@ func quiet(f *fixture) {
 	same(f, "at first", is(time.Hour), true)
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	same(f, "with a pending envelope", is(0), false)
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	e.Coalesce, e.CoalesceMax = time.Minute, time.Minute
 	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "before the turn is due", [2]bool{is(time.Minute - time.Millisecond), is(time.Minute)}, [2]bool{true, false})
 	f.clock.advance(time.Minute)
-	f.leaves(f.begin(threadKey(1)), journal.Unanswered{At: f.clock.Now().Add(time.Hour), Failed: true})
+	f.leaves(f.begin(threadKey(1)), runs.Unanswered{At: f.clock.Now().Add(time.Hour), Failed: true})
 	same(f, "before the next attempt of a run", is(0), false)
 	f.clock.advance(time.Hour)
 	f.commit(f.begin(threadKey(1)), answer("Hello."))

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -18,9 +19,9 @@ func fencePromises() []promise {
 }
 
 func oldFence(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "one"), runs)
+	f.message(threadKey(1), said("C1/1", "one"), triggers)
 	f.exchange(threadKey(1), "C1/2", "two", "2", "2", "and 2")
-	f.message(threadKey(1), said("C1/3", "three"), runs)
+	f.message(threadKey(1), said("C1/3", "three"), triggers)
 	run := f.begin(threadKey(1))
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/4"))
 	delivery := f.delivery(threadKey(1))
@@ -29,34 +30,34 @@ func oldFence(f *fixture) {
 	before := f.dump()
 
 	soon, cause := f.clock.Now().Add(time.Second), errors.New("cause")
-	leave := func(u journal.Unanswered) error {
+	leave := func(u runs.Unanswered) error {
 		_, err := f.EndAttempt(f.ctx, old, run, u)
 		return err
 	}
 	for name, write := range map[string]func() error{
 		"Record": func() error {
-			_, err := f.Record(f.ctx, old, entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/4", "four")}, runs))
+			_, err := f.Record(f.ctx, old, entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/4", "four")}, triggers))
 			return err
 		},
 		"Postpone": func() error { return f.Postpone(f.ctx, old, accepted.ID, soon, cause) },
 		"Bury":     func() error { return f.Bury(f.ctx, old, accepted.ID, cause) },
 		"BeginRun": func() error {
-			_, err := f.BeginRun(f.ctx, old, agent, false, func(*journal.Run) bool { return false }, math.MaxInt64)
+			_, err := f.BeginRun(f.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 			return err
 		},
 		"CommitReply": func() error {
 			_, err := f.CommitReply(f.ctx, old, run, answer("3", "3"))
 			return err
 		},
-		"EndAttempt, canceled":    func() error { return leave(journal.Unanswered{State: journal.RunCanceled, Cause: "cause"}) },
-		"EndAttempt, interrupted": func() error { return leave(journal.Unanswered{State: journal.RunInterrupted}) },
-		"EndAttempt, failed once": func() error { return leave(journal.Unanswered{At: soon, Failed: true}) },
-		"EndAttempt, taken":       func() error { return leave(journal.Unanswered{At: soon, Taken: true}) },
+		"EndAttempt, canceled":    func() error { return leave(runs.Unanswered{State: runs.Canceled, Cause: "cause"}) },
+		"EndAttempt, interrupted": func() error { return leave(runs.Unanswered{State: runs.Interrupted}) },
+		"EndAttempt, failed once": func() error { return leave(runs.Unanswered{At: soon, Failed: true}) },
+		"EndAttempt, taken":       func() error { return leave(runs.Unanswered{At: soon, Taken: true}) },
 		"EndAttempt, failed": func() error {
-			return leave(journal.Unanswered{State: journal.RunFailed, Cause: "cause", Notice: journal.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}})
+			return leave(runs.Unanswered{State: runs.Failed, Cause: "cause", Notice: outbox.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}})
 		},
 		"BeginSend": func() error {
-			_, err := f.BeginSend(f.ctx, old, delivery, journal.Send{Timeout: time.Second, Every: time.Second})
+			_, err := f.BeginSend(f.ctx, old, delivery, outbox.Send{Timeout: time.Second, Every: time.Second})
 			return err
 		},
 	} {

@@ -14,7 +14,12 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -119,9 +124,9 @@ func (f *fixture) fails(what string, err, want error) {
 
 // envelope returns a payload of a kind in a thread, about a message. Every call returns
 // another payload.
-func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, messageID string) journal.AcceptRequest {
+func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, messageID string) envelopes.AcceptRequest {
 	f.serial++
-	return journal.AcceptRequest{
+	return envelopes.AcceptRequest{
 		Envelope: event.Envelope{
 			Workspace: workspace, Platform: event.Slack, Transport: "http",
 			ReceivedAt: f.clock.Now(), Body: fmt.Appendf(nil, "payload %d of %s", f.serial, messageID),
@@ -134,7 +139,7 @@ func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, messageID st
 }
 
 // accept accepts a payload.
-func (f *fixture) accept(a journal.AcceptRequest) journal.AcceptResult {
+func (f *fixture) accept(a envelopes.AcceptRequest) envelopes.AcceptResult {
 	f.Helper()
 	accepted, err := f.Accept(f.ctx, a)
 	f.must(err)
@@ -171,11 +176,11 @@ func said(id, content string) *event.Message {
 }
 
 // policy is the Decide of an entry.
-type policy func(*event.Message, journal.Look) journal.Decision
+type policy func(*event.Message, record.Look) record.Decision
 
 // decided returns a policy with one decision for all messages.
-func decided(d journal.Decision) policy {
-	return func(m *event.Message, _ journal.Look) journal.Decision {
+func decided(d record.Decision) policy {
+	return func(m *event.Message, _ record.Look) record.Decision {
 		made := d // tests run in parallel
 		made.Metadata = m.Metadata.Bytes()
 		return made
@@ -183,28 +188,28 @@ func decided(d journal.Decision) policy {
 }
 
 var (
-	runs    = decided(journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention})
-	passive = decided(journal.Decision{Trigger: journal.TriggerPassive, Reason: event.ReasonNoMention})
-	noted   = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed, Note: true})
-	refused = decided(journal.Decision{Trigger: journal.TriggerNone, Reason: event.ReasonUserRefused, Ignore: true})
+	triggers = decided(record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonMention})
+	passive  = decided(record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonNoMention})
+	noted    = decided(record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonNotAddressed, Note: true})
+	refused  = decided(record.Decision{Trigger: messages.TriggerNone, Reason: event.ReasonUserRefused, Ignore: true})
 	// mentions triggers runs by messages with @bot, and stores the others passively.
-	mentions policy = func(m *event.Message, look journal.Look) journal.Decision {
+	mentions policy = func(m *event.Message, look record.Look) record.Decision {
 		if strings.Contains(m.Content, "@bot") {
-			return runs(m, look)
+			return triggers(m, look)
 		}
 		return passive(m, look)
 	}
 )
 
 // entry returns a normalised event of an envelope.
-func entry(envelope int64, e event.Event, decide policy) journal.Entry {
-	return journal.Entry{
-		Envelope: envelope, Workspace: workspace, Event: e, Origin: journal.Live, Agent: agent, Decide: decide,
+func entry(envelope int64, e event.Event, decide policy) record.Entry {
+	return record.Entry{
+		Envelope: envelope, Workspace: workspace, Event: e, Origin: messages.Live, Agent: agent, Decide: decide,
 	}
 }
 
 // record records an event under the process's claim.
-func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) journal.RecordResult {
+func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) record.Result {
 	f.Helper()
 	result, err := f.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
 	f.must(err)
@@ -212,14 +217,14 @@ func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) j
 }
 
 // message accepts and records a message.
-func (f *fixture) message(thread event.ThreadKey, m *event.Message, decide policy) journal.RecordResult {
+func (f *fixture) message(thread event.ThreadKey, m *event.Message, decide policy) record.Result {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, m.ExternalID))
 	return f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, decide)
 }
 
 // change accepts and records an edit, delete or reaction.
-func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) journal.RecordResult {
+func (f *fixture) change(thread event.ThreadKey, e event.Event, decide policy) record.Result {
 	f.Helper()
 	accepted := f.accept(f.envelope(e.Kind, thread, e.Targets[0]))
 	return f.record(accepted.Thread, accepted.ID, e, decide)
@@ -247,7 +252,7 @@ func (f *fixture) thread(key event.ThreadKey) int64 {
 }
 
 // begin begins or resumes the thread's run, which must be due.
-func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
+func (f *fixture) begin(thread event.ThreadKey) *runs.Run {
 	f.Helper()
 	run := f.mayBegin(thread, false)
 	if run == nil {
@@ -256,30 +261,30 @@ func (f *fixture) begin(thread event.ThreadKey) *journal.Run {
 	return run
 }
 
-func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *journal.Run {
+func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *runs.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*journal.Run) bool { return alone }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return alone }, math.MaxInt64)
 	f.must(err)
 	return run
 }
 
 // answer returns a reply with some posts.
-func answer(content string, posts ...string) journal.Reply {
-	r := journal.Reply{
-		Withdrawn: func() journal.Notice { return journal.Notice{} },
+func answer(content string, posts ...string) runs.Reply {
+	r := runs.Reply{
+		Withdrawn: func() outbox.Notice { return outbox.Notice{} },
 		Content:   content, Stale: "send",
 		Metadata: func(id string, _ time.Duration) []byte {
 			return fmt.Appendf(nil, `{"message_id":%q}`, id)
 		},
 	}
 	for _, text := range posts {
-		r.Posts = append(r.Posts, journal.Post{Channel: channel, Place: "1", Text: text})
+		r.Posts = append(r.Posts, outbox.Post{Channel: channel, Place: "1", Text: text})
 	}
 	return r
 }
 
 // commit commits a reply and returns the result.
-func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.EndResult {
+func (f *fixture) commit(run *runs.Run, reply runs.Reply) runs.EndResult {
 	f.Helper()
 	ended, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.must(err)
@@ -289,14 +294,14 @@ func (f *fixture) commit(run *journal.Run, reply journal.Reply) journal.EndResul
 // exchange records one question and its answer, with posts that carry it.
 func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, posts ...string) {
 	f.Helper()
-	f.message(thread, said(id, question), runs)
-	same(f, "result", f.commit(f.begin(thread), answer(reply, posts...)).State, journal.RunDone)
+	f.message(thread, said(id, question), triggers)
+	same(f, "result", f.commit(f.begin(thread), answer(reply, posts...)).State, runs.Done)
 }
 
 // list returns the thread's messages.
-func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
+func (f *fixture) list(thread event.ThreadKey) []messages.Listed {
 	f.Helper()
-	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], f.threadID(thread), journal.Page{Limit: 1000})
+	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], f.threadID(thread), messages.Page{Limit: 1000})
 	f.must(err)
 	return out
 }
@@ -304,7 +309,7 @@ func (f *fixture) list(thread event.ThreadKey) []journal.Listed {
 // lines returns the thread's messages as "seq content", tombstones as "seq -".
 func (f *fixture) lines(thread event.ThreadKey) []string {
 	f.Helper()
-	return each(f.list(thread), func(m journal.Listed) string {
+	return each(f.list(thread), func(m messages.Listed) string {
 		if !m.DeletedAt.IsZero() {
 			return fmt.Sprintf("%d -", m.Seq)
 		}
@@ -313,8 +318,8 @@ func (f *fixture) lines(thread event.ThreadKey) []string {
 }
 
 // contents returns the contents of messages.
-func contents(messages []journal.Message) []string {
-	return each(messages, func(m journal.Message) string { return m.Content })
+func contents(list []messages.Message) []string {
+	return each(list, func(m messages.Message) string { return m.Content })
 }
 
 // each applies word to each element of list.
@@ -371,7 +376,7 @@ func (f *fixture) due(kind string) (threads []int64) {
 }
 
 // next returns the thread's due envelopes.
-func (f *fixture) next(thread int64) []journal.Pending {
+func (f *fixture) next(thread int64) []envelopes.Pending {
 	f.Helper()
 	pending, err := f.NextEnvelopes(f.ctx, thread, 100)
 	f.must(err)
@@ -379,7 +384,7 @@ func (f *fixture) next(thread int64) []journal.Pending {
 }
 
 // deliver sends the thread's next delivery, which gets an id of the platform.
-func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.Delivery {
+func (f *fixture) deliver(thread event.ThreadKey, platformID string) *outbox.Delivery {
 	f.Helper()
 	d := f.delivery(thread)
 	f.sending(d)
@@ -389,7 +394,7 @@ func (f *fixture) deliver(thread event.ThreadKey, platformID string) *journal.De
 }
 
 // delivery returns the thread's next delivery, which must exist.
-func (f *fixture) delivery(thread event.ThreadKey) *journal.Delivery {
+func (f *fixture) delivery(thread event.ThreadKey) *outbox.Delivery {
 	f.Helper()
 	d, err := f.NextDelivery(f.ctx, f.thread(thread))
 	f.must(err)
@@ -400,7 +405,7 @@ func (f *fixture) delivery(thread event.ThreadKey) *journal.Delivery {
 }
 
 // sending marks a delivery as sending, which its channel's pace must allow.
-func (f *fixture) sending(d *journal.Delivery) {
+func (f *fixture) sending(d *outbox.Delivery) {
 	f.Helper()
 	slot := f.slot(d, 0)
 	if slot.SendBy.IsZero() {
@@ -409,9 +414,9 @@ func (f *fixture) sending(d *journal.Delivery) {
 }
 
 // slot requests a delivery's place in a pace.
-func (f *fixture) slot(d *journal.Delivery, every time.Duration) journal.Slot {
+func (f *fixture) slot(d *outbox.Delivery, every time.Duration) outbox.Slot {
 	f.Helper()
-	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: 10 * time.Second, Every: every})
+	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: 10 * time.Second, Every: every})
 	f.must(err)
 	if !slot.SendBy.IsZero() {
 		d.Attempts++
@@ -434,14 +439,14 @@ func thumbsUp(target string) event.Event {
 }
 
 // fail ends a run without an answer, with a notice to the thread.
-func (f *fixture) fail(run *journal.Run, notice string) {
+func (f *fixture) fail(run *runs.Run, notice string) {
 	f.Helper()
-	told := journal.Notice{Text: notice, Metadata: []byte(`{"k":1}`), Posts: []journal.Post{{Channel: channel, Place: "1", Text: notice}}}
-	f.leaves(run, journal.Unanswered{State: journal.RunFailed, Cause: "the agent is gone", Notice: told})
+	told := outbox.Notice{Text: notice, Metadata: []byte(`{"k":1}`), Posts: []outbox.Post{{Channel: channel, Place: "1", Text: notice}}}
+	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "the agent is gone", Notice: told})
 }
 
 // leaves ends an attempt of a run without an answer.
-func (f *fixture) leaves(run *journal.Run, u journal.Unanswered) {
+func (f *fixture) leaves(run *runs.Run, u runs.Unanswered) {
 	f.Helper()
 	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
 	f.must(err)

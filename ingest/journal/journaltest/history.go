@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 func historyPromises() []promise {
@@ -18,7 +18,7 @@ func historyPromises() []promise {
 }
 
 // day returns the history of a thread on the newest day before a time.
-func (f *fixture) day(n int, before time.Time) journal.HistoryDay {
+func (f *fixture) day(n int, before time.Time) messages.HistoryDay {
 	f.Helper()
 	t, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
 	f.must(err)
@@ -36,9 +36,9 @@ func pagesAreBounded(f *fixture) {
 	f.must(err)
 	var pages, days []int
 	for after := int64(0); ; {
-		page, err := f.ThreadMessages(f.ctx, workspace, t.ID, journal.Page{After: after, Limit: 100})
+		page, err := f.ThreadMessages(f.ctx, workspace, t.ID, messages.Page{After: after, Limit: 100})
 		f.must(err)
-		if pages = append(pages, len(page)); !journal.IsFull(page, 100) {
+		if pages = append(pages, len(page)); !messages.IsFull(page, 100) {
 			break
 		}
 		after = page[len(page)-1].Seq
@@ -100,7 +100,7 @@ func historyOfImport(f *fixture) {
 func historyShown(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "deleted"), passive)
 	f.change(threadKey(1), deleted("C1/1"), passive)
-	f.message(threadKey(1), said("C1/2", "question"), runs)
+	f.message(threadKey(1), said("C1/2", "question"), triggers)
 	f.fail(f.begin(threadKey(1)), "sorry")
 	f.message(threadKey(1), said("C1/noted", "noted"), noted)
 	f.exchange(threadKey(1), "C1/3", "again", "answer")

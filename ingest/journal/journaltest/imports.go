@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -24,16 +25,16 @@ func importPromises() []promise {
 }
 
 // past returns a message for an import; an uppercase content is our own.
-func (f *fixture) past(id, content string) journal.ImportMessage {
+func (f *fixture) past(id, content string) record.ImportMessage {
 	f.clock.advance(time.Second)
 	own := content == strings.ToUpper(content)
-	return journal.ImportMessage{ID: id, Own: own, Content: content, Metadata: []byte("{}"), SenderID: "slack:U1", CreatedAt: f.clock.Now()}
+	return record.ImportMessage{ID: id, Own: own, Content: content, Metadata: []byte("{}"), SenderID: "slack:U1", CreatedAt: f.clock.Now()}
 }
 
 // imports imports messages into the first thread.
-func (f *fixture) imports(list ...journal.ImportMessage) int {
+func (f *fixture) imports(list ...record.ImportMessage) int {
 	f.Helper()
-	added, err := f.Import(f.ctx, journal.ImportThread{
+	added, err := f.Import(f.ctx, record.ImportThread{
 		Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace, Platform: event.Slack, Channel: channel, Agent: agent,
 	}, list)
 	f.must(err)
@@ -41,11 +42,11 @@ func (f *fixture) imports(list ...journal.ImportMessage) int {
 }
 
 // turnsOf returns the turns of a run's transcript, as "context | messages | reply".
-func (f *fixture) turnsOf(run *journal.Run, turns int) []string {
+func (f *fixture) turnsOf(run *runs.Run, turns int) []string {
 	f.Helper()
-	list, err := f.Transcript(f.ctx, run, journal.Window{Turns: turns, Bytes: 10_000, Context: 20})
+	list, err := f.Transcript(f.ctx, run, runs.Window{Turns: turns, Bytes: 10_000, Context: 20})
 	f.must(err)
-	return each(list, func(t journal.Turn) string {
+	return each(list, func(t runs.Turn) string {
 		context := contents(t.Context)
 		if t.Root != nil {
 			context = append([]string{t.Root.Content}, context...)
@@ -70,7 +71,7 @@ func importedTurns(f *fixture) {
 	same(f, "version", list[0].Version, 0)
 	same(f, "our sender", list[0].SenderID, "agent:"+agent)
 	same(f, "freshness", list[0].Freshness == nil && list[2].Freshness == nil, true)
-	f.message(threadKey(1), said("C1/1", "now"), runs)
+	f.message(threadKey(1), said("C1/1", "now"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"||WELCOME", "|[a]: one|ONE", "|two|", "|three|THREE", "||AND MORE", "|now|"})
 	threads, err := f.Threads(f.ctx, workspace, "", 10)
 	f.must(err)
@@ -83,29 +84,29 @@ func importedOnce(f *fixture) {
 	same(f, "added", f.imports(one, two), 1)
 	same(f, "added", f.imports(one, two), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 ONE"})
-	f.message(threadKey(1), said("C1/1", "now"), runs)
+	f.message(threadKey(1), said("C1/1", "now"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"|one|ONE", "|now|"})
 }
 
 func importedBesideLive(f *fixture) {
-	old := []journal.ImportMessage{f.past("1", "one"), f.past("2", "ONE")}
+	old := []record.ImportMessage{f.past("1", "one"), f.past("2", "ONE")}
 	f.clock.advance(time.Second)
 	f.message(threadKey(1), said("C1/1", "heard"), passive)
-	f.message(threadKey(1), said("C1/2", "now"), runs)
+	f.message(threadKey(1), said("C1/2", "now"), triggers)
 	f.imports(old...)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"now"})
 	same(f, "turns", f.turnsOf(run, 50), []string{"heard|one|ONE", "|now|"})
-	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
 }
 
 func importedApart(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "now"), runs)
+	f.message(threadKey(1), said("C1/1", "now"), triggers)
 	run := f.begin(threadKey(1))
 	f.imports(f.past("1", "WELCOME"))
 	f.imports(f.past("2", "AND MORE"))
 	f.commit(run, answer("Hello."))
-	f.message(threadKey(1), said("C1/2", "later"), runs)
+	f.message(threadKey(1), said("C1/2", "later"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"|now|Hello.", "||WELCOME", "||AND MORE", "|later|"})
 }
 
@@ -119,12 +120,12 @@ func threadByUUID(f *fixture) {
 }
 
 func manyImported(f *fixture) {
-	var list []journal.ImportMessage
+	var list []record.ImportMessage
 	for i := range 25 {
 		list = append(list, f.past(fmt.Sprint("q", i), fmt.Sprint("q", i)), f.past(fmt.Sprint("a", i), fmt.Sprint("A", i)))
 	}
 	f.imports(list...)
-	f.message(threadKey(1), said("C1/1", "now"), runs)
+	f.message(threadKey(1), said("C1/1", "now"), triggers)
 	run := f.begin(threadKey(1))
 	got := f.turnsOf(run, 50)
 	same(f, "turns", len(got), 26)

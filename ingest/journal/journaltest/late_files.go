@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 func lateFilePromises() []promise {
@@ -22,7 +24,7 @@ func lateFilePromises() []promise {
 
 // awaiting returns a policy whose messages await their files as long as they have none.
 func awaiting(decide policy) policy {
-	return func(m *event.Message, look journal.Look) journal.Decision {
+	return func(m *event.Message, look record.Look) record.Decision {
 		d := decide(m, look)
 		d.AwaitsFiles = len(m.Attachments) == 0
 		return d
@@ -37,27 +39,27 @@ func filed(id string) event.Event {
 }
 
 func turnAwaitsFiles(f *fixture) {
-	result := f.tell("C1/1", awaiting(runs), nil)
-	same(f, "the run does not begin", result.Begun == nil && result.TurnDue.Equal(f.clock.Now().Add(journal.FilesWait)), true)
+	result := f.tell("C1/1", awaiting(triggers), nil)
+	same(f, "the run does not begin", result.Begun == nil && result.TurnDue.Equal(f.clock.Now().Add(record.FilesWait)), true)
 	f.clock.advance(time.Second)
-	f.message(threadKey(1), said("C1/2", "C1/2"), runs)
+	f.message(threadKey(1), said("C1/2", "C1/2"), triggers)
 	same(f, "turns", f.due(turns), nil)
-	f.clock.advance(journal.FilesWait - time.Second)
+	f.clock.advance(record.FilesWait - time.Second)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1", "C1/2"})
 }
 
 func filesEndWait(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(runs))
-	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(runs))
+	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(triggers))
+	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(triggers))
 	f.clock.advance(time.Second)
-	f.change(threadKey(1), filed("C1/1"), awaiting(runs))
+	f.change(threadKey(1), filed("C1/1"), awaiting(triggers))
 	same(f, "after the first file", f.due(turns), nil)
-	result := f.change(threadKey(1), filed("C1/2"), awaiting(runs))
+	result := f.change(threadKey(1), filed("C1/2"), awaiting(triggers))
 	same(f, "due", !result.TurnDue.IsZero() && !result.TurnDue.After(f.clock.Now()), true)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"C1/1", "C1/2"})
 	same(f, "the last file is there", len(run.Messages[1].Attachments), 1)
-	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
 }
 
 func unfinishedAwaitsFiles(f *fixture) {
@@ -65,28 +67,28 @@ func unfinishedAwaitsFiles(f *fixture) {
 	same(f, "turns", f.due(turns), nil)
 	f.change(threadKey(1), filed("C1/0"), awaiting(passive))
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "what is this?")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "what is this?")}, triggers)
 	e.Coalesce, e.CoalesceMax = time.Second, time.Second
 	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(passive))
 	f.clock.advance(time.Second)
 	same(f, "turns", f.due(turns), nil)
-	f.change(threadKey(1), filed("C1/2"), awaiting(runs))
+	f.change(threadKey(1), filed("C1/2"), awaiting(triggers))
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"what is this?", "C1/2"})
 }
 
 func filesDuringRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "C1/1"), runs)
+	f.message(threadKey(1), said("C1/1", "C1/1"), triggers)
 	run := f.begin(threadKey(1))
-	f.change(threadKey(1), filed("C1/1"), runs)
-	f.message(threadKey(1), said("C1/2", "next"), runs)
-	same(f, "result", f.commit(run, answer("What?", "What?")).State, journal.RunUnfinished)
+	f.change(threadKey(1), filed("C1/1"), triggers)
+	f.message(threadKey(1), said("C1/2", "next"), triggers)
+	same(f, "result", f.commit(run, answer("What?", "What?")).State, runs.Unfinished)
 	again := f.begin(threadKey(1))
 	same(f, "the same run", again.ID, run.ID)
 	same(f, "asked again", contents(again.Messages), []string{"C1/1"})
 	same(f, "the file is there", len(again.Messages[0].Attachments), 1)
-	same(f, "result", f.commit(again, answer("A fern.", "A fern.")).State, journal.RunDone)
+	same(f, "result", f.commit(again, answer("A fern.", "A fern.")).State, runs.Done)
 	same(f, "replies", f.count("deliveries"), 1)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"next"})
 }
@@ -96,19 +98,19 @@ func restDuringRun(f *fixture) {
 		f.clock.advance(after)
 		m := said(id, id)
 		m.Continues, m.SentAt = true, f.clock.Now()
-		f.message(threadKey(1), m, runs)
+		f.message(threadKey(1), m, triggers)
 	}
-	f.message(threadKey(1), said("C1/1", "look"), runs)
+	f.message(threadKey(1), said("C1/1", "look"), triggers)
 	run := f.begin(threadKey(1))
 	other := said("C1/2", "next")
 	other.Metadata.SenderID = "slack:U2"
-	f.message(threadKey(1), other, runs)
+	f.message(threadKey(1), other, triggers)
 	say("C1/3", time.Second)
 	say("C1/4", 2*time.Second)
-	same(f, "result", f.commit(run, answer("What?")).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, answer("What?")).State, runs.Unfinished)
 	run = f.begin(threadKey(1))
 	same(f, "asked again", contents(run.Messages), []string{"look", "C1/3"})
-	same(f, "result", f.commit(run, answer("A page.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("A page.")).State, runs.Done)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"next", "C1/4"})
 }
 
@@ -118,16 +120,16 @@ func continued(f *fixture) {
 	how := func(sender string, after time.Duration) (how event.Addressed) {
 		m := said("C1/9", "C1/9")
 		m.Continues, m.SentAt, m.Metadata.SenderID = true, begun.Add(after), sender
-		f.message(threadKey(1), m, func(m *event.Message, look journal.Look) journal.Decision {
+		f.message(threadKey(1), m, func(m *event.Message, look record.Look) record.Decision {
 			how = look.Continued(m)
-			return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: event.ReasonNoMention}
+			return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: event.ReasonNoMention}
 		})
 		return how
 	}
 	text := said("C1/1", "look")
 	text.SentAt = begun
-	f.message(threadKey(1), text, func(m *event.Message, look journal.Look) journal.Decision {
-		d := runs(m, look)
+	f.message(threadKey(1), text, func(m *event.Message, look record.Look) record.Decision {
+		d := triggers(m, look)
 		d.Reason = event.ReasonMention
 		return d
 	})
@@ -149,19 +151,19 @@ func continued(f *fixture) {
 
 // restAfterAnswer: the answer did not see the rest, which therefore is a turn of its own.
 func restAfterAnswer(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "look"), runs)
+	f.message(threadKey(1), said("C1/1", "look"), triggers)
 	f.commit(f.begin(threadKey(1)), answer("At what?"))
 	m := said("C1/2", "https://example.org")
 	m.Continues, m.SentAt = true, f.clock.Now()
-	f.message(threadKey(1), m, runs)
+	f.message(threadKey(1), m, triggers)
 	run := f.begin(threadKey(1))
 	same(f, "asked next", contents(run.Messages), []string{"https://example.org"})
-	same(f, "result", f.commit(run, answer("A page.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("A page.")).State, runs.Done)
 	same(f, "turns", f.due(turns), nil)
 }
 
 func hastened(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(runs))
+	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(triggers))
 	f.must(f.HastenTurns(f.ctx))
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1"})
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"parley/assembly/stream"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -27,11 +27,11 @@ func late(text string) stream.Message {
 }
 
 func takenRunWaits(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	same(f, "taken at first", run.Taken, false)
 	until := f.clock.Now().Add(time.Hour)
-	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: until, Taken: true})
+	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: until, Taken: true})
 	f.must(err)
 	same(f, "due", due.Equal(until), true)
 
@@ -43,13 +43,13 @@ func takenRunWaits(f *fixture) {
 	same(f, "answer", *again.Answer, late("Hello."))
 	later, err := f.LaterRun(f.ctx, run.ID)
 	f.must(err)
-	same(f, "later run", later, journal.LaterRun{ID: run.ID, Thread: run.Thread, Agent: agent})
+	same(f, "later run", later, runs.LaterRun{ID: run.ID, Thread: run.Thread, Agent: agent})
 }
 
 func takenRunEnds(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.clock.advance(time.Hour)
 	again := f.node("after").begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
@@ -58,10 +58,10 @@ func takenRunEnds(f *fixture) {
 }
 
 func answerBeforeWait(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
-	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
+	due, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.must(err)
 	same(f, "due now", due.After(f.clock.Now()), false)
 	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
@@ -69,18 +69,18 @@ func answerBeforeWait(f *fixture) {
 
 // answerDuringPutOff: a message woke the thread, and the answer came before the run was put off.
 func answerDuringPutOff(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
-	f.message(threadKey(1), said("C1/2", "still there?"), runs)
+	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
+	f.message(threadKey(1), said("C1/2", "still there?"), triggers)
 	run = f.begin(threadKey(1))
 	f.must(f.AnswerRun(f.ctx, run.ID, late("")))
-	f.leaves(run, journal.Unanswered{})
+	f.leaves(run, runs.Unanswered{})
 	same(f, "answer", *f.begin(threadKey(1)).Answer, late(""))
 }
 
 func oneLaterAnswer(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
@@ -88,40 +88,40 @@ func oneLaterAnswer(f *fixture) {
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, false))
 	same(f, "not taken after all", f.begin(threadKey(1)).Taken, false)
 	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
-	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
+	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), runs.ErrAnswered)
 	f.commit(f.begin(threadKey(1)), answer("one"))
-	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, late("two")), journal.ErrAnswered)
+	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, late("two")), runs.ErrAnswered)
 }
 
 func answerDuringRequest(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
-	same(f, "the other answer", f.commit(run, answer("two")).State, journal.RunUnfinished)
+	same(f, "the other answer", f.commit(run, answer("two")).State, runs.Unfinished)
 	again := f.begin(threadKey(1))
 	same(f, "answer", *again.Answer, late("one"))
-	same(f, "result", f.commit(again, answer("one")).State, journal.RunDone)
+	same(f, "result", f.commit(again, answer("one")).State, runs.Done)
 }
 
 func answerAfterEnd(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.fail(run, "Sorry.")
-	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), journal.ErrEnded)
+	f.fails("an answer", f.AnswerRun(f.ctx, run.ID, late("late")), runs.ErrEnded)
 	_, err := f.LaterRun(f.ctx, "no such run")
 	f.fails("an unknown run", err, storage.ErrNotFound)
 }
 
 func staleLaterAnswer(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
-	f.message(threadKey(1), said("C1/2", "and this?"), runs)
+	f.message(threadKey(1), said("C1/2", "and this?"), triggers)
 	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
 	reply := answer("one")
 	reply.Stale = "rerun"
-	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 	again := f.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
 	same(f, "taken or answered", again.Taken || again.Answer != nil, false)

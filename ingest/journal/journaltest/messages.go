@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
 )
 
 func messagePromises() []promise {
@@ -33,11 +34,11 @@ func messagePromises() []promise {
 func seqInOrder(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "a"), passive)
 	f.message(threadKey(2), said("C1/2", "elsewhere"), passive)
-	f.message(threadKey(1), said("C1/1", "a"), passive) // a duplicate gets no number
-	f.message(threadKey(1), said("C1/3", "b"), refused) // nor does a message that is not stored
-	f.message(threadKey(1), said("C1/4", "c"), noted)   // nor a noted one
-	f.change(threadKey(1), thumbsUp("C1/1"), nil)       // nor an event without a message
-	f.message(threadKey(1), said("C1/5", "d"), runs)    // a run does not delay intake
+	f.message(threadKey(1), said("C1/1", "a"), passive)  // a duplicate gets no number
+	f.message(threadKey(1), said("C1/3", "b"), refused)  // nor does a message that is not stored
+	f.message(threadKey(1), said("C1/4", "c"), noted)    // nor a noted one
+	f.change(threadKey(1), thumbsUp("C1/1"), nil)        // nor an event without a message
+	f.message(threadKey(1), said("C1/5", "d"), triggers) // a run does not delay intake
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/6", "e"), passive)
 	f.commit(run, answer("f"))
@@ -53,19 +54,19 @@ func exactContent(f *fixture) {
 	m.Forwarded = []event.Quote{{Content: "forwarded", Files: 2, FileNames: []string{"a b.png"}}}
 	m.Attachments = []event.Attachment{{ID: "F1", Name: "a b.png", MimeType: "image/png", Size: 1 << 40}, {ID: "F2", Type: event.TypeVoice, DurationMS: 3200}}
 	m.SentAt = f.clock.Now().Add(-time.Minute)
-	keep := func(*event.Message, journal.Look) journal.Decision {
-		return journal.Decision{Trigger: journal.TriggerPassive, Metadata: raw}
+	keep := func(*event.Message, record.Look) record.Decision {
+		return record.Decision{Trigger: messages.TriggerPassive, Metadata: raw}
 	}
 	f.message(threadKey(1), m, keep)
 	got := f.list(threadKey(1))[0]
 	same(f, "content", got.Content, m.Content)
 	same(f, "metadata", string(got.Metadata), string(raw))
-	same(f, "quotes", got.Quotes, journal.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded, Names: m.Names})
+	same(f, "quotes", got.Quotes, messages.Quotes{Quoted: m.Quoted, Forwarded: m.Forwarded, Names: m.Names})
 	same(f, "file", got.Attachments[0].Attachment, m.Attachments[0])
 	same(f, "voice note", got.Attachments[1].Attachment, m.Attachments[1])
 	same(f, "the platform's time", got.SentAt, m.SentAt)
 	same(f, "our time", got.CreatedAt, f.clock.Now())
-	same(f, "author", got.Author, journal.ByHuman)
+	same(f, "author", got.Author, messages.ByHuman)
 }
 
 func ownMessages(f *fixture) {
@@ -79,15 +80,15 @@ func ownMessages(f *fixture) {
 	byKey := said("C1/10", "Hello.")
 	byKey.OwnKey = d.Key
 	for _, m := range []*event.Message{shown, byID, byKey} {
-		same(f, m.ExternalID, f.message(threadKey(1), m, runs).Result, *event.Ignore(event.ReasonOwnMessage))
+		same(f, m.ExternalID, f.message(threadKey(1), m, triggers).Result, *event.Ignore(event.ReasonOwnMessage))
 	}
-	same(f, "an edit of our message", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), runs).Result, *event.Ignore(event.ReasonOwnMessage))
+	same(f, "an edit of our message", f.change(threadKey(1), edited("C1/9", "Hello!", "2"), triggers).Result, *event.Ignore(event.ReasonOwnMessage))
 
 	foreign := said("C1/11", "I am another bot")
 	foreign.Metadata.SenderType = event.Bot
 	result := f.message(threadKey(1), foreign, passive)
 	same(f, "another bot's", result.Disposition, event.Stored)
-	same(f, "author", result.Message.Author, journal.ByBot)
+	same(f, "author", result.Message.Author, messages.ByBot)
 }
 
 func refusedMessage(f *fixture) {
@@ -108,7 +109,7 @@ func notedMessage(f *fixture) {
 	f.must(err)
 	same(f, "freshness", settled.Message.Freshness, nil)
 	same(f, "content", result.Message.Content, "")
-	same(f, "quotes", result.Message.Quotes, journal.Quotes{})
+	same(f, "quotes", result.Message.Quotes, messages.Quotes{})
 	same(f, "files", f.count("attachments"), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{})
 	same(f, "again", f.message(threadKey(1), m, noted).Disposition, event.Duplicate)
@@ -116,64 +117,64 @@ func notedMessage(f *fixture) {
 }
 
 func duplicateMessage(f *fixture) {
-	first := f.message(threadKey(1), said("C1/1", "hi"), runs)
-	second := f.message(threadKey(1), said("C1/1", "hi"), runs)
+	first := f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	second := f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "result", second.Result, event.Result{Disposition: event.Duplicate})
 	same(f, "message", second.Message.Row, first.Message.Row)
 	same(f, "thread", second.Thread, threadKey(1))
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "turns", f.due(turns), nil)
 }
 
 func duplicateClient(f *fixture) {
 	first := said("0190-1", "hi")
 	first.ClientMessageID = "mine"
-	f.message(threadKey(1), first, runs)
+	f.message(threadKey(1), first, triggers)
 	second := said("0190-2", "hi")
 	second.ClientMessageID = "mine"
-	same(f, "result", f.message(threadKey(1), second, runs).Disposition, event.Duplicate)
+	same(f, "result", f.message(threadKey(1), second, triggers).Disposition, event.Duplicate)
 	third := said("0190-3", "hi")
 	third.ClientMessageID = "mine"
 	third.Metadata.SenderID = "slack:U2"
-	same(f, "another sender's", f.message(threadKey(1), third, runs).Disposition, event.Stored)
+	same(f, "another sender's", f.message(threadKey(1), third, triggers).Disposition, event.Stored)
 	for i, bots := range []struct { // a bot's message is looked up before it is stored
 		sender, id string
 		want       event.Disposition
 	}{{"slack:U1", "mine", event.Duplicate}, {"slack:U1", "other", event.Stored}, {"slack:U3", "mine", event.Stored}} {
 		m := said(fmt.Sprint("0190-bot-", i), "hi")
 		m.ClientMessageID, m.Metadata.SenderID, m.Metadata.SenderType = bots.id, bots.sender, event.Bot
-		same(f, bots.id+" of "+bots.sender, f.message(threadKey(1), m, runs).Disposition, bots.want)
+		same(f, bots.id+" of "+bots.sender, f.message(threadKey(1), m, triggers).Disposition, bots.want)
 	}
 }
 
 func secondPayloadRaises(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
 	same(f, "turns", f.due(turns), nil)
-	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), triggers)
 	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
-	same(f, "trigger", result.Trigger, journal.TriggerRun)
+	same(f, "trigger", result.Trigger, messages.TriggerRun)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
-	same(f, "once more", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
+	same(f, "once more", f.message(threadKey(1), said("C1/1", "<@B> hi"), triggers).Disposition, event.Duplicate)
 	f.commit(run, answer("Hello."))
-	same(f, "after the reply", f.message(threadKey(1), said("C1/1", "<@B> hi"), runs).Disposition, event.Duplicate)
+	same(f, "after the reply", f.message(threadKey(1), said("C1/1", "<@B> hi"), triggers).Disposition, event.Duplicate)
 	same(f, "turns", f.due(turns), nil)
 }
 
 func secondPayloadOfNoted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "<@B> hi"), noted)
-	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), triggers)
 	same(f, "result", result.Result, event.Result{Disposition: event.Updated, Reason: event.ReasonMention})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
 	same(f, "edited", f.list(threadKey(1))[0].EditedAt.IsZero(), true)
 }
 
 func secondPayloadAfterRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "<@B> hi"), runs)
+	f.message(threadKey(1), said("C1/1", "<@B> hi"), triggers)
 	result := f.message(threadKey(1), said("C1/1", "<@B> hi"), passive)
 	same(f, "result", result.Result, event.Result{Disposition: event.Duplicate})
-	same(f, "trigger", result.Message.Trigger, journal.TriggerRun)
+	same(f, "trigger", result.Message.Trigger, messages.TriggerRun)
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"<@B> hi"})
 }
 
@@ -203,10 +204,10 @@ func straySecondPayload(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "@bot hi"), passive)
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	second := event.Event{Kind: event.KindMessage, Message: said("C1/1", "@bot hi")}
-	same(f, "waits", f.record(accepted.Thread, accepted.ID, second, runs).Waits, true)
+	same(f, "waits", f.record(accepted.Thread, accepted.ID, second, triggers).Waits, true)
 	thread := f.thread(threadKey(1))
 	same(f, "due", f.due(intake), []int64{thread})
-	same(f, "result", f.record(thread, accepted.ID, second, runs).Disposition, event.Updated)
+	same(f, "result", f.record(thread, accepted.ID, second, triggers).Disposition, event.Updated)
 	same(f, "turns", f.due(turns), []int64{thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"@bot hi"})
 }
@@ -215,7 +216,7 @@ func duplicateOfDeleted(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	same(f, "result", result.Result, *event.Ignore(event.ReasonDeleted))
 	same(f, "raw bytes", len(f.body(accepted.ID)), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -"})
@@ -223,17 +224,17 @@ func duplicateOfDeleted(f *fixture) {
 }
 
 func threadModes(f *fixture) {
-	invoked := func(m *event.Message, look journal.Look) journal.Decision {
+	invoked := func(m *event.Message, look record.Look) record.Decision {
 		if look.InvocationOnly() {
 			return mentions(m, look)
 		}
-		return runs(m, look)
+		return triggers(m, look)
 	}
-	trigger := func(thread int, id, content string) journal.Trigger {
+	trigger := func(thread int, id, content string) messages.Trigger {
 		return f.message(threadKey(thread), said(id, content), invoked).Trigger
 	}
 	f.make(1, olivia, places.ModeInvocationOnly)
-	same(f, "without a mention", trigger(1, "C1/1", "hi"), journal.TriggerPassive)
-	same(f, "with a mention", trigger(1, "C1/2", "@bot hi"), journal.TriggerRun)
-	same(f, "in an open thread", trigger(2, "C1/3", "hi"), journal.TriggerRun)
+	same(f, "without a mention", trigger(1, "C1/1", "hi"), messages.TriggerPassive)
+	same(f, "with a mention", trigger(1, "C1/2", "@bot hi"), messages.TriggerRun)
+	same(f, "in an open thread", trigger(2, "C1/3", "hi"), messages.TriggerRun)
 }

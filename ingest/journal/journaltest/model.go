@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -28,7 +29,7 @@ type spoken struct {
 // imagined is a thread in the model.
 type imagined struct {
 	key      event.ThreadKey
-	accepted []journal.AcceptRequest
+	accepted []envelopes.AcceptRequest
 	pending  []*spoken // in the order of acceptance
 	listed   []*spoken // recorded messages, our replies included
 	waiting  []*spoken // for a turn
@@ -103,7 +104,7 @@ func (m *machine) recordNext(rt *rapid.T) {
 // may begin with it, if the agent has room.
 func (m *machine) recordOne(t *imagined, begin bool) bool {
 	thread := m.thread(t.key)
-	same(m, "pending", each(m.next(thread), func(p journal.Pending) int64 { return p.ID }),
+	same(m, "pending", each(m.next(thread), func(p envelopes.Pending) int64 { return p.ID }),
 		each(t.pending, func(s *spoken) int64 { return s.envelope }))
 	if len(t.pending) == 0 {
 		return false
@@ -111,7 +112,7 @@ func (m *machine) recordOne(t *imagined, begin bool) bool {
 	s := t.pending[0]
 	decide := passive
 	if s.runs {
-		decide = runs
+		decide = triggers
 	}
 	told := entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
 	told.Begin = begin
@@ -160,7 +161,7 @@ func (m *machine) editSome(rt *rapid.T) {
 	e.Message.Dated = len(e.Message.Revision)
 	decide := passive
 	if s.runs {
-		decide = runs
+		decide = triggers
 	}
 	result := m.change(t.key, e, decide).Result
 	switch {
@@ -175,7 +176,7 @@ func (m *machine) editSome(rt *rapid.T) {
 }
 
 // beginTurn begins or resumes the thread's run; nil if none is due.
-func (m *machine) beginTurn(t *imagined) *journal.Run {
+func (m *machine) beginTurn(t *imagined) *runs.Run {
 	if m.thread(t.key) == 0 {
 		return nil
 	}
@@ -208,9 +209,9 @@ func (m *machine) answerTurn(t *imagined) bool {
 	text := "re " + run.ID
 	result := m.commit(run, answer(text, text)).State
 	if len(t.asked) == 0 {
-		same(m, "result", result, journal.RunCanceled)
+		same(m, "result", result, runs.Canceled)
 	} else {
-		same(m, "result", result, journal.RunDone)
+		same(m, "result", result, runs.Done)
 		t.listed = append(t.listed, &spoken{text: text, seq: int64(len(t.listed) + 1)})
 		t.posts = append(t.posts, text)
 	}
@@ -224,7 +225,7 @@ func (m *machine) answerTurn(t *imagined) bool {
 func (m *machine) retryTurn(rt *rapid.T) {
 	if run := m.beginTurn(m.pick(rt)); run != nil {
 		at := m.clock.Now().Add(time.Second)
-		m.leaves(run, journal.Unanswered{At: at, Failed: true})
+		m.leaves(run, runs.Unanswered{At: at, Failed: true})
 		m.clock.advance(time.Second)
 	}
 }
@@ -232,7 +233,7 @@ func (m *machine) retryTurn(rt *rapid.T) {
 func (m *machine) interruptTurn(rt *rapid.T) {
 	t := m.pick(rt)
 	if run := m.beginTurn(t); run != nil {
-		m.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+		m.leaves(run, runs.Unanswered{State: runs.Interrupted})
 		t.waiting = append(t.asked, t.waiting...)
 		slices.SortFunc(t.waiting, func(a, b *spoken) int { return int(a.seq - b.seq) })
 		t.runID, t.asked = "", nil
@@ -264,10 +265,10 @@ func (m *machine) loseThread(rt *rapid.T) {
 	delete(m.claims, thread)
 	if len(t.pending) > 0 {
 		s := t.pending[0]
-		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, runs))
+		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, triggers))
 		m.fails("record", err, storage.ErrFenced)
 	}
-	_, err := m.BeginRun(m.ctx, old, agent, false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	_, err := m.BeginRun(m.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	m.fails("begin", err, storage.ErrFenced)
 }
 

@@ -2,8 +2,9 @@ package journaltest
 
 import (
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -41,7 +42,7 @@ func (f *fixture) named(thread event.ThreadKey, name string) string {
 }
 
 // input returns what a client gave for a run.
-func (f *fixture) input(run *journal.Run) string {
+func (f *fixture) input(run *runs.Run) string {
 	f.Helper()
 	input, err := f.RunInput(f.ctx, run)
 	f.must(err)
@@ -50,7 +51,7 @@ func (f *fixture) input(run *journal.Run) string {
 
 func namedRun(f *fixture) {
 	f.make(1, asker, places.ModeOpen)
-	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
+	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), triggers)
 	same(f, "before it begins", f.named(threadKey(1), "run-1"), "")
 	run := f.begin(threadKey(1))
 	same(f, "run", run.ID, "run-1")
@@ -67,7 +68,7 @@ func namedRun(f *fixture) {
 	for _, name := range []string{"run-1", known} {
 		later, err := f.LaterRun(f.ctx, name)
 		f.must(err)
-		same(f, "the run that the agent may answer", later, journal.LaterRun{ID: "run-1", Thread: run.Thread, Agent: agent})
+		same(f, "the run that the agent may answer", later, runs.LaterRun{ID: "run-1", Thread: run.Thread, Agent: agent})
 		id, err := f.AgentID(f.ctx, run.Thread, name)
 		f.must(err)
 		same(f, "as agents know it", id, known)
@@ -99,12 +100,12 @@ func namedEarly(f *fixture) {
 func namedStopped(f *fixture) {
 	f.make(1, asker, places.ModeOpen)
 	f.make(2, asker, places.ModeOpen)
-	f.message(threadKey(1), said("C1/1", "one"), runs)
+	f.message(threadKey(1), said("C1/1", "one"), triggers)
 	first := f.begin(threadKey(1))
-	f.message(threadKey(1), asks("C1/2", "two", "run-2"), runs)
-	f.message(threadKey(1), asks("C1/3", "three", "run-3"), runs)
+	f.message(threadKey(1), asks("C1/2", "two", "run-2"), triggers)
+	f.message(threadKey(1), asks("C1/3", "three", "run-3"), triggers)
 	stop := func(name string) error {
-		return f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, journal.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+		return f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	}
 	f.fails("an unknown one", stop("run-4"), storage.ErrNotFound)
 	f.must(stop("run-2"))
@@ -120,8 +121,8 @@ func namedStopped(f *fixture) {
 	f.commit(second, answer("re three"))
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
 
-	f.message(threadKey(2), asks("C1/4", "four", "run-4"), runs)
-	f.must(f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-4", journal.Notice{Text: "Stopped."}))
+	f.message(threadKey(2), asks("C1/4", "four", "run-4"), triggers)
+	f.must(f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-4", outbox.Notice{Text: "Stopped."}))
 	same(f, "a run of a thread without another turn", f.mayBegin(threadKey(2), false) == nil, true)
 	same(f, "turns", f.due(turns), nil)
 }
@@ -129,9 +130,9 @@ func namedStopped(f *fixture) {
 func namedAtOnce(f *fixture) {
 	f.make(1, asker, places.ModeOpen)
 	f.make(2, asker, places.ModeOpen)
-	begins := func(n int, m *event.Message) *journal.Run {
+	begins := func(n int, m *event.Message) *runs.Run {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
-		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 		e.Begin = true
 		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
@@ -154,7 +155,7 @@ func namedTwice(f *fixture) {
 		same(f, "made", made, true)
 		m := asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1")
 		m.Metadata.SenderID = by
-		f.message(threadKey(n), m, runs)
+		f.message(threadKey(n), m, triggers)
 	}
 	first, second := f.begin(threadKey(1)), f.begin(threadKey(2))
 	same(f, "first", first.ID, "run-1")
@@ -177,7 +178,7 @@ func namedTwice(f *fixture) {
 	f.must(err)
 	same(f, "it is known in its thread", run.ID, second.ID)
 	f.commit(first, answer("one"))
-	f.message(threadKey(3), asks("C1/3", "hi", "run-1"), runs)
+	f.message(threadKey(3), asks("C1/3", "hi", "run-1"), triggers)
 	same(f, "a third has the id of one that has ended", f.begin(threadKey(3)).ID == "run-1", false)
 }
 
@@ -185,7 +186,7 @@ func namedAlone(f *fixture) {
 	for _, m := range []*event.Message{
 		said("C1/1", "one"), said("C1/2", "two"), asks("C1/3", "three", "run-3"), asks("C1/4", "four", "run-4"), said("C1/5", "five"), said("C1/6", "six"),
 	} {
-		f.message(threadKey(1), m, runs)
+		f.message(threadKey(1), m, triggers)
 	}
 	for _, want := range [][]string{{"one", "two"}, {"three"}, {"four"}, {"five", "six"}} {
 		run := f.begin(threadKey(1))
@@ -198,14 +199,14 @@ func namedAlone(f *fixture) {
 
 func namedJoined(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "earlier"), passive)
-	f.message(threadKey(1), asks("C1/2", "alone", "run-2"), runs)
+	f.message(threadKey(1), asks("C1/2", "alone", "run-2"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/1", "earlier"), runs)
-	f.message(threadKey(1), said("C1/3", "newer"), runs)
+	f.message(threadKey(1), said("C1/1", "earlier"), triggers)
+	f.message(threadKey(1), said("C1/3", "newer"), triggers)
 	same(f, "joined", contents(f.join(run)), []string{})
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "a stale reply", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "a stale reply", f.commit(run, reply).State, runs.Unfinished)
 	run = f.begin(threadKey(1))
 	same(f, "messages of the repeated run", contents(run.Messages), []string{"alone"})
 	same(f, "its input", f.input(run), `{"run":"run-2"}`)
@@ -214,19 +215,19 @@ func namedJoined(f *fixture) {
 }
 
 func namedAgain(f *fixture) {
-	first := f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
-	again := f.message(threadKey(1), asks("C1/2", "other words", "run-1"), runs)
+	first := f.message(threadKey(1), asks("C1/1", "hi", "run-1"), triggers)
+	again := f.message(threadKey(1), asks("C1/2", "other words", "run-1"), triggers)
 	same(f, "disposition", again.Disposition, event.Duplicate)
 	same(f, "message", again.Message.UUID, first.Message.UUID)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 	fromBot := asks("C1/3", "hi", "run-1") // a bot's message is looked up before it is stored
 	fromBot.Metadata.SenderType = event.Bot
-	same(f, "in another thread", f.message(threadKey(2), fromBot, runs).Disposition, event.Stored)
+	same(f, "in another thread", f.message(threadKey(2), fromBot, triggers).Disposition, event.Stored)
 }
 
 func namedInputDeleted(f *fixture) {
-	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), runs)
+	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), triggers)
 	run := f.begin(threadKey(1))
-	f.change(threadKey(1), deleted("C1/1"), runs)
+	f.change(threadKey(1), deleted("C1/1"), triggers)
 	same(f, "input", f.input(run), "")
 }

@@ -6,6 +6,10 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -22,7 +26,7 @@ func noticePromises() []promise {
 // asks returns the state of each message's run, as "seq state error"; "seq" for none.
 func (f *fixture) asks(thread event.ThreadKey) []string {
 	f.Helper()
-	return each(f.list(thread), func(m journal.Listed) string {
+	return each(f.list(thread), func(m messages.Listed) string {
 		if m.Asked == nil {
 			return string(m.Author)
 		}
@@ -31,35 +35,35 @@ func (f *fixture) asks(thread event.ThreadKey) []string {
 }
 
 func noticeOutside(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.fail(run, "Sorry.")
 	notice := f.list(threadKey(1))[1]
-	same(f, "author", notice.Author, journal.BySystem)
+	same(f, "author", notice.Author, messages.BySystem)
 	same(f, "role", notice.Author.Role(), "system")
 	same(f, "metadata", string(notice.Metadata), `{"k":1}`)
 	same(f, "run", notice.Run, run.ID)
 
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	next := f.begin(threadKey(1))
-	transcript, err := f.Transcript(f.ctx, next, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	transcript, err := f.Transcript(f.ctx, next, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	same(f, "turns", len(transcript), 2)
 	same(f, "the failed turn", contents(transcript[0].Messages), []string{"hi"})
 	same(f, "its context", len(transcript[0].Context)+len(transcript[1].Context), 0)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "the reply after the notice", f.commit(next, reply).State, journal.RunDone)
+	same(f, "the reply after the notice", f.commit(next, reply).State, runs.Done)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Sorry.", "3 ho", "4 Hello."})
 }
 
 func noticeOfWithdrawn(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	reply := answer("Hello.", "Hello.")
-	reply.Withdrawn = func() journal.Notice { return journal.Notice{Text: "Deleted."} }
-	same(f, "result", f.commit(run, reply).State, journal.RunCanceled)
+	reply.Withdrawn = func() outbox.Notice { return outbox.Notice{Text: "Deleted."} }
+	same(f, "result", f.commit(run, reply).State, runs.Canceled)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
 	same(f, "deliveries", f.count("deliveries"), 0)
@@ -69,16 +73,16 @@ func noticeOfWithdrawn(f *fixture) {
 
 func statesOfRun(f *fixture) {
 	f.message(threadKey(1), said("C1/0", "before"), passive)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "before the run", f.asks(threadKey(1)), []string{"human", "queued"})
 	run := f.begin(threadKey(1))
 	same(f, "during the run", f.asks(threadKey(1)), []string{"human", "running"})
 	same(f, "its id", f.list(threadKey(1))[1].Asked.ID, run.ID)
 	f.commit(run, answer("Hello."))
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
-	same(f, "the failed run", *f.list(threadKey(1))[3].Asked, journal.Asked{ID: f.list(threadKey(1))[4].Run, State: "failed", Error: "Sorry.", Cause: "the agent is gone"})
-	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	same(f, "the failed run", *f.list(threadKey(1))[3].Asked, messages.Asked{ID: f.list(threadKey(1))[4].Run, State: "failed", Error: "Sorry.", Cause: "the agent is gone"})
+	f.message(threadKey(1), said("C1/3", "hum"), triggers)
 	run = f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/4", "never mind"), passive)
 	reply := answer("Hello.")
@@ -90,7 +94,7 @@ func statesOfRun(f *fixture) {
 
 func statesWithoutRow(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.")
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	f.exec(`DELETE FROM runs`)
 	same(f, "states", f.asks(threadKey(1)), []string{"done", "agent", "failed Sorry.", "system"})
@@ -98,9 +102,9 @@ func statesWithoutRow(f *fixture) {
 
 func reasonStored(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	reasons := func() []string {
-		return each(f.list(threadKey(1)), func(m journal.Listed) string { return string(m.Trigger) + " " + m.Reason })
+		return each(f.list(threadKey(1)), func(m messages.Listed) string { return string(m.Trigger) + " " + m.Reason })
 	}
 	same(f, "reasons", reasons(), []string{"passive no-mention", "run mention"})
 	f.change(threadKey(1), edited("C1/1", "hi @bot", "1"), mentions)
@@ -123,27 +127,27 @@ func listingPromises() []promise {
 
 func pagesOfThread(f *fixture) {
 	id := f.threadID(threadKey(1))
-	_, err := f.ThreadMessages(f.ctx, workspace, id, journal.Page{Limit: 2})
+	_, err := f.ThreadMessages(f.ctx, workspace, id, messages.Page{Limit: 2})
 	f.fails("a missing thread", err, storage.ErrNotFound)
 	for _, text := range []string{"1", "2", "3", "4", "5"} {
 		f.message(threadKey(1), said("C1/"+text, text), passive)
 	}
-	page := func(p journal.Page) []string {
+	page := func(p messages.Page) []string {
 		list, err := f.ThreadMessages(f.ctx, workspace, id, p)
 		f.must(err)
-		return each(list, func(m journal.Listed) string { return m.Content })
+		return each(list, func(m messages.Listed) string { return m.Content })
 	}
-	same(f, "the first page", page(journal.Page{Limit: 2}), []string{"1", "2"})
-	same(f, "the next page", page(journal.Page{After: 2, Limit: 2}), []string{"3", "4"})
-	same(f, "the last page", page(journal.Page{Before: 100, Limit: 2}), []string{"4", "5"})
-	same(f, "the page before", page(journal.Page{Before: 4, Limit: 2}), []string{"2", "3"})
-	same(f, "a range", page(journal.Page{After: 1, Before: 4, Limit: 5}), []string{"2", "3"})
-	_, err = f.ThreadMessages(f.ctx, "other", id, journal.Page{Limit: 2})
+	same(f, "the first page", page(messages.Page{Limit: 2}), []string{"1", "2"})
+	same(f, "the next page", page(messages.Page{After: 2, Limit: 2}), []string{"3", "4"})
+	same(f, "the last page", page(messages.Page{Before: 100, Limit: 2}), []string{"4", "5"})
+	same(f, "the page before", page(messages.Page{Before: 4, Limit: 2}), []string{"2", "3"})
+	same(f, "a range", page(messages.Page{After: 1, Before: 4, Limit: 5}), []string{"2", "3"})
+	_, err = f.ThreadMessages(f.ctx, "other", id, messages.Page{Limit: 2})
 	f.fails("another workspace", err, storage.ErrNotFound)
 }
 
 func firstOfThread(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "gone"), runs)
+	f.message(threadKey(1), said("C1/1", "gone"), triggers)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	f.message(threadKey(1), said("C1/2", "first"), passive)
 	f.message(threadKey(1), said("C1/3", "second"), passive)
@@ -154,12 +158,12 @@ func firstOfThread(f *fixture) {
 }
 
 func pageBounded(f *fixture) {
-	cost := func(n, messages int) tally {
+	cost := func(n, list int) tally {
 		key := threadKey(n)
 		f.message(key, said(string(key), "0"), passive)
-		f.grow(key, messages)
+		f.grow(key, list)
 		counting := &counter{Engine: f.engine, bound: "m.seq BETWEEN"}
-		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, f.threadID(key), journal.Page{Before: 50, Limit: 10})
+		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, f.threadID(key), messages.Page{Before: 50, Limit: 10})
 		f.must(err)
 		same(f, "messages", len(page), 10)
 		return counting.tally
@@ -169,7 +173,7 @@ func pageBounded(f *fixture) {
 
 func threadsOfWorkspace(f *fixture) {
 	for i, text := range []string{"one", "two", "three"} {
-		f.message(threadKey(i+1), said("C1/"+text, text), runs)
+		f.message(threadKey(i+1), said("C1/"+text, text), triggers)
 		f.clock.advance(1e9)
 	}
 	f.accept(f.envelope(event.KindMessage, threadKey(4), "C1/4")) // it has no message yet
@@ -200,7 +204,7 @@ func threadsOfWorkspace(f *fixture) {
 
 // secret keeps messages with the word secret out of memory.
 func secret(decide policy) policy {
-	return func(m *event.Message, look journal.Look) journal.Decision {
+	return func(m *event.Message, look record.Look) record.Decision {
 		d := decide(m, look)
 		d.NoMemory = strings.Contains(m.Content, "secret")
 		return d
@@ -211,30 +215,30 @@ func outOfMemory(f *fixture) {
 	turns := func() []string { return f.turnsOf(f.begin(threadKey(1)), 50) }
 	f.message(threadKey(1), said("C1/1", "a secret"), secret(passive))
 	f.message(threadKey(1), said("C1/2", "heard"), secret(passive))
-	f.message(threadKey(1), said("C1/3", "a secret question"), secret(runs))
+	f.message(threadKey(1), said("C1/3", "a secret question"), secret(triggers))
 	same(f, "its own turn", turns(), []string{"heard|a secret question|"})
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	for range 10 { // more turns than one query reads
-		f.message(threadKey(1), said("C1/4"+strings.Repeat("x", f.serial), "a secret turn"), secret(runs))
+		f.message(threadKey(1), said("C1/4"+strings.Repeat("x", f.serial), "a secret turn"), secret(triggers))
 		f.fail(f.begin(threadKey(1)), "Sorry.")
 	}
-	f.message(threadKey(1), said("C1/5", "hi"), secret(runs))
+	f.message(threadKey(1), said("C1/5", "hi"), secret(triggers))
 	same(f, "the next turn", turns(), []string{"heard|hi|"})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
-	f.message(threadKey(1), said("C1/6", "ho"), secret(runs))
+	f.message(threadKey(1), said("C1/6", "ho"), secret(triggers))
 	same(f, "the turn after it", turns(), []string{"heard|hi|Hello.", "|ho|"})
 }
 
 // tells records a message that asks an agent.
-func (f *fixture) tells(id, to string) journal.RecordResult {
+func (f *fixture) tells(id, to string) record.Result {
 	f.Helper()
-	return f.tell(id, runs, func(e *journal.Entry) { e.Agent, e.Begin = to, false })
+	return f.tell(id, triggers, func(e *record.Entry) { e.Agent, e.Begin = to, false })
 }
 
 // beginFor begins the turn of an agent, which must be due.
-func (f *fixture) beginFor(to string) *journal.Run {
+func (f *fixture) beginFor(to string) *runs.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	return run
 }
@@ -242,8 +246,8 @@ func (f *fixture) beginFor(to string) *journal.Run {
 // belongsTo fails the test unless the turn, which one agent would begin, is another's.
 func (f *fixture) belongsTo(begins, want string) {
 	f.Helper()
-	_, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(*journal.Run) bool { return false }, math.MaxInt64)
-	f.fails("the turn", err, journal.OtherAgentError(want))
+	_, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	f.fails("the turn", err, runs.OtherAgentError(want))
 }
 
 func turnOfEachAgent(f *fixture) {
@@ -271,7 +275,7 @@ func otherAgentWaits(f *fixture) {
 	f.tells("C1/2", "other")
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	same(f, "result", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, runs.Done)
 	f.belongsTo(agent, "other")
 }
 
@@ -282,10 +286,10 @@ func rerunOfAgent(f *fixture) {
 	f.tells("C1/3", agent)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 	run = f.beginFor(agent)
 	same(f, "asked", contents(run.Messages), []string{"C1/1", "C1/3"})
-	same(f, "result", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, runs.Done)
 	f.belongsTo(agent, "other")
 	same(f, "the other is asked", contents(f.beginFor("other").Messages), []string{"C1/2"})
 }

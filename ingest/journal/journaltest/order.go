@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -45,7 +46,7 @@ func idsInOrder(f *fixture) {
 	})
 	w.atOnce(nodes, func(n int) error {
 		for i, id := range envelopes[n] {
-			e := entry(id, event.Event{Kind: event.KindMessage, Message: said(name(n, i), "hi")}, runs)
+			e := entry(id, event.Event{Kind: event.KindMessage, Message: said(name(n, i), "hi")}, triggers)
 			if _, err := nodes[n].Record(f.ctx, lease, e); err != nil {
 				return err
 			}
@@ -72,7 +73,7 @@ func batchBounded(f *fixture) {
 	}
 	for _, want := range batches {
 		batch := f.next(thread)
-		same(f, "batch", each(batch, func(p journal.Pending) int64 { return p.ID }), want)
+		same(f, "batch", each(batch, func(p envelopes.Pending) int64 { return p.ID }), want)
 		for _, p := range batch {
 			f.must(f.Bury(f.ctx, f.claim(thread), p.ID, errors.New("done")))
 		}
@@ -106,7 +107,7 @@ func countCorrected(f *fixture) {
 // nodes.
 func (f *fixture) answerAll(lease *places.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, false, func(*journal.Run) bool { return true }, math.MaxInt64)
+		run, err := f.BeginRun(f.ctx, lease, agent, false, func(*runs.Run) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 )
 
 func outboxPromises() []promise {
@@ -53,7 +53,7 @@ func resent(f *fixture) {
 	again := f.delivery(threadKey(1))
 	same(f, "the same", [2]string{again.Key, again.Post.Text}, [2]string{d.Key, d.Post.Text})
 	same(f, "attempts", again.Attempts, 1)
-	same(f, "before its time", f.slot(again, 0), journal.Slot{Wait: at})
+	same(f, "before its time", f.slot(again, 0), outbox.Slot{Wait: at})
 	f.clock.advance(time.Second)
 	same(f, "due", f.due(deliveries), []int64{d.Thread})
 	f.sending(again)
@@ -69,7 +69,7 @@ func readBack(f *fixture) {
 	same(f, "due", f.due(deliveries), nil)
 	f.clock.advance(15 * time.Second)
 	again := f.delivery(threadKey(1))
-	same(f, "state", again.State, journal.DeliverySending)
+	same(f, "state", again.State, outbox.Sending)
 	same(f, "send by", again.SendBy, f.clock.Now().Add(-5*time.Second))
 
 	next := f.successor("second").delivery(threadKey(1))
@@ -82,7 +82,7 @@ func restFails(f *fixture) {
 	f.deliver(threadKey(1), "C1/9")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	f.must(f.GiveUp(f.ctx, d, journal.DeliveryFailed, "the channel is gone"))
+	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone"))
 	same(f, "next", f.delivery(threadKey(1)).Post.Text, "B1")
 	same(f, "failed with a cause", f.count("deliveries WHERE state = 'failed' AND error <> ''"), 2)
 }
@@ -91,7 +91,7 @@ func unknownPasses(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	err := f.GiveUp(f.ctx, d, journal.DeliveryUnknown, "the platform cannot tell")
+	err := f.GiveUp(f.ctx, d, outbox.Unknown, "the platform cannot tell")
 	f.must(err)
 	same(f, "next", f.delivery(threadKey(1)).Post.Text, "A2")
 }
@@ -99,11 +99,11 @@ func unknownPasses(f *fixture) {
 func notSentAgain(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.deliver(threadKey(1), "C1/9")
-	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, journal.Send{Timeout: time.Second})
-	f.fails("begin to send a sent delivery", err, journal.ErrDelivered)
-	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), ""), journal.ErrDelivered)
-	err = f.GiveUp(f.ctx, d, journal.DeliveryFailed, "")
-	f.fails("give up a sent delivery", err, journal.ErrDelivered)
+	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: time.Second})
+	f.fails("begin to send a sent delivery", err, outbox.ErrDelivered)
+	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), ""), outbox.ErrDelivered)
+	err = f.GiveUp(f.ctx, d, outbox.Failed, "")
+	f.fails("give up a sent delivery", err, outbox.ErrDelivered)
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "due", f.due(deliveries), nil)
 	same(f, "thread of the reaction", f.accept(f.envelope(event.KindReaction, "", "C1/9")).Thread, d.Thread)
@@ -118,7 +118,7 @@ func committedMeanwhile(f *fixture) {
 		f.exchange(thread, fmt.Sprint("a", i), "a", "A", "A")
 		d := f.delivery(thread)
 		f.sending(d)
-		f.message(thread, said(fmt.Sprint("b", i), "b"), runs)
+		f.message(thread, said(fmt.Sprint("b", i), "b"), triggers)
 		run, lease := f.begin(thread), f.claim(d.Thread)
 		wait.Go(func() { _, errs[2*i] = f.Sent(f.ctx, d, fmt.Sprint("C1/", i)) })
 		wait.Go(func() { _, errs[2*i+1] = f.CommitReply(f.ctx, lease, run, answer("B", "B")) })
@@ -129,7 +129,7 @@ func committedMeanwhile(f *fixture) {
 }
 
 // bySent records again that a delivery was sent, as after a lost answer.
-func (f *fixture) bySent(d *journal.Delivery, id string) error {
+func (f *fixture) bySent(d *outbox.Delivery, id string) error {
 	_, err := f.Sent(f.ctx, d, id)
 	return err
 }
@@ -148,10 +148,10 @@ func deliveryLost(f *fixture) {
 	for name, write := range map[string]func() error{
 		"Resend":        func() error { return f.Resend(f.ctx, d, f.clock.Now(), "too late") },
 		"AwaitReadBack": func() error { return f.AwaitReadBack(f.ctx, d, f.clock.Now(), "the outcome is unclear") },
-		"GiveUp":        func() error { return f.GiveUp(f.ctx, d, journal.DeliveryFailed, "too late") },
+		"GiveUp":        func() error { return f.GiveUp(f.ctx, d, outbox.Failed, "too late") },
 		"ResendMarked":  func() error { return f.ResendMarked(f.ctx, d, "again", "too late") },
 	} {
-		f.fails(name, write(), journal.ErrDelivered)
+		f.fails(name, write(), outbox.ErrDelivered)
 		same(f, "rows after "+name, f.dump(), before)
 	}
 }
@@ -167,9 +167,9 @@ func arrivalIsAFact(f *fixture) {
 }
 
 func beingSent(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "a"), runs)
+	f.message(threadKey(1), said("C1/1", "a"), triggers)
 	reply := answer("A", "A1", "A2", "")
-	reply.Posts[2].File = &journal.File{Name: "a.txt", Text: "A3"}
+	reply.Posts[2].File = &outbox.File{Name: "a.txt", Text: "A3"}
 	f.commit(f.begin(threadKey(1)), reply)
 	f.exchange(threadKey(2), "C1/2", "b", "B", "B1")
 	sendingIn := func(thread event.ThreadKey, text string, files ...string) bool {
@@ -197,7 +197,7 @@ func beingSent(f *fixture) {
 	same(f, "during the send of a file", sending("") && sending("", "b.txt", "a.txt"), true)
 	same(f, "a converted file", sending("", "at_1.jpeg"), true)
 	same(f, "another file", sending("", "b.txt"), false)
-	f.message(threadKey(3), said("C1/4", "c"), runs)
+	f.message(threadKey(3), said("C1/4", "c"), triggers)
 	run := f.begin(threadKey(3))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.commit(run, answer("C"))
@@ -208,7 +208,7 @@ func beingSent(f *fixture) {
 func notOlder(f *fixture) {
 	question := said("C1/1", "hi")
 	question.SentAt = f.clock.Now().Add(-12 * time.Hour) // our clock leads
-	f.message(threadKey(1), question, runs)
+	f.message(threadKey(1), question, triggers)
 	f.commit(f.begin(threadKey(1)), answer("Hello.", "Hello."))
 	d := f.delivery(threadKey(1))
 	same(f, "not before", d.NotBefore, question.SentAt)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
 )
 
@@ -44,7 +44,7 @@ func noPace(f *fixture) {
 }
 
 // queued returns deliveries of one channel, each in a thread of its own.
-func (f *fixture) queued(n int) (out []*journal.Delivery) {
+func (f *fixture) queued(n int) (out []*outbox.Delivery) {
 	f.Helper()
 	for i := range n {
 		out = append(out, f.queuedIn(threadKey(i)))
@@ -52,7 +52,7 @@ func (f *fixture) queued(n int) (out []*journal.Delivery) {
 	return out
 }
 
-func (f *fixture) queuedIn(thread event.ThreadKey) *journal.Delivery {
+func (f *fixture) queuedIn(thread event.ThreadKey) *outbox.Delivery {
 	f.Helper()
 	f.exchange(thread, fmt.Sprint(thread, "/1"), "a", "A", "A")
 	return f.delivery(thread)
@@ -63,8 +63,8 @@ func paced(f *fixture) {
 	same(f, "first", f.slot(deliveries[0], every).SendBy, begun.Add(10*time.Second))
 	for i, d := range deliveries[1:] {
 		at := begun.Add(time.Duration(i+1) * place)
-		same(f, "place", f.slot(d, every), journal.Slot{Wait: at})
-		same(f, "place of the second request", f.slot(d, every), journal.Slot{Wait: at})
+		same(f, "place", f.slot(d, every), outbox.Slot{Wait: at})
+		same(f, "place of the second request", f.slot(d, every), outbox.Slot{Wait: at})
 	}
 	for _, d := range deliveries[1:] {
 		f.clock.advance(place)
@@ -85,19 +85,19 @@ func pacedApart(f *fixture) {
 
 func placesAtOnce(f *fixture) {
 	deliveries := f.queued(8)
-	slots, errs := make([]journal.Slot, len(deliveries)), make([]error, len(deliveries))
+	slots, errs := make([]outbox.Slot, len(deliveries)), make([]error, len(deliveries))
 	var wait sync.WaitGroup
 	for i, d := range deliveries {
 		lease := f.claim(d.Thread)
 		wait.Go(func() {
-			slots[i], errs[i] = f.BeginSend(f.ctx, lease, d, journal.Send{Timeout: time.Minute, Every: every})
+			slots[i], errs[i] = f.BeginSend(f.ctx, lease, d, outbox.Send{Timeout: time.Minute, Every: every})
 		})
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
-	slices.SortFunc(slots, func(a, b journal.Slot) int { return a.Wait.Compare(b.Wait) })
+	slices.SortFunc(slots, func(a, b outbox.Slot) int { return a.Wait.Compare(b.Wait) })
 	for i, slot := range slots[1:] {
-		same(f, "place", slot, journal.Slot{Wait: f.clock.Now().Add(time.Duration(i+1) * place)})
+		same(f, "place", slot, outbox.Slot{Wait: f.clock.Now().Add(time.Duration(i+1) * place)})
 	}
 	same(f, "leaves immediately", slots[0].Wait.IsZero(), true)
 }
@@ -111,9 +111,9 @@ func lateOneHoldsUp(f *fixture) {
 	same(f, "the late post leaves", f.slot(deliveries[1], every).Wait.IsZero(), true)
 	left := f.clock.Now()
 	f.clock.advance(time.Millisecond)
-	same(f, "the next post at its place", f.slot(deliveries[2], every), journal.Slot{Wait: left.Add(every)})
+	same(f, "the next post at its place", f.slot(deliveries[2], every), outbox.Slot{Wait: left.Add(every)})
 	newcomer := f.queuedIn(threadKey(9))
-	same(f, "place of a new post", f.slot(newcomer, every), journal.Slot{Wait: left.Add(time.Millisecond + place)})
+	same(f, "place of a new post", f.slot(newcomer, every), outbox.Slot{Wait: left.Add(time.Millisecond + place)})
 	f.clock.advance(every - time.Millisecond)
 	same(f, "the next post leaves", f.slot(deliveries[2], every).Wait.IsZero(), true)
 
@@ -121,7 +121,7 @@ func lateOneHoldsUp(f *fixture) {
 	same(f, "the new post leaves late", f.slot(newcomer, every).Wait.IsZero(), true)
 	for i, thread := range []event.ThreadKey{threadKey(10), threadKey(11)} {
 		at := f.clock.Now().Add(every + time.Duration(i)*place)
-		same(f, "a place after the late post", f.slot(f.queuedIn(thread), every), journal.Slot{Wait: at})
+		same(f, "a place after the late post", f.slot(f.queuedIn(thread), every), outbox.Slot{Wait: at})
 	}
 }
 
@@ -130,10 +130,10 @@ func pushedForward(f *fixture) {
 	far, near := f.clock.Now().Add(time.Minute), f.clock.Now().Add(time.Second)
 	f.sending(deliveries[0])
 	f.limited(deliveries[0], channel, far)
-	same(f, "another thread's", f.slot(deliveries[1], 0), journal.Slot{Wait: far})
+	same(f, "another thread's", f.slot(deliveries[1], 0), outbox.Slot{Wait: far})
 	f.limited(deliveries[1], channel, near)
-	same(f, "after a shorter rate limit", f.slot(deliveries[2], 0), journal.Slot{Wait: far})
-	same(f, "after a shorter rate limit, with a pace", f.slot(deliveries[2], time.Second), journal.Slot{Wait: far})
+	same(f, "after a shorter rate limit", f.slot(deliveries[2], 0), outbox.Slot{Wait: far})
+	same(f, "after a shorter rate limit, with a pace", f.slot(deliveries[2], time.Second), outbox.Slot{Wait: far})
 
 	elsewhere := *f.queuedIn(threadKey(9))
 	elsewhere.Post.Channel = "C2"
@@ -144,7 +144,7 @@ func pushedForward(f *fixture) {
 
 // limited records that the platform has refused a delivery, and that a channel waits until
 // a time. An empty channel means the whole workspace.
-func (f *fixture) limited(d *journal.Delivery, channel string, until time.Time) {
+func (f *fixture) limited(d *outbox.Delivery, channel string, until time.Time) {
 	f.Helper()
 	f.must(f.HoldUp(f.ctx, d.Workspace, channel, until))
 	f.must(f.Resend(f.ctx, d, until, "slow down"))
@@ -152,7 +152,7 @@ func (f *fixture) limited(d *journal.Delivery, channel string, until time.Time) 
 
 func wholeWorkspace(f *fixture) {
 	deliveries := f.queued(13)
-	take := func(workspace, channel string) *journal.Delivery {
+	take := func(workspace, channel string) *outbox.Delivery {
 		d := deliveries[0]
 		deliveries = deliveries[1:]
 		d.Workspace, d.Post.Channel = workspace, channel
@@ -172,10 +172,10 @@ func wholeWorkspace(f *fixture) {
 			same(f, fmt.Sprint("wait in ", c.workspace, " ", c.channel, " at a pace of ", pace), f.slot(take(c.workspace, c.channel), pace).Wait, c.wait)
 		}
 	}
-	f.message(threadKey(20), said("C1/8", "a"), runs)
+	f.message(threadKey(20), said("C1/8", "a"), triggers)
 	run := f.begin(threadKey(20))
 	for pace, want := range map[time.Duration]time.Time{0: short, every: short.Add(place)} { // a post waits in the channel's pace
-		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, journal.Send{Timeout: time.Minute, Every: pace})
+		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, outbox.Send{Timeout: time.Minute, Every: pace})
 		f.must(err)
 		same(f, "a preview waits", d == nil && again.Equal(want), true)
 	}
@@ -184,13 +184,13 @@ func wholeWorkspace(f *fixture) {
 	same(f, "a first delivery begins with its reply", f.commit(run, reply).Begun != nil, false)
 	f.clock.advance(time.Minute)
 	same(f, "afterwards", f.slot(f.delivery(threadKey(20)), 0).Wait.IsZero(), true)
-	f.message(threadKey(21), said("C1/9", "a"), runs)
+	f.message(threadKey(21), said("C1/9", "a"), triggers)
 	same(f, "a first delivery afterwards", f.commit(f.begin(threadKey(21)), reply).Begun != nil, true)
 }
 
 func spacedAnew(f *fixture) {
 	for i, scope := range []string{channel, ""} {
-		var deliveries []*journal.Delivery
+		var deliveries []*outbox.Delivery
 		for n := range 4 {
 			deliveries = append(deliveries, f.queuedIn(threadKey(10*i+n)))
 		}

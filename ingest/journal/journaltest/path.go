@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 func pathPromises() []promise {
@@ -21,10 +23,10 @@ func wholePath(f *fixture) {
 
 	pending, err := f.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
-	same(f, "pending", pending, []journal.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID, Kind: event.KindMessage}})
+	same(f, "pending", pending, []envelopes.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID, Kind: event.KindMessage}})
 
 	m := said("C1/1", "<@B> hi")
-	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 	same(f, "result", result.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "pending afterwards", result.Pending, 0)
 	same(f, "threads with intake", f.due(intake), nil)
@@ -32,20 +34,20 @@ func wholePath(f *fixture) {
 
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
-	transcript, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	transcript, err := f.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	same(f, "turns", len(transcript), 1)
 	same(f, "question", contents(transcript[0].Messages), []string{"<@B> hi"})
 
 	ended := f.commit(run, answer("Hello.", "Hello."))
-	same(f, "result", ended.State, journal.RunDone)
+	same(f, "result", ended.State, runs.Done)
 	same(f, "threads with turns", f.due(turns), nil)
 	same(f, "threads with deliveries", f.due(deliveries), []int64{accepted.Thread})
 
 	d, err := f.NextDelivery(f.ctx, accepted.Thread)
 	f.must(err)
-	same(f, "post", d.Post, journal.Post{Channel: channel, Place: "1", Text: "Hello."})
-	slot, err := f.BeginSend(f.ctx, f.claim(accepted.Thread), d, journal.Send{Timeout: 10 * time.Second})
+	same(f, "post", d.Post, outbox.Post{Channel: channel, Place: "1", Text: "Hello."})
+	slot, err := f.BeginSend(f.ctx, f.claim(accepted.Thread), d, outbox.Send{Timeout: 10 * time.Second})
 	f.must(err)
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
 	more, err := f.Sent(f.ctx, d, "C1/9")

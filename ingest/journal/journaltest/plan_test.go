@@ -13,7 +13,12 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
@@ -105,18 +110,18 @@ func (c *conversation) must(err error) {
 }
 
 // record accepts and records an event, on a node that could answer it at once.
-func (c *conversation) record(key string, e event.Event, target string) (journal.RecordResult, *places.Claim) {
+func (c *conversation) record(key string, e event.Event, target string) (record.Result, *places.Claim) {
 	c.Helper()
 	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, MessageID: target}
-	accepted, err := c.Accept(c.Context(), journal.AcceptRequest{
+	accepted, err := c.Accept(c.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
 	})
 	c.must(err)
 	claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
-	result, err := c.Record(c.Context(), claim, journal.Entry{
-		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: journal.Live, Agent: "helper", Begin: true,
-		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
-			return journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}
+	result, err := c.Record(c.Context(), claim, record.Entry{
+		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: messages.Live, Agent: "helper", Begin: true,
+		Decide: func(m *event.Message, _ record.Look) record.Decision {
+			return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}
 		},
 	})
 	c.must(err)
@@ -124,7 +129,7 @@ func (c *conversation) record(key string, e event.Event, target string) (journal
 }
 
 // ask accepts and records a message, and begins its run.
-func (c *conversation) ask(id string) (*journal.Run, *places.Claim) {
+func (c *conversation) ask(id string) (*runs.Run, *places.Claim) {
 	c.Helper()
 	result, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
@@ -140,8 +145,8 @@ func (c *conversation) ask(id string) (*journal.Run, *places.Claim) {
 func (c *conversation) exchange(id string) {
 	c.Helper()
 	run, claim := c.ask(id)
-	ended, err := c.CommitReply(c.Context(), claim, run, journal.Reply{
-		Content: "Hello.", Stale: "send", Posts: []journal.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &journal.Send{Timeout: time.Second},
+	ended, err := c.CommitReply(c.Context(), claim, run, runs.Reply{
+		Content: "Hello.", Stale: "send", Posts: []outbox.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &outbox.Send{Timeout: time.Second},
 		Metadata: func(string, time.Duration) []byte { return []byte("{}") },
 	})
 	c.must(err)
@@ -219,7 +224,7 @@ func TestTranscriptReadsTheWindow(t *testing.T) {
 	c.exchange("C1/1")
 	run, _ := c.ask("C1/2")
 	c.recorder.taken()
-	turns, err := c.Transcript(c.Context(), run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	turns, err := c.Transcript(c.Context(), run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	c.must(err)
 	if len(turns) != 2 {
 		t.Fatalf("%d turns", len(turns))

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -29,21 +31,21 @@ func previewPromises() []promise {
 	}
 }
 
-var sending = journal.Send{Timeout: 10 * time.Second}
+var sending = outbox.Send{Timeout: 10 * time.Second}
 
 // sign is the sign of work on a message. Every post has its address.
-var sign = journal.Post{Channel: channel, Place: "1", Text: "C1/2"}
+var sign = outbox.Post{Channel: channel, Place: "1", Text: "C1/2"}
 
 // preview begins a preview of a run. It returns nil if the preview may not be shown yet.
-func (f *fixture) preview(run *journal.Run, text string) (*journal.Delivery, time.Time) {
+func (f *fixture) preview(run *runs.Run, text string) (*outbox.Delivery, time.Time) {
 	f.Helper()
-	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
+	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
 	f.must(err)
 	return d, again
 }
 
 // shows begins a preview that arrives.
-func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Delivery {
+func (f *fixture) shows(run *runs.Run, text, platformID string) *outbox.Delivery {
 	f.Helper()
 	d, _ := f.preview(run, text)
 	if d == nil {
@@ -55,7 +57,7 @@ func (f *fixture) shows(run *journal.Run, text, platformID string) *journal.Deli
 }
 
 // outbox sends a thread's open deliveries, checks their addresses, and returns them.
-func (f *fixture) outbox(run *journal.Run) (list []string) {
+func (f *fixture) outbox(run *runs.Run) (list []string) {
 	f.Helper()
 	for {
 		d, err := f.NextDelivery(f.ctx, run.Thread)
@@ -68,7 +70,7 @@ func (f *fixture) outbox(run *journal.Run) (list []string) {
 		if d.Replaces != nil {
 			of, id = " of "+d.Replaces.PlatformID, d.Replaces.PlatformID
 		}
-		if d.Kind != journal.DeliveryPost {
+		if d.Kind != outbox.KindPost {
 			id = ""
 		}
 		list = append(list, string(d.Kind)+" "+d.Post.Text+of)
@@ -80,7 +82,7 @@ func (f *fixture) outbox(run *journal.Run) (list []string) {
 
 func previewWaits(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	d, again := f.preview(run, "grow")
 	same(f, "before the post", d == nil && again.After(f.clock.Now()), true)
@@ -90,28 +92,28 @@ func previewWaits(f *fixture) {
 }
 
 func previewOrphan(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "grow")
 	same(f, "due immediately", f.due(deliveries), nil)
-	again, wait, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, journal.Post{Channel: channel, Text: "grow"}, true, sending)
+	again, wait, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
 	f.must(err)
 	same(f, "begun again before its outcome is known", again != nil || !wait.After(f.clock.Now()), false)
 	f.clock.advance(10 * time.Second)
 	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	next := f.delivery(threadKey(1))
-	same(f, "it", [3]any{next.ID, next.Kind, next.Stream}, [3]any{d.ID, journal.DeliveryPreview, true})
-	same(f, "state", next.State, journal.DeliverySending)
+	same(f, "it", [3]any{next.ID, next.Kind, next.Stream}, [3]any{d.ID, outbox.KindPreview, true})
+	same(f, "state", next.State, outbox.Sending)
 }
 
 func previewGivenUp(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	failed, _ := f.preview(run, "grow")
-	f.must(f.GiveUp(f.ctx, failed, journal.DeliveryFailed, "refused"))
+	f.must(f.GiveUp(f.ctx, failed, outbox.Failed, "refused"))
 	_, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, failed, sending)
 	f.fails("change", err, storage.ErrFenced)
-	again, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, journal.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
+	again, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
 	f.must(err)
 	same(f, "begun again", again != nil, true)
 	_, err = f.Sent(f.ctx, again, "C1/9")
@@ -121,24 +123,24 @@ func previewGivenUp(f *fixture) {
 }
 
 func previewMadeUnclearly(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	unaware := *run
 	made, _ := f.preview(run, "grow")
-	f.must(f.GiveUp(f.ctx, made, journal.DeliveryFailed, "the post had not arrived"))
+	f.must(f.GiveUp(f.ctx, made, outbox.Failed, "the post had not arrived"))
 	f.shows(&unaware, "grow", "C1/9")
 	f.commit(&unaware, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9"})
 }
 
 func previewFenced(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	d := f.shows(run, "grow", "C1/9")
 	f.commit(run, answer("A", "A"))
 	f.outbox(run)
 	lease := f.claim(run.Thread)
-	_, _, err := f.BeginPreview(f.ctx, lease, run, run.Previews, journal.Post{Channel: channel, Text: "more"}, false, sending)
+	_, _, err := f.BeginPreview(f.ctx, lease, run, run.Previews, outbox.Post{Channel: channel, Text: "more"}, false, sending)
 	f.fails("begin a preview", err, storage.ErrFenced)
 	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
 	f.fails("change a preview", err, storage.ErrFenced)
@@ -146,25 +148,25 @@ func previewFenced(f *fixture) {
 }
 
 func previewsReplaced(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	for i := range 3 {
 		f.shows(run, "grow", fmt.Sprint("C1/8", i))
 	}
 	reply := answer("A", "A1", "", "A2")
-	reply.Posts[1].File = &journal.File{Name: "plot", Text: "x"}
+	reply.Posts[1].File = &outbox.File{Name: "plot", Text: "x"}
 	f.commit(run, reply)
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/80", "post ", "post A2 of C1/81", "remove  of C1/82", "unsign C1/2"})
 }
 
 func unsignLast(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.commit(run, answer("A"))
 	same(f, "removals that wait", f.count("deliveries WHERE kind = 'unsign' AND state = 'pending'"), 1)
-	f.message(threadKey(1), said("C1/3", "b"), runs)
+	f.message(threadKey(1), said("C1/3", "b"), triggers)
 	next := f.begin(threadKey(1))
 	f.shows(next, "grow", "C1/9")
 	reply := answer("B", "B")
@@ -173,14 +175,14 @@ func unsignLast(f *fixture) {
 }
 
 func previewsCleared(f *fixture) {
-	for i, end := range []journal.Unanswered{
-		{State: journal.RunCanceled, Cause: "deleted"},
-		{State: journal.RunInterrupted},
-		{State: journal.RunFailed, Cause: "the agent is gone", Notice: journal.Notice{
-			Text: "Sorry", Posts: []journal.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}},
+	for i, end := range []runs.Unanswered{
+		{State: runs.Canceled, Cause: "deleted"},
+		{State: runs.Interrupted},
+		{State: runs.Failed, Cause: "the agent is gone", Notice: outbox.Notice{
+			Text: "Sorry", Posts: []outbox.Post{{Channel: channel, Place: sign.Place, Text: "Sorry", Asker: "U1", Alone: true}},
 		}},
 	} {
-		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), runs)
+		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), triggers)
 		run := f.begin(threadKey(1))
 		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 		id := fmt.Sprint("C1/8", i)
@@ -198,15 +200,15 @@ func previewsCleared(f *fixture) {
 }
 
 func previewsKept(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.shows(run, "grow", "C1/8")
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	same(f, "deliveries", f.outbox(run), nil)
 	again := f.begin(threadKey(1))
 	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})
-	shown, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), again, 0, journal.Post{Channel: channel, Text: "grow"}, true, sending)
+	shown, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), again, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
 	f.must(err)
 	same(f, "preview", [3]string{shown.PlatformID, shown.Post.Channel, shown.Post.Place}, [3]string{"C1/8", channel, sign.Place})
 	same(f, "previews", again.Previews, 1)
@@ -216,7 +218,7 @@ func previewsKept(f *fixture) {
 
 // unclearSign proves that no row of the sign is held after its run has ended.
 func unclearSign(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	unclear := journal.New(unclearEngine{f.engine}, journal.Options{Now: f.clock.Now})
 	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), storage.ErrUnclear)
@@ -232,7 +234,7 @@ func (e unclearEngine) Write(ctx context.Context, options storage.WriteOptions, 
 }
 
 func reposted(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	for i := range 3 {
 		f.shows(run, "grow", fmt.Sprint("C1/8", i))
@@ -247,20 +249,20 @@ func reposted(f *fixture) {
 }
 
 func restCleared(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	f.shows(run, "grow", "C1/80")
 	f.shows(run, "grow", "C1/81")
 	f.commit(run, answer("A", "A1", "A2", "A3"))
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	err := f.GiveUp(f.ctx, d, journal.DeliveryFailed, "the channel is gone")
+	err := f.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone")
 	f.must(err)
 	same(f, "deliveries", f.outbox(run), []string{"remove A2 of C1/81"})
 }
 
 func takenOver(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	f.shows(run, "grow", "C1/8")
 	f.commit(run, answer("A", "A1"))
@@ -276,10 +278,10 @@ func takenOver(f *fixture) {
 }
 
 func previewGivesWay(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "a"), runs)
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	paced := journal.Send{Timeout: 10 * time.Second, Every: every}
-	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "grow"}, true, paced)
+	paced := outbox.Send{Timeout: 10 * time.Second, Every: every}
+	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "grow"}, true, paced)
 	f.must(err)
 	_, err = f.Sent(f.ctx, d, "C1/8")
 	f.must(err)

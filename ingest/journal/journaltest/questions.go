@@ -6,7 +6,9 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -31,9 +33,9 @@ func questionPromises() []promise {
 }
 
 // asking returns a reply that asks the people in the thread.
-func (f *fixture) asking() journal.Reply {
+func (f *fixture) asking() runs.Reply {
 	r := answer("May I?")
-	r.Question = &journal.Question{
+	r.Question = &runs.Question{
 		Ask:     stream.Ask{Options: []stream.Option{{ID: "y", Label: "Yes"}, {ID: "n", Label: "No"}}, Approval: true},
 		Details: []byte(`{"k":1}`), UntilAt: f.clock.Now().Add(time.Hour),
 	}
@@ -41,24 +43,24 @@ func (f *fixture) asking() journal.Reply {
 }
 
 // answering returns a policy that takes messages as answers to the open question.
-func answering(asked **journal.Question) policy {
-	return func(m *event.Message, look journal.Look) journal.Decision {
-		d := runs(m, look)
+func answering(asked **runs.Question) policy {
+	return func(m *event.Message, look record.Look) record.Decision {
+		d := triggers(m, look)
 		q := look.Question()
 		if asked != nil {
 			*asked = q
 		}
 		if q != nil {
-			d.Answer = &journal.Answer{Option: "y", Text: m.Content}
+			d.Answer = &runs.Answer{Option: "y", Text: m.Content}
 		}
 		return d
 	}
 }
 
 // questions records a message, and ends its run with a question.
-func (f *fixture) questions() *journal.Run {
+func (f *fixture) questions() *runs.Run {
 	f.Helper()
-	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	f.message(threadKey(1), said("C1/1", "do it"), triggers)
 	run := f.begin(threadKey(1))
 	f.commit(run, f.asking())
 	return run
@@ -67,7 +69,7 @@ func (f *fixture) questions() *journal.Run {
 func questionAnswered(f *fixture) {
 	asked := f.questions()
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?"})
-	after, open := f.successor("after"), new(journal.Question)
+	after, open := f.successor("after"), new(runs.Question)
 	after.message(threadKey(1), said("C1/2", "yes"), answering(&open))
 	want := *f.asking().Question
 	want.Run, want.Agent = asked.ID, agent
@@ -77,14 +79,14 @@ func questionAnswered(f *fixture) {
 	same(f, "the question of the resumed run", f.successor("again").begin(threadKey(1)).Question, asked.ID)
 	q, err := f.Question(f.ctx, asked.ID)
 	f.must(err)
-	same(f, "answer", q.Answer, &journal.Answer{Option: "y", Text: "yes"})
+	same(f, "answer", q.Answer, &runs.Answer{Option: "y", Text: "yes"})
 	_, err = f.Question(f.ctx, run.ID)
 	f.fails("no question", err, storage.ErrNotFound)
 }
 
 func questionAnsweredOnce(f *fixture) {
 	f.questions()
-	open := new(journal.Question)
+	open := new(runs.Question)
 	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
 	f.message(threadKey(1), said("C1/3", "no"), answering(&open))
 	same(f, "open for the second", open == nil, true)
@@ -105,27 +107,27 @@ func questionAnswerWithdrawn(f *fixture) {
 	for i, c := range []struct {
 		withdraw func(key event.ThreadKey, id string)
 		option   string
-		want     *journal.Answer
+		want     *runs.Answer
 	}{
 		{func(key event.ThreadKey, id string) {
-			f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{id}}, runs)
+			f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{id}}, triggers)
 		}, "y", nil},
 		{func(key event.ThreadKey, id string) { f.message(key, said(id+"s", "/stop"), commands(nil)) }, "y", nil},
-		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "no, wait", "2"), runs) }, "y", nil},
-		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "tomorrow", "2"), runs) }, "", &journal.Answer{Text: "tomorrow"}},
+		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "no, wait", "2"), triggers) }, "y", nil},
+		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "tomorrow", "2"), triggers) }, "", &runs.Answer{Text: "tomorrow"}},
 	} {
 		key, id := threadKey(i), fmt.Sprint("C1/answer", i)
-		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), triggers)
 		f.commit(f.begin(key), f.asking())
-		f.message(key, said(id, "yes"), func(m *event.Message, look journal.Look) journal.Decision {
-			d := runs(m, look)
+		f.message(key, said(id, "yes"), func(m *event.Message, look record.Look) record.Decision {
+			d := triggers(m, look)
 			if look.Question() != nil {
-				d.Answer = &journal.Answer{Option: c.option, Text: m.Content}
+				d.Answer = &runs.Answer{Option: c.option, Text: m.Content}
 			}
 			return d
 		})
 		c.withdraw(key, id)
-		f.message(key, said(fmt.Sprint("C1/b", i), "hello"), runs)
+		f.message(key, said(fmt.Sprint("C1/b", i), "hello"), triggers)
 		q, err := f.Question(f.ctx, f.begin(key).Question)
 		f.must(err)
 		same(f, fmt.Sprint("answer ", i), q.Answer, c.want)
@@ -143,9 +145,9 @@ func questionWaits(f *fixture) {
 		{func(event.ThreadKey, string) { f.clock.advance(time.Hour) }, []string{"please"}},
 	} {
 		key := threadKey(i)
-		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), triggers)
 		run := f.begin(key)
-		f.message(key, said(fmt.Sprint("C1/b", i), "please"), runs)
+		f.message(key, said(fmt.Sprint("C1/b", i), "please"), triggers)
 		f.commit(run, f.asking())
 		same(f, "begins before the answer", f.mayBegin(key, true) != nil, false)
 		c.end(key, fmt.Sprint("C1/c", i))
@@ -165,7 +167,7 @@ func questionAnsweredByEdit(f *fixture) {
 
 func noAnswerTwice(f *fixture) {
 	f.questions()
-	refused := func(m *event.Message, look journal.Look) journal.Decision {
+	refused := func(m *event.Message, look record.Look) record.Decision {
 		d := over(m, look)
 		d.Reason = event.ReasonNoAnswer
 		return d
@@ -181,17 +183,17 @@ func questionRequeued(f *fixture) {
 	asked := f.questions()
 	run := f.tell("C1/2", answering(nil), nil).Begun
 	same(f, "the question of a run that begins with its message", run.Question, asked.ID)
-	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted})
 	same(f, "the question of the next", f.begin(threadKey(1)).Question, asked.ID)
 }
 
 func questionReopened(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	f.message(threadKey(1), said("C1/1", "do it"), triggers)
 	reply := f.asking()
-	reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+	reply.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: "parley-a", Label: "Yes"}}}}
 	f.commit(f.begin(threadKey(1)), reply)
 	for i, want := range []bool{true, true, false} {
-		open := new(journal.Question)
+		open := new(runs.Question)
 		f.message(threadKey(1), said(fmt.Sprint("C1/yes", i), "yes"), answering(&open))
 		same(f, "open", open != nil, want)
 		same(f, "answer of an open question", want && open.Answer != nil, false)
@@ -205,7 +207,7 @@ func questionReopenedWaits(f *fixture) {
 	asked := f.questions()
 	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/3", "please"), runs)
+	f.message(threadKey(1), said("C1/3", "please"), triggers)
 	f.fail(run, "broken")
 	same(f, "begins before the answer", f.mayBegin(threadKey(1), true) != nil, false)
 	f.message(threadKey(1), said("C1/4", "yes!"), answering(nil))
@@ -216,9 +218,9 @@ func questionReopenedWaits(f *fixture) {
 
 func questionExpires(f *fixture) {
 	asked := f.questions()
-	told, open := 0, new(journal.Question)
+	told, open := 0, new(runs.Question)
 	expire := func() {
-		notice := func(run *journal.Run) journal.Notice {
+		notice := func(run *runs.Run) outbox.Notice {
 			same(f, "thread of the notice", run.ThreadKey, threadKey(1))
 			return stopNotice
 		}
@@ -234,7 +236,7 @@ func questionExpires(f *fixture) {
 	same(f, "told", told, 1)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 do it", "2 May I?", "3 yes", "4 Stopped."})
 	same(f, "post", f.deliver(threadKey(1), "C1/9").Post.Text, "Stopped.")
-	open = new(journal.Question)
+	open = new(runs.Question)
 	f.message(threadKey(1), said("C1/2", "yes"), answering(&open))
 	same(f, "open", open == nil, true)
 	run := f.begin(threadKey(1))
@@ -246,7 +248,7 @@ func questionExpires(f *fixture) {
 
 func questionForgotten(f *fixture) {
 	f.questions()
-	open := new(journal.Question)
+	open := new(runs.Question)
 	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
 	f.message(threadKey(1), said("C1/3", "yes"), answering(&open))
 	same(f, "open", open == nil, true)
@@ -259,44 +261,44 @@ func questionForgottenInRun(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/3", "/new"), commands(nil))
 	f.fail(run, "Sorry.")
-	open := new(journal.Question)
+	open := new(runs.Question)
 	f.message(threadKey(1), said("C1/4", "hello"), answering(&open))
 	same(f, "open", open == nil, true)
 	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
 }
 
 func questionWithButtons(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "do it"), runs)
+	f.message(threadKey(1), said("C1/1", "do it"), triggers)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "May"}, false, journal.Send{Timeout: time.Second})
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "May"}, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
 	reply := f.asking()
-	reply.Posts = []journal.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}}}
+	reply.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: "parley-a", Label: "Yes"}}}}
 	f.commit(run, reply)
 	posted := f.deliver(threadKey(1), "C1/10")
 	same(f, "post", posted.Post, reply.Posts[0])
 	same(f, "the post that it takes over", posted.Replaces == nil, true)
-	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+	same(f, "the preview", f.deliver(threadKey(1), "").Kind, outbox.KindRemove)
 }
 
 func questionPostDeleted(f *fixture) {
 	for i, posts := range []int{1, 2} {
 		key, reply := threadKey(i), f.asking()
 		for n := range posts {
-			reply.Posts = append(reply.Posts, journal.Post{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: fmt.Sprint("parley-", n), Label: "Yes"}}})
+			reply.Posts = append(reply.Posts, outbox.Post{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: fmt.Sprint("parley-", n), Label: "Yes"}}})
 		}
-		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), triggers)
 		run := f.begin(key)
-		f.message(key, said(fmt.Sprint("C1/b", i), "hurry"), runs)
+		f.message(key, said(fmt.Sprint("C1/b", i), "hurry"), triggers)
 		f.commit(run, reply)
 		for n := range posts {
 			f.deliver(key, fmt.Sprint("C1/post", i, n))
 		}
-		out := f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{fmt.Sprint("C1/post", i, 0)}}, runs)
+		out := f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{fmt.Sprint("C1/post", i, 0)}}, triggers)
 		same(f, "the delete", out.Result, event.Result{Disposition: event.Updated})
-		open := new(journal.Question)
+		open := new(runs.Question)
 		f.message(key, said(fmt.Sprint("C1/c", i), "yes"), answering(&open))
 		same(f, "open", open == nil, true)
 		next := f.begin(key)
@@ -317,35 +319,35 @@ func questionLosesItsButtons(f *fixture) {
 		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
 		func(key event.ThreadKey, id string) { f.message(key, said(id, "/stop"), commands(nil)) },
 		func(key event.ThreadKey, id string) { // the run does not get an answer
-			f.message(key, said(id, "hurry"), runs)
+			f.message(key, said(id, "hurry"), triggers)
 			f.commit(f.begin(key), answer("I wait."))
 		},
 		func(key event.ThreadKey, id string) {
-			f.message(key, said(id, "hurry"), runs)
+			f.message(key, said(id, "hurry"), triggers)
 			_, err := f.StopRun(f.ctx, f.begin(key).ID, stopNotice)
 			f.must(err)
 		},
 		func(event.ThreadKey, string) {
 			f.clock.advance(time.Hour)
-			f.must(f.ExpireQuestions(f.ctx, func(*journal.Run) journal.Notice { return stopNotice }, func(int64) {}))
+			f.must(f.ExpireQuestions(f.ctx, func(*runs.Run) outbox.Notice { return stopNotice }, func(int64) {}))
 		},
 	} {
 		key, reply := threadKey(i), f.asking()
-		reply.Posts = []journal.Post{
+		reply.Posts = []outbox.Post{
 			{Channel: channel, Place: "1", Text: "Listen."},
-			{Channel: channel, Place: "1", Text: "May I?", Buttons: []journal.PostButton{{ID: "parley-a", Label: "Yes"}}},
+			{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: "parley-a", Label: "Yes"}}},
 		}
-		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), runs)
+		f.message(key, said(fmt.Sprint("C1/a", i), "do it"), triggers)
 		f.commit(f.begin(key), reply)
 		f.deliver(key, "")
 		post := fmt.Sprint("C1/post", i)
 		f.deliver(key, post)
 		end(key, fmt.Sprint("C1/b", i))
 		closed := f.deliver(key, "")
-		for n := 0; closed.Kind != journal.DeliveryClose && n < 2; n++ { // a notice or a reply may come before
+		for n := 0; closed.Kind != outbox.KindClose && n < 2; n++ { // a notice or a reply may come before
 			closed = f.deliver(key, "")
 		}
-		same(f, "closing", closed.Post, journal.Post{Channel: channel, Place: "1", Text: "May I?"})
+		same(f, "closing", closed.Post, outbox.Post{Channel: channel, Place: "1", Text: "May I?"})
 		same(f, "the closed post", closed.Replaces.PlatformID, post)
 	}
 }

@@ -44,7 +44,7 @@ const day = 24 * time.Hour
 func pruned(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	accepted := f.accept(a)
-	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	reply := answer("Hello.", "Hello.")
 	reply.Events = []stream.Message{{Type: stream.Thought, Text: "hm", Time: f.clock.Now()}, {Type: stream.Answer, Text: "Hello!", Time: f.clock.Now()}}
 	f.commit(f.begin(threadKey(1)), reply)
@@ -254,7 +254,7 @@ func (f *fixture) inWorkspaces() {
 			a.LearnChannel = true
 			a.Keys.Channel.Type = event.ChannelRoom
 			accepted := f.accept(a)
-			e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, runs)
+			e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 			e.Workspace = id
 			_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 			f.must(err)

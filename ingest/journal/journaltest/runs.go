@@ -9,7 +9,10 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -37,12 +40,12 @@ func runPromises() []promise {
 
 func coalesced(f *fixture) {
 	for i, text := range []string{"a", "b", "c"} {
-		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), runs)
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), triggers)
 	}
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"a", "b", "c"})
 	same(f, "block", [2]int64{run.ContextAfter, run.BaseSeq}, [2]int64{0, 3})
-	f.message(threadKey(1), said("C1/9", "d"), runs)
+	f.message(threadKey(1), said("C1/9", "d"), triggers)
 	f.commit(run, answer("abc"))
 	run = f.begin(threadKey(1))
 	same(f, "asked next", contents(run.Messages), []string{"d"})
@@ -51,7 +54,7 @@ func coalesced(f *fixture) {
 
 func eachItsTurn(f *fixture) {
 	for i, text := range []string{"a", "b", "c"} {
-		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), runs)
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), text), triggers)
 	}
 	for _, text := range []string{"a", "b", "c"} {
 		run := f.mayBegin(threadKey(1), true)
@@ -64,7 +67,7 @@ func eachItsTurn(f *fixture) {
 func coalescing(f *fixture) {
 	say := func(id string) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
-		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, runs)
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, triggers)
 		e.Coalesce, e.CoalesceMax = 500*time.Millisecond, 1200*time.Millisecond
 		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
@@ -86,7 +89,7 @@ func coalescing(f *fixture) {
 }
 
 // tell accepts and records a message while the agent has room for a run.
-func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) journal.RecordResult {
+func (f *fixture) tell(id string, decide policy, change func(*record.Entry)) record.Result {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
 	told := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, decide)
@@ -101,7 +104,7 @@ func (f *fixture) tell(id string, decide policy, change func(*journal.Entry)) jo
 
 func begunWithMessage(f *fixture) {
 	f.message(threadKey(1), said("C1/0", "before"), passive)
-	run := f.tell("C1/1", runs, nil).Begun
+	run := f.tell("C1/1", triggers, nil).Begun
 	if run == nil {
 		f.Fatalf("no run began")
 	}
@@ -114,25 +117,25 @@ func begunWithMessage(f *fixture) {
 	again := next.begin(threadKey(1))
 	same(f, "run", again.ID, run.ID)
 	same(f, "messages of the second run", again.Messages[0].Row, run.Messages[0].Row)
-	same(f, "result", next.commit(again, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", next.commit(again, answer("Hello.")).State, runs.Done)
 	same(f, "turns left", next.due(turns), nil)
-	same(f, "the next block", next.tell("C1/2", runs, nil).Begun.ContextAfter, int64(2))
+	same(f, "the next block", next.tell("C1/2", triggers, nil).Begun.ContextAfter, int64(2))
 }
 
 func notBegunWithMessage(f *fixture) {
-	begun := func(o journal.RecordResult) bool { return o.Begun != nil }
+	begun := func(o record.Result) bool { return o.Begun != nil }
 	same(f, "a passive message", begun(f.tell("C1/1", passive, nil)), false)
-	same(f, "a coalescing message", begun(f.tell("C1/2", runs, func(e *journal.Entry) { e.Coalesce = time.Second })), false)
-	same(f, "after a waiting message", begun(f.tell("C1/3", runs, nil)), false)
+	same(f, "a coalescing message", begun(f.tell("C1/2", triggers, func(e *record.Entry) { e.Coalesce = time.Second })), false)
+	same(f, "after a waiting message", begun(f.tell("C1/3", triggers, nil)), false)
 	f.clock.advance(time.Second)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"C1/2", "C1/3"})
-	same(f, "during another run", begun(f.tell("C1/4", runs, nil)), false)
+	same(f, "during another run", begun(f.tell("C1/4", triggers, nil)), false)
 	f.commit(run, answer("Hello."))
 	f.commit(f.begin(threadKey(1)), answer("Hello again."))
 	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/5"))
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/6"))
-	told := entry(first.ID, event.Event{Kind: event.KindMessage, Message: said("C1/5", "C1/5")}, runs)
+	told := entry(first.ID, event.Event{Kind: event.KindMessage, Message: said("C1/5", "C1/5")}, triggers)
 	told.Begin = true
 	result, err := f.Record(f.ctx, f.claim(first.Thread), told)
 	f.must(err)
@@ -140,7 +143,7 @@ func notBegunWithMessage(f *fixture) {
 }
 
 func resumed(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	first := f.begin(threadKey(1))
 	next := f.successor("second")
 	same(f, "turns", next.due(turns), []int64{first.Thread})
@@ -150,17 +153,17 @@ func resumed(f *fixture) {
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
 	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
 	f.fails("reply of the first process", err, storage.ErrFenced)
-	same(f, "result", next.commit(second, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", next.commit(second, answer("Hello.")).State, runs.Done)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
 	f.fails("a second reply", err, storage.ErrFenced)
 }
 
 func retried(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	at := f.clock.Now().Add(time.Second)
-	f.leaves(run, journal.Unanswered{At: at, Failed: true})
+	f.leaves(run, runs.Unanswered{At: at, Failed: true})
 	same(f, "turns", f.due(turns), nil)
 	f.clock.advance(time.Second)
 	again := f.begin(threadKey(1))
@@ -170,7 +173,7 @@ func retried(f *fixture) {
 }
 
 func claimsOfRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "at first", f.begin(threadKey(1)).Claims, 0)
 	same(f, "under the same claim", f.begin(threadKey(1)).Claims, 0)
 	f.node("idle").claim(f.thread(threadKey(1)))
@@ -178,9 +181,9 @@ func claimsOfRun(f *fixture) {
 	same(f, "after a process that worked on it, and one that did not", run.Claims, 1)
 	three := f.node("three")
 	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
-	three.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	three.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	four := f.node("four")
-	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*journal.Run) bool { return false }, 2)
+	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*runs.Run) bool { return false }, 2)
 	f.must(err)
 	same(f, "after a retry", suspect.Claims, 2)
 	same(f, "after a process that did not work on the suspect", f.node("five").begin(threadKey(1)).Claims, 2)
@@ -188,9 +191,9 @@ func claimsOfRun(f *fixture) {
 }
 
 func failed(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	f.fail(run, "Sorry.")
 	same(f, "notice", f.delivery(threadKey(1)).Post.Text, "Sorry.")
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 ho", "3 Sorry."})
@@ -199,10 +202,10 @@ func failed(f *fixture) {
 
 func interrupted(f *fixture) {
 	f.message(threadKey(1), said("C1/0", "before"), passive)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "no, ho"), runs)
-	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+	f.message(threadKey(1), said("C1/2", "no, ho"), triggers)
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted})
 	next := f.begin(threadKey(1))
 	same(f, "asked", contents(next.Messages), []string{"hi", "no, ho"})
 	same(f, "a run of its own", next.ID != run.ID, true)
@@ -211,17 +214,17 @@ func interrupted(f *fixture) {
 
 func canceled(f *fixture) {
 	f.message(threadKey(1), said("C1/0", "before"), passive)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	f.leaves(run, journal.Unanswered{State: journal.RunCanceled, Cause: "every message was deleted"})
+	f.leaves(run, runs.Unanswered{State: runs.Canceled, Cause: "every message was deleted"})
 	same(f, "turns", f.due(turns), nil)
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	next := f.begin(threadKey(1))
 	same(f, "block", [2]int64{next.ContextAfter, next.BaseSeq}, [2]int64{0, 3})
 
-	f.leaves(next, journal.Unanswered{State: journal.RunCanceled, Cause: "stopped"})
-	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	f.leaves(next, runs.Unanswered{State: runs.Canceled, Cause: "stopped"})
+	f.message(threadKey(1), said("C1/3", "hum"), triggers)
 	last := f.begin(threadKey(1))
 	same(f, "asked after a stop", contents(last.Messages), []string{"hum"})
 	same(f, "block after a stop", last.ContextAfter, next.BaseSeq)
@@ -229,11 +232,11 @@ func canceled(f *fixture) {
 
 func dueByAgent(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	e.Agent = "slow"
 	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
-	f.message(threadKey(2), said("C1/2", "ho"), runs)
+	f.message(threadKey(2), said("C1/2", "ho"), triggers)
 	same(f, "due", f.due(turns), []int64{f.thread(threadKey(2))})
 	same(f, "due for the slow agent", f.due(strings.ReplaceAll(turns, "helper", "slow")), []int64{accepted.Thread})
 }
@@ -242,7 +245,7 @@ func dueByAgent(f *fixture) {
 func (f *fixture) orphan(key event.ThreadKey) int64 {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, key, ""))
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprint("C1/", accepted.ID), "hi")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprint("C1/", accepted.ID), "hi")}, triggers)
 	e.Agent = "gone"
 	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
@@ -250,7 +253,7 @@ func (f *fixture) orphan(key event.ThreadKey) int64 {
 }
 
 func orphans(f *fixture) {
-	f.tell("C1/known", runs, func(e *journal.Entry) { e.Agent, e.Begin = "other", false })
+	f.tell("C1/known", triggers, func(e *record.Entry) { e.Agent, e.Begin = "other", false })
 	thread := f.orphan(threadKey(2))
 	same(f, "due", f.due(turns), nil)
 	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
@@ -259,9 +262,9 @@ func orphans(f *fixture) {
 
 func orphanedRun(f *fixture) {
 	thread := f.orphan(threadKey(1))
-	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
-	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
 	f.must(f.AssignOrphans(f.ctx, []string{agent, "gone"}, agent, time.Minute))
 	same(f, "due while the agent is there", f.due(turns), nil)
 	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
@@ -273,10 +276,10 @@ func orphanedRun(f *fixture) {
 
 func orphanedRequest(f *fixture) {
 	thread := f.orphan(threadKey(1))
-	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
 	again := f.begin(threadKey(1))
 	same(f, "the run", again.ID, run.ID)
 	same(f, "the heir has taken it", again.Taken, false)
@@ -341,7 +344,7 @@ func replyPromises() []promise {
 }
 
 func committed(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.clock.advance(3 * time.Second)
 	reply := answer("one two", "one", "two")
@@ -359,63 +362,63 @@ func committed(f *fixture) {
 	got := f.list(threadKey(1))[1]
 	same(f, "message", got.Row, ended.Message.Row)
 	same(f, "metadata", string(got.Metadata), fmt.Sprintf(`{"message_id":%q}`, got.ExternalID))
-	same(f, "author", got.Author, journal.ByAgent)
+	same(f, "author", got.Author, messages.ByAgent)
 	same(f, "run", got.Run, run.ID)
 	same(f, "events", f.count("run_events"), 2)
 	first := f.deliver(threadKey(1), "C1/8")
 	second := f.deliver(threadKey(1), "C1/9")
 	same(f, "posts", []string{first.Post.Text, second.Post.Text}, []string{"one", "two"})
-	same(f, "keys", []string{first.Key, second.Key}, []string{journal.DeliveryKey(run.ID, 0), journal.DeliveryKey(run.ID, 1)})
+	same(f, "keys", []string{first.Key, second.Key}, []string{outbox.Key(run.ID, 0), outbox.Key(run.ID, 1)})
 }
 
 func withdrawn(f *fixture) {
 	f.message(threadKey(1), said("C1/0", "before"), passive)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	same(f, "result", f.commit(run, answer("Hello.", "Hello.")), journal.EndResult{State: journal.RunCanceled})
+	same(f, "result", f.commit(run, answer("Hello.", "Hello.")), runs.EndResult{State: runs.Canceled})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 before", "2 -"})
 	same(f, "turns", f.due(turns), nil)
 }
 
 func partlyDeleted(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "asked after a restart", contents(f.successor("second").begin(threadKey(1)).Messages), []string{"ho"})
 	delete(f.claims, run.Thread)
-	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
 }
 
 func givesWay(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "not me"), passive)
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	f.message(threadKey(1), said("C1/3", "ho"), runs)
-	same(f, "result", f.commit(run, reply).State, journal.RunInterrupted)
+	f.message(threadKey(1), said("C1/3", "ho"), triggers)
+	same(f, "result", f.commit(run, reply).State, runs.Interrupted)
 	run = f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"hi", "ho"})
-	same(f, "result", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, runs.Done)
 }
 
 func rerun(f *fixture) {
-	f.message(threadKey(1), said("C1/0", "0"), runs)
+	f.message(threadKey(1), said("C1/0", "0"), triggers)
 	reply := answer("Hello.", "Hello.")
 	reply.Stale = "rerun"
 	run := f.begin(threadKey(1))
 	id, asked := run.ID, []string{"0"}
-	for i, want := range []journal.RunState{journal.RunUnfinished, journal.RunUnfinished, journal.RunDone} {
+	for i, want := range []runs.State{runs.Unfinished, runs.Unfinished, runs.Done} {
 		same(f, "asked", contents(run.Messages), asked)
 		text := fmt.Sprint(i + 1)
-		f.message(threadKey(1), said("C1/"+text, text), runs)
+		f.message(threadKey(1), said("C1/"+text, text), triggers)
 		asked = append(asked, text)
 		same(f, "result", f.commit(run, reply).State, want)
 		run = f.begin(threadKey(1))
-		same(f, "the same run", run.ID == id, want == journal.RunUnfinished)
+		same(f, "the same run", run.ID == id, want == runs.Unfinished)
 	}
 	same(f, "asked next", contents(run.Messages), []string{"3"})
 	same(f, "replies", f.count("deliveries"), 1)
@@ -427,23 +430,23 @@ func rerunCounts(f *fixture) {
 	for n, left := range []bool{true, false} {
 		thread := threadKey(n)
 		id := func(name string) string { return fmt.Sprintf("C1/%d%s", n, name) }
-		f.message(thread, said(id("hi"), "hi"), runs)
-		f.message(thread, said(id("gone"), "gone"), runs)
+		f.message(thread, said(id("hi"), "hi"), triggers)
+		f.message(thread, said(id("gone"), "gone"), triggers)
 		run := f.begin(thread)
 		f.change(thread, deleted(id("gone")), nil)
 		f.message(thread, said(id("aside"), "aside"), passive)
-		f.message(thread, said(id("and"), "and?"), runs)
-		same(f, "stale", f.commit(run, reply).State, journal.RunUnfinished)
+		f.message(thread, said(id("and"), "and?"), triggers)
+		same(f, "stale", f.commit(run, reply).State, runs.Unfinished)
 		run = f.begin(thread)
 		same(f, "asked again", contents(run.Messages), []string{"hi", "and?"})
 		if left {
 			ended := f.commit(run, reply)
-			same(f, "result", []any{ended.State, ended.More}, []any{journal.RunDone, false})
+			same(f, "result", []any{ended.State, ended.More}, []any{runs.Done, false})
 			continue
 		}
 		f.change(thread, deleted(id("hi")), nil)
 		f.change(thread, deleted(id("and")), nil)
-		same(f, "result without a message", f.commit(run, reply).State, journal.RunCanceled)
+		same(f, "result without a message", f.commit(run, reply).State, runs.Canceled)
 	}
 }
 
@@ -453,84 +456,84 @@ func rerunOnce(f *fixture) {
 	reply := answer("Hello.", "Hello.")
 	reply.Stale = "rerun"
 	for i, newer := range []func(thread event.ThreadKey){
-		func(thread event.ThreadKey) { f.message(thread, said("C1/2", "ho"), runs) },
-		func(thread event.ThreadKey) { f.change(thread, edited("C1/11", "ho", "1"), runs) },
+		func(thread event.ThreadKey) { f.message(thread, said("C1/2", "ho"), triggers) },
+		func(thread event.ThreadKey) { f.change(thread, edited("C1/11", "ho", "1"), triggers) },
 	} {
 		thread := threadKey(i)
-		f.message(thread, said(fmt.Sprint("C1/1", i), "hi"), runs)
+		f.message(thread, said(fmt.Sprint("C1/1", i), "hi"), triggers)
 		run := f.begin(thread)
 		f.clock.advance(time.Second)
 		newer(thread)
 		for _, reply.Again = range []bool{false, true} {
-			same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+			same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 			same(f, "reruns", f.begin(thread).Reruns, 1)
 		}
 		reply.Again = false
-		same(f, "result of the rerun", f.commit(f.begin(thread), reply).State, journal.RunDone)
+		same(f, "result of the rerun", f.commit(f.begin(thread), reply).State, runs.Done)
 	}
 }
 
 func freshRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "ho"), runs)
+	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	reply := answer("Hello.")
 	reply.Stale = "rerun"
-	same(f, "result", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "result", f.commit(run, reply).State, runs.Unfinished)
 	f.commit(f.begin(threadKey(1)), reply)
-	f.message(threadKey(1), said("C1/3", "hum"), runs)
+	f.message(threadKey(1), said("C1/3", "hum"), triggers)
 	run = f.begin(threadKey(1))
 	same(f, "attempts and reruns", [2]int64{run.Attempts, run.Reruns}, [2]int64{0, 0})
 }
 
 func editMakesStale(f *fixture) {
-	for policy, want := range map[string]journal.RunState{"send": journal.RunDone, "drop": journal.RunDropped, "rerun": journal.RunUnfinished, "": journal.RunInterrupted} {
+	for policy, want := range map[string]runs.State{"send": runs.Done, "drop": runs.Dropped, "rerun": runs.Unfinished, "": runs.Interrupted} {
 		id, reply := "C1/"+policy, answer("Hello.")
 		reply.Stale, reply.Interruptible = cmp.Or(policy, "send"), policy == ""
-		f.message(threadKey(1), said(id, "hi"), runs)
+		f.message(threadKey(1), said(id, "hi"), triggers)
 		f.clock.advance(1e9)
-		f.change(threadKey(1), edited(id, "ho", "1"), runs) // before the run: the agent receives the new text
+		f.change(threadKey(1), edited(id, "ho", "1"), triggers) // before the run: the agent receives the new text
 		run := f.begin(threadKey(1))
 		same(f, "asked", contents(run.Messages), []string{"ho"})
 		f.clock.advance(1e9)
-		f.change(threadKey(1), edited(id, "hum", "2"), runs)
+		f.change(threadKey(1), edited(id, "hum", "2"), triggers)
 		same(f, policy, f.commit(run, reply).State, want)
-		if want == journal.RunUnfinished || want == journal.RunInterrupted {
+		if want == runs.Unfinished || want == runs.Interrupted {
 			run = f.begin(threadKey(1))
 			same(f, "asked again", contents(run.Messages), []string{"hum"})
-			same(f, "and now", f.commit(run, reply).State, journal.RunDone)
+			same(f, "and now", f.commit(run, reply).State, runs.Done)
 		}
 	}
-	f.message(threadKey(2), said("C1/2", "hi"), runs)
+	f.message(threadKey(2), said("C1/2", "hi"), triggers)
 	run := f.begin(threadKey(2))
 	f.clock.advance(1e9)
-	f.change(threadKey(2), edited("C1/2", "ho", "1"), runs)
-	_, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
+	f.change(threadKey(2), edited("C1/2", "ho", "1"), triggers)
+	_, err := f.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
 	f.must(err)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
-	same(f, "an edit seen by the agent", f.commit(run, reply).State, journal.RunDone)
+	same(f, "an edit seen by the agent", f.commit(run, reply).State, runs.Done)
 }
 
 func editNamesRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	same(f, "before the run", f.change(threadKey(1), edited("C1/1", "ho", "1"), runs).Edited, "")
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	same(f, "before the run", f.change(threadKey(1), edited("C1/1", "ho", "1"), triggers).Edited, "")
 	run := f.begin(threadKey(1))
-	same(f, "the run", f.change(threadKey(1), edited("C1/1", "hum", "2"), runs).Edited, run.ID)
-	same(f, "no edit", f.change(threadKey(1), edited("C1/1", "hum", "2"), runs).Edited, "")
+	same(f, "the run", f.change(threadKey(1), edited("C1/1", "hum", "2"), triggers).Edited, run.ID)
+	same(f, "no edit", f.change(threadKey(1), edited("C1/1", "hum", "2"), triggers).Edited, "")
 	f.message(threadKey(1), said("C1/2", "passing by"), passive)
 	same(f, "another message", f.change(threadKey(1), edited("C1/2", "ha", "1"), passive).Edited, "")
 }
 
 func dropped(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "never mind"), passive)
 	reply := answer("Hello.", "Hello.")
 	reply.Stale, reply.Events = "drop", []stream.Message{{Type: stream.Answer, Text: "Hello."}}
-	same(f, "result", f.commit(run, reply), journal.EndResult{State: journal.RunDropped})
+	same(f, "result", f.commit(run, reply), runs.EndResult{State: runs.Dropped})
 	same(f, "deliveries", f.count("deliveries"), 0)
 	same(f, "events", f.count("run_events"), 1)
 	same(f, "runs with their reason", f.count("runs WHERE state = 'dropped' AND error <> ''"), 1)
@@ -538,59 +541,59 @@ func dropped(f *fixture) {
 }
 
 func staleSent(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "ho"), passive)
-	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
-	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &journal.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
+	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
+	same(f, "freshness", f.list(threadKey(1))[2].Freshness, &messages.Freshness{Known: event.Known{BaseSeq: at(1), LatestSeenSeq: at(1)}, ServerSeq: 2})
 }
 
 func notStale(f *fixture) {
-	for name, newer := range map[string]func(run *journal.Run){
-		"a message of the run": func(run *journal.Run) {
-			f.message(run.ThreadKey, said("C1/joins", "and?"), runs)
+	for name, newer := range map[string]func(run *runs.Run){
+		"a message of the run": func(run *runs.Run) {
+			f.message(run.ThreadKey, said("C1/joins", "and?"), triggers)
 			f.join(run)
 		},
-		"a deleted message": func(run *journal.Run) {
+		"a deleted message": func(run *runs.Run) {
 			f.message(run.ThreadKey, said("C1/gone", "no"), passive)
 			f.change(run.ThreadKey, deleted("C1/gone"), nil)
 		},
-		"a passive message that no turn shows": func(run *journal.Run) {
+		"a passive message that no turn shows": func(run *runs.Run) {
 			f.message(run.ThreadKey, said("C1/secret", "a secret"), secret(passive))
 		},
-		"a command and its notice": func(run *journal.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands(nil)) },
+		"a command and its notice": func(run *runs.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands(nil)) },
 	} {
 		thread := event.ThreadKey("slack:acme:C1:" + name)
 		f.message(thread, said("C1/before "+name, "listen"), passive)
-		f.message(thread, said("C1/asks "+name, "hi"), runs)
+		f.message(thread, said("C1/asks "+name, "hi"), triggers)
 		run := f.begin(thread)
 		newer(run)
 		reply := answer("Hello.")
 		reply.Stale = "drop"
-		same(f, name, f.commit(run, reply).State, journal.RunDone)
+		same(f, name, f.commit(run, reply).State, runs.Done)
 	}
 }
 
 func notInterrupted(f *fixture) {
-	f.message(threadKey(1), asks("C1/1", "alone", "run-1"), runs)
-	f.message(threadKey(1), said("C1/2", "earlier than the run"), runs)
+	f.message(threadKey(1), asks("C1/1", "alone", "run-1"), triggers)
+	f.message(threadKey(1), said("C1/2", "earlier than the run"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/3", "aside"), passive)
-	f.message(threadKey(1), said("C1/4", "gone"), runs)
+	f.message(threadKey(1), said("C1/4", "gone"), triggers)
 	f.change(threadKey(1), deleted("C1/4"), nil)
 	reply := answer("Hello.")
 	reply.Interruptible = true
-	same(f, "result", f.commit(run, reply).State, journal.RunDone)
+	same(f, "result", f.commit(run, reply).State, runs.Done)
 	run = f.begin(threadKey(1))
 	same(f, "asked next", contents(run.Messages), []string{"earlier than the run"})
 
-	f.message(threadKey(1), said("C1/5", "gone too"), runs)
+	f.message(threadKey(1), said("C1/5", "gone too"), triggers)
 	f.change(threadKey(1), deleted("C1/5"), nil)
 	f.message(threadKey(1), said("C1/6", "aside"), passive)
-	f.message(threadKey(1), asks("C1/7", "alone again", "run-2"), runs)
+	f.message(threadKey(1), asks("C1/7", "alone again", "run-2"), triggers)
 	again := answer("Hello.")
 	again.Stale = "rerun"
-	same(f, "a stale reply", f.commit(run, again).State, journal.RunUnfinished)
+	same(f, "a stale reply", f.commit(run, again).State, runs.Unfinished)
 	run = f.begin(threadKey(1))
 	same(f, "asked again", contents(run.Messages), []string{"earlier than the run"})
 	same(f, "more", f.commit(run, answer("Hello.")).More, true)
@@ -599,14 +602,14 @@ func notInterrupted(f *fixture) {
 }
 
 func committedUnclearly(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	reply := answer("Hello.", "Hello.", "And more.")
-	reply.Send = &journal.Send{Timeout: time.Second}
+	reply.Send = &outbox.Send{Timeout: time.Second}
 	first := f.commit(run, reply)
 	reply.Again = true
 	again := f.commit(run, reply)
-	same(f, "result", again.State, journal.RunDone)
+	same(f, "result", again.State, runs.Done)
 	same(f, "reply", again.Message.ExternalID, first.Message.ExternalID)
 	same(f, "begun", again.Begun.ID, first.Begun.ID)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
@@ -621,11 +624,11 @@ func committedUnclearly(f *fixture) {
 // call of a delivery that the commit began, or the first of one that had to wait.
 func begunByWorker(f *fixture) {
 	reply := answer("Hello.", "Hello.")
-	reply.Send = &journal.Send{Timeout: 10 * time.Second}
+	reply.Send = &outbox.Send{Timeout: 10 * time.Second}
 	again := reply
 	again.Again = true
 
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.commit(run, reply)
 	f.clock.advance(15 * time.Second)
@@ -635,7 +638,7 @@ func begunByWorker(f *fixture) {
 	same(f, "begun during the second call", f.commit(run, again).Begun, nil)
 
 	f.exchange(threadKey(2), "C1/2", "a", "A", "A")
-	f.message(threadKey(2), said("C1/3", "hi"), runs)
+	f.message(threadKey(2), said("C1/3", "hi"), triggers)
 	run = f.begin(threadKey(2))
 	same(f, "begun behind another delivery", f.commit(run, reply).Begun, nil)
 	f.clock.advance(time.Second)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -25,8 +25,8 @@ func (f *fixture) stands(what string, stands bool, err error, want bool) {
 }
 
 func inputStands(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "one"), runs)
-	f.message(threadKey(1), said("C1/2", "two"), runs)
+	f.message(threadKey(1), said("C1/1", "one"), triggers)
+	f.message(threadKey(1), said("C1/2", "two"), triggers)
 	run := f.begin(threadKey(1))
 	claim := f.claim(run.Thread)
 	check := func(what string, want bool) {
@@ -37,11 +37,11 @@ func inputStands(f *fixture) {
 	check("nothing has changed", true)
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/1"))
 	check("an edit is accepted", false)
-	f.record(accepted.Thread, accepted.ID, edited("C1/1", "uno", "2"), runs)
+	f.record(accepted.Thread, accepted.ID, edited("C1/1", "uno", "2"), triggers)
 	check("the edit is recorded", false)
 	run = f.begin(threadKey(1))
 	check("the run is read again", true)
-	f.change(threadKey(1), deleted("C1/2"), runs)
+	f.change(threadKey(1), deleted("C1/2"), triggers)
 	check("a message is deleted", false)
 	f.successor("second").claim(run.Thread)
 	_, err := f.InputStands(f.ctx, claim, run)
@@ -50,12 +50,12 @@ func inputStands(f *fixture) {
 
 func missedByRecord(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "one"), passive)
-	f.message(threadKey(1), said("C1/2", "two"), runs)
+	f.message(threadKey(1), said("C1/2", "two"), triggers)
 	run := f.begin(threadKey(1))
 	claim, edit := f.claim(run.Thread), f.waiting("C1/1")
 	f.waiting("C1/3")
-	begin := func() (*journal.Run, error) {
-		return f.BeginRun(f.ctx, claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	begin := func() (*runs.Run, error) {
+		return f.BeginRun(f.ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	}
 	check := func(want bool) {
 		f.Helper()
@@ -65,9 +65,9 @@ func missedByRecord(f *fixture) {
 	check(false)
 	f.clock.advance(time.Minute)
 	_, err := begin()
-	f.fails("the run", err, journal.ErrMissed)
+	f.fails("the run", err, runs.ErrMissed)
 	same(f, "due", f.due(intake), []int64{run.Thread})
-	f.record(run.Thread, edit, edited("C1/1", "uno", "2"), runs)
+	f.record(run.Thread, edit, edited("C1/1", "uno", "2"), triggers)
 	again, err := begin()
 	f.must(err)
 	same(f, "the run", again.ID, run.ID)
@@ -75,10 +75,10 @@ func missedByRecord(f *fixture) {
 }
 
 func messageStands(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "one"), runs)
+	f.message(threadKey(1), said("C1/1", "one"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "two"), runs)
-	f.message(threadKey(1), said("C1/3", "three"), runs)
+	f.message(threadKey(1), said("C1/2", "two"), triggers)
+	f.message(threadKey(1), said("C1/3", "three"), triggers)
 	waiting, err := f.Joinable(f.ctx, run)
 	f.must(err)
 	claim := f.claim(run.Thread)
@@ -88,10 +88,10 @@ func messageStands(f *fixture) {
 		f.stands(what, stands, err, want)
 	}
 	check("nothing has changed", 0, true)
-	f.change(threadKey(1), edited("C1/2", "due", "2"), runs)
+	f.change(threadKey(1), edited("C1/2", "due", "2"), triggers)
 	check("the message is edited", 0, false)
 	check("another message is edited", 1, true)
-	f.change(threadKey(1), deleted("C1/3"), runs)
+	f.change(threadKey(1), deleted("C1/3"), triggers)
 	check("the message is deleted", 1, false)
 	f.successor("second").claim(run.Thread)
 	_, err = f.MessageStands(f.ctx, claim, &waiting[0])

@@ -6,7 +6,10 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -28,9 +31,9 @@ func stopPromises() []promise {
 }
 
 // stopNotice is the notice of a stop.
-var stopNotice = journal.Notice{Text: "Stopped.", Metadata: []byte(`{"k":1}`), Posts: []journal.Post{{Channel: channel, Place: "1", Text: "Stopped."}}}
+var stopNotice = outbox.Notice{Text: "Stopped.", Metadata: []byte(`{"k":1}`), Posts: []outbox.Post{{Channel: channel, Place: "1", Text: "Stopped."}}}
 
-func (f *fixture) stop(run *journal.Run) {
+func (f *fixture) stop(run *runs.Run) {
 	f.Helper()
 	stopped, err := f.StopRun(f.ctx, run.ID, stopNotice)
 	f.must(err)
@@ -38,7 +41,7 @@ func (f *fixture) stop(run *journal.Run) {
 }
 
 func stoppedRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.stop(run)
 	unfinished, err := f.UnfinishedRun(f.ctx, run.Thread)
@@ -46,70 +49,70 @@ func stoppedRun(f *fixture) {
 	same(f, "unfinished run", unfinished, "")
 	same(f, "turns", f.due(turns), nil)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Stopped."})
-	same(f, "asked", f.list(threadKey(1))[0].Asked, &journal.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
+	same(f, "asked", f.list(threadKey(1))[0].Asked, &messages.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
 	same(f, "post", f.delivery(threadKey(1)).Post.Text, "Stopped.")
-	f.message(threadKey(1), said("C1/2", "and now?"), runs)
+	f.message(threadKey(1), said("C1/2", "and now?"), triggers)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"and now?"})
 }
 
 func stoppedRunIsFenced(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
-	run, post := f.begin(threadKey(1)), journal.Post{Channel: channel, Place: "1", Text: "He"}
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, post, false, journal.Send{Timeout: time.Second})
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run, post := f.begin(threadKey(1)), outbox.Post{Channel: channel, Place: "1", Text: "He"}
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, post, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, journal.Post{Channel: channel, Text: "C1/1"}, time.Second))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Text: "C1/1"}, time.Second))
 	f.stop(run)
 	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello.", "Hello."))
 	f.fails("the reply", err, storage.ErrFenced)
-	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, journal.Send{})
+	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, outbox.Send{})
 	f.fails("a change of the preview", err, storage.ErrFenced)
-	_, err = f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	_, err = f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.fails("a retry", err, storage.ErrFenced)
 	same(f, "the notice takes over the preview", f.deliver(threadKey(1), "C1/9").Replaces.PlatformID, "C1/9")
-	same(f, "the sign", f.deliver(threadKey(1), "").Kind, journal.DeliveryUnsign)
+	same(f, "the sign", f.deliver(threadKey(1), "").Kind, outbox.KindUnsign)
 }
 
 func stopLeavesTheNext(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "and?"), runs)
-	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, journal.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
+	f.message(threadKey(1), said("C1/2", "and?"), triggers)
+	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.must(err)
 	f.stop(run)
 	same(f, "turns", f.due(turns), []int64{run.Thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
-	f.fails("the later answer", f.AnswerRun(f.ctx, run.ID, late("")), journal.ErrEnded)
+	f.fails("the later answer", f.AnswerRun(f.ctx, run.ID, late("")), runs.ErrEnded)
 }
 
 func stopAfterEnd(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.commit(run, answer("Hello."))
 	_, err := f.StopRun(f.ctx, run.ID, stopNotice)
-	f.fails("a stop after the end", err, journal.ErrEnded)
+	f.fails("a stop after the end", err, runs.ErrEnded)
 	_, err = f.StopRun(f.ctx, "no such run", stopNotice)
 	f.fails("a stop of an unknown run", err, storage.ErrNotFound)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 }
 
 // commands returns a policy by which a text after / is a command.
-func commands(state *journal.ThreadState) policy {
-	return func(m *event.Message, look journal.Look) journal.Decision {
+func commands(state *record.ThreadState) policy {
+	return func(m *event.Message, look record.Look) record.Decision {
 		command, ok := strings.CutPrefix(m.Content, "/")
 		if !ok {
-			return runs(m, look)
+			return triggers(m, look)
 		}
-		return journal.Decision{
-			Trigger: journal.TriggerNone, Reason: event.ReasonCommand, Command: journal.Command(command), Metadata: m.Metadata.Bytes(),
-			Reply: func(s journal.ThreadState) *journal.Notice {
+		return record.Decision{
+			Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.Command(command), Metadata: m.Metadata.Bytes(),
+			Reply: func(s record.ThreadState) *outbox.Notice {
 				if state != nil {
 					*state = s
 				}
 				done := stopNotice
 				if s.Run == "" {
-					done.Posts = append(slices.Clone(done.Posts), journal.Post{Channel: channel, Text: m.ExternalID, Clears: true})
+					done.Posts = append(slices.Clone(done.Posts), outbox.Post{Channel: channel, Text: m.ExternalID, Clears: true})
 				}
 				return &done
 			},
@@ -118,9 +121,9 @@ func commands(state *journal.ThreadState) policy {
 }
 
 func stopCommand(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, journal.Post{Channel: channel, Text: "He"}, false, journal.Send{Timeout: time.Second})
+	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "He"}, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
 	_, err = f.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
@@ -128,30 +131,30 @@ func stopCommand(f *fixture) {
 	same(f, "result", out.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonCommand})
 	same(f, "stopped, told", [2]any{out.Stopped, out.Told}, [2]any{run.ID, true})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped."})
-	same(f, "asked", f.list(threadKey(1))[0].Asked, &journal.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
-	same(f, "the preview", f.deliver(threadKey(1), "").Kind, journal.DeliveryRemove)
+	same(f, "asked", f.list(threadKey(1))[0].Asked, &messages.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
+	same(f, "the preview", f.deliver(threadKey(1), "").Kind, outbox.KindRemove)
 	same(f, "post", f.delivery(threadKey(1)).Post.Text, "Stopped.")
 	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello."))
 	f.fails("the reply", err, storage.ErrFenced)
-	f.message(threadKey(1), said("C1/3", "again"), runs)
+	f.message(threadKey(1), said("C1/3", "again"), triggers)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped.", "4 again"})
 }
 
 func stopCommandWaiting(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
 	same(f, "due", out.TurnDue.IsZero(), true)
 	same(f, "turns", f.due(turns), nil)
 	same(f, "state", f.list(threadKey(1))[0].Asked.State, "cancelled")
-	same(f, "post, clearance", []journal.DeliveryKind{f.deliver(threadKey(1), "").Kind, f.deliver(threadKey(1), "").Kind}, []journal.DeliveryKind{journal.DeliveryPost, journal.DeliveryUnsign})
-	f.message(threadKey(1), said("C1/3", "again"), runs)
+	same(f, "post, clearance", []outbox.Kind{f.deliver(threadKey(1), "").Kind, f.deliver(threadKey(1), "").Kind}, []outbox.Kind{outbox.KindPost, outbox.KindUnsign})
+	f.message(threadKey(1), said("C1/3", "again"), triggers)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
 }
 
 func newCommand(f *fixture) {
-	seen := func(run *journal.Run) (seen [][]string) {
-		turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	seen := func(run *runs.Run) (seen [][]string) {
+		turns, err := f.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 		f.must(err)
 		for _, turn := range turns {
 			if turn.Root != nil {
@@ -163,9 +166,9 @@ func newCommand(f *fixture) {
 	}
 	f.message(threadKey(1), said("C1/1", "old aside"), passive)
 	f.exchange(threadKey(1), "C1/2", "old question", "old answer")
-	f.message(threadKey(1), said("C1/3", "going"), runs)
+	f.message(threadKey(1), said("C1/3", "going"), triggers)
 	going := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/4", "waits"), runs)
+	f.message(threadKey(1), said("C1/4", "waits"), triggers)
 	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
 	same(f, "seen by the run before", seen(going), [][]string{{"old aside", "old question"}, {"going"}})
 	f.commit(going, answer("late"))
@@ -173,7 +176,7 @@ func newCommand(f *fixture) {
 	waited := f.mayBegin(threadKey(1), true)
 	same(f, "seen by the turn that waited", seen(waited), [][]string{{"aside", "waits"}})
 	f.commit(waited, answer("yes"))
-	run := f.tell("C1/7", runs, nil).Begun
+	run := f.tell("C1/7", triggers, nil).Begun
 	same(f, "seen by the next turn", seen(run), [][]string{{"C1/7"}})
 	same(f, "the context's begin", run.ContextFrom > 0 && run.ContextFrom == waited.ContextFrom, true)
 }
@@ -182,44 +185,44 @@ func newCommandInRun(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "old question", "old answer")
 	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
 	f.exchange(threadKey(1), "C1/3", "question", "answer")
-	f.message(threadKey(1), said("C1/4", "going"), runs)
+	f.message(threadKey(1), said("C1/4", "going"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	again := f.begin(threadKey(1))
 	same(f, "the context's begin", again.ContextFrom, run.ContextFrom)
 	same(f, "turns", f.turnsOf(again, 50), []string{"|question|answer", "|going|"})
 }
 
 func statusCommand(f *fixture) {
-	var state journal.ThreadState
-	status := func(id string) journal.ThreadState {
+	var state record.ThreadState
+	status := func(id string) record.ThreadState {
 		f.message(threadKey(1), said(id, "/status"), commands(&state))
 		return state
 	}
 	same(f, "at first", status("C1/0").Run, "")
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "a turn waits", status("C1/2").Waiting, 1)
 	run := f.begin(threadKey(1))
-	f.leaves(run, journal.Unanswered{At: f.clock.Now(), Failed: true})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
-	f.message(threadKey(1), said("C1/3", "and?"), runs)
-	same(f, "during a run", status("C1/4"), journal.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
+	f.message(threadKey(1), said("C1/3", "and?"), triggers)
+	same(f, "during a run", status("C1/4"), record.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
 	f.must(f.AnswerRun(f.ctx, run.ID, late("Hello.")))
 	same(f, "after a later answer", status("C1/5").Taken, false)
 }
 
 func editedCommand(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "aside"), passive)
 	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
 	same(f, "stopped", out.Stopped, "")
-	same(f, "result", f.commit(run, answer("Hello.")).State, journal.RunDone)
+	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
 }
 
 // join gives the run the messages that may join it, and returns them.
-func (f *fixture) join(run *journal.Run) []journal.Message {
+func (f *fixture) join(run *runs.Run) []messages.Message {
 	f.Helper()
 	joined, err := f.Joinable(f.ctx, run)
 	f.must(err)
@@ -232,16 +235,16 @@ func (f *fixture) join(run *journal.Run) []journal.Message {
 }
 
 func joinedRun(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	join := func() []string { return contents(f.join(run)) }
 	same(f, "joined at first", join(), []string{})
-	f.message(threadKey(1), said("C1/2", "and?"), runs)
+	f.message(threadKey(1), said("C1/2", "and?"), triggers)
 	f.message(threadKey(1), said("C1/3", "aside"), passive)
 	same(f, "joined", join(), []string{"and?"})
-	f.message(threadKey(1), asks("C1/4", "alone", "run-1"), runs)
+	f.message(threadKey(1), asks("C1/4", "alone", "run-1"), triggers)
 	same(f, "joined again", join(), []string{})
-	f.message(threadKey(1), said("C1/5", "gone"), runs)
+	f.message(threadKey(1), said("C1/5", "gone"), triggers)
 	same(f, "joined at last", join(), []string{"gone"})
 	f.change(threadKey(1), deleted("C1/5"), nil)
 	same(f, "after a delete", join(), []string{})
@@ -250,8 +253,8 @@ func joinedRun(f *fixture) {
 	same(f, "messages of the resumed run", contents(run.Messages), []string{"hi", "and?"})
 	reply := answer("both")
 	reply.Stale = "rerun"
-	f.message(threadKey(1), said("C1/1", "hi"), runs) // a duplicate
-	same(f, "a reply is stale for the passive message only", f.commit(run, reply).State, journal.RunUnfinished)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers) // a duplicate
+	same(f, "a reply is stale for the passive message only", f.commit(run, reply).State, runs.Unfinished)
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
 	same(f, "more", ended.More, true)
 	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})
@@ -260,28 +263,28 @@ func joinedRun(f *fixture) {
 
 // joinedLate changes messages while the agent takes them.
 func joinedLate(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/2", "gone"), runs)
-	f.message(threadKey(1), said("C1/3", "and?"), runs)
+	f.message(threadKey(1), said("C1/2", "gone"), triggers)
+	f.message(threadKey(1), said("C1/3", "and?"), triggers)
 	taken, err := f.Joinable(f.ctx, run)
 	f.must(err)
 	f.change(threadKey(1), deleted("C1/2"), nil)
-	f.change(threadKey(1), edited("C1/3", "and then?", "1"), runs)
-	join := func(m *journal.Message) { f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, m)) }
+	f.change(threadKey(1), edited("C1/3", "and then?", "1"), triggers)
+	join := func(m *messages.Message) { f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, m)) }
 	join(&taken[0])
 	join(&taken[1])
 	reply := answer("both")
 	reply.Stale = "rerun"
-	same(f, "a reply to the text before the edit", f.commit(run, reply).State, journal.RunUnfinished)
+	same(f, "a reply to the text before the edit", f.commit(run, reply).State, runs.Unfinished)
 	run = f.begin(threadKey(1))
 	same(f, "messages", contents(run.Messages), []string{"hi", "and then?"})
-	f.message(threadKey(1), said("C1/4", "more"), runs)
+	f.message(threadKey(1), said("C1/4", "more"), triggers)
 	taken, err = f.Joinable(f.ctx, run)
 	f.must(err)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	f.change(threadKey(1), deleted("C1/3"), nil)
 	join(&taken[0])
-	same(f, "the run without its messages", f.commit(run, reply).State, journal.RunCanceled)
+	same(f, "the run without its messages", f.commit(run, reply).State, runs.Canceled)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"more"})
 }

@@ -4,8 +4,10 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -27,24 +29,24 @@ func threadHistoryPromises() []promise {
 }
 
 // read returns a message as read from the platform.
-func read(id, content string) journal.Read {
+func read(id, content string) record.Read {
 	m := said(id, content)
 	m.SentAt = time.UnixMilli(1).UTC()
-	return journal.Read{Message: m, Metadata: m.Metadata.Bytes()}
+	return record.Read{Message: m, Metadata: m.Metadata.Bytes()}
 }
 
 // readHistory stores the read messages for a run.
-func (f *fixture) readHistory(run *journal.Run, history journal.ThreadHistory, list ...journal.Read) {
+func (f *fixture) readHistory(run *runs.Run, history runs.ThreadHistory, list ...record.Read) {
 	f.Helper()
 	f.must(f.SetThreadHistory(f.ctx, f.claim(run.Thread), run, history, list))
 }
 
 // middle begins the first run of a thread, with its root and two replies read.
-func middle(f *fixture) *journal.Run {
+func middle(f *fixture) *runs.Run {
 	f.Helper()
-	f.say("a", runs)
+	f.say("a", triggers)
 	run := f.begin(threadKey(1))
-	f.readHistory(run, journal.ThreadHistory{Root: "C1/root", Earlier: 7}, read("C1/root", "root"), read("C1/r1", "r1"), read("C1/r2", "r2"))
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root", Earlier: 7}, read("C1/root", "root"), read("C1/r1", "r1"), read("C1/r2", "r2"))
 	return run
 }
 
@@ -56,28 +58,28 @@ func historyFirst(f *fixture) {
 	f.claims = map[int64]*places.Claim{}
 	f.say("b", passive)
 	f.commit(f.begin(threadKey(1)), answer("re a"))
-	f.say("c", runs)
+	f.say("c", triggers)
 	next := f.begin(threadKey(1))
 	same(f, "the next turn", f.transcript(next, wide), append(first, "<re a", "#b", ">c"))
-	same(f, "in a small window", f.transcript(next, journal.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{"#b", ">c"})
+	same(f, "in a small window", f.transcript(next, runs.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{"#b", ">c"})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2", "5 b", "6 re a", "7 c"})
-	same(f, "origin", f.list(threadKey(1))[1].Origin, journal.FromContext)
+	same(f, "origin", f.list(threadKey(1))[1].Origin, messages.FromContext)
 }
 
 func historyOnce(f *fixture) {
 	run := middle(f)
-	same(f, "thread history of the run", *run.History, journal.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
-	f.readHistory(run, journal.ThreadHistory{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
-	same(f, "thread history of the first run", *run.History, journal.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	same(f, "thread history of the run", *run.History, runs.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
+	same(f, "thread history of the first run", *run.History, runs.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2"})
 }
 
 func historyKnown(f *fixture) {
 	f.say("p", passive)
-	f.say("a", runs)
+	f.say("a", triggers)
 	run := f.begin(threadKey(1))
 	f.say("b", passive)
-	f.readHistory(run, journal.ThreadHistory{Root: "C1/root"}, read("C1/root", "root"), read("C1/p", "p"), read("C1/r", "r"), read("C1/a", "a"), read("C1/b", "b"))
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"}, read("C1/root", "root"), read("C1/p", "p"), read("C1/r", "r"), read("C1/a", "a"), read("C1/b", "b"))
 	same(f, "the turn", f.transcript(run, wide), []string{"^root", "#r", "#p", ">a"})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 p", "2 a", "3 b", "4 root", "5 r"})
 	again := f.message(threadKey(1), said("C1/r", "r"), passive)
@@ -87,8 +89,8 @@ func historyKnown(f *fixture) {
 
 func historyInterrupted(f *fixture) {
 	run := middle(f)
-	f.say("b", runs)
-	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+	f.say("b", triggers)
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted})
 	next := f.begin(threadKey(1))
 	same(f, "thread history of the next run", next.History, run.History)
 	same(f, "the turn", f.transcript(next, wide), []string{"^root", "...7", "#r1", "#r2", ">a", ">b"})
@@ -96,11 +98,11 @@ func historyInterrupted(f *fixture) {
 
 func historyBegun(f *fixture) {
 	run := middle(f)
-	f.leaves(run, journal.Unanswered{State: journal.RunCanceled, Cause: "no"})
+	f.leaves(run, runs.Unanswered{State: runs.Canceled, Cause: "no"})
 	f.exec(`UPDATE threads SET begun_seq = 0`) // as if every message of its turn had been deleted
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/b")
 	accepted := f.accept(a)
-	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, runs)
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, triggers)
 	e.Begin = true
 	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
@@ -118,7 +120,7 @@ func historyQuiet(f *fixture) {
 	same(f, "a turn is due", change.TurnAt.IsZero(), true)
 	reply := answer("re a")
 	reply.Stale = "drop"
-	same(f, "the reply", f.commit(run, reply).State, journal.RunDone)
+	same(f, "the reply", f.commit(run, reply).State, runs.Done)
 }
 
 func historyChanges(f *fixture) {
@@ -133,8 +135,8 @@ func historyChanges(f *fixture) {
 
 func historyRaised(f *fixture) {
 	run := middle(f)
-	again := f.message(threadKey(1), said("C1/r1", "r1"), runs)
-	same(f, "the later payload", again.Trigger, journal.TriggerRun)
+	again := f.message(threadKey(1), said("C1/r1", "r1"), triggers)
+	same(f, "the later payload", again.Trigger, messages.TriggerRun)
 	first := []string{"^root", "...7", "#r2", ">a"}
 	same(f, "the turn", f.transcript(run, wide), first)
 	f.commit(run, answer("re a"))
@@ -142,12 +144,12 @@ func historyRaised(f *fixture) {
 }
 
 func historyAwaited(f *fixture) {
-	f.say("a", runs)
+	f.say("a", triggers)
 	run := f.begin(threadKey(1))
 	a := f.envelope(event.KindEdit, "", "C1/r")
 	accepted := f.accept(a)
 	same(f, "its thread", accepted.Thread, 0)
-	f.readHistory(run, journal.ThreadHistory{Root: "C1/root"}, read("C1/r", "r"))
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"}, read("C1/r", "r"))
 	same(f, "moved envelopes", len(f.next(run.Thread)), 1)
 	same(f, "threads with intake", f.due(intake), []int64{run.Thread})
 	f.record(run.Thread, accepted.ID, edited("C1/r", "r, edited", "2"), passive)
@@ -156,11 +158,11 @@ func historyAwaited(f *fixture) {
 }
 
 func historyFenced(f *fixture) {
-	f.say("a", runs)
+	f.say("a", triggers)
 	run := f.begin(threadKey(1))
 	lease := f.claim(run.Thread)
 	f.successor("second").claim(run.Thread)
-	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, journal.ThreadHistory{Root: "C1/root"}, []journal.Read{read("C1/root", "root")}), storage.ErrFenced)
+	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, runs.ThreadHistory{Root: "C1/root"}, []record.Read{read("C1/root", "root")}), storage.ErrFenced)
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
 	same(f, "thread history of the run", run.History, nil)
 }
@@ -188,6 +190,6 @@ func openedOnPost(f *fixture) {
 	f.deliver(threadKey(1), "C1/9")
 	m := said("C1/10", "why?")
 	m.OpenedOn = "C1/9"
-	f.message(threadKey(2), m, runs)
+	f.message(threadKey(2), m, triggers)
 	same(f, "the turn", f.transcript(f.begin(threadKey(2)), wide), []string{"+hi", "+Hello.", ">why?"})
 }

@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
 )
 
@@ -139,7 +140,7 @@ func newsOfActors(f *fixture) {
 		f.Helper()
 		list, err := f.NewsOf(f.ctx, workspace, actor, open, after, 9)
 		f.must(err)
-		return each(list, func(n journal.News) string {
+		return each(list, func(n messages.News) string {
 			words := strconv.FormatInt(n.Seq, 10) + " " + string(n.Thread.Key)
 			switch {
 			case n.Void:
@@ -178,14 +179,14 @@ func newsOfActors(f *fixture) {
 
 func modeOfThread(f *fixture) {
 	f.make(1, olivia, places.ModeInvocationOnly)
-	invoked := func(m *event.Message, look journal.Look) journal.Decision {
+	invoked := func(m *event.Message, look record.Look) record.Decision {
 		if look.InvocationOnly() {
 			return passive(m, look)
 		}
-		return runs(m, look)
+		return triggers(m, look)
 	}
-	same(f, "the thread that a client made", f.message(threadKey(1), said("C1/1", "hi"), invoked).Trigger, journal.TriggerPassive)
-	same(f, "any other", f.message(threadKey(2), said("C1/2", "hi"), invoked).Trigger, journal.TriggerRun)
+	same(f, "the thread that a client made", f.message(threadKey(1), said("C1/1", "hi"), invoked).Trigger, messages.TriggerPassive)
+	same(f, "any other", f.message(threadKey(2), said("C1/2", "hi"), invoked).Trigger, messages.TriggerRun)
 }
 
 func readersOfThread(f *fixture) {
@@ -200,13 +201,13 @@ func readersOfThread(f *fixture) {
 			same(f, what, false, want)
 		}
 	}
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	woken("a message", true)
-	f.message(threadKey(1), said("C1/1", "hi"), runs)
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	woken("the same message", false)
-	f.message(threadKey(2), said("C1/2", "hi"), runs)
+	f.message(threadKey(2), said("C1/2", "hi"), triggers)
 	woken("a message elsewhere", false)
-	f.change(threadKey(1), edited("C1/1", "ho", "1"), runs)
+	f.change(threadKey(1), edited("C1/1", "ho", "1"), triggers)
 	woken("an edit", true)
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	woken("a reply", true)
@@ -230,7 +231,7 @@ func changesOfThread(f *fixture) {
 	changes := func(upTo int64, since time.Time, limit int) []string {
 		list, err := f.ThreadChanges(f.ctx, &thread, upTo, since, limit)
 		f.must(err)
-		return each(list, func(m journal.Listed) string { return m.ExternalID + " " + m.Content })
+		return each(list, func(m messages.Listed) string { return m.ExternalID + " " + m.Content })
 	}
 	same(f, "before a change", changes(4, time.Time{}, 9), []string{})
 	for i, id := range []string{"C1/3", "C1/1", "C1/4"} {
@@ -259,7 +260,7 @@ func sendersOfThread(f *fixture) {
 	f.must(err)
 	senders, err := f.Senders(f.ctx, &thread)
 	f.must(err)
-	same(f, "senders with their newest names", each(senders, func(s journal.Sender) string {
+	same(f, "senders with their newest names", each(senders, func(s messages.Sender) string {
 		m, err := event.ReadMetadata(s.Metadata)
 		f.must(err)
 		return s.ID + " " + m.SenderDisplayName
@@ -274,10 +275,10 @@ func knownByAgent(f *fixture) {
 	f.message(threadKey(1), m, passive)
 	silent := said("C1/4", "Asking the other agent.")
 	silent.Metadata.SenderType, silent.Known = event.Bot, new(event.Known)
-	f.message(threadKey(1), silent, runs)
+	f.message(threadKey(1), silent, triggers)
 	f.begin(threadKey(1))
 	list := f.list(threadKey(1))
 	same(f, "a person's", list[0].Freshness, nil)
-	same(f, "an agent's", list[2].Freshness, &journal.Freshness{Known: *m.Known, ServerSeq: 2})
-	same(f, "one that says nothing, also in a run", list[3].Freshness, &journal.Freshness{ServerSeq: 3})
+	same(f, "an agent's", list[2].Freshness, &messages.Freshness{Known: *m.Known, ServerSeq: 2})
+	same(f, "one that says nothing, also in a run", list[3].Freshness, &messages.Freshness{ServerSeq: 3})
 }

@@ -4,7 +4,8 @@ import (
 	"math"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 func timePromises() []promise {
@@ -26,9 +27,9 @@ func (f *fixture) late(id, content string, ago time.Duration, decide policy) {
 }
 
 func turnsByTime(f *fixture) {
-	f.late("C1/3", "c", time.Second, runs)
-	f.late("C1/1", "a", time.Minute, runs)
-	f.late("C1/2", "b", 30*time.Second, runs)
+	f.late("C1/3", "c", time.Second, triggers)
+	f.late("C1/1", "a", time.Minute, triggers)
+	f.late("C1/2", "b", 30*time.Second, triggers)
 	run := f.mayBegin(threadKey(1), true)
 	same(f, "asked first", contents(run.Messages), []string{"a"})
 	f.commit(run, answer("A"))
@@ -40,17 +41,17 @@ func turnsByTime(f *fixture) {
 
 func transcriptByTime(f *fixture) {
 	f.late("C1/4", "p", 20*time.Second, passive)
-	f.late("C1/2", "b", 30*time.Second, runs)
+	f.late("C1/2", "b", 30*time.Second, triggers)
 	f.commit(f.begin(threadKey(1)), answer("B"))
-	f.late("C1/1", "a", time.Minute, runs)
+	f.late("C1/1", "a", time.Minute, triggers)
 	f.commit(f.begin(threadKey(1)), answer("A"))
 	f.late("C1/3", "o", 40*time.Second, passive)
 	f.late("C1/5", "q", 50*time.Second, passive)
-	f.late("C1/6", "c", time.Second, runs)
-	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	f.late("C1/6", "c", time.Second, triggers)
+	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
-	shown := each(turns, func(t journal.Turn) []string {
-		list := each(t.Context, func(m journal.Message) string { return m.Content })
+	shown := each(turns, func(t runs.Turn) []string {
+		list := each(t.Context, func(m messages.Message) string { return m.Content })
 		if t.Root != nil {
 			list = append(list, "root "+t.Root.Content)
 		}
@@ -64,11 +65,11 @@ func transcriptByTime(f *fixture) {
 }
 
 func lateIsNotStale(f *fixture) {
-	f.message(threadKey(1), said("C1/2", "b"), runs)
+	f.message(threadKey(1), said("C1/2", "b"), triggers)
 	f.late("C1/1", "a", time.Minute, passive)
 	reply := answer("B")
 	reply.Stale = "drop"
-	same(f, "result", f.commit(f.begin(threadKey(1)), reply).State, journal.RunDone)
+	same(f, "result", f.commit(f.begin(threadKey(1)), reply).State, runs.Done)
 }
 
 func timeOfArrival(f *fixture) {
@@ -79,9 +80,9 @@ func timeOfArrival(f *fixture) {
 }
 
 func turnWithGap(f *fixture) {
-	f.message(threadKey(1), said("C1/1", "a"), runs)
-	begin := func(gap bool) *journal.Run {
-		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(*journal.Run) bool { return false }, math.MaxInt64)
+	f.message(threadKey(1), said("C1/1", "a"), triggers)
+	begin := func(gap bool) *runs.Run {
+		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(*runs.Run) bool { return false }, math.MaxInt64)
 		f.must(err)
 		return run
 	}
@@ -90,8 +91,8 @@ func turnWithGap(f *fixture) {
 	same(f, "gap of the resumed run", run.Gap, true)
 	delete(f.claims, run.Thread)
 	f.commit(run, answer("A"))
-	f.message(threadKey(1), said("C1/2", "b"), runs)
-	turns, err := f.Transcript(f.ctx, begin(false), journal.Window{Turns: 50, Bytes: 1000, Context: 20})
+	f.message(threadKey(1), said("C1/2", "b"), triggers)
+	turns, err := f.Transcript(f.ctx, begin(false), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
-	same(f, "gaps", each(turns, func(t journal.Turn) bool { return t.Gap }), []bool{true, false})
+	same(f, "gaps", each(turns, func(t runs.Turn) bool { return t.Gap }), []bool{true, false})
 }

@@ -9,6 +9,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
 
@@ -35,17 +37,17 @@ func transcriptPromises() []promise {
 	}
 }
 
-var wide = journal.Window{Turns: 50, Bytes: 100_000, Context: 20}
+var wide = runs.Window{Turns: 50, Bytes: 100_000, Context: 20}
 
 // transcript returns the run's transcript, one line for each message. The marks are "+"
 // for the opening, "^" for the root, "#" for context, ">" for a message of the turn, "<"
 // for the reply.
-func (f *fixture) transcript(run *journal.Run, window journal.Window) []string {
+func (f *fixture) transcript(run *runs.Run, window runs.Window) []string {
 	f.Helper()
 	turns, err := f.Transcript(f.ctx, run, window)
 	f.must(err)
 	out := []string{}
-	one := func(mark string, m *journal.Message) {
+	one := func(mark string, m *messages.Message) {
 		if m != nil {
 			out = append(out, mark+m.Content)
 		}
@@ -85,7 +87,7 @@ func blocks(f *fixture) {
 	f.say("still on?", passive)
 	f.ask("tomorrow?")
 	f.say("great", passive)
-	f.say("remind us", runs)
+	f.say("remind us", triggers)
 	run := f.begin(threadKey(1))
 	want := []string{"^still on?", ">tomorrow?", "<re tomorrow?", "#great", ">remind us"}
 	same(f, "transcript", f.transcript(run, wide), want)
@@ -97,10 +99,10 @@ func blocks(f *fixture) {
 func uuids(f *fixture) {
 	f.ask("a")
 	f.say("b", passive)
-	f.say("c", runs)
+	f.say("c", triggers)
 	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), wide)
 	f.must(err)
-	id := func(m journal.Message) string { return m.UUID }
+	id := func(m messages.Message) string { return m.UUID }
 	var got []string
 	for _, turn := range turns {
 		got = append(append(got, each(turn.Context, id)...), each(turn.Messages, id)...)
@@ -108,16 +110,16 @@ func uuids(f *fixture) {
 			got = append(got, turn.Reply.UUID)
 		}
 	}
-	same(f, "UUIDs", got, each(f.list(threadKey(1)), func(m journal.Listed) string { return m.UUID }))
+	same(f, "UUIDs", got, each(f.list(threadKey(1)), func(m messages.Listed) string { return m.UUID }))
 }
 
 func blockDuringRun(f *fixture) {
-	f.say("a", runs)
+	f.say("a", triggers)
 	run := f.begin(threadKey(1))
 	f.say("b", passive)
 	same(f, "first turn", f.transcript(run, wide), []string{">a"})
 	f.commit(run, answer("re a"))
-	f.say("c", runs)
+	f.say("c", triggers)
 	same(f, "second turn", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", "#b", ">c"})
 }
 
@@ -125,11 +127,11 @@ func turnOrder(f *fixture) {
 	f.say("a", passive)
 	f.ask("b")
 	f.ask("c")
-	f.message(threadKey(1), said("C1/a", "a"), runs) // a second payload raises its trigger
+	f.message(threadKey(1), said("C1/a", "a"), triggers) // a second payload raises its trigger
 	run := f.begin(threadKey(1))
 	same(f, "the current turn is last", f.transcript(run, wide), []string{">b", "<re b", ">c", "<re c", ">a"})
 	f.commit(run, answer("re a"))
-	f.say("d", runs)
+	f.say("d", triggers)
 	same(f, "order", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", ">b", "<re b", ">c", "<re c", ">d"})
 }
 
@@ -137,24 +139,24 @@ func raisedFirst(f *fixture) {
 	f.say("a", passive)
 	f.ask("b")
 	f.say("c", passive)
-	f.message(threadKey(1), said("C1/a", "a"), runs)
+	f.message(threadKey(1), said("C1/a", "a"), triggers)
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">b", "<re b", "#c", ">a"})
 }
 
 func asItStands(f *fixture) {
 	f.say("a", passive)
 	f.say("b", passive)
-	f.say("c", runs)
-	f.say("d", runs)
+	f.say("c", triggers)
+	f.say("d", triggers)
 	f.commit(f.begin(threadKey(1)), answer("re c"))
-	f.say("e", runs)
-	f.say("f", runs)
+	f.say("e", triggers)
+	f.say("f", triggers)
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/f"), nil)
 	f.change(threadKey(1), deleted("C1/a"), nil)
 	f.change(threadKey(1), deleted("C1/c"), nil)
 	f.change(threadKey(1), edited("C1/b", "B", "2"), passive)
-	f.change(threadKey(1), edited("C1/e", "E", "2"), runs)
+	f.change(threadKey(1), edited("C1/e", "E", "2"), triggers)
 	same(f, "transcript", f.transcript(run, wide), []string{"#B", ">d", "<re c", ">E"})
 }
 
@@ -162,21 +164,21 @@ func blockWindow(f *fixture) {
 	for i := range 10 {
 		f.say(fmt.Sprint("p", i), passive)
 	}
-	f.say("q", runs)
+	f.say("q", triggers)
 	run := f.begin(threadKey(1))
-	narrow := journal.Window{Turns: 50, Bytes: 1000, Context: 3}
+	narrow := runs.Window{Turns: 50, Bytes: 1000, Context: 3}
 	same(f, "transcript", f.transcript(run, narrow), []string{"^p0", "...6", "#p7", "#p8", "#p9", ">q"})
 	f.change(threadKey(1), deleted("C1/p4"), nil)
 	same(f, "without one", f.transcript(run, narrow), []string{"^p0", "...5", "#p7", "#p8", "#p9", ">q"})
 	f.change(threadKey(1), deleted("C1/p0"), nil)
 	same(f, "without the root", f.transcript(run, narrow), []string{"...5", "#p7", "#p8", "#p9", ">q"})
-	all := journal.Window{Turns: 50, Bytes: 1000, Context: 8}
+	all := runs.Window{Turns: 50, Bytes: 1000, Context: 8}
 	same(f, "all messages", f.transcript(run, all)[0], "#p1")
 	f.commit(run, answer("r"))
 	for i := range 4 {
 		f.say(fmt.Sprint("s", i), passive)
 	}
-	f.say("t", runs)
+	f.say("t", triggers)
 	same(f, "a later block has no root", f.transcript(f.begin(threadKey(1)), narrow)[6:], []string{"...1", "#s1", "#s2", "#s3", ">t"})
 }
 
@@ -189,9 +191,9 @@ func emptyLines(f *fixture) {
 	file := said("C1/3", "")
 	file.Attachments = []event.Attachment{{ID: "F1", Name: "f"}}
 	f.message(threadKey(1), file, passive)
-	f.message(threadKey(1), said("C1/4", "q"), runs)
+	f.message(threadKey(1), said("C1/4", "q"), triggers)
 	run := f.begin(threadKey(1))
-	turns, err := f.Transcript(f.ctx, run, journal.Window{Turns: 1, Bytes: 1, Context: 2})
+	turns, err := f.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1, Context: 2})
 	f.must(err)
 	same(f, "lines", contents(turns[0].Context), []string{"", "a"})
 	same(f, "files", len(turns[0].Context[0].Attachments), 1)
@@ -202,40 +204,40 @@ func emptyLines(f *fixture) {
 func noContext(f *fixture) {
 	f.say("a", passive)
 	f.say("b", passive)
-	f.say("c", runs)
-	same(f, "transcript", f.transcript(f.begin(threadKey(1)), journal.Window{Turns: 1}), []string{"^a", "...1", ">c"})
+	f.say("c", triggers)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), runs.Window{Turns: 1}), []string{"^a", "...1", ">c"})
 }
 
 func turnWindow(f *fixture) {
 	for _, text := range []string{"a", "b", "c"} {
 		f.ask(text)
 	}
-	f.say("d", runs)
+	f.say("d", triggers)
 	run := f.begin(threadKey(1))
-	same(f, "two turns", f.transcript(run, journal.Window{Turns: 2, Bytes: 1000, Context: 20}), []string{">c", "<re c", ">d"})
-	same(f, "one turn", f.transcript(run, journal.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{">d"})
-	same(f, "the zero window", f.transcript(run, journal.Window{}), []string{">d"})
-	same(f, "six bytes", f.transcript(run, journal.Window{Turns: 50, Bytes: 6, Context: 20}), []string{">c", "<re c", ">d"})
-	same(f, "seven bytes", f.transcript(run, journal.Window{Turns: 50, Bytes: 7, Context: 20})[0], ">b")
+	same(f, "two turns", f.transcript(run, runs.Window{Turns: 2, Bytes: 1000, Context: 20}), []string{">c", "<re c", ">d"})
+	same(f, "one turn", f.transcript(run, runs.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{">d"})
+	same(f, "the zero window", f.transcript(run, runs.Window{}), []string{">d"})
+	same(f, "six bytes", f.transcript(run, runs.Window{Turns: 50, Bytes: 6, Context: 20}), []string{">c", "<re c", ">d"})
+	same(f, "seven bytes", f.transcript(run, runs.Window{Turns: 50, Bytes: 7, Context: 20})[0], ">b")
 }
 
 func endedTurns(f *fixture) {
-	f.say("a", runs)
+	f.say("a", triggers)
 	f.fail(f.begin(threadKey(1)), "Sorry.")
 	f.say("b", passive)
-	f.say("c", runs)
+	f.say("c", triggers)
 	stopped := f.begin(threadKey(1))
-	f.leaves(stopped, journal.Unanswered{State: journal.RunCanceled, Cause: "stopped"})
-	f.say("d", runs)
+	f.leaves(stopped, runs.Unanswered{State: runs.Canceled, Cause: "stopped"})
+	f.say("d", triggers)
 	run := f.begin(threadKey(1))
 	f.say("e", passive)
 	late := answer("late")
 	late.Stale = "drop"
 	f.commit(run, late)
-	f.say("f", runs)
+	f.say("f", triggers)
 	run = f.begin(threadKey(1))
-	f.say("g", runs)
-	f.leaves(run, journal.Unanswered{State: journal.RunInterrupted})
+	f.say("g", triggers)
+	f.leaves(run, runs.Unanswered{State: runs.Interrupted})
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "#b", ">c", ">d", "#e", ">f", ">g"})
 }
 
@@ -245,22 +247,22 @@ func openedOnReply(f *fixture) {
 	f.deliver(threadKey(2), "C1/9")
 	m := said("C1/a", "a")
 	m.OpenedOn = "C1/8"
-	f.message(threadKey(1), m, runs)
+	f.message(threadKey(1), m, triggers)
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{"+/ask", "+re ask", ">a"})
 	m = said("C1/b", "b")
 	m.OpenedOn = "C1/8"
-	f.message(threadKey(2), m, runs)
+	f.message(threadKey(2), m, triggers)
 	same(f, "in its own thread", f.transcript(f.begin(threadKey(2)), wide), []string{">/ask", "<re ask", ">b"})
 }
 
 func openedOnQuestion(f *fixture) {
 	f.message(threadKey(2), said("C1/7", "earlier"), passive)
-	f.message(threadKey(2), said("C1/8", "a flat?"), runs)
-	f.message(threadKey(2), said("C1/9", "a big one"), runs)
+	f.message(threadKey(2), said("C1/8", "a flat?"), triggers)
+	f.message(threadKey(2), said("C1/9", "a big one"), triggers)
 	f.commit(f.begin(threadKey(2)), answer("At the river."))
 	m := said("C1/a", "which?")
 	m.OpenedOn = "C1/9"
-	f.message(threadKey(1), m, runs)
+	f.message(threadKey(1), m, triggers)
 	run := f.begin(threadKey(1))
 	same(f, "transcript", f.transcript(run, wide), []string{"+a flat?", "+a big one", "+At the river.", ">which?"})
 	f.change(threadKey(2), deleted("C1/8"), nil)
@@ -273,27 +275,27 @@ func deletedTurnsInSmallWindow(f *fixture) {
 	const hidden = 12 // more than one page
 	for i := range hidden {
 		question := fmt.Sprint("b", i)
-		f.say(question, runs)
+		f.say(question, triggers)
 		f.fail(f.begin(threadKey(1)), "Sorry.")
 		f.change(threadKey(1), deleted("C1/"+question), nil)
 	}
 	f.say("after b", passive)
-	f.say("c", runs)
+	f.say("c", triggers)
 	run := f.begin(threadKey(1))
 	for turns, want := range map[int][]string{1: {"#after a", "#after b", ">c"}, 2: {">a", "<re a", "#after a", "#after b", ">c"}} {
-		same(f, fmt.Sprint("a window of ", turns), f.transcript(run, journal.Window{Turns: turns, Bytes: 1000, Context: 20}), want)
+		same(f, fmt.Sprint("a window of ", turns), f.transcript(run, runs.Window{Turns: turns, Bytes: 1000, Context: 20}), want)
 	}
 }
 
 func contextOfDeletedTurns(f *fixture) {
 	f.say("root", passive)
 	for _, question := range []string{"b", "c"} {
-		f.say(question, runs)
+		f.say(question, triggers)
 		f.fail(f.begin(threadKey(1)), "Sorry.")
 		f.say("after "+question, passive)
 	}
 	f.ask("d")
-	f.say("e", runs)
+	f.say("e", triggers)
 	run := f.begin(threadKey(1))
 	same(f, "before", f.transcript(run, wide), []string{"^root", ">b", "#after b", ">c", "#after c", ">d", "<re d", ">e"})
 	f.change(threadKey(1), deleted("C1/b"), nil)
@@ -305,15 +307,15 @@ func contextOfDeletedTurns(f *fixture) {
 
 func stoppedTurn(f *fixture) {
 	f.say("root", passive)
-	f.say("b", runs)
-	f.say("c", runs)
+	f.say("b", triggers)
+	f.say("c", triggers)
 	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
-	f.say("d", runs)
+	f.say("d", triggers)
 	run := f.begin(threadKey(1))
 	want := []string{"^root", "#b", "#c", ">d"}
 	same(f, "the next turn", f.transcript(run, wide), want)
 	f.commit(run, answer("re d"))
-	f.say("e", runs)
+	f.say("e", triggers)
 	run = f.begin(threadKey(1))
 	same(f, "the turn after it", f.transcript(run, wide), append(want, "<re d", ">e"))
 	f.change(threadKey(1), deleted("C1/b"), nil)
@@ -326,7 +328,7 @@ func openedOn(f *fixture) {
 	m.OpenedOn = "C1/root"
 	f.message(threadKey(1), m, passive)
 	f.ask("b")
-	f.say("c", runs)
+	f.say("c", triggers)
 	want := []string{"+shall we?", "^first", ">b", "<re b", ">c"}
 	run := f.begin(threadKey(1))
 	same(f, "transcript", f.transcript(run, wide), want)
@@ -342,14 +344,14 @@ func bounded(f *fixture) {
 		f.grow(key, messages/2)
 		f.exchange(key, string(key)+"q", "q", "r")
 		f.grow(key, messages/2)
-		f.message(key, said(string(key)+"p", "p"), runs)
+		f.message(key, said(string(key)+"p", "p"), triggers)
 		run := f.begin(key)
 		counting := &counter{Engine: f.engine}
 		turns, err := journal.New(counting, journal.Options{}).Transcript(f.ctx, run, wide)
 		f.must(err)
 		same(f, "turns", len(turns), 2)
 		same(f, "lines", len(turns[1].Context), 20)
-		same(f, "earlier", turns[1].Earlier, min(messages/2-20, journal.EarlierLimit))
+		same(f, "earlier", turns[1].Earlier, min(messages/2-20, runs.EarlierLimit))
 		return counting.tally
 	}
 	small, large := cost(threadKey(1), 1_000), cost(threadKey(2), 20_000)

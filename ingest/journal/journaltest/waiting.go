@@ -8,6 +8,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/storage"
 )
 
@@ -67,7 +68,7 @@ func admittedBySent(f *fixture) {
 func awaitedPost(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.", "Bye.")
 	f.accept(f.envelope(event.KindReaction, "", "C1/8"))
-	f.clock.advance(journal.WaitLimit)
+	f.clock.advance(envelopes.WaitLimit)
 	same(f, "ended without its post", len(f.review().Ended), 1)
 	f.accept(f.envelope(event.KindReaction, "", "C1/9"))
 	f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/8"))
@@ -140,11 +141,11 @@ func movedAway(f *fixture) {
 	moved := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/2"))
 	second := event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}
-	same(f, "waits", f.record(moved.Thread, moved.ID, second, runs).Waits, true)
+	same(f, "waits", f.record(moved.Thread, moved.ID, second, triggers).Waits, true)
 	claim, before, cause := f.claim(moved.Thread), f.dump(), errors.New("cause")
-	f.fails("Postpone", f.Postpone(f.ctx, claim, moved.ID, f.clock.Now().Add(time.Second), cause), journal.ErrSettled)
-	f.fails("CountSuspect", f.CountSuspect(f.ctx, claim, moved.ID, 1), journal.ErrSettled)
-	f.fails("Bury", f.Bury(f.ctx, claim, moved.ID, cause), journal.ErrSettled)
+	f.fails("Postpone", f.Postpone(f.ctx, claim, moved.ID, f.clock.Now().Add(time.Second), cause), envelopes.ErrSettled)
+	f.fails("CountSuspect", f.CountSuspect(f.ctx, claim, moved.ID, 1), envelopes.ErrSettled)
+	f.fails("Bury", f.Bury(f.ctx, claim, moved.ID, cause), envelopes.ErrSettled)
 	same(f, "rows", f.dump(), before)
 }
 
@@ -182,9 +183,9 @@ func endedAtOnce(f *fixture) {
 	for range 3 {
 		f.accept(f.envelope(event.KindReaction, "", "C1/1"))
 	}
-	f.clock.advance(journal.WaitLimit)
+	f.clock.advance(envelopes.WaitLimit)
 	ended, rest := 0, review{}
-	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit), func(int64) {}, func(journal.EnvelopeResult) {
+	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {
 		if ended++; ended == 1 {
 			rest = f.node("second").review()
 		}
@@ -196,11 +197,11 @@ func waitsInVain(f *fixture) {
 	f.exchange(threadKey(2), "C1/8", "another message", "Hello.", "another post")
 	f.deliver(threadKey(2), "C1/9")
 	accepted := f.accept(f.envelope(event.KindReaction, "", "C1/1"))
-	deadline := func() time.Time { return f.clock.Now().Add(-journal.WaitLimit) }
+	deadline := func() time.Time { return f.clock.Now().Add(-envelopes.WaitLimit) }
 	same(f, "review at once", f.reviewAt(deadline()), review{})
-	f.clock.advance(journal.WaitLimit)
+	f.clock.advance(envelopes.WaitLimit)
 	result := event.Result{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
-	same(f, "review", f.reviewAt(deadline()).Ended, []journal.EnvelopeResult{{Result: result, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
+	same(f, "review", f.reviewAt(deadline()).Ended, []envelopes.Result{{Result: result, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
 	settled, err := f.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "result", settled.Result, result)
@@ -211,12 +212,12 @@ func waitsInVain(f *fixture) {
 // review is the reports of one ReviewWaiting.
 type review struct {
 	Moved []int64 // threads
-	Ended []journal.EnvelopeResult
+	Ended []envelopes.Result
 }
 
 func (f *fixture) tryReview(deadline time.Time) (r review, err error) {
 	err = f.ReviewWaiting(f.ctx, deadline, func(thread int64) { r.Moved = append(r.Moved, thread) },
-		func(s journal.EnvelopeResult) { r.Ended = append(r.Ended, s) })
+		func(s envelopes.Result) { r.Ended = append(r.Ended, s) })
 	return r, err
 }
 
@@ -230,7 +231,7 @@ func (f *fixture) reviewAt(deadline time.Time) review {
 // review ends the envelopes that have waited for a minute.
 func (f *fixture) review() review {
 	f.Helper()
-	return f.reviewAt(f.clock.Now().Add(-journal.WaitLimit))
+	return f.reviewAt(f.clock.Now().Add(-envelopes.WaitLimit))
 }
 
 func waitsForGap(f *fixture) {
@@ -271,7 +272,7 @@ func editWaits(f *fixture) {
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
 	f.opens(between("C2", 1, 2))
 	f.must(f.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
-	f.clock.advance(journal.WaitLimit)
+	f.clock.advance(envelopes.WaitLimit)
 	result = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
 	same(f, "an envelope at its deadline", result.Result, *event.Ignore(event.ReasonUnknownMessage))
 }
@@ -324,7 +325,7 @@ func selfAgain(f *fixture) {
 }
 
 func selfBeside(f *fixture) {
-	var last journal.AcceptResult
+	var last envelopes.AcceptResult
 	for i := range 3 {
 		last = f.accept(f.envelope(event.KindMessage, threadKey(i), fmt.Sprint("C1/", i)))
 		f.must(f.Postpone(f.ctx, f.claim(last.Thread), last.ID, f.clock.Now().Add(time.Minute), nil))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/storage"
 )
 
@@ -41,8 +41,8 @@ func bodiesWithoutEffect(f *fixture) {
 	}
 	waits := f.accept(f.envelope(event.KindEdit, "", "C1/9"))
 	same(f, "bytes while it waits", len(f.body(waits.ID)) > 0, true)
-	f.clock.advance(2 * journal.WaitLimit)
-	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-journal.WaitLimit), func(int64) {}, func(journal.EnvelopeResult) {}))
+	f.clock.advance(2 * envelopes.WaitLimit)
+	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {}))
 	same(f, "its message did not come", len(f.body(waits.ID)), 0)
 }
 

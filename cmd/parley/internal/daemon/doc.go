@@ -18,11 +18,11 @@
 //  8. ingest Ingest.store: turns a panic of the adapter into a dead letter.
 //  9. ingest Ingest.keys: provides our own identity and the types of channels.
 //  10. adapters/slack/payload Normalizer.Keys: finds the kind, the dedupe key and the thread.
-//  11. ingest/journal Journal.Accept: runs the transaction and returns after its commit.
-//  12. ingest/journal acceptTx.run: decides whether the envelope needs a thread.
-//  13. ingest/journal acceptTx.place: chooses the thread.
-//  14. ingest/journal acceptTx.upsertThread: makes the thread, counts the envelope, claims the thread.
-//  15. ingest/journal acceptTx.insert: stores the envelope unless its dedupe key is known.
+//  11. ingest/journal/envelopes Envelopes.Accept: runs the transaction and returns after its commit.
+//  12. ingest/journal/envelopes acceptTx.run: decides whether the envelope needs a thread.
+//  13. ingest/journal/envelopes acceptTx.place: chooses the thread.
+//  14. ingest/journal/envelopes acceptTx.upsertThread: makes the thread, counts the envelope, claims the thread.
+//  15. ingest/journal/envelopes acceptTx.insert: stores the envelope unless its dedupe key is known.
 //
 // Intake: the envelope becomes a message with a place in its thread.
 //
@@ -36,12 +36,12 @@
 //  23. adapters/slack/payload Payload.toMessage: decodes the typed text and resolves names.
 //  24. ingest/event Metadata.Validate: checks the contract.
 //  25. ingest Ingest.channel: returns the channel.
-//  26. ingest/journal Journal.Record: runs the transaction and returns after its commit.
-//  27. ingest/journal recordTx.recordNew: handles a message that is not stored yet.
+//  26. ingest/journal/record Recorder.Record: runs the transaction and returns after its commit.
+//  27. ingest/journal/record recordTx.recordNew: handles a message that is not stored yet.
 //  28. ingest gate.decide: decides that the message triggers a run, with a reason.
-//  29. ingest/journal recordTx.insert: stores the message with the next thread_seq.
-//  30. ingest/journal recordTx.settle: stores the envelope's result.
-//  31. ingest/journal recordTx.saveThread: makes the turn due.
+//  29. ingest/journal/record recordTx.insert: stores the message with the next thread_seq.
+//  30. ingest/journal/record recordTx.settle: stores the envelope's result.
+//  31. ingest/journal/record recordTx.saveThread: makes the turn due.
 //
 // Turn: the agent gets its input and answers.
 //
@@ -49,14 +49,14 @@
 //  33. assembly/turn Runner.turn: makes an attempt of the thread's next run.
 //  34. assembly/turn Runner.begin: begins the run.
 //  35. cmd/parley/internal/daemon Daemon.Ready: waits for the thread's missed messages.
-//  36. ingest/journal Journal.BeginRun: runs the transaction and returns after its commit.
-//  37. ingest/journal beginRunTx.begin: stores the run with the messages of its turn.
+//  36. ingest/journal/runs Runs.BeginRun: runs the transaction and returns after its commit.
+//  37. ingest/journal/runs beginRunTx.begin: stores the run with the messages of its turn.
 //  38. assembly/turn attempt.make: ends the run after the answer or a failure.
 //  39. assembly/turn attempt.ask: bounds the time of the run.
 //  40. assembly/turn attempt.input: collects the input.
 //  41. cmd/parley/internal/daemon Daemon.ReadHistory: passes the read of earlier messages to ingest.
 //  42. ingest Ingest.ReadHistory: reads the thread's earlier messages from the platform.
-//  43. ingest/journal Journal.Transcript: reads a window of the thread.
+//  43. ingest/journal/runs Runs.Transcript: reads a window of the thread.
 //  44. assembly/turn attempt.keepFiles: copies the attachments.
 //  45. assembly/turn lines.turn: converts a stored turn.
 //  46. assembly Assemble: writes headers and thread-context blocks.
@@ -70,8 +70,8 @@
 //  51. assembly/turn attempt.posts: stores the agent's files.
 //  52. adapters/deliver LivePreview.Format: adds the files and the pace of the channel.
 //  53. adapters/slack/send Sender.Format: converts the answer to Slack's dialect and splits it.
-//  54. ingest/journal Journal.CommitReply: runs the transaction and returns after its commit.
-//  55. ingest/journal endRunTx.store: stores the reply and its deliveries, and ends the run.
+//  54. ingest/journal/runs Runs.CommitReply: runs the transaction and returns after its commit.
+//  55. ingest/journal/runs endRunTx.store: stores the reply and its deliveries, and ends the run.
 //  56. adapters/deliver Outbox.Posted: wakes the thread's deliveries.
 //  57. adapters/deliver Outbox.next: takes the first delivery.
 //  58. adapters/deliver Outbox.begin: marks the delivery as sending, and as sent after the call.

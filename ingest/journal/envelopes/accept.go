@@ -1,0 +1,241 @@
+package envelopes
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// AcceptResult is the result of Accept.
+type AcceptResult struct {
+	ID          int64  // of the envelope, or of the first one with its key
+	MessageUUID string // UUID of the message that the envelope makes; empty if it is settled
+	Duplicate   bool
+	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
+	// is settled already or waits for its message; the fence is 0 if this node has no claim.
+	places.Claim
+	// Only reports that the thread has no other pending envelope: intake may begin
+	// with this one without reading it again.
+	Only bool
+	// Result is the result of an envelope that needs no further work.
+	Result *event.Result
+	At     time.Time // of the transaction: the claim's lease begins then
+	Owner  string    // the other node that has claimed the thread; empty for none
+}
+
+// AcceptRequest is an envelope with the keys that its adapter found.
+type AcceptRequest struct {
+	Envelope event.Envelope
+	Keys     event.Keys
+	// LearnChannel stores the channel's type, because this payload is the first to
+	// name it.
+	LearnChannel bool
+	// Claim requests a claim of the thread, because the caller has a free worker: Accept
+	// claims the thread for this node if it is free, or extends this node's claim. It
+	// leaves a thread whose owner ended during its work to the scheduler, which counts
+	// such claims.
+	Claim bool
+}
+
+// Accept makes an envelope durable, once, and finds its thread. It fails with ErrNotFound if the
+// payload names a thread by a UUID that is another thread's.
+func (e *Envelopes) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
+	secret, err := e.ids.Secret(ctx)
+	if err != nil {
+		return AcceptResult{}, err
+	}
+	made, err := storage.Write(ctx, e.db, storage.WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *storage.Txn) *acceptTx {
+		made := &acceptTx{AcceptRequest: a, Txn: tx, db: e.db, secret: secret, now: storage.Millis(e.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
+		made.run()
+		return made
+	})
+	switch {
+	case err != nil:
+		return AcceptResult{}, err
+	case made.id == 0: // it was stored before, or removed meanwhile: then it must be sent again
+		return e.Accepted(ctx, a.Envelope.Workspace, a.Keys.Dedupe)
+	}
+	return made.result(), nil
+}
+
+// Accepted returns the result of Accept for an envelope that is stored already. It fails with
+// ErrNotFound if there is none. It costs a tenth of Accept.
+func (e *Envelopes) Accepted(ctx context.Context, workspace, dedupe string) (AcceptResult, error) {
+	r := AcceptResult{Duplicate: true}
+	err := e.db.One(ctx, []any{&r.ID, &r.MessageUUID}, `SELECT id, message_uuid FROM envelopes WHERE workspace = $1 AND dedupe_key = $2`, workspace, dedupe)
+	return r, err
+}
+
+// acceptTx is one Accept inside its transaction.
+type acceptTx struct {
+	AcceptRequest
+	*storage.Txn
+	db          *storage.DB
+	secret      []byte // of the ids of threads
+	now         int64
+	messageUUID string
+
+	token  int64 // identifies this transaction in its thread's row
+	id     int64 // of the envelope; 0 if its key was stored before
+	thread int64
+	// The thread's row, if the envelope has a thread.
+	key            string
+	owner          string
+	fence, pending int64
+}
+
+// result is valid after the transaction has ended.
+func (a *acceptTx) result() AcceptResult {
+	r := AcceptResult{ID: a.id, Result: a.Keys.Result}
+	if r.Result != nil {
+		return r
+	}
+	r.MessageUUID, r.Thread, r.Key, r.Workspace, r.Only = a.messageUUID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
+	switch {
+	case a.owner == "":
+	case a.owner != a.db.Node:
+		r.Owner = a.owner
+	case a.Claim:
+		r.Fence, r.At = a.fence, storage.Instant(a.now)
+	}
+	return r
+}
+
+// run stores the envelope, unless its key is stored already. No statement waits for
+// another's result: the first one finds that the key is new and leaves a token in the
+// thread, and the second one stores nothing without the token. If two payloads with one
+// key arrive at the same time, the second may also find that the key is new; the unique
+// key then makes its transaction run again.
+func (a *acceptTx) run() {
+	if a.LearnChannel {
+		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
+	}
+	switch {
+	case a.Keys.Result == nil:
+		a.place()
+	case a.Keys.Result.Disposition == event.Dead:
+		a.insert("dead", insertApart)
+	default:
+		a.insert("done", insertApart)
+	}
+}
+
+// place puts the envelope into its thread: the thread of the other payload about the same
+// message, or of the post that carries a pressed button, or the thread that the payload
+// names, or its target's. Without any of them, the envelope waits for its target.
+func (a *acceptTx) place() {
+	var known event.ThreadKey
+	switch {
+	case a.Keys.PostID != "":
+		_, known = postThread(a.Txn, a.Envelope.Workspace, a.Keys.PostID)
+	case a.Keys.Thread == "" && a.Keys.MessageID != "":
+		_, known = messageThread(a.Txn, a.Envelope.Workspace, a.Keys.MessageID)
+	}
+	key := cmp.Or(known, a.Keys.Thread)
+	switch {
+	case key == "":
+		a.insert("pending", insertApart)
+	case a.Keys.AltKey != "":
+		a.upsertThread(key, upsertByPayload, a.Keys.AltKey)
+		a.insert("pending", insertByPayload, string(key), a.token, a.Keys.AltKey)
+	default:
+		a.upsertThread(key, upsertByKey)
+		a.insert("pending", insertByKey, string(key), a.token)
+	}
+}
+
+// The statements that store an envelope in the thread with a key, or first in the thread of
+// another payload, which $14 names in the first statement and $18 in the second. The other
+// payload may have been stored between the two, in another thread; then the token is in the
+// thread with the key.
+var (
+	upsertByKey     = upsertThread(`$1`, places.UnusedUUID)
+	insertByKey     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
+	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
+	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`))
+	// insertApart stores an envelope without a thread if its key is new.
+	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
+)
+
+const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`
+
+// upsertThread returns the statement that makes the thread with a key or finds it, and counts
+// the envelope, under one more condition; see acceptTx.upsertThread.
+func upsertThread(key, condition string) string {
+	return places.Upsert(key, condition, places.Also{
+		Columns: `pending, intake_at, accepting`,
+		Values:  `1, $6, $9`,
+		Sets: `pending = threads.pending + 1, accepting = excluded.accepting,
+			intake_at = coalesce(threads.intake_at, excluded.intake_at)`,
+	})
+}
+
+// upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
+// for a claim, it claims the thread or extends this node's claim. A thread whose owner
+// ended during its work is not claimed here; see AcceptRequest.
+func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any) {
+	node := ""
+	if a.Claim {
+		node = a.db.Node
+	}
+	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
+		append([]any{string(key), places.ThreadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, places.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
+}
+
+// insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,
+// whose arguments begin with $16: the thread's id, if the envelope is to be stored.
+func insertEnvelope(thread string) string {
+	return `
+		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, message_id, received_at, accepted_at,
+			state, disposition, reason, error, message_uuid, body, channel, thread)
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` + thread + ` RETURNING id`
+}
+
+// insert stores the envelope by one of these statements, with its further arguments.
+func (a *acceptTx) insert(state, query string, args ...any) {
+	result, channel, body := event.Result{}, "", storage.Bytes(a.Envelope.Body)
+	if a.Keys.Result != nil {
+		result = *a.Keys.Result
+	}
+	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
+		body = storage.Bytes(nil)
+	}
+	if query == insertApart {
+		channel = a.Keys.Channel.ID
+	}
+	a.Later(nil, []any{&a.id}, query,
+		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+			a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
+			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)...)
+}
+
+// messageThread finds the thread of the message, or of the delivery of ours, that an
+// external id names; 0 for none.
+func messageThread(tx *storage.Txn, workspace, id string) (thread int64, key event.ThreadKey) {
+	if !tx.Row([]any{&thread, (*string)(&key)},
+		`SELECT t.id, t.key FROM messages m JOIN threads t ON t.id = m.thread WHERE m.workspace = $1 AND m.external_id = $2`, workspace, id) {
+		return postThread(tx, workspace, id)
+	}
+	return thread, key
+}
+
+// postThread finds the thread of the post of ours with a platform id; 0 for none.
+func postThread(tx *storage.Txn, workspace, id string) (thread int64, key event.ThreadKey) {
+	tx.Row([]any{&thread, (*string)(&key)},
+		`SELECT t.id, t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, id)
+	return thread, key
+}
+
+// AddPending counts envelopes that were moved into a thread.
+func AddPending(tx *storage.Txn, thread, n, now int64) {
+	tx.Do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
+}

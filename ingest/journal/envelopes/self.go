@@ -1,0 +1,24 @@
+package envelopes
+
+import (
+	"context"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
+// it. It does not write a known identity again. After an error, some of the envelopes may
+// stay postponed until their time.
+func (e *Envelopes) SetSelf(ctx context.Context, workspace string, self event.Self) error {
+	if err := places.StoreSelf(ctx, e.db, workspace, self); err != nil {
+		return err
+	}
+	now := storage.Millis(e.db.Now())
+	return e.db.EachThread(ctx, func(tx *storage.Txn, thread int64) {
+		tx.Do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
+		// The state is named for the index of pending envelopes.
+		tx.Do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
+	}, `intake_at > $1 AND workspace = $2`, now, workspace)
+}

@@ -1,0 +1,16 @@
+// Package messages stores the messages of threads, with what they quote, and lists them.
+package messages
+
+import "parley/ingest/journal/storage"
+
+// Messages are the messages of a journal's threads.
+type Messages struct{ db *storage.DB }
+
+// New returns the messages in a store.
+func New(db *storage.DB) *Messages { return &Messages{db} }
+
+// OfWorkspace returns the steps for the rows of a removed workspace. The statements before come
+// first, for a few messages at a time.
+func OfWorkspace(workspace string, before []string) []storage.Step {
+	return []storage.Step{storage.ByID(workspace, "messages", "row", 5, before...), storage.ByKey(workspace, "carried", "message_id")}
+}

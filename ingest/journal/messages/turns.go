@@ -1,0 +1,99 @@
+package messages
+
+import "parley/ingest/journal/storage"
+
+// ForAgent is the condition that a message waits for a run of an agent: $1 is the thread,
+// $2 the agent.
+const ForAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
+
+// Incomplete is the condition that files of a run's messages, or the rest of one of them, came after
+// its input was read. The arguments are a thread, its run and the number of files in the input.
+func Incomplete(thread, run, files string) string {
+	return `(SELECT CAST(coalesce(sum(files), 0) AS BIGINT) FROM messages WHERE author <> 'agent' AND run = ` + run + `) > ` + files + `
+		OR EXISTS (SELECT 1 FROM messages WHERE thread = ` + thread + ` AND ` + rest(run) + `)`
+}
+
+// rest is the condition that a message is the rest of one of a run's.
+func rest(run string) string { return `trigger = 'run' AND run IS NULL AND continues = ` + run }
+
+// Joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
+// the message's row, or null for any. A message that came with an id for its run has a run of its
+// own.
+const Joins = ForAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
+
+// Waits is the condition that a message waits for a turn: $1 is the thread.
+const Waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
+
+// Grows are the parts of an UPDATE of threads that counts $2 new messages at the time $3.
+const Grows = `, next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END`
+
+// Opens is the part of an UPDATE of threads that stores in a new thread the message of another one on
+// which it was opened: $5.
+const Opens = `, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`
+
+// Grow counts a new message of a thread.
+func Grow(tx *storage.Txn, thread, now int64) {
+	tx.Do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, thread, now)
+}
+
+// GrowBefore counts a message of a thread from before the journal knew it.
+func GrowBefore(tx *storage.Txn, thread int64) {
+	tx.Do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, thread)
+}
+
+// GrowTo sets the next thread_seq of a thread, whose last message has a time.
+func GrowTo(tx *storage.Txn, thread, nextSeq, last int64) {
+	tx.Do(`UPDATE threads SET next_seq = $2, last_at = CASE WHEN last_at < $3 THEN $3 ELSE last_at END WHERE id = $1`, thread, nextSeq, last)
+}
+
+// TakeUpTo gives a run the messages of a thread that wait, up to one of them.
+func TakeUpTo(tx *storage.Txn, thread int64, run string, last *Message) {
+	tx.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
+		thread, run, storage.Millis(last.SentAt), last.Seq)
+}
+
+// Bound stores the bounds of a turn's block with its first message. gap means that some earlier messages
+// could not be read.
+func Bound(tx *storage.Txn, first *Message, after, base int64, gap bool) {
+	tx.Do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`, first.Row, after, base, storage.Number(gap))
+}
+
+// TakeRest gives a run the rest of its messages.
+func TakeRest(tx *storage.Txn, thread int64, run string) {
+	tx.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND `+rest(`$2`), thread, run)
+}
+
+// TakeJoining gives a run the messages that may join it, or the one with a row, and returns their number.
+func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string) int64 {
+	return tx.Exec(`UPDATE messages SET run = $4 WHERE `+Joins, thread, agent, row, run)
+}
+
+// TakeAll gives a run all messages that wait in a thread.
+func TakeAll(tx *storage.Txn, thread int64, run string) {
+	tx.Do(`UPDATE messages SET run = $2 WHERE `+Waits, thread, run)
+}
+
+// TakeOne gives a run a message that waits. The transaction fails with ErrNotFound if it does not.
+func TakeOne(tx *storage.Txn, row int64, run string) {
+	tx.Must(storage.ErrNotFound, `UPDATE messages SET run = $2 WHERE row = $1 AND trigger = 'run' AND run IS NULL`, row, run)
+}
+
+// GiveBack takes the messages from a run, so that they wait again.
+func GiveBack(tx *storage.Txn, run string) {
+	tx.Do(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0,
+		run = CASE WHEN deleted_at = 0 THEN NULL ELSE run END WHERE run = $1`, run)
+}
+
+// MoveBase moves the end of the block of a run's turn.
+func MoveBase(tx *storage.Txn, run string, base int64) {
+	tx.Do(`UPDATE messages SET base_seq = $2 WHERE run = $1`, run, base)
+}
+
+// SetAgent gives the messages that wait for an agent to another one.
+func SetAgent(tx *storage.Txn, thread int64, agent, heir string) {
+	tx.Do(`UPDATE messages SET agent = $3 WHERE `+ForAgent, thread, agent, heir)
+}
+
+// ReplyOf is the condition that a message is the reply of a post of ours: $1 is the
+// post's workspace, $2 its platform id. The user adds the closing bracket.
+const ReplyOf = `author = 'agent' AND run = (SELECT d.run FROM deliveries d WHERE d.workspace = $1 AND d.platform_id = $2`

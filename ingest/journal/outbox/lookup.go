@@ -1,0 +1,52 @@
+package outbox
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
+
+// ReplyID returns the external id of the reply of ours that the post with a platform id
+// belongs to; empty if the post belongs to none.
+func (o *Outbox) ReplyID(ctx context.Context, workspace, platformID string) (id string, err error) {
+	_, err = o.db.Row(ctx, []any{&id}, `SELECT m.external_id FROM deliveries d JOIN messages m ON m.run = d.run AND m.author = 'agent'
+		WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)
+	return id, err
+}
+
+// FirstUnknown returns the first of the platform ids that belongs to no delivery and to no
+// message of the workspace; empty for none.
+func (o *Outbox) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {
+	return storage.Read(ctx, o.db, func(tx *storage.Txn) string {
+		for _, id := range platformIDs {
+			if !IsPost(tx, workspace, id) && !tx.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, workspace, id) {
+				return id
+			}
+		}
+		return ""
+	})
+}
+
+// IsSending reports whether a message looks like the post of ours that is being sent in its
+// thread, so that the id of the post is not known yet. A message without text and files may be any
+// post, because a payload may lack them at first. A platform that converts a file, as BlueBubbles
+// does for webhooks, names the result by the file's id.
+func (o *Outbox) IsSending(ctx context.Context, thread int64, m *event.Message) (bool, error) {
+	d, err := o.NextDelivery(ctx, thread)
+	if err != nil || d == nil || d.State != Sending || !d.Puts() {
+		return false, err
+	}
+	text, file := strings.TrimSpace(m.Content), d.Post.File
+	switch {
+	case text != "":
+		return strings.TrimSpace(d.Post.Text) == text, nil
+	case len(m.Attachments) == 0:
+		return true, nil
+	}
+	return file != nil && slices.ContainsFunc(m.Attachments, func(a event.Attachment) bool {
+		return a.Name == file.Name || strings.HasPrefix(a.Name, a.ID+".")
+	}), nil
+}

@@ -1,0 +1,232 @@
+package outbox
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// Delivery is one call that puts one part of a reply on a platform.
+type Delivery struct {
+	ID        int64
+	Thread    int64
+	ThreadKey event.ThreadKey
+	Workspace string
+	Channel   string // of the thread
+	Parent    string // of the channel; see event.Channel
+	Run       string // id of the run whose reply it carries
+	Key       string
+	Kind      Kind
+	Post      Post
+	State     State
+	// Attempts counts the calls that were begun. Every write about the delivery names the
+	// number that its caller knows, so a node that lost the delivery changes nothing.
+	Attempts int64
+	// PlatformID is the platform's id of its post; empty for none.
+	PlatformID string
+	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
+	// Of that one, only ID, PlatformID and SendBy are known.
+	Replaces *Delivery
+	// Stream means that a preview was begun as a stream.
+	Stream bool
+	// SendBy is the deadline of the last call.
+	SendBy time.Time
+	// DueAt is the time at which a worker must look at it next.
+	DueAt     time.Time
+	CreatedAt time.Time
+	// NotBefore is a time by the platform's clock before which its post cannot exist: that of the
+	// newest message that its run answers; CreatedAt if there is none.
+	NotBefore time.Time
+}
+
+// Kind is the action of a delivery.
+type Kind string
+
+// The kinds of deliveries.
+const (
+	KindPost    Kind = "post"    // posts a part of a reply, or takes over the post of a preview
+	KindPreview Kind = "preview" // posts the beginning of an unfinished reply
+	KindRemove  Kind = "remove"  // removes a preview's post
+	KindClose   Kind = "close"   // takes the buttons from the post of a question
+	KindTell    Kind = "tell"    // shows a text to the asker alone
+	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
+)
+
+// State is the state of a delivery.
+type State string
+
+// The states of a delivery. The row of a sign of work is held until its run ends; no worker
+// reads it before.
+const (
+	Pending State = "pending"
+	Sending State = "sending"
+	Sent    State = "sent"
+	Unknown State = "unknown"
+	Failed  State = "failed"
+)
+
+// open is the condition that a delivery has not ended.
+const open = `state IN ('pending', 'sending')`
+
+// NextDelivery returns the thread's first open delivery; nil for none. The removal of a
+// sign of work comes last, so that it delays no answer if it cannot be sent yet.
+func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
+	return storage.ReadOne(ctx, o.db, func(tx *storage.Txn) *Delivery { return OpenDelivery(tx, thread) })
+}
+
+func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
+	d := Delivery{Thread: thread}
+	var file, buttons string
+	var of Delivery
+	if !tx.Row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore,
+		&of.ID, &of.PlatformID, &of.SendBy}, `
+		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
+			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
+			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
+			p.id, p.platform_id, p.send_by
+		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
+		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
+		return nil
+	}
+	tx.Fail(storage.Unpack(file, &d.Post.File))
+	tx.Fail(storage.Unpack(buttons, &d.Post.Buttons))
+	if of.ID != 0 {
+		d.Replaces = &of
+	}
+	return &d
+}
+
+// Send bounds one call, and the pace of calls in a channel.
+type Send struct {
+	Timeout time.Duration
+	// Every is the time between two posts; 0 leaves the pace to the platform.
+	Every time.Duration
+}
+
+// mine is the condition that a delivery is open and unchanged since its caller read it:
+// $1 is its id, $2 the number of its attempts.
+const mine = `id = $1 AND attempts = $2 AND ` + open
+
+// update changes a delivery that is open and unchanged since its caller read it.
+// Otherwise the transaction fails with ErrDelivered. The arguments of set are $3 and so
+// on.
+func update(tx *storage.Txn, d *Delivery, set string, args ...any) {
+	tx.Must(ErrDelivered, `UPDATE deliveries SET `+set+` WHERE `+mine, append([]any{d.ID, d.Attempts}, args...)...)
+}
+
+// BeginSend marks a delivery as sending until SendBy, if the claim holds and its
+// channel's pace allows it now. Otherwise it returns the time of the next attempt; the
+// delivery keeps its place in the pace until then. No call about the post that the delivery
+// takes over may be in progress: a worker that looks again need not wait for one.
+func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery, send Send) (Slot, error) {
+	return storage.Write(ctx, o.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) Slot {
+		places.Lock(tx, claim, []any{new(int64)}, `id`)
+		if !d.Puts() {
+			send.Every = 0
+		}
+		at := reserve(tx, d, storage.Millis(o.db.Now()), send)
+		now := o.db.Now() // another node may have held the channel's row meanwhile
+		if at > storage.Millis(now) {
+			update(tx, d, `due_at = $3`, at)
+			if d.Kind == KindPost && d.Replaces != nil {
+				tx.Do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
+			}
+			return Slot{Wait: storage.Instant(at)}
+		}
+		if send.Every > 0 {
+			leave(tx, d.Workspace, d.Post.Channel, storage.Millis(now), send.Every)
+		}
+		sendBy := now.Add(send.Timeout)
+		update(tx, d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, storage.Millis(sendBy))
+		return Slot{SendBy: sendBy}
+	})
+}
+
+// Slot is a delivery's place in its channel's pace. One of the two fields is set.
+type Slot struct {
+	SendBy time.Time // the call may begin, and ends by then
+	Wait   time.Time // the delivery may leave then
+}
+
+// reserve returns the time at which the delivery may leave: not before its own time, not
+// before its place behind the channel's other posts, and not while the platform has asked
+// us to wait.
+func reserve(tx *storage.Txn, d *Delivery, now int64, send Send) int64 {
+	var reserved, dueAt int64
+	if !tx.Row([]any{&reserved, &dueAt}, `SELECT reserved_at, CASE WHEN state = 'pending' THEN due_at ELSE 0 END FROM deliveries WHERE `+mine,
+		d.ID, d.Attempts) {
+		tx.Fail(ErrDelivered)
+	}
+	switch {
+	case dueAt > now:
+		return dueAt
+	case send.Every <= 0:
+		return max(now, blockedUntil(tx, d.Workspace, d.Post.Channel))
+	}
+	return reservePace(tx, d, now, reserved, send.Every)
+}
+
+// Sent ends a delivery: the platform has it under this id. That is a fact, so no claim
+// guards it. The delivery takes over the id of a preview that it replaces. A review moves the
+// envelopes that wait for a post with that id. Sent returns whether the thread has further open
+// deliveries.
+func (o *Outbox) Sent(ctx context.Context, d *Delivery, platformID string) (more bool, err error) {
+	sent, err := storage.Write(ctx, o.db, storage.WriteOptions{Thread: d.ThreadKey}, func(tx *storage.Txn) *bool {
+		if d.Replaces != nil && d.Kind == KindPost {
+			tx.Do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
+		}
+		more := new(bool)
+		// PostgreSQL's subquery sees the delivery as it was before the update.
+		tx.Later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
+			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1)`,
+			d.ID, storage.Optional(platformID), d.Thread)
+		return more
+	})
+	return err == nil && *sent, err
+}
+
+// Resend makes a delivery that has certainly not taken effect due again at a later time.
+func (o *Outbox) Resend(ctx context.Context, d *Delivery, at time.Time, cause string) error {
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `state = 'pending', due_at = $3, error = $4`, storage.Millis(at), cause)
+	})
+}
+
+// AwaitReadBack leaves a delivery with an unclear outcome unchanged until its worker can
+// ask the platform.
+func (o *Outbox) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, cause string) error {
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) { update(tx, d, `due_at = $3, error = $4`, storage.Millis(at), cause) })
+}
+
+// GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. If the
+// platform has its post under an id, the id is stored, so that the post is known as ours. After
+// a failed part, the rest of its reply is not sent either, and its previews are removed.
+func (o *Outbox) GiveUp(ctx context.Context, d *Delivery, state State, cause string) error {
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, storage.Optional(d.PlatformID))
+		if state == Failed && d.Kind == KindPost {
+			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
+			tx.Do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
+			tx.Do(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'`+rest, d.Run)
+		}
+	})
+}
+
+// ResendMarked sends a delivery again whose first sending may have taken effect. The text
+// says so, and therefore has a new key: a text never changes under its key.
+func (o *Outbox) ResendMarked(ctx context.Context, d *Delivery, text, cause string) error {
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
+		update(tx, d, `payload = $3, key = $4, state = 'pending', due_at = $5, reserved_at = 0, error = $6`,
+			text, Key(d.Key, 1), storage.Millis(o.db.Now()), cause)
+	})
+}
+
+// Puts reports whether the delivery adds or changes text. Any other one has no place in its
+// channel's pace, because nobody reads it.
+func (d *Delivery) Puts() bool {
+	return d.Kind == KindPost || d.Kind == KindPreview || d.Kind == KindTell
+}

@@ -1,0 +1,79 @@
+package record
+
+import (
+	"fmt"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+)
+
+// decide judges a message, or the new state of a known one.
+func (r *recordTx) decide(m *event.Message, known *messages.Message) Decision {
+	d := r.Decide(m, r)
+	r.budgets = d.Budgets
+	asks := d.Trigger == messages.TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
+	if asks && r.exhausted() && !r.joins() {
+		if m.RunID != "" { // its client asks again under the same id
+			return Decision{Ignore: true, Reason: event.ReasonLimit}
+		}
+		return r.Over(m, r)
+	}
+	return d
+}
+
+// exhausted reports whether one of the budgets has no run left.
+func (r *recordTx) exhausted() (exhausted bool) {
+	for i, b := range r.budgets {
+		spent, told := budgets.Spend(r.Txn, r.Workspace, b, 0, r.now)
+		if i == 0 {
+			r.told = told
+		}
+		exhausted = exhausted || b.Most > 0 && spent >= b.Most
+	}
+	return exhausted
+}
+
+// joins reports whether a message that asks for a run joins a turn that waits already: the newest
+// other message that waits is for the same agent, and came without an id for its run.
+func (r *recordTx) joins() bool {
+	if r.Coalesce == 0 || !r.thread.waiting {
+		return false
+	}
+	var asks int64
+	if r.asks != nil {
+		asks = r.asks.Row
+	}
+	var same bool
+	r.Row([]any{&same}, `SELECT CASE WHEN agent = $2 AND client_run_id IS NULL THEN 1 ELSE 0 END FROM messages WHERE `+messages.Waits+` AND row <> $3
+		ORDER BY sent_at DESC, seq DESC LIMIT 1`, r.claim.Thread, r.Agent, asks)
+	return same
+}
+
+// count adds the run that the message asks for to its budgets, or tells its sender that there
+// is none left.
+func (r *recordTx) count() {
+	if r.asks != nil && !r.joins() {
+		for _, b := range r.budgets {
+			budgets.Spend(r.Txn, r.Workspace, b, 1, r.now)
+		}
+	}
+	if r.notice == nil || r.told {
+		return
+	}
+	r.tell()
+	if r.out.Reason == event.ReasonLimit {
+		budgets.SetTold(r.Txn, r.Workspace, r.budgets[0])
+	}
+}
+
+// tell stores the notice to the message's sender, and its deliveries.
+func (r *recordTx) tell() {
+	outbox.AddNotice(r.Txn, r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, storage.Optional(r.out.Stopped), *r.notice, r.now)
+	r.added++
+	runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", r.out.Message.UUID, r.Envelope), r.notice.Posts, r.now) // a later edit may have another
+	r.out.Told = r.out.Told || len(r.notice.Posts) > 0
+}

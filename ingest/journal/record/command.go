@@ -1,0 +1,56 @@
+package record
+
+import (
+	"time"
+
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
+)
+
+// Command is a chat command.
+type Command string
+
+// The chat commands.
+const (
+	CommandStop   Command = "stop"   // ends the unfinished run, or else the turn that waits and the open question
+	CommandNew    Command = "new"    // later turns see nothing from before it
+	CommandStatus Command = "status" // changes nothing
+)
+
+// ThreadState is the work in a thread at the time of a command.
+type ThreadState struct {
+	Run      string // the unfinished run; empty for none, and the next four fields have no meaning
+	Agent    string
+	BegunAt  time.Time
+	Attempts int64 // reported failures
+	Taken    bool  // the agent answers later
+	Waiting  int64 // messages that wait for a turn
+	Asks     bool  // a question is open
+}
+
+// state reads the work in the thread.
+func (r *recordTx) state() (s ThreadState) {
+	s.Run, s.Asks = r.thread.run, r.Question() != nil
+	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
+		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
+		(SELECT count(*) FROM messages WHERE `+messages.Waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
+	return s
+}
+
+// obey carries out the command that a new message is, and answers it with a notice.
+func (r *recordTx) obey(row *messages.Message, d Decision) {
+	state, thread := r.state(), r.claim.Thread
+	switch {
+	case d.Command == CommandNew:
+		runs.NewContext(r.Txn, thread, row.Seq)
+		r.forget()
+	case d.Command == CommandStop && state.Run != "":
+		runs.Stop(r.Txn, thread, r.now)
+		r.out.Stopped = state.Run
+		r.out.Told = true // the previews and the sign of the run have deliveries
+	case d.Command == CommandStop:
+		runs.StopWaiting(r.Txn, thread, r.now)
+		r.out.Told = runs.Close(r.Txn, r.thread.question, "expired", "", r.now)
+	}
+	r.notice = d.Reply(state)
+}

@@ -1,0 +1,464 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+)
+
+// Entry is a normalised event, ready to record.
+type Entry struct {
+	Envelope    int64  // the event's envelope
+	MessageUUID string // UUID of the message that the envelope makes; empty makes a new one
+	Workspace   string
+	Event       event.Event
+	Origin      messages.Origin
+	// Agent answers in this channel.
+	Agent string
+	// Coalesce is how long a turn waits for further messages, and CoalesceMax bounds that
+	// wait. 0 begins the turn at once.
+	Coalesce, CoalesceMax time.Duration
+	// Begin means that the agent could begin soon. If the turn need not wait, its run
+	// then begins in the transaction that records its message.
+	Begin bool
+	// Decide is the policy: it decides what this message, or this new state of one,
+	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
+	// look. It is not called for deletes.
+	Decide func(m *event.Message, look Look) Decision
+	// Over decides instead if the message would ask for more runs than one of its budgets has.
+	Over func(m *event.Message, look Look) Decision
+}
+
+// FilesWait bounds how long a turn waits for the files of one of its messages. iMessage tells of a file
+// 0.35 to 3 seconds after its message.
+const FilesWait = 4 * time.Second
+
+// Decision is the policy's decision about a message.
+type Decision struct {
+	Trigger messages.Trigger
+	Reason  string
+	// Ignore stores nothing of the message. Note stores its external id alone, so that an
+	// edit which adds a mention is still recognised.
+	Ignore, Note bool
+	// NoMemory keeps the message out of every block and every later turn.
+	NoMemory bool
+	// AwaitsFiles lets the thread's next turn wait for files of the message that come later, at most
+	// for FilesWait.
+	AwaitsFiles bool
+	// Metadata is stored with the message; it includes the run hints.
+	Metadata []byte
+	// Budgets are the counters of the run that the message asks for, if any. The first one also
+	// remembers that the sender was told.
+	Budgets []budgets.Budget
+	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
+	// It is nil if the sender is told nothing.
+	Notice *outbox.Notice
+	// Answer is the answer to the thread's open question that a new message is; nil for none.
+	Answer *runs.Answer
+	// Command is the chat command that a new message is; empty for none. Reply returns the
+	// notice that answers it.
+	Command Command
+	Reply   func(ThreadState) *outbox.Notice
+}
+
+// Look answers the policy's queries from the store. After an error of the store the answers
+// are zero values, and the transaction fails whatever the policy decides.
+type Look interface {
+	MessageLook
+	ThreadLook
+	LoopLook
+}
+
+// MessageLook is the part of Look about another message to which the message belongs.
+type MessageLook interface {
+	// Ours reports whether an external id belongs to a message of ours.
+	Ours(externalID string) bool
+	// Continued returns how the message addressed us whose rest m may be: one of the same author that
+	// asked for a run just before. It is empty if there is none.
+	Continued(m *event.Message) event.Addressed
+}
+
+// ThreadLook is the part of Look about the message's thread.
+type ThreadLook interface {
+	// Answered reports whether we have answered in the message's thread.
+	Answered() bool
+	// Question returns the open question of the message's thread; nil for none.
+	Question() *runs.Question
+	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
+	InvocationOnly() bool
+}
+
+// LoopLook is the part of Look that bounds the runs of bots that answer each other.
+type LoopLook interface {
+	// BotRuns counts the runs that bots have begun in a channel since a time, and the
+	// requested ones that have not begun, except one that this message would join. No
+	// other message is counted in the channel until this one is recorded.
+	BotRuns(channel string, since time.Time) int
+	// Echoes counts the messages since a time that requested a run and repeat an earlier post
+	// of ours in their thread word for word. It is 0 if the content repeats none. It looks at
+	// the newest messages only.
+	Echoes(content string, since time.Time) int
+}
+
+// Result is the result of an envelope, with its effects.
+type Result struct {
+	event.Result
+	Kind    event.Kind
+	Trigger messages.Trigger
+	// Thread is the key of the message's thread.
+	Thread event.ThreadKey
+	// Message is the new or changed message, or the first one of a duplicate; nil for
+	// none.
+	Message *messages.Message
+	// Waits means that the envelope waits for its target, or was moved to the target's
+	// thread.
+	Waits bool
+	// TurnAt is when the turn that this event triggered is due; zero for none.
+	TurnAt time.Time
+	// TurnDue is when the thread's next turn, or its unfinished run, is due; zero for
+	// never.
+	TurnDue time.Time
+	// Pending is the number of the thread's envelopes that are not recorded yet.
+	Pending int64
+	// Reaction was added to Message, or to the message that Message quotes, or was
+	// removed from it; nil for other kinds.
+	Reaction *event.Reaction
+	// Withdrawn is the id of the run whose last message was deleted; empty for none.
+	Withdrawn string
+	// Stopped is the id of the run that the message has stopped; empty for none.
+	Stopped string
+	// Edited is the id of the run that has the message, if the message's text changed;
+	// empty for none.
+	Edited string
+	// Begun is the run that began with the message; nil for none.
+	Begun *runs.Run
+	// Admitted means that envelopes which waited for the message are in its thread now. Accepted
+	// earlier, they come before the thread's other envelopes.
+	Admitted bool
+	// Told means that there are deliveries: of a notice to the message's sender, or of a change of
+	// earlier posts.
+	Told bool
+}
+
+// Record applies an entry to its thread and settles its envelope, in one transaction.
+// ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
+// is settled already.
+func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry) (Result, error) {
+	r, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
+		r := &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
+		if !r.recordNew() && r.Err == nil {
+			r.run()
+		}
+		return r
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	if r.copies {
+		s.files.CopiesChanged()
+	}
+	if eraser, ok := s.db.Engine.(storage.Eraser); ok && r.erased {
+		eraser.Erased()
+	}
+	if stopped := r.out.Stopped; stopped != "" {
+		runs.RunEnded(ctx, s.db, &runs.Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
+	}
+	if r.added > 0 || r.out.Disposition == event.Updated {
+		places.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)
+	}
+	if r.added > 0 && entry.Event.Message != nil {
+		places.NewsChanged(s.db, entry.Workspace, entry.Event.Message.Mentions...)
+	}
+	return *r.out, r.finish()
+}
+
+// recordTx is one Record inside its transaction.
+type recordTx struct {
+	Entry
+	*storage.Txn
+	claim  *places.Claim
+	now    int64
+	thread threadState
+	out    *Result
+
+	// Set from the thread's row after the transaction has ended.
+	runLeft int64  // messages of the unfinished run
+	history string // of a run that began
+
+	added   int64 // messages that got a thread_seq
+	moved   int64 // envelopes that the message moved into its thread
+	deleted int64 // deleted messages of the unfinished run
+	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
+	editedAt int64
+	asks     *messages.Message // the event triggers a turn
+	filed    bool              // a message waits for its files, or has them now
+	belongs  int64             // the thread to which the envelope moves; 0 for this one
+	awaited  bool              // envelopes wait for the message
+	pending  bool              // the envelope is known to be pending in this thread
+	copies   bool              // stored copies may have lost their last reference
+	erased   bool              // words were removed
+	notice   *outbox.Notice    // for the message's sender
+	budgets  []budgets.Budget  // of the message
+	told     bool              // the sender was told in the first budget's window already
+}
+
+// threadState are the columns of a thread's row that intake needs.
+type threadState struct {
+	channel           string
+	nextSeq, begunSeq int64
+	run               string // the unfinished run; empty for none
+	waiting           bool   // messages wait for a turn
+	mode              places.ThreadMode
+	question          string // the run whose question the next run gets; empty for none
+}
+
+// recordNew records a new message in three statements; most envelopes contain one. It
+// returns false, and has written nothing, if the message needs a closer look: it may be
+// ours, a bot's, known or the rest of another one, must be ignored, is a command or a pressed button, has
+// budgets, or its thread is not open or has a question.
+func (r *recordTx) recordNew() bool {
+	e, m := r.Event, r.Event.Message
+	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || m.Continues {
+		return false
+	}
+	decision := r.Decide(m, r)
+	if decision.Ignore || decision.Note || decision.Command != "" || len(decision.Budgets) > 0 {
+		return false
+	}
+	if !r.insert(m, decision, r.Envelope) {
+		return false
+	}
+	r.pending = true
+	r.end()
+	return true
+}
+
+// run records any other event.
+func (r *recordTx) run() {
+	t := &r.thread
+	places.Lock(r.Txn, r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
+		`channel, next_seq, begun_seq, run_id, turn_since IS NOT NULL, mode, question`)
+	e := r.Event
+	switch {
+	case e.Ignored != "":
+		r.ignore(e.Ignored)
+	case e.Kind.MakesMessage():
+		r.message(e.Message)
+	case e.Kind == event.KindEdit:
+		r.edit()
+	case e.Kind == event.KindDelete:
+		r.delete()
+	case e.Kind == event.KindReaction:
+		r.reaction()
+	case e.Kind == event.KindOther:
+		r.out.Result = event.Result{Disposition: event.Updated}
+	default:
+		r.Fail(fmt.Errorf("an event of kind %q cannot be recorded", e.Kind))
+	}
+	r.end()
+}
+
+func (r *recordTx) ignore(reason string) { r.out.Result = *event.Ignore(reason) }
+
+// message records a message that may be known already.
+func (r *recordTx) message(m *event.Message) {
+	if r.ours(m) {
+		r.ignore(event.ReasonOwnMessage)
+		return
+	}
+	if known := r.known(m); known != nil {
+		r.again(known, m)
+		return
+	}
+	decision := r.decide(m, nil)
+	switch {
+	case decision.Ignore:
+		r.ignore(decision.Reason)
+		if m.RunID != "" && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
+			envelopes.FreeKey(r.Txn, r.Envelope)
+		}
+	case !r.insert(m, decision, 0):
+		r.Fail(fmt.Errorf("%w: another transaction stored the message meanwhile", storage.ErrUnavailable))
+	}
+}
+
+// mayBeOurs reports whether we may have written the message, as far as its payload shows,
+// or whether a program wrote it.
+func mayBeOurs(m *event.Message) bool {
+	fromMe := m.Metadata.IsFromMe != nil && *m.Metadata.IsFromMe
+	return m.OwnKey != "" || fromMe || m.Metadata.SenderType == event.Bot
+}
+
+// ours reports whether we wrote the message. Ids alone decide. They are looked up only if
+// the payload does not decide.
+func (r *recordTx) ours(m *event.Message) bool {
+	return m.Own || mayBeOurs(m) && r.Has(`SELECT 1 FROM deliveries WHERE key = $1 OR (workspace = $2 AND platform_id = $3) LIMIT 1`,
+		m.OwnKey, r.Workspace, m.ExternalID)
+}
+
+// known finds the message, if it is stored.
+func (r *recordTx) known(m *event.Message) *messages.Message {
+	if m.ExternalID != "" {
+		if known := r.stored(m.ExternalID); known != nil || m.ClientMessageID == "" && m.RunID == "" {
+			return known
+		}
+	}
+	if m.RunID != "" {
+		return messages.Find(r.Txn, `client_run_id = $1 AND thread = $2`, m.RunID, r.claim.Thread)
+	}
+	return messages.Find(r.Txn, `thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
+}
+
+// stored finds the message with an external id; nil for none.
+func (r *recordTx) stored(externalID string) *messages.Message {
+	return messages.Find(r.Txn, `workspace = $1 AND external_id = $2`, r.Workspace, externalID)
+}
+
+// newMessage returns the row of a message that is not stored yet.
+func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
+	row := &messages.Message{
+		UUID: r.MessageUUID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
+		SenderID: m.Metadata.SenderID, Author: messages.ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
+		Version: messages.ContractVersion, Origin: r.Origin, Quotes: messages.QuotesOf(m), Revision: m.Revision,
+		SentAt: m.SentAt, CreatedAt: storage.Instant(r.now), FileCount: int64(len(m.Attachments)),
+	}
+	if row.UUID == "" {
+		row.UUID = uuid.Must(uuid.NewV7()).String()
+	}
+	if r.Envelope != 0 {
+		row.AddEnvelope(r.Envelope)
+	}
+	if m.Metadata.SenderType == event.Bot {
+		row.Author = messages.ByBot
+	}
+	if row.SentAt.IsZero() || row.SentAt.After(row.CreatedAt) {
+		row.SentAt = row.CreatedAt
+	}
+	if d.Trigger == messages.TriggerRun {
+		row.Agent = r.Agent
+	}
+	if d.AwaitsFiles {
+		row.FilesUntil, r.filed = row.CreatedAt.Add(FilesWait), true
+	}
+	if d.Note {
+		row.Content, row.Quotes, row.Trigger, row.FileCount = "", messages.Quotes{}, messages.TriggerNone, 0
+	}
+	return row
+}
+
+// insert stores a message; see insertNew. It returns whether it did. A known message is not stored.
+func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
+	row := r.newMessage(m, d)
+	begins := ""
+	if r.Begin && row.Trigger == messages.TriggerRun && row.Author != messages.ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
+		begins = runs.RunID(r.Txn, row.ClientRunID)
+	}
+	made, ok := messages.Insert(r.Txn, messages.Insertion{
+		Message: row, Workspace: r.Workspace, Fence: r.claim.Fence, Now: r.now, Begins: begins, Noted: d.Note, NoMemory: d.NoMemory,
+		Known: m.Known, RunInput: string(m.RunInput), Continues: r.continued(m),
+	}, envelope)
+	if !ok {
+		return false
+	}
+	r.awaited = made.Awaited
+	if !d.Note {
+		r.added++
+		messages.AddFiles(r.Txn, row, 0, m.Attachments)
+		r.carry(row)
+		r.mention(row, m)
+	}
+	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
+	r.out.Result = event.Result{Disposition: event.Stored, Reason: d.Reason}
+	if d.Note {
+		r.out.Disposition = event.Ignored
+	}
+	if row.Trigger == messages.TriggerRun {
+		r.asks = row
+	}
+	if d.Command != "" {
+		r.obey(row, d)
+	}
+	r.answer(row, d.Answer)
+	if row.Run != "" {
+		r.out.Begun = r.begun(row, m, made.ContextAfter)
+	}
+	if r.awaited {
+		r.moved += envelopes.AdmitWaiting(r.Txn, r.Workspace, m.ExternalID, r.claim.Thread)
+		r.out.Admitted = true
+	}
+	return true
+}
+
+// splitWithin is the time within which the rest of a message comes.
+const splitWithin = 2 * time.Second
+
+// continued returns the unfinished run that has the message whose rest this one is; null for none.
+func (r *recordTx) continued(m *event.Message) any {
+	if !m.Continues || r.thread.run == "" || !r.Has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
+		r.thread.run, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin))) {
+		return nil
+	}
+	return r.thread.run
+}
+
+// end settles the envelope, or lets it wait for its target, and updates the thread's row.
+func (r *recordTx) end() {
+	if !r.moves() {
+		r.settle()
+	}
+	r.count()
+	r.saveThread()
+}
+
+// moves takes the envelope out of this thread, if it must wait for its target or belongs
+// to the target's thread.
+func (r *recordTx) moves() bool {
+	if r.belongs != 0 {
+		r.out.Waits = true
+		envelopes.MoveTo(r.Txn, r.Envelope, r.claim.Thread, r.belongs, r.now)
+		return true
+	}
+	if r.out.Waits {
+		r.out.Waits = envelopes.LetWait(r.Txn, r.Envelope, r.claim.Thread, r.thread.channel, r.now)
+		if !r.out.Waits {
+			r.ignore(event.ReasonUnknownMessage)
+		}
+	}
+	return r.out.Waits
+}
+
+// settle ends the envelope. An envelope keeps its body only if a message has its words: not if it
+// had no effect, and not if its message is deleted.
+func (r *recordTx) settle() {
+	var message any
+	keeps := r.out.Disposition == event.Stored || r.out.Disposition == event.Updated
+	if m := r.out.Message; m != nil {
+		message, keeps = m.Row, keeps && m.DeletedAt.IsZero()
+	}
+	if !keeps {
+		envelopes.EmptyBody(r.Txn, r.Envelope)
+	}
+	none := envelopes.ErrSettled
+	if r.pending {
+		none = nil // the insert has checked that under the thread's lock
+	}
+	envelopes.Settle(r.Txn, none, r.Envelope, r.claim.Thread, r.out.Result, message)
+}
+
+// mention gives the news to the actors that a message mentions.
+func (r *recordTx) mention(row *messages.Message, m *event.Message) {
+	for _, actor := range m.Mentions {
+		places.AddNews(r.Txn, r.Workspace, actor, r.claim.Thread, row.Row, r.now)
+	}
+}

@@ -1,0 +1,68 @@
+package runs
+
+import (
+	"slices"
+	"time"
+
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/storage"
+)
+
+// deliver stores the posts of the run's end. They take over the posts of its live
+// previews; deliveries remove the other previews and the sign of work.
+func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
+	var shown []outbox.Delivery
+	if e.run.Previews > 0 {
+		shown = outbox.Previews(e.Txn, e.run.ID)
+	}
+	for i, post := range posts {
+		d := e.run.delivery(outbox.KindPost, post, storage.Instant(e.now))
+		d.Key = outbox.Key(e.run.ID, i)
+		if !post.Alone && post.File == nil && post.Buttons == nil && len(shown) > 0 {
+			d.Replaces, shown = &shown[0], shown[1:]
+		}
+		if i == 0 && send != nil && send.Every == 0 {
+			e.Begun = d
+			d.SendBy = storage.Instant(e.now).Add(send.Timeout)
+		}
+		outbox.Add(e.Txn, d, int64(i), d == e.Begun)
+	}
+	for i := range shown {
+		d := e.run.delivery(outbox.KindRemove, shown[i].Post, storage.Instant(e.now))
+		d.Key, d.Replaces = outbox.Key(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
+		outbox.Add(e.Txn, d, outbox.NoPart, false)
+	}
+	if e.run.Sign != "" {
+		outbox.ReleaseUnsign(e.Txn, e.run.ID, e.now)
+	}
+}
+
+// delivery returns a delivery of the run, not stored yet. A post for the asker alone is told.
+func (run *Run) delivery(kind outbox.Kind, post outbox.Post, now time.Time) *outbox.Delivery {
+	switch {
+	case post.Alone:
+		kind = outbox.KindTell
+	case post.Clears:
+		kind = outbox.KindUnsign
+	}
+	notBefore := now
+	if len(run.Messages) > 0 {
+		notBefore = slices.MaxFunc(run.Messages, func(a, b messages.Message) int { return a.SentAt.Compare(b.SentAt) }).SentAt
+	}
+	return &outbox.Delivery{
+		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
+		Kind: kind, Post: post, State: outbox.Pending, CreatedAt: now, NotBefore: notBefore,
+	}
+}
+
+// tell stores the notice of the run's end, and its deliveries. The run's thread must be
+// locked. A notice without a text is none.
+func (e *endRunTx) tell(n outbox.Notice) {
+	e.deliver(n.Posts, nil)
+	if n.Text == "" {
+		return
+	}
+	outbox.AddNotice(e.Txn, e.run.Thread, e.nextSeq, e.run.Workspace, e.run.ID, n, e.now)
+	e.added = 1
+}

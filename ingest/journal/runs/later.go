@@ -1,0 +1,56 @@
+package runs
+
+import (
+	"context"
+	"errors"
+
+	"parley/assembly/stream"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// ErrAnswered and ErrEnded are the errors of a later answer that comes too late: the run has
+// an answer already, or it has ended otherwise.
+var (
+	ErrAnswered = errors.New("the run has an answer already")
+	ErrEnded    = errors.New("the run has ended")
+)
+
+// TakeRun notes that the agent has taken a run: a later attempt does not ask it again. If taken is
+// false, the agent has not taken it after all.
+func (r *Runs) TakeRun(ctx context.Context, claim *places.Claim, run *Run, taken bool) error {
+	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		tx.Must(storage.ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, storage.Number(taken))
+	})
+}
+
+// LaterRun is a run that its agent may answer later.
+type LaterRun struct {
+	ID     string
+	Thread int64
+	Agent  string
+}
+
+// LaterRun finds a run by the id that its agent knows; see Run.AgentID. It returns ErrNotFound for an
+// unknown one.
+func (r *Runs) LaterRun(ctx context.Context, known string) (run LaterRun, err error) {
+	err = r.db.One(ctx, []any{&run.ID, &run.Thread, &run.Agent}, `SELECT run_id, id, agent FROM threads WHERE run_id = `+knownToAgents+`
+		UNION ALL SELECT id, thread, agent FROM runs WHERE id = `+knownToAgents+` LIMIT 1`, known)
+	return run, err
+}
+
+// AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
+// before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late.
+func (r *Runs) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
+	return r.db.Change(ctx, "", func(tx *storage.Txn) {
+		now := storage.Millis(r.db.Now())
+		if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
+			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(answer, false)) > 0 {
+			return
+		}
+		if tx.Has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
+			tx.Fail(ErrAnswered)
+		}
+		tx.Fail(ErrEnded)
+	})
+}

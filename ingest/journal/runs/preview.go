@@ -1,0 +1,104 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// BeginPreview marks a preview of an unfinished run as sending, if no delivery of its thread is
+// open and its channel's pace has room for it now. Otherwise it returns nil and the time of the
+// next attempt. at is the number of the run's previews before this one. If an earlier attempt of
+// the run, or a call with an unclear outcome, has made it, BeginPreview returns that one with its
+// PlatformID: the text of its post is unknown. BeginPreview fails with ErrFenced if the run is no
+// longer the thread's.
+func (r *Runs) BeginPreview(ctx context.Context, claim *places.Claim, run *Run, at int64, post outbox.Post, stream bool, send outbox.Send) (*outbox.Delivery, time.Time, error) {
+	type result struct {
+		begun *outbox.Delivery
+		again time.Time
+	}
+	made, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) result {
+		now := r.db.Now()
+		switch earlier := earlierPreview(tx, run, at); {
+		case earlier != nil && earlier.PlatformID == "":
+			return result{again: now.Add(unclearFor)}
+		case earlier != nil:
+			earlier.Workspace, earlier.Post.Asker = run.Workspace, post.Asker
+			return result{begun: earlier}
+		}
+		if again := admitPreview(tx, claim, run, post.Channel, storage.Millis(now), send); !again.IsZero() {
+			return result{again: again}
+		}
+		d := run.delivery(outbox.KindPreview, post, now)
+		// run.Previews does not count a preview that a call with an unclear outcome has made.
+		d.Key, d.Stream = outbox.Key(uuid.Must(uuid.NewV7()).String(), outbox.NoPart), stream
+		d.State, d.Attempts, d.SendBy = outbox.Sending, 1, now.Add(send.Timeout)
+		outbox.Add(tx, d, outbox.NoPart, false) // due at SendBy, unless its result is recorded before
+		return result{begun: d}
+	})
+	if made.begun != nil && made.begun.PlatformID == "" {
+		run.Previews++
+	}
+	return made.begun, made.again, err
+}
+
+// earlierPreview returns the run's preview with a number of previews before it; nil for none.
+func earlierPreview(tx *storage.Txn, run *Run, at int64) *outbox.Delivery {
+	if run.Previews > at {
+		if list := outbox.Previews(tx, run.ID); int64(len(list)) > at {
+			return &list[at]
+		}
+	}
+	return nil
+}
+
+// busyFor is how long a preview waits for open deliveries of its thread.
+const busyFor = 250 * time.Millisecond
+
+// unclearFor is how long a preview waits while the outbox asks the platform whether an earlier
+// call for it took effect.
+const unclearFor = 2 * time.Second
+
+// admitPreview returns the time of the next attempt; zero if the preview may be shown
+// now.
+func admitPreview(tx *storage.Txn, claim *places.Claim, run *Run, channel string, now int64, send outbox.Send) time.Time {
+	lockRun(tx, claim, run, []any{new(int64)}, `id`)
+	if outbox.IsOpen(tx, run.Thread) {
+		return storage.Instant(now).Add(busyFor)
+	}
+	return outbox.Spare(tx, run.Workspace, channel, now, send.Every)
+}
+
+// ChangePreview marks the post of a preview as changing, if its channel's pace has room
+// for that now. Otherwise it returns the time of the next attempt.
+func (r *Runs) ChangePreview(ctx context.Context, claim *places.Claim, run *Run, d *outbox.Delivery, send outbox.Send) (outbox.Slot, error) {
+	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) outbox.Slot {
+		now := r.db.Now()
+		if again := admitPreview(tx, claim, run, d.Post.Channel, storage.Millis(now), send); !again.IsZero() {
+			return outbox.Slot{Wait: again}
+		}
+		sendBy := now.Add(send.Timeout)
+		outbox.MarkChanging(tx, d, sendBy)
+		return outbox.Slot{SendBy: sendBy}
+	})
+}
+
+// MarkSigned notes, before the call that shows it, that a message has the sign of work
+// for the duration of the run: a held delivery will remove the sign when the run ends.
+// The text of sign is the external id of the message.
+func (r *Runs) MarkSigned(ctx context.Context, claim *places.Claim, run *Run, sign outbox.Post, timeout time.Duration) error {
+	err := r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
+		lockRun(tx, claim, run, []any{new(int64)}, `id`)
+		outbox.HoldUnsign(tx, run.Thread, run.ID, run.Workspace, sign, r.db.Now(), timeout)
+	})
+	if err == nil || errors.Is(err, storage.ErrUnclear) { // the run's end must not leave the row
+		run.Sign = sign.Text
+	}
+	return err
+}

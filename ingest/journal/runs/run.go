@@ -1,0 +1,328 @@
+package runs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"parley/assembly/stream"
+	"parley/ingest/event"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
+)
+
+// Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
+// that has ended has a row of its own.
+type Run struct {
+	ID        string // the same at each attempt
+	Thread    int64
+	ThreadKey event.ThreadKey
+	ThreadID  string // the UUID by which agents know the thread
+	Workspace string
+	Platform  event.Platform
+	Channel   string
+	Parent    string // of the channel; see event.Channel
+	// OpenedOn is the external id of the message of another thread on which the thread
+	// was opened; empty for none.
+	OpenedOn string
+	// History describes the messages from before the thread was known; nil if none were
+	// read.
+	History *ThreadHistory
+	Agent   string
+	// ContextAfter and BaseSeq bound the block of the run's turn: it holds passive
+	// messages after ContextAfter and up to BaseSeq. BaseSeq is the thread's highest
+	// thread_seq at the begin.
+	ContextAfter, BaseSeq int64
+	// ContextFrom is the thread_seq of the command for a new context from which on the
+	// transcript reaches; 0 for none.
+	ContextFrom int64
+	// Gap means that some earlier messages could not be read in time.
+	Gap bool
+	// Taken says that the agent has taken the run and must not be asked again. Answer is its
+	// later answer; nil for none.
+	Taken     bool
+	Answer    *stream.Message
+	Attempts  int64 // reported failures
+	Claims    int64 // claims that ended with their process while they worked on the run
+	Reruns    int64
+	BegunAt   time.Time
+	NotBefore time.Time // of the next attempt
+	// Messages are the turn's messages, by time, without deleted ones.
+	Messages []messages.Message
+	// Previews is the number of previews that were begun, those of earlier attempts
+	// included.
+	Previews int64
+	// Sign is the external id of the message with the sign of work; empty for none.
+	Sign string
+	// EventSeq is the seq of the last event of the attempts before this one; 0 for none.
+	EventSeq int64
+	// Followed says that other nodes are told of changes of the run, because clients may
+	// follow it there. AppendEvents sets it.
+	Followed bool
+	// appended is the seq of the run's last event after the last AppendEvents whose outcome is known.
+	// unclear says that one followed whose outcome is not.
+	appended int64
+	unclear  bool
+	// Question is the id of the run whose question the run answers; empty for none.
+	Question string
+	// Fresh means that Messages are as they were recorded: a transcript need not read
+	// them again.
+	Fresh bool
+	// Named means that the run's only message came with an id for it. No other message joins it.
+	Named bool
+	// Files is the number of the files of Messages in the agent's input. Transcript sets it. If more
+	// have come when the agent has answered, the run is repeated with them.
+	Files int64
+	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
+	// sets it. A later edit makes the reply stale.
+	Seen time.Time
+}
+
+// State is the state of a run that has ended.
+type State string
+
+// The states of runs that have ended, and of one that has not.
+const (
+	Unfinished  State = ""
+	Done        State = "done"
+	Failed      State = "failed"
+	Canceled    State = "canceled"
+	Dropped     State = "dropped"
+	Quiet       State = "quiet"       // the agent chose to say nothing
+	Interrupted State = "interrupted" // the next run has its messages
+)
+
+// BeginWithMessage makes the run of a message the thread's run.
+const BeginWithMessage = `, run_context_from = context_from, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $3, run_not_before = 0,
+	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
+
+// ChangeRun notes deletes and edits of messages of the unfinished run.
+const ChangeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
+
+// dueAt is when a turn is due: at $8, but no more than $9 after the first message that waits; later if
+// a message that came by then waits for its files.
+const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE ready.at END
+	FROM (SELECT CASE WHEN coalesce(turn_since, $3) + $9 < $8 THEN coalesce(turn_since, $3) + $9 ELSE $8 END AS at) AS ready,
+		(SELECT max(files_until) AS until FROM messages WHERE thread = $1 AND files_until > 0 AND run IS NULL
+			AND created_at <= coalesce(turn_since, $3) + $9) AS files)`
+
+// AskForTurn makes a turn due. The thread keeps the agent of its unfinished run, or of the messages that
+// wait already.
+const AskForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $3), bot_channel = coalesce($11, bot_channel),
+	turn_at = ` + dueAt
+
+// AwaitTurn changes when the turn of waiting messages is due, unless they wait for an answer to a
+// question.
+const AwaitTurn = `, turn_at = CASE WHEN turn_since IS NULL OR question <> '' THEN turn_at ELSE ` + dueAt + ` END`
+
+// SetMessages sets the run's messages.
+func (run *Run) SetMessages(messages []messages.Message) {
+	run.Messages = messages
+	run.Named = len(messages) > 0 && messages[0].ClientRunID != ""
+	run.sees(messages)
+}
+
+// sees notes that the agent's input has the messages in their current state, with their files.
+func (run *Run) sees(messages []messages.Message) {
+	run.Seen, run.Files = time.Time{}, 0
+	for _, m := range messages {
+		run.Files += m.FileCount
+		if m.EditedAt.After(run.Seen) {
+			run.Seen = m.EditedAt
+		}
+	}
+}
+
+// OtherAgentError is the error of BeginRun if the thread's turn belongs to another agent,
+// which is the value.
+type OtherAgentError string
+
+// Error implements error.
+func (agent OtherAgentError) Error() string { return "the turn belongs to agent " + string(agent) }
+
+// ErrMissed is the error of BeginRun if envelopes waited for messages that the thread had already.
+var ErrMissed = errors.New("the thread's intake has envelopes that waited for its messages")
+
+// BeginRun resumes the thread's unfinished run, or begins one for the waiting messages:
+// all those for the agent of the earliest one, or the earliest one alone if each reports
+// that every message of the thread is a turn of its own and the run gets no question. If that
+// agent is another one, the error is an OtherAgentError. It returns nil if nothing is due, and
+// while intake must record envelopes first; RecordResult.TurnDue then tells when. gap means that
+// some of the thread's earlier messages could not be read in time. The caller works only on a run
+// with fewer than most Claims: the end of its process is not counted in any other run. If the
+// error is ErrMissed, the thread has got envelopes, which intake must record first.
+func (r *Runs) BeginRun(ctx context.Context, claim *places.Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
+	b, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *beginRunTx {
+		b := &beginRunTx{Txn: tx, now: storage.Millis(r.db.Now()), agent: agent, gap: gap}
+		b.read(claim)
+		switch {
+		case b.turnAt == 0 || b.turnAt > b.now: // nothing is due
+		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now: // an edit or a delete may be among the accepted envelopes
+		case b.missed:
+			b.admit()
+		case b.agentDue != agent:
+			b.other = b.agentDue
+		case b.run.ID != "":
+			b.resume(most)
+			b.made = &b.run
+		default:
+			b.made = b.begin(b.run.Question == "" && each(&b.run)) // else the answer may not be the earliest
+		}
+		return b
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case b.other != "":
+		return nil, OtherAgentError(b.other)
+	case b.admitted:
+		return nil, ErrMissed
+	}
+	return b.made, nil
+}
+
+// beginRunTx is one BeginRun inside its transaction.
+type beginRunTx struct {
+	*storage.Txn
+	now   int64
+	agent string
+	gap   bool
+
+	made  *Run   // the result; nil for none
+	other string // the agent that the turn belongs to, if it is another one
+
+	run                       Run
+	nextSeq, begunSeq, turnAt int64
+	pending, intakeAt         int64
+	missed, admitted          bool // see the condition missed
+	agentDue, botChannel      string
+	answer                    string // the later answer of the unfinished run; empty for none
+}
+
+func (b *beginRunTx) read(claim *places.Claim) {
+	run := &b.run
+	var history string
+	places.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history,
+		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
+		`key, uuid, workspace, platform, channel, parent, opened_on,
+		next_seq, `+messages.ContextAfter+`, turn_at, pending, intake_at, `+envelopes.Missed+`, bot_channel, agent, history,
+		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
+		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
+	run.Thread, run.Agent, run.History = claim.Thread, b.agent, ThreadHistoryOf(b.Txn, history)
+}
+
+// admit moves the envelopes that wait for messages of the thread into it.
+func (b *beginRunTx) admit() {
+	envelopes.AdmitMissed(b.Txn, b.run.Thread, b.run.Workspace, b.now)
+	b.admitted = true
+}
+
+// resume continues a run that was begun before and did not end.
+func (b *beginRunTx) resume(most int64) {
+	run := &b.run
+	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
+	b.Later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
+		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
+	readShown(b.Txn, run)
+	b.Fail(storage.Unpack(b.answer, &run.Answer))
+	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
+		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
+	if run.EventSeq > 0 {
+		run.EventSeq = b.replaceChunks(run) // of the attempt before
+	}
+	// An unfinished run has no reply.
+	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+}
+
+// readShown reads the previews and the sign of work that show a run.
+func readShown(tx *storage.Txn, run *Run) {
+	tx.Row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1)`, run.ID)
+}
+
+// maxTurn bounds the messages of one turn.
+const maxTurn = 1000
+
+// begin starts a run for the waiting messages, or for the earliest one alone. Without
+// any, the thread's turn is not due any more.
+func (b *beginRunTx) begin(alone bool) *Run {
+	limit := maxTurn
+	if alone {
+		limit = 1
+	}
+	run := &b.run
+	waiting := messages.Lines(b.Txn, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
+		run.Thread, int64(limit+1))
+	if len(waiting) == 0 {
+		b.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
+		return nil
+	}
+	if first := waiting[0].Agent; first != b.agent {
+		b.other = first
+		b.Do(`UPDATE threads SET agent = $2 WHERE id = $1`, run.Thread, first)
+		return nil
+	}
+	var since any // messages are left for a further turn
+	if n := together(waiting); n < len(waiting) || n > limit {
+		waiting, since = waiting[:min(n, limit)], b.now
+	}
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = RunID(b.Txn, waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, storage.Instant(b.now), b.gap
+	run.Attempts, run.Reruns, run.NotBefore, run.Taken = 0, 0, time.Time{}, false // the row still has those of the run before
+	for i := range waiting {
+		waiting[i].Run = run.ID
+	}
+	run.SetMessages(waiting)
+	b.take(waiting)
+	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
+			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
+			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
+	return run
+}
+
+// together returns the number of the first messages that ask the same agent for one run. A
+// message that came with an id for its run is alone.
+func together(waiting []messages.Message) int {
+	first := waiting[0]
+	if n := slices.IndexFunc(waiting[1:], func(m messages.Message) bool {
+		return m.Agent != first.Agent || m.ClientRunID != "" || first.ClientRunID != ""
+	}); n >= 0 {
+		return 1 + n
+	}
+	return len(waiting)
+}
+
+// take gives the run its messages. The first one carries the bounds of the turn's block.
+func (b *beginRunTx) take(waiting []messages.Message) {
+	first, last := waiting[0], waiting[len(waiting)-1]
+	messages.TakeUpTo(b.Txn, b.run.Thread, b.run.ID, &last)
+	messages.Bound(b.Txn, &first, b.run.ContextAfter, b.run.BaseSeq, b.gap)
+}
+
+// askedByBot returns the channel in which a bot requested the run. It is null if no bot
+// did, or if an earlier run gave the message back, because that run counts.
+func (b *beginRunTx) askedByBot() any {
+	if slices.ContainsFunc(b.run.Messages, func(m messages.Message) bool { return m.Author == messages.ByBot }) {
+		return storage.Optional(b.botChannel)
+	}
+	return nil
+}
+
+// SetBegun sets the highest thread_seq of a thread when its last run began.
+func SetBegun(tx *storage.Txn, thread, seq int64) {
+	tx.Do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, thread, seq)
+}
+
+// BotWaits is the condition that a message is a bot's and waits for a run.
+const BotWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
+
+// keepBotChannel clears a thread's bot_channel unless a bot's message still waits.
+const keepBotChannel = `bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
+	SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND ` + BotWaits + ` LIMIT 1) END`
+
+// BotChannel returns the name under which the turns that bots request in a channel are
+// counted.
+func BotChannel(workspace, channel string) string { return workspace + " " + channel }

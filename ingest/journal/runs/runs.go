@@ -1,0 +1,28 @@
+// Package runs stores the agents' work: runs with their events and questions, from the begin to the
+// end, and the part of a thread that an agent sees.
+package runs
+
+import "parley/ingest/journal/storage"
+
+// Runs are the runs of a journal.
+type Runs struct{ db *storage.DB }
+
+// New returns the runs in a store.
+func New(db *storage.DB) *Runs { return &Runs{db} }
+
+// Aged returns the steps for runs and questions, and for the events of runs, before bounds.
+func Aged(runs, events int64) []storage.Step {
+	return []storage.Step{
+		storage.ByAge("runs", "id", "ended_at", runs), storage.ByAge("questions", "run", "asked_at", runs),
+		storage.ByAge("run_events", "run, seq", "at", events), storage.ByAge("run_posts", "run, key", "at", events),
+	}
+}
+
+// Deletes returns the statements that delete what is stored of the runs that meet a condition on
+// their id.
+func Deletes(condition string) []string {
+	return []string{
+		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition,
+		`DELETE FROM questions WHERE run` + condition, `DELETE FROM runs WHERE id` + condition,
+	}
+}

@@ -1,0 +1,289 @@
+package runs
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
+)
+
+// Turn is a run in a thread's transcript.
+type Turn struct {
+	// OpenedOn are the messages of another thread on which the thread was opened, by time: the
+	// questions and the answer of a turn, or one message that is of no turn. It is empty except in
+	// the thread's first turn.
+	OpenedOn []messages.Message
+	// Root is the thread's first message, if it belongs to the turn's block.
+	Root *messages.Message
+	// Context are the newest passive messages of the block without Root, newest first,
+	// and then those that were read for it.
+	Context []messages.Message
+	// Earlier is the number of left-out messages, at most EarlierLimit.
+	Earlier int
+	// Gap means that further messages could not be read.
+	Gap bool
+	// Messages are the turn's messages, by time.
+	Messages []messages.Message
+	// Reply is the agent's answer; nil for none.
+	Reply *messages.Message
+}
+
+// EarlierLimit bounds the count of left-out messages.
+const EarlierLimit = 10_000
+
+// shortThread is the number of messages up to which writes wait while a thread is read. In a
+// longer one, the blocks of many passive messages take too long.
+const shortThread = 200
+
+// Window bounds the part of a thread that is read.
+type Window struct {
+	Turns   int // including the current one
+	Bytes   int // of content: no further turn is read after that
+	Context int // lines of one block, besides its root
+}
+
+// Transcript reads the run's turn and the turns before it, by time, as far as the window
+// reaches. The run's turn is the last. The cost depends on the window, not on the thread.
+func (r *Runs) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
+	if run.alone() {
+		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
+	}
+	from := storage.Read[[]Turn]
+	if run.BaseSeq <= shortThread {
+		from = storage.ReadRecent
+	}
+	turns, err := from(ctx, r.db, func(tx *storage.Txn) []Turn {
+		t := transcript{Txn: tx, run: run, window: window}
+		return t.read()
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(turns)
+	run.sees(turns[len(turns)-1].Messages)
+	return turns, nil
+}
+
+// alone reports whether the run's messages have not changed and are the only ones of its
+// thread.
+func (run *Run) alone() bool {
+	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.History == nil && run.BaseSeq == int64(len(run.Messages))
+}
+
+type transcript struct {
+	*storage.Txn
+	run    *Run
+	window Window
+	bytes  int
+	// inSight are the thread_seqs of the messages and replies of the turns in the window.
+	inSight []int64
+}
+
+// span is a turn's run and the bounds of its block.
+type span struct {
+	run         string
+	after, upTo int64
+	gap         bool
+	messages    []messages.Message // and the reply
+}
+
+const (
+	// turnsPerPage is the number of turns that one query reads. It bounds the reading beyond
+	// the window's bytes.
+	turnsPerPage = 10
+	// maxHidden bounds the turns without messages that are read beside those of the window.
+	maxHidden = 100
+)
+
+// read makes the turns, newest first, until the window's bytes are used up.
+func (t *transcript) read() []Turn {
+	asked := t.run.Messages
+	if !t.run.Fresh {
+		asked = messages.Lines(t.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
+	}
+	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
+	t.see(asked)
+	var turns []Turn
+	most := max(t.window.Turns, 1)
+	// A turn's block reaches back to the turn before it, so that a page is read before
+	// the last turn of the page before is made. The turn before the window's first one is read too.
+	for i, behind, whole := 0, 0, t.run.ContextAfter == 0; i < min(len(spans), most); i++ {
+		if i > 0 && t.bytes >= t.window.Bytes {
+			break
+		}
+		for i == len(spans)-1 && !whole {
+			limit := min(turnsPerPage, most+1-len(spans))
+			page := t.page(behind, limit)
+			behind, whole = behind+len(page), len(page) < limit || behind >= most+maxHidden
+			spans = inherit(spans, page)
+		}
+		turn := t.turn(spans[i])
+		if i == 0 || len(turn.Messages) > 0 || turn.Reply != nil {
+			turns = append(turns, turn)
+		}
+	}
+	return turns
+}
+
+// inherit adds older spans. A turn that has neither a message nor a reply any more is not shown; the
+// turn that began after it has its block.
+func inherit(spans, older []span) []span {
+	for _, s := range older {
+		if len(s.messages) > 0 {
+			spans = append(spans, s)
+			continue
+		}
+		if i := slices.IndexFunc(spans, func(next span) bool { return next.after == s.upTo }); i >= 0 {
+			spans[i].after, spans[i].gap = s.after, spans[i].gap || s.gap
+		}
+	}
+	return spans
+}
+
+// see notes messages that are in the window.
+func (t *transcript) see(messages []messages.Message) {
+	for _, m := range messages {
+		t.inSight = append(t.inSight, m.Seq)
+	}
+}
+
+// page reads at most limit turns after the first behind ones before the run's, newest first, with
+// their messages.
+func (t *transcript) page(behind, limit int) (spans []span) {
+	type line struct {
+		span
+		memory  bool
+		at, seq int64 // of the turn's first message
+		messages.Message
+	}
+	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
+	lines := storage.Rows(t.Txn, func(l *line) []any {
+		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory, &l.at, &l.seq}, l.Line()...)
+	}, `
+		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, o.sent_at, o.seq, `+messages.LineColumns+`
+		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5
+			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
+		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom)
+	// A store would write all columns of the lines once more to sort them.
+	slices.SortFunc(lines, func(a, b line) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.seq, a.seq), a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
+	})
+	for _, l := range lines {
+		if n := len(spans); n == 0 || spans[n-1].run != l.run {
+			spans = append(spans, l.span)
+		}
+		if last := &spans[len(spans)-1]; l.memory && l.DeletedAt.IsZero() {
+			last.messages = append(last.messages, l.Message)
+		}
+	}
+	for _, s := range spans {
+		t.see(messages.Complete(t.Txn, s.messages))
+	}
+	return spans
+}
+
+func (t *transcript) turn(s span) Turn {
+	turn := Turn{Gap: s.gap}
+	for i := range s.messages {
+		m := &s.messages[i]
+		t.bytes += len(m.Content)
+		if m.Author == messages.ByAgent {
+			turn.Reply = m
+		} else {
+			turn.Messages = append(turn.Messages, *m)
+		}
+	}
+	if len(s.messages) == 0 && s.run != t.run.ID {
+		return turn
+	}
+	if s.after == 0 && t.run.OpenedOn != "" {
+		turn.OpenedOn = t.opening()
+	}
+	if t.unseen(s) {
+		t.block(s, &turn)
+	}
+	if t.run.History != nil && s.after == 0 {
+		t.threadHistory(t.run.History, &turn)
+	}
+	return turn
+}
+
+// unseen reports whether the range of a turn's block may hold messages that belong to no
+// turn in the window, such as passive ones.
+func (t *transcript) unseen(s span) bool {
+	left := s.upTo - s.after
+	for _, seq := range t.inSight {
+		if seq > s.after && seq <= s.upTo {
+			left--
+		}
+	}
+	return left > 0
+}
+
+// passive is the condition on a row of messages that it belongs to the block of a turn: $1 is the
+// thread, $2 and $3 are the block's bounds. A deleted message has no trigger.
+const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND (trigger = 'passive' OR ` + neverBegun + `) AND memory = 1 AND ` + notContext + `
+	AND (content <> '' OR files > 0 OR quotes <> '')`
+
+// neverBegun is the condition that a message asked for a run that was stopped before it began. Then
+// no turn has the message.
+const neverBegun = `trigger = 'run' AND run IS NOT NULL
+	AND NOT EXISTS (SELECT 1 FROM messages AS turn WHERE turn.run = messages.run AND turn.context_after IS NOT NULL)`
+
+// block reads the passive messages of a turn: the newest, and the thread's root. Only the
+// messages that were recorded last are put in the order of time, so that the cost is bounded.
+func (t *transcript) block(s span, turn *Turn) {
+	most := int64(EarlierLimit + t.window.Context + 1)
+	turn.Context = messages.Lines(t.Txn, `row IN (SELECT row FROM (SELECT row, sent_at, seq FROM messages WHERE `+passive+` ORDER BY seq DESC LIMIT CAST($5 AS BIGINT)) AS last
+		ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)) ORDER BY sent_at DESC, seq DESC`,
+		t.run.Thread, s.after, s.upTo, int64(t.window.Context), most)
+	for i := range turn.Context {
+		t.bytes += len(turn.Context[i].Content)
+	}
+	full := len(turn.Context) >= t.window.Context
+	if s.after == 0 && t.run.History == nil {
+		t.root(turn, full)
+	}
+	if !full {
+		return
+	}
+	var n int64
+	t.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
+		t.run.Thread, s.after, s.upTo, most)
+	if turn.Root != nil {
+		n--
+	}
+	turn.Earlier = min(int(n)-len(turn.Context), EarlierLimit)
+}
+
+// root moves the thread's own first message to Root, if it belongs to the block.
+func (t *transcript) root(turn *Turn, full bool) {
+	if i := slices.IndexFunc(turn.Context, func(m messages.Message) bool { return m.Seq == 1 }); i >= 0 {
+		root := turn.Context[i]
+		turn.Root, turn.Context = &root, slices.Delete(turn.Context, i, i+1)
+	} else if full {
+		if root := messages.Lines(t.Txn, `row IN (SELECT row FROM messages WHERE `+passive+`)`, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
+			turn.Root = &root[0]
+		}
+	}
+}
+
+// opening reads the message of another thread on which this one was opened, by the
+// platform's id, and the other messages of its turn. A reply of ours has the ids of its posts.
+func (t *transcript) opening() []messages.Message {
+	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
+	opening := messages.Find(t.Txn, `workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	if opening == nil {
+		opening = messages.Find(t.Txn, messages.ReplyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	}
+	switch {
+	case opening == nil:
+		return nil
+	case opening.Run != "":
+		return messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+	}
+	messages.LoadFiles(t.Txn, opening)
+	return []messages.Message{*opening}
+}
