@@ -27,18 +27,21 @@ func (m *message) addressed(self event.Self) event.Addressed {
 }
 
 // mentions reports whether the message mentions a user, by either form of the token or in
-// Discord's list. A token in code is none, @everyone mentions no user, and normalising finds a
-// mention of our role.
+// Discord's list, which also has the author of the message that a reply pings. A token in code is
+// none, even if the list has its user. @everyone mentions no user, and normalising finds a mention
+// of our role.
 // https://docs.discord.com/developers/reference#message-formatting
 func (m *message) mentions(userID string) bool {
 	if userID == "" {
 		return false
 	}
-	if slices.ContainsFunc(m.mentioned, func(u user) bool { return u.id == userID }) {
-		return true
+	has := func(text string) bool {
+		return strings.Contains(text, "<@"+userID+">") || strings.Contains(text, "<@!"+userID+">")
 	}
-	prose := markdown.WithoutCode(m.content)
-	return strings.Contains(prose, "<@"+userID+">") || strings.Contains(prose, "<@!"+userID+">")
+	if has(m.content) {
+		return has(markdown.WithoutCode(m.content))
+	}
+	return slices.ContainsFunc(m.mentioned, func(u user) bool { return u.id == userID })
 }
 
 // callsSomeone reports whether the message mentions a user, a role or everybody.

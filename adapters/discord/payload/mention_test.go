@@ -58,9 +58,13 @@ func TestMentionInCode(t *testing.T) {
 			t.Errorf("%q: %q, want %q", content, got, want)
 		}
 	}
-	listed := posted("`<@900>`").with(fields{"mentions": []fields{person(bot, "parley")}})
-	if got := created(t, listed).Addressed; got != event.AddressedMention {
-		t.Errorf("Discord's list does not count: %q", got)
+	us := person(bot, "parley").with(fields{"bot": true})
+	listed := posted("`<@900>`").with(fields{"mentions": []fields{us}})
+	if got := created(t, listed).Addressed; got != event.AddressedNone {
+		t.Errorf("a token in code counts, because Discord lists its user: %q", got)
+	}
+	if got := created(t, listed.with(replying("31", fields{"id": "31", "author": us, "content": "Yes."}))).Addressed; got != event.AddressedReply {
+		t.Errorf("a reply to us with a token in code: %q", got)
 	}
 	if !created(t, posted("run `<@202>`").with(fields{"position": 3})).FollowUp {
 		t.Error("a token in code counts as a mention of another user")
