@@ -155,23 +155,27 @@ func cameWith(turns []Turn) event.Names {
 	return known
 }
 
-// FindDays returns the days of the messages, if there are several.
+// FindDays returns the days of the messages and of the lines in their context blocks, if there are several.
 func FindDays(messages []Message, turns []Turn, zone *time.Location) (days []Day) {
-	sent := map[string]time.Time{}
+	sent := map[string][]time.Time{} // by the id of the message that shows the line
 	for _, t := range turns {
-		v := view{Turn: t}
-		v.each(func(l *Line) { sent[l.ID] = l.SentAt })
+		v := viewOf(t, len(t.Context))
+		v.each(func(l *Line) { sent[l.ID] = []time.Time{l.SentAt} })
+		for _, l := range v.inBlock() {
+			sent[contextID+v.id()] = append(sent[contextID+v.id()], l.SentAt)
+		}
 	}
 	for _, m := range messages {
-		at, known := sent[m.ID]
-		if !known || at.IsZero() {
-			continue
-		}
-		date := at.In(zone).Format(time.DateOnly)
-		if n := len(days); n > 0 && days[n-1].Date == date {
-			days[n-1].Messages++
-		} else {
-			days = append(days, Day{date, 1})
+		for _, at := range sent[m.ID] {
+			if at.IsZero() {
+				continue
+			}
+			date := at.In(zone).Format(time.DateOnly)
+			if n := len(days); n > 0 && days[n-1].Date == date {
+				days[n-1].Messages++
+			} else {
+				days = append(days, Day{date, 1})
+			}
 		}
 	}
 	if len(days) < 2 {

@@ -2,6 +2,7 @@ package assembly_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -56,5 +57,22 @@ func TestNotes(t *testing.T) {
 	}
 	if none := (assembly.Notes{}); none.Block() != "" || string(none.Forward([]byte(`{ }`))) != `{ }` || string(none.Forward([]byte(`{"parley":{"now":"never"},"a":1}`))) != `{"a":1}` {
 		t.Errorf("%q", none.Block())
+	}
+}
+
+// TestDaysOfABlock: the days count the lines of context blocks, too, without lines that were left out.
+func TestDaysOfABlock(t *testing.T) {
+	at := func(n int64, day int) assembly.Line {
+		l := said(n, event.Metadata{SenderDisplayName: "Ash"}, "words")
+		l.ID, l.SentAt = fmt.Sprint("m", n), time.Date(2026, 11, day, 12, 0, 0, 0, time.UTC)
+		return l
+	}
+	turn := asked(at(5, 14))
+	turn.Root, turn.Context = ptr(at(1, 10)), []assembly.Line{at(3, 12), at(2, 11), at(4, 12)}
+	left := asked(at(0, 9))
+	days := assembly.FindDays(assembly.Assemble("echo", []assembly.Turn{turn}, wide, nil), []assembly.Turn{left, turn}, time.UTC)
+	want := []assembly.Day{{Date: "2026-11-10", Messages: 1}, {Date: "2026-11-11", Messages: 1}, {Date: "2026-11-12", Messages: 2}, {Date: "2026-11-14", Messages: 1}}
+	if diff := cmp.Diff(want, days); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -160,6 +160,15 @@ func (v *view) each(do func(l *Line)) {
 	}
 }
 
+// inBlock returns the lines of the turn's block, in the order in which the block shows them.
+func (v *view) inBlock() []Line {
+	lines := slices.Clone(v.OpenedOn)
+	if v.Root != nil {
+		lines = append(lines, *v.Root)
+	}
+	return append(lines, v.Context...)
+}
+
 // markVisible marks the messages that the agent sees in this turn.
 func (v *view) markVisible(visible map[string]bool) {
 	v.each(func(l *Line) { visible[l.ExternalID] = true })
