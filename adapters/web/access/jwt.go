@@ -154,17 +154,17 @@ func (k *KeySets) verify(ctx context.Context, token *jwt.JSONWebToken, by JWT) (
 	if !isAccess(header) {
 		return nil, errJWT("its typ is not JWT or at+jwt")
 	}
-	keys, err := k.find(ctx, by.JWKSURL, header.KeyID, header.Algorithm)
-	if err != nil {
+	var claims jwtClaims
+	key, err := k.find(ctx, by.JWKSURL, func(key *jose.JSONWebKey) bool {
+		return (header.KeyID == "" || key.KeyID == header.KeyID) && (key.Algorithm == "" || key.Algorithm == header.Algorithm) && token.Claims(key.Key, &claims) == nil
+	})
+	switch {
+	case err != nil:
 		return nil, err
+	case key == nil:
+		return nil, errJWT("no key of the issuer fits its signature")
 	}
-	for i := range keys {
-		var claims jwtClaims
-		if token.Claims(keys[i].Key, &claims) == nil {
-			return claims.user(by, k.now(), thumbprintOf(&keys[i]))
-		}
-	}
-	return nil, errJWT("no key of the issuer fits its signature")
+	return claims.user(by, k.now(), thumbprintOf(key))
 }
 
 // isAccess reports whether the header of a token says that it admits a user. An issuer signs other kinds,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -71,14 +72,14 @@ func (k *KeySets) set(address string) *keySet {
 	return s
 }
 
-// find returns the keys of a set that may have signed a token whose header names the key id and the
-// algorithm. It reads the set if it is old or lacks the key. Without a key id, the set must have one key
-// for the algorithm. Its error is errNoKeys, or that of ctx.
-func (k *KeySets) find(ctx context.Context, address, id, algorithm string) ([]jose.JSONWebKey, error) {
+// find returns the key of a set that fits a token. It reads the set if it is old, or if no key fits: the
+// issuer may have replaced one under the same id. The key is nil if none fits. The error is errNoKeys, or
+// that of ctx.
+func (k *KeySets) find(ctx context.Context, address string, fits func(*jose.JSONWebKey) bool) (*jose.JSONWebKey, error) {
 	s := k.set(address)
-	found, old := s.look(id, algorithm, k.now())
+	found, old := s.look(fits, k.now())
 	switch {
-	case len(found) == 0: // the token waits for the read
+	case found == nil: // the token waits for the read
 		select {
 		case s.reading <- struct{}{}:
 		case <-ctx.Done():
@@ -97,8 +98,8 @@ func (k *KeySets) find(ctx context.Context, address, id, algorithm string) ([]jo
 	if err := s.refresh(ctx, k.now()); err != nil {
 		k.fault(err)
 	}
-	found, _ = s.look(id, algorithm, k.now())
-	if len(found) == 0 && !s.isKnown(k.now()) {
+	found, _ = s.look(fits, k.now())
+	if found == nil && !s.isKnown(k.now()) {
 		return nil, errNoKeys
 	}
 	return found, nil
@@ -118,22 +119,18 @@ func (s *keySet) isKnown(now time.Time) bool {
 	return !s.read.IsZero() && now.Sub(s.read) < keysEnd
 }
 
-// look returns the keys for a token, and whether the set should be read again.
-func (s *keySet) look(id, algorithm string, now time.Time) (found []jose.JSONWebKey, old bool) {
+// look returns the key for a token, and whether the set should be read again.
+func (s *keySet) look(fits func(*jose.JSONWebKey) bool, now time.Time) (found *jose.JSONWebKey, old bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.read.IsZero() || now.Sub(s.read) >= keysEnd {
+	keys, read, tried := s.keys, s.read, s.tried
+	s.mu.Unlock()
+	if read.IsZero() || now.Sub(read) >= keysEnd {
 		return nil, true
 	}
-	for _, key := range s.keys {
-		if (id == "" || key.KeyID == id) && (key.Algorithm == "" || key.Algorithm == algorithm) {
-			found = append(found, key)
-		}
+	if at := slices.IndexFunc(keys, func(key jose.JSONWebKey) bool { return fits(&key) }); at >= 0 {
+		found = &keys[at]
 	}
-	if id == "" && len(found) > 1 {
-		found = nil
-	}
-	return found, now.Sub(s.read) >= keysAge && now.Sub(s.tried) >= keysPause
+	return found, now.Sub(read) >= keysAge && now.Sub(tried) >= keysPause
 }
 
 // refresh reads the set unless it was read a moment ago. Only one caller may be in it.

@@ -264,6 +264,29 @@ func TestKeysOfAnIssuer(t *testing.T) {
 	h.chat(http.StatusServiceUnavailable, "GET", "", i.sign("k2", h.claims("ivy")), "")
 }
 
+// TestKeysThatOneIDStandsFor checks that an issuer may replace a key under its id, and that one of several keys
+// signs a token that names no key.
+func TestKeysThatOneIDStandsFor(t *testing.T) {
+	t.Parallel()
+	i := newIssuer(t)
+	h := open(t, jwtPlan(i))
+	for range 2 {
+		h.chat(http.StatusOK, "GET", "", i.sign("k1", h.claims("ivy")), "")
+		h.clock.advance(10 * time.Second)
+		i.rotate("k1")
+	}
+	h.chat(http.StatusOK, "GET", "", i.sign("k1", h.claims("ivy")), "")
+	first := i.keys["k1"]
+	i.rotate("k2")
+	i.mu.Lock()
+	i.keys["k1"] = first
+	i.mu.Unlock()
+	h.clock.advance(10 * time.Second)
+	for _, id := range []string{"k1", "k2"} {
+		h.chat(http.StatusOK, "GET", "", i.signBy(jose.ES256, i.keys[id], "JWT", h.claims("ivy")), "")
+	}
+}
+
 // TestCheckReadsTheKeys of the issuer, and tells what is wrong with them.
 func TestCheckReadsTheKeys(t *testing.T) {
 	t.Parallel()
