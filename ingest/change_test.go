@@ -8,11 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // hints returns the run hints of a stored message.
-func hints(t *testing.T, m *journal.Message) map[string]any {
+func hints(t *testing.T, m *messages.Message) map[string]any {
 	t.Helper()
 	var all, some map[string]any
 	if err := json.Unmarshal(m.Metadata, &all); err != nil {
@@ -34,7 +34,7 @@ func TestAnEditThatAddsAMentionRunsOnce(t *testing.T) {
 		h.send(payload{ID: "1", Text: "tomorrow?"})
 		edit := payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Text: "@bot tomorrow?", Mention: true}
 		got := h.send(edit)
-		if got.Disposition != event.Updated || got.Trigger != journal.TriggerRun || got.Reason != event.ReasonMention || got.TurnAt.IsZero() {
+		if got.Disposition != event.Updated || got.Trigger != messages.TriggerRun || got.Reason != event.ReasonMention || got.TurnAt.IsZero() {
 			t.Errorf("the edit: %+v, %s at %v", got.Result, got.Trigger, got.TurnAt)
 		}
 		want := map[string]any{"sender_id": "slack:U1", "passive": false, "trigger_rag": true, "recipient_id": "bot:helper"}
@@ -77,7 +77,7 @@ func TestAChangeWithoutChannelUsesItsThreads(t *testing.T) {
 		h.channels["C1"] = open
 		h.work()
 		h.send(payload{ID: "1", Text: "a"})
-		if got := h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Text: "b"}).ID); got.Disposition != event.Updated || got.Trigger != journal.TriggerPassive {
+		if got := h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Text: "b"}).ID); got.Disposition != event.Updated || got.Trigger != messages.TriggerPassive {
 			t.Errorf("the edit: %+v", got.Result)
 		}
 		for sender, want := range map[string]event.Result{
@@ -100,7 +100,7 @@ func TestANotedMessageCanBeEdited(t *testing.T) {
 			t.Errorf("noted: %+v", got.Result)
 		}
 		got := h.send(payload{Kind: event.KindEdit, ID: "1", Revision: "r1", Thread: "t", Text: "@bot hello", Mention: true})
-		if got.Disposition != event.Updated || got.Trigger != journal.TriggerRun || got.Message.Content != "@bot hello" {
+		if got.Disposition != event.Updated || got.Trigger != messages.TriggerRun || got.Message.Content != "@bot hello" {
 			t.Errorf("the edit: %+v, %s", got.Result, got.Trigger)
 		}
 	})

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 )
 
 // Commands are the settings of the chat commands.
@@ -32,7 +34,7 @@ func (c Commands) Validate() event.FieldErrors {
 
 // command returns the chat command that a message is; empty for none. Its text is exactly the
 // prefix and the word, beside mentions and the word that called us.
-func (g gate) command(m *event.Message) journal.Command {
+func (g gate) command(m *event.Message) record.Command {
 	if m.Metadata.SenderType != event.Human || g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindEdit {
 		return ""
 	}
@@ -40,8 +42,8 @@ func (g gate) command(m *event.Message) journal.Command {
 	if word == "" {
 		word, ok = strings.CutPrefix(g.said(m), g.Prefix)
 	}
-	command := journal.Command(word)
-	if ok && slices.Contains([]journal.Command{journal.CommandStop, journal.CommandNew, journal.CommandStatus}, command) {
+	command := record.Command(word)
+	if ok && slices.Contains([]record.Command{record.CommandStop, record.CommandNew, record.CommandStatus}, command) {
 		return command
 	}
 	return ""
@@ -70,12 +72,12 @@ func isMentionToken(word string) bool {
 }
 
 // obey returns the decision about a command that policy admits. It is no input of an agent.
-func (g gate) obey(m *event.Message, command journal.Command) journal.Decision {
-	return journal.Decision{
-		Trigger: journal.TriggerNone, Reason: event.ReasonCommand, Command: command,
-		Reply: func(state journal.ThreadState) *journal.Notice {
+func (g gate) obey(m *event.Message, command record.Command) record.Decision {
+	return record.Decision{
+		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command,
+		Reply: func(state record.ThreadState) *outbox.Notice {
 			notice := g.tell(m, g.answer(command, state))
-			if command == journal.CommandStop && state.Run == "" && state.Waiting > 0 {
+			if command == record.CommandStop && state.Run == "" && state.Waiting > 0 {
 				notice.Posts = append(notice.Posts, g.clear(m)...) // no run will end for those that waited
 			}
 			return notice
@@ -84,11 +86,11 @@ func (g gate) obey(m *event.Message, command journal.Command) journal.Decision {
 }
 
 // answer returns what the sender of a command is told.
-func (g gate) answer(command journal.Command, state journal.ThreadState) string {
+func (g gate) answer(command record.Command, state record.ThreadState) string {
 	switch {
-	case command == journal.CommandNew:
+	case command == record.CommandNew:
 		return "I begin anew: from now on I don't see what was said here before."
-	case command == journal.CommandStatus:
+	case command == record.CommandStatus:
 		return g.status(state)
 	case state.Run != "" || state.Waiting > 0 || state.Asks:
 		return "Stopped."
@@ -97,7 +99,7 @@ func (g gate) answer(command journal.Command, state journal.ThreadState) string 
 }
 
 // status describes the work in a thread.
-func (g gate) status(state journal.ThreadState) string {
+func (g gate) status(state record.ThreadState) string {
 	text := g.Agent + " has nothing to do here."
 	if state.Asks {
 		text = g.Agent + " waits for the answer to its question."

@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 )
 
 // TestCommandTexts checks which messages are commands: exactly the prefix and the word, beside
@@ -17,7 +19,7 @@ func TestCommandTexts(t *testing.T) {
 	for name, c := range map[string]struct {
 		text   string
 		change func(g *gate, m *event.Message)
-		want   journal.Command
+		want   record.Command
 	}{
 		"alone":                      {"/stop", nil, "stop"},
 		"after a mention":            {"<@U0BOT> /new\n", nil, "new"},
@@ -55,14 +57,14 @@ func TestCommandsPassThePolicy(t *testing.T) {
 		change func(g *gate, m *event.Message, s *store)
 		want   verdict
 	}{
-		"a mention":  {func(_ *gate, m *event.Message, _ *store) { m.Addressed = event.AddressedMention }, verdict{journal.TriggerNone, "command", "stored"}},
+		"a mention":  {func(_ *gate, m *event.Message, _ *store) { m.Addressed = event.AddressedMention }, verdict{messages.TriggerNone, "command", "stored"}},
 		"no mention": {nil, passively("no-mention")},
 		"refused": {func(g *gate, m *event.Message, _ *store) {
 			m.Addressed, g.Policy.AllowUsers = event.AddressedMention, []string{}
 		}, ignored(event.ReasonUserRefused)},
 		"too old": {func(_ *gate, m *event.Message, _ *store) {
 			m.Addressed, m.SentAt = event.AddressedMention, arrival.Add(-2*time.Hour)
-		}, verdict{journal.TriggerNone, "too-old", "stored"}},
+		}, verdict{messages.TriggerNone, "too-old", "stored"}},
 	} {
 		g, m, s := defaultGate(), room(), &store{}
 		g.Prefix, m.Content = "/", "/stop"
@@ -72,7 +74,7 @@ func TestCommandsPassThePolicy(t *testing.T) {
 		if diff := cmp.Diff(c.want, g.verdict(t, m, s)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if d := g.decide(m, s); (d.Command == journal.CommandStop) != (d.Reason == event.ReasonCommand) {
+		if d := g.decide(m, s); (d.Command == record.CommandStop) != (d.Reason == event.ReasonCommand) {
 			t.Errorf("%s: the command is %q", name, d.Command)
 		}
 	}
@@ -83,7 +85,7 @@ func TestAnswersToCommands(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.settings.Prefix, h.settings.Coalesce, h.settings.CoalesceMax = "/", time.Second, time.Second
 		h.work()
-		say := func(id, text string) journal.RecordResult {
+		say := func(id, text string) record.Result {
 			return h.send(payload{ID: id, Thread: "t", Channel: "C1", Sender: "U1", Text: text, Mention: true})
 		}
 		for i, c := range []struct{ text, want string }{
@@ -96,7 +98,7 @@ func TestAnswersToCommands(t *testing.T) {
 			{"/new", "I begin anew: from now on I don't see what was said here before."},
 		} {
 			out := say(string(rune('a'+i)), c.text)
-			if out.Told != (c.want != "") || c.want != "" && (out.Trigger != journal.TriggerNone || out.Reason != event.ReasonCommand) {
+			if out.Told != (c.want != "") || c.want != "" && (out.Trigger != messages.TriggerNone || out.Reason != event.ReasonCommand) {
 				t.Errorf("%s: %+v", c.text, out)
 			}
 			if runs, known := h.Runs(h.Context(), h.results[len(h.results)-1].Envelope); !runs || !known {
@@ -113,19 +115,19 @@ func TestAnswersToCommands(t *testing.T) {
 // signs, and those of messages that go on waiting stay.
 func TestAStopBeforeTheRunClearsSigns(t *testing.T) {
 	for name, c := range map[string]struct {
-		command journal.Command
-		state   journal.ThreadState
+		command record.Command
+		state   record.ThreadState
 		want    int
 	}{
-		"messages wait":         {journal.CommandStop, journal.ThreadState{Waiting: 2}, 1},
-		"a run and messages":    {journal.CommandStop, journal.ThreadState{Run: "r", Waiting: 2}, 0},
-		"nothing":               {journal.CommandStop, journal.ThreadState{}, 0},
-		"their status is asked": {journal.CommandStatus, journal.ThreadState{Waiting: 2}, 0},
+		"messages wait":         {record.CommandStop, record.ThreadState{Waiting: 2}, 1},
+		"a run and messages":    {record.CommandStop, record.ThreadState{Run: "r", Waiting: 2}, 0},
+		"nothing":               {record.CommandStop, record.ThreadState{}, 0},
+		"their status is asked": {record.CommandStatus, record.ThreadState{Waiting: 2}, 0},
 	} {
 		g := defaultGate()
 		g.now = time.Now
-		g.tell = func(*event.Message, string) *journal.Notice { return new(journal.Notice) }
-		g.clear = func(m *event.Message) []journal.Post { return []journal.Post{{Text: m.ExternalID, Clears: true}} }
+		g.tell = func(*event.Message, string) *outbox.Notice { return new(outbox.Notice) }
+		g.clear = func(m *event.Message) []outbox.Post { return []outbox.Post{{Text: m.ExternalID, Clears: true}} }
 		if got := len(g.obey(room(), c.command).Reply(c.state).Posts); got != c.want {
 			t.Errorf("%s: %d posts clear signs, want %d", name, got, c.want)
 		}
@@ -136,11 +138,11 @@ func TestAStopBeforeTheRunClearsSigns(t *testing.T) {
 func TestStatus(t *testing.T) {
 	g := defaultGate()
 	g.now = func() time.Time { return arrival.Add(90 * time.Second) }
-	run := journal.ThreadState{Run: "r", Agent: "helper", BegunAt: arrival, Waiting: 2}
-	for want, change := range map[string]func(s *journal.ThreadState){
-		"helper has been working since 14:00:00 UTC (1m30s). 2 messages wait for an answer.":                                                func(*journal.ThreadState) {},
-		"helper has taken the question, and has been thinking about it since 14:00:00 UTC (1m30s).":                                         func(s *journal.ThreadState) { s.Taken, s.Waiting = true, 0 },
-		"helper has failed (attempts: 1) and tries again; it has been working since 14:00:00 UTC (1m30s). One message waits for an answer.": func(s *journal.ThreadState) { s.Attempts, s.Waiting = 1, 1 },
+	run := record.ThreadState{Run: "r", Agent: "helper", BegunAt: arrival, Waiting: 2}
+	for want, change := range map[string]func(s *record.ThreadState){
+		"helper has been working since 14:00:00 UTC (1m30s). 2 messages wait for an answer.":                                                func(*record.ThreadState) {},
+		"helper has taken the question, and has been thinking about it since 14:00:00 UTC (1m30s).":                                         func(s *record.ThreadState) { s.Taken, s.Waiting = true, 0 },
+		"helper has failed (attempts: 1) and tries again; it has been working since 14:00:00 UTC (1m30s). One message waits for an answer.": func(s *record.ThreadState) { s.Attempts, s.Waiting = 1, 1 },
 	} {
 		s := run
 		if change(&s); g.status(s) != want {

@@ -9,7 +9,11 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -56,7 +60,7 @@ type resolved struct {
 
 // entry returns the record of an envelope: it resolves the event, judges it, and builds the
 // record. Its errors are unreadableError, errNeedsSelf, errBeingSent, or the store's.
-func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry journal.Entry, err error) {
+func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task) (entry record.Entry, err error) {
 	r, err := in.resolve(ctx, w, c, t)
 	if err != nil {
 		return entry, err
@@ -73,17 +77,17 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if r.Message != nil && r.Message.RunID != "" {
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
-	at := func(m *event.Message) *journal.Run {
-		return &journal.Run{
+	at := func(m *event.Message) *runs.Run {
+		return &runs.Run{
 			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: c.Key,
-			Messages: []journal.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: journal.ByHuman}},
+			Messages: []messages.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: messages.ByHuman}},
 		}
 	}
-	g.tell = func(m *event.Message, text string) *journal.Notice { return new(in.notice(at(m), text)) }
-	g.clear = func(m *event.Message) []journal.Post { return in.Notices.Clear(at(m)) }
+	g.tell = func(m *event.Message, text string) *outbox.Notice { return new(in.notice(at(m), text)) }
+	g.clear = func(m *event.Message) []outbox.Post { return in.Notices.Clear(at(m)) }
 	over := g
 	over.over = true
-	return journal.Entry{
+	return record.Entry{
 		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
@@ -179,7 +183,7 @@ func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.En
 	switch {
 	case d.err != nil:
 		return e, fmt.Errorf("read a channel's type: %w", d.err)
-	case err != nil && !journal.Unavailable(err):
+	case err != nil && !storage.Unavailable(err):
 		return e, unreadableError{err}
 	}
 	return e, err
@@ -200,12 +204,12 @@ func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (s
 	return channel, err
 }
 
-func origin(envelope event.Envelope, keepMetadata bool) journal.Origin {
+func origin(envelope event.Envelope, keepMetadata bool) messages.Origin {
 	switch {
 	case keepMetadata: // from a caller of our own API
-		return journal.API
+		return messages.API
 	case envelope.Transport == event.Backfilled:
-		return journal.Late
+		return messages.Late
 	}
-	return journal.Live
+	return messages.Live
 }

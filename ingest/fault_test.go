@@ -12,7 +12,9 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
 )
 
 // TestStoreFailsWhileAnEnvelopeIsRead proves that the envelope stays pending, that this is no failure
@@ -57,7 +59,7 @@ func TestStoreFailsWhileAnEnvelopeIsRead(t *testing.T) {
 // attempts returns the counted failures of an envelope.
 func (h *harness) attempts(envelope int64) (n int64) {
 	h.Helper()
-	if err := h.engine.Engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+	if err := h.engine.Engine.ReadOne(h.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&n}, `SELECT attempts FROM envelopes WHERE id = $1`, envelope)
 		return err
 	}); err != nil {
@@ -152,7 +154,7 @@ func TestGapsMayBeOpenedAfterTheStart(t *testing.T) {
 		waits := h.accept(payload{ID: "unknown", Kind: event.KindDelete})
 		advance(10 * time.Minute)
 		h.work()
-		advance(journal.WaitLimit - time.Second)
+		advance(envelopes.WaitLimit - time.Second)
 		h.pending(waits.ID)
 		advance(2 * reviewEvery)
 		if got := h.result(waits.ID); got.Reason != event.ReasonUnknownMessage {
@@ -194,11 +196,11 @@ func TestSetSelf(t *testing.T) {
 
 // after is a store that calls then once, after its next commit.
 type after struct {
-	journal.Engine
+	storage.Engine
 	then func()
 }
 
-func (a *after) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (a *after) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	err := a.Engine.Write(ctx, options, fn)
 	if then := a.then; then != nil {
 		a.then = nil
@@ -297,7 +299,7 @@ func TestRuns(t *testing.T) {
 // TestRefusing proves that only a failure of the store counts.
 func TestRefusing(t *testing.T) {
 	for err, want := range map[error]bool{
-		journal.ErrUnavailable: true, journal.ErrUnclear: false, fmt.Errorf("%w: %w", journal.ErrUnavailable, journal.ErrUnclear): false, context.Canceled: false,
+		storage.ErrUnavailable: true, storage.ErrUnclear: false, fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrUnclear): false, context.Canceled: false,
 	} {
 		inBubble(t, func(h *harness) {
 			h.refused("acme", err)
@@ -314,7 +316,7 @@ func TestAnEditWithoutItsChannel(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.work()
 		h.send(payload{ID: "1", Text: "one"})
-		edit := func(revision, sender, channel string) journal.RecordResult {
+		edit := func(revision, sender, channel string) record.Result {
 			return h.result(h.accept(payload{Kind: event.KindEdit, ID: "1", Revision: revision, Sender: sender, Channel: channel, Text: revision}).ID)
 		}
 		for _, c := range [][2]string{{"U2", ""}, {"", "C1"}} {

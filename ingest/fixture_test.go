@@ -18,7 +18,10 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -211,15 +214,15 @@ func (n names) User(_ context.Context, id string) (adapters.User, bool) {
 
 // engine is a real store with switchable faults.
 type engine struct {
-	journal.Engine
+	storage.Engine
 	refuses atomic.Bool   // commits fail
 	stuck   chan struct{} // if not nil, commits wait for it, or until their ctx ends
 	blind   atomic.Bool   // reads fail
 }
 
-func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (e *engine) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	if e.refuses.Load() {
-		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+		return fmt.Errorf("%w: the disk is full", storage.ErrUnavailable)
 	}
 	if e.stuck != nil {
 		select {
@@ -231,16 +234,16 @@ func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn fun
 	return e.Engine.Write(ctx, options, fn)
 }
 
-func (e *engine) Read(ctx context.Context, fn func(journal.Tx) error) error {
+func (e *engine) Read(ctx context.Context, fn func(storage.Tx) error) error {
 	if e.blind.Load() {
-		return fmt.Errorf("%w: the disk is gone", journal.ErrUnavailable)
+		return fmt.Errorf("%w: the disk is gone", storage.ErrUnavailable)
 	}
 	return e.Engine.Read(ctx, fn)
 }
 
-func (e *engine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
+func (e *engine) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
 	if e.blind.Load() {
-		return fmt.Errorf("%w: the disk is gone", journal.ErrUnavailable)
+		return fmt.Errorf("%w: the disk is gone", storage.ErrUnavailable)
 	}
 	return e.Engine.ReadOne(ctx, fn)
 }
@@ -262,13 +265,13 @@ type harness struct {
 
 	mu      sync.Mutex
 	results []processed // in the order of the reports
-	signals []journal.RecordResult
+	signals []record.Result
 }
 
 // processed is a result as the observer received it.
 type processed struct {
 	Envelope int64
-	journal.RecordResult
+	record.Result
 }
 
 // inBubble runs a test in a bubble, with a harness whose Ingest is open but does not run
@@ -360,14 +363,14 @@ func (h *harness) start() (stop func()) {
 }
 
 // Processed implements Observer.
-func (h *harness) Processed(_ string, envelope int64, o journal.RecordResult) {
+func (h *harness) Processed(_ string, envelope int64, o record.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.results = append(h.results, processed{envelope, o})
 }
 
 // Recorded implements Turns.
-func (h *harness) Recorded(_ *work.Claim, _ string, o journal.RecordResult) {
+func (h *harness) Recorded(_ *work.Claim, _ string, o record.Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.signals = append(h.signals, o)
@@ -393,18 +396,18 @@ func (h *harness) accept(p payload) adapters.Receipt {
 }
 
 // result returns an envelope's result, which must exist after every goroutine is blocked.
-func (h *harness) result(envelope int64) journal.RecordResult {
+func (h *harness) result(envelope int64) record.Result {
 	h.Helper()
 	synctest.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.results {
 		if t.Envelope == envelope {
-			return t.RecordResult
+			return t.Result
 		}
 	}
 	h.Fatalf("envelope %d has no result", envelope)
-	return journal.RecordResult{}
+	return record.Result{}
 }
 
 func (h *harness) pending(envelope int64) {
@@ -417,7 +420,7 @@ func (h *harness) pending(envelope int64) {
 }
 
 // send accepts a person's message and returns its result.
-func (h *harness) send(p payload) journal.RecordResult {
+func (h *harness) send(p payload) record.Result {
 	h.Helper()
 	if p.Sender == "" {
 		p.Sender = "U1"
@@ -434,7 +437,7 @@ func (h *harness) send(p payload) journal.RecordResult {
 // sql changes the store behind the journal's back.
 func (h *harness) sql(query string, args ...any) {
 	h.Helper()
-	if err := h.engine.Engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	if err := h.engine.Engine.Write(h.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}); err != nil {
@@ -445,7 +448,7 @@ func (h *harness) sql(query string, args ...any) {
 // claims returns the counted claims of an envelope.
 func (h *harness) claims(envelope int64) (n int64) {
 	h.Helper()
-	if err := h.engine.Engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+	if err := h.engine.Engine.ReadOne(h.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&n}, `SELECT claims FROM envelopes WHERE id = $1`, envelope)
 		return err
 	}); err != nil {
@@ -455,20 +458,20 @@ func (h *harness) claims(envelope int64) (n int64) {
 }
 
 // thread lists a thread's messages in their current state.
-func (h *harness) thread(key event.ThreadKey) []journal.Listed {
+func (h *harness) thread(key event.ThreadKey) []messages.Listed {
 	h.Helper()
 	id, err := h.journal.ThreadID(h.Context(), key)
 	if err != nil {
 		h.Fatal(err)
 	}
-	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], id, journal.Page{Limit: 1000})
+	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 1000})
 	if err != nil {
 		h.Fatal(err)
 	}
 	return messages
 }
 
-func contents(messages []journal.Listed) []string {
+func contents(messages []messages.Listed) []string {
 	var out []string
 	for _, m := range messages {
 		out = append(out, m.Content)

@@ -11,6 +11,12 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -31,23 +37,23 @@ const (
 // Turns hears what intake has recorded, so that a run can begin, be cancelled or be
 // interrupted. The thread's intake calls it; it must not block.
 type Turns interface {
-	Recorded(c *work.Claim, agent string, result journal.RecordResult)
+	Recorded(c *work.Claim, agent string, result record.Result)
 }
 
 // Observer receives the result of each envelope, for metrics and for replay. It is called
 // concurrently. Envelope is 0 for a payload that was stored already.
 type Observer interface {
-	Processed(workspace string, envelope int64, result journal.RecordResult)
+	Processed(workspace string, envelope int64, result record.Result)
 }
 
 // Notifier formats what Parley itself says to the sender of a message.
 type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
 	// if the platform has no way to show it, or if it fails.
-	Notice(run *journal.Run, text string) []journal.Post
+	Notice(run *runs.Run, text string) []outbox.Post
 	// Clear returns the posts that remove the signs of work which the platform shows by itself below the
 	// messages of a run's thread, up to the run's last one.
-	Clear(run *journal.Run) []journal.Post
+	Clear(run *runs.Run) []outbox.Post
 }
 
 // Parts are the components that Ingest uses.
@@ -133,18 +139,18 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	}
 	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Duplicate: stored.Duplicate}
 	if stored.Duplicate {
-		in.processed(w.config.ID, 0, journal.RecordResult{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
+		in.processed(w.config.ID, 0, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 		return receipt, nil
 	}
 	in.refusedAt.Store(nil)
 	w.arrived(envelope, keys.Channel.ID)
 	switch {
 	case stored.Result != nil:
-		in.processed(w.config.ID, stored.ID, journal.RecordResult{Kind: keys.Kind, Trigger: journal.TriggerNone, Result: *stored.Result})
+		in.processed(w.config.ID, stored.ID, record.Result{Kind: keys.Kind, Trigger: messages.TriggerNone, Result: *stored.Result})
 	case stored.Thread == 0:
 		receipt.Waits = true
 	case stored.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
-		in.Work.Accepted(stored, task{journal.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind}, &keys})
+		in.Work.Accepted(stored, task{envelopes.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind}, &keys})
 	default:
 		in.Work.Accepted(stored, nil)
 	}
@@ -153,7 +159,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 
 // store makes an envelope durable. If reading its keys panics, the envelope is a dead
 // letter, and a hash of its bytes is its dedupe key.
-func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result journal.AcceptResult, err error) {
+func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result envelopes.AcceptResult, err error) {
 	err = in.guard(func() (err error) {
 		keys, err = in.keys(ctx, w, envelope)
 		return err
@@ -165,12 +171,12 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 		return keys, result, err
 	}
 	if envelope.Transport == event.Backfilled { // most of these messages are stored already
-		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, journal.ErrNotFound) {
+		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, storage.ErrNotFound) {
 			return keys, result, err
 		}
 	}
 	learn := w.news(keys.Channel)
-	result, err = in.Journal.Accept(ctx, journal.AcceptRequest{
+	result, err = in.Journal.Accept(ctx, envelopes.AcceptRequest{
 		Envelope: *envelope, Keys: keys, LearnChannel: learn, Claim: in.Work.Room(work.Intake, "", ""),
 	})
 	if err == nil && learn {
@@ -180,7 +186,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 }
 
 // processed reports the result of an envelope to the log, to the observer and to every Wait.
-func (in *Ingest) processed(workspace string, envelope int64, result journal.RecordResult) {
+func (in *Ingest) processed(workspace string, envelope int64, result record.Result) {
 	if result.Disposition == event.Dead {
 		in.Log.Warn("an envelope is a dead letter", "workspace", workspace, "envelope", envelope, "kind", result.Kind, "err", result.Error)
 	} else {
@@ -192,7 +198,7 @@ func (in *Ingest) processed(workspace string, envelope int64, result journal.Rec
 }
 
 // Wait waits for an envelope's result. It returns nil if ctx ends first.
-func (in *Ingest) Wait(ctx context.Context, envelope int64) (*journal.EnvelopeResult, error) {
+func (in *Ingest) Wait(ctx context.Context, envelope int64) (*envelopes.Result, error) {
 	here, stop := in.waiters.Wait(envelope)
 	defer stop()
 	for {
@@ -218,5 +224,5 @@ func (in *Ingest) Runs(ctx context.Context, envelope int64) (runs, known bool) {
 		return false, false
 	}
 	m := settled.Message
-	return m != nil && (m.Trigger == journal.TriggerRun || m.Reason == event.ReasonCommand), true
+	return m != nil && (m.Trigger == messages.TriggerRun || m.Reason == event.ReasonCommand), true
 }

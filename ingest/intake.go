@@ -8,7 +8,10 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -48,7 +51,7 @@ type admitted struct{}
 
 // task is an envelope in work.
 type task struct {
-	journal.Pending
+	envelopes.Pending
 	keys *event.Keys // as Accept read them; nil if the envelope comes from the store
 }
 
@@ -83,16 +86,16 @@ func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
 // are due.
 func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
 	switch {
-	case t.Claims >= journal.DeadClaims:
+	case t.Claims >= envelopes.DeadClaims:
 		more, err = in.bury(ctx, c, t, fmt.Errorf("the process ended %d times while it worked on this", t.Claims))
-	case t.Claims >= journal.SuspectClaims && !c.Serial():
+	case t.Claims >= envelopes.SuspectClaims && !c.Serial():
 		return false, work.ErrSuspect
-	case t.Claims >= journal.SuspectClaims:
+	case t.Claims >= envelopes.SuspectClaims:
 		more, err = in.suspect(ctx, c, t)
 	default:
 		more, err = in.attempt(ctx, c, t)
 	}
-	if errors.Is(err, journal.ErrSettled) { // another worker has stored its result
+	if errors.Is(err, envelopes.ErrSettled) { // another worker has stored its result
 		return true, nil
 	}
 	return more, err
@@ -117,8 +120,8 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	if w == nil {
 		return false, in.postpone(ctx, c, t, unconfigured, nil)
 	}
-	var entry journal.Entry
-	var result journal.RecordResult
+	var entry record.Entry
+	var result record.Result
 	err = in.guard(func() (err error) {
 		entry, err = in.entry(ctx, w, c, t)
 		return err
@@ -140,7 +143,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		}
 		in.Turns.Recorded(c, entry.Agent, result)
 		return result.Pending > 0, nil
-	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced), errors.Is(err, journal.ErrSettled), journal.Unavailable(err):
+	case ctx.Err() != nil, errors.Is(err, storage.ErrFenced), errors.Is(err, envelopes.ErrSettled), storage.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
 		w.waits.Store(true)
@@ -176,8 +179,8 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
 	}
-	in.processed(t.Envelope.Workspace, t.ID, journal.RecordResult{
-		Kind: t.Kind, Trigger: journal.TriggerNone, Result: event.Result{Disposition: event.Dead, Error: cause.Error()},
+	in.processed(t.Envelope.Workspace, t.ID, record.Result{
+		Kind: t.Kind, Trigger: messages.TriggerNone, Result: event.Result{Disposition: event.Dead, Error: cause.Error()},
 	})
 	return true, nil
 }
@@ -187,7 +190,7 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 func (in *Ingest) Review(ctx context.Context) error {
 	begun := in.Now()
 	for wake.After(ctx, reviewEvery) {
-		deadline := in.Now().Add(-journal.WaitLimit)
+		deadline := in.Now().Add(-envelopes.WaitLimit)
 		if deadline.Before(begun) {
 			deadline = time.Time{} // gaps may be opened in the first minute
 		}
@@ -206,7 +209,7 @@ func (in *Ingest) Review(ctx context.Context) error {
 // deadline, unless the message may still come.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
 	moved := func(thread int64) { in.Work.Wake(work.Intake, "", thread) }
-	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s journal.EnvelopeResult) {
-		in.processed(s.Workspace, s.Envelope, journal.RecordResult{Kind: s.Kind, Trigger: journal.TriggerNone, Result: s.Result})
+	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s envelopes.Result) {
+		in.processed(s.Workspace, s.Envelope, record.Result{Kind: s.Kind, Trigger: messages.TriggerNone, Result: s.Result})
 	})
 }

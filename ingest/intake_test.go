@@ -15,6 +15,9 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 )
 
 // TestEachThreadKeepsItsOrder proves that concurrent envelopes of several threads are
@@ -188,7 +191,7 @@ func TestAnAttemptAtASuspectThatEndsIsNotCounted(t *testing.T) {
 		h.work()
 		advance(30 * time.Second)
 		h.pending(suspect.ID)
-		if got := h.platform.panics.Load(); got < 2 || h.claims(suspect.ID) != journal.SuspectClaims {
+		if got := h.platform.panics.Load(); got < 2 || h.claims(suspect.ID) != envelopes.SuspectClaims {
 			t.Errorf("%d attempts, %d claims", got, h.claims(suspect.ID))
 		}
 	})
@@ -223,7 +226,7 @@ func TestAWrongPendingCountIsCorrected(t *testing.T) {
 		h.sql(`UPDATE threads SET pending = 2, intake_at = 1`)
 		advance(2 * time.Second)
 		var pending, due int64
-		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+		if err := h.engine.ReadOne(h.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&pending, &due}, `SELECT pending, coalesce(intake_at, 0) FROM threads`)
 			return err
 		}); err != nil || pending != 0 || due != 0 {
@@ -296,7 +299,7 @@ func TestNothingIsRecordedBeforeOurIdentityIsKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		advance(time.Second)
-		if got := h.result(waiting.ID); got.Trigger != journal.TriggerRun {
+		if got := h.result(waiting.ID); got.Trigger != messages.TriggerRun {
 			t.Errorf("the event after our identity is known: %+v", got.Result)
 		}
 	})
@@ -401,7 +404,7 @@ func TestAPayloadIsParsedOnce(t *testing.T) {
 			t.Errorf("a large body was parsed %d times, want it read from the store", got)
 		}
 		var same int64
-		if err := h.engine.ReadOne(h.Context(), func(tx journal.Tx) error {
+		if err := h.engine.ReadOne(h.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&same}, `SELECT count(*) FROM envelopes e JOIN messages m ON m.id = e.message_uuid`)
 			return err
 		}); err != nil || same != 3 {
@@ -419,7 +422,7 @@ func restart(h *harness) *harness {
 }
 
 // closedEngine is a store that is closed already.
-type closedEngine struct{ journal.Engine }
+type closedEngine struct{ storage.Engine }
 
 func (closedEngine) Close() error { return nil }
 

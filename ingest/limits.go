@@ -11,7 +11,9 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // Limits bound the runs that messages ask for. A zero Rate is no bound.
@@ -57,10 +59,10 @@ const maxBudgetName = 256
 // first one is its sender's, and remembers that the sender was told. Those of a sender come
 // before those of all, and a channel's before the workspace's, so that two messages never lock
 // counters in opposite orders.
-func (s Settings) budgets(m *event.Message) (list []journal.Budget) {
+func (s Settings) budgets(m *event.Message) (list []budgets.Budget) {
 	sender := cmp.Or(m.LimitedAs, m.Metadata.SenderID)
 	add := func(r Rate, counter string, bounded bool) {
-		b := journal.Budget{Name: r.Channel + " " + counter, Per: r.Per}
+		b := budgets.Budget{Name: r.Channel + " " + counter, Per: r.Per}
 		if len(b.Name) > maxBudgetName {
 			b.Name = adapters.Digest([]byte(b.Name))
 		}
@@ -115,8 +117,8 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
 
 // notice returns a notice to the thread of a run; to the sender, if the run has messages.
-func (in *Ingest) notice(run *journal.Run, text string) journal.Notice {
-	notice := journal.NewNotice(run.Platform, text)
+func (in *Ingest) notice(run *runs.Run, text string) outbox.Notice {
+	notice := outbox.NewNotice(run.Platform, text)
 	notice.Posts = in.Notices.Notice(run, text)
 	return notice
 }

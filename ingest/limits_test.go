@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/budgets"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // TestOver proves that a limit takes only runs away, and stores their messages even without
@@ -32,9 +34,9 @@ func TestOver(t *testing.T) {
 			g, m := defaultGate(), room()
 			g.over, m.Addressed = true, c.addressed
 			told := false
-			g.tell = func(*event.Message, string) *journal.Notice {
+			g.tell = func(*event.Message, string) *outbox.Notice {
 				told = true
-				return &journal.Notice{}
+				return &outbox.Notice{}
 			}
 			if c.change != nil {
 				c.change(&g, m)
@@ -57,20 +59,20 @@ func TestBudgets(t *testing.T) {
 	none := Rate{Channel: "C1"}
 	for name, c := range map[string]struct {
 		own, workspace Limits
-		want           []journal.Budget
+		want           []budgets.Budget
 	}{
 		"none": {},
-		"of a sender": {Limits{RunsPerUser: user}, Limits{RunsPerUser: user}, []journal.Budget{
+		"of a sender": {Limits{RunsPerUser: user}, Limits{RunsPerUser: user}, []budgets.Budget{
 			{Name: " by slack:U1", Most: 5, Per: time.Hour},
 		}},
-		"of all": {Limits{RunsPerWorkspace: all}, Limits{RunsPerWorkspace: all}, []journal.Budget{
+		"of all": {Limits{RunsPerWorkspace: all}, Limits{RunsPerWorkspace: all}, []budgets.Budget{
 			{Name: " told slack:U1", Per: time.Minute}, {Name: " all", Most: 9, Per: time.Minute},
 		}},
-		"of a channel": {Limits{of(user, "C1"), of(all, "C1")}, Limits{user, all}, []journal.Budget{
+		"of a channel": {Limits{of(user, "C1"), of(all, "C1")}, Limits{user, all}, []budgets.Budget{
 			{Name: "C1 by slack:U1", Most: 5, Per: time.Hour}, {Name: " by slack:U1", Per: time.Hour},
 			{Name: "C1 all", Most: 9, Per: time.Minute}, {Name: " all", Per: time.Minute},
 		}},
-		"not in this channel": {Limits{none, none}, Limits{user, all}, []journal.Budget{
+		"not in this channel": {Limits{none, none}, Limits{user, all}, []budgets.Budget{
 			{Name: " by slack:U1", Per: time.Hour}, {Name: " all", Per: time.Minute},
 		}},
 	} {
@@ -124,18 +126,18 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 }
 
 // Clear implements Notifier.
-func (h *harness) Clear(run *journal.Run) []journal.Post {
-	return []journal.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
+func (h *harness) Clear(run *runs.Run) []outbox.Post {
+	return []outbox.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
 }
 
 // Notice implements Notifier.
-func (h *harness) Notice(run *journal.Run, text string) []journal.Post {
+func (h *harness) Notice(run *runs.Run, text string) []outbox.Post {
 	if h.mute.Load() {
 		return nil // the platform's adapter is broken
 	}
-	post := journal.Post{Channel: "C1", Place: "t", Text: text}
+	post := outbox.Post{Channel: "C1", Place: "t", Text: text}
 	if n := len(run.Messages); n > 0 {
 		post.Asker, post.Alone = run.Messages[n-1].SenderID, true
 	}
-	return []journal.Post{post}
+	return []outbox.Post{post}
 }

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 )
 
 // gate judges events of every kind.
@@ -25,33 +27,33 @@ type gate struct {
 	// notForUs means that the message is for a bot that is no agent of the workspace.
 	notForUs bool
 	// tell returns a notice to a message's sender.
-	tell func(m *event.Message, text string) *journal.Notice
+	tell func(m *event.Message, text string) *outbox.Notice
 	// clear returns the posts that remove the signs of work below the messages up to a message.
-	clear func(m *event.Message) []journal.Post
+	clear func(m *event.Message) []outbox.Post
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
-func (g gate) decide(m *event.Message, look journal.Look) journal.Decision {
+func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
-		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: reason}
+		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: reason}
 	}
 	if m.TextMessage && g.Policy.sms() == SMSIgnored {
-		return journal.Decision{Ignore: true, Trigger: journal.TriggerNone, Reason: event.ReasonSMS}
+		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: event.ReasonSMS}
 	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)
 	command := g.command(m)
 	switch {
-	case command != "" && d.Trigger == journal.TriggerRun:
+	case command != "" && d.Trigger == messages.TriggerRun:
 		d = g.obey(m, command)
 	case command != "" && d.Reason == event.ReasonTooOld:
-		d.Trigger = journal.TriggerNone
+		d.Trigger = messages.TriggerNone
 	case d.Reason == event.ReasonLimit && m.Metadata.SenderType != event.Bot: // a bot may answer it
 		d.Notice = g.tell(m, limitText)
 	default:
 		d = g.answers(m, d, look)
 	}
-	if m.AwaitsFiles && (d.Trigger == journal.TriggerRun || m.Unfinished && addressed != event.AddressedNone) {
+	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.Unfinished && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true
 	}
 	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
@@ -139,7 +141,7 @@ func (g gate) hide(m *event.Message) {
 // addressed returns how a message addresses us, by its payload or by the message that it
 // answers or continues. If policy treats the account owner like other people, the owner's messages
 // in a direct chat address us, though their recipient is the other person there.
-func (g gate) addressed(m *event.Message, look journal.Look) event.Addressed {
+func (g gate) addressed(m *event.Message, look record.Look) event.Addressed {
 	switch {
 	case m.Addressed != event.AddressedNone:
 		return m.Addressed
@@ -162,7 +164,7 @@ func (g gate) lateAge(start time.Time) time.Duration {
 	return min(g.Policy.MaxAge, g.arrived.Sub(start))
 }
 
-func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.Look) journal.Decision {
+func (g gate) trigger(m *event.Message, addressed event.Addressed, look record.Look) record.Decision {
 	switch {
 	case m.Passive || is(m.Metadata.Passive):
 		return passive(event.ReasonPassive)
@@ -198,7 +200,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look journal.
 	case g.Policy.RequireMention:
 		reason = event.ReasonFollowed
 	}
-	return journal.Decision{Trigger: journal.TriggerRun, Reason: reason}
+	return record.Decision{Trigger: messages.TriggerRun, Reason: reason}
 }
 
 // tooOld reports whether a message is too old to trigger a run. An edit has a time of its own.
@@ -211,28 +213,28 @@ func (g gate) tooOld(m *event.Message) bool {
 }
 
 // follows reports whether a person continues a thread that we have answered.
-func (g gate) follows(m *event.Message, look journal.Look) bool {
+func (g gate) follows(m *event.Message, look record.Look) bool {
 	return g.Policy.FollowThreads && g.kind == event.KindMessage && m.FollowUp && m.Metadata.SenderType == event.Human && look.Answered()
 }
 
-func passive(reason string) journal.Decision {
-	return journal.Decision{Trigger: journal.TriggerPassive, Reason: reason}
+func passive(reason string) record.Decision {
+	return record.Decision{Trigger: messages.TriggerPassive, Reason: reason}
 }
 
 // unasked decides about a message that does not address us. With passive memory it is
 // stored, else only noted.
-func (g gate) unasked(reason string) journal.Decision {
+func (g gate) unasked(reason string) record.Decision {
 	if g.Policy.PassiveMemory {
 		return passive(reason)
 	}
-	return journal.Decision{Note: true, Trigger: journal.TriggerNone, Reason: event.ReasonNotAddressed}
+	return record.Decision{Note: true, Trigger: messages.TriggerNone, Reason: event.ReasonNotAddressed}
 }
 
 // looping reports whether bots have begun as many runs in the channel as they may. Callers
 // of our own API were admitted by a token, and are not counted. A platform whose messages say
 // whether they are from the account's owner has no bots; there, messages that repeat our own
 // posts count, because the posts may come back in another name.
-func (g gate) looping(m *event.Message, look journal.Look) bool {
+func (g gate) looping(m *event.Message, look record.Look) bool {
 	since, most := g.now().Add(-g.Policy.LoopGuard.Per), g.Policy.LoopGuard.Runs
 	switch {
 	case g.KeepMetadata:
@@ -245,12 +247,12 @@ func (g gate) looping(m *event.Message, look journal.Look) bool {
 
 // metadata returns the stored metadata: the adapter's and the run hints, as the contract's
 // Slack example computes them.
-func (g gate) metadata(m *event.Message, d journal.Decision, addressed event.Addressed) []byte {
+func (g gate) metadata(m *event.Message, d record.Decision, addressed event.Addressed) []byte {
 	if g.KeepMetadata {
 		return m.Metadata.Bytes()
 	}
 	metadata := m.Metadata
-	runs := d.Trigger == journal.TriggerRun
+	runs := d.Trigger == messages.TriggerRun
 	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
 	metadata.IncludeInMemory = new(g.Policy.PassiveMemory)
 	metadata.RecipientID = ""

@@ -7,7 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 // arrival is the time at which the messages of these tests arrive.
@@ -22,7 +24,7 @@ type store struct {
 	echoes   int
 
 	invocationOnly bool
-	question       *journal.Question
+	question       *runs.Question
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
@@ -32,12 +34,12 @@ func (s *store) Ours(id string) bool { return id == s.ours }
 
 func (s *store) Continued(*event.Message) event.Addressed { return s.before }
 
-// Echoes implements journal.Look.
+// Echoes implements record.Look.
 func (s *store) Echoes(string, time.Time) int { return s.echoes }
 
 func (s *store) Answered() bool { return s.answered }
 
-func (s *store) Question() *journal.Question { return s.question }
+func (s *store) Question() *runs.Question { return s.question }
 
 func (s *store) InvocationOnly() bool { return s.invocationOnly }
 
@@ -66,12 +68,12 @@ func defaultGate() gate {
 
 // verdict is a decision without its metadata.
 type verdict struct {
-	Trigger journal.Trigger
+	Trigger messages.Trigger
 	Reason  string
 	Kept    string // stored, noted or ignored
 }
 
-func (g gate) verdict(t *testing.T, m *event.Message, look journal.Look) verdict {
+func (g gate) verdict(t *testing.T, m *event.Message, look record.Look) verdict {
 	t.Helper()
 	d := g.decide(m, look)
 	v := verdict{d.Trigger, d.Reason, "stored"}
@@ -85,10 +87,10 @@ func (g gate) verdict(t *testing.T, m *event.Message, look journal.Look) verdict
 }
 
 var (
-	runs      = func(reason string) verdict { return verdict{journal.TriggerRun, reason, "stored"} }
-	passively = func(reason string) verdict { return verdict{journal.TriggerPassive, reason, "stored"} }
-	ignored   = func(reason string) verdict { return verdict{journal.TriggerNone, reason, "ignored"} }
-	noted     = verdict{journal.TriggerNone, "not-addressed", "noted"}
+	triggers  = func(reason string) verdict { return verdict{messages.TriggerRun, reason, "stored"} }
+	passively = func(reason string) verdict { return verdict{messages.TriggerPassive, reason, "stored"} }
+	ignored   = func(reason string) verdict { return verdict{messages.TriggerNone, reason, "ignored"} }
+	noted     = verdict{messages.TriggerNone, "not-addressed", "noted"}
 )
 
 // TestGate is section 7 of the design as a table.
@@ -134,33 +136,33 @@ func TestGate(t *testing.T) {
 		want   verdict
 	}{
 		"nothing addresses us":                     {with(), passively("no-mention")},
-		"a mention":                                {mention, runs("mention")},
-		"a direct message":                         {addressed(event.AddressedDirect), runs("direct")},
-		"a mention where only mentions run":        {with(invoked, mention), runs("mention")},
-		"a command where only mentions run":        {with(invoked, addressed(event.AddressedCommand)), runs("command")},
+		"a mention":                                {mention, triggers("mention")},
+		"a direct message":                         {addressed(event.AddressedDirect), triggers("direct")},
+		"a mention where only mentions run":        {with(invoked, mention), triggers("mention")},
+		"a command where only mentions run":        {with(invoked, addressed(event.AddressedCommand)), triggers("command")},
 		"a direct message where only mentions run": {with(invoked, addressed(event.AddressedDirect)), passively("no-mention")},
 		"an open channel where only mentions run":  {with(invoked, open), passively("no-mention")},
-		"a reply, as the payload says":             {addressed(event.AddressedReply), runs("reply")},
-		"a reply, as the store says":               {replies, runs("reply")},
-		"a mention in a reply to us":               {with(replies, mention), runs("mention")},
-		"the rest of a mention":                    {func(m *event.Message, _ *Policy, s *store) { m.Continues, s.before = true, event.AddressedMention }, runs("mention")},
+		"a reply, as the payload says":             {addressed(event.AddressedReply), triggers("reply")},
+		"a reply, as the store says":               {replies, triggers("reply")},
+		"a mention in a reply to us":               {with(replies, mention), triggers("mention")},
+		"the rest of a mention":                    {func(m *event.Message, _ *Policy, s *store) { m.Continues, s.before = true, event.AddressedMention }, triggers("mention")},
 		"not the rest of a mention":                {func(_ *event.Message, _ *Policy, s *store) { s.before = event.AddressedMention }, passively("no-mention")},
 		"the rest of a text that asked nothing":    {func(m *event.Message, _ *Policy, _ *store) { m.Continues = true }, passively("no-mention")},
 		"a reply to somebody else":                 {func(m *event.Message, _ *Policy, s *store) { m.ReplyTo, s.ours = "C1/9", "C1/0" }, passively("no-mention")},
-		"a follow-up":                              {follow, runs("followed")},
+		"a follow-up":                              {follow, triggers("followed")},
 		"a follow-up, without follow_threads":      {with(follow, policy(func(p *Policy) { p.FollowThreads = false })), passively("no-mention")},
 		"a follow-up that we have not answered":    {with(follow, func(_ *event.Message, _ *Policy, s *store) { s.answered = false }), passively("no-mention")},
 		"no follow-up":                             {with(follow, func(m *event.Message, _ *Policy, _ *store) { m.FollowUp = false }), passively("no-mention")},
 		"a bot's follow-up":                        {with(follow, bot, botsRun), passively("no-mention")},
 		"a passive follow-up":                      {with(follow, silent), passively("passive")},
 		"an old follow-up":                         {with(follow, old), passively("too-old")},
-		"a follow-up that mentions us":             {with(follow, mention), runs("mention")},
-		"a follow-up in an open channel":           {with(follow, open), runs("open")},
-		"a follow-up, without passive memory":      {with(follow, noMemory), runs("followed")},
-		"an open channel":                          {open, runs("open")},
-		"a mention in an open channel":             {with(open, mention), runs("mention")},
+		"a follow-up that mentions us":             {with(follow, mention), triggers("mention")},
+		"a follow-up in an open channel":           {with(follow, open), triggers("open")},
+		"a follow-up, without passive memory":      {with(follow, noMemory), triggers("followed")},
+		"an open channel":                          {open, triggers("open")},
+		"a mention in an open channel":             {with(open, mention), triggers("mention")},
 		"an agent outside":                         {with(agent, open, addressed(event.AddressedDirect)), passively("no-mention")},
-		"an agent outside that mentions ours":      {with(agent, mention), runs("mention")},
+		"an agent outside that mentions ours":      {with(agent, mention), triggers("mention")},
 		"direct, its content comes later":          {with(addressed(event.AddressedDirect), unfinished), passively("no-mention")},
 		"open, its content comes later":            {with(open, unfinished), passively("no-mention")},
 		"a reply, its content comes later":         {with(replies, unfinished), passively("no-mention")},
@@ -171,8 +173,8 @@ func TestGate(t *testing.T) {
 		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = new(false) }, passively("no-mention")},
 		"passive, without passive memory":          {with(silent, noMemory), passively("passive")},
 		"no mention, without passive memory":       {noMemory, noted},
-		"a mention, without passive memory":        {with(noMemory, mention), runs("mention")},
-		"open, without passive memory":             {with(noMemory, open), runs("open")},
+		"a mention, without passive memory":        {with(noMemory, mention), triggers("mention")},
+		"open, without passive memory":             {with(noMemory, open), triggers("open")},
 		"a bot":                                    {bot, passively("bot-message")},
 		"a bot that mentions us":                   {with(bot, mention), passively("bot-message")},
 		"a bot in an open channel":                 {with(bot, open), passively("bot-message")},
@@ -186,43 +188,43 @@ func TestGate(t *testing.T) {
 		"a bot not on its list":                    {with(bot, bots("U0", "")), ignored("bot-message")},
 		"no bot is on the list":                    {with(bot, policy(func(p *Policy) { p.AllowBots = []string{} }), botsRun, mention), ignored("bot-message")},
 		"a bot in a refused channel":               {with(bot, channels("C2")), ignored("channel-refused")},
-		"a person, bots listed":                    {with(bots("U0"), mention), runs("mention")},
+		"a person, bots listed":                    {with(bots("U0"), mention), triggers("mention")},
 		"an ignored bot":                           {with(bot, botsIgnored), ignored("bot-message")},
 		"an ignored bot that mentions us":          {with(bot, botsIgnored, mention), ignored("bot-message")},
 		"an ignored bot on the list":               {with(bot, botsIgnored, bots("U1")), ignored("bot-message")},
 		"an allowed bot":                           {with(bot, botsRun), passively("no-mention")},
-		"an allowed bot, mention":                  {with(bot, botsRun, mention), runs("mention")},
-		"one run below the loop guard":             {with(bot, botsRun, mention, botRuns(9)), runs("mention")},
+		"an allowed bot, mention":                  {with(bot, botsRun, mention), triggers("mention")},
+		"one run below the loop guard":             {with(bot, botsRun, mention, botRuns(9)), triggers("mention")},
 		"the loop guard":                           {with(bot, botsRun, mention, botRuns(10)), passively("loop-guard")},
 		"the loop guard, open channel":             {with(bot, botsRun, open, botRuns(10)), passively("loop-guard")},
-		"the loop guard ignores people":            {with(mention, botRuns(1000)), runs("mention")},
-		"our posts in another name":                {with(mention, toldFromMe, echoes(9)), runs("mention")},
+		"the loop guard ignores people":            {with(mention, botRuns(1000)), triggers("mention")},
+		"our posts in another name":                {with(mention, toldFromMe, echoes(9)), triggers("mention")},
 		"the loop guard, our posts":                {with(mention, toldFromMe, echoes(10)), passively("loop-guard")},
-		"repetitions on a platform with bots":      {with(mention, echoes(1000)), runs("mention")},
+		"repetitions on a platform with bots":      {with(mention, echoes(1000)), triggers("mention")},
 		"too old":                                  {with(mention, old), passively("too-old")},
 		"too old in an open channel":               {with(open, old), passively("too-old")},
 		"too old, without passive memory":          {with(mention, old, noMemory), passively("too-old")},
-		"at the age limit":                         {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour) }), runs("mention")},
-		"without a time":                           {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = time.Time{} }), runs("mention")},
+		"at the age limit":                         {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = arrival.Add(-time.Hour) }), triggers("mention")},
+		"without a time":                           {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.SentAt = time.Time{} }), triggers("mention")},
 		"the owner's mention":                      {with(fromMe, mention), passively("from-me")},
 		"the owner, in an open channel":            {with(fromMe, open), passively("from-me")},
 		"the owner, without passive memory":        {with(fromMe, noMemory), noted},
-		"the owner in a chat with oneself":         {with(fromMe, addressed(event.AddressedDirect)), runs("direct")},
+		"the owner in a chat with oneself":         {with(fromMe, addressed(event.AddressedDirect)), triggers("direct")},
 		"the owner in a direct chat":               {with(fromMe, directChat), passively("from-me")},
-		"the owner, with from_me: run":             {with(fromMe, ownerRuns, directChat), runs("direct")},
+		"the owner, with from_me: run":             {with(fromMe, ownerRuns, directChat), triggers("direct")},
 		"another in a chat, with from_me: run":     {with(ownerRuns, directChat), passively("no-mention")},
 		"the owner in a group, from_me: run":       {with(fromMe, ownerRuns), passively("no-mention")},
-		"the owner in an open group, from_me: run": {with(fromMe, ownerRuns, open), runs("open")},
-		"is_from_me: false":                        {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }), runs("mention")},
-		"a user on the list":                       {with(users("U0", "U1"), mention), runs("mention")},
+		"the owner in an open group, from_me: run": {with(fromMe, ownerRuns, open), triggers("open")},
+		"is_from_me: false":                        {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }), triggers("mention")},
+		"a user on the list":                       {with(users("U0", "U1"), mention), triggers("mention")},
 		"a user who is not on the list":            {with(users("U0"), mention), ignored("user-refused")},
 		"a list of names admits nobody":            {with(users("Olivia"), mention), ignored("user-refused")},
 		"an empty list admits nobody":              {with(policy(func(p *Policy) { p.AllowUsers = []string{} }), mention), ignored("user-refused")},
-		"a channel on the list":                    {with(channels("C1"), mention), runs("mention")},
+		"a channel on the list":                    {with(channels("C1"), mention), triggers("mention")},
 		"a channel not on the list":                {with(channels("C2"), mention), ignored("channel-refused")},
 		"an empty list of channels":                {with(policy(func(p *Policy) { p.AllowChannels = []string{} }), mention), ignored("channel-refused")},
-		"a command":                                {addressed(event.AddressedCommand), runs("command")},
-		"a command, without passive memory":        {with(addressed(event.AddressedCommand), noMemory), runs("command")},
+		"a command":                                {addressed(event.AddressedCommand), triggers("command")},
+		"a command, without passive memory":        {with(addressed(event.AddressedCommand), noMemory), triggers("command")},
 		"a bot's command":                          {with(bot, addressed(event.AddressedCommand)), passively("bot-message")},
 		"a bot's command, the loop guard":          {with(bot, botsRun, addressed(event.AddressedCommand), botRuns(10)), passively("loop-guard")},
 		"a refused user's command":                 {with(users("U0"), addressed(event.AddressedCommand)), ignored("user-refused")},
@@ -232,7 +234,7 @@ func TestGate(t *testing.T) {
 		"a button, without passive memory":         {with(noMemory, addressed(event.AddressedAction)), passively("action")},
 		"a refused user's button":                  {with(users("U0"), addressed(event.AddressedAction)), ignored("user-refused")},
 		"neither user nor channel":                 {with(users("U0"), channels("C2")), ignored("user-refused")},
-		"a bot that may run, people listed":        {with(bot, botsRun, users("U0"), mention), runs("mention")},
+		"a bot that may run, people listed":        {with(bot, botsRun, users("U0"), mention), triggers("mention")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, m, s := defaultGate(), room(), &store{}
@@ -252,7 +254,7 @@ func TestAnEditHasATimeOfItsOwn(t *testing.T) {
 		edited time.Time
 		want   verdict
 	}{
-		{event.KindEdit, now, runs("mention")},
+		{event.KindEdit, now, triggers("mention")},
 		{event.KindEdit, old.Add(time.Hour), passively("too-old")},
 		{event.KindEdit, time.Time{}, passively("too-old")},
 		{event.KindMessage, now, passively("too-old")},
@@ -288,7 +290,7 @@ func TestAllowedServers(t *testing.T) {
 		g, m := defaultGate(), room()
 		g.Policy.AllowServers, g.Policy.AllowUsers, g.server = c.list, c.users, c.server
 		m.Channel.Type, m.Addressed = c.kind, event.AddressedMention
-		want := runs("mention")
+		want := triggers("mention")
 		if c.refused != "" {
 			want = ignored(c.refused)
 		}
@@ -325,7 +327,7 @@ func TestAgeNeedsAnArrivalTime(t *testing.T) {
 	g, m := defaultGate(), room()
 	g.arrived = time.Time{}
 	m.Addressed, m.SentAt = event.AddressedMention, arrival.AddDate(-3, 0, 0)
-	if diff := cmp.Diff(runs("mention"), g.verdict(t, m, &store{})); diff != "" {
+	if diff := cmp.Diff(triggers("mention"), g.verdict(t, m, &store{})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -335,7 +337,7 @@ func TestWebHasNoLoopGuard(t *testing.T) {
 	g, m := defaultGate(), room()
 	g.KeepMetadata, g.Policy.BotMessages = true, BotsRun
 	m.Metadata.SenderType, m.Addressed = event.Bot, event.AddressedDirect
-	if diff := cmp.Diff(runs("direct"), g.verdict(t, m, &store{botRuns: 99})); diff != "" {
+	if diff := cmp.Diff(triggers("direct"), g.verdict(t, m, &store{botRuns: 99})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/work"
 )
 
@@ -49,7 +49,7 @@ func (g gate) unproxy(m *event.Message) bool {
 // is on no list of people.
 func (in *Ingest) nameAuthor(ctx context.Context, c *work.Claim, m *event.Message) error {
 	text := strings.TrimSpace(m.Content)
-	raw, err := in.Journal.Author(ctx, c.Thread, m.ExternalID, func(original *journal.Message) bool {
+	raw, err := in.Journal.Author(ctx, c.Thread, m.ExternalID, func(original *messages.Message) bool {
 		if text == "" || !strings.Contains(original.Content, text) || m.SentAt.Sub(original.SentAt).Abs() > proxyAge {
 			return false
 		}

@@ -8,7 +8,10 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -23,10 +26,10 @@ const (
 // answers decides about a message, or an edit or reaction that triggers a run, in a thread with an
 // open question of an agent, or about a pressed button of one. d is the decision without the
 // question, which it returns if the message is no answer.
-func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) journal.Decision {
+func (g gate) answers(m *event.Message, d record.Decision, look record.Look) record.Decision {
 	pressed := m.Pressed != "" && g.kind == event.KindAction
 	human := m.Metadata.SenderType == event.Human
-	if d.Trigger != journal.TriggerRun && !(pressed && human) {
+	if d.Trigger != messages.TriggerRun && !(pressed && human) {
 		return d
 	}
 	q := look.Question()
@@ -57,9 +60,9 @@ func (g gate) answers(m *event.Message, d journal.Decision, look journal.Look) j
 	case pressed && g.over:
 		return g.private(m, event.ReasonLimit, limitText)
 	case pressed:
-		d = journal.Decision{Trigger: journal.TriggerRun, Reason: event.ReasonAction}
+		d = record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonAction}
 	}
-	d.Answer = &journal.Answer{Text: m.Content}
+	d.Answer = &runs.Answer{Text: m.Content}
 	if option >= 0 {
 		d.Answer.Option = q.Options[option].ID
 	}
@@ -74,22 +77,22 @@ func (g gate) approves(agent, user string) bool {
 
 // private returns the decision about a message that answers nothing. Its sender is told: of a
 // message in the room if the platform shows no post to one person, of a press only alone.
-func (g gate) private(m *event.Message, reason, text string) journal.Decision {
+func (g gate) private(m *event.Message, reason, text string) record.Decision {
 	d := passive(reason)
 	d.Notice = g.tell(m, text)
 	if g.kind == event.KindAction && m.Channel.Type != event.ChannelDirect {
-		d.Notice.Posts = slices.DeleteFunc(d.Notice.Posts, func(p journal.Post) bool { return !p.Alone })
+		d.Notice.Posts = slices.DeleteFunc(d.Notice.Posts, func(p outbox.Post) bool { return !p.Alone })
 	}
 	return d
 }
 
 // pressedOption returns the option of a button; -1 if it is not the question's.
-func pressedOption(button string, q *journal.Question) int {
+func pressedOption(button string, q *runs.Question) int {
 	if q == nil {
 		return -1
 	}
 	for i := range q.Options {
-		if journal.Button(q.Run, i) == button {
+		if runs.Button(q.Run, i) == button {
 			return i
 		}
 	}
@@ -98,7 +101,7 @@ func pressedOption(button string, q *journal.Question) int {
 
 // option returns the option that a message names by its label, by its number, or else by its id,
 // which people do not see; -1 for none.
-func (g gate) option(m *event.Message, q *journal.Question) int {
+func (g gate) option(m *event.Message, q *runs.Question) int {
 	text := g.said(m)
 	if i := slices.IndexFunc(q.Options, func(o stream.Option) bool { return strings.EqualFold(text, o.Label) }); i >= 0 {
 		return i
@@ -114,6 +117,6 @@ func (g gate) option(m *event.Message, q *journal.Question) int {
 // ExpireQuestions ends the questions of agents that nobody answered in time. It may run on
 // every node.
 func (in *Ingest) ExpireQuestions(ctx context.Context) error {
-	closed := func(run *journal.Run) journal.Notice { return in.notice(run, expiredText) } // for all people of the thread
+	closed := func(run *runs.Run) outbox.Notice { return in.notice(run, expiredText) } // for all people of the thread
 	return in.Journal.ExpireQuestions(ctx, closed, func(thread int64) { in.Work.Wake(work.Deliveries, "", thread) })
 }

@@ -8,14 +8,17 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 // TestAnswers checks who may answer which question, with which words.
 func TestAnswers(t *testing.T) {
 	options := []stream.Option{{ID: "y", Label: "Yes, do it"}, {ID: "n", Label: "No"}}
-	open := func() *journal.Question {
-		return &journal.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Options: options, Approval: true}}
+	open := func() *runs.Question {
+		return &runs.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Options: options, Approval: true}}
 	}
 	numbered := []stream.Option{{ID: "2", Label: "Good"}, {ID: "1", Label: "Poor"}}
 	labelled := []stream.Option{{ID: "two", Label: "2"}, {ID: "one", Label: "1"}}
@@ -23,57 +26,57 @@ func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		pressed bool
 		text    string // of the message, or the id of the button
-		change  func(g *gate, m *event.Message, q *journal.Question)
+		change  func(g *gate, m *event.Message, q *runs.Question)
 		want    verdict
 		option  string // "-" for another text
 		told    string
 	}{
-		"a number":                {text, "2", nil, runs("mention"), "n", ""},
-		"a number with a dot":     {text, "<@U0BOT> 1.", nil, runs("mention"), "y", ""},
-		"a label":                 {text, "yes, DO it", nil, runs("mention"), "y", ""},
-		"an id":                   {text, "n", nil, runs("mention"), "n", ""},
-		"a number before an id":   {text, "2", func(_ *gate, _ *event.Message, q *journal.Question) { q.Options = numbered }, runs("mention"), "1", ""},
-		"a label before a number": {text, "1", func(_ *gate, _ *event.Message, q *journal.Question) { q.Options = labelled }, runs("mention"), "one", ""},
+		"a number":                {text, "2", nil, triggers("mention"), "n", ""},
+		"a number with a dot":     {text, "<@U0BOT> 1.", nil, triggers("mention"), "y", ""},
+		"a label":                 {text, "yes, DO it", nil, triggers("mention"), "y", ""},
+		"an id":                   {text, "n", nil, triggers("mention"), "n", ""},
+		"a number before an id":   {text, "2", func(_ *gate, _ *event.Message, q *runs.Question) { q.Options = numbered }, triggers("mention"), "1", ""},
+		"a label before a number": {text, "1", func(_ *gate, _ *event.Message, q *runs.Question) { q.Options = labelled }, triggers("mention"), "one", ""},
 		"other words":             {text, "why?", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"a number out of range":   {text, "3", nil, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
-		"other words to a question that is no approval": {text, "why?", func(_ *gate, _ *event.Message, q *journal.Question) { q.Approval = false }, runs("mention"), "-", ""},
-		"not addressed":              {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
-		"refused":                    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
-		"the agent is gone":          {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Agent = "another" }, runs("mention"), "", ""},
-		"the button of a gone agent": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Agent = "another" }, passively("action"), "", closedText},
-		"the agent of another message": {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) {
+		"other words to a question that is no approval": {text, "why?", func(_ *gate, _ *event.Message, q *runs.Question) { q.Approval = false }, triggers("mention"), "-", ""},
+		"not addressed":              {text, "2", func(_ *gate, m *event.Message, _ *runs.Question) { m.Addressed = "" }, passively("no-mention"), "", ""},
+		"refused":                    {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"the agent is gone":          {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Agent = "another" }, triggers("mention"), "", ""},
+		"the button of a gone agent": {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.Agent = "another" }, passively("action"), "", closedText},
+		"the agent of another message": {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) {
 			g.Agent, g.Asks = "another", func(agent string) bool { return agent == "helper" }
-		}, runs("mention"), "n", ""},
-		"a bot": {text, "2", func(g *gate, m *event.Message, _ *journal.Question) {
+		}, triggers("mention"), "n", ""},
+		"a bot": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
 			g.Policy.BotMessages, m.Metadata.SenderType = BotsRun, event.Bot
 		}, passively("no-answer"), "", ""},
-		"a bot beside a question that is no approval": {text, "2", func(g *gate, m *event.Message, q *journal.Question) {
+		"a bot beside a question that is no approval": {text, "2", func(g *gate, m *event.Message, q *runs.Question) {
 			g.Policy.BotMessages, m.Metadata.SenderType, q.Approval = BotsRun, event.Bot, false
-		}, runs("mention"), "", ""},
-		"a text message": {text, "2", func(_ *gate, m *event.Message, _ *journal.Question) { m.TextMessage = true }, passively("no-answer"), "", ""},
-		"an approver":    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U1") }, runs("mention"), "n", ""},
-		"no approver":    {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
-		"no approvers":   {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list() }, runs("mention"), "n", ""},
-		"not an approval": {text, "2", func(g *gate, _ *event.Message, q *journal.Question) {
+		}, triggers("mention"), "", ""},
+		"a text message": {text, "2", func(_ *gate, m *event.Message, _ *runs.Question) { m.TextMessage = true }, passively("no-answer"), "", ""},
+		"an approver":    {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list("U1") }, triggers("mention"), "n", ""},
+		"no approver":    {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
+		"no approvers":   {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list() }, triggers("mention"), "n", ""},
+		"not an approval": {text, "2", func(g *gate, _ *event.Message, q *runs.Question) {
 			g.Approvers, q.Approval = list("U2"), false
-		}, runs("mention"), "n", ""},
-		"a button":               {button, journal.Button("run-1", 1), nil, runs("action"), "n", ""},
-		"a button, no approver":  {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Approvers = list("U2") }, passively("action"), "", notAllowedText},
-		"another run's button":   {button, journal.Button("run-2", 1), nil, passively("action"), "", closedText},
-		"a refused user's press": {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
-		"a press over a limit":   {button, journal.Button("run-1", 1), func(g *gate, _ *event.Message, _ *journal.Question) { g.over = true }, passively("limit"), "", limitText},
-		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindEdit }, runs("mention"), "n", ""},
-		"a reaction":             {text, ":+1:", func(g *gate, _ *event.Message, _ *journal.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
-		"a command":              {text, "/status", nil, verdict{journal.TriggerNone, "command", "stored"}, "", ""},
+		}, triggers("mention"), "n", ""},
+		"a button":               {button, runs.Button("run-1", 1), nil, triggers("action"), "n", ""},
+		"a button, no approver":  {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list("U2") }, passively("action"), "", notAllowedText},
+		"another run's button":   {button, runs.Button("run-2", 1), nil, passively("action"), "", closedText},
+		"a refused user's press": {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"a press over a limit":   {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.over = true }, passively("limit"), "", limitText},
+		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindEdit }, triggers("mention"), "n", ""},
+		"a reaction":             {text, ":+1:", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"a command":              {text, "/status", nil, verdict{messages.TriggerNone, "command", "stored"}, "", ""},
 	} {
 		g, m, q, told := defaultGate(), room(), open(), ""
 		g.Prefix, m.Content, m.Addressed = "/", c.text, event.AddressedMention
 		if c.pressed {
 			g.kind, m.Pressed, m.Content, m.Addressed = event.KindAction, c.text, "No", event.AddressedAction
 		}
-		g.tell = func(_ *event.Message, text string) *journal.Notice {
+		g.tell = func(_ *event.Message, text string) *outbox.Notice {
 			told = text
-			return &journal.Notice{Posts: []journal.Post{{Text: text}}}
+			return &outbox.Notice{Posts: []outbox.Post{{Text: text}}}
 		}
 		if c.change != nil {
 			c.change(&g, m, q)
@@ -81,13 +84,13 @@ func TestAnswers(t *testing.T) {
 		if diff := cmp.Diff(c.want, g.verdict(t, m, &store{question: q})); diff != "" || told != c.told {
 			t.Errorf("%s: told %q, verdict (-want +got):\n%s", name, told, diff)
 		}
-		d, want := g.decide(m, &store{question: q}), (*journal.Answer)(nil)
+		d, want := g.decide(m, &store{question: q}), (*runs.Answer)(nil)
 		switch c.option {
 		case "":
 		case "-":
-			want = &journal.Answer{Text: m.Content}
+			want = &runs.Answer{Text: m.Content}
 		default:
-			want = &journal.Answer{Option: c.option, Text: m.Content}
+			want = &runs.Answer{Option: c.option, Text: m.Content}
 		}
 		if diff := cmp.Diff(want, d.Answer); diff != "" {
 			t.Errorf("%s: answer (-want +got):\n%s", name, diff)
@@ -109,8 +112,8 @@ func TestAButtonWithoutAQuestion(t *testing.T) {
 				h.settings.Limits.RunsPerUser = Rate{Runs: 1, Per: time.Hour}
 			}
 			h.work()
-			out := h.send(payload{Kind: event.KindAction, ID: "a", Thread: "t", Channel: "C1", Sender: "U1", Text: "Yes", Pressed: journal.Button("run-1", 0)})
-			if out.Trigger != journal.TriggerPassive || out.Reason != event.ReasonAction || !out.Told {
+			out := h.send(payload{Kind: event.KindAction, ID: "a", Thread: "t", Channel: "C1", Sender: "U1", Text: "Yes", Pressed: runs.Button("run-1", 0)})
+			if out.Trigger != messages.TriggerPassive || out.Reason != event.ReasonAction || !out.Told {
 				t.Errorf("%+v", out)
 			}
 			if diff := cmp.Diff([]string{"Yes", closedText}, contents(h.thread("slack:acme:t"))); diff != "" {
@@ -123,11 +126,11 @@ func TestAButtonWithoutAQuestion(t *testing.T) {
 // TestStopClosesAQuestion checks what its sender and others are told.
 func TestStopClosesAQuestion(t *testing.T) {
 	g := defaultGate()
-	for state, want := range map[journal.ThreadState][2]string{
+	for state, want := range map[record.ThreadState][2]string{
 		{Asks: true}: {"Stopped.", "helper waits for the answer to its question."},
 		{}:           {"There is nothing to stop.", "helper has nothing to do here."},
 	} {
-		if got := [2]string{g.answer(journal.CommandStop, state), g.answer(journal.CommandStatus, state)}; got != want {
+		if got := [2]string{g.answer(record.CommandStop, state), g.answer(record.CommandStatus, state)}; got != want {
 			t.Errorf("%+v: %q", state, got)
 		}
 	}

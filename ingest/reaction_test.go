@@ -9,7 +9,8 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
 )
 
 // ours makes a stored message one of ours, as a delivered post with that platform id.
@@ -39,7 +40,7 @@ func withReactions(t *testing.T, test func(h *harness)) {
 }
 
 // react sends a reaction to a message.
-func (h *harness) react(id, sender string) journal.RecordResult {
+func (h *harness) react(id, sender string) record.Result {
 	h.Helper()
 	return h.send(payload{Kind: event.KindReaction, ID: id, Sender: sender, Revision: sender})
 }
@@ -49,10 +50,10 @@ func (h *harness) react(id, sender string) journal.RecordResult {
 func TestAReactionIsAMessage(t *testing.T) {
 	withReactions(t, func(h *harness) {
 		got := h.react("2", "U2")
-		if got.Disposition != event.Stored || got.Trigger != journal.TriggerRun || got.Reason != event.ReasonReply || got.TurnAt.IsZero() {
+		if got.Disposition != event.Stored || got.Trigger != messages.TriggerRun || got.Reason != event.ReasonReply || got.TurnAt.IsZero() {
 			t.Errorf("to our message: %+v, %s at %v", got.Result, got.Trigger, got.TurnAt)
 		}
-		if got.Message == nil || got.Message.Content != "👍" || got.Message.Author != journal.ByHuman || got.Message.Seq != 3 {
+		if got.Message == nil || got.Message.Content != "👍" || got.Message.Author != messages.ByHuman || got.Message.Seq != 3 {
 			t.Fatalf("the message: %+v", got.Message)
 		}
 		var metadata map[string]any
@@ -73,7 +74,7 @@ func TestAReactionIsAMessage(t *testing.T) {
 		if diff := cmp.Diff([]event.Reaction{{Emoji: "👍", SenderID: "slack:U2"}}, h.thread("slack:acme:t")[1].Reactions); diff != "" {
 			t.Errorf("on its target: %s", diff)
 		}
-		if got := h.react("1", "U2"); got.Trigger != journal.TriggerPassive || got.Reason != event.ReasonNoMention {
+		if got := h.react("1", "U2"); got.Trigger != messages.TriggerPassive || got.Reason != event.ReasonNoMention {
 			t.Errorf("to another message: %+v, %s", got.Result, got.Trigger)
 		}
 	})
@@ -108,22 +109,22 @@ func TestAReactionMayTriggerNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		set      func(h *harness)
 		sender   string
-		trigger  journal.Trigger
+		trigger  messages.Trigger
 		reason   string
 		messages int // in the thread, afterwards
 		applied  bool
 	}{
-		"by default":             {func(h *harness) { h.settings.Policy.Reactions = false }, "U2", journal.TriggerNone, "", 2, true},
-		"ours":                   {nil, "UBOT", journal.TriggerNone, event.ReasonOwnMessage, 2, false},
-		"a bot's":                {nil, "UB", journal.TriggerPassive, event.ReasonBotMessage, 3, true},
-		"an ignored bot's":       {func(h *harness) { h.settings.Policy.BotMessages = BotsIgnored }, "UB", journal.TriggerNone, event.ReasonBotMessage, 2, false},
-		"the loop guard":         {func(h *harness) { bots(h).Runs = 0 }, "UB", journal.TriggerPassive, event.ReasonLoopGuard, 3, true},
-		"an allowed bot":         {func(h *harness) { bots(h) }, "UB", journal.TriggerRun, event.ReasonReply, 3, true},
-		"an unknown sender's":    {nil, "U9", journal.TriggerPassive, event.ReasonPassive, 3, true},
-		"a refused user's":       {func(h *harness) { h.settings.Policy.AllowUsers = []string{"U1"} }, "U2", journal.TriggerNone, event.ReasonUserRefused, 2, false},
-		"in a refused channel":   {func(h *harness) { h.settings.Policy.AllowChannels = []string{} }, "U2", journal.TriggerNone, event.ReasonChannelRefused, 2, false},
-		"in an open channel":     {func(h *harness) { h.settings.Policy.RequireMention = false }, "U2", journal.TriggerRun, event.ReasonReply, 3, true},
-		"without passive memory": {func(h *harness) { h.settings.Policy.PassiveMemory = false }, "U2", journal.TriggerRun, event.ReasonReply, 3, true},
+		"by default":             {func(h *harness) { h.settings.Policy.Reactions = false }, "U2", messages.TriggerNone, "", 2, true},
+		"ours":                   {nil, "UBOT", messages.TriggerNone, event.ReasonOwnMessage, 2, false},
+		"a bot's":                {nil, "UB", messages.TriggerPassive, event.ReasonBotMessage, 3, true},
+		"an ignored bot's":       {func(h *harness) { h.settings.Policy.BotMessages = BotsIgnored }, "UB", messages.TriggerNone, event.ReasonBotMessage, 2, false},
+		"the loop guard":         {func(h *harness) { bots(h).Runs = 0 }, "UB", messages.TriggerPassive, event.ReasonLoopGuard, 3, true},
+		"an allowed bot":         {func(h *harness) { bots(h) }, "UB", messages.TriggerRun, event.ReasonReply, 3, true},
+		"an unknown sender's":    {nil, "U9", messages.TriggerPassive, event.ReasonPassive, 3, true},
+		"a refused user's":       {func(h *harness) { h.settings.Policy.AllowUsers = []string{"U1"} }, "U2", messages.TriggerNone, event.ReasonUserRefused, 2, false},
+		"in a refused channel":   {func(h *harness) { h.settings.Policy.AllowChannels = []string{} }, "U2", messages.TriggerNone, event.ReasonChannelRefused, 2, false},
+		"in an open channel":     {func(h *harness) { h.settings.Policy.RequireMention = false }, "U2", messages.TriggerRun, event.ReasonReply, 3, true},
+		"without passive memory": {func(h *harness) { h.settings.Policy.PassiveMemory = false }, "U2", messages.TriggerRun, event.ReasonReply, 3, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReactions(t, func(h *harness) {
@@ -158,11 +159,11 @@ func bots(h *harness) *LoopGuard {
 func TestAReactionToOthersIsPassive(t *testing.T) {
 	withReactions(t, func(h *harness) {
 		h.settings.Policy.RequireMention = false
-		if got := h.react("1", "U2"); got.Trigger != journal.TriggerPassive || got.Reason != event.ReasonNoMention {
+		if got := h.react("1", "U2"); got.Trigger != messages.TriggerPassive || got.Reason != event.ReasonNoMention {
 			t.Errorf("%+v, %s", got.Result, got.Trigger)
 		}
 		h.settings.Policy.PassiveMemory = false
-		if got := h.react("1", "U1"); got.Disposition != event.Updated || got.Trigger != journal.TriggerNone || len(h.thread("slack:acme:t")) != 3 {
+		if got := h.react("1", "U1"); got.Disposition != event.Updated || got.Trigger != messages.TriggerNone || len(h.thread("slack:acme:t")) != 3 {
 			t.Errorf("without passive memory: %+v, %s", got.Result, got.Trigger)
 		}
 	})
@@ -207,7 +208,7 @@ func TestAReactionInWords(t *testing.T) {
 		h.send(payload{ID: "1", Text: "rain tomorrow"})
 		h.send(payload{ID: "2", Thread: "elsewhere", Text: "sun today"})
 		got := h.send(payload{ID: "3", Text: "Liked “rain”", Quotes: "rain", Sender: "U2"})
-		if got.Kind != event.KindReaction || got.Disposition != event.Updated || got.Trigger != journal.TriggerNone || got.Message.ExternalID != "1" {
+		if got.Kind != event.KindReaction || got.Disposition != event.Updated || got.Trigger != messages.TriggerNone || got.Message.ExternalID != "1" {
 			t.Errorf("a quotation: %+v, %s", got.Result, got.Trigger)
 		}
 		if diff := cmp.Diff([]event.Reaction{{Emoji: "👍", SenderID: "slack:U2"}}, h.thread("slack:acme:t")[0].Reactions); diff != "" {
@@ -218,11 +219,11 @@ func TestAReactionInWords(t *testing.T) {
 			"of a refused user": {ID: "5", Text: "Liked “rain”", Quotes: "rain", Sender: "U3"},
 			"of last month":     {ID: "6", Text: "Liked “rain”", Quotes: "rain"},
 		} {
-			want := journal.RecordResult{Kind: event.KindMessage, Trigger: journal.TriggerRun, Result: event.Result{Disposition: event.Stored, Reason: event.ReasonOpen}}
+			want := record.Result{Kind: event.KindMessage, Trigger: messages.TriggerRun, Result: event.Result{Disposition: event.Stored, Reason: event.ReasonOpen}}
 			switch p.ID {
 			case "5":
 				h.settings.Policy.AllowUsers = []string{"U1"}
-				want = journal.RecordResult{Kind: event.KindReaction, Trigger: journal.TriggerNone, Result: *event.Ignore(event.ReasonUserRefused)}
+				want = record.Result{Kind: event.KindReaction, Trigger: messages.TriggerNone, Result: *event.Ignore(event.ReasonUserRefused)}
 			case "6":
 				h.sql(`UPDATE messages SET sent_at = $1 WHERE external_id = '1'`, time.Now().Add(-8*24*time.Hour).UnixMilli())
 			}
@@ -288,16 +289,16 @@ func TestEveryKindPassesTheSameGate(t *testing.T) {
 					k.payload.Sender, k.payload.Bot, k.payload.Text = c.sender, c.sender == "UB", "let me in"
 					before := h.thread("slack:acme:t")
 					got := h.send(k.payload)
-					trigger, reason := journal.TriggerRun, k.runs
+					trigger, reason := messages.TriggerRun, k.runs
 					if k.runs == "" {
-						trigger, reason = journal.TriggerPassive, k.passive
+						trigger, reason = messages.TriggerPassive, k.passive
 					}
 					switch {
 					case c.refused == event.ReasonLoopGuard && k.runs != "":
-						trigger, reason = journal.TriggerPassive, c.refused
+						trigger, reason = messages.TriggerPassive, c.refused
 					case c.refused == event.ReasonLoopGuard:
 					case c.refused != "":
-						trigger, reason = journal.TriggerNone, c.refused
+						trigger, reason = messages.TriggerNone, c.refused
 					}
 					if got.Trigger != trigger || got.Reason != reason {
 						t.Errorf("%s: %s for %q, want %s for %q", kind, got.Trigger, got.Reason, trigger, reason)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // refusingFor is how long the store counts as refusing after its last refusal. The platform
@@ -14,7 +14,7 @@ const refusingFor = 5 * time.Second
 // refused notes that a payload was not accepted. An error whose outcome is unknown says
 // nothing about the store: the next payload may be accepted.
 func (in *Ingest) refused(workspace string, err error) {
-	if errors.Is(err, journal.ErrUnavailable) && !errors.Is(err, journal.ErrUnclear) {
+	if errors.Is(err, storage.ErrUnavailable) && !errors.Is(err, storage.ErrUnclear) {
 		in.refusedAt.Store(new(time.Now()))
 	}
 	in.Work.Warn("durable accept refused", "workspace", workspace, "err", err)

@@ -7,7 +7,10 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 // historyTimeout bounds how long a turn waits for the thread's earlier messages.
@@ -15,13 +18,13 @@ const historyTimeout = 3 * time.Second
 
 // ReadHistory implements turn.History. It stores the messages of a thread from before the
 // journal knew it, for the thread's first run. It stores nothing of refused senders.
-func (in *Ingest) ReadHistory(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error {
+func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {
 		return nil
 	}
 	root, ok := w.config.Context.Root(run.ThreadKey)
-	if !ok || slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return m.ExternalID == root }) {
+	if !ok || slices.ContainsFunc(run.Messages, func(m messages.Message) bool { return m.ExternalID == root }) {
 		return nil
 	}
 	settings := w.config.Settings(run.Channel, run.Parent)
@@ -43,12 +46,12 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *journal.Claim, run *jo
 		history = adapters.ThreadHistory{Gap: true}
 	}
 	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, history)
-	return in.Journal.SetThreadHistory(ctx, claim, run, journal.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
+	return in.Journal.SetThreadHistory(ctx, claim, run, runs.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
 }
 
 // admitted returns the messages of admitted senders, and our own. It leaves out messages
 // that cannot be read.
-func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history adapters.ThreadHistory) (list []journal.Read) {
+func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history adapters.ThreadHistory) (list []record.Read) {
 	for _, envelope := range history.Envelopes {
 		var e event.Event
 		err := in.guard(func() (err error) {
@@ -66,7 +69,7 @@ func (in *Ingest) admitted(ctx context.Context, w *workspace, g gate, history ad
 		g.channel, g.server = m.Channel, e.Server
 		g.unproxy(m)
 		g.hide(m)
-		read := journal.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
+		read := record.Read{Message: m, Metadata: g.metadata(m, passive(event.ReasonNoMention), event.AddressedNone)}
 		switch {
 		case m.Own:
 			read.Agent = g.Agent

@@ -9,7 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 	"parley/ingest/work"
 )
 
@@ -104,7 +104,7 @@ func (w *workspace) ownID() string {
 type directory struct {
 	*workspace
 	Names
-	state  journal.AdapterState
+	state  places.AdapterState
 	stored func(channel string) (event.ChannelType, error)
 	err    error // error of the store: the answers may be wrong
 }

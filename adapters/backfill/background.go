@@ -12,7 +12,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -231,7 +231,7 @@ func (w *Workspace) accept(ctx context.Context, envelope event.Envelope) (known 
 			return receipt.Duplicate, nil
 		case ctx.Err() != nil:
 			return false, ctx.Err()
-		case try >= acceptTries && err != adapters.ErrBusy && !journal.Unavailable(err):
+		case try >= acceptTries && err != adapters.ErrBusy && !storage.Unavailable(err):
 			w.Log.Error("a missed message cannot be stored", "err", err)
 			return true, nil
 		}

@@ -19,7 +19,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // world is a platform with its history, a store and an inbox, with a workspace between
@@ -411,4 +411,4 @@ func advance(d time.Duration) {
 	}
 }
 
-var errDown = fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+var errDown = fmt.Errorf("%w: the disk is full", storage.ErrUnavailable)

@@ -21,6 +21,8 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -67,12 +69,12 @@ type Platform struct {
 	Sender adapters.Sender
 	Limits adapters.Limits
 	// Unknown returns the policy of a delivery's channel for an unknown outcome.
-	Unknown func(*journal.Delivery) string
+	Unknown func(*outbox.Delivery) string
 }
 
 // Observer sees the final state of each delivery. It is called concurrently.
 type Observer interface {
-	Delivery(workspace string, state journal.DeliveryState)
+	Delivery(workspace string, state outbox.State)
 }
 
 // Parts are the collaborators of an Outbox.
@@ -99,21 +101,21 @@ type Outbox struct {
 func New(p Parts) *Outbox { return &Outbox{Parts: p} }
 
 // bounds returns the bounds of a workspace's posts.
-func bounds(limits adapters.Limits) journal.Send {
-	send := journal.Send{Timeout: limits.Timeout}
+func bounds(limits adapters.Limits) outbox.Send {
+	send := outbox.Send{Timeout: limits.Timeout}
 	if limits.PostRate > 0 {
 		send.Every = time.Duration(margin * float64(time.Second) / limits.PostRate)
 	}
 	return send
 }
 
-// begunKey is the key of a claim's payload: the *journal.Delivery that was marked as
+// begunKey is the key of a claim's payload: the *outbox.Delivery that was marked as
 // sending when its run ended.
 type begunKey struct{}
 
 // Posted implements turn.Outbox: a thread has deliveries. The first one may be marked
 // as sending already.
-func (o *Outbox) Posted(c *work.Claim, begun *journal.Delivery) {
+func (o *Outbox) Posted(c *work.Claim, begun *outbox.Delivery) {
 	if begun != nil {
 		c.Put(begunKey{}, begun)
 	}
@@ -128,7 +130,7 @@ func (o *Outbox) Run(ctx, calling context.Context) error {
 		for {
 			more, err := o.next(calling, c)
 			switch {
-			case errors.Is(err, journal.ErrDelivered): // a preview, or another node, was faster; read it again
+			case errors.Is(err, outbox.ErrDelivered): // a preview, or another node, was faster; read it again
 			case err != nil || !more:
 				return err
 			}
@@ -143,7 +145,7 @@ func (o *Outbox) Run(ctx, calling context.Context) error {
 // may have more to do.
 func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error) {
 	now := o.Now()
-	d, begun := c.Take(begunKey{}).(*journal.Delivery)
+	d, begun := c.Take(begunKey{}).(*outbox.Delivery)
 	if !begun {
 		if d, err = o.Journal.NextDelivery(ctx, c.Thread); err != nil || d == nil {
 			return false, err
@@ -157,7 +159,7 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 	switch {
 	case platform.Sender == nil: // its state stays: the call of a sending delivery may have taken effect
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(maxBackoff), "the workspace is not configured")
-	case d.State == journal.DeliverySending && !begun:
+	case d.State == outbox.Sending && !begun:
 		return o.readBack(ctx, c, d, platform)
 	}
 	return o.begin(ctx, c, d, platform)
@@ -165,7 +167,7 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 
 // begin makes the call of a delivery that is due, if the channel's pace allows it now.
 // The run's end may have marked the delivery as sending already.
-func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (more bool, err error) {
+func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (more bool, err error) {
 	at, stands := earlier(c, d)
 	switch {
 	case at.After(o.Now()):
@@ -173,7 +175,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 	case stands: // it does not count against the pace
 		return o.sent(ctx, c, d, d.Replaces.PlatformID)
 	}
-	if d.State == journal.DeliveryPending {
+	if d.State == outbox.Pending {
 		slot, err := o.Journal.BeginSend(ctx, &c.Claim, d, bounds(platform.Limits))
 		if err != nil || !slot.Wait.IsZero() {
 			return true, err
@@ -195,7 +197,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *journal.Delivery, 
 // clock. This node's clock may differ. It does not run f if a part of the call's time has
 // passed already: a late request may take effect after another caller has asked whether
 // it did. A panic is a failure of f, not of the process, and its outcome is unclear.
-func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Delivery, sendBy time.Time, f func(ctx context.Context) error) (err error) {
+func (o *Outbox) call(ctx context.Context, platform Platform, d *outbox.Delivery, sendBy time.Time, f func(ctx context.Context) error) (err error) {
 	left := sendBy.Sub(o.Now())
 	calling, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
@@ -212,7 +214,7 @@ func (o *Outbox) call(ctx context.Context, platform Platform, d *journal.Deliver
 
 // rest makes the posts in the scope of a rate limit wait. The adapter itself refuses
 // further calls of a method.
-func (o *Outbox) rest(ctx context.Context, d *journal.Delivery, limit *adapters.SendError) {
+func (o *Outbox) rest(ctx context.Context, d *outbox.Delivery, limit *adapters.SendError) {
 	o.logRest(d.Workspace, limit)
 	channel := d.Post.Channel
 	switch limit.Scope {
@@ -251,7 +253,7 @@ var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("to
 
 // sent records that a delivery has arrived. It waits for a failing store, until storeTime
 // has passed.
-func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, id string) (more bool, err error) {
+func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id string) (more bool, err error) {
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
 	err = work.Insist(ctx, storeTime, func() (err error) {
@@ -260,15 +262,15 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *journal.Delivery, i
 	})
 	switch {
 	case err == nil:
-		o.observe(d, journal.DeliverySent)
-	case !journal.Unavailable(err):
-		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, fmt.Errorf("sent as %q, which cannot be recorded: %w", id, err))
+		o.observe(d, outbox.Sent)
+	case !storage.Unavailable(err):
+		return true, o.giveUp(ctx, d, outbox.Unknown, fmt.Errorf("sent as %q, which cannot be recorded: %w", id, err))
 	}
 	return more, err
 }
 
 // failed handles a failed call.
-func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) error {
+func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) error {
 	now := o.Now()
 	failure := failureOf(cause)
 	unclear := failure.Failure == adapters.Unclear
@@ -276,9 +278,9 @@ func (o *Outbox) failed(ctx context.Context, d *journal.Delivery, cause error) e
 	case failure.Failure == adapters.Permanent && takesOver(d):
 		return o.Journal.Repost(ctx, d, cause.Error())
 	case failure.Failure == adapters.Permanent, !unclear && now.Sub(d.CreatedAt) > maxAge:
-		return o.giveUp(ctx, d, journal.DeliveryFailed, cause)
-	case unclear && d.Kind == journal.DeliveryTell:
-		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
+		return o.giveUp(ctx, d, outbox.Failed, cause)
+	case unclear && d.Kind == outbox.KindTell:
+		return o.giveUp(ctx, d, outbox.Unknown, cause)
 	case !unclear:
 		if failure.Failure == adapters.NotSent {
 			o.Log.Warn("a post was not sent; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
@@ -295,7 +297,7 @@ func backoff(attempts int64) time.Duration {
 }
 
 // giveUp ends a delivery that will not be sent, and reports it to the operator.
-func (o *Outbox) giveUp(ctx context.Context, d *journal.Delivery, state journal.DeliveryState, cause error) error {
+func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.State, cause error) error {
 	o.Log.Error("a delivery is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
 	err := o.Journal.GiveUp(ctx, d, state, cause.Error())
 	if err == nil {
@@ -305,8 +307,8 @@ func (o *Outbox) giveUp(ctx context.Context, d *journal.Delivery, state journal.
 }
 
 // observe counts the deliveries that people are meant to read.
-func (o *Outbox) observe(d *journal.Delivery, state journal.DeliveryState) {
-	if d.Kind == journal.DeliveryPost || d.Kind == journal.DeliveryTell {
+func (o *Outbox) observe(d *outbox.Delivery, state outbox.State) {
+	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell {
 		o.Observer.Delivery(d.Workspace, state)
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -31,9 +33,9 @@ func same[T any](t *testing.T, what string, got, want T) {
 }
 
 var (
-	sent    = journal.DeliverySent
-	failed  = journal.DeliveryFailed
-	unknown = journal.DeliveryUnknown
+	sent    = outbox.Sent
+	failed  = outbox.Failed
+	unknown = outbox.Unknown
 )
 
 // TestOnceInOrder proves that, after any failure of a call, each text is posted once, in
@@ -58,7 +60,7 @@ func TestOnceInOrder(t *testing.T) {
 				o.send()
 				advance(100 * time.Second)
 				same(t, "posts", o.chat.texts(), []string{"one", "two", "three"})
-				same(t, "states", o.settled(), []journal.DeliveryState{sent, sent, sent})
+				same(t, "states", o.settled(), []outbox.State{sent, sent, sent})
 			})
 		})
 	}
@@ -98,7 +100,7 @@ func TestAQueryWaits(t *testing.T) {
 // decides.
 func TestFailedQueriesBackOff(t *testing.T) {
 	withOutbox(t, func(o *fixture) {
-		o.platform.Unknown = func(*journal.Delivery) string { return "hold" }
+		o.platform.Unknown = func(*outbox.Delivery) string { return "hold" }
 		o.chat.faults["one"] = []fault{lost}
 		for range 1000 {
 			o.chat.findings = append(o.chat.findings, errors.New("the platform is down"))
@@ -107,7 +109,7 @@ func TestFailedQueriesBackOff(t *testing.T) {
 		o.reply("t", "two")
 		o.send()
 		advance(25 * time.Minute)
-		same(t, "states", o.settled(), []journal.DeliveryState{unknown, sent})
+		same(t, "states", o.settled(), []outbox.State{unknown, sent})
 		for i := 2; i < len(o.chat.asked); i++ {
 			if before, after := o.chat.asked[i-1].Sub(o.chat.asked[i-2]), o.chat.asked[i].Sub(o.chat.asked[i-1]); after < before-time.Second || after > time.Minute+time.Second {
 				t.Errorf("the query after %v waited %v", before, after)
@@ -165,7 +167,7 @@ func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 		o.send()
 		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "next"})
-		same(t, "states", o.settled(), []journal.DeliveryState{sent, failed, sent})
+		same(t, "states", o.settled(), []outbox.State{sent, failed, sent})
 		same(t, "calls of the refused text", len(o.chat.times("two")), 1)
 	})
 }
@@ -185,7 +187,7 @@ func TestARateLimitedDeliveryEndsAfterADay(t *testing.T) {
 			stop, _ = o.send()
 			advance(2 * time.Second)
 		}
-		same(t, "states", o.settled(), []journal.DeliveryState{failed})
+		same(t, "states", o.settled(), []outbox.State{failed})
 		same(t, "posts", len(o.chat.texts()), 0)
 	})
 }
@@ -201,7 +203,7 @@ func TestAnUnclearDeliveryEndsAfterADay(t *testing.T) {
 		o.send()
 		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"next"})
-		same(t, "states", o.settled(), []journal.DeliveryState{failed, sent})
+		same(t, "states", o.settled(), []outbox.State{failed, sent})
 	})
 }
 
@@ -213,19 +215,19 @@ func TestUnknownOutcomes(t *testing.T) {
 		policy string
 		most   int // characters of a post; 0 for no bound
 		posts  []string
-		states []journal.DeliveryState
+		states []outbox.State
 	}{
-		"resend":  {"resend", 0, []string{"one", "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"marked":  {"marked", 0, []string{"one", mark + "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"room":    {"marked", len(mark) + 3, []string{"one", mark + "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"no room": {"marked", len(mark) + 2, []string{"one", "one", "two"}, []journal.DeliveryState{sent, sent}},
-		"hold":    {"hold", 0, []string{"one", "two"}, []journal.DeliveryState{unknown, sent}},
+		"resend":  {"resend", 0, []string{"one", "one", "two"}, []outbox.State{sent, sent}},
+		"marked":  {"marked", 0, []string{"one", mark + "one", "two"}, []outbox.State{sent, sent}},
+		"room":    {"marked", len(mark) + 3, []string{"one", mark + "one", "two"}, []outbox.State{sent, sent}},
+		"no room": {"marked", len(mark) + 2, []string{"one", "one", "two"}, []outbox.State{sent, sent}},
+		"hold":    {"hold", 0, []string{"one", "two"}, []outbox.State{unknown, sent}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withOutbox(t, func(o *fixture) {
 				o.platform.Sender = o.chat // the chat has no Find
 				o.platform.Limits.PostText = want.most
-				o.platform.Unknown = func(d *journal.Delivery) string {
+				o.platform.Unknown = func(d *outbox.Delivery) string {
 					same(t, "channel", d.Channel, "C1")
 					return want.policy
 				}
@@ -245,7 +247,7 @@ func TestUnknownOutcomes(t *testing.T) {
 // to report the outcome.
 func TestARefusedQuery(t *testing.T) {
 	withOutbox(t, func(o *fixture) {
-		o.platform.Unknown = func(*journal.Delivery) string { return "hold" }
+		o.platform.Unknown = func(*outbox.Delivery) string { return "hold" }
 		o.chat.findings = []error{&adapters.SendError{Failure: adapters.Permanent, Err: errors.New("a scope is missing")}}
 		o.chat.faults["one"] = []fault{arrived}
 		o.reply("t", "one")
@@ -253,7 +255,7 @@ func TestARefusedQuery(t *testing.T) {
 		o.send()
 		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "two"})
-		same(t, "states", o.settled(), []journal.DeliveryState{unknown, sent})
+		same(t, "states", o.settled(), []outbox.State{unknown, sent})
 	})
 }
 
@@ -271,7 +273,7 @@ func TestPostsThatLookAlike(t *testing.T) {
 				o.reply("t", "Done.")
 				advance(2 * time.Minute)
 				same(t, "posts", o.chat.texts(), []string{"Done.", "Done."})
-				same(t, "states", o.settled(), []journal.DeliveryState{sent, sent})
+				same(t, "states", o.settled(), []outbox.State{sent, sent})
 			})
 		})
 	}
@@ -286,7 +288,7 @@ func TestResendsAreBounded(t *testing.T) {
 		o.send()
 		advance(5 * time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"one", "one", "one"})
-		same(t, "states", o.settled(), []journal.DeliveryState{unknown})
+		same(t, "states", o.settled(), []outbox.State{unknown})
 	})
 }
 
@@ -364,7 +366,7 @@ func TestAWorkspaceReturns(t *testing.T) {
 		o.setGone(false)
 		advance(2 * time.Minute)
 		same(t, "with the workspace again", o.chat.texts(), []string{"unclear", "waiting"})
-		same(t, "states", o.settled(), []journal.DeliveryState{sent, sent})
+		same(t, "states", o.settled(), []outbox.State{sent, sent})
 	})
 }
 
@@ -428,7 +430,7 @@ func TestAPostWaitsForTheStore(t *testing.T) {
 				advance(c.down + 10*time.Second)
 				same(t, "posts", o.chat.texts(), []string{"one"})
 				same(t, "queries", len(o.chat.asked) > 0, c.asked)
-				same(t, "states", o.settled(), []journal.DeliveryState{sent})
+				same(t, "states", o.settled(), []outbox.State{sent})
 			})
 		})
 	}
@@ -461,7 +463,7 @@ func TestAStalledNodeKeepsOrder(t *testing.T) {
 				return nil
 			}
 			answered = true
-			ended, err := o.answer(a, &c.Claim, "C1", &journal.Send{Timeout: 10 * time.Second}, "hello")
+			ended, err := o.answer(a, &c.Claim, "C1", &outbox.Send{Timeout: 10 * time.Second}, "hello")
 			if err == nil && ended.Begun == nil {
 				err = errors.New("the first delivery is not marked as sending")
 			}
@@ -480,9 +482,9 @@ func TestAStalledNodeKeepsOrder(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if d.State == journal.DeliverySending && len(o.chat.texts()) == 0 {
+			if d.State == outbox.Sending && len(o.chat.texts()) == 0 {
 				if err = b.Resend(ctx, d, time.Now(), "the post had not arrived"); err == nil {
-					_, err = b.BeginSend(ctx, &c.Claim, d, journal.Send{Timeout: 10 * time.Second})
+					_, err = b.BeginSend(ctx, &c.Claim, d, outbox.Send{Timeout: 10 * time.Second})
 				}
 				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // the post arrives, and B ends
 			}
@@ -516,22 +518,22 @@ func (buttoned) ButtonLimits() adapters.ButtonLimits {
 // else lines of the text.
 func TestOptions(t *testing.T) {
 	yes, no := stream.Option{ID: "y", Label: "Yes"}, stream.Option{ID: "n", Label: "No"}
-	buttons := []journal.PostButton{{ID: journal.Button("run-1", 0), Label: "Yes"}, {ID: journal.Button("run-1", 1), Label: "No"}}
+	buttons := []outbox.PostButton{{ID: runs.Button("run-1", 0), Label: "Yes"}, {ID: runs.Button("run-1", 1), Label: "No"}}
 	for name, c := range map[string]struct {
 		sender adapters.Sender
 		text   string
 		ask    []stream.Option
-		want   []journal.Post
+		want   []outbox.Post
 	}{
-		"no buttons":      {&chat{}, "May I?", []stream.Option{yes, no}, []journal.Post{{Text: "May I?\n\n1. Yes\n2. No"}}},
-		"buttons":         {buttoned{&chat{}}, "May I?", []stream.Option{yes, no}, []journal.Post{{Text: "May I?", Buttons: buttons}}},
-		"a long question": {buttoned{&chat{}}, "May I now?", []stream.Option{yes, no}, []journal.Post{{Text: "May I now?"}, {Text: "Please choose:", Buttons: buttons}}},
-		"a long label":    {buttoned{&chat{}}, "May I?", []stream.Option{{ID: "y", Label: "Yess"}}, []journal.Post{{Text: "May I?\n\n1. Yess"}}},
-		"many options":    {buttoned{&chat{}}, "May I?", []stream.Option{yes, no, yes}, []journal.Post{{Text: "May I?\n\n1. Yes\n2. No\n3. Yes"}}},
-		"no options":      {buttoned{&chat{}}, "May I?", nil, []journal.Post{{Text: "May I?"}}},
+		"no buttons":      {&chat{}, "May I?", []stream.Option{yes, no}, []outbox.Post{{Text: "May I?\n\n1. Yes\n2. No"}}},
+		"buttons":         {buttoned{&chat{}}, "May I?", []stream.Option{yes, no}, []outbox.Post{{Text: "May I?", Buttons: buttons}}},
+		"a long question": {buttoned{&chat{}}, "May I now?", []stream.Option{yes, no}, []outbox.Post{{Text: "May I now?"}, {Text: "Please choose:", Buttons: buttons}}},
+		"a long label":    {buttoned{&chat{}}, "May I?", []stream.Option{{ID: "y", Label: "Yess"}}, []outbox.Post{{Text: "May I?\n\n1. Yess"}}},
+		"many options":    {buttoned{&chat{}}, "May I?", []stream.Option{yes, no, yes}, []outbox.Post{{Text: "May I?\n\n1. Yes\n2. No\n3. Yes"}}},
+		"no options":      {buttoned{&chat{}}, "May I?", nil, []outbox.Post{{Text: "May I?"}}},
 	} {
 		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		preview, err := box.Show(t.Context(), nil, &journal.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -547,7 +549,7 @@ func TestOptions(t *testing.T) {
 // TestNamesOfFiles proves that a file's name neither breaks a form nor leads to another folder.
 func TestNamesOfFiles(t *testing.T) {
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
-	preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
+	preview, err := box.Show(t.Context(), nil, &runs.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -556,7 +558,7 @@ func TestNamesOfFiles(t *testing.T) {
 		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_",
 		strings.Repeat("я", 200) + ".md": strings.Repeat("я", 75) + ".md", strings.Repeat("a", 90) + ". " + strings.Repeat("b", 90): strings.Repeat("a", 90) + ". " + strings.Repeat("b", 58),
 	} {
-		posts, _ := preview.Format("", stream.Ask{}, []journal.File{{Name: name}})
+		posts, _ := preview.Format("", stream.Ask{}, []outbox.File{{Name: name}})
 		if len(posts) != 1 || posts[0].File.Name != want {
 			t.Errorf("%q: %+v, want %q", name, posts, want)
 		}
@@ -569,8 +571,8 @@ func TestFormat(t *testing.T) {
 	c := &chat{}
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
-	format := func(workspace string, thread event.ThreadKey, text string, files ...journal.File) ([]journal.Post, error) {
-		preview, err := box.Show(t.Context(), nil, &journal.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
+	format := func(workspace string, thread event.ThreadKey, text string, files ...outbox.File) ([]outbox.Post, error) {
+		preview, err := box.Show(t.Context(), nil, &runs.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -578,13 +580,13 @@ func TestFormat(t *testing.T) {
 		posts, _ := preview.Format(text, stream.Ask{}, files)
 		return posts, nil
 	}
-	posts, err := format("acme", "slack:acme:C1:1", "hello", journal.File{Name: "plot.png"})
+	posts, err := format("acme", "slack:acme:C1:1", "hello", outbox.File{Name: "plot.png"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, "posts", posts, []journal.Post{
+	same(t, "posts", posts, []outbox.Post{
 		{Channel: "C1", Place: "slack:acme:C1:1", Text: "hello"},
-		{Channel: "C1", Place: "slack:acme:C1:1", File: &journal.File{Name: "plot.png"}},
+		{Channel: "C1", Place: "slack:acme:C1:1", File: &outbox.File{Name: "plot.png"}},
 	})
 	if posts, err := format("acme", "t", ""); err != nil || len(posts) != 0 {
 		t.Errorf("posts of an empty text: %v, %v", posts, err)
@@ -598,9 +600,9 @@ func TestFormat(t *testing.T) {
 	platform.Limits.FileOver = 4
 	posts, err = format("acme", "t", "hello")
 	same(t, "error", err, nil)
-	same(t, "a long reply", posts, []journal.Post{
+	same(t, "a long reply", posts, []outbox.Post{
 		{Channel: "C1", Place: "t", Text: "hello"},
-		{Channel: "C1", Place: "t", File: &journal.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
+		{Channel: "C1", Place: "t", File: &outbox.File{Name: "reply.md", MimeType: "text/markdown", Size: 5, Text: "hello"}},
 	})
 	long := strings.Repeat("я", 100_000)
 	posts, err = format("acme", "t", long)
@@ -633,13 +635,13 @@ func TestANoticeThatFailsHasNoPosts(t *testing.T) {
 		return deliver.Platform{Sender: senders[id]}, senders[id] != nil
 	}})
 	for _, c := range []struct {
-		run  journal.Run
-		want []journal.Post
+		run  runs.Run
+		want []outbox.Post
 	}{
-		{journal.Run{Workspace: "acme", ThreadKey: "t"}, []journal.Post{{Channel: "C1", Place: "t", Text: "Sorry."}}},
-		{journal.Run{Workspace: "acme"}, nil}, // without an address
-		{journal.Run{Workspace: "clumsy", ThreadKey: "t"}, nil},
-		{journal.Run{Workspace: "other", ThreadKey: "t"}, nil},
+		{runs.Run{Workspace: "acme", ThreadKey: "t"}, []outbox.Post{{Channel: "C1", Place: "t", Text: "Sorry."}}},
+		{runs.Run{Workspace: "acme"}, nil}, // without an address
+		{runs.Run{Workspace: "clumsy", ThreadKey: "t"}, nil},
+		{runs.Run{Workspace: "other", ThreadKey: "t"}, nil},
 	} {
 		same(t, c.run.Workspace, box.Notice(&c.run, "Sorry."), c.want)
 	}

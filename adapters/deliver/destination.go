@@ -8,12 +8,14 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // Notice implements turn.Outbox and ingest.Notifier: it returns a text of our own about a
 // run. If the platform can, it shows the text to the asker alone.
-func (o *Outbox) Notice(run *journal.Run, text string) []journal.Post {
+func (o *Outbox) Notice(run *runs.Run, text string) []outbox.Post {
 	list, err := o.notice(run, text)
 	if err != nil {
 		o.Log.Error("a notice is not posted", "workspace", run.Workspace, "run", run.ID, "err", err)
@@ -21,7 +23,7 @@ func (o *Outbox) Notice(run *journal.Run, text string) []journal.Post {
 	return list
 }
 
-func (o *Outbox) notice(run *journal.Run, text string) (list []journal.Post, err error) {
+func (o *Outbox) notice(run *runs.Run, text string) (list []outbox.Post, err error) {
 	defer adapters.Recover(o.Log, &err, "workspace", run.Workspace)
 	platform, to, err := o.way(run)
 	if err != nil || platform.Sender == nil {
@@ -36,7 +38,7 @@ func (o *Outbox) notice(run *journal.Run, text string) (list []journal.Post, err
 
 // way returns the platform of a run's posts, and a post without a text that has their
 // destination and their asker. The platform has no Sender if nothing is posted.
-func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err error) {
+func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err error) {
 	platform, ok := o.Platform(run.Workspace)
 	if !ok {
 		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
@@ -45,11 +47,11 @@ func (o *Outbox) way(run *journal.Run) (platform Platform, to journal.Post, err 
 		return platform, to, nil
 	}
 	address, err := platform.Sender.Address(run.ThreadKey, answered(run))
-	return platform, journal.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
+	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 
 // posts returns a copy of to for each text.
-func posts(to journal.Post, texts []string) (list []journal.Post) {
+func posts(to outbox.Post, texts []string) (list []outbox.Post) {
 	for _, text := range texts {
 		to.Text = text
 		list = append(list, to)
@@ -86,7 +88,7 @@ func fileName(name string) string {
 
 // answered returns the external id of the last message in a run's turn. It is empty if
 // the turn has none.
-func answered(run *journal.Run) string {
+func answered(run *runs.Run) string {
 	if len(run.Messages) == 0 {
 		return ""
 	}
@@ -95,9 +97,9 @@ func answered(run *journal.Run) string {
 
 // asker returns the platform's id of the author of the last message in a run's turn. It
 // is empty if unknown.
-func asker(run *journal.Run) string {
+func asker(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
-		if run.Messages[i].Author == journal.ByHuman {
+		if run.Messages[i].Author == messages.ByHuman {
 			_, id, _ := strings.Cut(run.Messages[i].SenderID, ":")
 			return id
 		}

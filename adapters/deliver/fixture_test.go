@@ -19,8 +19,15 @@ import (
 	"parley/adapters/deliver"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -196,13 +203,13 @@ var (
 
 // engine is a store that refuses writes while it is down.
 type engine struct {
-	journal.Engine
+	storage.Engine
 	down atomic.Bool
 }
 
-func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (e *engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	if e.down.Load() {
-		return journal.ErrUnavailable
+		return storage.ErrUnavailable
 	}
 	return e.Engine.Write(ctx, options, fn)
 }
@@ -223,7 +230,7 @@ type fixture struct {
 	log       slog.Handler                // nil: nothing is logged
 
 	mu     sync.Mutex
-	states []journal.DeliveryState
+	states []outbox.State
 	serial int
 }
 
@@ -236,7 +243,7 @@ func withOutbox(t *testing.T, test func(o *fixture)) {
 			T: t, chat: c, workspace: "acme", path: filepath.Join(journaltest.Dir(t), "journal.db"),
 			platform: deliver.Platform{
 				Sender: honest{c}, Limits: adapters.Limits{Timeout: 10 * time.Second},
-				Unknown: func(*journal.Delivery) string { return "resend" },
+				Unknown: func(*outbox.Delivery) string { return "resend" },
 			},
 		}
 		o.open()
@@ -305,7 +312,7 @@ func (o *fixture) setGone(gone bool) {
 }
 
 // Delivery implements deliver.Observer.
-func (o *fixture) Delivery(_ string, state journal.DeliveryState) {
+func (o *fixture) Delivery(_ string, state outbox.State) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.states = append(o.states, state)
@@ -333,48 +340,48 @@ func (o *fixture) replyIn(channel, thread string, texts ...string) {
 }
 
 // accept accepts a question, and claims its thread if claims is set.
-func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *journal.Claim {
+func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *places.Claim {
 	o.Helper()
 	o.serial++
-	accepted, err := j.Accept(o.Context(), journal.AcceptRequest{
+	accepted, err := j.Accept(o.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: o.workspace, Platform: event.Slack},
 		Keys: event.Keys{Kind: event.KindMessage, Dedupe: fmt.Sprint("question", o.serial), Thread: event.ThreadKey(thread),
 			Channel: event.Channel{ID: channel}},
 		Claim: claims,
 	})
 	o.must(err)
-	return &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: o.workspace}
+	return &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: o.workspace}
 }
 
 // answer records the first pending question of a thread and commits a reply to it.
-func (o *fixture) answer(j *journal.Journal, claim *journal.Claim, channel string, send *journal.Send, texts ...string) (journal.EndResult, error) {
+func (o *fixture) answer(j *journal.Journal, claim *places.Claim, channel string, send *outbox.Send, texts ...string) (runs.EndResult, error) {
 	ctx := o.Context()
 	pending, err := j.NextEnvelopes(ctx, claim.Thread, 1)
 	if err != nil || len(pending) == 0 {
-		return journal.EndResult{}, errors.Join(err, errors.New("no question"))
+		return runs.EndResult{}, errors.Join(err, errors.New("no question"))
 	}
-	if _, err := j.Record(ctx, claim, journal.Entry{
+	if _, err := j.Record(ctx, claim, record.Entry{
 		Envelope: pending[0].ID, Workspace: o.workspace, Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: fmt.Sprint(pending[0].ID), Content: "?"}},
-		Decide: func(*event.Message, journal.Look) journal.Decision {
-			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
+		Decide: func(*event.Message, record.Look) record.Decision {
+			return record.Decision{Trigger: messages.TriggerRun, Metadata: []byte("{}")}
 		},
 	}); err != nil {
-		return journal.EndResult{}, err
+		return runs.EndResult{}, err
 	}
-	run, err := j.BeginRun(ctx, claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	run, err := j.BeginRun(ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	if err != nil {
-		return journal.EndResult{}, err
+		return runs.EndResult{}, err
 	}
-	reply := journal.Reply{Send: send, Metadata: func(string, time.Duration) []byte { return []byte("{}") }}
+	reply := runs.Reply{Send: send, Metadata: func(string, time.Duration) []byte { return []byte("{}") }}
 	for _, text := range texts {
-		reply.Posts = append(reply.Posts, journal.Post{Channel: channel, Text: text})
+		reply.Posts = append(reply.Posts, outbox.Post{Channel: channel, Text: text})
 	}
 	return j.CommitReply(ctx, claim, run, reply)
 }
 
 // settled returns the final states of deliveries.
-func (o *fixture) settled() []journal.DeliveryState {
+func (o *fixture) settled() []outbox.State {
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,8 +21,14 @@ import (
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -39,18 +45,18 @@ type harness struct {
 	behind   time.Duration // how far the store's clock is behind this node's
 	box      *deliver.Outbox
 
-	engine    journal.Engine
+	engine    storage.Engine
 	journal   *journal.Journal
 	scheduler *work.Scheduler
 	kill      func()       // kills the process
 	show      func(func()) // starts a goroutine of a preview
 	unread    error        // of a run's input; nil for none
-	answer    func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error)
+	answer    func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error)
 
 	mu       sync.Mutex
 	written  func() // called after each write of the store; nil for none
 	attempts int
-	entries  map[int64][]journal.Entry // entries for the intake, by thread
+	entries  map[int64][]record.Entry // entries for the intake, by thread
 }
 
 // The errors of an answer.
@@ -64,8 +70,8 @@ var (
 func withHarness(t *testing.T, test func(h *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		h := &harness{T: t, board: newBoard(), path: filepath.Join(journaltest.Dir(t), "journal.db"), thread: "t", stale: "send", entries: map[int64][]journal.Entry{}}
-		h.platform = deliver.Platform{Sender: h.board, Unknown: func(*journal.Delivery) string { return "resend" }, Limits: adapters.Limits{
+		h := &harness{T: t, board: newBoard(), path: filepath.Join(journaltest.Dir(t), "journal.db"), thread: "t", stale: "send", entries: map[int64][]record.Entry{}}
+		h.platform = deliver.Platform{Sender: h.board, Unknown: func(*outbox.Delivery) string { return "resend" }, Limits: adapters.Limits{
 			Timeout: 10 * time.Second, Preview: adapters.PreviewStream, PreviewEvery: 1200 * time.Millisecond, Sign: true,
 		}}
 		h.start()
@@ -123,11 +129,11 @@ func (h *harness) start() {
 
 // observedEngine is a store that calls the harness after each write, before the write returns.
 type observedEngine struct {
-	journal.Engine
+	storage.Engine
 	*harness
 }
 
-func (e observedEngine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (e observedEngine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	err := e.Engine.Write(ctx, options, fn)
 	e.mu.Lock()
 	written := e.written
@@ -139,11 +145,11 @@ func (e observedEngine) Write(ctx context.Context, options journal.WriteOptions,
 }
 
 // Delivery implements deliver.Observer.
-func (h *harness) Delivery(string, journal.DeliveryState) {}
+func (h *harness) Delivery(string, outbox.State) {}
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
-	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(*journal.Run) bool { return false }, math.MaxInt64)
+	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	if err != nil || run == nil {
 		return false, err
 	}
@@ -152,7 +158,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	h.mu.Unlock()
 	box.Expect(ctx, c, run)
 	if h.unread != nil { // its input cannot be assembled
-		_, err := j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{State: journal.RunFailed, Notice: journal.Notice{Text: "Sorry.", Posts: box.Notice(run, "Sorry.")}, Cause: h.unread.Error()})
+		_, err := j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Failed, Notice: outbox.Notice{Text: "Sorry.", Posts: box.Notice(run, "Sorry.")}, Cause: h.unread.Error()})
 		box.Posted(c, nil)
 		return true, err
 	}
@@ -171,19 +177,19 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)
 		scheduler.WakeAt(work.Turns, "helper", at)
-		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{At: at, Failed: true})
+		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{At: at, Failed: true})
 	case errors.Is(err, errHopeless):
 		notice := box.Notice(run, "Sorry.")
-		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{
-			State: journal.RunFailed, Cause: err.Error(), Notice: journal.Notice{Text: "Sorry.", Posts: notice},
+		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{
+			State: runs.Failed, Cause: err.Error(), Notice: outbox.Notice{Text: "Sorry.", Posts: notice},
 		})
 		box.Posted(c, nil)
 	case errors.Is(err, errInterrupted):
-		_, err = j.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{State: journal.RunInterrupted})
+		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Interrupted})
 		box.Posted(c, nil)
 	default:
-		var ended journal.EndResult
-		if ended, err = j.CommitReply(ctx, &c.Claim, run, journal.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
+		var ended runs.EndResult
+		if ended, err = j.CommitReply(ctx, &c.Claim, run, runs.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
 			Metadata: func(string, time.Duration) []byte { return []byte("{}") }}); err == nil {
 			box.Posted(c, ended.Begun)
 		}
@@ -210,7 +216,7 @@ func (h *harness) ask(thread string) {
 	h.Helper()
 	h.serial++
 	id := fmt.Sprint("question", h.serial)
-	accepted, err := h.journal.Accept(h.Context(), journal.AcceptRequest{
+	accepted, err := h.journal.Accept(h.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
 		Keys:     event.Keys{Kind: event.KindMessage, Dedupe: id, Thread: event.ThreadKey(thread), Channel: event.Channel{ID: "C1"}},
 	})
@@ -218,12 +224,12 @@ func (h *harness) ask(thread string) {
 		h.Fatal(err)
 	}
 	h.mu.Lock()
-	h.entries[accepted.Thread] = append(h.entries[accepted.Thread], journal.Entry{
+	h.entries[accepted.Thread] = append(h.entries[accepted.Thread], record.Entry{
 		Envelope: accepted.ID, Workspace: "acme", Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{
 			ExternalID: id, Content: "?", Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}},
-		Decide: func(*event.Message, journal.Look) journal.Decision {
-			return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
+		Decide: func(*event.Message, record.Look) record.Decision {
+			return record.Decision{Trigger: messages.TriggerRun, Metadata: []byte("{}")}
 		},
 	})
 	h.mu.Unlock()
@@ -234,7 +240,7 @@ func (h *harness) ask(thread string) {
 
 // steal ends the claim of a thread, like another node.
 func (h *harness) steal(thread int64) error {
-	return h.engine.Write(h.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	return h.engine.Write(h.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET fence = fence + 1 WHERE id = $1`, thread)
 		return err
 	})
@@ -255,8 +261,8 @@ func (h *harness) settles(want ...string) {
 }
 
 // says returns an answer that grows by one chunk at a time.
-func says(every time.Duration, chunks ...string) func(context.Context, *journal.Run, turn.LivePreview) (string, error) {
-	return func(ctx context.Context, _ *journal.Run, s turn.LivePreview) (string, error) {
+func says(every time.Duration, chunks ...string) func(context.Context, *runs.Run, turn.LivePreview) (string, error) {
+	return func(ctx context.Context, _ *runs.Run, s turn.LivePreview) (string, error) {
 		for _, chunk := range chunks {
 			s.Grow(chunk)
 			select {

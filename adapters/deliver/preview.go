@@ -10,7 +10,8 @@ import (
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -21,9 +22,9 @@ import (
 type LivePreview struct {
 	outbox   *Outbox
 	claim    *work.Claim
-	run      *journal.Run
+	run      *runs.Run
 	platform Platform
-	to       journal.Post // without a text
+	to       outbox.Post // without a text
 	mentions []string
 
 	grower   adapters.PartialFormatter // nil if a growing answer is not shown
@@ -47,7 +48,7 @@ type LivePreview struct {
 var _ turn.LivePreview = (*LivePreview)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
-func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
+func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
 	platform, to, err := o.way(run)
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *journal.Run, ment
 		s.grower, _ = platform.Sender.(adapters.PartialFormatter)
 	}
 	if platform.Limits.Preview == adapters.PreviewStream {
-		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&journal.Delivery{Post: to})) {
+		if streamer, ok := platform.Sender.(adapters.Streamer); ok && streamer.Streams(o.post(&outbox.Delivery{Post: to})) {
 			s.streamer = streamer
 		}
 	}
@@ -104,7 +105,7 @@ func (s *LivePreview) Stop() {
 }
 
 // Format implements turn.LivePreview.
-func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
+func (s *LivePreview) Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send) {
 	if s.platform.Sender == nil {
 		return nil, nil
 	}
@@ -115,7 +116,7 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) 
 	texts := s.format(text)
 	if isOver(text, s.platform.Limits.FileOver) && strings.TrimSpace(text) != "" {
 		texts = texts[:min(len(texts), 1)]
-		files = append([]journal.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
+		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
 	}
 	list := s.withButtons(posts(s.to, texts), buttons)
 	for _, file := range files {
@@ -133,7 +134,7 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []journal.File) 
 
 // buttons returns the buttons of a question; nil if it has no options, or if the platform cannot
 // show them.
-func (s *LivePreview) buttons(ask stream.Ask) (list []journal.PostButton) {
+func (s *LivePreview) buttons(ask stream.Ask) (list []outbox.PostButton) {
 	sender, ok := s.platform.Sender.(adapters.ButtonSender)
 	if !ok || len(ask.Options) > sender.ButtonLimits().Buttons {
 		return nil
@@ -142,7 +143,7 @@ func (s *LivePreview) buttons(ask stream.Ask) (list []journal.PostButton) {
 		if utf8.RuneCountInString(o.Label) > sender.ButtonLimits().Label {
 			return nil
 		}
-		list = append(list, journal.PostButton{ID: journal.Button(s.run.ID, i), Label: o.Label})
+		list = append(list, outbox.PostButton{ID: runs.Button(s.run.ID, i), Label: o.Label})
 	}
 	return list
 }
@@ -151,7 +152,7 @@ func (s *LivePreview) buttons(ask stream.Ask) (list []journal.PostButton) {
 const choose = "Please choose:"
 
 // withButtons adds the buttons to the last post, or to a further one if it is too long.
-func (s *LivePreview) withButtons(list []journal.Post, buttons []journal.PostButton) []journal.Post {
+func (s *LivePreview) withButtons(list []outbox.Post, buttons []outbox.PostButton) []outbox.Post {
 	if buttons == nil {
 		return list
 	}

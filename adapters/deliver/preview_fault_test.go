@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -43,7 +43,7 @@ func TestThePreviewOfAnEndedRunIsKnown(t *testing.T) {
 	withHarness(t, func(h *harness) {
 		h.platform.Limits.Sign = false
 		h.board.faults["begin"] = []fault{{failure: none.failure, takes: 2 * time.Second}}
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+		h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 			h.mu.Lock()
 			h.written = func() {
 				if texts, _ := h.board.stands(); len(texts) == 0 {
@@ -86,7 +86,7 @@ func TestClocksMayDiffer(t *testing.T) {
 // TestAnUnrecordedSign proves that it does not delay the removal of an earlier sign.
 func TestAnUnrecordedSign(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+		h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 			switch h.attempts {
 			case 1: // the sign is shown
 				_, err := says(2*time.Second, "a beginning")(ctx, run, s)
@@ -111,7 +111,7 @@ func TestAnUnrecordedSign(t *testing.T) {
 // it fails, and whether a sign of ours was shown.
 func TestASignOfThePlatformEndsWithTheRun(t *testing.T) {
 	for name, c := range map[string]struct {
-		answer func(context.Context, *journal.Run, turn.LivePreview) (string, error)
+		answer func(context.Context, *runs.Run, turn.LivePreview) (string, error)
 		signs  bool
 		unread error
 		want   []string
@@ -119,7 +119,7 @@ func TestASignOfThePlatformEndsWithTheRun(t *testing.T) {
 		"a quick answer":          {says(0, "one"), true, nil, []string{"send one", "unsign"}},
 		"an answer without signs": {says(2*time.Second, "one"), false, nil, []string{"send one", "unsign"}},
 		"a slow answer":           {says(2*time.Second, "one"), true, nil, []string{"sign", "send one", "unsign"}},
-		"a failure":               {func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "", errHopeless }, false, nil, []string{"tell Sorry.", "unsign"}},
+		"a failure":               {func(context.Context, *runs.Run, turn.LivePreview) (string, error) { return "", errHopeless }, false, nil, []string{"tell Sorry.", "unsign"}},
 		"a failure of its input":  {nil, false, errHopeless, []string{"tell Sorry.", "unsign"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAFailedRemovalOfASign(t *testing.T) {
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
 		advance(time.Minute)
-		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "another", nil }
+		h.answer = func(context.Context, *runs.Run, turn.LivePreview) (string, error) { return "another", nil }
 		h.ask("t")
 		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
@@ -203,7 +203,7 @@ func TestSignsHaveTheirOwnPace(t *testing.T) {
 		h.answer = says(2*time.Second, "an answer")
 		h.ask("t")
 		advance(10 * time.Second)
-		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "another", nil }
+		h.answer = func(context.Context, *runs.Run, turn.LivePreview) (string, error) { return "another", nil }
 		h.ask("another")
 		advance(time.Second)
 		if texts, _ := h.board.stands(); len(texts) != 2 {
@@ -217,7 +217,7 @@ func TestSignsHaveTheirOwnPace(t *testing.T) {
 func TestALongBlankText(t *testing.T) {
 	withHarness(t, func(h *harness) {
 		h.platform.Limits.FileOver = 3
-		h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "      ", nil }
+		h.answer = func(context.Context, *runs.Run, turn.LivePreview) (string, error) { return "      ", nil }
 		h.ask("t")
 		h.settles()
 	})
@@ -238,8 +238,8 @@ func TestFileOverCountsCharacters(t *testing.T) {
 }
 
 // notes returns an agent that notes a text every 900 ms and then answers.
-func notes(texts ...string) func(context.Context, *journal.Run, turn.LivePreview) (string, error) {
-	return func(_ context.Context, _ *journal.Run, s turn.LivePreview) (string, error) {
+func notes(texts ...string) func(context.Context, *runs.Run, turn.LivePreview) (string, error) {
+	return func(_ context.Context, _ *runs.Run, s turn.LivePreview) (string, error) {
 		for _, text := range texts {
 			s.Note(text)
 			advance(900 * time.Millisecond)

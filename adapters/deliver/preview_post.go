@@ -1,14 +1,14 @@
 package deliver
 
 import (
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
 
 // previewPost is one post of a growing answer, or a sign of work. Of a sign, only d, calling and
 // clean are used.
 type previewPost struct {
-	d *journal.Delivery // of its first text; nil until it is posted. SendBy bounds the last call
+	d *outbox.Delivery // of its first text; nil until it is posted. SendBy bounds the last call
 	// source is the agent's text from the beginning of this post.
 	source string
 	// calling is held during a call about the post. It guards the fields below.
@@ -38,9 +38,9 @@ type postKey struct {
 }
 
 // keyOf returns the key of the post that a delivery replaces or removes.
-func keyOf(d *journal.Delivery) (key postKey) {
+func keyOf(d *outbox.Delivery) (key postKey) {
 	switch {
-	case d.Kind == journal.DeliveryUnsign:
+	case d.Kind == outbox.KindUnsign:
 		key.signed = d.Run
 	case d.Replaces != nil:
 		key.preview = d.Replaces.ID
@@ -51,7 +51,7 @@ func keyOf(d *journal.Delivery) (key postKey) {
 // previewPostOf returns the post that a delivery replaces or removes, or nil if it is unknown.
 // It waits for a call in progress. A stopped preview begins no other call, and no longer
 // changes the post.
-func previewPostOf(c *work.Claim, d *journal.Delivery) *previewPost {
+func previewPostOf(c *work.Claim, d *outbox.Delivery) *previewPost {
 	p, _ := c.Get(keyOf(d)).(*previewPost)
 	if p != nil {
 		p.calling.enter()

@@ -8,7 +8,9 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -55,20 +57,20 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 }
 
 // unsign returns the delivery that removes the sign of the run.
-func (s *LivePreview) unsign() *journal.Delivery { return unsign(s.run, s.to) }
+func (s *LivePreview) unsign() *outbox.Delivery { return unsign(s.run, s.to) }
 
 // unsign returns the delivery that removes the sign of a run, whose posts have the destination to.
-func unsign(run *journal.Run, to journal.Post) *journal.Delivery {
+func unsign(run *runs.Run, to outbox.Post) *outbox.Delivery {
 	to.Text = signed(run)
-	return &journal.Delivery{Kind: journal.DeliveryUnsign, Run: run.ID, Key: run.ID, Workspace: run.Workspace, Post: to}
+	return &outbox.Delivery{Kind: outbox.KindUnsign, Run: run.ID, Key: run.ID, Workspace: run.Workspace, Post: to}
 }
 
 // Expect implements turn.Outbox: it records the removal of a sign that the platform shows by itself. The
 // removal waits for no call of ours, unless an earlier attempt of the run may have shown a sign.
-func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *journal.Run) {
+func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
 	platform, to, err := o.way(run)
 	signer, ok := platform.Sender.(adapters.SelfSigner)
-	isSigned := func(m journal.Message) bool { return signer.IsSigned(m.ExternalID) }
+	isSigned := func(m messages.Message) bool { return signer.IsSigned(m.ExternalID) }
 	if err != nil || !ok || run.Sign != "" || !slices.ContainsFunc(run.Messages, isSigned) {
 		return
 	}
@@ -82,13 +84,13 @@ func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *journal.Run) {
 }
 
 // Clear implements ingest.Notifier.
-func (o *Outbox) Clear(run *journal.Run) []journal.Post {
+func (o *Outbox) Clear(run *runs.Run) []outbox.Post {
 	platform, to, err := o.way(run)
 	if _, ok := platform.Sender.(adapters.SelfSigner); err != nil || !ok {
 		return nil
 	}
 	to.Text, to.Clears = answered(run), true
-	return []journal.Post{to}
+	return []outbox.Post{to}
 }
 
 // noteEvery is the shortest time between two texts of a sign.
@@ -137,8 +139,8 @@ func line(text string, limit int) string {
 
 // signed returns the message that gets the sign of work: the turn's last one, unless an
 // earlier attempt has signed another message of the turn. A run has one sign.
-func signed(run *journal.Run) string {
-	if slices.ContainsFunc(run.Messages, func(m journal.Message) bool { return m.ExternalID == run.Sign }) {
+func signed(run *runs.Run) string {
+	if slices.ContainsFunc(run.Messages, func(m messages.Message) bool { return m.ExternalID == run.Sign }) {
 		return run.Sign
 	}
 	return answered(run)

@@ -15,7 +15,7 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 // TestAnAnswerGrowsInAStream proves that the text appears in one stream, without repeated
@@ -82,7 +82,7 @@ func TestAPostAnswersItsMessage(t *testing.T) {
 func TestNoPreview(t *testing.T) {
 	for name, set := range map[string]func(*harness){
 		"whole": func(h *harness) {
-			h.answer = func(context.Context, *journal.Run, turn.LivePreview) (string, error) { return "at once", nil }
+			h.answer = func(context.Context, *runs.Run, turn.LivePreview) (string, error) { return "at once", nil }
 		},
 		"off": func(h *harness) {
 			h.platform.Limits.Preview, h.platform.Limits.Sign = adapters.PreviewOff, false
@@ -105,7 +105,7 @@ func TestNoPreview(t *testing.T) {
 // TestTheFinalTextWins proves that the final text replaces the shown text.
 func TestTheFinalTextWins(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+		h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 			_, err := says(2*time.Second, strings.Repeat("a draft\n", 20), "that is ", "dropped")(ctx, run, s)
 			return "the answer", err
 		}
@@ -191,7 +191,7 @@ func TestARunWithoutAnswerRemovesItsPreview(t *testing.T) {
 		t.Run(end.Error(), func(t *testing.T) {
 			withHarness(t, func(h *harness) {
 				first := true
-				h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+				h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 					if first {
 						first = false
 						_, _ = says(2*time.Second, "a beginning ", "of it")(ctx, run, s)
@@ -217,7 +217,7 @@ func TestARunWithoutAnswerRemovesItsPreview(t *testing.T) {
 // before.
 func TestARetryTakesOverThePost(t *testing.T) {
 	withHarness(t, func(h *harness) {
-		h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+		h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 			if run.Attempts == 0 {
 				_, _ = says(2*time.Second, "a beginning ", "of it")(ctx, run, s)
 				return "", errFailed
@@ -236,7 +236,7 @@ func TestARetryTakesOverThePost(t *testing.T) {
 // second, and the others are whole at once.
 func (h *harness) oneGrows(rate float64, texts ...string) {
 	h.platform.Limits.PostRate, h.platform.Limits.Sign = rate, false
-	h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+	h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 		if run.ThreadKey == "slow" {
 			return says(time.Second, texts...)(ctx, run, s)
 		}
@@ -312,7 +312,7 @@ func (h *harness) faultyRun(random *rand.Rand) {
 		return faults[random.IntN(len(faults))]
 	}
 	var answer string
-	h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+	h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 		mu.Lock()
 		var chunks []string
 		for range random.IntN(30) {
@@ -411,7 +411,7 @@ func TestTheNextAttemptTakesOverThePost(t *testing.T) {
 		t.Run(string(preview), func(t *testing.T) {
 			withHarness(t, func(h *harness) {
 				h.platform.Limits.Preview, h.stale = preview, "rerun"
-				h.answer = func(ctx context.Context, run *journal.Run, s turn.LivePreview) (string, error) {
+				h.answer = func(ctx context.Context, run *runs.Run, s turn.LivePreview) (string, error) {
 					return says(2*time.Second, fmt.Sprintf("answer %d ", h.attempts), "of two")(ctx, run, s)
 				}
 				h.ask("t")

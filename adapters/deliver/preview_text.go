@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 )
 
 // troubled is the pause after a failure of the platform or the store.
@@ -74,7 +74,7 @@ func (s *LivePreview) look() (v *view, err error) {
 // begin posts the first text, or takes over a post of an earlier attempt.
 func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	var again time.Time
-	var d *journal.Delivery
+	var d *outbox.Delivery
 	post := s.to
 	post.Text = v.text
 	if !s.write(func() (err error) {
@@ -89,7 +89,7 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 		return s.until(again)
 	case d.PlatformID != "": // of an earlier attempt: without its previewPost, the text of the post is unknown
 		v.d, v.id = d, d.PlatformID
-		if p := previewPostOf(s.claim, &journal.Delivery{Replaces: d}); p != nil {
+		if p := previewPostOf(s.claim, &outbox.Delivery{Replaces: d}); p != nil {
 			v.shown, v.clean, v.open = p.shown, p.clean, p.open
 		}
 		s.claim.Put(postKey{preview: d.ID}, v.previewPost)
@@ -99,7 +99,7 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 }
 
 // post calls the platform to post a post's first text.
-func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) time.Duration {
+func (s *LivePreview) post(ctx context.Context, v *view, d *outbox.Delivery) time.Duration {
 	v.calling.enter()
 	defer v.calling.leave()
 	id, begin := "", s.platform.Sender.Send
@@ -131,11 +131,11 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *journal.Delivery) ti
 
 // notPosted handles a failed call for a first text. If the outcome is unclear, the outbox
 // asks the platform.
-func (s *LivePreview) notPosted(ctx context.Context, d *journal.Delivery, cause error) time.Duration {
+func (s *LivePreview) notPosted(ctx context.Context, d *outbox.Delivery, cause error) time.Duration {
 	if isFailure(cause, adapters.Unclear) {
 		return troubled
 	}
-	err := s.outbox.Journal.GiveUp(ctx, d, journal.DeliveryFailed, cause.Error())
+	err := s.outbox.Journal.GiveUp(ctx, d, outbox.Failed, cause.Error())
 	s.outbox.Posted(s.claim, nil) // deliveries may wait behind it
 	if isFailure(cause, adapters.Permanent) && err == nil {
 		if !d.Stream {
@@ -152,7 +152,7 @@ func (s *LivePreview) change(ctx context.Context, v *view) time.Duration {
 	if at := v.d.SendBy.Add(readBackAfter); !v.clean && at.After(s.outbox.Now()) {
 		return s.until(at) // an earlier call may still take effect
 	}
-	var slot journal.Slot
+	var slot outbox.Slot
 	if !s.write(func() (err error) {
 		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, v.d, bounds(s.platform.Limits))
 		return err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
 
@@ -18,7 +18,7 @@ type Files interface {
 }
 
 // post returns a delivery in the platform's terms.
-func (o *Outbox) post(d *journal.Delivery) adapters.Post {
+func (o *Outbox) post(d *outbox.Delivery) adapters.Post {
 	post := adapters.Post{
 		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.NotBefore,
 		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
@@ -42,16 +42,16 @@ var errNotHere = &adapters.SendError{Failure: adapters.Permanent, Err: errors.Ne
 
 // put makes a delivery's call and returns the platform's id of the post, or an empty id
 // if it made none.
-func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
+func (o *Outbox) put(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (string, error) {
 	post := o.post(d)
 	switch {
-	case d.Kind == journal.DeliveryUnsign:
+	case d.Kind == outbox.KindUnsign:
 		signer, ok := platform.Sender.(adapters.WorkingIndicator)
 		if !ok {
 			return "", errNotHere
 		}
 		return "", signer.ClearWorking(ctx, adapters.Sign{To: post.To, Message: d.Post.Text})
-	case d.Kind == journal.DeliveryTell:
+	case d.Kind == outbox.KindTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {
 			return "", errNotHere
@@ -59,7 +59,7 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 		return "", one.PostEphemeral(ctx, post)
 	case d.Replaces != nil && d.Replaces.PlatformID != "":
 		return o.finalise(ctx, c, d, platform)
-	case d.Kind == journal.DeliveryRemove, d.Kind == journal.DeliveryClose: // there is no known post
+	case d.Kind == outbox.KindRemove, d.Kind == outbox.KindClose: // there is no known post
 		return "", nil
 	}
 	return platform.Sender.Send(ctx, post)
@@ -68,15 +68,15 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *journal.Delivery, pl
 // finalise removes an earlier post, takes its buttons, or makes it show the delivery's text: the
 // end of its stream adds the rest of the text, or an edit states all of it. It returns the platform's
 // id of the post, or an empty id if the post is not the delivery's.
-func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (string, error) {
+func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (string, error) {
 	editor, ok := platform.Sender.(adapters.Editor)
 	id, post := d.Replaces.PlatformID, o.post(d)
 	switch {
 	case !ok:
 		return "", errNotHere
-	case d.Kind == journal.DeliveryRemove:
+	case d.Kind == outbox.KindRemove:
 		return "", editor.Remove(ctx, id, post)
-	case d.Kind == journal.DeliveryClose:
+	case d.Kind == outbox.KindClose:
 		return "", editor.Edit(ctx, id, post)
 	}
 	streamer, streams := platform.Sender.(adapters.Streamer)
@@ -93,24 +93,24 @@ func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *journal.Deliver
 }
 
 // takesOver reports whether a delivery's text goes into the post of a preview.
-func takesOver(d *journal.Delivery) bool {
-	return d.Kind == journal.DeliveryPost && d.Replaces != nil && d.Replaces.PlatformID != ""
+func takesOver(d *outbox.Delivery) bool {
+	return d.Kind == outbox.KindPost && d.Replaces != nil && d.Replaces.PlatformID != ""
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *journal.Delivery) bool { return takesOver(d) || !d.Puts() }
+func repeatable(d *outbox.Delivery) bool { return takesOver(d) || !d.Puts() }
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.
 // After settles, none of them can take effect any more; zero means now. stands reports
 // that a preview's post is known to show the delivery's text already.
-func earlier(c *work.Claim, d *journal.Delivery) (settles time.Time, stands bool) {
+func earlier(c *work.Claim, d *outbox.Delivery) (settles time.Time, stands bool) {
 	p := previewPostOf(c, d)
 	switch {
 	case p != nil && p.clean:
 		return time.Time{}, takesOver(d) && !p.open && p.shown == d.Post.Text
-	case d.Kind == journal.DeliveryUnsign && p != nil && p.d.SendBy.Add(readBackAfter).After(d.SendBy): // it was shown again
+	case d.Kind == outbox.KindUnsign && p != nil && p.d.SendBy.Add(readBackAfter).After(d.SendBy): // it was shown again
 		return p.d.SendBy.Add(readBackAfter), false
-	case d.Kind == journal.DeliveryUnsign:
+	case d.Kind == outbox.KindUnsign:
 		return d.SendBy, false
 	case takesOver(d):
 		return d.Replaces.SendBy.Add(readBackAfter), false

@@ -9,13 +9,13 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
 
 // readBack asks the platform about the outcome of a call that has ended. It returns
 // whether the thread may have more to do.
-func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Delivery, platform Platform) (more bool, err error) {
+func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (more bool, err error) {
 	now := o.Now()
 	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
 		return true, o.Journal.AwaitReadBack(ctx, d, at, "the outcome is unclear")
@@ -30,21 +30,21 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *journal.Deliver
 		return o.sent(ctx, c, d, id)
 	case ctx.Err() != nil:
 		return false, err
-	case d.Kind == journal.DeliveryTell:
-		return true, o.giveUp(ctx, d, journal.DeliveryUnknown, errCantTell)
+	case d.Kind == outbox.KindTell:
+		return true, o.giveUp(ctx, d, outbox.Unknown, errCantTell)
 	case errors.Is(err, adapters.ErrUndelivered):
 		d.PlatformID = id
-		return true, o.giveUp(ctx, d, journal.DeliveryFailed, err)
+		return true, o.giveUp(ctx, d, outbox.Failed, err)
 	case errors.Is(err, errCantTell), isFailure(err, adapters.Permanent), err != nil && now.Sub(d.SendBy) > readBackFor:
 		return true, o.unknown(ctx, d, platform, err)
 	case err != nil:
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case now.Before(d.SendBy.Add(o.settles(d, platform))):
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
-	case d.Kind == journal.DeliveryPreview:
-		return true, o.Journal.GiveUp(ctx, d, journal.DeliveryFailed, "the post had not arrived")
+	case d.Kind == outbox.KindPreview:
+		return true, o.Journal.GiveUp(ctx, d, outbox.Failed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
-		return true, o.giveUp(ctx, d, journal.DeliveryFailed, errTooOld)
+		return true, o.giveUp(ctx, d, outbox.Failed, errTooOld)
 	}
 	return true, o.Journal.Resend(ctx, d, now, "it is unknown whether the post arrived")
 }
@@ -58,7 +58,7 @@ var errCantTell = errors.New("the platform cannot report the outcome")
 // find searches the platform for a delivery. Only some platforms recognise the post, or do so for a
 // while. Of the others' lists, the post is the first one that no delivery and no recorded message
 // has. The error ErrUndelivered comes with the post's id.
-func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platform) (id string, found bool, err error) {
+func (o *Outbox) find(ctx context.Context, d *outbox.Delivery, platform Platform) (id string, found bool, err error) {
 	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) error {
 		finder, finds := platform.Sender.(adapters.Finder)
 		lister, lists := platform.Sender.(adapters.Lister)
@@ -91,7 +91,7 @@ func (o *Outbox) find(ctx context.Context, d *journal.Delivery, platform Platfor
 }
 
 // settles returns how long after the end of its call a delivery's post may still appear.
-func (o *Outbox) settles(d *journal.Delivery, platform Platform) time.Duration {
+func (o *Outbox) settles(d *outbox.Delivery, platform Platform) time.Duration {
 	if lister, ok := platform.Sender.(adapters.Lister); ok && !repeatable(d) {
 		return lister.Settles(o.post(d))
 	}
@@ -107,14 +107,14 @@ func askAgain(past time.Duration, err error) time.Duration {
 // unknown applies the channel's policy to a delivery with an unknown outcome. A delivery
 // that was sent maxResends times is held. A preview is never sent again, because the
 // reply is posted anyway. A text that has no room for the mark is sent again as it is.
-func (o *Outbox) unknown(ctx context.Context, d *journal.Delivery, platform Platform, cause error) error {
+func (o *Outbox) unknown(ctx context.Context, d *outbox.Delivery, platform Platform, cause error) error {
 	policy := turn.UnknownHold
-	if d.Kind != journal.DeliveryPreview && d.Attempts < maxResends {
+	if d.Kind != outbox.KindPreview && d.Attempts < maxResends {
 		policy = platform.Unknown(d)
 	}
 	switch policy {
 	case turn.UnknownHold:
-		return o.giveUp(ctx, d, journal.DeliveryUnknown, cause)
+		return o.giveUp(ctx, d, outbox.Unknown, cause)
 	case turn.UnknownMarked:
 		marked, most := mark+strings.TrimPrefix(d.Post.Text, mark), platform.Limits.PostText
 		if most == 0 || utf8.RuneCountInString(marked) <= most {

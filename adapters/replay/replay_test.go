@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters/replay"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // file writes a temporary file and returns its path.
@@ -146,8 +146,8 @@ func TestDirectory(t *testing.T) {
 func TestTextCannotBeForged(t *testing.T) {
 	evil := "a\n2  stored message, run (mention)\r\x1b[2J3  dead \u202eegassem\u2028x"
 	result := replay.Result{
-		N: 1, Disposition: event.Dead, Kind: event.KindMessage, Trigger: journal.TriggerNone, Error: evil, Thread: event.ThreadKey(evil),
-		Message: &journal.View{ID: evil, ThreadSeq: 1, Content: evil}, Replies: []replay.Reply{{Thread: event.ThreadKey(evil), Text: evil}},
+		N: 1, Disposition: event.Dead, Kind: event.KindMessage, Trigger: messages.TriggerNone, Error: evil, Thread: event.ThreadKey(evil),
+		Message: &messages.View{ID: evil, ThreadSeq: 1, Content: evil}, Replies: []replay.Reply{{Thread: event.ThreadKey(evil), Text: evil}},
 	}
 	var b strings.Builder
 	if err := result.WriteText(&b); err != nil {
@@ -168,7 +168,7 @@ func TestTextCannotBeForged(t *testing.T) {
 
 // TestJSONIsOneLine checks that the result is one line with the promised keys.
 func TestJSONIsOneLine(t *testing.T) {
-	result := replay.Result{N: 2, Disposition: event.Ignored, Kind: event.KindReaction, Trigger: journal.TriggerNone, Reason: "a<b>\n&"}
+	result := replay.Result{N: 2, Disposition: event.Ignored, Kind: event.KindReaction, Trigger: messages.TriggerNone, Reason: "a<b>\n&"}
 	var b strings.Builder
 	if err := result.WriteJSON(&b); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 
 	"parley/assembly"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // Result is the printed result of one envelope.
@@ -17,11 +17,11 @@ type Result struct {
 	N           int                `json:"n"`
 	Disposition event.Disposition  `json:"disposition"`
 	Kind        event.Kind         `json:"kind"`
-	Trigger     journal.Trigger    `json:"trigger"`
+	Trigger     messages.Trigger   `json:"trigger"`
 	Reason      string             `json:"reason,omitempty"`
 	Error       string             `json:"error,omitempty"`
 	Thread      event.ThreadKey    `json:"thread,omitempty"`
-	Message     *journal.View      `json:"message,omitempty"`
+	Message     *messages.View     `json:"message,omitempty"`
 	Reaction    *event.Reaction    `json:"reaction,omitempty"` // of kind reaction, if it was applied
 	Assembled   []assembly.Message `json:"assembled,omitempty"`
 	Replies     []Reply            `json:"replies,omitempty"`
@@ -45,7 +45,7 @@ func (f *Result) WriteJSON(w io.Writer) error {
 func (f *Result) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d  %s %s", f.N, f.Disposition, f.Kind)
-	if f.Trigger != journal.TriggerNone {
+	if f.Trigger != messages.TriggerNone {
 		fmt.Fprintf(&b, ", %s", f.Trigger)
 	}
 	if f.Reason != "" {

@@ -13,7 +13,8 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 // TestCutsDoNotMatter streams the same texts in chunks of several lengths: the thread, the messages of
@@ -45,7 +46,7 @@ func TestCutsDoNotMatter(t *testing.T) {
 			page, err := d.journal.RunEvents(d.Context(), run, 0, 10_000)
 			d.must(err)
 			for _, e := range page.Events {
-				got.Messages = append(got.Messages, strings.ReplaceAll(fmt.Sprint(e.Type, " ", e.ActivityID, " ", e.Text), journal.AnswerActivity(run), "answer"))
+				got.Messages = append(got.Messages, strings.ReplaceAll(fmt.Sprint(e.Type, " ", e.ActivityID, " ", e.Text), runs.AnswerActivity(run), "answer"))
 			}
 			if size == 10_000 {
 				want = got
@@ -88,7 +89,7 @@ func TestAgentsGetNoIDOfAClient(t *testing.T) {
 				ask := func(i int, parent string) assembly.Input {
 					m := human(fmt.Sprint("C1/", i), "so?")
 					m.RunID, m.RunInput = fmt.Sprint("run-", i), []byte(`{"parentRunId":"`+parent+`"}`)
-					d.record(journal.TriggerRun, m)
+					d.record(messages.TriggerRun, m)
 					time.Sleep(time.Minute)
 					d.outcomes()
 					return d.agent.inputs[len(d.agent.inputs)-1]

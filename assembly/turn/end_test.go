@@ -11,7 +11,11 @@ import (
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // untilEnd waits for the end of the run's context, and then does what script does.
@@ -92,13 +96,13 @@ func TestAnInputThatTheStoreCannotRead(t *testing.T) {
 					m.Attachments = []event.Attachment{{ID: "file", Name: "file"}}
 				}
 				if m.RunID == "" && m.Quoted == nil {
-					d.answer = &journal.Answer{Text: "yes"}
+					d.answer = &runs.Answer{Text: "yes"}
 				}
 				d.keep = func(context.Context) { d.engine.blind.Store(true) } // after the transcript
 				if m.Attachments == nil {
 					d.keep(t.Context())
 				}
-				d.record(journal.TriggerRun, m)
+				d.record(messages.TriggerRun, m)
 				synctest.Wait()
 				d.keep = nil
 				d.engine.blind.Store(false)
@@ -115,7 +119,7 @@ func TestAnInputThatCannotBeMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
 		want turn.Outcome
-	}{"the store is unavailable": {journal.ErrUnavailable, turn.LeftOff}, "another error": {errors.New("oops"), turn.Retried}} {
+	}{"the store is unavailable": {storage.ErrUnavailable, turn.LeftOff}, "another error": {errors.New("oops"), turn.Retried}} {
 		t.Run(name, func(t *testing.T) {
 			reads := 0
 			history := &reading{history: func() error {
@@ -137,8 +141,8 @@ func TestAnInputThatCannotBeMade(t *testing.T) {
 	}
 	t.Run("unreadable metadata", func(t *testing.T) {
 		inBubble(t, nil, func(d *fixture) {
-			d.record(journal.TriggerPassive, human("1", "aside"))
-			d.must(d.engine.Write(d.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+			d.record(messages.TriggerPassive, human("1", "aside"))
+			d.must(d.engine.Write(d.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 				_, err := tx.Exec(`UPDATE messages SET metadata = $1`, []byte(`{`))
 				return err
 			}))
@@ -165,7 +169,7 @@ func TestADeleteThatTheRunHasNotHeardOf(t *testing.T) {
 		history.history = func() error {
 			deleted := make(chan struct{})
 			d.recorded = func() { close(deleted); pass(time.Second) }
-			d.accept(journal.TriggerNone, event.Event{Kind: event.KindDelete, Targets: []string{"1"}})
+			d.accept(messages.TriggerNone, event.Event{Kind: event.KindDelete, Targets: []string{"1"}})
 			<-deleted
 			return nil
 		}
@@ -181,8 +185,8 @@ func TestADeleteOfASuspectsMessage(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{fails(errors.New("oops"))}
 		d.asks("1", "one")
-		d.must(d.engine.Write(d.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
-			_, err := tx.Exec(`UPDATE threads SET run_claims = $1`, int64(journal.DeadClaims))
+		d.must(d.engine.Write(d.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+			_, err := tx.Exec(`UPDATE threads SET run_claims = $1`, int64(envelopes.DeadClaims))
 			return err
 		}))
 		d.deletes("1")
@@ -195,13 +199,13 @@ func TestADeleteOfASuspectsMessage(t *testing.T) {
 // TestDeliveriesAreReported at the end of a run, if there are any.
 func TestDeliveriesAreReported(t *testing.T) {
 	broken, newer := fails(temporary(false)), thinks(10*time.Second, "stale")
-	none := func(string) ([]journal.Post, error) { return nil, nil }
-	preview := func(run *journal.Run) { run.Previews++ }
-	sign := func(run *journal.Run) { run.Sign = "C1/1" }
+	none := func(string) ([]outbox.Post, error) { return nil, nil }
+	preview := func(run *runs.Run) { run.Previews++ }
+	sign := func(run *runs.Run) { run.Sign = "C1/1" }
 	for name, c := range map[string]struct {
 		does   script
-		format func(string) ([]journal.Post, error)
-		show   func(*journal.Run)
+		format func(string) ([]outbox.Post, error)
+		show   func(*runs.Run)
 		want   int
 	}{
 		"a reply":                         {answers("ok"), nil, nil, 1},
@@ -223,7 +227,7 @@ func TestDeliveriesAreReported(t *testing.T) {
 			}, func(d *fixture) {
 				d.agent.does = []script{c.does}
 				d.asks("1", "one")
-				d.record(journal.TriggerPassive, human("2", "aside"))
+				d.record(messages.TriggerPassive, human("2", "aside"))
 				for len(d.outcomes()) == 0 {
 					pass(100 * time.Millisecond)
 				}
@@ -238,7 +242,7 @@ func TestDeliveriesAreReported(t *testing.T) {
 // TestDeliveriesOfTheIntakeAreReported checks a command that ends a run.
 func TestDeliveriesOfTheIntakeAreReported(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
-		d.record(journal.TriggerPassive, human("1", "aside"))
+		d.record(messages.TriggerPassive, human("1", "aside"))
 		same(t, "reports of a message", d.posted, 0)
 		d.agent.does = []script{thinks(time.Minute, "never")}
 		d.asks("2", "two")
@@ -272,7 +276,7 @@ func TestALaterAnswerBeforeTheEndOfTheAttempt(t *testing.T) {
 			d.must(errors.Join(err, d.journal.AnswerRun(d.Context(), run, stream.Message{Type: stream.Answer, Text: "later"})))
 			return turn.ErrLater
 		}}
-		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
+		d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 		pass(1500 * time.Millisecond) // the next look may be needed
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered})
 	})
@@ -284,7 +288,7 @@ func TestARunOfAClientIsNotInterrupted(t *testing.T) {
 		d.agent.does = []script{thinks(10*time.Second, "first"), answers("second")}
 		m := human("1", "one")
 		m.RunID = "run-of-a-client"
-		d.record(journal.TriggerRun, m)
+		d.record(messages.TriggerRun, m)
 		pass(time.Second)
 		d.asks("2", "two")
 		pass(20 * time.Second)
@@ -297,12 +301,12 @@ func TestARunOfAClientIsNotInterrupted(t *testing.T) {
 func TestAPassiveMessageBeginsNoTurn(t *testing.T) {
 	history := &reading{}
 	inBubble(t, func(d *fixture) { d.history = history }, func(d *fixture) {
-		d.record(journal.TriggerPassive, human("1", "aside"))
+		d.record(messages.TriggerPassive, human("1", "aside"))
 		same(t, "begun", history.readies(), 0)
 		d.recorded = func() { pass(100 * time.Millisecond) }
-		d.accept(journal.TriggerPassive, event.Event{Kind: event.KindMessage, Message: human("2", "another aside")}) // its commit lasts until all are accepted
-		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("3", "three")})
-		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("4", "four")})
+		d.accept(messages.TriggerPassive, event.Event{Kind: event.KindMessage, Message: human("2", "another aside")}) // its commit lasts until all are accepted
+		d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("3", "three")})
+		d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("4", "four")})
 		pass(250 * time.Millisecond)
 		same(t, "begun before the second message", history.readies(), 0)
 		pass(time.Second)
@@ -316,7 +320,7 @@ func TestEachAuthorKeepsTheirName(t *testing.T) {
 		for i, name := range []string{"Olivia", "Olivia", "Ash", "Olivia"} {
 			m := human(string(rune('1'+i)), "hi")
 			m.Metadata.SenderDisplayName, m.Metadata.SenderID = name, "slack:"+name
-			d.record(journal.TriggerRun, m)
+			d.record(messages.TriggerRun, m)
 			d.outcomes()
 		}
 		const ok = "assistant: ok\n"
@@ -336,7 +340,7 @@ func TestAQuestionOfAnotherTime(t *testing.T) {
 				q, err := d.journal.Question(d.Context(), asked)
 				d.must(err)
 				same(t, "time to answer", time.Until(q.UntilAt), d.profile.AnswerWithin)
-				d.must(d.engine.Write(d.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+				d.must(d.engine.Write(d.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 					_, err := tx.Exec(query)
 					return err
 				}))

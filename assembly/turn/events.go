@@ -11,7 +11,8 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -31,7 +32,7 @@ const (
 // that wait go into its next write. The messages that end the run wait for the run's end, because
 // the end decides whether they take effect.
 type recorder struct {
-	run    *journal.Run
+	run    *runs.Run
 	store  func(messages []stream.Message) error
 	log    *slog.Logger
 	chunks bool // chunks are stored, too
@@ -59,9 +60,9 @@ func (a *attempt) newRecorder(ctx context.Context) *recorder {
 			defer cancel()
 			add := func() error { return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages) }
 			err := add()
-			if errors.Is(err, journal.ErrUnclear) {
+			if errors.Is(err, storage.ErrUnclear) {
 				if err = work.Insist(ctx, storeTime, add); err != nil {
-					err = errors.Join(journal.ErrUnclear, err)
+					err = errors.Join(storage.ErrUnclear, err)
 				}
 			}
 			return err
@@ -189,10 +190,10 @@ func (r *recorder) save() bool {
 		return true
 	}
 	err := r.store(batch)
-	fenced := errors.Is(err, journal.ErrFenced)
+	fenced := errors.Is(err, storage.ErrFenced)
 	switch {
 	case err == nil:
-	case fenced, journal.Unavailable(err) && !errors.Is(err, journal.ErrUnclear):
+	case fenced, storage.Unavailable(err) && !errors.Is(err, storage.ErrUnclear):
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.waiting = slices.Concat(batch, r.waiting)

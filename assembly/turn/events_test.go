@@ -12,7 +12,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // events returns the stored events of a run as "seq type activity text".
@@ -279,7 +279,7 @@ func TestTheTimeOfTheFirstMessage(t *testing.T) {
 		d.asks("C1/1", "so?")
 		pass(5 * time.Second)
 		var begun, answered int64
-		d.must(d.engine.ReadOne(d.Context(), func(tx journal.Tx) error {
+		d.must(d.engine.ReadOne(d.Context(), func(tx storage.Tx) error {
 			_, err := tx.Row([]any{&begun, &answered}, `SELECT begun_at, answered_at FROM runs`)
 			return err
 		}))

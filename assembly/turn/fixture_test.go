@@ -22,8 +22,15 @@ import (
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/files"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -88,26 +95,26 @@ func (a *agent) said() [][]string {
 // engine is a store that refuses writes while it is down, and reads while it is blind. The outcome
 // of a write is unknown if unclear or missed is set, and that clears it; with missed, nothing is written.
 type engine struct {
-	journal.Engine
+	storage.Engine
 	down, blind, unclear, missed atomic.Bool
 	heard                        sync.Map // func(words string), by node
 }
 
-func (e *engine) Read(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 	if e.blind.Load() {
-		return journal.ErrUnavailable
+		return storage.ErrUnavailable
 	}
 	return e.Engine.Read(ctx, fn)
 }
 
-func (e *engine) ReadOne(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (e *engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	if e.blind.Load() {
-		return journal.ErrUnavailable
+		return storage.ErrUnavailable
 	}
 	return e.Engine.ReadOne(ctx, fn)
 }
 
-// Notify and Listen implement journal.Notifier.
+// Notify and Listen implement storage.Notifier.
 func (e *engine) Notify(node, words string) {
 	if heard, ok := e.heard.Load(node); ok {
 		heard.(func(string))(words)
@@ -119,16 +126,16 @@ func (e *engine) Listen(ctx context.Context, node string, heard func(string), _ 
 	<-ctx.Done()
 }
 
-func (e *engine) Write(ctx context.Context, options journal.WriteOptions, fn func(tx journal.Tx) error) error {
+func (e *engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	if e.down.Load() {
-		return journal.ErrUnavailable
+		return storage.ErrUnavailable
 	}
 	if e.missed.CompareAndSwap(true, false) {
-		return journal.ErrUnclear
+		return storage.ErrUnclear
 	}
 	err := e.Engine.Write(ctx, options, fn)
 	if err == nil && e.unclear.CompareAndSwap(true, false) {
-		return journal.ErrUnclear
+		return storage.ErrUnclear
 	}
 	return err
 }
@@ -143,13 +150,13 @@ type fixture struct {
 	recorded func()
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
-	history turn.History            // usually nil
-	keep    func(context.Context)   // is called before a file is copied; nil for none
-	copied  journal.AttachmentState // the state of a file after that; empty for the one before
-	cannot  error                   // to show a run
-	show    func(*journal.Run)      // is called when a run is shown; nil for none
-	answer  *journal.Answer         // of each message to the open question; nil for none
-	reason  string                  // for which each message triggers a run
+	history turn.History          // usually nil
+	keep    func(context.Context) // is called before a file is copied; nil for none
+	copied  files.State           // the state of a file after that; empty for the one before
+	cannot  error                 // to show a run
+	show    func(*runs.Run)       // is called when a run is shown; nil for none
+	answer  *runs.Answer          // of each message to the open question; nil for none
+	reason  string                // for which each message triggers a run
 
 	*testing.T
 	*turn.Runner
@@ -169,14 +176,14 @@ type fixture struct {
 	serial  int
 	nodes   int
 	thread  int64
-	place   event.ThreadKey           // of new messages
-	noFile  time.Time                 // until then the store refuses files
-	posted  int                       // how often deliveries were reported
-	entries map[int64][]journal.Entry // the entries before the intake, by thread
-	runs    []*journal.Run
+	place   event.ThreadKey          // of new messages
+	noFile  time.Time                // until then the store refuses files
+	posted  int                      // how often deliveries were reported
+	entries map[int64][]record.Entry // the entries before the intake, by thread
+	runs    []*runs.Run
 	reports []turn.Report
 	kept    []string // the files to copy
-	format  func(text string) ([]journal.Post, error)
+	format  func(text string) ([]outbox.Post, error)
 
 	shown    [][]string // the parts of the growing answers, one list for each preview
 	notes    []string   // about the agent's work
@@ -189,7 +196,7 @@ type fixture struct {
 func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]journal.Entry{}, place: key, asked: "helper", slots: 4}
+		d := &fixture{T: t, agent: &agent{}, entries: map[int64][]record.Entry{}, place: key, asked: "helper", slots: 4}
 		store, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "journal.db"), sqlite.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -199,7 +206,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
 		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow(), Files: turn.FilesText}
-		d.format = func(text string) ([]journal.Post, error) { return []journal.Post{{Channel: "C1", Text: text}}, nil }
+		d.format = func(text string) ([]outbox.Post, error) { return []outbox.Post{{Channel: "C1", Text: text}}, nil }
 		if set != nil {
 			set(d)
 		}
@@ -218,7 +225,7 @@ func (d *fixture) work() {
 	d.scheduler = scheduler
 	parts := turn.Parts{
 		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
-		Settings: func(*journal.Run) turn.Settings { return d.settings },
+		Settings: func(*runs.Run) turn.Settings { return d.settings },
 		Profile: func(agent string) (turn.Profile, bool) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
@@ -281,7 +288,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // Show, Expect, Notice and Posted implement turn.Outbox.
-func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
+func (d *fixture) Show(_ context.Context, c *work.Claim, run *runs.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.show != nil {
@@ -292,18 +299,18 @@ func (d *fixture) Show(_ context.Context, c *work.Claim, run *journal.Run, menti
 	d.shown = append(d.shown, nil)
 	return &preview{d: d, run: len(d.shown) - 1}, d.cannot
 }
-func (d *fixture) Expect(_ context.Context, _ *work.Claim, run *journal.Run) {
+func (d *fixture) Expect(_ context.Context, _ *work.Claim, run *runs.Run) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.expected = append(d.expected, len(run.Messages))
 }
-func (d *fixture) Notice(_ *journal.Run, text string) (posts []journal.Post) {
+func (d *fixture) Notice(_ *runs.Run, text string) (posts []outbox.Post) {
 	defer func() { _ = recover() }()
 	posts, _ = d.format(text)
 	return posts
 }
 
-func (d *fixture) Posted(*work.Claim, *journal.Delivery) {
+func (d *fixture) Posted(*work.Claim, *outbox.Delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.posted++
@@ -328,7 +335,7 @@ func (s *preview) Note(text string) {
 	s.d.notes = append(s.d.notes, text)
 }
 func (s *preview) Stop() { s.stopped = true }
-func (s *preview) Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send) {
+func (s *preview) Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send) {
 	if !s.stopped {
 		s.d.Error("formatted while it was still shown")
 	}
@@ -337,7 +344,7 @@ func (s *preview) Format(text string, ask stream.Ask, files []journal.File) ([]j
 		panic(err)
 	}
 	for _, file := range files {
-		posts = append(posts, journal.Post{Channel: "C1", File: &file})
+		posts = append(posts, outbox.Post{Channel: "C1", File: &file})
 	}
 	return posts, nil
 }
@@ -355,18 +362,18 @@ func (d *fixture) Open(ctx context.Context, _, path string) (io.ReadCloser, erro
 }
 
 // Put implements turn.Files.
-func (d *fixture) Put(_ context.Context, file stream.File) (journal.File, error) {
+func (d *fixture) Put(_ context.Context, file stream.File) (outbox.File, error) {
 	if file.Name == "too large" {
-		return journal.File{}, errors.New("too large")
+		return outbox.File{}, errors.New("too large")
 	}
 	if time.Now().Before(d.noFile) {
-		return journal.File{}, journal.ErrUnavailable
+		return outbox.File{}, storage.ErrUnavailable
 	}
-	return journal.File{Name: file.Name, Size: int64(len(file.Data))}, nil
+	return outbox.File{Name: file.Name, Size: int64(len(file.Data))}, nil
 }
 
 // Keep implements turn.Files.
-func (d *fixture) Keep(ctx context.Context, _, _ string, a journal.Attachment) journal.Attachment {
+func (d *fixture) Keep(ctx context.Context, _, _ string, a files.Attachment) files.Attachment {
 	if d.keep != nil {
 		d.keep(ctx)
 	}
@@ -378,13 +385,13 @@ func (d *fixture) Keep(ctx context.Context, _, _ string, a journal.Attachment) j
 	d.kept = append(d.kept, a.Name)
 	a.State = cmp.Or(d.copied, a.State)
 	if _, ok := d.copies[a.Name]; ok {
-		a.State, a.Path = journal.AttachmentStored, a.Name
+		a.State, a.Path = files.Stored, a.Name
 	}
 	return a
 }
 
 // RunEnded implements turn.Observer.
-func (d *fixture) RunEnded(run *journal.Run, r turn.Report) {
+func (d *fixture) RunEnded(run *runs.Run, r turn.Report) {
 	d.mu.Lock()
 	d.runs, d.reports = append(d.runs, run), append(d.reports, r)
 	d.mu.Unlock()
@@ -421,23 +428,23 @@ func human(id, text string) *event.Message {
 }
 
 // asks records a message that asks for a run.
-func (d *fixture) asks(id, text string) { d.Helper(); d.record(journal.TriggerRun, human(id, text)) }
+func (d *fixture) asks(id, text string) { d.Helper(); d.record(messages.TriggerRun, human(id, text)) }
 
 // record records a message.
-func (d *fixture) record(trigger journal.Trigger, m *event.Message) {
+func (d *fixture) record(trigger messages.Trigger, m *event.Message) {
 	d.Helper()
 	d.apply(trigger, event.Event{Kind: event.KindMessage, Message: m})
 }
 
 func (d *fixture) deletes(ids ...string) {
 	d.Helper()
-	d.apply(journal.TriggerNone, event.Event{Kind: event.KindDelete, Targets: ids})
+	d.apply(messages.TriggerNone, event.Event{Kind: event.KindDelete, Targets: ids})
 }
 
 // edits changes the text of a message that asks for a run.
 func (d *fixture) edits(id, text string) {
 	d.Helper()
-	d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{id}, Message: revised(id, text)})
+	d.apply(messages.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{id}, Message: revised(id, text)})
 }
 
 // revised returns a message whose revision is its text.
@@ -448,34 +455,34 @@ func revised(id, text string) *event.Message {
 }
 
 // apply accepts an event and lets the intake record it.
-func (d *fixture) apply(trigger journal.Trigger, e event.Event) {
+func (d *fixture) apply(trigger messages.Trigger, e event.Event) {
 	d.Helper()
 	d.accept(trigger, e)
 	synctest.Wait()
 }
 
-func (d *fixture) accept(trigger journal.Trigger, e event.Event) {
+func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 	d.Helper()
 	d.serial++
 	workspace := strings.Split(string(d.place), ":")[1]
-	accepted, err := d.journal.Accept(d.Context(), journal.AcceptRequest{
+	accepted, err := d.journal.Accept(d.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: d.place, Channel: event.Channel{ID: "C1"}},
 	})
 	d.must(err)
 	d.mu.Lock()
 	d.thread = accepted.Thread
-	d.entries[d.thread] = append(d.entries[d.thread], journal.Entry{
+	d.entries[d.thread] = append(d.entries[d.thread], record.Entry{
 		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: d.asked,
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
-		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
+		Decide: func(m *event.Message, _ record.Look) record.Decision {
 			if command, ok := strings.CutPrefix(m.Content, "/"); ok {
-				return journal.Decision{
-					Trigger: journal.TriggerNone, Metadata: m.Metadata.Bytes(), Command: journal.Command(command),
-					Reply: func(journal.ThreadState) *journal.Notice { return &journal.Notice{Text: "Done."} },
+				return record.Decision{
+					Trigger: messages.TriggerNone, Metadata: m.Metadata.Bytes(), Command: record.Command(command),
+					Reply: func(record.ThreadState) *outbox.Notice { return &outbox.Notice{Text: "Done."} },
 				}
 			}
-			return journal.Decision{Trigger: trigger, Reason: d.reason, Metadata: m.Metadata.Bytes(), Answer: d.answer}
+			return record.Decision{Trigger: trigger, Reason: d.reason, Metadata: m.Metadata.Bytes(), Answer: d.answer}
 		},
 	})
 	d.mu.Unlock()
@@ -503,7 +510,7 @@ func (d *fixture) files() (names []string) {
 }
 
 // posts empties the outbox.
-func (d *fixture) posts() (posts []journal.Post) {
+func (d *fixture) posts() (posts []outbox.Post) {
 	d.Helper()
 	for {
 		next, err := d.journal.NextDelivery(d.Context(), d.thread)
@@ -518,18 +525,18 @@ func (d *fixture) posts() (posts []journal.Post) {
 }
 
 // all returns the messages of the thread.
-func (d *fixture) all() []journal.Listed {
+func (d *fixture) all() []messages.Listed {
 	d.Helper()
 	id, err := d.journal.ThreadID(d.Context(), key)
 	d.must(err)
-	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, journal.Page{Limit: 100})
+	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 100})
 	d.must(err)
 	return all
 }
 
-func (d *fixture) replies() []journal.Listed {
+func (d *fixture) replies() []messages.Listed {
 	d.Helper()
-	return slices.DeleteFunc(d.all(), func(m journal.Listed) bool { return m.Author != journal.ByAgent })
+	return slices.DeleteFunc(d.all(), func(m messages.Listed) bool { return m.Author != messages.ByAgent })
 }
 
 // assembled returns the agent's input of a run, one line for each message.

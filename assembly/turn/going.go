@@ -7,7 +7,8 @@ import (
 	"sync"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -33,7 +34,7 @@ type (
 // registered before the run begins, so that it misses no change.
 type going struct {
 	agent string
-	run   *journal.Run // nil until the run begins
+	run   *runs.Run // nil until the run begins
 	// arrived holds a signal if messages that ask the agent have arrived since the last one.
 	arrived wake.Signal
 
@@ -47,7 +48,7 @@ type going struct {
 	changed       bool   // messages of the thread have changed since they were recorded
 }
 
-func newGoing(agent string, run *journal.Run) *going {
+func newGoing(agent string, run *runs.Run) *going {
 	return &going{agent: agent, run: run, arrived: wake.NewSignal()}
 }
 
@@ -73,7 +74,7 @@ func enter(c *work.Claim, agent string) *going {
 
 // report passes a recorded change to the runs of a thread. It looks for the handed run
 // first, because enter moves that run from handedKey to goingKey.
-func report(c *work.Claim, agent string, result journal.RecordResult) {
+func report(c *work.Claim, agent string, result record.Result) {
 	for _, key := range []any{handedKey{}, goingKey{}} {
 		if g, ok := c.Get(key).(*going); ok {
 			g.record(agent, result)
@@ -83,7 +84,7 @@ func report(c *work.Claim, agent string, result journal.RecordResult) {
 
 // record notes a change of the thread, which may cancel the run. Agent is the one that a
 // new message asks.
-func (g *going) record(agent string, result journal.RecordResult) {
+func (g *going) record(agent string, result record.Result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.changed = g.changed || result.Disposition == event.Updated

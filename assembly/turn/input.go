@@ -9,7 +9,9 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 // storeError is a failure of the store, not of the agent.
@@ -24,7 +26,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 			return input, err
 		}
 	}
-	turns, err := a.Journal.Transcript(ctx, a.run, journal.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
+	turns, err := a.Journal.Transcript(ctx, a.run, runs.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {
 		return input, err
 	}
@@ -116,7 +118,7 @@ func (a *attempt) parent(ctx context.Context, given string) (string, error) {
 
 // threadID returns the id by which the agent knows the thread. After a command for a new
 // context it is another one, because an agent may remember the earlier turns by it.
-func threadID(run *journal.Run) string {
+func threadID(run *runs.Run) string {
 	space, err := uuid.Parse(run.ThreadID)
 	if run.ContextFrom == 0 || err != nil {
 		return run.ThreadID
@@ -125,11 +127,11 @@ func threadID(run *journal.Run) string {
 }
 
 // said returns the messages of a turn as their authors typed them, in the same order.
-func said(messages []journal.Message) []assembly.Said {
+func said(messages []messages.Message) []assembly.Said {
 	out := make([]assembly.Said, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata, Files: files(m)}
+		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata, Files: filesOf(m)}
 	}
 	return out
 }
@@ -143,22 +145,22 @@ const maxFiles = 10
 // the first file that can't be copied, the files of earlier turns wait for a later run, because
 // each of them might take as long as that one. All together take at most half of the run's
 // time.
-func (a *attempt) keepFiles(ctx context.Context, turns []journal.Turn) {
+func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 	ctx, cancel := context.WithTimeout(ctx, a.profile.Timeout/2)
 	defer cancel()
 	failed := false
 	for i := len(turns) - 1; i >= 0; i-- {
 		for _, m := range turns[i].Messages {
-			files := m.Attachments[:min(len(m.Attachments), maxFiles)]
-			for j := range files {
-				if a.profile.Files == FilesText && files[j].Words != "" {
+			list := m.Attachments[:min(len(m.Attachments), maxFiles)]
+			for j := range list {
+				if a.profile.Files == FilesText && list[j].Words != "" {
 					continue // its words are known
 				}
-				if files[j].State != journal.AttachmentPending || failed && i < len(turns)-1 {
+				if list[j].State != files.Pending || failed && i < len(turns)-1 {
 					continue
 				}
-				files[j] = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, files[j])
-				failed = failed || files[j].State != journal.AttachmentStored
+				list[j] = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, list[j])
+				failed = failed || list[j].State != files.Stored
 			}
 		}
 	}

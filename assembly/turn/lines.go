@@ -9,6 +9,8 @@ import (
 	"parley/assembly"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 // lines converts the journal's messages for assembly.
@@ -19,14 +21,14 @@ type lines struct {
 	err    error           // the error of the first unreadable message
 }
 
-func (l *lines) turn(t *journal.Turn) assembly.Turn {
+func (l *lines) turn(t *runs.Turn) assembly.Turn {
 	return assembly.Turn{
 		Earlier: t.Earlier, Gap: t.Gap, OpenedOn: l.many(t.OpenedOn), Root: l.one(t.Root),
 		Context: l.many(t.Context), Messages: l.many(t.Messages), Reply: l.one(t.Reply),
 	}
 }
 
-func (l *lines) many(messages []journal.Message) []assembly.Line {
+func (l *lines) many(messages []messages.Message) []assembly.Line {
 	out := make([]assembly.Line, len(messages))
 	for i := range messages {
 		out[i] = *l.one(&messages[i])
@@ -35,13 +37,13 @@ func (l *lines) many(messages []journal.Message) []assembly.Line {
 }
 
 // one returns the line of a message; nil for none.
-func (l *lines) one(m *journal.Message) *assembly.Line {
+func (l *lines) one(m *messages.Message) *assembly.Line {
 	if m == nil {
 		return nil
 	}
 	line := &assembly.Line{
 		ID: m.UUID, ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
-		Own:   m.Author == journal.ByAgent && m.SenderID == "agent:"+l.agent,
+		Own:   m.Author == messages.ByAgent && m.SenderID == "agent:"+l.agent,
 		Names: m.Quotes.Names, Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}
 	if !line.Own { // our own replies have no header
@@ -50,12 +52,12 @@ func (l *lines) one(m *journal.Message) *assembly.Line {
 	if q := m.Quotes.Quoted; q != nil && q.Own && q.ExternalID != "" {
 		l.quotes = append(l.quotes, q)
 	}
-	line.Files = files(m)
+	line.Files = filesOf(m)
 	return line
 }
 
 // files returns the attachments of a message; nil for none.
-func files(m *journal.Message) (files []assembly.File) {
+func filesOf(m *messages.Message) (files []assembly.File) {
 	for _, f := range m.Attachments {
 		files = append(files, assembly.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path, Words: f.Words})
 	}
@@ -63,7 +65,7 @@ func files(m *journal.Message) (files []assembly.File) {
 }
 
 // metadata reads a message's metadata. Consecutive messages of one person are read once.
-func (l *lines) metadata(m *journal.Message) event.Metadata {
+func (l *lines) metadata(m *messages.Message) event.Metadata {
 	if l.last == nil || !bytes.Equal(l.last.Bytes(), m.Metadata) {
 		metadata, err := event.ReadMetadata(m.Metadata)
 		if err != nil {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"parley/assembly/stream"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 // names gives the messages of an attempt the ids of their activities, by which clients replace chunks.
@@ -25,7 +25,7 @@ type nameless struct {
 // activity if it takes its text. An ANSWER without one replaces the last chunks of main otherwise, but
 // never those of an activity that a whole message has ended. An attempt has other ids than those before
 // it, because it begins its texts again.
-func (n *names) of(m stream.Message, run *journal.Run) (id string) {
+func (n *names) of(m stream.Message, run *runs.Run) (id string) {
 	if n.nameless == nil {
 		n.nameless, n.ended = map[string]nameless{}, map[string]bool{}
 	}
@@ -56,8 +56,8 @@ func (n *names) of(m stream.Message, run *journal.Run) (id string) {
 }
 
 // id returns the id of a nameless activity.
-func (n nameless) id(m stream.Message, run *journal.Run) string {
-	id := journal.AnswerActivity(run.ID)
+func (n nameless) id(m stream.Message, run *runs.Run) string {
+	id := runs.AnswerActivity(run.ID)
 	if !m.OfMain() {
 		id += "/" + m.Workstream
 	}
@@ -68,7 +68,7 @@ func (n nameless) id(m stream.Message, run *journal.Run) string {
 }
 
 // attempted returns the id of an activity in an attempt.
-func attempted(id string, run *journal.Run) string {
+func attempted(id string, run *runs.Run) string {
 	if run.EventSeq > 0 {
 		return fmt.Sprintf("%s/%d", id, run.EventSeq)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // freshFor is the age up to which an agent's input may leave without a look into the store. An
@@ -60,6 +60,6 @@ func (a *attempt) proved(ctx context.Context) context.Context {
 }
 
 // provedMessage returns the context of a call that hands over one message, which was read at a time.
-func (a *attempt) provedMessage(ctx context.Context, m *journal.Message, read time.Time) context.Context {
+func (a *attempt) provedMessage(ctx context.Context, m *messages.Message, read time.Time) context.Context {
 	return WithProof(ctx, a.proof(read, func() (bool, error) { return a.Journal.MessageStands(ctx, &a.claim.Claim, m) }))
 }

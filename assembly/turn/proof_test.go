@@ -8,7 +8,8 @@ import (
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 )
 
 // proves does something in d, asks for the proof, and answers.
@@ -29,7 +30,7 @@ func proves(d time.Duration, before func()) script {
 func TestAnOutdatedInputStays(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{proves(2*time.Second, func() {
-			d.accept(journal.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{"1"}, Message: revised("1", "uno")})
+			d.accept(messages.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{"1"}, Message: revised("1", "uno")})
 		}), proves(0, nil)}
 		d.asks("1", "one")
 		pass(10 * time.Second)
@@ -54,7 +55,7 @@ func TestAnOldInputThatStandsLeaves(t *testing.T) {
 func TestAnInputOfALostClaimStays(t *testing.T) {
 	for name, lose := range map[string]func(d *fixture){
 		"another node has the thread": func(d *fixture) {
-			d.must(d.engine.Write(d.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+			d.must(d.engine.Write(d.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 				_, err := tx.Exec(`UPDATE threads SET fence = fence + 1`)
 				return err
 			}))
@@ -82,7 +83,7 @@ func TestAnOutdatedMessageIsReadAgain(t *testing.T) {
 		s.proof = func(ctx context.Context) error {
 			s.proof = nil
 			pass(2 * time.Second)
-			d.accept(journal.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{"2"}, Message: revised("2", "and due")})
+			d.accept(messages.TriggerRun, event.Event{Kind: event.KindEdit, Targets: []string{"2"}, Message: revised("2", "and due")})
 			return turn.Prove(ctx)
 		}
 		d.agent.does = []script{thinks(20*time.Second, "both done")}

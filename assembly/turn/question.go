@@ -5,15 +5,16 @@ import (
 	"errors"
 
 	"parley/assembly"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // question returns the question with which the run ends; nil for none.
-func (a *attempt) question() *journal.Question {
+func (a *attempt) question() *runs.Question {
 	if a.said.asks == nil {
 		return nil
 	}
-	q := &journal.Question{Ask: a.said.asks.Ask(), Details: a.said.asks.Details, UntilAt: a.Now().Add(a.profile.AnswerWithin)}
+	q := &runs.Question{Ask: a.said.asks.Ask(), Details: a.said.asks.Details, UntilAt: a.Now().Add(a.profile.AnswerWithin)}
 	if at := q.ExpiresAt; !at.IsZero() && at.Before(q.UntilAt) {
 		q.UntilAt = at
 	}
@@ -27,7 +28,7 @@ func (a *attempt) resume(ctx context.Context) (*assembly.Resume, error) {
 	}
 	q, err := a.Journal.Question(ctx, a.run.Question)
 	switch {
-	case errors.Is(err, journal.ErrNotFound): // it is too old
+	case errors.Is(err, storage.ErrNotFound): // it is too old
 		return nil, nil
 	case err != nil || q.Agent != a.run.Agent: // or another agent asked
 		return nil, err

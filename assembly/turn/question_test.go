@@ -7,7 +7,9 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // question is a REQUEST_INPUT with two options.
@@ -25,7 +27,7 @@ func TestAQuestionEndsTheRun(t *testing.T) {
 		same(t, "posts", d.deliveries(), []string{"It is old.\n\nShall I?\n\n1. Yes\n2. No"})
 		d.stop()
 		d.work()
-		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.answer = &runs.Answer{Option: "y", Text: "1"}
 		d.asks("2", "1")
 		d.outcomes()
 		asked := d.runs[0].ID
@@ -44,7 +46,7 @@ func TestAnAnswerIsGivenOnce(t *testing.T) {
 		d.agent.does = []script{streams(question), thinks(time.Second, "Deleted.")}
 		d.asks("1", "delete it")
 		d.outcomes()
-		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.answer = &runs.Answer{Option: "y", Text: "1"}
 		d.asks("2", "1")
 		d.asks("3", "how is it going?")
 		pass(time.Second)
@@ -63,7 +65,7 @@ func TestAnAnswerIsNotRepeated(t *testing.T) {
 		d.agent.does = []script{streams(question), thinks(time.Second, "Deleted.")}
 		d.asks("1", "delete it")
 		d.outcomes()
-		d.answer = &journal.Answer{Option: "y", Text: "1"}
+		d.answer = &runs.Answer{Option: "y", Text: "1"}
 		d.asks("2", "1")
 		d.asks("3", "how is it going?")
 		pass(time.Second)
@@ -81,7 +83,7 @@ func TestAClientAnswersNoQuestionByARunsName(t *testing.T) {
 		for i, parent := range []string{d.runs[0].ID, "another"} {
 			m := human(parent, "approve")
 			m.RunID, m.RunInput = "run-"+parent, []byte(`{"parentRunId":"`+parent+`"}`)
-			d.record(journal.TriggerRun, m)
+			d.record(messages.TriggerRun, m)
 			d.outcomes()
 			same(t, "parent", d.agent.inputs[i+1].Given.ParentRunID, []string{"", "another"}[i])
 		}
@@ -105,7 +107,7 @@ func TestAQuestionHasATime(t *testing.T) {
 				t.Errorf("open for %v, want %v", until, want)
 			}
 			pass(want + time.Second)
-			d.must(d.journal.ExpireQuestions(d.Context(), func(*journal.Run) journal.Notice { return journal.Notice{Text: "closed"} }, func(int64) {}))
+			d.must(d.journal.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} }, func(int64) {}))
 			d.asks("2", "yes")
 			d.outcomes()
 			if r := d.agent.inputs[1].Resume; r == nil || r.Answered {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // ErrEmpty is the error of an agent whose answer has no text.
@@ -31,7 +31,7 @@ func (a *attempt) isQuiet(err error) bool {
 
 // addressed reports whether a message of the turn addressed the bot.
 func (a *attempt) addressed() bool {
-	return slices.ContainsFunc(a.run.Messages, func(m journal.Message) bool {
+	return slices.ContainsFunc(a.run.Messages, func(m messages.Message) bool {
 		return m.Reason != event.ReasonOpen && m.Reason != event.ReasonFollowed
 	})
 }

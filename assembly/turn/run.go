@@ -13,7 +13,10 @@ import (
 	"parley/adapters"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -75,13 +78,13 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return errWithdrawn
 	}
 	_ = a.guard("the sign of work", func() error { a.Outbox.Expect(asking, a.claim, a.run); return nil }) // logged
-	if a.run.Claims >= journal.DeadClaims {
+	if a.run.Claims >= envelopes.DeadClaims {
 		return permanent{fmt.Errorf("the process ended %d times during this run", a.run.Claims)}
 	}
 	ctx, cancel := context.WithTimeoutCause(asking, a.profile.Timeout, errTimeout)
 	defer cancel()
 	err := a.guard("the run", func() (err error) {
-		if a.report.Input, err = a.input(ctx); journal.Unavailable(err) {
+		if a.report.Input, err = a.input(ctx); storage.Unavailable(err) {
 			return storeError{err}
 		} else if err != nil {
 			return err
@@ -167,14 +170,14 @@ func (a *attempt) commit(ctx context.Context) error {
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
-	reply := journal.Reply{
+	reply := runs.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
-		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() journal.Notice { return a.notice(withdrawn) },
+		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
 	}
-	var ended journal.EndResult
+	var ended runs.EndResult
 	err = work.Insist(ctx, commitTime, func() (err error) {
 		ended, err = a.Journal.CommitReply(context.WithoutCancel(ctx), &a.claim.Claim, a.run, reply)
-		reply.Again = reply.Again || errors.Is(err, journal.ErrUnclear)
+		reply.Again = reply.Again || errors.Is(err, storage.ErrUnclear)
 		return err
 	})
 	if err != nil {
@@ -183,9 +186,9 @@ func (a *attempt) commit(ctx context.Context) error {
 	a.report.Outcome, a.report.Reply = outcomes[ended.State], ended.Message
 	a.more = ended.More
 	switch {
-	case ended.State == journal.RunDone && len(posts) > 0:
+	case ended.State == runs.Done && len(posts) > 0:
 		a.Outbox.Posted(a.claim, ended.Begun)
-	case ended.State != journal.RunUnfinished:
+	case ended.State != runs.Unfinished:
 		a.clears(false)
 	}
 	return nil
@@ -193,10 +196,10 @@ func (a *attempt) commit(ctx context.Context) error {
 
 // posts returns the posts of the answer and of the agent's files, and the bounds of the
 // first post. Without posts, it returns the files as the reply's attachments.
-func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Post, attached []event.Attachment, send *journal.Send, err error) {
-	var files []journal.File
+func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []outbox.Post, attached []event.Attachment, send *outbox.Send, err error) {
+	var files []outbox.File
 	for _, file := range a.said.files {
-		var stored journal.File
+		var stored outbox.File
 		err := work.Insist(ctx, commitTime, func() (err error) {
 			stored, err = a.Files.Put(ctx, file)
 			return err
@@ -204,7 +207,7 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 		switch {
 		case err == nil:
 			files = append(files, stored)
-		case journal.Unavailable(err):
+		case storage.Unavailable(err):
 			return nil, nil, nil, storeError{err}
 		default: // the answer is sent without the file
 			a.Log.Error("an agent's file is left out", "agent", a.profile.ID, "run", a.run.ID, "file", file.Name, "err", err)
@@ -222,12 +225,12 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []journal.Po
 	return posts, attached, send, err
 }
 
-var outcomes = map[journal.RunState]Outcome{
-	journal.RunDone:        Answered,
-	journal.RunUnfinished:  Rerun,
-	journal.RunDropped:     Dropped,
-	journal.RunCanceled:    Canceled,
-	journal.RunInterrupted: Interrupted,
+var outcomes = map[runs.State]Outcome{
+	runs.Done:        Answered,
+	runs.Unfinished:  Rerun,
+	runs.Dropped:     Dropped,
+	runs.Canceled:    Canceled,
+	runs.Interrupted: Interrupted,
 }
 
 // metadata returns the reply's metadata in the contract's terms, with the run's figures and
@@ -272,15 +275,15 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	var store storeError
 	switch committing := context.WithoutCancel(ctx); {
 	case errors.Is(cause, errWithdrawn):
-		return a.end(committing, Canceled, journal.Unanswered{State: journal.RunCanceled, Cause: cause.Error(), Notice: a.notice(withdrawn)})
+		return a.end(committing, Canceled, runs.Unanswered{State: runs.Canceled, Cause: cause.Error(), Notice: a.notice(withdrawn)})
 	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
 		a.clears(false)
 		return nil
 	case errors.Is(cause, errInterrupted):
-		return a.end(committing, Interrupted, journal.Unanswered{State: journal.RunInterrupted})
+		return a.end(committing, Interrupted, runs.Unanswered{State: runs.Interrupted})
 	case errors.Is(cause, errQuiet):
-		return a.end(committing, Quiet, journal.Unanswered{State: journal.RunQuiet})
+		return a.end(committing, Quiet, runs.Unanswered{State: runs.Quiet})
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
@@ -303,19 +306,19 @@ func (a *attempt) await(ctx context.Context) error {
 	if !until.After(a.Now()) {
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
-	return a.end(ctx, Awaited, journal.Unanswered{At: until, Taken: true})
+	return a.end(ctx, Awaited, runs.Unanswered{At: until, Taken: true})
 }
 
 // end ends an attempt that has no answer. A failure of the store leaves the run to a later
 // attempt, and loses the messages of this one that are not stored.
-func (a *attempt) end(ctx context.Context, outcome Outcome, u journal.Unanswered) error {
+func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered) error {
 	a.report.Outcome, u.Events = outcome, a.rest
-	if u.State == journal.RunFailed {
+	if u.State == runs.Failed {
 		u.Events = append(u.Events, a.ends...)
 	}
 	next, err := a.Journal.EndAttempt(ctx, &a.claim.Claim, a.run, u)
 	switch {
-	case u.State != journal.RunUnfinished:
+	case u.State != runs.Unfinished:
 		a.clears(len(u.Notice.Posts) > 0)
 	case err == nil:
 		a.Work.WakeAt(work.Turns, a.profile.ID, next)
@@ -332,7 +335,7 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 		return a.fail(ctx, cause)
 	}
 	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
-	return a.end(ctx, Retried, journal.Unanswered{At: at, Failed: true})
+	return a.end(ctx, Retried, runs.Unanswered{At: at, Failed: true})
 }
 
 // backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,
@@ -345,7 +348,7 @@ func backoff(failures int64) time.Duration {
 func (a *attempt) fail(ctx context.Context, cause error) error {
 	notice := a.notice(apology(cause))
 	notice.Posts = a.Outbox.Notice(a.run, notice.Text)
-	return a.end(ctx, Failed, journal.Unanswered{State: journal.RunFailed, Cause: cause.Error(), Notice: notice})
+	return a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice})
 }
 
 // clears wakes the deliveries of a run that has ended: those that remove its previews
@@ -360,8 +363,8 @@ func (a *attempt) clears(posts bool) {
 const withdrawn = "The question was deleted, so it was not answered."
 
 // notice returns a notice of the run.
-func (a *attempt) notice(text string) journal.Notice {
-	return journal.NewNotice(a.run.Platform, text, a.runID())
+func (a *attempt) notice(text string) outbox.Notice {
+	return outbox.NewNotice(a.run.Platform, text, a.runID())
 }
 
 // apology returns the sentence for the people in the thread. The operator gets the cause. An

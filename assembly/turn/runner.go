@@ -12,6 +12,13 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -55,17 +62,17 @@ const (
 type Outbox interface {
 	// Expect notes that the platform shows signs of work below the run's messages by itself. Any end of the
 	// run then removes them.
-	Expect(ctx context.Context, c *work.Claim, run *journal.Run)
+	Expect(ctx context.Context, c *work.Claim, run *runs.Run)
 	// Show begins to show that the run goes on. Mentions are the tokens that its
 	// answer may use. The preview ends when ctx ends. Its goroutines are begun with
 	// start; the caller waits for them.
-	Show(ctx context.Context, c *work.Claim, run *journal.Run, mentions []string, start func(func())) (LivePreview, error)
+	Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (LivePreview, error)
 	// Notice returns posts that tell the asker of a run something that is not a
 	// reply. It returns no posts if the platform has no way to tell, or if it fails.
-	Notice(run *journal.Run, text string) []journal.Post
+	Notice(run *runs.Run, text string) []outbox.Post
 	// Posted reports that a thread has deliveries. If begun is not nil, the journal
 	// has marked that delivery as sending already.
-	Posted(c *work.Claim, begun *journal.Delivery)
+	Posted(c *work.Claim, begun *outbox.Delivery)
 }
 
 // LivePreview shows one run while it goes on.
@@ -81,18 +88,18 @@ type LivePreview interface {
 	// Format converts an answer for the thread's platform and splits it, and returns
 	// the bounds of its posts. Stop must have been called. If there are no posts, the
 	// reader takes the reply from the journal. The options of ask follow the text.
-	Format(text string, ask stream.Ask, files []journal.File) ([]journal.Post, *journal.Send)
+	Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send)
 }
 
 // Files stores the files of messages and of answers.
 type Files interface {
 	// Keep copies a pending attachment and returns its new state. An attachment that cannot
 	// be read becomes unavailable. One that cannot be stored stays pending.
-	Keep(ctx context.Context, workspace, sender string, attachment journal.Attachment) journal.Attachment
+	Keep(ctx context.Context, workspace, sender string, attachment files.Attachment) files.Attachment
 	// Open returns the bytes of a stored copy.
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 	// Put stores a file that an agent has made.
-	Put(ctx context.Context, file stream.File) (journal.File, error)
+	Put(ctx context.Context, file stream.File) (outbox.File, error)
 }
 
 // History completes what the journal knows of a thread before a turn.
@@ -101,19 +108,19 @@ type History interface {
 	// messages of the thread may be missing in it. If the turn may not begin, missed
 	// messages of the thread are being read; wake is called once it may, after some
 	// seconds at most. Ready never waits.
-	Ready(claim *journal.Claim, wake func()) (ready, gap bool)
+	Ready(claim *places.Claim, wake func()) (ready, gap bool)
 	// ReadHistory stores, before a thread's first turn, the thread's root and its newest
 	// messages, unless they are stored already, and sets run.History. It takes a few
 	// seconds at most. It does nothing if the thread began with a message of the
 	// run. An error is the store's, or that ctx ended: a platform that cannot be read
 	// is a gap.
-	ReadHistory(ctx context.Context, claim *journal.Claim, run *journal.Run, newest int) error
+	ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error
 }
 
 // Observer sees the end of each attempt of a run, for metrics and for replay. It is
 // called concurrently.
 type Observer interface {
-	RunEnded(run *journal.Run, report Report)
+	RunEnded(run *runs.Run, report Report)
 }
 
 // Outcome is the end of one attempt of a run.
@@ -137,7 +144,7 @@ const (
 type Report struct {
 	Outcome Outcome
 	Input   assembly.Input
-	Reply   *journal.Message // of Answered
+	Reply   *messages.Message // of Answered
 	Err     error
 	Took    time.Duration
 }
@@ -153,12 +160,12 @@ type Parts struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 	// Settings returns the settings of a run's channel.
-	Settings func(*journal.Run) Settings
+	Settings func(*runs.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
 	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
 	// knows the name in time; nil without names.
-	Name func(ctx context.Context, run *journal.Run, token string) (name string, known bool)
+	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }
@@ -179,7 +186,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	var previews sync.WaitGroup
 	defer previews.Wait()
 	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
-	bound := func(workspace string) int { return r.Settings(&journal.Run{Workspace: workspace}).MaxConcurrent }
+	bound := func(workspace string) int { return r.Settings(&runs.Run{Workspace: workspace}).MaxConcurrent }
 	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Bound: bound, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
 			if more, err := r.turn(running, c, agent, previews.Go); err != nil || !more {
@@ -206,11 +213,11 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	defer c.Take(goingKey{})
 	if g.run == nil {
 		g.run, err = r.begin(asking, c, profile.ID)
-		if other, ok := errors.AsType[journal.OtherAgentError](err); ok {
+		if other, ok := errors.AsType[runs.OtherAgentError](err); ok {
 			r.Work.Wake(work.Turns, string(other), c.Thread)
 			return false, nil
 		}
-		if errors.Is(err, journal.ErrMissed) {
+		if errors.Is(err, runs.ErrMissed) {
 			r.Work.Wake(work.Intake, "", c.Thread)
 			return false, nil
 		}
@@ -228,10 +235,10 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, journal.Unanswered{Interruptible: interruptible})
+		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err
-	case run.Claims >= journal.SuspectClaims && run.Claims < journal.DeadClaims && !c.Serial():
+	case run.Claims >= envelopes.SuspectClaims && run.Claims < envelopes.DeadClaims && !c.Serial():
 		return false, work.ErrSuspect
 	}
 	r.works.Store(c.Thread, g)
@@ -241,16 +248,16 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 }
 
 // begin begins the thread's next run, or resumes the one that goes on.
-func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *journal.Run, err error) {
+func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *runs.Run, err error) {
 	ready, gap := true, false
 	if r.History != nil {
 		if ready, gap = r.History.Ready(&c.Claim, func() { r.Work.Wake(work.Turns, agent, c.Thread) }); !ready {
 			return nil, nil
 		}
 	}
-	most := int64(journal.SuspectClaims)
+	most := int64(envelopes.SuspectClaims)
 	if c.Serial() {
-		most = journal.DeadClaims
+		most = envelopes.DeadClaims
 	}
 	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
 	if run != nil {
@@ -261,14 +268,14 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *j
 
 // each reports whether every message of a thread is a turn of its own. A message
 // that interrupts a run joins its turn.
-func (r *Runner) each(run *journal.Run) bool {
+func (r *Runner) each(run *runs.Run) bool {
 	settings := r.Settings(run)
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 
 // Recorded implements ingest.Turns: the thread's intake, whose claim is c, reports a recorded
 // event. It never waits.
-func (r *Runner) Recorded(c *work.Claim, agent string, result journal.RecordResult) {
+func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	report(c, agent, result)
 	if result.Told {
 		r.Outbox.Posted(c, nil)

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -79,7 +80,7 @@ func (s *steering) run(ctx context.Context, input assembly.Input) {
 // next turn. They are read at a time or later; zero lets the store tell whether each is current.
 func (s *steering) join(ctx context.Context, input assembly.Input, read time.Time) {
 	a := s.attempt
-	var waiting []journal.Message
+	var waiting []messages.Message
 	s.insist(ctx, func(ctx context.Context) (err error) {
 		waiting, err = a.Journal.Joinable(ctx, a.run)
 		return err
@@ -100,7 +101,7 @@ func (s *steering) join(ctx context.Context, input assembly.Input, read time.Tim
 }
 
 // hand hands a message to the agent.
-func (s *steering) hand(ctx context.Context, input assembly.Input, message []journal.Message) error {
+func (s *steering) hand(ctx context.Context, input assembly.Input, message []messages.Message) error {
 	a := s.attempt
 	return a.guard("steering", func() error {
 		l := lines{agent: a.run.Agent}
@@ -118,7 +119,7 @@ func (s *steering) hand(ctx context.Context, input assembly.Input, message []jou
 // run and the next turn.
 func (s *steering) insist(ctx context.Context, call func(context.Context) error) {
 	a := s.attempt
-	if err := work.Insist(ctx, commitTime, func() error { return call(context.WithoutCancel(ctx)) }); err != nil && !errors.Is(err, journal.ErrFenced) {
+	if err := work.Insist(ctx, commitTime, func() error { return call(context.WithoutCancel(ctx)) }); err != nil && !errors.Is(err, storage.ErrFenced) {
 		a.Log.Error("messages to a working agent are not recorded", "run", a.run.ID, "err", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // steered is an agent that takes its runs, and messages during them.
@@ -180,7 +180,7 @@ func TestSteerAfterARestart(t *testing.T) {
 		same(t, "given", s.given, []string{run + " [Olivia]: two", three, three})
 		same(t, "posts", d.deliveries(), []string{"all done"})
 		for _, m := range d.all() {
-			if m.Author == journal.ByHuman && m.Run != run {
+			if m.Author == messages.ByHuman && m.Run != run {
 				t.Errorf("%s belongs to run %s", m.Content, m.Run)
 			}
 		}

@@ -3,14 +3,14 @@ package turn
 import (
 	"context"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
 
 // Stop ends an unfinished run at a person's request, whichever node works on it. The notice
-// informs the thread. It returns journal.ErrEnded if the run has ended and
-// journal.ErrNotFound if it is unknown.
-func (r *Runner) Stop(ctx context.Context, run string, notice journal.Notice) error {
+// informs the thread. It returns runs.ErrEnded if the run has ended and
+// storage.ErrNotFound if it is unknown.
+func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) error {
 	stopped, err := r.Journal.StopRun(ctx, run, notice)
 	if err != nil {
 		return err

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"parley/assembly/turn"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -41,12 +43,12 @@ func TestTheCommandStop(t *testing.T) {
 func TestTheCommandNew(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{answers("yes")}
-		d.record(journal.TriggerPassive, human("0", "aside"))
+		d.record(messages.TriggerPassive, human("0", "aside"))
 		d.asks("1", "one")
 		d.asks("2", "two")
-		d.record(journal.TriggerPassive, human("3", "old"))
+		d.record(messages.TriggerPassive, human("3", "old"))
 		d.asks("4", "/new")
-		d.record(journal.TriggerPassive, human("5", "fresh"))
+		d.record(messages.TriggerPassive, human("5", "fresh"))
 		d.asks("6", "three")
 		d.asks("7", "four")
 		d.outcomes()
@@ -76,9 +78,9 @@ func TestAStopCancelsTheRun(t *testing.T) {
 			d.asks("2", "two")
 			pass(time.Second)
 			run, begun := d.running(), time.Now()
-			d.must(stopper.Stop(d.Context(), run, journal.NewNotice("slack", "Stopped.")))
+			d.must(stopper.Stop(d.Context(), run, outbox.NewNotice("slack", "Stopped.")))
 			same(t, "outcomes", d.outcomes()[:1], []turn.Outcome{turn.Canceled})
-			if err := stopper.Stop(d.Context(), run, journal.Notice{}); !errors.Is(err, journal.ErrEnded) {
+			if err := stopper.Stop(d.Context(), run, outbox.Notice{}); !errors.Is(err, runs.ErrEnded) {
 				t.Errorf("the second stop: %v", err)
 			}
 			pass(2 * time.Second)

@@ -15,7 +15,9 @@ import (
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
 
@@ -158,12 +160,12 @@ func TestAnEditOfAnotherMessageInterruptsNoRun(t *testing.T) {
 	inBubble(t, interrupting, func(d *fixture) {
 		d.asks("1", "one")
 		pass(time.Second)
-		d.record(journal.TriggerPassive, human("2", "two"))
+		d.record(messages.TriggerPassive, human("2", "two"))
 		d.agent.does = []script{thinks(20*time.Second, "three it is")}
 		d.asks("3", "three")
 		pass(time.Second)
 		d.edits("1", "ein")
-		d.apply(journal.TriggerPassive, event.Event{Kind: event.KindEdit, Targets: []string{"2"}, Message: revised("2", "zwei")})
+		d.apply(messages.TriggerPassive, event.Event{Kind: event.KindEdit, Targets: []string{"2"}, Message: revised("2", "zwei")})
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered, turn.Answered})
 	})
@@ -174,7 +176,7 @@ func TestAPassiveMessageInterruptsNoRun(t *testing.T) {
 	inBubble(t, interrupting, func(d *fixture) {
 		d.agent.does = []script{thinks(10*time.Second, "done")}
 		d.asks("1", "one")
-		d.record(journal.TriggerPassive, human("2", "aside"))
+		d.record(messages.TriggerPassive, human("2", "aside"))
 		pass(11 * time.Second)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 	})
@@ -217,7 +219,7 @@ func TestDeletingEveryMessageCancels(t *testing.T) {
 // TestADeleteAfterTheAnswer, in a turn with thread context, leaves the thread's next turns alone.
 func TestADeleteAfterTheAnswer(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
-		d.record(journal.TriggerPassive, human("1", "by the way"))
+		d.record(messages.TriggerPassive, human("1", "by the way"))
 		d.asks("2", "one")
 		pass(time.Second)
 		d.deletes("2")
@@ -243,7 +245,7 @@ func TestTheAgentSeesAnEditBeforeTheRun(t *testing.T) {
 		d.asks("1", "befor")
 		m := human("1", "before")
 		m.Revision = "r1"
-		d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"1"}})
+		d.apply(messages.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"1"}})
 		pass(2 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"before"}})
 	})
@@ -258,10 +260,10 @@ func TestTheNextRunSeesAnEditAtTheEndOfARun(t *testing.T) {
 			d.asks("2", "befor")
 			m := human("2", "before")
 			m.Revision = "r1"
-			d.apply(journal.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"2"}})
-			d.record(journal.TriggerPassive, human("3", "aside"))
+			d.apply(messages.TriggerRun, event.Event{Kind: event.KindEdit, Message: m, Targets: []string{"2"}})
+			d.record(messages.TriggerPassive, human("3", "aside"))
 		}
-		d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
+		d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 		pass(2 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"before"}})
 	})
@@ -418,7 +420,7 @@ func TestStale(t *testing.T) {
 				d.agent.does = []script{thinks(5*time.Second, "first")}
 				d.asks("1", "one")
 				pass(time.Second) // the agent has been asked
-				d.record(journal.TriggerPassive, human("2", "by the way"))
+				d.record(messages.TriggerPassive, human("2", "by the way"))
 				pass(6 * time.Second)
 				same(t, "outcomes", d.outcomes(), c.outcomes)
 				same(t, "posts", d.deliveries(), c.posts)
@@ -440,7 +442,7 @@ func TestAReplyDescribesItsRun(t *testing.T) {
 			"source": "slack", "sender_id": "agent:helper", "sender_display_name": "helper", "sender_type": "bot",
 			"run_id": reply.Run, "stage": "answer", "latency_ms": float64(1500), "message_id": reply.ExternalID,
 		})
-		same(t, "freshness", *reply.Freshness, journal.Freshness{Known: event.Known{BaseSeq: new(int64(1)), LatestSeenSeq: new(int64(1))}, ServerSeq: 1})
+		same(t, "freshness", *reply.Freshness, messages.Freshness{Known: event.Known{BaseSeq: new(int64(1)), LatestSeenSeq: new(int64(1))}, ServerSeq: 1})
 	})
 }
 
@@ -508,8 +510,8 @@ func TestSaidIsInThePlatformsOrder(t *testing.T) {
 	inBubble(t, coalescing, func(d *fixture) {
 		later, earlier := human("2", "second"), human("1", "first")
 		later.SentAt, earlier.SentAt = time.Now(), time.Now().Add(-time.Second)
-		d.record(journal.TriggerRun, later)
-		d.record(journal.TriggerRun, earlier)
+		d.record(messages.TriggerRun, later)
+		d.record(messages.TriggerRun, earlier)
 		pass(time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"first", "second"}})
 		same(t, "assembled", d.assembled(0), "user: [Olivia]: first\nuser: [Olivia]: second\n")
@@ -526,7 +528,7 @@ func TestAQuotedReplyOfOursIsNotShownTwice(t *testing.T) {
 		d.deliveries()
 		again := human("2", "really?")
 		again.Quoted = &event.Quote{ExternalID: "C1/post1", Content: "Yes.", Own: true}
-		d.record(journal.TriggerRun, again)
+		d.record(messages.TriggerRun, again)
 		d.outcomes()
 		same(t, "assembled", d.assembled(1), "user: [Olivia]: tomorrow?\nassistant: Yes.\nuser: [Olivia]: really?\n")
 	})
@@ -536,7 +538,7 @@ func TestAQuotedReplyOfOursIsNotShownTwice(t *testing.T) {
 func TestAFormatterThatFailsIsTheRunsFailure(t *testing.T) {
 	inBubble(t, func(d *fixture) {
 		d.settings.MaxAttempts = 1
-		d.format = func(string) ([]journal.Post, error) { panic("a bug in the converter") }
+		d.format = func(string) ([]outbox.Post, error) { panic("a bug in the converter") }
 	}, func(d *fixture) {
 		d.asks("1", "one")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Failed})
@@ -550,7 +552,7 @@ func TestARunIsAskedOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(d *fixture) {
 				d.recorded = func() { pass(slow) }
-				d.accept(journal.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
+				d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
 				pass(10 * time.Second)
 				same(t, "turns", d.agent.said(), [][]string{{"one"}})
 				same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
@@ -662,7 +664,7 @@ func TestTheFirstFilesOfAMessageAreCopied(t *testing.T) {
 		for i := range 12 {
 			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})
 		}
-		d.record(journal.TriggerRun, m)
+		d.record(messages.TriggerRun, m)
 		d.outcomes()
 		same(t, "copied", len(d.kept), 10)
 		same(t, "named", len(d.agent.inputs[0].Said[0].Files), 12)
@@ -683,7 +685,7 @@ func TestFilesThatHangLeaveTimeForTheRun(t *testing.T) {
 		for i := range 10 {
 			m.Attachments = append(m.Attachments, event.Attachment{ID: fmt.Sprint(i), Name: fmt.Sprint("file", i)})
 		}
-		d.record(journal.TriggerRun, m)
+		d.record(messages.TriggerRun, m)
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 	})
@@ -692,14 +694,14 @@ func TestFilesThatHangLeaveTimeForTheRun(t *testing.T) {
 // TestFilesOfEarlierTurnsAreCopied, those of the newest turn first, until one can't be copied.
 func TestFilesOfEarlierTurnsAreCopied(t *testing.T) {
 	for _, c := range []struct {
-		state journal.AttachmentState
+		state files.State
 		own   []string // files of the current turn
 		want  []string
 	}{
-		{journal.AttachmentStored, []string{"own", "other"}, []string{"own", "other", "second", "more", "first"}},
-		{journal.AttachmentUnavailable, []string{"own", "other"}, []string{"own", "other"}},
-		{journal.AttachmentPending, []string{"own", "other"}, []string{"own", "other"}},
-		{journal.AttachmentUnavailable, nil, []string{"second"}},
+		{files.Stored, []string{"own", "other"}, []string{"own", "other", "second", "more", "first"}},
+		{files.Unavailable, []string{"own", "other"}, []string{"own", "other"}},
+		{files.Pending, []string{"own", "other"}, []string{"own", "other"}},
+		{files.Unavailable, nil, []string{"second"}},
 	} {
 		inBubble(t, nil, func(d *fixture) {
 			asks := func(id string, files ...string) {
@@ -707,7 +709,7 @@ func TestFilesOfEarlierTurnsAreCopied(t *testing.T) {
 				for _, name := range files {
 					m.Attachments = append(m.Attachments, event.Attachment{ID: name, Name: name})
 				}
-				d.record(journal.TriggerRun, m)
+				d.record(messages.TriggerRun, m)
 				d.outcomes()
 			}
 			asks("1", "first")
@@ -740,7 +742,7 @@ func TestTextFilesAreRead(t *testing.T) {
 			}
 			m.Attachments = append(m.Attachments, event.Attachment{ID: "clip", Name: "clip.m4a", MimeType: "audio/mp4", Words: "check the pump"},
 				event.Attachment{ID: "speech", Name: "speech.m4a", MimeType: "audio/mp4", Words: strings.Repeat("x", 100<<10+1)})
-			d.record(journal.TriggerRun, m)
+			d.record(messages.TriggerRun, m)
 			d.outcomes()
 			got, input := map[string]string{}, d.agent.inputs[0]
 			for _, file := range input.Said[0].Files {
@@ -766,7 +768,7 @@ func TestWordsOfFilesAreWithinTheWindow(t *testing.T) {
 		for _, name := range []string{"old.txt", "new.txt"} {
 			m := human(name, "look")
 			m.Attachments = []event.Attachment{{ID: name, Name: name}}
-			d.record(journal.TriggerRun, m)
+			d.record(messages.TriggerRun, m)
 			d.outcomes()
 		}
 		same(t, "the first input has its file", strings.Contains(d.agent.inputs[0].Messages[0].Text(), "ooo"), true)
@@ -785,7 +787,7 @@ func TestCopiesThatHangLeaveTimeForTheRun(t *testing.T) {
 		d.agent.does = []script{thinks(10*time.Second, "a list of names")}
 		m := human("1", "look")
 		m.Attachments = []event.Attachment{{ID: "a", Name: "a.txt"}, {ID: "b", Name: "b.txt"}}
-		d.record(journal.TriggerRun, m)
+		d.record(messages.TriggerRun, m)
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 	})

@@ -9,7 +9,9 @@ import (
 	"parley/assembly"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // BenchmarkWindow reads and assembles a turn's input in threads of different lengths:
@@ -28,7 +30,7 @@ func BenchmarkWindow(b *testing.B) {
 				Runner:   New(Parts{Journal: journal.New(engine, journal.Options{})}),
 				settings: Settings{Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}},
 				profile:  Profile{ID: "echo"},
-				going: &going{run: &journal.Run{
+				going: &going{run: &runs.Run{
 					ID: fmt.Sprint("run-", stored), Thread: 1, ThreadKey: "slack:w:C1:1.000001", Workspace: "w", Platform: event.Slack, Agent: "echo",
 					ContextAfter: int64(stored - 1), BaseSeq: int64(stored),
 				}},
@@ -46,10 +48,10 @@ func BenchmarkWindow(b *testing.B) {
 
 // long makes a thread whose last message is the turn. The question with thread_seq n,
 // and the answer after it, belong to the run "run-n".
-func long(b *testing.B, engine journal.Engine, stored int) {
+func long(b *testing.B, engine storage.Engine, stored int) {
 	b.Helper()
 	now := time.Now().UnixMilli()
-	err := engine.Write(b.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := engine.Write(b.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		if _, err := tx.Exec(`INSERT INTO threads (id, key, uuid, workspace, platform, channel) VALUES (1, 'slack:w:C1:1.000001', '', 'w', 'slack', 'C1')`); err != nil {
 			return err
 		}

@@ -10,7 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/runs"
 )
 
 // maxWords bounds the words of a file that are read into the input, in bytes.
@@ -20,7 +21,7 @@ const maxWords = 100 << 10
 // messages first, as far as the window's bytes reach. The other files have no words afterwards, so
 // the input only names them. All reads together take at most a quarter of the run's time, because the
 // place of the copies may hang.
-func (a *attempt) readWords(ctx context.Context, turns []journal.Turn) {
+func (a *attempt) readWords(ctx context.Context, turns []runs.Turn) {
 	ctx, cancel := context.WithTimeout(ctx, a.profile.Timeout/4)
 	defer cancel()
 	left := a.settings.Window.Bytes
@@ -47,14 +48,14 @@ func (a *attempt) readWords(ctx context.Context, turns []journal.Turn) {
 }
 
 // words returns the words of a file; empty if it is no small text.
-func (a *attempt) words(ctx context.Context, file *journal.Attachment) string {
+func (a *attempt) words(ctx context.Context, file *files.Attachment) string {
 	switch {
 	case len(file.Words) > maxWords: // the payload had them
 		return ""
 	case file.Words != "":
 		return text([]byte(file.Words))
 	}
-	if file.State != journal.AttachmentStored || file.Size > maxWords || !mayBeText(file.Name, file.MimeType) {
+	if file.State != files.Stored || file.Size > maxWords || !mayBeText(file.Name, file.MimeType) {
 		return ""
 	}
 	copied, err := a.Files.Open(ctx, file.Bucket, file.Path)

@@ -21,9 +21,9 @@ import (
 
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/internal/command"
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -236,7 +236,7 @@ func openFloorStore(ctx context.Context, f floorFlags) (floorStore, func(), erro
 type floorSQLite struct{ *sqlite.Engine }
 
 func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id int64, isNew bool, err error) {
-	err = s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	err = s.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		isNew, err = tx.Row([]any{&id}, `INSERT INTO envelopes (key, body) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`, key, body)
 		return err
 	})
@@ -244,7 +244,7 @@ func (s floorSQLite) accept(ctx context.Context, key string, body []byte) (id in
 }
 
 func (s floorSQLite) commit(ctx context.Context, statements ...statement) error {
-	return s.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	return s.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		for _, one := range statements {
 			if _, err := tx.Exec(one.sql, one.args...); err != nil {
 				return err

@@ -11,7 +11,9 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -75,7 +77,7 @@ func fill(ctx context.Context, path string, stored, pending int, l *ledger) (err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
 	for _, statement := range pastRows() {
-		err := engine.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+		err := engine.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 			_, err := tx.Exec(numbers+statement, int64(stored), int64(fillThreads), time.Now().Add(-240*time.Hour).UnixMilli())
 			return err
 		})
@@ -147,7 +149,7 @@ func accept(ctx context.Context, j *journal.Journal, m *message) error {
 	m.revisions[0].sent = time.Now()
 	envelope := event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: m.slack().Event()}
 	keys := payload.Normalizer{}.Keys(envelope, facts{})
-	if _, err := j.Accept(ctx, journal.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
+	if _, err := j.Accept(ctx, envelopes.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
 		return fmt.Errorf("fill the store: %w", err)
 	}
 	m.revisions[0].acked = time.Now()

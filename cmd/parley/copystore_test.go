@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"parley/ingest/journal"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/journal/transfer"
 )
 
@@ -24,7 +24,7 @@ func open(t *testing.T, path string) *sqlite.Engine {
 	return engine
 }
 
-func done(t *testing.T, engine journal.Engine) {
+func done(t *testing.T, engine storage.Engine) {
 	t.Helper()
 	if err := engine.Close(); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func note(t *testing.T, path string, position int64) {
 	t.Helper()
 	engine := open(t, path)
 	defer done(t, engine)
-	err := engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := engine.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(`INSERT INTO retention_progress (task, position) VALUES ('bodies', $1)
 			ON CONFLICT (task) DO UPDATE SET position = excluded.position`, position)
 		return err

@@ -22,6 +22,8 @@ import (
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
 )
 
 func importCommand() *cobra.Command {
@@ -61,7 +63,7 @@ func importFile(ctx context.Context, conf *config.Config, path string, out io.Wr
 	}
 	i := importer{journal: journal.New(engine, journal.Options{})}
 	defer func() { err = errors.Join(err, i.journal.Close()) }()
-	if err := journal.Whole(ctx, engine); err != nil {
+	if err := storage.Whole(ctx, engine); err != nil {
 		return err
 	}
 	err = replay.Lines(path, func(_ int, raw []byte, _ error) error { // checkPast has found no fault
@@ -164,9 +166,9 @@ func (m *past) byKey() bool {
 type importer struct {
 	journal *journal.Journal
 
-	of          past                 // the line that names the thread of the batch
-	to          journal.ImportThread // the thread of the batch
-	batch       []journal.ImportMessage
+	of          past                // the line that names the thread of the batch
+	to          record.ImportThread // the thread of the batch
+	batch       []record.ImportMessage
 	read, added int
 }
 
@@ -183,7 +185,7 @@ func (i *importer) add(ctx context.Context, m past) error {
 		i.of = m
 	}
 	i.read++
-	i.batch = append(i.batch, journal.ImportMessage{
+	i.batch = append(i.batch, record.ImportMessage{
 		ID: m.ID, Own: m.Role == "assistant", Content: m.Content, Metadata: m.Metadata,
 		SenderID: m.known.SenderID, Bot: m.known.SenderType == event.Bot, CreatedAt: m.CreatedAt,
 	})
@@ -202,9 +204,9 @@ func (i *importer) flush(ctx context.Context) error {
 }
 
 // thread returns the thread of a line: the one with its key or its UUID, or a new one.
-func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread, err error) {
+func (i *importer) thread(ctx context.Context, m *past) (to record.ImportThread, err error) {
 	w := m.settings
-	to = journal.ImportThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
+	to = record.ImportThread{Workspace: w.ID, Platform: w.Platform, Channel: m.known.ChannelExternalID}
 	switch id := m.ThreadID; {
 	case m.byKey():
 		to.Key = event.ThreadKey(m.ThreadID)
@@ -216,7 +218,7 @@ func (i *importer) thread(ctx context.Context, m *past) (to journal.ImportThread
 	default:
 		to.ID = id
 		known, err := i.journal.Thread(ctx, w.ID, id)
-		if err != nil && !errors.Is(err, journal.ErrNotFound) {
+		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return to, err
 		}
 		to.Key = cmp.Or(known.Key, event.ThreadKey(fmt.Sprintf("%s:%s:%s", w.Platform, w.ID, id)))

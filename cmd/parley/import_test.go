@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -58,7 +60,7 @@ func TestImport(t *testing.T) {
 	defer done(t, engine)
 	j := journal.New(engine, journal.Options{})
 	read := func(workspace, id string) (out []string) {
-		list, err := j.ThreadMessages(t.Context(), workspace, id, journal.Page{Limit: 10})
+		list, err := j.ThreadMessages(t.Context(), workspace, id, messages.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,5 +118,5 @@ func TestImportBesideDaemon(t *testing.T) {
 	write(t, dir, "data/.keep", "")
 	engine := open(t, dir+"/data/parley.db")
 	defer done(t, engine)
-	expect(t, parley(t, dir, "import", "old.jsonl"), 1, "", journal.ErrLocked.Error())
+	expect(t, parley(t, dir, "import", "old.jsonl"), 1, "", storage.ErrLocked.Error())
 }

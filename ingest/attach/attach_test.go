@@ -32,7 +32,7 @@ func newStore(t *testing.T) (*attach.Store, string) {
 }
 
 // files lists the files below dir, with their modes.
-func files(t *testing.T, dir string) map[string]fs.FileMode {
+func filesOf(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	found := map[string]fs.FileMode{}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func TestACopyIsStoredUnderItsSum(t *testing.T) {
 	if !bytes.Equal(read(t, store, got), png) {
 		t.Error("the copy differs from the file")
 	}
-	if diff := cmp.Diff(map[string]fs.FileMode{got.Path: 0o600}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff(map[string]fs.FileMode{got.Path: 0o600}, filesOf(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 	info, err := os.Stat(dir)
@@ -123,7 +123,7 @@ func TestTheLimit(t *testing.T) {
 	if _, err := store.Put(t.Context(), bytes.NewReader(make([]byte, limit)), event.Attachment{}); err != nil {
 		t.Errorf("a file of exactly the limit: %v", err)
 	}
-	before := files(t, dir)
+	before := filesOf(t, dir)
 
 	_, err := store.Put(t.Context(), bytes.NewReader(make([]byte, limit+1)), event.Attachment{Name: "big.bin"})
 	if !errors.Is(err, attach.ErrTooLarge) || !strings.Contains(err.Error(), `"big.bin"`) || !strings.Contains(err.Error(), "65536 bytes") {
@@ -133,7 +133,7 @@ func TestTheLimit(t *testing.T) {
 	if _, err := store.Put(t.Context(), unread, event.Attachment{Size: limit + 1}); !errors.Is(err, attach.ErrTooLarge) {
 		t.Errorf("an announced size above the limit: %v", err)
 	}
-	if diff := cmp.Diff(before, files(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, filesOf(t, dir)); diff != "" {
 		t.Errorf("refused files left %s", diff)
 	}
 }
@@ -149,7 +149,7 @@ func TestABrokenSourceLeavesNothing(t *testing.T) {
 		if _, err := store.Put(t.Context(), source, event.Attachment{}); !errors.Is(err, cut) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if found := files(t, dir); len(found) != 0 {
+		if found := filesOf(t, dir); len(found) != 0 {
 			t.Errorf("%s: left %v", name, found)
 		}
 	}
@@ -172,7 +172,7 @@ func TestPutEndsWithItsContext(t *testing.T) {
 	if _, err := store.Put(ctx, source, event.Attachment{}); !errors.Is(err, stopped) {
 		t.Errorf("an endless source under a cancelled context: %v", err)
 	}
-	if found := files(t, dir); len(found) != 0 {
+	if found := filesOf(t, dir); len(found) != 0 {
 		t.Errorf("left %v", found)
 	}
 }
@@ -250,7 +250,7 @@ func TestSweepRemovesOldDrafts(t *testing.T) {
 	if err := store.Sweep(now); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]fs.FileMode{made.Path: 0o600, "incoming/NEW": 0o600}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff(map[string]fs.FileMode{made.Path: 0o600, "incoming/NEW": 0o600}, filesOf(t, dir)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -269,7 +269,7 @@ func TestDiskErrorsNameTheDirectory(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), `"notes.txt"`) {
 			t.Errorf("%s is a file: %v", inTheWay, err)
 		}
-		if diff := cmp.Diff(map[string]fs.FileMode{inTheWay: 0o644}, files(t, dir)); diff != "" {
+		if diff := cmp.Diff(map[string]fs.FileMode{inTheWay: 0o644}, filesOf(t, dir)); diff != "" {
 			t.Errorf("%s is a file: leftovers: %s", inTheWay, diff)
 		}
 	}

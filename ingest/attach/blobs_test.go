@@ -11,19 +11,20 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 var large = bytes.Repeat([]byte("0123456789"), 60<<10)
 
 // failing is a store whose nth write fails.
 type failing struct {
-	journal.Engine
+	storage.Engine
 	left int
 }
 
 var errFull = errors.New("the disk is full")
 
-func (f *failing) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (f *failing) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	if f.left--; f.left == 0 {
 		return errFull
 	}
@@ -50,7 +51,7 @@ func TestAStoreThatFailsHasNoCopy(t *testing.T) {
 		if !errors.Is(err, errFull) || !strings.Contains(err.Error(), "in the store") {
 			t.Errorf("write %d: %v", n, err)
 		}
-		if found := files(t, dir); len(found) != 0 {
+		if found := filesOf(t, dir); len(found) != 0 {
 			t.Errorf("write %d: left %v on the disk", n, found)
 		}
 		kept, err := store.Put(t.Context(), bytes.NewReader(content), event.Attachment{})
@@ -79,7 +80,7 @@ func TestADamagedBlobIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = engine.Write(t.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+		err = engine.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 			_, err := tx.Exec(change)
 			return err
 		})

@@ -61,7 +61,7 @@ func TestOtherContentIsRefused(t *testing.T) {
 			t.Errorf("%s as %q: %v", c.name, c.claim, err)
 		}
 	}
-	if found := files(t, dir); len(found) != 0 {
+	if found := filesOf(t, dir); len(found) != 0 {
 		t.Errorf("refused files left %v", found)
 	}
 }

@@ -21,9 +21,15 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // roomy is a limit above several chunks.
@@ -37,7 +43,7 @@ var kinds = map[string]kind{
 	"directory": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
 		dir := t.TempDir()
 		config := attach.Config{Dir: dir, MaxBytes: roomy}
-		return open(t, config, nil), open(t, config, nil), func() []string { return slices.Collect(maps.Keys(files(t, dir))) }
+		return open(t, config, nil), open(t, config, nil), func() []string { return slices.Collect(maps.Keys(filesOf(t, dir))) }
 	},
 	"store on SQLite": func(t *testing.T) (*attach.Store, *attach.Store, func() []string) {
 		return inStore(t, newSQLite(t))
@@ -53,7 +59,7 @@ var kinds = map[string]kind{
 		server := startS3(t)
 		one, dir := inBucket(t, server)
 		other, _ := inBucket(t, server)
-		return one, other, func() []string { return append(server.Keys(), slices.Collect(maps.Keys(files(t, dir)))...) }
+		return one, other, func() []string { return append(server.Keys(), slices.Collect(maps.Keys(filesOf(t, dir)))...) }
 	},
 }
 
@@ -70,7 +76,7 @@ func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store
 	return store
 }
 
-func newSQLite(t *testing.T) journal.Engine {
+func newSQLite(t *testing.T) storage.Engine {
 	t.Helper()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "parley.db"), sqlite.Options{})
 	if err != nil {
@@ -81,7 +87,7 @@ func newSQLite(t *testing.T) journal.Engine {
 
 // inStore returns stores with copies in a journal on the engine, which is closed when the
 // test ends.
-func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, left func() []string) {
+func inStore(t *testing.T, engine storage.Engine) (one, other *attach.Store, left func() []string) {
 	t.Helper()
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
@@ -92,13 +98,13 @@ func inStore(t *testing.T, engine journal.Engine) (one, other *attach.Store, lef
 	node := func(name string) *attach.Store {
 		return open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}))
 	}
-	return node("one"), node("other"), func() []string { return append(paths(t, engine), slices.Collect(maps.Keys(files(t, dir)))...) }
+	return node("one"), node("other"), func() []string { return append(paths(t, engine), slices.Collect(maps.Keys(filesOf(t, dir)))...) }
 }
 
 // paths returns the names that have chunks.
-func paths(t *testing.T, engine journal.Engine) (names []string) {
+func paths(t *testing.T, engine storage.Engine) (names []string) {
 	t.Helper()
-	err := engine.Read(t.Context(), func(tx journal.Tx) error {
+	err := engine.Read(t.Context(), func(tx storage.Tx) error {
 		names = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var name string
@@ -231,14 +237,14 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 		record := func(e event.Event) {
 			t.Helper()
 			serial++
-			accepted, err := j.Accept(t.Context(), journal.AcceptRequest{
+			accepted, err := j.Accept(t.Context(), envelopes.AcceptRequest{
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("{}")},
 				Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(serial), Thread: "slack:acme:C1:1"}, Claim: true,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = j.Record(t.Context(), &journal.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, journal.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
+			_, err = j.Record(t.Context(), &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, record.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,12 +263,12 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := j.ThreadMessages(t.Context(), "acme", thread, journal.Page{Limit: 10})
+			list, err := j.ThreadMessages(t.Context(), "acme", thread, messages.Page{Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
 			a := list[len(list)-1].Attachments[0]
-			a.State, a.Bucket, a.Path = journal.AttachmentStored, kept.Bucket, kept.Path
+			a.State, a.Bucket, a.Path = files.Stored, kept.Bucket, kept.Path
 			if err := j.SetAttachment(t.Context(), a, kept.SHA256); err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +311,7 @@ func TestAnAcknowledgedFileStays(t *testing.T) {
 			removals := 0
 			err = j.RemoveCopies(t.Context(), func(ctx context.Context, bucket, path string) error {
 				removals++
-				if _, err := put(); !journal.Unavailable(err) {
+				if _, err := put(); !storage.Unavailable(err) {
 					t.Errorf("a put during the removal: %v", err)
 				}
 				return store.Remove(ctx, bucket, path)
@@ -341,13 +347,13 @@ func TestNoBytesAreStoredBeforeTheirHold(t *testing.T) {
 	if _, err := store.Put(t.Context(), strings.NewReader("hello"), event.Attachment{}); !errors.Is(err, ended) {
 		t.Error(err)
 	}
-	if left := files(t, dir); held != "attachments 2c 48h0m0s" || len(left) != 0 {
+	if left := filesOf(t, dir); held != "attachments 2c 48h0m0s" || len(left) != 0 {
 		t.Errorf("held %s, left %v", held, left)
 	}
 }
 
-func passive(*event.Message, journal.Look) journal.Decision {
-	return journal.Decision{Trigger: journal.TriggerPassive, Metadata: []byte("{}")}
+func passive(*event.Message, record.Look) record.Decision {
+	return record.Decision{Trigger: messages.TriggerPassive, Metadata: []byte("{}")}
 }
 
 // absent is the path of a copy that was never put.

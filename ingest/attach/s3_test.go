@@ -114,7 +114,7 @@ func TestAShortFailureIsRetried(t *testing.T) {
 			if err := store.Remove(t.Context(), kept.Bucket, kept.Path); err != nil || len(server.Keys()) != 0 {
 				t.Errorf("%v, left %q", err, server.Keys())
 			}
-			if found := files(t, dir); len(found) != 0 {
+			if found := filesOf(t, dir); len(found) != 0 {
 				t.Errorf("left %v on the disk", found)
 			}
 		})
@@ -153,8 +153,8 @@ func TestABucketThatFails(t *testing.T) {
 			if asked := server.Requests(); len(asked) != 2*c.tries {
 				t.Errorf("%d requests: %q", len(asked), asked)
 			}
-			if len(server.Keys())+len(files(t, dir)) != 0 {
-				t.Errorf("left %q, %v", server.Keys(), files(t, dir))
+			if len(server.Keys())+len(filesOf(t, dir)) != 0 {
+				t.Errorf("left %q, %v", server.Keys(), filesOf(t, dir))
 			}
 			errorText := fmt.Sprintf("%v %+v %v %+v %v %+v %#v", put, put, remove, remove, store, store, s3Config(t, server))
 			if strings.Contains(errorText, canary) {
@@ -249,7 +249,7 @@ func TestACallEndsWithItsContext(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if found := files(t, dir); len(found) != 0 {
+	if found := filesOf(t, dir); len(found) != 0 {
 		t.Errorf("left %v", found)
 	}
 }
@@ -266,7 +266,7 @@ func TestSweepRemovesDraftsOfABucket(t *testing.T) {
 	if err := store.Sweep(time.Now().Add(time.Hour)); err != nil {
 		t.Error(err)
 	}
-	if found := files(t, dir); len(found) != 0 {
+	if found := filesOf(t, dir); len(found) != 0 {
 		t.Errorf("left %v", found)
 	}
 }

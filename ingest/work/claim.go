@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 )
 
 // Claim is this node's claim of a thread. The thread's workers share it and its
 // payloads. A claim with another fence begins without payloads.
 type Claim struct {
-	journal.Claim
+	places.Claim
 	serial bool
 	*held
 }
@@ -75,7 +75,7 @@ const (
 )
 
 // adopt takes over a claim that the store made at a time. The caller holds the mutex.
-func (s *Scheduler) adopt(made journal.Claim, at time.Time) *Claim {
+func (s *Scheduler) adopt(made places.Claim, at time.Time) *Claim {
 	c := s.claims[made.Thread]
 	if c == nil || c.Fence < made.Fence {
 		c = &Claim{Claim: made, held: &held{}}

@@ -12,7 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
 	"parley/ingest/work"
 )
 
@@ -479,7 +480,7 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		dies := newNode(t, s, "dies", 0)
 		r := dies.accepts(1, true)
-		claim := &journal.Claim{Thread: r.Thread, Fence: r.Fence}
+		claim := &places.Claim{Thread: r.Thread, Fence: r.Fence}
 		if err := dies.journal.Postpone(t.Context(), claim, r.ID, time.Now().Add(time.Second), errors.New("a fault")); err != nil {
 			t.Fatal(err)
 		}
@@ -518,12 +519,12 @@ func TestATurnWaitsForAQuestionOverARestart(t *testing.T) {
 func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		before := newNode(t, s, "before", 0)
-		begin := func(n *node, thread int64) journal.Slot {
+		begin := func(n *node, thread int64) outbox.Slot {
 			t.Helper()
 			fence, _ := n.claimNow(thread)
 			d, err := n.journal.NextDelivery(t.Context(), thread)
 			n.check(err)
-			slot, err := n.journal.BeginSend(t.Context(), &journal.Claim{Thread: thread, Fence: fence}, d, journal.Send{Timeout: time.Second, Every: 10 * time.Second})
+			slot, err := n.journal.BeginSend(t.Context(), &places.Claim{Thread: thread, Fence: fence}, d, outbox.Send{Timeout: time.Second, Every: 10 * time.Second})
 			n.check(err)
 			return slot
 		}

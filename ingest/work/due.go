@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // dueAt is a thread with the time at which its work is due, in milliseconds since 1970.
@@ -35,14 +36,14 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 			full = append(full, of.workspace)
 		}
 	}
-	args := []any{s.Node, journal.LeasesEnded(now, s.Lease), int64(limit), s.served, between(full)}
+	args := []any{s.Node, places.LeasesEnded(now, s.Lease), int64(limit), s.served, between(full)}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
 		turns = ` AND agent = $6 AND (pending = 0 OR intake_at IS NULL OR intake_at > $7)`
 		args = append(args, q.Agent, now.UnixMilli())
 	}
-	err = s.engine.ReadOne(ctx, func(tx journal.Tx) error {
+	err = s.engine.ReadOne(ctx, func(tx storage.Tx) error {
 		list = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var d dueAt

@@ -13,17 +13,21 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
 // store is an engine that counts its transactions, can refuse them, and carries hints
 // between the nodes of a test.
 type store struct {
-	journal.Engine
+	storage.Engine
 	refuses       atomic.Bool
 	reads, writes atomic.Int64
 	afterRead     func() // if not nil; set it before the nodes start
@@ -36,7 +40,7 @@ type store struct {
 	hears map[string]func(words string)
 }
 
-func newStore(engine journal.Engine) *store {
+func newStore(engine storage.Engine) *store {
 	return &store{Engine: engine, hears: map[string]func(string){}}
 }
 
@@ -49,7 +53,7 @@ func openSQLite(t *testing.T) *store {
 	return closing(t, engine)
 }
 
-func closing(t *testing.T, engine journal.Engine) *store {
+func closing(t *testing.T, engine storage.Engine) *store {
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
 			t.Error(err)
@@ -99,20 +103,20 @@ func inBubble(t *testing.T, test func(t *testing.T, s *store)) {
 	synctest.Test(t, func(t *testing.T) { test(t, openSQLite(t)) })
 }
 
-func (s *store) Write(ctx context.Context, options journal.WriteOptions, fn func(journal.Tx) error) error {
+func (s *store) Write(ctx context.Context, options storage.WriteOptions, fn func(storage.Tx) error) error {
 	s.writes.Add(1)
 	if s.refuses.Load() {
-		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+		return fmt.Errorf("%w: the disk is full", storage.ErrUnavailable)
 	}
 	if s.hangs.CompareAndSwap(true, false) {
 		s.late = func() error { return s.Engine.Write(context.WithoutCancel(ctx), options, fn) }
 		<-ctx.Done()
-		return fmt.Errorf("%w: %w", journal.ErrUnclear, context.Cause(ctx))
+		return fmt.Errorf("%w: %w", storage.ErrUnclear, context.Cause(ctx))
 	}
 	return s.Engine.Write(ctx, options, fn)
 }
 
-func (s *store) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
+func (s *store) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
 	s.reads.Add(1)
 	err := s.Engine.ReadOne(ctx, fn)
 	if s.afterRead != nil {
@@ -121,7 +125,7 @@ func (s *store) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
 	return err
 }
 
-// Notify implements journal.Notifier.
+// Notify implements storage.Notifier.
 func (s *store) Notify(node, words string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +135,7 @@ func (s *store) Notify(node, words string) {
 	}
 }
 
-// Listen implements journal.Notifier.
+// Listen implements storage.Notifier.
 func (s *store) Listen(ctx context.Context, node string, heard func(string), missed func()) {
 	missed()
 	s.mu.Lock()
@@ -159,7 +163,7 @@ func (s *store) at(now time.Time) {
 // number reads a number from the store.
 func (n *node) number(query string, args ...any) (value int64) {
 	n.Helper()
-	n.check(n.store.Engine.ReadOne(n.Context(), func(tx journal.Tx) error {
+	n.check(n.store.Engine.ReadOne(n.Context(), func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&value}, query, args...)
 		return err
 	}))
@@ -235,12 +239,12 @@ var (
 )
 
 // accept accepts an envelope of the nth thread.
-func (n *node) accept(thread int) journal.AcceptResult { n.Helper(); return n.accepts(thread, false) }
+func (n *node) accept(thread int) envelopes.AcceptResult { n.Helper(); return n.accepts(thread, false) }
 
-func (n *node) accepts(thread int, claim bool) journal.AcceptResult {
+func (n *node) accepts(thread int, claim bool) envelopes.AcceptResult {
 	n.Helper()
 	n.serial++
-	r, err := n.journal.Accept(n.Context(), journal.AcceptRequest{
+	r, err := n.journal.Accept(n.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("x")},
 		Keys: event.Keys{
 			Kind: event.KindMessage, Dedupe: fmt.Sprint(n.name, n.serial), MessageID: fmt.Sprint("C1/", n.name, n.serial),
@@ -262,10 +266,10 @@ func (n *node) settle(c *work.Claim) error {
 			return err
 		}
 		m := &event.Message{ExternalID: fmt.Sprint("C1/", p.ID), Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}
-		_, err = n.journal.Record(n.Context(), &c.Claim, journal.Entry{
+		_, err = n.journal.Record(n.Context(), &c.Claim, record.Entry{
 			Envelope: p.ID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: m}, Agent: "helper",
-			Decide: func(*event.Message, journal.Look) journal.Decision {
-				return journal.Decision{Trigger: journal.TriggerRun, Metadata: []byte("{}")}
+			Decide: func(*event.Message, record.Look) record.Decision {
+				return record.Decision{Trigger: messages.TriggerRun, Metadata: []byte("{}")}
 			},
 		})
 	}
@@ -275,7 +279,7 @@ func (n *node) settle(c *work.Claim) error {
 // exec changes rows without the journal.
 func (n *node) exec(query string, args ...any) {
 	n.Helper()
-	n.check(n.store.Engine.Write(n.Context(), journal.WriteOptions{}, func(tx journal.Tx) error {
+	n.check(n.store.Engine.Write(n.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
 		_, err := tx.Exec(query, args...)
 		return err
 	}))

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -20,7 +20,7 @@ func Insist(ctx context.Context, within time.Duration, f func() error) error {
 	defer cancel()
 	for {
 		err := f()
-		if !journal.Unavailable(err) || errors.Is(err, journal.ErrClosed) || !wake.After(ctx, insistEvery) {
+		if !storage.Unavailable(err) || errors.Is(err, storage.ErrClosed) || !wake.After(ctx, insistEvery) {
 			return err
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 )
 
 // Nodes send each other hints. A hint may be lost: each node looks into the store
@@ -83,7 +83,7 @@ func (s *Scheduler) lookAll() {
 // Accepted adopts the claim that Accept made, if it made one, and puts payload into
 // it under the key Intake, unless payload is nil. It wakes the thread's intake here,
 // or notifies the node that has the thread.
-func (s *Scheduler) Accepted(r journal.AcceptResult, payload any) {
+func (s *Scheduler) Accepted(r envelopes.AcceptResult, payload any) {
 	if r.Owner != "" {
 		s.notify(r.Owner, hint(Intake, "", r.Thread))
 		return

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -287,7 +287,7 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 			err = s.bounded(ctx, q, &Claim{c.Claim, serial, c.held})
 		}
 		waits = errors.Is(err, ErrWaits) || errors.Is(err, ErrSuspect) && !serial
-		now, release := s.leave(c, errors.Is(err, journal.ErrFenced), waits)
+		now, release := s.leave(c, errors.Is(err, storage.ErrFenced), waits)
 		if release { // while the work waits, the end of this process proves nothing about it
 			err = errors.Join(err, s.release(ctx, []*Claim{c}, now))
 		}
@@ -297,8 +297,8 @@ func (s *Scheduler) once(ctx context.Context, q *queue, thread int64, serial boo
 	switch {
 	case err == nil:
 		q.pause = 0
-	case ctx.Err() != nil, errors.Is(err, journal.ErrFenced):
-	case journal.Unavailable(err):
+	case ctx.Err() != nil, errors.Is(err, storage.ErrFenced):
+	case storage.Unavailable(err):
 		s.trouble(ctx, q, err)
 	case !waits:
 		s.Log.Error("work on a thread fails", "kind", q.Kind, "agent", q.Agent, "thread", thread, "err", err)

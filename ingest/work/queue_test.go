@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -330,7 +330,7 @@ func TestAFailureOfOneThreadDelaysOnlyIt(t *testing.T) {
 		n.serves(intake, func(_ context.Context, c *work.Claim) error {
 			if c.Thread == poor {
 				tries.Add(1)
-				return fmt.Errorf("%w: its row is locked", journal.ErrUnavailable)
+				return fmt.Errorf("%w: its row is locked", storage.ErrUnavailable)
 			}
 			defer func() { worked <- struct{}{} }()
 			return n.settle(c)

@@ -8,7 +8,9 @@ import (
 	"strconv"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // available is the condition that a node may claim a thread. $1 is the node, and
@@ -20,15 +22,15 @@ const available = `(owner = '' OR owner = $1 OR lease_until <= $2)`
 // release, the claim is counted in the thread's first pending envelope, which may be the
 // cause; a postponed one is not, and of a suspect only its own worker counts. A row that
 // another transaction has locked is not free.
-func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (journal.Claim, string, error) {
-	var c journal.Claim
+func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (places.Claim, string, error) {
+	var c places.Claim
 	var owner string
-	err := s.engine.Write(ctx, journal.WriteOptions{}, func(tx journal.Tx) error {
+	err := s.engine.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		var free bool
-		c, owner = journal.Claim{Thread: thread}, ""
+		c, owner = places.Claim{Thread: thread}, ""
 		found, err := tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &owner},
 			`SELECT `+available+`, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
-			s.Node, journal.LeasesEnded(now, s.Lease), thread)
+			s.Node, places.LeasesEnded(now, s.Lease), thread)
 		if err != nil || !found || !free {
 			c.Fence = 0
 			return err
@@ -42,10 +44,10 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (jou
 		}
 		return tx.Later(nil, nil, `UPDATE envelopes SET claims = claims + 1 WHERE id = (
 			SELECT id FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT 1) AND not_before <= $2 AND claims < $3`,
-			thread, now.UnixMilli(), int64(journal.SuspectClaims))
+			thread, now.UnixMilli(), int64(envelopes.SuspectClaims))
 	})
 	if err != nil {
-		return journal.Claim{}, "", err // if the outcome is unknown, the function may still run
+		return places.Claim{}, "", err // if the outcome is unknown, the function may still run
 	}
 	return c, owner, nil
 }
@@ -80,7 +82,7 @@ func (s *Scheduler) each(ctx context.Context, claims []*Claim, statement string,
 	slices.SortFunc(claims, func(a, b *Claim) int { return cmp.Compare(a.Thread, b.Thread) })
 	for batch := range slices.Chunk(claims, leaseBatch) {
 		ids := make([]int64, len(batch))
-		failed := s.again(ctx, func(tx journal.Tx) error {
+		failed := s.again(ctx, func(tx storage.Tx) error {
 			clear(ids)
 			for i, c := range batch {
 				if err := tx.Later(nil, []any{&ids[i]}, statement, append([]any{c.Thread, c.Fence}, arguments...)...); err != nil {
@@ -138,7 +140,7 @@ func (s *Scheduler) AdjustClock(ctx context.Context) error {
 
 // update runs statements with the same argument in a transaction that may happen twice.
 func (s *Scheduler) update(ctx context.Context, argument any, statements ...string) error {
-	return s.again(ctx, func(tx journal.Tx) error {
+	return s.again(ctx, func(tx storage.Tx) error {
 		for _, statement := range statements {
 			if err := tx.Later(nil, nil, statement, argument); err != nil {
 				return err
@@ -149,10 +151,10 @@ func (s *Scheduler) update(ctx context.Context, argument any, statements ...stri
 }
 
 // again runs a transaction that may happen twice, until its outcome is known.
-func (s *Scheduler) again(ctx context.Context, fn func(tx journal.Tx) error) error {
+func (s *Scheduler) again(ctx context.Context, fn func(tx storage.Tx) error) error {
 	for {
-		err := s.engine.Write(ctx, journal.WriteOptions{}, fn)
-		if !errors.Is(err, journal.ErrUnclear) || ctx.Err() != nil {
+		err := s.engine.Write(ctx, storage.WriteOptions{}, fn)
+		if !errors.Is(err, storage.ErrUnclear) || ctx.Err() != nil {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // Kind is a kind of work of a thread.
@@ -49,8 +49,8 @@ type Queue struct {
 	// Do works on a thread while something is due now. It is called concurrently, but for
 	// each thread only once at a time. A panic is an error.
 	//
-	// It returns nil if nothing is due any more, an error that wraps journal.ErrFenced if
-	// another node claimed the thread, an error for which journal.Unavailable holds if
+	// It returns nil if nothing is due any more, an error that wraps storage.ErrFenced if
+	// another node claimed the thread, an error for which storage.Unavailable holds if
 	// the store is unavailable, ErrWaits if the work was postponed, and ErrSuspect if it
 	// must run in the serial queue. The scheduler logs any other error, and calls Do again
 	// after a pause. After ctx has ended, it ignores all errors.
@@ -89,8 +89,8 @@ type Options struct {
 
 // Scheduler claims threads for this node and hands them to workers.
 type Scheduler struct {
-	engine   journal.Engine
-	notifier journal.Notifier // nil if no other node shares the store
+	engine   storage.Engine
+	notifier storage.Notifier // nil if no other node shares the store
 	Options
 	begun time.Time
 
@@ -107,11 +107,11 @@ type Scheduler struct {
 }
 
 // New returns a scheduler that serves no queue yet.
-func New(engine journal.Engine, o Options) *Scheduler {
+func New(engine storage.Engine, o Options) *Scheduler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	notifier, _ := engine.(journal.Notifier)
+	notifier, _ := engine.(storage.Notifier)
 	s := &Scheduler{
 		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
 		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{}, shares: map[share]int{},

@@ -7,7 +7,7 @@ import (
 
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 )
 
 // Complete reads a body and adds the members that the caller may omit.
@@ -24,7 +24,7 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 	if b.ThreadID == "" {
 		b.ThreadID = payload.NewID()
 	}
-	faults.Check(!journal.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
+	faults.Check(!places.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata, b.TokenID = metadata, c.Token.named(c.Workspace, metadata)

@@ -11,7 +11,8 @@ import (
 	"parley/adapters/guard"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // failure is the error of a request. The response has its status, code, message and fields.
@@ -31,7 +32,7 @@ func Fail(status int, code, message string, fields ...event.FieldError) error {
 }
 
 // Handler returns a handler that responds with serve, or to its error. notFound is the message of the
-// error for journal.ErrNotFound; empty for the usual one.
+// error for storage.ErrNotFound; empty for the usual one.
 func Handler(g *guard.Guard, notFound string, serve func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if err := serve(w, r); err != nil {
@@ -52,12 +53,12 @@ func refuse(w http.ResponseWriter, g *guard.Guard, notFound string, err error) {
 		f = &failure{http.StatusBadRequest, "invalid", rule.Error(), nil}
 	case faults != nil:
 		f = &failure{http.StatusBadRequest, "invalid", "the request has faults", faults}
-	case errors.Is(err, journal.ErrNotFound):
+	case errors.Is(err, storage.ErrNotFound):
 		f = &failure{http.StatusNotFound, "not-found", cmp.Or(notFound, "the workspace has no such thread"), nil}
-	case errors.Is(err, journal.ErrEnded):
+	case errors.Is(err, runs.ErrEnded):
 		f = &failure{http.StatusGone, "ended", err.Error(), nil}
 	default:
-		if !journal.Unavailable(err) && !errors.Is(err, adapters.ErrBusy) { // these are logged elsewhere
+		if !storage.Unavailable(err) && !errors.Is(err, adapters.ErrBusy) { // these are logged elsewhere
 			g.Fault(err)
 		}
 		w.Header().Set("Retry-After", "1")

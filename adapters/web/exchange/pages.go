@@ -6,7 +6,7 @@ import (
 )
 
 // maxAnswers bounds the pages of the store that are in memory for all callers, and maxAnswersOfOne
-// those for one token. A page has at most journal.PageBytes and its last row.
+// those for one token. A page has at most storage.PageBytes and its last row.
 const maxAnswers, maxAnswersOfOne = 16, 4
 
 // answers are the pages in memory, by token. The zero value has none.

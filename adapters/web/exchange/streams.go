@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 const (
@@ -117,7 +117,7 @@ func (s *Streams) Follow(w http.ResponseWriter, r *http.Request, to Listener, fr
 	for out.err == nil && r.Method != http.MethodHead && to.IsAdmitted() { // a HEAD asks for the headers alone
 		sent, last, err := s.sendNext(r.Context(), owner, &out, from)
 		switch {
-		case last, errors.Is(err, journal.ErrNotFound):
+		case last, errors.Is(err, storage.ErrNotFound):
 			return nil
 		case sent > 0:
 			continue

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"parley/adapters/guard"
-	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
 )
 
 // tap is a source that a test fills.
@@ -168,7 +168,7 @@ func TestStreamEnds(t *testing.T) {
 		after time.Duration
 	}{
 		"slow reader": {func(_ *Streams, from *tap, w *ear) { w.deaf(); from.have(false, nil, Event{"1", "", 1}) }, heartbeat + slowReader},
-		"gone":        {func(_ *Streams, from *tap, _ *ear) { from.have(false, journal.ErrNotFound) }, heartbeat},
+		"gone":        {func(_ *Streams, from *tap, _ *ear) { from.have(false, storage.ErrNotFound) }, heartbeat},
 		"stop":        {func(s *Streams, _ *tap, _ *ear) { s.Close() }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/attach"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
 )
 
 // serveTimeout bounds the time in which a client reads a file.
@@ -27,7 +27,7 @@ const serveTimeout = 5 * time.Minute
 
 // Store stores the attachments of messages.
 type Store interface {
-	PutFor(ctx context.Context, sender string, file stream.File) (journal.File, error)
+	PutFor(ctx context.Context, sender string, file stream.File) (outbox.File, error)
 }
 
 // Copies stores the files of clients and reads the copies of all files.

@@ -8,21 +8,23 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/threads"
 	"parley/assembly/runinput"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // Store reads the messages of runs.
 type Store interface {
-	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
-	RunMessages(ctx context.Context, run string) ([]journal.Message, error)
+	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.RunPage, error)
+	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
-	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (journal.NamedRun, error)
+	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.NamedRun, error)
 }
 
 // Updates adds messages to runs, and stops a run that has not begun.
 type Updates interface {
-	AddEvents(ctx context.Context, run string, added journal.Added) error
-	StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice journal.Notice) error
+	AddEvents(ctx context.Context, run string, added runs.Added) error
+	StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice outbox.Notice) error
 }
 
 // API serves the routes of runs.
@@ -32,7 +34,7 @@ type API struct {
 	Updates Updates
 	// Stop ends an unfinished run because its reader wants no answer. The notice informs the
 	// thread.
-	Stop func(ctx context.Context, run string, notice journal.Notice) error
+	Stop func(ctx context.Context, run string, notice outbox.Notice) error
 	// Replies takes the requests of agents that answer later.
 	Replies Replies
 }

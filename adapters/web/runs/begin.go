@@ -15,7 +15,8 @@ import (
 	"parley/adapters/web/threads"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
 )
 
 // taskAccepted is the answer to a run.
@@ -59,7 +60,7 @@ func (c call) postRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 
 // refused returns an error if a message was recorded but starts no run.
 func refused(s threads.Accepted) error {
-	if m := s.Message; m != nil && m.Trigger != journal.TriggerRun && m.Run == "" {
+	if m := s.Message; m != nil && m.Trigger != messages.TriggerRun && m.Run == "" {
 		return exchange.Fail(http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason)
 	}
 	return nil
@@ -76,7 +77,7 @@ func (c call) readRun(ctx context.Context, raw []byte) (b payload.Body, err erro
 	if err := in.Check(len(raw)); err != nil { // before the faults of other members
 		return b, err
 	}
-	faults.Check(!journal.IsDerived(in.ThreadID), "threadId", payload.DerivedID)
+	faults.Check(!places.IsDerived(in.ThreadID), "threadId", payload.DerivedID)
 	if len(faults) > 0 {
 		return b, faults
 	}

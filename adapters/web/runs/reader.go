@@ -10,7 +10,9 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
 	"parley/assembly/stream"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 )
 
@@ -38,7 +40,7 @@ type runReader struct {
 }
 
 // next returns the next messages, each with its id. last means that no more will come.
-func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last bool, err error) {
+func (s *runReader) next(ctx context.Context) (list []runs.RunEvent, last bool, err error) {
 	if s.run == "" {
 		select {
 		case s.run = <-s.begun:
@@ -51,7 +53,7 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 		return nil, false, err
 	}
 	s.dropped = page.Dropped
-	var messages []journal.Message
+	var messages []messages.Message
 	ended := page.Ended() && !page.Full
 	if !s.asked || ended {
 		if messages, err = s.runs.RunMessages(ctx, s.run); err != nil {
@@ -77,7 +79,7 @@ func (s *runReader) next(ctx context.Context) (list []journal.RunEvent, last boo
 }
 
 // early leaves out the messages before since.
-func (s *runReader) early(events []journal.RunEvent) (list []journal.RunEvent) {
+func (s *runReader) early(events []runs.RunEvent) (list []runs.RunEvent) {
 	for _, e := range events {
 		if s.isSince(e.Seq, e.Time) {
 			list = append(list, e)
@@ -95,26 +97,26 @@ func isLast(m stream.Message) bool {
 }
 
 // questions returns the messages of the run's turn.
-func questions(messages []journal.Message) (list []journal.RunEvent) {
-	for i := range messages {
-		m := &messages[i]
-		if m.Author == journal.ByAgent || m.Author == journal.BySystem {
+func questions(stored []messages.Message) (list []runs.RunEvent) {
+	for i := range stored {
+		m := &stored[i]
+		if m.Author == messages.ByAgent || m.Author == messages.BySystem {
 			continue
 		}
 		q := stream.Message{Type: stream.Question, Text: threads.Display(m), Time: m.CreatedAt}
 		if m.ClientMessageID != "" {
 			q.Details, _ = json.Marshal(map[string]string{"ack": m.ClientMessageID}) // a text always encodes
 		}
-		list = append(list, journal.RunEvent{Message: q})
+		list = append(list, runs.RunEvent{Message: q})
 	}
 	return list
 }
 
 // ends returns the messages that follow from the end of a run and are not stored. Each
 // has a later time than every message before it.
-func ends(page *journal.RunPage, messages []journal.Message) (list []journal.RunEvent) {
+func ends(page *runs.RunPage, stored []messages.Message) (list []runs.RunEvent) {
 	at := page.EndedAt
-	for _, q := range questions(messages) {
+	for _, q := range questions(stored) {
 		if !at.After(q.Time) {
 			at = q.Time.Add(time.Millisecond)
 		}
@@ -123,21 +125,21 @@ func ends(page *journal.RunPage, messages []journal.Message) (list []journal.Run
 	if page.State == "done" || page.State == "quiet" {
 		end.Type = stream.Complete
 	}
-	for i := range messages {
-		m := &messages[i]
+	for i := range stored {
+		m := &stored[i]
 		switch {
-		case m.Author == journal.ByAgent && !page.Answered:
-			list = append(list, journal.RunEvent{Seq: replyID, Message: stream.Message{
-				Type: stream.Answer, Text: m.Content, Time: at, ActivityID: journal.AnswerActivity(page.ID),
+		case m.Author == messages.ByAgent && !page.Answered:
+			list = append(list, runs.RunEvent{Seq: replyID, Message: stream.Message{
+				Type: stream.Answer, Text: m.Content, Time: at, ActivityID: runs.AnswerActivity(page.ID),
 			}})
-		case m.Author == journal.BySystem && page.State == "failed":
-			list = append(list, journal.RunEvent{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
-		case m.Author == journal.BySystem:
+		case m.Author == messages.BySystem && page.State == "failed":
+			list = append(list, runs.RunEvent{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
+		case m.Author == messages.BySystem:
 			end.Text = m.Content
 		}
 	}
 	if end.Time = at.Add(time.Millisecond); !page.Closed {
-		list = append(list, journal.RunEvent{Seq: lastID, Message: end})
+		list = append(list, runs.RunEvent{Seq: lastID, Message: end})
 	}
 	return list
 }
@@ -193,15 +195,15 @@ type outlined struct {
 	at   time.Time
 }
 
-// page returns the messages so far that are kept, behind an id and up to journal.PageBytes; the id behind
+// page returns the messages so far that are kept, behind an id and up to storage.PageBytes; the id behind
 // which the rest is read, 0 if there is none; and the number of messages that are not kept. The questions
 // of the run have no id. It reads the whole run, because later messages decide which ones are kept, and
 // holds the words of the page alone.
-func (s runReader) page(ctx context.Context, after int64) (page []journal.RunEvent, next int64, dropped int, err error) {
+func (s runReader) page(ctx context.Context, after int64) (page []runs.RunEvent, next int64, dropped int, err error) {
 	all := s
 	all.since = time.Time{} // the earlier ones count, too
 	var outline []outlined
-	var held []journal.RunEvent
+	var held []runs.RunEvent
 	end, bytes := after, 0 // the id of the last held message, and their bytes
 	for {
 		before := all.after
@@ -211,7 +213,7 @@ func (s runReader) page(ctx context.Context, after int64) (page []journal.RunEve
 		}
 		for _, e := range list {
 			outline = append(outline, outlined{e.Seq, e.Type, e.Time})
-			isFull := bytes >= journal.PageBytes && end > after
+			isFull := bytes >= storage.PageBytes && end > after
 			if !isFull && (after == 0 || e.Seq > after) && s.isSince(e.Seq, e.Time) {
 				held, end, bytes = append(held, e), e.Seq, bytes+len(e.Text)+len(e.Details)
 			}
@@ -228,7 +230,7 @@ func (s runReader) page(ctx context.Context, after int64) (page []journal.RunEve
 			next = end
 		}
 	}
-	page = slices.DeleteFunc(held, func(e journal.RunEvent) bool { return !isKept[e.Seq] })
+	page = slices.DeleteFunc(held, func(e runs.RunEvent) bool { return !isKept[e.Seq] })
 	if len(page) == 0 && next > 0 {
 		return s.page(ctx, next)
 	}

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"parley/assembly/stream"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // longRun is a run with many large messages, which are made when they are read.
@@ -19,25 +21,25 @@ type longRun struct {
 	first, live  uint64 // bytes on the heap at the first read, and the most at any
 }
 
-func (l *longRun) RunEvents(_ context.Context, run string, after int64, limit int) (journal.RunPage, error) {
+func (l *longRun) RunEvents(_ context.Context, run string, after int64, limit int) (runs.RunPage, error) {
 	var memory runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	if l.live = max(l.live, memory.HeapAlloc); l.first == 0 {
 		l.first = memory.HeapAlloc
 	}
-	page := journal.RunPage{RunStatus: journal.RunStatus{ID: run, State: "running"}}
-	for bytes := 0; len(page.Events) < limit && int(after) < l.events && bytes < journal.PageBytes; bytes += l.size {
+	page := runs.RunPage{RunStatus: runs.RunStatus{ID: run, State: "running"}}
+	for bytes := 0; len(page.Events) < limit && int(after) < l.events && bytes < storage.PageBytes; bytes += l.size {
 		after++
 		m := stream.Message{Type: stream.Update, Text: strings.Repeat("x", l.size), Time: time.UnixMilli(after)}
-		page.Events = append(page.Events, journal.RunEvent{Seq: after, Message: m})
+		page.Events = append(page.Events, runs.RunEvent{Seq: after, Message: m})
 	}
 	page.Full = int(after) < l.events
 	return page, nil
 }
 
-func (*longRun) RunMessages(context.Context, string) ([]journal.Message, error) {
-	return []journal.Message{{Author: journal.ByHuman, Version: 1, Content: "so?", CreatedAt: time.UnixMilli(1)}}, nil
+func (*longRun) RunMessages(context.Context, string) ([]messages.Message, error) {
+	return []messages.Message{{Author: messages.ByHuman, Version: 1, Content: "so?", CreatedAt: time.UnixMilli(1)}}, nil
 }
 
 // TestAPageOfARunIsReadAlone reads a run of 44 MB page by page: each kept message comes once, in order,
@@ -53,7 +55,7 @@ func TestAPageOfARunIsReadAlone(t *testing.T) {
 		for _, e := range page {
 			ids = append(ids, e.Seq)
 		}
-		if len(page) > journal.PageBytes/runs.size+1 || len(page) == 0 || next > 0 && page[len(page)-1].Seq > next {
+		if len(page) > storage.PageBytes/runs.size+1 || len(page) == 0 || next > 0 && page[len(page)-1].Seq > next {
 			t.Fatalf("page %d has %d messages; the next one is behind %d", pages, len(page), next)
 		}
 		if after = next; next == 0 {
@@ -67,7 +69,7 @@ func TestAPageOfARunIsReadAlone(t *testing.T) {
 	if fmt.Sprint(ids) != fmt.Sprint(want) {
 		t.Errorf("the messages are %v", ids)
 	}
-	if held := runs.live - runs.first; held > 5*journal.PageBytes {
+	if held := runs.live - runs.first; held > 5*storage.PageBytes {
 		t.Errorf("%d MB are in memory", held>>20)
 	}
 }

@@ -10,15 +10,16 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // Later takes the later answers of agents that have taken a run.
 type Later interface {
-	LaterRun(ctx context.Context, known string) (journal.LaterRun, error)
+	LaterRun(ctx context.Context, known string) (runs.LaterRun, error)
 	AnswerRun(ctx context.Context, run string, answer stream.Message) error
-	AddEvents(ctx context.Context, run string, added journal.Added) error
-	RunEvents(ctx context.Context, run string, after int64, limit int) (journal.RunPage, error)
+	AddEvents(ctx context.Context, run string, added runs.Added) error
+	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.RunPage, error)
 }
 
 // Replies handles the later answers of agents.
@@ -53,7 +54,7 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 	if err == nil {
 		err = p.Runs.AnswerRun(r.Context(), run.ID, answer)
 	}
-	if errors.Is(err, journal.ErrAnswered) {
+	if errors.Is(err, runs.ErrAnswered) {
 		err = exchange.Fail(http.StatusConflict, "answered", err.Error())
 	}
 	if err != nil {
@@ -65,10 +66,10 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 
 // run returns the run that the path names. The run of an agent that is not one of agents is like an
 // unknown one.
-func (p Replies) run(r *http.Request, name string, agents map[string]bool) (journal.LaterRun, error) {
+func (p Replies) run(r *http.Request, name string, agents map[string]bool) (runs.LaterRun, error) {
 	run, err := p.Runs.LaterRun(r.Context(), r.PathValue(name))
 	if err == nil && !agents[run.Agent] {
-		err = journal.ErrNotFound
+		err = storage.ErrNotFound
 	}
 	return run, err
 }

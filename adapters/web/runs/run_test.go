@@ -17,13 +17,15 @@ import (
 	"parley/adapters/web/payload"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 // TestEventsOfARun checks the route of the stored messages.
 func TestEventsOfARun(t *testing.T) {
 	s := testapi.Working()
-	s.Have(journal.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Update, Details: json.RawMessage(`{"tool":"search"}`)}})
+	s.Have(runs.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Update, Details: json.RawMessage(`{"tool":"search"}`)}})
 	server := s.Serve(t)
 	for path, want := range map[string]string{
 		"":                 `{"events":[{"seq":1,"stage":"intent",` + testapi.At("1", `"t":1,"m":"hm"`)[1:] + `,{"seq":5,"stage":"tool_execution","t":3,"d":{"tool":"search"}}],"next":null}`,
@@ -72,9 +74,9 @@ func TestRunsOfOthers(t *testing.T) {
 // TestUpdates checks the history of a run in each of its states.
 func TestUpdates(t *testing.T) {
 	hm, y := testapi.At("1", `"t":1,"m":"hm"`), testapi.At("4", `"t":12,"m":"Y"`)
-	reply := &journal.Message{Author: journal.ByAgent, Version: 1, Content: "Yes."}
+	reply := &messages.Message{Author: messages.ByAgent, Version: 1, Content: "Yes."}
 	answer := `{"t":7,"m":"Yes.","ts":` + testapi.Stamp("9") + `,"i":"run-1/answer"}`
-	notice := &journal.Message{Author: journal.BySystem, Content: "Sorry."}
+	notice := &messages.Message{Author: messages.BySystem, Content: "Sorry."}
 	first := `{"t":8,"m":"so?","d":{"ack":"c1"},"ts":` + testapi.NoonMillis + `}`
 	for name, c := range map[string]struct {
 		change func(s *testapi.Store)
@@ -94,7 +96,7 @@ func TestUpdates(t *testing.T) {
 		"failed":    {func(s *testapi.Store) { s.End("failed", notice) }, "", []string{first, hm, y, testapi.At("9", `"t":6,"m":"Sorry."`), testapi.At("10", `"t":11`)}},
 		"cancelled": {func(s *testapi.Store) { s.End("cancelled", notice) }, "", []string{first, hm, y, testapi.At("10", `"t":11,"m":"Sorry."`)}},
 		"of another workstream": {func(s *testapi.Store) {
-			s.Have(journal.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Complete, Workstream: "w2", Time: testapi.Noon.Add(5 * time.Millisecond)}}, testapi.Said(6, stream.Update, "on"))
+			s.Have(runs.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Complete, Workstream: "w2", Time: testapi.Noon.Add(5 * time.Millisecond)}}, testapi.Said(6, stream.Update, "on"))
 		}, "?since=" + testapi.Stamp("5"), []string{testapi.At("5", `"t":4,"w":"w2"`), testapi.At("6", `"t":3,"m":"on"`)}},
 		"many": {func(s *testapi.Store) {
 			for seq := range int64(250) {
@@ -314,7 +316,7 @@ func TestStreamOfARun(t *testing.T) {
 	asked.hears(hm, y)
 
 	s.Have(testapi.Said(5, stream.Update, "on"))
-	s.End("done", &journal.Message{Author: journal.ByAgent, Version: 1, Content: "Yes."})
+	s.End("done", &messages.Message{Author: messages.ByAgent, Version: 1, Content: "Yes."})
 	close(s.Changed)
 	end := []string{
 		"5 " + testapi.At("5", `"t":3,"m":"on"`),
@@ -428,8 +430,8 @@ func TestRunsAboveALimit(t *testing.T) {
 		t.Errorf("%d %s, and the threads %q", status, body, s.Made)
 	}
 	s.Until = time.Time{}
-	s.Backend.Result = func(b payload.Body) *journal.EnvelopeResult {
-		return &journal.EnvelopeResult{Result: *event.Ignore(event.ReasonLimit)}
+	s.Backend.Result = func(b payload.Body) *envelopes.Result {
+		return &envelopes.Result{Result: *event.Ignore(event.ReasonLimit)}
 	}
 	if status, body := testapi.Post(t, server, testapi.OwnToken, "/api/v1/agent/runs", input); status != http.StatusTooManyRequests || !strings.Contains(body, "ask again later") {
 		t.Errorf("%d %s", status, body)

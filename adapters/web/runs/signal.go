@@ -10,7 +10,9 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // signal takes a signal to a run: POST /runs/{runId}/signals {"signal","data"}. A UserInput and a
@@ -59,15 +61,15 @@ func (c call) signal(w http.ResponseWriter, r *http.Request, raw []byte) error {
 const stopped = "Stopped."
 
 // stopRun ends a run, also one that has not begun.
-func (c call) stopRun(w http.ResponseWriter, r *http.Request, run journal.RunStatus) error {
-	notice, name := journal.NewNotice(run.Platform, stopped), r.PathValue("runId")
+func (c call) stopRun(w http.ResponseWriter, r *http.Request, run runs.RunStatus) error {
+	notice, name := outbox.NewNotice(run.Platform, stopped), r.PathValue("runId")
 	var err error
 	if run.ID == "" {
 		err = c.Updates.StopNamedRun(r.Context(), c.Workspace, string(c.Actor), run.ThreadID, name, notice)
 		if err == nil {
 			return exchange.Respond(w, http.StatusAccepted, map[string]string{"run_id": name})
 		}
-		if errors.Is(err, journal.ErrNotFound) { // it has begun meanwhile, or its message is not recorded yet
+		if errors.Is(err, storage.ErrNotFound) { // it has begun meanwhile, or its message is not recorded yet
 			run, err = c.run(r)
 		}
 		if err == nil && run.ID == "" {

@@ -13,12 +13,12 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 // listUpdates responds with the messages of a run so far that are kept, as
 // {"messages":[…],"dropped":n,"next"}: GET /runs/{workflowId}/{runId}/updates?since=&after=&format=.
-// A list ends at journal.PageBytes; the rest is read with its next as after.
+// A list ends at storage.PageBytes; the rest is read with its next as after.
 func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	checkQuery(r, &faults, "since", "after")
@@ -32,7 +32,7 @@ func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer end()
 	run, err := c.run(r)
-	var list []journal.RunEvent
+	var list []runs.RunEvent
 	var next int64
 	var dropped int
 	if reader.run = run.ID; err == nil && run.ID != "" {
@@ -46,7 +46,7 @@ func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 		if next > 0 { // the document knows no further member
 			more = append(more, exchange.Member{Key: "next", Value: next})
 		}
-		_ = exchange.RespondList(w, "messages", list, func(e journal.RunEvent) any { return reader.form.of(run.ID, e.Message) }, more...)
+		_ = exchange.RespondList(w, "messages", list, func(e runs.RunEvent) any { return reader.form.of(run.ID, e.Message) }, more...)
 	})).ServeHTTP(w, r)
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 	"parley/adapters/web/payload"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 const (
@@ -54,8 +54,8 @@ func (c call) addUpdates(w http.ResponseWriter, r *http.Request, raw []byte) err
 	if key != "" {
 		key = string(c.Actor) + " " + key
 	}
-	err = c.Updates.AddEvents(r.Context(), run.ID, journal.Added{Messages: messages, Key: key, Most: maxAdded})
-	if errors.Is(err, journal.ErrManyEvents) {
+	err = c.Updates.AddEvents(r.Context(), run.ID, runs.Added{Messages: messages, Key: key, Most: maxAdded})
+	if errors.Is(err, runs.ErrManyEvents) {
 		err = exchange.Fail(http.StatusConflict, "too-many", "tokens of agents may add at most "+strconv.Itoa(maxAdded)+" messages to a run")
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	}
 	said, end := parted(messages)
 	if len(said) > 0 {
-		err = p.Runs.AddEvents(r.Context(), run.ID, journal.Added{Messages: said, Key: r.Header.Get("Idempotency-Key")})
+		err = p.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: said, Key: r.Header.Get("Idempotency-Key")})
 	}
 	if err == nil && end != nil {
 		err = p.end(r.Context(), run.ID, end)
@@ -175,9 +175,9 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message) error {
 	}
 	err := p.Runs.AnswerRun(ctx, run, *m)
 	switch {
-	case errors.Is(err, journal.ErrAnswered) && after:
+	case errors.Is(err, runs.ErrAnswered) && after:
 		return nil
-	case errors.Is(err, journal.ErrAnswered):
+	case errors.Is(err, runs.ErrAnswered):
 		return exchange.Fail(http.StatusConflict, "answered", err.Error())
 	}
 	return err

@@ -8,7 +8,8 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
 )
 
 // recordTimeout bounds a POST's wait for the recording of its message.
@@ -17,14 +18,14 @@ const recordTimeout = 2 * time.Second
 // Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends
 // first.
 type Recorded interface {
-	Wait(ctx context.Context, envelope int64) (*journal.EnvelopeResult, error)
+	Wait(ctx context.Context, envelope int64) (*envelopes.Result, error)
 }
 
 // Accepted is the result of a message that was accepted durably.
 type Accepted struct {
-	ID      string          // of the message
-	known   bool            // it was accepted before
-	Message *journal.Listed // nil if it was not recorded in time
+	ID      string           // of the message
+	known   bool             // it was accepted before
+	Message *messages.Listed // nil if it was not recorded in time
 }
 
 // Status returns the status of the response: 200 for a message that was accepted before, else 202.

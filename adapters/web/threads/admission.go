@@ -7,10 +7,11 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
-	"parley/ingest/journal"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
-// Uses returns journal.ErrNotFound if a caller may not use a thread of a workspace that it reads.
+// Uses returns storage.ErrNotFound if a caller may not use a thread of a workspace that it reads.
 // madeBy is the client that made the thread; empty for none. A client's thread is for those who take
 // part in it, and for those who may list it.
 func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threadID string) error {
@@ -33,7 +34,7 @@ func (a API) admitThread(r *http.Request, c access.Caller, workspace, id string)
 	}
 	t, err := a.Store.Thread(r.Context(), workspace, id)
 	switch {
-	case errors.Is(err, journal.ErrNotFound):
+	case errors.Is(err, storage.ErrNotFound):
 		return nil
 	case err == nil && t.MadeBy != "":
 		err = takesPart(r.Context(), a.Store, c.Token.ActorIn(c.Workspace), &t)
@@ -42,8 +43,8 @@ func (a API) admitThread(r *http.Request, c access.Caller, workspace, id string)
 }
 
 // seenThread returns the thread with an id, if the caller may read and write it, or else
-// journal.ErrNotFound.
-func (c call) seenThread(ctx context.Context, id string) (journal.Thread, error) {
+// storage.ErrNotFound.
+func (c call) seenThread(ctx context.Context, id string) (places.Thread, error) {
 	t, err := c.Store.Thread(ctx, c.Workspace, id)
 	if err == nil {
 		err = c.sees(ctx, &t)
@@ -51,20 +52,20 @@ func (c call) seenThread(ctx context.Context, id string) (journal.Thread, error)
 	return t, err
 }
 
-// sees returns journal.ErrNotFound if the caller may not read and write a thread of its workspace.
-func (c call) sees(ctx context.Context, t *journal.Thread) error {
+// sees returns storage.ErrNotFound if the caller may not read and write a thread of its workspace.
+func (c call) sees(ctx context.Context, t *places.Thread) error {
 	return takesPart(ctx, c.Store, c.Actor, t)
 }
 
-// takesPart returns journal.ErrNotFound if an actor does not take part in a thread of its workspace.
+// takesPart returns storage.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
-func takesPart(ctx context.Context, store Participation, actor payload.Actor, t *journal.Thread) error {
+func takesPart(ctx context.Context, store Participation, actor payload.Actor, t *places.Thread) error {
 	if t.MadeBy == string(actor) || actor.IsAgent() && !t.Closed {
 		return nil
 	}
 	yes, err := store.TakesPart(ctx, t, string(actor))
 	if err == nil && !yes {
-		err = journal.ErrNotFound
+		err = storage.ErrNotFound
 	}
 	return err
 }

@@ -7,12 +7,13 @@ import (
 
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
 )
 
 // blocks returns the blocks of a message as its client sent them, with new links; nil for a message that
 // was not sent in blocks. The content is empty after a delete, and then it has none.
-func (c call) blocks(ctx context.Context, m *journal.Message, layout json.RawMessage) ([]historyPart, error) {
+func (c call) blocks(ctx context.Context, m *messages.Message, layout json.RawMessage) ([]historyPart, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(layout, &list) != nil {
 		return nil, nil
@@ -45,7 +46,7 @@ func (c call) blocks(ctx context.Context, m *journal.Message, layout json.RawMes
 
 // addParts adds the blocks of a user's message, and the link to its first file. A message that was not sent
 // in blocks has parts if it has files: its text and then the files.
-func (c call) addParts(ctx context.Context, out *historyMessage, m *journal.Message, layout json.RawMessage) (err error) {
+func (c call) addParts(ctx context.Context, out *historyMessage, m *messages.Message, layout json.RawMessage) (err error) {
 	if out.Parts, err = c.blocks(ctx, m, layout); err == nil && out.Parts == nil {
 		out.Parts, err = c.textAndFiles(ctx, m)
 	}
@@ -59,7 +60,7 @@ func (c call) addParts(ctx context.Context, out *historyMessage, m *journal.Mess
 }
 
 // textAndFiles returns the content and the files of a message; nil if it has no files.
-func (c call) textAndFiles(ctx context.Context, m *journal.Message) (parts []historyPart, err error) {
+func (c call) textAndFiles(ctx context.Context, m *messages.Message) (parts []historyPart, err error) {
 	for _, a := range m.Attachments {
 		link, err := c.signed(ctx, a)
 		if err != nil {
@@ -77,8 +78,8 @@ func (c call) textAndFiles(ctx context.Context, m *journal.Message) (parts []his
 }
 
 // signed returns a new link to a file of a message; "" if there is no copy.
-func (c call) signed(ctx context.Context, a journal.Attachment) (string, error) {
-	if a.State != journal.AttachmentStored {
+func (c call) signed(ctx context.Context, a files.Attachment) (string, error) {
+	if a.State != files.Stored {
 		return "", nil
 	}
 	a.Copy = &event.Copy{Bucket: a.Bucket, Path: a.Path}

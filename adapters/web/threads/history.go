@@ -13,12 +13,14 @@ import (
 	"parley/adapters/web/payload"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // Days reads the days of threads.
 type Days interface {
-	HistoryDay(ctx context.Context, t *journal.Thread, before time.Time, beforeSeq int64) (journal.HistoryDay, error)
+	HistoryDay(ctx context.Context, t *places.Thread, before time.Time, beforeSeq int64) (messages.HistoryDay, error)
 }
 
 // historySnapshot is a day of a thread's history. ThreadID and Day are nil if there is none.
@@ -110,11 +112,11 @@ func (c call) snapshot(ctx context.Context, id string, before time.Time, beforeS
 }
 
 // threadOrNewest returns the thread with an id, or the newest one that the caller has made if that is
-// empty; nil for none. A thread that the caller may not see is journal.ErrNotFound.
-func (c call) threadOrNewest(ctx context.Context, id string) (*journal.Thread, error) {
+// empty; nil for none. A thread that the caller may not see is storage.ErrNotFound.
+func (c call) threadOrNewest(ctx context.Context, id string) (*places.Thread, error) {
 	if id == "" {
 		t, err := c.Store.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
-		if errors.Is(err, journal.ErrNotFound) {
+		if errors.Is(err, storage.ErrNotFound) {
 			return nil, nil
 		}
 		return &t, err
@@ -127,7 +129,7 @@ func (c call) threadOrNewest(ctx context.Context, id string) (*journal.Thread, e
 var null = json.RawMessage("null")
 
 // historyMessage returns a message in the form of its role. It signs new links to its files.
-func (c call) historyMessage(ctx context.Context, m *journal.Message) (historyMessage, error) {
+func (c call) historyMessage(ctx context.Context, m *messages.Message) (historyMessage, error) {
 	var metadata struct {
 		MessageID string          `json:"message_id"`
 		Stage     string          `json:"stage"`

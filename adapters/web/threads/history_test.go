@@ -14,20 +14,21 @@ import (
 	"parley/adapters/web/internal/testapi"
 	"parley/adapters/web/threads"
 	"parley/config/secret"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
 )
 
 // days is one thread with one day.
 type days struct {
 	threads.Store
-	day journal.HistoryDay
+	day messages.HistoryDay
 }
 
-func (d days) NewestMadeBy(context.Context, string, string) (journal.Thread, error) {
-	return journal.Thread{ID: testapi.Thread}, nil
+func (d days) NewestMadeBy(context.Context, string, string) (places.Thread, error) {
+	return places.Thread{ID: testapi.Thread}, nil
 }
 
-func (d days) HistoryDay(context.Context, *journal.Thread, time.Time, int64) (journal.HistoryDay, error) {
+func (d days) HistoryDay(context.Context, *places.Thread, time.Time, int64) (messages.HistoryDay, error) {
 	return d.day, nil
 }
 
@@ -35,14 +36,14 @@ func (d days) HistoryDay(context.Context, *journal.Thread, time.Time, int64) (jo
 func TestHistoryForms(t *testing.T) {
 	const schema = `{"version":"2.0","locale":"zh-CN","status":"success","theme":"default","later":1.50,"root":{"type":"stack","children":[{"type":"badge","label":"SUCCESS"}]}}`
 	at := time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC)
-	message := func(seq int64, by journal.Author, metadata string) journal.Message {
-		return journal.Message{Seq: seq, UUID: "m1", Author: by, Version: 1, Content: "<b>", CreatedAt: at, Metadata: []byte(metadata)}
+	message := func(seq int64, by messages.Author, metadata string) messages.Message {
+		return messages.Message{Seq: seq, UUID: "m1", Author: by, Version: 1, Content: "<b>", CreatedAt: at, Metadata: []byte(metadata)}
 	}
-	d := days{day: journal.HistoryDay{Begin: at.Truncate(24 * time.Hour), Messages: []journal.Message{
-		message(1, journal.ByHuman, `{"message_id":"msg-001","uiSchema":{}}`),
-		message(2, journal.ByAgent, `{"message_id":7,"uiSchema":`+schema+`}`),
-		message(4, journal.ByAgent, `{"stage":"tool_execution","message_id":"tool_run_abc123","uiSchema":"none"}`),
-		message(5, journal.ByAgent, `{}`),
+	d := days{day: messages.HistoryDay{Begin: at.Truncate(24 * time.Hour), Messages: []messages.Message{
+		message(1, messages.ByHuman, `{"message_id":"msg-001","uiSchema":{}}`),
+		message(2, messages.ByAgent, `{"message_id":7,"uiSchema":`+schema+`}`),
+		message(4, messages.ByAgent, `{"stage":"tool_execution","message_id":"tool_run_abc123","uiSchema":"none"}`),
+		message(5, messages.ByAgent, `{}`),
 	}}}
 	workspaces := []access.Workspace{{ID: "ours", Config: access.Config{Tokens: []access.Token{{ID: "olivia", Token: secret.New(testapi.OwnToken)}}}}}
 	gate := access.Gate{Workspaces: func() []access.Workspace { return workspaces }, Guard: guard.New(func(string) {})}

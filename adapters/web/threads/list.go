@@ -8,7 +8,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // thread is a thread in a response.
@@ -47,10 +47,10 @@ func (a API) listThreads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var next *string
-	if journal.AreMoreThreads(threads, limit) {
+	if messages.AreMoreThreads(threads, limit) {
 		next = given(threads[len(threads)-1].Cursor())
 	}
-	return exchange.RespondList(w, "threads", pointers(threads), func(t *journal.ThreadSummary) any {
+	return exchange.RespondList(w, "threads", pointers(threads), func(t *messages.ThreadSummary) any {
 		return thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
 	}, exchange.Member{Key: "next", Value: next})
 }
@@ -59,7 +59,7 @@ func (a API) listThreads(w http.ResponseWriter, r *http.Request) error {
 const maxTitle = 80
 
 // title returns the first line of a message, cut at maxTitle.
-func title(first *journal.Message) string {
+func title(first *messages.Message) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Display(first)), "\n")
 	line = strings.TrimSpace(line)
 	if runes := []rune(line); len(runes) > maxTitle {

@@ -7,7 +7,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/assembly/legacy"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // message is a message in a response.
@@ -21,7 +21,7 @@ type message struct {
 	Content         string             `json:"content"`
 	Metadata        json.RawMessage    `json:"metadata"`
 	Attachments     []event.Attachment `json:"attachments"`
-	Trigger         journal.Trigger    `json:"trigger"`
+	Trigger         messages.Trigger   `json:"trigger"`
 	Reason          string             `json:"reason,omitempty"`
 	Run             *run               `json:"run,omitempty"` // that the message asked for
 	CreatedAt       time.Time          `json:"created_at"`
@@ -45,7 +45,7 @@ type run struct {
 }
 
 // view returns a message as the caller may see it. Only an integration sees why a run failed.
-func view(m *journal.Listed, c access.Caller) message {
+func view(m *messages.Listed, c access.Caller) message {
 	v := m.View()
 	out := message{
 		ID: m.UUID, ClientMessageID: m.ClientMessageID, ThreadSeq: v.ThreadSeq, Role: v.Role, SenderID: m.SenderID,
@@ -53,9 +53,9 @@ func view(m *journal.Listed, c access.Caller) message {
 		CreatedAt: m.CreatedAt, EditedAt: given(m.EditedAt), DeletedAt: given(m.DeletedAt),
 	}
 	switch m.Author {
-	case journal.BySystem:
+	case messages.BySystem:
 		out.Kind, out.RunID = "notice", m.Run
-	case journal.ByAgent:
+	case messages.ByAgent:
 		out.RunID = m.Run
 	}
 	if asked := m.Asked; asked != nil {
@@ -81,7 +81,7 @@ func given[T comparable](value T) *T {
 
 // Display returns the text of a message for people: a row from before the ingest contract
 // has a prefix in its content.
-func Display(m *journal.Message) string {
+func Display(m *messages.Message) string {
 	if m.Version != 0 {
 		return m.Content
 	}

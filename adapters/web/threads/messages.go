@@ -8,7 +8,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // PostMessage accepts a message: POST /api/v1/workspaces/{workspace}/messages.
@@ -85,11 +85,11 @@ func (a API) listMessages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer end()
-	messages, err := a.Store.ThreadMessages(r.Context(), workspace, id, page)
+	list, err := a.Store.ThreadMessages(r.Context(), workspace, id, page)
 	if err != nil {
 		return err
 	}
-	return exchange.RespondList(w, "messages", pointers(messages), func(m *journal.Listed) any { return view(m, c) }, exchange.Member{Key: "next", Value: nextSeq(messages, page)})
+	return exchange.RespondList(w, "messages", pointers(list), func(m *messages.Listed) any { return view(m, c) }, exchange.Member{Key: "next", Value: nextSeq(list, page)})
 }
 
 // pointers returns the addresses of a list's elements.
@@ -103,9 +103,9 @@ func pointers[T any](list []T) []*T {
 
 // nextSeq returns the thread_seq that the next page begins after, or ends before if the
 // caller reads backwards; nil after the last page.
-func nextSeq(list []journal.Listed, page journal.Page) *int64 {
+func nextSeq(list []messages.Listed, page messages.Page) *int64 {
 	switch {
-	case !journal.IsFull(list, page.Limit):
+	case !messages.IsFull(list, page.Limit):
 		return nil
 	case page.Before > 0 && page.After == 0:
 		return &list[0].Seq
@@ -114,6 +114,6 @@ func nextSeq(list []journal.Listed, page journal.Page) *int64 {
 }
 
 // pageOf reads the bounds of a page of messages from the query.
-func pageOf(r *http.Request, faults *event.FieldErrors) journal.Page {
-	return journal.Page{After: exchange.SeqOf(r, "after", faults), Before: exchange.SeqOf(r, "before", faults), Limit: exchange.LimitOf(r, faults)}
+func pageOf(r *http.Request, faults *event.FieldErrors) messages.Page {
+	return messages.Page{After: exchange.SeqOf(r, "after", faults), Before: exchange.SeqOf(r, "before", faults), Limit: exchange.LimitOf(r, faults)}
 }

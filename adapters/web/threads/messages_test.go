@@ -14,20 +14,21 @@ import (
 	"parley/adapters/web/payload"
 	"parley/ingest/attach"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 )
 
 // TestListMessages checks the messages of a page: a tombstone, a reply with its sequence
 // numbers, a notice, and a row from before the ingest contract.
 func TestListMessages(t *testing.T) {
-	b := &testapi.Backend{Listed: []journal.Listed{
-		{Message: journal.Message{Seq: 4, UUID: "m1", SenderID: "web:olivia", Author: journal.ByHuman, Version: 1, Trigger: journal.TriggerRun,
-			Reason: "direct", CreatedAt: testapi.Noon, DeletedAt: testapi.Noon, Metadata: []byte("{}")}, Asked: &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}},
-		{Message: journal.Message{Seq: 5, UUID: "r1", SenderID: "agent:helper", Author: journal.ByAgent, Version: 1, Trigger: journal.TriggerNone,
-			Content: "hi", CreatedAt: testapi.Noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &journal.Freshness{Known: event.Known{BaseSeq: new(int64(3)), LatestSeenSeq: new(int64(3))}, ServerSeq: 4}},
-		{Message: journal.Message{Seq: 6, UUID: "n1", SenderID: "system:parley", Author: journal.BySystem, Version: 1, Trigger: journal.TriggerNone,
+	b := &testapi.Backend{Listed: []messages.Listed{
+		{Message: messages.Message{Seq: 4, UUID: "m1", SenderID: "web:olivia", Author: messages.ByHuman, Version: 1, Trigger: messages.TriggerRun,
+			Reason: "direct", CreatedAt: testapi.Noon, DeletedAt: testapi.Noon, Metadata: []byte("{}")}, Asked: &messages.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}},
+		{Message: messages.Message{Seq: 5, UUID: "r1", SenderID: "agent:helper", Author: messages.ByAgent, Version: 1, Trigger: messages.TriggerNone,
+			Content: "hi", CreatedAt: testapi.Noon, Metadata: []byte("{}"), Run: "run"}, Freshness: &messages.Freshness{Known: event.Known{BaseSeq: new(int64(3)), LatestSeenSeq: new(int64(3))}, ServerSeq: 4}},
+		{Message: messages.Message{Seq: 6, UUID: "n1", SenderID: "system:parley", Author: messages.BySystem, Version: 1, Trigger: messages.TriggerNone,
 			Content: "Sorry.", CreatedAt: testapi.Noon, Metadata: []byte("{}"), Run: "run-1"}},
-		{Message: journal.Message{Seq: 7, UUID: "o1", SenderID: "slack:U1", Author: journal.ByHuman, Trigger: journal.TriggerNone,
+		{Message: messages.Message{Seq: 7, UUID: "o1", SenderID: "slack:U1", Author: messages.ByHuman, Trigger: messages.TriggerNone,
 			Content: "[Slack channel:C1 user:Olivia] hello", CreatedAt: testapi.Noon, Metadata: []byte(`{"source":"slack"}`)}},
 	}}
 	server := b.Serve(t)
@@ -52,10 +53,10 @@ func TestListMessages(t *testing.T) {
 	if diff := cmp.Diff(testapi.Answer{Status: 200, Body: want}, got); diff != "" {
 		t.Error(diff)
 	}
-	if b.Asked != "ours/"+testapi.Thread || b.Page != (journal.Page{After: 3, Limit: 4}) {
+	if b.Asked != "ours/"+testapi.Thread || b.Page != (messages.Page{After: 3, Limit: 4}) {
 		t.Errorf("the API asked for %+v of %s", b.Page, b.Asked)
 	}
-	if back := testapi.Do(t, server, "GET", "/threads/"+testapi.Thread+"/messages?before=8&limit=2", ""); back.Body["next"] != 4.0 || b.Page != (journal.Page{Before: 8, Limit: 2}) {
+	if back := testapi.Do(t, server, "GET", "/threads/"+testapi.Thread+"/messages?before=8&limit=2", ""); back.Body["next"] != 4.0 || b.Page != (messages.Page{Before: 8, Limit: 2}) {
 		t.Errorf("backwards: next is %v, and the API asked for %+v", back.Body["next"], b.Page)
 	}
 	if last := testapi.Do(t, server, "GET", "/threads/"+testapi.Thread+"/messages", ""); last.Body["next"] != nil || b.Page.Limit != 100 {
@@ -65,8 +66,8 @@ func TestListMessages(t *testing.T) {
 
 // TestOnlyAnIntegrationSeesTheCause of a failed run; everybody sees the sentence of the notice.
 func TestOnlyAnIntegrationSeesTheCause(t *testing.T) {
-	asked := &journal.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}
-	b := &testapi.Backend{Listed: []journal.Listed{{Message: journal.Message{Author: journal.ByHuman, Metadata: []byte("{}")}, Asked: asked}}}
+	asked := &messages.Asked{ID: "run-1", State: "failed", Error: "Sorry.", Cause: "no route to host"}
+	b := &testapi.Backend{Listed: []messages.Listed{{Message: messages.Message{Author: messages.ByHuman, Metadata: []byte("{}")}, Asked: asked}}}
 	server := b.Serve(t)
 	for token, cause := range map[string]any{testapi.OwnToken: nil, testapi.AnyToken: "no route to host", testapi.ReaderToken: nil} {
 		got := testapi.Do(t, server, "GET", "/threads/"+testapi.Thread+"/messages", "", "Authorization", "Bearer "+token)
@@ -92,7 +93,7 @@ func TestListErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		want int
-	}{{journal.ErrNotFound, 404}, {errors.New("the disk is gone"), 503}, {event.FieldErrors{{Field: "before", Message: "no"}}, 400}} {
+	}{{storage.ErrNotFound, 404}, {errors.New("the disk is gone"), 503}, {event.FieldErrors{{Field: "before", Message: "no"}}, 400}} {
 		b.List = c.err
 		for _, path := range []string{"/threads/" + testapi.Thread + "/messages", "/threads"} {
 			if got := testapi.Do(t, server, "GET", path, "", "Authorization", "Bearer "+testapi.AnyToken); got.Status != c.want {
@@ -143,10 +144,10 @@ func TestRights(t *testing.T) {
 
 // TestListThreads checks the threads of a page, their titles and the cursor.
 func TestListThreads(t *testing.T) {
-	b := &testapi.Backend{Summaries: []journal.ThreadSummary{
-		{ID: testapi.Thread, Key: "web:ours:" + testapi.Thread, LastAt: testapi.Noon, Messages: 3, First: journal.Message{Content: "\n  first line \nsecond", Version: 1}},
-		{ID: testapi.RowID, Key: "slack:acme:C1:1", LastAt: testapi.Noon, Messages: 1, First: journal.Message{Content: strings.Repeat("ä", 81), Version: 1}},
-		{ID: testapi.RowID, Key: "slack:acme:C1:2", LastAt: testapi.Noon, First: journal.Message{Content: "[Discord channel:1 user:Al] old", Metadata: []byte(`{"source":"discord"}`)}},
+	b := &testapi.Backend{Summaries: []messages.ThreadSummary{
+		{ID: testapi.Thread, Key: "web:ours:" + testapi.Thread, LastAt: testapi.Noon, Messages: 3, First: messages.Message{Content: "\n  first line \nsecond", Version: 1}},
+		{ID: testapi.RowID, Key: "slack:acme:C1:1", LastAt: testapi.Noon, Messages: 1, First: messages.Message{Content: strings.Repeat("ä", 81), Version: 1}},
+		{ID: testapi.RowID, Key: "slack:acme:C1:2", LastAt: testapi.Noon, First: messages.Message{Content: "[Discord channel:1 user:Al] old", Metadata: []byte(`{"source":"discord"}`)}},
 	}}
 	got := testapi.Do(t, b.Serve(t), "GET", "/threads?limit=3&before=5-7", "", "Authorization", "Bearer "+testapi.AnyToken)
 	at := testapi.Noon.Format(time.RFC3339)

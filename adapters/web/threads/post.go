@@ -12,7 +12,8 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
 )
 
 // maxContent bounds the content of a message, in characters.
@@ -34,7 +35,7 @@ func (c call) postChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 		b.ThreadID = t.ID
 		err = c.Storage.Keep(r.Context(), w, c.Workspace, string(c.Actor), &b)
 	}
-	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == journal.ModeOpen) {
+	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == places.ModeOpen) {
 		err = c.MayAsk(w, r, c.Workspace, b)
 	}
 	if err != nil {
@@ -54,7 +55,7 @@ func (c call) postChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 
 // readChat reads the body of a message of the caller in a thread, and completes it except for its thread.
 // Its error is event.FieldErrors, or the store's.
-func (c call) readChat(ctx context.Context, t *journal.Thread, raw []byte, kind event.SenderType) (b payload.Body, err error) {
+func (c call) readChat(ctx context.Context, t *places.Thread, raw []byte, kind event.SenderType) (b payload.Body, err error) {
 	var mentions []payload.Actor
 	if kind == event.Bot {
 		b.Known = new(event.Known)
@@ -161,10 +162,10 @@ func (c call) listChatMessages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer end()
-	messages, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
+	list, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
 	if err != nil {
 		return err
 	}
-	shown := slices.DeleteFunc(pointers(messages), func(m *journal.Listed) bool { return !m.DeletedAt.IsZero() })
-	return exchange.RespondList(w, "messages", shown, func(m *journal.Listed) any { return c.viewChat(r.Context(), t.ID, m) }, exchange.Member{Key: "next", Value: nextSeq(messages, page)})
+	shown := slices.DeleteFunc(pointers(list), func(m *messages.Listed) bool { return !m.DeletedAt.IsZero() })
+	return exchange.RespondList(w, "messages", shown, func(m *messages.Listed) any { return c.viewChat(r.Context(), t.ID, m) }, exchange.Member{Key: "next", Value: nextSeq(list, page)})
 }

@@ -8,7 +8,8 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
 )
 
 const (
@@ -44,7 +45,7 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 // chatStream is the position of a stream in its thread.
 type chatStream struct {
 	call   call
-	thread *journal.Thread
+	thread *places.Thread
 	after  int64     // the thread_seq of the last message
 	since  time.Time // changes before it are sent
 	// sent are the times of the changes since then that are sent, by thread_seq.
@@ -58,7 +59,7 @@ func (s *chatStream) begin(ctx context.Context) error {
 	if s.after == 0 {
 		return nil
 	}
-	last, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, journal.Page{Before: s.after + 1, Limit: 1})
+	last, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{Before: s.after + 1, Limit: 1})
 	if err == nil && len(last) > 0 && last[0].CreatedAt.Before(s.since) {
 		s.since = last[0].CreatedAt
 	}
@@ -79,9 +80,9 @@ func (s *chatStream) next(ctx context.Context) (events []exchange.Event, last bo
 		}
 	}
 	if len(changes) > 0 {
-		s.forget(changedAt(&changes[len(changes)-1].Message), journal.IsFull(changes, streamPage))
+		s.forget(changedAt(&changes[len(changes)-1].Message), messages.IsFull(changes, streamPage))
 	}
-	messages, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, journal.Page{After: s.after, Limit: streamPage})
+	messages, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{After: s.after, Limit: streamPage})
 	if err != nil {
 		return events, false, err
 	}
@@ -115,7 +116,7 @@ func (s *chatStream) forget(newest time.Time, full bool) {
 }
 
 // change returns the event of a changed message.
-func (s *chatStream) change(ctx context.Context, m *journal.Listed) exchange.Event {
+func (s *chatStream) change(ctx context.Context, m *messages.Listed) exchange.Event {
 	if m.DeletedAt.IsZero() {
 		return exchange.Event{Kind: "edit", Data: s.call.viewChat(ctx, s.thread.ID, m)}
 	}
@@ -123,7 +124,7 @@ func (s *chatStream) change(ctx context.Context, m *journal.Listed) exchange.Eve
 }
 
 // changedAt returns the time of a message's last change; zero for none.
-func changedAt(m *journal.Message) time.Time {
+func changedAt(m *messages.Message) time.Time {
 	if m.DeletedAt.After(m.EditedAt) {
 		return m.DeletedAt
 	}

@@ -8,7 +8,7 @@ import (
 
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 )
 
 // chatMessage is a message of a thread in a response.
@@ -46,7 +46,7 @@ type freshness struct {
 	StaleLag      *int64 `json:"stale_lag"`
 }
 
-func (c call) viewChat(ctx context.Context, thread string, m *journal.Listed) chatMessage {
+func (c call) viewChat(ctx context.Context, thread string, m *messages.Listed) chatMessage {
 	view := chatMessage{
 		ID: m.UUID, ThreadID: thread, SenderID: c.sender(m.SenderID, m.Author), Role: m.Role(), Content: Display(&m.Message),
 		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
@@ -92,14 +92,14 @@ func givenMetadata(stored []byte) json.RawMessage {
 
 // sender returns the sender of a stored message as an actor. A sender from elsewhere, such as
 // an integration, has a UUID made from its sender_id.
-func (c call) sender(id string, author journal.Author) payload.Actor {
+func (c call) sender(id string, author messages.Author) payload.Actor {
 	namespace, name, _ := strings.Cut(id, ":")
 	switch {
 	case payload.Actor(id).IsValid():
 		return payload.Actor(id)
-	case author == journal.ByAgent:
+	case author == messages.ByAgent:
 		return payload.AgentActor(name)
-	case author == journal.BySystem:
+	case author == messages.BySystem:
 		return payload.Actor("agent:" + payload.UUIDOf("sender:"+id))
 	case namespace == string(event.Web):
 		for _, token := range c.Tokens {

@@ -62,7 +62,7 @@ func (s *shared) connect(t *testing.T) (storage.Engine, error) {
 // Another implements journaltest.Shared.
 func (s *shared) Another() (storage.Engine, error) { return s.connect(s.t) }
 
-// Write implements journal.Engine.
+// Write implements storage.Engine.
 func (s *shared) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	select {
 	case engine := <-s.free:

@@ -29,7 +29,7 @@ const (
 	suspended = time.Second
 )
 
-// Now implements journal.Clock. It waits for a new reading if the machine was suspended
+// Now implements storage.Clock. It waits for a new reading if the machine was suspended
 // since the last one. If that fails, Now uses the last one.
 func (e *Engine) Now() time.Time {
 	if r := e.clock.reading.Load(); time.Since(r.wall)-time.Since(r.ours) >= suspended {

@@ -80,7 +80,7 @@ func ofStore(err error) bool {
 		len(c) >= 2 && slices.Contains([]string{"08", "40", "53", "57", "58", "XX"}, c[:2])
 }
 
-// unavailable marks an error of the store with journal.ErrUnavailable.
+// unavailable marks an error of the store with storage.ErrUnavailable.
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, storage.ErrUnavailable) || !ofStore(err) {
 		return err

@@ -39,7 +39,7 @@ func channel(node string) string {
 // notice is a message for one node, or for all if node is empty.
 type notice struct{ node, words string }
 
-// Notify implements journal.Notifier.
+// Notify implements storage.Notifier.
 func (e *Engine) Notify(node, words string) {
 	if len(words) > maxWords {
 		return // the other node polls
@@ -74,7 +74,7 @@ func (e *Engine) sendNotices(ctx context.Context) {
 	}
 }
 
-// Listen implements journal.Notifier.
+// Listen implements storage.Notifier.
 func (e *Engine) Listen(ctx context.Context, node string, heard func(words string), missed func()) {
 	level := slog.LevelWarn
 	for wait := betweenTries; ctx.Err() == nil; wait = min(2*wait, maxRelisten) {

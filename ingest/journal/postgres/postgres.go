@@ -38,8 +38,8 @@ var (
 	_ storage.Notifier = (*Engine)(nil)
 )
 
-// Engine is a PostgreSQL database. It implements journal.Engine, journal.Clock and
-// journal.Notifier.
+// Engine is a PostgreSQL database. It implements storage.Engine, storage.Clock and
+// storage.Notifier.
 type Engine struct {
 	pool       *pgxpool.Pool
 	listen     *pgx.ConnConfig

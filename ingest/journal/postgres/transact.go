@@ -33,12 +33,12 @@ const (
 	maxRaces = 8
 )
 
-// Read implements journal.Engine.
+// Read implements storage.Engine.
 func (e *Engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.read(ctx, e.opening(beginRead), fn) })
 }
 
-// ReadOne implements journal.Engine.
+// ReadOne implements storage.Engine.
 func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.read(ctx, nil, fn) })
 }

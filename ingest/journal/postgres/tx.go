@@ -54,21 +54,21 @@ type statement struct {
 	none error
 }
 
-// Exec implements journal.Tx.
+// Exec implements storage.Tx.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
 	var tag pgconn.CommandTag
 	err := t.run(statement{query: query, tag: &tag}, args)
 	return tag.RowsAffected(), err
 }
 
-// Row implements journal.Tx.
+// Row implements storage.Tx.
 func (t *tx) Row(dest []any, query string, args ...any) (bool, error) {
 	var tag pgconn.CommandTag
 	err := t.run(statement{query: query, row: t.into(dest), tag: &tag}, args)
 	return tag.RowsAffected() > 0, err
 }
 
-// Rows implements journal.Tx.
+// Rows implements storage.Tx.
 func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error {
 	var failed error
 	err := t.run(statement{query: query, row: func(rows pgx.Rows) bool {
@@ -83,7 +83,7 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 	return failed
 }
 
-// Later implements journal.Tx.
+// Later implements storage.Tx.
 func (t *tx) Later(none error, dest []any, query string, args ...any) error {
 	return t.queue(statement{query: query, row: t.into(dest), none: none}, args)
 }
@@ -169,7 +169,7 @@ func (t *tx) fail(err error) {
 
 // commit makes the transaction durable. COMMIT shares a round trip with the queued
 // statements, unless one of them may still end the transaction. The error wraps
-// journal.ErrUnclear if the transaction may be committed nevertheless.
+// storage.ErrUnclear if the transaction may be committed nevertheless.
 func (t *tx) commit() error {
 	if t.unchecked {
 		_ = t.flush() // t.err has the error

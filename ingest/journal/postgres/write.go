@@ -14,7 +14,7 @@ import (
 // maxCallers bounds the calls that share one transaction.
 const maxCallers = 32
 
-// Write implements journal.Engine.
+// Write implements storage.Engine.
 func (e *Engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.lineOf(options.Thread).Submit(ctx, options, fn) })
 }

@@ -39,7 +39,7 @@ func leavesNothing(err error) bool {
 	return code(err) == lib.SQLITE_IOERR_WRITE
 }
 
-// unclear adds journal.ErrUnclear to err, once.
+// unclear adds storage.ErrUnclear to err, once.
 func unclear(err error) error {
 	if errors.Is(err, storage.ErrUnclear) {
 		return err

@@ -33,7 +33,7 @@ var (
 	_ storage.Eraser = (*Engine)(nil)
 )
 
-// Engine is an open database file. It implements journal.Engine.
+// Engine is an open database file. It implements storage.Engine.
 type Engine struct {
 	committer  *committer
 	readers    readers
@@ -50,7 +50,7 @@ type Engine struct {
 // 0700), and updates its schema. The engine's goroutines keep the values of ctx. They
 // run on after ctx has ended, until Close stops them.
 //
-// The error wraps journal.ErrLocked if another process has the file open.
+// The error wraps storage.ErrLocked if another process has the file open.
 func Open(ctx context.Context, path string, o Options) (*Engine, error) {
 	o.complete()
 	e, err := open(ctx, path, o)
@@ -157,17 +157,17 @@ func prepare(ctx context.Context, path string, o Options) (err error) {
 	return nil
 }
 
-// Write implements journal.Engine.
+// Write implements storage.Engine.
 func (e *Engine) Write(ctx context.Context, options storage.WriteOptions, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.committer.Submit(ctx, options, fn) })
 }
 
-// Read implements journal.Engine.
+// Read implements storage.Engine.
 func (e *Engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, true, fn) })
 }
 
-// ReadOne implements journal.Engine.
+// ReadOne implements storage.Engine.
 func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
 }

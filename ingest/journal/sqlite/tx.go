@@ -24,7 +24,7 @@ type tx struct {
 	iterating bool
 }
 
-// Exec implements journal.Tx.
+// Exec implements storage.Tx.
 func (t *tx) Exec(query string, args ...any) (int64, error) {
 	s, values, err := t.prepare(query, args)
 	if err != nil {
@@ -39,13 +39,13 @@ func (t *tx) Exec(query string, args ...any) (int64, error) {
 	return n, err
 }
 
-// Row implements journal.Tx.
+// Row implements storage.Tx.
 func (t *tx) Row(dest []any, query string, args ...any) (found bool, err error) {
 	err = t.visit(query, args, first(dest, &found))
 	return found, err
 }
 
-// Rows implements journal.Tx.
+// Rows implements storage.Tx.
 func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, args ...any) error {
 	return t.visit(query, args, func(values []driver.Value) error {
 		t.iterating = true
@@ -54,7 +54,7 @@ func (t *tx) Rows(each func(scan func(dest ...any) error) error, query string, a
 	})
 }
 
-// Later implements journal.Tx. It runs the statement at once, because SQLite gains
+// Later implements storage.Tx. It runs the statement at once, because SQLite gains
 // nothing from a delay.
 func (t *tx) Later(none error, dest []any, query string, args ...any) (err error) {
 	var changed int64

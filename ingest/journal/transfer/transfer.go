@@ -62,7 +62,7 @@ type copier struct {
 }
 
 // Copy copies from into to, which must be empty, and compares the row count and the
-// checksum of each table. Until all are equal, journal.Whole refuses the target. If Copy
+// checksum of each table. Until all are equal, storage.Whole refuses the target. If Copy
 // fails after its first write, the target is useless.
 //
 // No node may use the stores: the error wraps ErrInUse if one does. No node has a claim

@@ -21,7 +21,11 @@ import (
 	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // The UUID of a thread, the UUID of a recorded message, and the metadata of an integration.
@@ -47,12 +51,12 @@ type Backend struct {
 	Receipt               adapters.Receipt
 	Busy                  error
 	Faults                []error
-	Result                func(b payload.Body) *journal.EnvelopeResult // nil: the wait times out
-	Listed                []journal.Listed
+	Result                func(b payload.Body) *envelopes.Result // nil: the wait times out
+	Listed                []messages.Listed
 	List                  error
 	Asked                 string // workspace and thread
-	Page                  journal.Page
-	Summaries             []journal.ThreadSummary
+	Page                  messages.Page
+	Summaries             []messages.ThreadSummary
 	Files                 []stream.File
 	Unkept                error
 	Rejected              []string
@@ -69,7 +73,7 @@ func (b *Backend) Accept(_ context.Context, e event.Envelope) (adapters.Receipt,
 }
 
 // Wait implements threads.Recorded.
-func (b *Backend) Wait(context.Context, int64) (*journal.EnvelopeResult, error) {
+func (b *Backend) Wait(context.Context, int64) (*envelopes.Result, error) {
 	body, err := payload.ReadBody(b.Accepted[len(b.Accepted)-1].Body)
 	if err != nil || b.Result == nil {
 		return nil, err
@@ -78,48 +82,48 @@ func (b *Backend) Wait(context.Context, int64) (*journal.EnvelopeResult, error) 
 }
 
 // ThreadMessages returns the listed messages.
-func (b *Backend) ThreadMessages(_ context.Context, workspace, threadID string, page journal.Page) ([]journal.Listed, error) {
+func (b *Backend) ThreadMessages(_ context.Context, workspace, threadID string, page messages.Page) ([]messages.Listed, error) {
 	b.Asked, b.Page = workspace+"/"+threadID, page
 	return b.Listed[:min(page.Limit, len(b.Listed))], b.List
 }
 
 // Thread returns a thread that madeBy made.
-func (b *Backend) Thread(_ context.Context, workspace, id string) (journal.Thread, error) {
+func (b *Backend) Thread(_ context.Context, workspace, id string) (places.Thread, error) {
 	if b.madeBy == "" {
-		return journal.Thread{}, journal.ErrNotFound
+		return places.Thread{}, storage.ErrNotFound
 	}
-	return journal.Thread{ID: id, MadeBy: b.madeBy}, nil
+	return places.Thread{ID: id, MadeBy: b.madeBy}, nil
 }
 
 // Threads returns the summaries.
-func (b *Backend) Threads(_ context.Context, workspace, before string, limit int) ([]journal.ThreadSummary, error) {
+func (b *Backend) Threads(_ context.Context, workspace, before string, limit int) ([]messages.ThreadSummary, error) {
 	b.Asked = workspace + "/" + before
 	return b.Summaries[:min(limit, len(b.Summaries))], b.List
 }
 
 // PutFor implements files.Store.
-func (b *Backend) PutFor(_ context.Context, _ string, file stream.File) (journal.File, error) {
+func (b *Backend) PutFor(_ context.Context, _ string, file stream.File) (outbox.File, error) {
 	b.Files = append(b.Files, file)
-	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data)), Bucket: "b", Path: "ab/abcd"}, b.Unkept
+	return outbox.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data)), Bucket: "b", Path: "ab/abcd"}, b.Unkept
 }
 
 // Stored returns the result of an envelope whose message was stored.
-func Stored(b payload.Body) *journal.EnvelopeResult {
-	return &journal.EnvelopeResult{
+func Stored(b payload.Body) *envelopes.Result {
+	return &envelopes.Result{
 		Result: event.Result{Disposition: event.Stored},
-		Message: &journal.Listed{
-			Message: journal.Message{
-				Seq: 1, UUID: RowID, ClientMessageID: b.ClientMessageID, SenderID: "web:olivia", Author: journal.ByHuman, Version: 1,
-				Trigger: journal.TriggerRun, Reason: event.ReasonDirect, Content: b.Content, Metadata: b.Metadata, CreatedAt: Noon,
+		Message: &messages.Listed{
+			Message: messages.Message{
+				Seq: 1, UUID: RowID, ClientMessageID: b.ClientMessageID, SenderID: "web:olivia", Author: messages.ByHuman, Version: 1,
+				Trigger: messages.TriggerRun, Reason: event.ReasonDirect, Content: b.Content, Metadata: b.Metadata, CreatedAt: Noon,
 			},
-			Asked: &journal.Asked{State: "queued"},
+			Asked: &messages.Asked{State: "queued"},
 		},
 	}
 }
 
 // WithResult is Stored with another result.
-func WithResult(f event.Result) func(payload.Body) *journal.EnvelopeResult {
-	return func(b payload.Body) *journal.EnvelopeResult {
+func WithResult(f event.Result) func(payload.Body) *envelopes.Result {
+	return func(b payload.Body) *envelopes.Result {
 		s := Stored(b)
 		s.Result = f
 		if f.Disposition == event.Dead {

@@ -15,25 +15,29 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
-	"parley/adapters/web/runs"
+	webruns "parley/adapters/web/runs"
 	"parley/adapters/web/threads"
 	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // Store is a fake journal with one run.
 type Store struct {
 	Mu       sync.Mutex
-	Page     journal.RunPage
-	messages []journal.Message
+	Page     runs.RunPage
+	messages []messages.Message
 	Changed  chan struct{}
 	Added    []stream.Message
 	key      string // of the last request that added messages
 	Answer   *stream.Message
 	Woken    int
-	tickets  map[string]journal.Ticket
+	tickets  map[string]places.Ticket
 	Named    map[string]string // the ids of runs, by the names that a client gave them
 	Backend
 	Stopped []string // run and notice
@@ -45,40 +49,40 @@ type Store struct {
 func (s *Store) Limited(context.Context, event.Envelope) (time.Time, error) { return s.Until, nil }
 
 // MakeThread notes the id of the thread.
-func (s *Store) MakeThread(_ context.Context, _ event.Platform, id string, t journal.Thread, _ ...string) (journal.Thread, bool, error) {
+func (s *Store) MakeThread(_ context.Context, _ event.Platform, id string, t places.Thread, _ ...string) (places.Thread, bool, error) {
 	s.Made = append(s.Made, id)
 	return t, true, nil
 }
 
-func (s *Store) stop(_ context.Context, run string, notice journal.Notice) error {
+func (s *Store) stop(_ context.Context, run string, notice outbox.Notice) error {
 	if s.Page.Ended() {
-		return journal.ErrEnded
+		return runs.ErrEnded
 	}
 	s.Stopped = append(s.Stopped, run+" "+notice.Text)
 	return nil
 }
 
 // PutTicket implements access.Tickets.
-func (s *Store) PutTicket(_ context.Context, secret string, t journal.Ticket, _ time.Duration) error {
+func (s *Store) PutTicket(_ context.Context, secret string, t places.Ticket, _ time.Duration) error {
 	s.tickets[secret] = t
 	return nil
 }
 
 // TakeTicket implements access.Tickets.
-func (s *Store) TakeTicket(_ context.Context, secret string) (journal.Ticket, error) {
+func (s *Store) TakeTicket(_ context.Context, secret string) (places.Ticket, error) {
 	t, ok := s.tickets[secret]
 	if delete(s.tickets, secret); !ok {
-		return t, journal.ErrNotFound
+		return t, storage.ErrNotFound
 	}
 	return t, nil
 }
 
 // RunEvents returns a page of the run.
-func (s *Store) RunEvents(_ context.Context, run string, after int64, limit int) (journal.RunPage, error) {
+func (s *Store) RunEvents(_ context.Context, run string, after int64, limit int) (runs.RunPage, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if run != s.Page.ID {
-		return journal.RunPage{}, journal.ErrNotFound
+		return runs.RunPage{}, storage.ErrNotFound
 	}
 	page := s.Page
 	page.Events = nil
@@ -92,31 +96,31 @@ func (s *Store) RunEvents(_ context.Context, run string, after int64, limit int)
 }
 
 // RunMessages returns the messages of the run.
-func (s *Store) RunMessages(context.Context, string) ([]journal.Message, error) {
+func (s *Store) RunMessages(context.Context, string) ([]messages.Message, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return slices.Clone(s.messages), nil
 }
 
 // NamedRun finds the named runs of a user of ours.
-func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (journal.NamedRun, error) {
+func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (runs.NamedRun, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if id, ok := s.Named[name]; ok && workspace == "ours" && strings.HasPrefix(madeBy, "user:") && (threadID == "" || threadID == Thread) {
-		return journal.NamedRun{ID: id, ThreadID: Thread}, nil
+		return runs.NamedRun{ID: id, ThreadID: Thread}, nil
 	}
-	return journal.NamedRun{}, journal.ErrNotFound
+	return runs.NamedRun{}, storage.ErrNotFound
 }
 
 // StopNamedRun begins the run named "late" instead, as a worker may at any time.
-func (s *Store) StopNamedRun(_ context.Context, _, _, _, name string, notice journal.Notice) error {
+func (s *Store) StopNamedRun(_ context.Context, _, _, _, name string, notice outbox.Notice) error {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if name == "late" {
 		s.Named[name] = Run
 	}
 	if s.Named[name] != "" || name == "unrecorded" {
-		return journal.ErrNotFound
+		return storage.ErrNotFound
 	}
 	s.Stopped = append(s.Stopped, name+" "+notice.Text)
 	return nil
@@ -126,43 +130,43 @@ func (s *Store) StopNamedRun(_ context.Context, _, _, _, name string, notice jou
 func (s *Store) FollowRun(string) (<-chan struct{}, func()) { return s.Changed, func() {} }
 
 // AddEvents implements runs.Updates.
-func (s *Store) AddEvents(_ context.Context, _ string, added journal.Added) error {
+func (s *Store) AddEvents(_ context.Context, _ string, added runs.Added) error {
 	if s.Page.Ended() {
-		return journal.ErrEnded
+		return runs.ErrEnded
 	}
 	s.Added, s.key = append(s.Added, added.Messages...), added.Key
 	for _, m := range added.Messages {
-		s.Have(journal.RunEvent{Seq: int64(len(s.Page.Events) + 5), Message: m})
+		s.Have(runs.RunEvent{Seq: int64(len(s.Page.Events) + 5), Message: m})
 	}
 	return nil
 }
 
 // LaterRun knows the run of the agent "hook".
-func (s *Store) LaterRun(_ context.Context, id string) (journal.LaterRun, error) {
+func (s *Store) LaterRun(_ context.Context, id string) (runs.LaterRun, error) {
 	if id != Run {
-		return journal.LaterRun{}, journal.ErrNotFound
+		return runs.LaterRun{}, storage.ErrNotFound
 	}
-	return journal.LaterRun{ID: Run, Thread: 7, Agent: "hook"}, nil
+	return runs.LaterRun{ID: Run, Thread: 7, Agent: "hook"}, nil
 }
 
 // AnswerRun notes the answer; a run has one.
 func (s *Store) AnswerRun(_ context.Context, _ string, answer stream.Message) error {
 	if s.Answer != nil {
-		return journal.ErrAnswered
+		return runs.ErrAnswered
 	}
 	s.Answer = &answer
 	return nil
 }
 
 // Have adds events to the run, ms milliseconds after noon each.
-func (s *Store) Have(events ...journal.RunEvent) {
+func (s *Store) Have(events ...runs.RunEvent) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Page.Events = append(s.Page.Events, events...)
 }
 
 // End ends the run, whose notice or reply comes last, 9 ms after noon.
-func (s *Store) End(state string, last *journal.Message) {
+func (s *Store) End(state string, last *messages.Message) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Page.State, s.Page.EndedAt = state, Noon.Add(9*time.Millisecond)
@@ -179,17 +183,17 @@ const HookSecret = "the-secret-of-the-agent-hook"
 
 // Working is a run in our workspace that has said something.
 func Working() *Store {
-	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]journal.Ticket{}, messages: []journal.Message{
-		{Author: journal.ByHuman, Version: 1, Content: "so?", ClientMessageID: "c1", CreatedAt: Noon},
+	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]places.Ticket{}, messages: []messages.Message{
+		{Author: messages.ByHuman, Version: 1, Content: "so?", ClientMessageID: "c1", CreatedAt: Noon},
 	}}
-	s.Page.RunStatus = journal.RunStatus{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
+	s.Page.RunStatus = runs.RunStatus{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
 	s.Have(Said(1, stream.Thought, "hm"), Said(4, stream.StreamingChunk, "Y"))
 	return s
 }
 
 // Said returns a message of the run, seq milliseconds after noon.
-func Said(seq int64, kind stream.Type, text string) journal.RunEvent {
-	return journal.RunEvent{Seq: seq, Message: stream.Message{Type: kind, Text: text, Time: Noon.Add(time.Duration(seq) * time.Millisecond)}}
+func Said(seq int64, kind stream.Type, text string) runs.RunEvent {
+	return runs.RunEvent{Seq: seq, Message: stream.Message{Type: kind, Text: text, Time: Noon.Add(time.Duration(seq) * time.Millisecond)}}
 }
 
 // Serve starts a server with the routes of the documents.
@@ -217,9 +221,9 @@ func (s *Store) Serve(t *testing.T) *httptest.Server {
 		Gate: gate, Storage: files.Storage{Store: &s.Backend}, Inbox: &s.Backend, Recorded: &s.Backend, Limits: s, Store: s,
 		Streams: streams, Now: func() time.Time { return Noon },
 	}
-	runs := runs.API{
+	runs := webruns.API{
 		Threads: threads, Store: s, Updates: s, Stop: s.stop,
-		Replies: runs.Replies{Gate: gate, Runs: s, Wake: func(agent string, thread int64) { s.Woken++ }},
+		Replies: webruns.Replies{Gate: gate, Runs: s, Wake: func(agent string, thread int64) { s.Woken++ }},
 	}
 	mux := http.NewServeMux()
 	for _, route := range slices.Concat(gate.Routes(), threads.Routes(), runs.Routes()) {

@@ -17,7 +17,10 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/attach"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -182,7 +185,7 @@ func (d *Daemon) serveAgents(claim, running context.Context, workers *sync.WaitG
 
 // Ready implements turn.History. The turns of a workspace that was removed wait in the store,
 // until it is configured again or another node takes over the thread.
-func (d *Daemon) Ready(lease *journal.Claim, wake func()) (ready, gap bool) {
+func (d *Daemon) Ready(lease *places.Claim, wake func()) (ready, gap bool) {
 	switch a := d.current.Load().accounts[workspaceOf(lease.Key)]; {
 	case a == nil:
 		return false, false
@@ -201,13 +204,13 @@ func workspaceOf(key event.ThreadKey) string {
 }
 
 // ReadHistory implements turn.History.
-func (d *Daemon) ReadHistory(ctx context.Context, lease *journal.Claim, run *journal.Run, newest int) error {
+func (d *Daemon) ReadHistory(ctx context.Context, lease *places.Claim, run *runs.Run, newest int) error {
 	return d.ingest.ReadHistory(ctx, lease, run, newest)
 }
 
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
 // the platform's adapter.
-func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a journal.Attachment) journal.Attachment {
+func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a files.Attachment) files.Attachment {
 	account := d.current.Load().accounts[workspace]
 	if account == nil {
 		return a
@@ -229,18 +232,18 @@ func (d *Daemon) Open(ctx context.Context, bucket, path string) (io.ReadCloser, 
 }
 
 // Put implements turn.Files.
-func (d *Daemon) Put(ctx context.Context, file stream.File) (journal.File, error) {
+func (d *Daemon) Put(ctx context.Context, file stream.File) (outbox.File, error) {
 	return d.PutFor(ctx, "", file)
 }
 
 // PutFor implements files.Store.
-func (d *Daemon) PutFor(ctx context.Context, sender string, file stream.File) (journal.File, error) {
+func (d *Daemon) PutFor(ctx context.Context, sender string, file stream.File) (outbox.File, error) {
 	kept, err := d.files.PutFor(ctx, sender, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
-	return journal.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
+	return outbox.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 
 // fetch copies an attachment and records the copy, or the attachment's absence.
-func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, sender string, a journal.Attachment) (journal.Attachment, error) {
+func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, sender string, a files.Attachment) (files.Attachment, error) {
 	run := ctx
 	ctx, cancel := context.WithTimeout(run, fetchTimeout)
 	defer cancel()
@@ -262,7 +265,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, sender str
 	case err != nil: // the thread's next turn tries again
 		return a, err
 	}
-	a.State, a.Bucket, a.Path, a.Size, a.MimeType = journal.AttachmentStored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
+	a.State, a.Bucket, a.Path, a.Size, a.MimeType = files.Stored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
 	return a, d.journal.SetAttachment(ctx, a, kept.SHA256)
 }
 
@@ -276,10 +279,10 @@ func completed(a, described event.Attachment) event.Attachment {
 
 // unavailable records that a file is unavailable, unless the run has ended, which is no fault of
 // the file.
-func (d *Daemon) unavailable(run context.Context, a journal.Attachment, cause error) (journal.Attachment, error) {
+func (d *Daemon) unavailable(run context.Context, a files.Attachment, cause error) (files.Attachment, error) {
 	if run.Err() != nil {
 		return a, cause
 	}
-	a.State = journal.AttachmentUnavailable
+	a.State = files.Unavailable
 	return a, errors.Join(cause, d.journal.SetAttachment(run, a, ""))
 }

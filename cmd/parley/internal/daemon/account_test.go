@@ -13,6 +13,7 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -40,12 +41,12 @@ func TestACopyThatEndsEarly(t *testing.T) {
 	for name, c := range map[string]struct {
 		file source
 		run  time.Duration // until its end
-		want journal.AttachmentState
+		want files.State
 	}{
-		"the place hangs":  {there, time.Hour, journal.AttachmentPending},
-		"the source hangs": {away, time.Hour, journal.AttachmentUnavailable},
-		"the run ends":     {away, time.Second, journal.AttachmentPending},
-		"the run is over":  {there, 0, journal.AttachmentPending},
+		"the place hangs":  {there, time.Hour, files.Pending},
+		"the source hangs": {away, time.Hour, files.Unavailable},
+		"the run ends":     {away, time.Second, files.Pending},
+		"the run is over":  {there, 0, files.Pending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestACopyThatEndsEarly(t *testing.T) {
 					end(errors.New("interrupted"))
 				}
 				time.AfterFunc(c.run, func() { end(errors.New("interrupted")) })
-				got, err := d.fetch(run, c.file, "", journal.Attachment{State: journal.AttachmentPending})
+				got, err := d.fetch(run, c.file, "", files.Attachment{State: files.Pending})
 				if got.State != c.want || err == nil {
 					t.Errorf("%s: %v", got.State, err)
 				}

@@ -14,6 +14,7 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -59,7 +60,7 @@ func (h *harness) whileStopped(meanwhile func()) {
 
 // origins stops the daemon and returns the origins of the stored messages of a thread, by
 // content.
-func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
+func (h *harness) origins(root slacktest.Post) map[string]messages.Origin {
 	h.t.Helper()
 	if err := h.stop(); err != nil {
 		h.t.Fatal(err)
@@ -75,11 +76,11 @@ func (h *harness) origins(root slacktest.Post) map[string]journal.Origin {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	list, err := stored.ThreadMessages(h.ctx, "acme", id, journal.Page{Limit: 100})
+	list, err := stored.ThreadMessages(h.ctx, "acme", id, messages.Page{Limit: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	origins := map[string]journal.Origin{}
+	origins := map[string]messages.Origin{}
 	for _, m := range list {
 		origins[m.Content] = m.Origin
 	}
@@ -145,7 +146,7 @@ func TestMissedMessagesAreAnsweredOnce(t *testing.T) {
 		t.Errorf("%d posts", len(posts))
 	}
 	origins := h.origins(root)
-	if origins["<@U0BOT> question 1.1"] != journal.Late || origins["<@U0BOT> question 1.4"] != journal.Live {
+	if origins["<@U0BOT> question 1.1"] != messages.Late || origins["<@U0BOT> question 1.4"] != messages.Live {
 		t.Errorf("%v", origins)
 	}
 }

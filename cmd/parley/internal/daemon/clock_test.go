@@ -28,7 +28,7 @@ type place struct {
 const lead = 12 * time.Hour
 
 // places open a daemon each, whose clock leads.
-var places = map[string]func(t *testing.T) *place{
+var leading = map[string]func(t *testing.T) *place{
 	"slack": func(t *testing.T) *place {
 		p := &place{workspace: "acme", calls: make(chan struct{}, 100)}
 		p.harness = open(t, plan{
@@ -201,7 +201,7 @@ func (p *place) again(text string) {
 // start.
 func TestAClockThatLedIsSetRight(t *testing.T) {
 	t.Parallel()
-	for name, at := range places {
+	for name, at := range leading {
 		t.Run(name+" during a gap", func(t *testing.T) {
 			t.Parallel()
 			p := at(t)

@@ -28,6 +28,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
 
@@ -77,7 +78,7 @@ type Options struct {
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
-	// if several nodes share the store, and steady otherwise; see journal.NewSteadyClock.
+	// if several nodes share the store, and steady otherwise; see storage.NewSteadyClock.
 	Now func() time.Time
 	// Wall is the clock for comparisons with a platform's time. If it is nil, the clock is Now, or the
 	// system's if Now is nil and the store has none.
@@ -87,7 +88,7 @@ type Options struct {
 	Lease time.Duration
 	// Engine is the store, which the daemon closes. If it is nil, New opens the configured
 	// store.
-	Engine journal.Engine
+	Engine storage.Engine
 	// Platforms are the chat platforms; nil for config.Platforms.
 	Platforms []adapters.Platform
 }
@@ -114,7 +115,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 			return nil, err
 		}
 	}
-	if err := journal.Whole(ctx, engine); err != nil {
+	if err := storage.Whole(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
 	shared := d.share(engine)
@@ -143,7 +144,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 }
 
 // openStore opens the configured engine.
-func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (journal.Engine, error) {
+func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (storage.Engine, error) {
 	if store.Engine == config.Postgres {
 		o := postgresOptions(store)
 		o.Log, o.Recorder = log, m
@@ -162,9 +163,9 @@ const DefaultLease = 8 * time.Second
 
 // share returns this node's options for the journal. On a store that several nodes share,
 // the node has a lease, and uses the store's clock unless Options.Now is set.
-func (d *Daemon) share(engine journal.Engine) journal.Options {
+func (d *Daemon) share(engine storage.Engine) journal.Options {
 	o := journal.Options{Node: uuid.NewString()}
-	if clock, shared := engine.(journal.Clock); shared {
+	if clock, shared := engine.(storage.Clock); shared {
 		o.Lease = d.lease
 		if d.now == nil {
 			d.now = clock.Now
@@ -174,7 +175,7 @@ func (d *Daemon) share(engine journal.Engine) journal.Options {
 		d.wall = d.now
 	}
 	if d.now == nil {
-		d.now = journal.NewSteadyClock()
+		d.now = storage.NewSteadyClock()
 	}
 	if d.wall == nil {
 		d.wall = time.Now

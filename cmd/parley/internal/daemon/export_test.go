@@ -6,24 +6,26 @@ import (
 
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
 )
 
 // Change records an edit or a delete of a message in a web thread. No client can send one
 // today; the envelope is of another platform, so that intake leaves it to the caller.
 func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64, e event.Event) error {
-	messages, err := d.journal.ThreadMessages(ctx, workspace, thread, journal.Page{After: seq - 1, Limit: 1})
+	list, err := d.journal.ThreadMessages(ctx, workspace, thread, messages.Page{After: seq - 1, Limit: 1})
 	if err != nil {
 		return err
 	}
-	e.Targets = []string{messages[0].ExternalID}
+	e.Targets = []string{list[0].ExternalID}
 	if m := e.Message; m != nil {
-		m.ExternalID, m.Thread = messages[0].ExternalID, payload.ThreadKey(workspace, thread)
-		if m.Metadata, err = event.ReadMetadata(messages[0].Metadata); err != nil {
+		m.ExternalID, m.Thread = list[0].ExternalID, payload.ThreadKey(workspace, thread)
+		if m.Metadata, err = event.ReadMetadata(list[0].Metadata); err != nil {
 			return err
 		}
 	}
-	accepted, err := d.journal.Accept(ctx, journal.AcceptRequest{
+	accepted, err := d.journal.Accept(ctx, envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "api", ReceivedAt: d.now(), Body: []byte("{}")},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: payload.ThreadKey(workspace, thread)},
 		Claim:    true,
@@ -31,10 +33,10 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	if err != nil {
 		return err
 	}
-	_, err = d.journal.Record(ctx, &accepted.Claim, journal.Entry{
-		Envelope: accepted.ID, Workspace: workspace, Event: e, Origin: journal.API,
-		Decide: func(m *event.Message, _ journal.Look) journal.Decision {
-			return journal.Decision{Trigger: journal.TriggerPassive, Metadata: m.Metadata.Bytes()}
+	_, err = d.journal.Record(ctx, &accepted.Claim, record.Entry{
+		Envelope: accepted.ID, Workspace: workspace, Event: e, Origin: messages.API,
+		Decide: func(m *event.Message, _ record.Look) record.Decision {
+			return record.Decision{Trigger: messages.TriggerPassive, Metadata: m.Metadata.Bytes()}
 		},
 	})
 	return err

@@ -11,11 +11,11 @@ import (
 
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // dueQueries gets a value, if it has room, after each query of a node for due turns of the
@@ -23,12 +23,12 @@ import (
 type dueQueries chan struct{}
 
 // observe calls fn, which makes one query.
-func (q dueQueries) observe(tx journal.Tx, fn func(journal.Tx) error) error {
+func (q dueQueries) observe(tx storage.Tx, fn func(storage.Tx) error) error {
 	return fn(observedTx{tx, q})
 }
 
 type observedTx struct {
-	journal.Tx
+	storage.Tx
 	queries dueQueries
 }
 
@@ -62,14 +62,14 @@ func (q dueQueries) awaitTwo(h *harness) {
 // holdingEngine is an embedded store that delays the return of one write, the one that
 // records the first message. The message is committed before the delay.
 type holdingEngine struct {
-	journal.Engine
+	storage.Engine
 	queries dueQueries
 	began   atomic.Bool
 	held    chan struct{} // closed when the write is committed
 	release chan struct{}
 }
 
-func (e *holdingEngine) Write(ctx context.Context, o journal.WriteOptions, fn func(journal.Tx) error) error {
+func (e *holdingEngine) Write(ctx context.Context, o storage.WriteOptions, fn func(storage.Tx) error) error {
 	err := e.Engine.Write(ctx, o, fn)
 	if o.Thread != "" && !o.Urgent && e.began.CompareAndSwap(false, true) {
 		close(e.held)
@@ -78,8 +78,8 @@ func (e *holdingEngine) Write(ctx context.Context, o journal.WriteOptions, fn fu
 	return err
 }
 
-func (e *holdingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
-	return e.Engine.ReadOne(ctx, func(tx journal.Tx) error { return e.queries.observe(tx, fn) })
+func (e *holdingEngine) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
+	return e.Engine.ReadOne(ctx, func(tx storage.Tx) error { return e.queries.observe(tx, fn) })
 }
 
 // openHolding returns a daemon on a holdingEngine. The daemon's clock stands still.
@@ -154,8 +154,8 @@ type watchedEngine struct {
 	queries dueQueries
 }
 
-func (e *watchedEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
-	return e.Engine.ReadOne(ctx, func(tx journal.Tx) error { return e.queries.observe(tx, fn) })
+func (e *watchedEngine) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
+	return e.Engine.ReadOne(ctx, func(tx storage.Tx) error { return e.queries.observe(tx, fn) })
 }
 
 // TestFollowUpRunsOnOneNode of two: the node that answered in the thread works on the

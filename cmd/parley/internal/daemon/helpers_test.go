@@ -24,8 +24,8 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/storage"
 )
 
 // testTimeout bounds every wait of a test. A busy machine can take much longer than an idle one.
@@ -64,7 +64,7 @@ type plan struct {
 	steps   bool              // the clock may step back; the daemon's waits don't, as without a clock of the test
 	metrics string            // the token of the metrics; none if empty
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
-	engine  journal.Engine    // the store that the test has opened; nil for the configured one
+	engine  storage.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
 	stop    time.Duration     // the limit of a stop; shutdown if zero
 
@@ -168,7 +168,7 @@ type harness struct {
 	clock     *clock
 	steps     bool
 	log       *log
-	engine    journal.Engine // the store that the test has opened, or nil
+	engine    storage.Engine // the store that the test has opened, or nil
 	daemon    *daemon.Daemon
 	client    *http.Client
 	hello     chan string // texts for the operator

@@ -9,6 +9,10 @@ import (
 
 	"parley/assembly/turn"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 // metrics holds all figures of the daemon. No label contains a thread, a user or a text.
@@ -64,7 +68,7 @@ const backlogTimeout = 2 * time.Second
 
 // backlog adds the figures that each scrape counts in the store.
 func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
-	count := func(pick func(journal.Backlog) int64) func() float64 {
+	count := func(pick func(envelopes.Backlog) int64) func() float64 {
 		return func() float64 {
 			ctx, cancel := context.WithTimeout(ctx, backlogTimeout)
 			defer cancel()
@@ -77,28 +81,28 @@ func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 	}
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_pending_envelopes", Help: "Envelopes without a result yet; -1 if the store does not answer."},
-			count(func(b journal.Backlog) int64 { return b.Pending })),
+			count(func(b envelopes.Backlog) int64 { return b.Pending })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes whose processing failed for good; -1 if the store does not answer."},
-			count(func(b journal.Backlog) int64 { return b.DeadLetters })))
+			count(func(b envelopes.Backlog) int64 { return b.DeadLetters })))
 }
 
 // Processed implements ingest.Observer.
-func (m *metrics) Processed(workspace string, _ int64, o journal.RecordResult) {
+func (m *metrics) Processed(workspace string, _ int64, o record.Result) {
 	m.envelopes.WithLabelValues(workspace, string(o.Kind), string(o.Disposition), o.Reason).Inc()
 }
 
 // RunEnded implements turn.Observer.
-func (m *metrics) RunEnded(run *journal.Run, r turn.Report) {
+func (m *metrics) RunEnded(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
 	m.runSeconds.Observe(r.Took.Seconds())
 }
 
 // Delivery implements deliver.Observer.
-func (m *metrics) Delivery(workspace string, state journal.DeliveryState) {
+func (m *metrics) Delivery(workspace string, state outbox.State) {
 	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
 }
 
-// Committed implements journal.Recorder.
+// Committed implements storage.Recorder.
 func (m *metrics) Committed(_ int, took time.Duration) { m.commit.Observe(took.Seconds()) }
 
 func (m *metrics) acknowledged(workspace string, begun time.Time) {

@@ -16,9 +16,9 @@ import (
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
-	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // change writes a file of the configuration and reloads.
@@ -219,23 +219,23 @@ func TestReloadHandsOverPaces(t *testing.T) {
 
 // failingEngine is an embedded store on which every statement that contains a text fails.
 type failingEngine struct {
-	journal.Engine
+	storage.Engine
 	text atomic.Pointer[string] // nil if every statement succeeds
 	// probes is the number of readiness checks, and failures that of the failed statements.
 	probes, failures atomic.Int64
 }
 
 type failingTx struct {
-	journal.Tx
+	storage.Tx
 	engine *failingEngine
 }
 
-func (e *failingEngine) Write(ctx context.Context, o journal.WriteOptions, fn func(journal.Tx) error) error {
-	return e.Engine.Write(ctx, o, func(tx journal.Tx) error { return fn(failingTx{tx, e}) })
+func (e *failingEngine) Write(ctx context.Context, o storage.WriteOptions, fn func(storage.Tx) error) error {
+	return e.Engine.Write(ctx, o, func(tx storage.Tx) error { return fn(failingTx{tx, e}) })
 }
 
-func (e *failingEngine) ReadOne(ctx context.Context, fn func(journal.Tx) error) error {
-	return e.Engine.ReadOne(ctx, func(tx journal.Tx) error { return fn(failingTx{tx, e}) })
+func (e *failingEngine) ReadOne(ctx context.Context, fn func(storage.Tx) error) error {
+	return e.Engine.ReadOne(ctx, func(tx storage.Tx) error { return fn(failingTx{tx, e}) })
 }
 
 func (e *failingEngine) check(query string) error {
@@ -244,7 +244,7 @@ func (e *failingEngine) check(query string) error {
 	}
 	if text := e.text.Load(); text != nil && strings.Contains(query, *text) {
 		e.failures.Add(1)
-		return fmt.Errorf("%w: the disk is full", journal.ErrUnavailable)
+		return fmt.Errorf("%w: the disk is full", storage.ErrUnavailable)
 	}
 	return nil
 }

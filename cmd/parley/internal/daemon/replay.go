@@ -21,6 +21,11 @@ import (
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -102,7 +107,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	p.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile, Mentions: config.Mentions,
-		Name: func(_ context.Context, _ *journal.Run, token string) (string, bool) { return p.directory.Token(token) },
+		Name: func(_ context.Context, _ *runs.Run, token string) (string, bool) { return p.directory.Token(token) },
 	})
 	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Notices: discard{}, Log: r.Log, Now: time.Now})
 	return p, nil
@@ -112,10 +117,10 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 type discard struct{}
 
 // Expect implements turn.Outbox.
-func (discard) Expect(context.Context, *work.Claim, *journal.Run) {}
+func (discard) Expect(context.Context, *work.Claim, *runs.Run) {}
 
 // Show implements turn.Outbox.
-func (s discard) Show(context.Context, *work.Claim, *journal.Run, []string, func(func())) (turn.LivePreview, error) {
+func (s discard) Show(context.Context, *work.Claim, *runs.Run, []string, func(func())) (turn.LivePreview, error) {
 	return s, nil
 }
 
@@ -125,8 +130,8 @@ func (discard) Open(context.Context, string, string) (io.ReadCloser, error) {
 }
 
 // Put implements turn.Files. It drops the file, because no delivery sends it.
-func (discard) Put(_ context.Context, file stream.File) (journal.File, error) {
-	return journal.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, nil
+func (discard) Put(_ context.Context, file stream.File) (outbox.File, error) {
+	return outbox.File{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, nil
 }
 
 // Grow implements turn.LivePreview.
@@ -139,21 +144,21 @@ func (discard) Note(string) {}
 func (discard) Stop() {}
 
 // Format implements turn.LivePreview.
-func (discard) Format(string, stream.Ask, []journal.File) ([]journal.Post, *journal.Send) {
+func (discard) Format(string, stream.Ask, []outbox.File) ([]outbox.Post, *outbox.Send) {
 	return nil, nil
 }
 
 // Notice implements turn.Outbox.
-func (discard) Notice(*journal.Run, string) []journal.Post { return nil }
+func (discard) Notice(*runs.Run, string) []outbox.Post { return nil }
 
 // Clear implements ingest.Notifier.
-func (discard) Clear(*journal.Run) []journal.Post { return nil }
+func (discard) Clear(*runs.Run) []outbox.Post { return nil }
 
 // Posted implements turn.Outbox.
-func (discard) Posted(*work.Claim, *journal.Delivery) {}
+func (discard) Posted(*work.Claim, *outbox.Delivery) {}
 
 // Keep implements turn.Files.
-func (discard) Keep(_ context.Context, _, _ string, a journal.Attachment) journal.Attachment {
+func (discard) Keep(_ context.Context, _, _ string, a files.Attachment) files.Attachment {
 	return a
 }
 
@@ -219,7 +224,7 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 		if l.Number > 0 {
 			words = "line " + strconv.Itoa(l.Number) + ": " + words
 		}
-		p.place(n, &replay.Result{Disposition: event.Dead, Kind: event.KindOther, Trigger: journal.TriggerNone, Error: words})
+		p.place(n, &replay.Result{Disposition: event.Dead, Kind: event.KindOther, Trigger: messages.TriggerNone, Error: words})
 		return p.print(false)
 	}
 	l.Envelope.Workspace = w.ID
@@ -266,7 +271,7 @@ func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 		p.repeats[envelope] = append(p.repeats[envelope], result)
 		return nil
 	}
-	var message *journal.Message
+	var message *messages.Message
 	if first.Message != nil {
 		message = &first.Message.Message
 	}
@@ -275,8 +280,8 @@ func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 }
 
 // setDuplicate sets the result of a line whose payload an earlier line had.
-func setDuplicate(result *replay.Result, kind event.Kind, thread event.ThreadKey, message *journal.Message) {
-	result.Disposition, result.Trigger = event.Duplicate, journal.TriggerNone
+func setDuplicate(result *replay.Result, kind event.Kind, thread event.ThreadKey, message *messages.Message) {
+	result.Disposition, result.Trigger = event.Duplicate, messages.TriggerNone
 	result.Kind, result.Thread, result.Message = kind, thread, viewOf(message)
 }
 
@@ -300,7 +305,7 @@ func (p *player) result(envelope int64) *replay.Result {
 	return result
 }
 
-func viewOf(m *journal.Message) *journal.View {
+func viewOf(m *messages.Message) *messages.View {
 	if m == nil {
 		return nil
 	}
@@ -309,7 +314,7 @@ func viewOf(m *journal.Message) *journal.View {
 }
 
 // Processed implements ingest.Observer.
-func (p *player) Processed(_ string, envelope int64, o journal.RecordResult) {
+func (p *player) Processed(_ string, envelope int64, o record.Result) {
 	if envelope == 0 {
 		return
 	}
@@ -330,7 +335,7 @@ func (p *player) Processed(_ string, envelope int64, o journal.RecordResult) {
 
 // RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
 // the last message of the turn.
-func (p *player) RunEnded(run *journal.Run, r turn.Report) {
+func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 	if r.Outcome == turn.Retried || r.Outcome == turn.LeftOff {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 // workspace returns the workspace of a line. Without a configuration it makes the workspace
@@ -86,7 +86,7 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 }
 
 // turnSettings returns the settings of a run's channel.
-func (p *player) turnSettings(run *journal.Run) turn.Settings {
+func (p *player) turnSettings(run *runs.Run) turn.Settings {
 	if w, err := p.configured(run.Platform, run.Workspace); err == nil {
 		return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context}
 	}

@@ -18,7 +18,8 @@ import (
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
-	"parley/ingest/journal"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // setup is one loaded configuration with its accounts and agents. It does not change after
@@ -214,7 +215,7 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, platform adapt
 
 // turnSettings returns the settings of a run's channel; the defaults for a workspace that is not
 // configured any more.
-func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
+func (d *Daemon) turnSettings(run *runs.Run) turn.Settings {
 	a := d.current.Load().accounts[run.Workspace]
 	if a == nil {
 		w := config.NewWorkspace(run.Workspace, "", "")
@@ -224,7 +225,7 @@ func (d *Daemon) turnSettings(run *journal.Run) turn.Settings {
 }
 
 // tokenName returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>".
-func (d *Daemon) tokenName(ctx context.Context, run *journal.Run, token string) (string, bool) {
+func (d *Daemon) tokenName(ctx context.Context, run *runs.Run, token string) (string, bool) {
 	a := d.current.Load().accounts[run.Workspace]
 	if a == nil {
 		return "", false
@@ -250,6 +251,6 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 	sender, _ := a.adapter.(adapters.Sender)
 	return deliver.Platform{
 		Sender: sender, Limits: a.adapter.Limits(),
-		Unknown: func(d *journal.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
+		Unknown: func(d *outbox.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
 	}, true
 }

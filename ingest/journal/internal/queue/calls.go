@@ -14,7 +14,7 @@ type Calls struct {
 	going  sync.WaitGroup
 }
 
-// Do runs a call, or returns journal.ErrClosed.
+// Do runs a call, or returns storage.ErrClosed.
 func (c *Calls) Do(call func() error) error {
 	c.mu.RLock()
 	if c.closed {
