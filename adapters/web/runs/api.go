@@ -15,10 +15,10 @@ import (
 
 // Store reads the messages of runs.
 type Store interface {
-	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.RunPage, error)
+	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
-	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.NamedRun, error)
+	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.Named, error)
 }
 
 // Updates adds messages to runs, and stops a run that has not begun.

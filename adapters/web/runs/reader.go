@@ -40,7 +40,7 @@ type runReader struct {
 }
 
 // next returns the next messages, each with its id. last means that no more will come.
-func (s *runReader) next(ctx context.Context) (list []runs.RunEvent, last bool, err error) {
+func (s *runReader) next(ctx context.Context) (list []runs.Event, last bool, err error) {
 	if s.run == "" {
 		select {
 		case s.run = <-s.begun:
@@ -79,7 +79,7 @@ func (s *runReader) next(ctx context.Context) (list []runs.RunEvent, last bool, 
 }
 
 // early leaves out the messages before since.
-func (s *runReader) early(events []runs.RunEvent) (list []runs.RunEvent) {
+func (s *runReader) early(events []runs.Event) (list []runs.Event) {
 	for _, e := range events {
 		if s.isSince(e.Seq, e.Time) {
 			list = append(list, e)
@@ -97,7 +97,7 @@ func isLast(m stream.Message) bool {
 }
 
 // questions returns the messages of the run's turn.
-func questions(stored []messages.Message) (list []runs.RunEvent) {
+func questions(stored []messages.Message) (list []runs.Event) {
 	for i := range stored {
 		m := &stored[i]
 		if m.Author == messages.ByAgent || m.Author == messages.BySystem {
@@ -107,14 +107,14 @@ func questions(stored []messages.Message) (list []runs.RunEvent) {
 		if m.ClientMessageID != "" {
 			q.Details, _ = json.Marshal(map[string]string{"ack": m.ClientMessageID}) // a text always encodes
 		}
-		list = append(list, runs.RunEvent{Message: q})
+		list = append(list, runs.Event{Message: q})
 	}
 	return list
 }
 
 // ends returns the messages that follow from the end of a run and are not stored. Each
 // has a later time than every message before it.
-func ends(page *runs.RunPage, stored []messages.Message) (list []runs.RunEvent) {
+func ends(page *runs.Page, stored []messages.Message) (list []runs.Event) {
 	at := page.EndedAt
 	for _, q := range questions(stored) {
 		if !at.After(q.Time) {
@@ -129,17 +129,17 @@ func ends(page *runs.RunPage, stored []messages.Message) (list []runs.RunEvent) 
 		m := &stored[i]
 		switch {
 		case m.Author == messages.ByAgent && !page.Answered:
-			list = append(list, runs.RunEvent{Seq: replyID, Message: stream.Message{
+			list = append(list, runs.Event{Seq: replyID, Message: stream.Message{
 				Type: stream.Answer, Text: m.Content, Time: at, ActivityID: runs.AnswerActivity(page.ID),
 			}})
 		case m.Author == messages.BySystem && page.State == "failed":
-			list = append(list, runs.RunEvent{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
+			list = append(list, runs.Event{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
 		case m.Author == messages.BySystem:
 			end.Text = m.Content
 		}
 	}
 	if end.Time = at.Add(time.Millisecond); !page.Closed {
-		list = append(list, runs.RunEvent{Seq: lastID, Message: end})
+		list = append(list, runs.Event{Seq: lastID, Message: end})
 	}
 	return list
 }
@@ -199,11 +199,11 @@ type outlined struct {
 // which the rest is read, 0 if there is none; and the number of messages that are not kept. The questions
 // of the run have no id. It reads the whole run, because later messages decide which ones are kept, and
 // holds the words of the page alone.
-func (s runReader) page(ctx context.Context, after int64) (page []runs.RunEvent, next int64, dropped int, err error) {
+func (s runReader) page(ctx context.Context, after int64) (page []runs.Event, next int64, dropped int, err error) {
 	all := s
 	all.since = time.Time{} // the earlier ones count, too
 	var outline []outlined
-	var held []runs.RunEvent
+	var held []runs.Event
 	end, bytes := after, 0 // the id of the last held message, and their bytes
 	for {
 		before := all.after
@@ -230,7 +230,7 @@ func (s runReader) page(ctx context.Context, after int64) (page []runs.RunEvent,
 			next = end
 		}
 	}
-	page = slices.DeleteFunc(held, func(e runs.RunEvent) bool { return !isKept[e.Seq] })
+	page = slices.DeleteFunc(held, func(e runs.Event) bool { return !isKept[e.Seq] })
 	if len(page) == 0 && next > 0 {
 		return s.page(ctx, next)
 	}

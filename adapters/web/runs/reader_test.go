@@ -21,18 +21,18 @@ type longRun struct {
 	first, live  uint64 // bytes on the heap at the first read, and the most at any
 }
 
-func (l *longRun) RunEvents(_ context.Context, run string, after int64, limit int) (runs.RunPage, error) {
+func (l *longRun) RunEvents(_ context.Context, run string, after int64, limit int) (runs.Page, error) {
 	var memory runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
 	if l.live = max(l.live, memory.HeapAlloc); l.first == 0 {
 		l.first = memory.HeapAlloc
 	}
-	page := runs.RunPage{RunStatus: runs.RunStatus{ID: run, State: "running"}}
+	page := runs.Page{Status: runs.Status{ID: run, State: "running"}}
 	for bytes := 0; len(page.Events) < limit && int(after) < l.events && bytes < storage.PageBytes; bytes += l.size {
 		after++
 		m := stream.Message{Type: stream.Update, Text: strings.Repeat("x", l.size), Time: time.UnixMilli(after)}
-		page.Events = append(page.Events, runs.RunEvent{Seq: after, Message: m})
+		page.Events = append(page.Events, runs.Event{Seq: after, Message: m})
 	}
 	page.Full = int(after) < l.events
 	return page, nil

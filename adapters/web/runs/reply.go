@@ -16,10 +16,10 @@ import (
 
 // Later takes the later answers of agents that have taken a run.
 type Later interface {
-	LaterRun(ctx context.Context, known string) (runs.LaterRun, error)
+	LaterRun(ctx context.Context, known string) (runs.Later, error)
 	AnswerRun(ctx context.Context, run string, answer stream.Message) error
 	AddEvents(ctx context.Context, run string, added runs.Added) error
-	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.RunPage, error)
+	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 }
 
 // Replies handles the later answers of agents.
@@ -66,7 +66,7 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 
 // run returns the run that the path names. The run of an agent that is not one of agents is like an
 // unknown one.
-func (p Replies) run(r *http.Request, name string, agents map[string]bool) (runs.LaterRun, error) {
+func (p Replies) run(r *http.Request, name string, agents map[string]bool) (runs.Later, error) {
 	run, err := p.Runs.LaterRun(r.Context(), r.PathValue(name))
 	if err == nil && !agents[run.Agent] {
 		err = storage.ErrNotFound

@@ -18,9 +18,9 @@ import (
 // run returns the status of the run that the path names. The ID is empty if the caller has asked
 // for the run under this name and it has not begun. A run that the caller may not read, or of
 // another thread than the path's, is like an unknown one.
-func (c call) run(r *http.Request) (runs.RunStatus, error) {
+func (c call) run(r *http.Request) (runs.Status, error) {
 	named, err := c.namedRun(r)
-	page := runs.RunPage{RunStatus: runs.RunStatus{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
+	page := runs.Page{Status: runs.Status{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
 	if err == nil && named.ID != "" {
 		page, err = c.Store.RunEvents(r.Context(), named.ID, 0, 0)
 		thread := r.PathValue("workflowId")
@@ -28,25 +28,25 @@ func (c call) run(r *http.Request) (runs.RunStatus, error) {
 			err = storage.ErrNotFound
 		}
 		if err == nil {
-			err = c.readsRun(r.Context(), &page.RunStatus)
+			err = c.readsRun(r.Context(), &page.Status)
 		}
 	}
-	return page.RunStatus, err
+	return page.Status, err
 }
 
 // namedRun returns the run that the path names: the caller may have given it a name of its own, or
 // else the name is its id. The ID is empty if the run has not begun.
-func (c call) namedRun(r *http.Request) (runs.NamedRun, error) {
+func (c call) namedRun(r *http.Request) (runs.Named, error) {
 	name := r.PathValue("runId")
 	run, err := c.Store.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
 	if errors.Is(err, storage.ErrNotFound) {
-		return runs.NamedRun{ID: name}, nil
+		return runs.Named{ID: name}, nil
 	}
 	return run, err
 }
 
 // readsRun returns storage.ErrNotFound if the caller may not read a run.
-func (c call) readsRun(ctx context.Context, run *runs.RunStatus) error {
+func (c call) readsRun(ctx context.Context, run *runs.Status) error {
 	reader := c.AsCaller(event.Human)
 	if !reader.Reads(run.Workspace) {
 		return storage.ErrNotFound
@@ -56,7 +56,7 @@ func (c call) readsRun(ctx context.Context, run *runs.RunStatus) error {
 
 // ownRun is run for a request that changes the run. A run that the caller may only read is like an
 // unknown one.
-func (c call) ownRun(r *http.Request) (runs.RunStatus, error) {
+func (c call) ownRun(r *http.Request) (runs.Status, error) {
 	run, err := c.run(r)
 	if err == nil && run.Workspace != c.Workspace {
 		err = storage.ErrNotFound
@@ -79,7 +79,7 @@ func (c call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer end()
 	run, err := c.run(r)
-	var page runs.RunPage
+	var page runs.Page
 	if err == nil && run.ID != "" {
 		page, err = c.Store.RunEvents(r.Context(), run.ID, after, limit)
 	}
@@ -105,7 +105,7 @@ func (c call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 }
 
 // runEvent returns a message with its seq and stage.
-func runEvent(run string, e runs.RunEvent, f form) (json.RawMessage, error) {
+func runEvent(run string, e runs.Event, f form) (json.RawMessage, error) {
 	raw, err := json.Marshal(f.of(run, e.Message))
 	if err != nil {
 		return nil, fmt.Errorf("event %d: %w", e.Seq, err)

@@ -25,7 +25,7 @@ import (
 // TestEventsOfARun checks the route of the stored messages.
 func TestEventsOfARun(t *testing.T) {
 	s := testapi.Working()
-	s.Have(runs.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Update, Details: json.RawMessage(`{"tool":"search"}`)}})
+	s.Have(runs.Event{Seq: 5, Message: stream.Message{Type: stream.Update, Details: json.RawMessage(`{"tool":"search"}`)}})
 	server := s.Serve(t)
 	for path, want := range map[string]string{
 		"":                 `{"events":[{"seq":1,"stage":"intent",` + testapi.At("1", `"t":1,"m":"hm"`)[1:] + `,{"seq":5,"stage":"tool_execution","t":3,"d":{"tool":"search"}}],"next":null}`,
@@ -96,7 +96,7 @@ func TestUpdates(t *testing.T) {
 		"failed":    {func(s *testapi.Store) { s.End("failed", notice) }, "", []string{first, hm, y, testapi.At("9", `"t":6,"m":"Sorry."`), testapi.At("10", `"t":11`)}},
 		"cancelled": {func(s *testapi.Store) { s.End("cancelled", notice) }, "", []string{first, hm, y, testapi.At("10", `"t":11,"m":"Sorry."`)}},
 		"of another workstream": {func(s *testapi.Store) {
-			s.Have(runs.RunEvent{Seq: 5, Message: stream.Message{Type: stream.Complete, Workstream: "w2", Time: testapi.Noon.Add(5 * time.Millisecond)}}, testapi.Said(6, stream.Update, "on"))
+			s.Have(runs.Event{Seq: 5, Message: stream.Message{Type: stream.Complete, Workstream: "w2", Time: testapi.Noon.Add(5 * time.Millisecond)}}, testapi.Said(6, stream.Update, "on"))
 		}, "?since=" + testapi.Stamp("5"), []string{testapi.At("5", `"t":4,"w":"w2"`), testapi.At("6", `"t":3,"m":"on"`)}},
 		"many": {func(s *testapi.Store) {
 			for seq := range int64(250) {

@@ -61,7 +61,7 @@ func (c call) signal(w http.ResponseWriter, r *http.Request, raw []byte) error {
 const stopped = "Stopped."
 
 // stopRun ends a run, also one that has not begun.
-func (c call) stopRun(w http.ResponseWriter, r *http.Request, run runs.RunStatus) error {
+func (c call) stopRun(w http.ResponseWriter, r *http.Request, run runs.Status) error {
 	notice, name := outbox.NewNotice(run.Platform, stopped), r.PathValue("runId")
 	var err error
 	if run.ID == "" {

@@ -32,7 +32,7 @@ func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	}
 	defer end()
 	run, err := c.run(r)
-	var list []runs.RunEvent
+	var list []runs.Event
 	var next int64
 	var dropped int
 	if reader.run = run.ID; err == nil && run.ID != "" {
@@ -46,7 +46,7 @@ func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 		if next > 0 { // the document knows no further member
 			more = append(more, exchange.Member{Key: "next", Value: next})
 		}
-		_ = exchange.RespondList(w, "messages", list, func(e runs.RunEvent) any { return reader.form.of(run.ID, e.Message) }, more...)
+		_ = exchange.RespondList(w, "messages", list, func(e runs.Event) any { return reader.form.of(run.ID, e.Message) }, more...)
 	})).ServeHTTP(w, r)
 	return nil
 }

@@ -44,15 +44,15 @@ func (f *fixture) append(run *runs.Run, messages ...stream.Message) {
 }
 
 // events returns a run's events as "seq TYPE text", and its page.
-func (f *fixture) events(run string) ([]string, runs.RunPage) {
+func (f *fixture) events(run string) ([]string, runs.Page) {
 	f.Helper()
 	page, err := f.RunEvents(f.ctx, run, 0, 10_000)
 	f.must(err)
-	return each(page.Events, func(e runs.RunEvent) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
+	return each(page.Events, func(e runs.Event) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
 }
 
 // sameEvents fails the test if a run has other events.
-func (f *fixture) sameEvents(run string, want ...string) runs.RunPage {
+func (f *fixture) sameEvents(run string, want ...string) runs.Page {
 	f.Helper()
 	got, page := f.events(run)
 	same(f, "events", got, append([]string{}, want...))
@@ -76,7 +76,7 @@ func eventsAppended(f *fixture) {
 	run = f.begin(threadKey(1))
 	f.append(run, thought("b"))
 	page := f.sameEvents(run.ID, "1 THOUGHT a", "2 PLAN ", "3 THOUGHT of another writer", "4 THOUGHT b")
-	same(f, "status", page.RunStatus, runs.RunStatus{
+	same(f, "status", page.Status, runs.Status{
 		ID: run.ID, ThreadID: run.ThreadID, Workspace: workspace, Platform: "slack", State: "running",
 	})
 	plan.Time = f.clock.Now().Add(time.Millisecond) // every event has a later time than the one before

@@ -43,7 +43,7 @@ func takenRunWaits(f *fixture) {
 	same(f, "answer", *again.Answer, late("Hello."))
 	later, err := f.LaterRun(f.ctx, run.ID)
 	f.must(err)
-	same(f, "later run", later, runs.LaterRun{ID: run.ID, Thread: run.Thread, Agent: agent})
+	same(f, "later run", later, runs.Later{ID: run.ID, Thread: run.Thread, Agent: agent})
 }
 
 func takenRunEnds(f *fixture) {

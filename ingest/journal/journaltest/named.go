@@ -68,7 +68,7 @@ func namedRun(f *fixture) {
 	for _, name := range []string{"run-1", known} {
 		later, err := f.LaterRun(f.ctx, name)
 		f.must(err)
-		same(f, "the run that the agent may answer", later, runs.LaterRun{ID: "run-1", Thread: run.Thread, Agent: agent})
+		same(f, "the run that the agent may answer", later, runs.Later{ID: "run-1", Thread: run.Thread, Agent: agent})
 		id, err := f.AgentID(f.ctx, run.Thread, name)
 		f.must(err)
 		same(f, "as agents know it", id, known)

@@ -189,7 +189,7 @@ func isLast(m stream.Message) bool {
 }
 
 // events stores the messages that are not stored yet, at the end of a run. It leaves out
-// those that readers compose from the run's row and its reply: see RunPage.
+// those that readers compose from the run's row and its reply: see Page.
 func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	repeats := func(m stream.Message) bool {
 		return m.OfMain() && m.Text == reply && len(m.Details) == 0 && (m.ActivityID == "" || m.ActivityID == AnswerActivity(e.run.ID))

@@ -10,14 +10,14 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// RunEvent is a stored message of a run.
-type RunEvent struct {
+// Event is a stored message of a run.
+type Event struct {
 	Seq int64 // 1, 2, 3 …; some may be missing
 	stream.Message
 }
 
-// RunStatus describes a run.
-type RunStatus struct {
+// Status describes a run.
+type Status struct {
 	ID, ThreadID, Workspace string
 	Platform                event.Platform
 	MadeBy                  string    // the client that made the thread; empty for none
@@ -28,15 +28,15 @@ type RunStatus struct {
 }
 
 // Ended reports whether the run has ended: no event is added any more.
-func (s *RunStatus) Ended() bool { return !s.EndedAt.IsZero() }
+func (s *Status) Ended() bool { return !s.EndedAt.IsZero() }
 
-// RunPage is a part of a run's events, with the run's status at the same time. The ANSWER
+// Page is a part of a run's events, with the run's status at the same time. The ANSWER
 // that repeats the reply and the last message of main are not stored if they say nothing
 // else. Answered and Closed report whether they are; they are set for a run that has ended.
 // A REQUEST_INPUT is the reply, too, if the run ended with it: other writers may add further ones.
-type RunPage struct {
-	RunStatus
-	Events           []RunEvent
+type Page struct {
+	Status
+	Events           []Event
 	Full             bool // more events may follow
 	Answered, Closed bool
 }
@@ -44,8 +44,8 @@ type RunPage struct {
 // RunEvents returns the events of a run after a seq, in order. It fails with ErrNotFound if
 // there is no such run, or none any more. A page ends at PageBytes. A run that has ended has no chunks. While a run
 // works, each of its readers calls RunEvents at each change, so that takes one query.
-func (s *Runs) RunEvents(ctx context.Context, run string, after int64, limit int) (RunPage, error) {
-	p := RunPage{RunStatus: RunStatus{ID: run}}
+func (s *Runs) RunEvents(ctx context.Context, run string, after int64, limit int) (Page, error) {
+	p := Page{Status: Status{ID: run}}
 	found, err := storage.ReadOne(ctx, s.db, func(tx *storage.Txn) []eventRow {
 		return storage.UpTo(tx, (*eventRow).size, (*eventRow).dest, runEvents, run, after, int64(max(limit, 1)))
 	})
@@ -55,11 +55,11 @@ func (s *Runs) RunEvents(ctx context.Context, run string, after int64, limit int
 	case len(found) == 0:
 		return p, storage.ErrNotFound
 	}
-	p.RunStatus = found[0].RunStatus
+	p.Status = found[0].Status
 	p.ID = run
 	for _, r := range found[:min(limit, len(found))] {
 		if r.Seq > 0 {
-			p.Events = append(p.Events, r.RunEvent)
+			p.Events = append(p.Events, r.Event)
 		}
 	}
 	p.Full = storage.IsFull(found, limit, (*eventRow).size)
@@ -87,8 +87,8 @@ func (r *eventRow) size() int { return len(r.Text) + len(r.Details) }
 
 // eventRow is a run's status with one of its events; its Seq is 0 for none.
 type eventRow struct {
-	RunStatus
-	RunEvent
+	Status
+	Event
 }
 
 func (r *eventRow) dest() []any {

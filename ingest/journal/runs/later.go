@@ -24,8 +24,8 @@ func (r *Runs) TakeRun(ctx context.Context, claim *places.Claim, run *Run, taken
 	})
 }
 
-// LaterRun is a run that its agent may answer later.
-type LaterRun struct {
+// Later is a run that its agent may answer later.
+type Later struct {
 	ID     string
 	Thread int64
 	Agent  string
@@ -33,7 +33,7 @@ type LaterRun struct {
 
 // LaterRun finds a run by the id that its agent knows; see Run.AgentID. It returns ErrNotFound for an
 // unknown one.
-func (r *Runs) LaterRun(ctx context.Context, known string) (run LaterRun, err error) {
+func (r *Runs) LaterRun(ctx context.Context, known string) (run Later, err error) {
 	err = r.db.One(ctx, []any{&run.ID, &run.Thread, &run.Agent}, `SELECT run_id, id, agent FROM threads WHERE run_id = `+knownToAgents+`
 		UNION ALL SELECT id, thread, agent FROM runs WHERE id = `+knownToAgents+` LIMIT 1`, known)
 	return run, err

@@ -55,8 +55,8 @@ func (r *Runs) RunInput(ctx context.Context, run *Run) (input []byte, err error)
 	return input, err
 }
 
-// NamedRun is a run that a client asked for under an id of its own.
-type NamedRun struct {
+// Named is a run that a client asked for under an id of its own.
+type Named struct {
 	ID       string // empty if it has not begun
 	ThreadID string // the thread's UUID
 }
@@ -81,7 +81,7 @@ const accepted = ` FROM envelopes e CROSS JOIN threads t
 // actor takes part in the thread. The thread is the one with the UUID threadID; if that is empty, the
 // newest with such a run that the actor asked for. Without one, it returns the run of any client that its
 // agent knows by the name; see Run.AgentID. NamedRun fails with ErrNotFound if there is none.
-func (r *Runs) NamedRun(ctx context.Context, workspace, actor, threadID, name string) (run NamedRun, err error) {
+func (r *Runs) NamedRun(ctx context.Context, workspace, actor, threadID, name string) (run Named, err error) {
 	err = r.db.One(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
 		UNION ALL SELECT * FROM (SELECT NULL, t.uuid`+accepted+`) AS waiting
 		UNION ALL SELECT m.run, t.uuid FROM messages m JOIN threads t ON t.id = m.thread

@@ -30,7 +30,7 @@ import (
 // Store is a fake journal with one run.
 type Store struct {
 	Mu       sync.Mutex
-	Page     runs.RunPage
+	Page     runs.Page
 	messages []messages.Message
 	Changed  chan struct{}
 	Added    []stream.Message
@@ -78,11 +78,11 @@ func (s *Store) TakeTicket(_ context.Context, secret string) (places.Ticket, err
 }
 
 // RunEvents returns a page of the run.
-func (s *Store) RunEvents(_ context.Context, run string, after int64, limit int) (runs.RunPage, error) {
+func (s *Store) RunEvents(_ context.Context, run string, after int64, limit int) (runs.Page, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if run != s.Page.ID {
-		return runs.RunPage{}, storage.ErrNotFound
+		return runs.Page{}, storage.ErrNotFound
 	}
 	page := s.Page
 	page.Events = nil
@@ -103,13 +103,13 @@ func (s *Store) RunMessages(context.Context, string) ([]messages.Message, error)
 }
 
 // NamedRun finds the named runs of a user of ours.
-func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (runs.NamedRun, error) {
+func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (runs.Named, error) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if id, ok := s.Named[name]; ok && workspace == "ours" && strings.HasPrefix(madeBy, "user:") && (threadID == "" || threadID == Thread) {
-		return runs.NamedRun{ID: id, ThreadID: Thread}, nil
+		return runs.Named{ID: id, ThreadID: Thread}, nil
 	}
-	return runs.NamedRun{}, storage.ErrNotFound
+	return runs.Named{}, storage.ErrNotFound
 }
 
 // StopNamedRun begins the run named "late" instead, as a worker may at any time.
@@ -136,17 +136,17 @@ func (s *Store) AddEvents(_ context.Context, _ string, added runs.Added) error {
 	}
 	s.Added, s.key = append(s.Added, added.Messages...), added.Key
 	for _, m := range added.Messages {
-		s.Have(runs.RunEvent{Seq: int64(len(s.Page.Events) + 5), Message: m})
+		s.Have(runs.Event{Seq: int64(len(s.Page.Events) + 5), Message: m})
 	}
 	return nil
 }
 
 // LaterRun knows the run of the agent "hook".
-func (s *Store) LaterRun(_ context.Context, id string) (runs.LaterRun, error) {
+func (s *Store) LaterRun(_ context.Context, id string) (runs.Later, error) {
 	if id != Run {
-		return runs.LaterRun{}, storage.ErrNotFound
+		return runs.Later{}, storage.ErrNotFound
 	}
-	return runs.LaterRun{ID: Run, Thread: 7, Agent: "hook"}, nil
+	return runs.Later{ID: Run, Thread: 7, Agent: "hook"}, nil
 }
 
 // AnswerRun notes the answer; a run has one.
@@ -159,7 +159,7 @@ func (s *Store) AnswerRun(_ context.Context, _ string, answer stream.Message) er
 }
 
 // Have adds events to the run, ms milliseconds after noon each.
-func (s *Store) Have(events ...runs.RunEvent) {
+func (s *Store) Have(events ...runs.Event) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	s.Page.Events = append(s.Page.Events, events...)
@@ -186,14 +186,14 @@ func Working() *Store {
 	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]places.Ticket{}, messages: []messages.Message{
 		{Author: messages.ByHuman, Version: 1, Content: "so?", ClientMessageID: "c1", CreatedAt: Noon},
 	}}
-	s.Page.RunStatus = runs.RunStatus{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
+	s.Page.Status = runs.Status{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
 	s.Have(Said(1, stream.Thought, "hm"), Said(4, stream.StreamingChunk, "Y"))
 	return s
 }
 
 // Said returns a message of the run, seq milliseconds after noon.
-func Said(seq int64, kind stream.Type, text string) runs.RunEvent {
-	return runs.RunEvent{Seq: seq, Message: stream.Message{Type: kind, Text: text, Time: Noon.Add(time.Duration(seq) * time.Millisecond)}}
+func Said(seq int64, kind stream.Type, text string) runs.Event {
+	return runs.Event{Seq: seq, Message: stream.Message{Type: kind, Text: text, Time: Noon.Add(time.Duration(seq) * time.Millisecond)}}
 }
 
 // Serve starts a server with the routes of the documents.
