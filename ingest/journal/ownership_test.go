@@ -96,7 +96,7 @@ func folders(t *testing.T) map[string][]*ast.File {
 }
 
 // texts returns the strings of files. The parts of a string that are joined by + are one text, in
-// which a ? stands for each part that is no literal.
+// which a ? replaces each part that is no literal.
 func texts(t *testing.T, files []*ast.File) (list []string) {
 	t.Helper()
 	for _, file := range files {

@@ -2,6 +2,7 @@ package envelopes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,6 +13,9 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
+
+// ErrSettled means that the envelope is settled already.
+var ErrSettled = errors.New("the envelope is settled already")
 
 // Pending is a pending envelope.
 type Pending struct {
@@ -228,7 +232,7 @@ func AdmitWaiting(tx *storage.Txn, workspace, messageID string, thread int64) in
 	return tx.Exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+messages.Awaiting, workspace, messageID, thread)
 }
 
-// AdmitMissed moves the envelopes that wait for any message of a thread into it; see missed.
+// AdmitMissed moves the envelopes that wait for any message of a thread into it; see Missed.
 func AdmitMissed(tx *storage.Txn, thread int64, workspace string, now int64) {
 	n := tx.Exec(`UPDATE envelopes AS e SET thread = $1, not_before = 0 WHERE e.workspace = $2 AND e.state = 'pending' AND e.thread IS NULL
 		AND EXISTS (`+target+` AND m.thread = $1)`, thread, workspace)

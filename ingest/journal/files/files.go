@@ -1,4 +1,4 @@
-// Package files stores the files of messages: what is known of each, and where its copy is.
+// Package files stores the attachments of messages, and the places of their copies.
 package files
 
 import (

@@ -1,4 +1,4 @@
-// Package messages stores the messages of threads, with what they quote, and lists them.
+// Package messages stores and lists the messages of threads, and notes the messages that they quote.
 package messages
 
 import "parley/ingest/journal/storage"

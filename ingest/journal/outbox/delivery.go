@@ -9,57 +9,107 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/journal/files"
+	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
 
-// CloseButtons stores a delivery that takes the buttons from the post of a run's question.
-func CloseButtons(tx *storage.Txn, question string, now int64) {
-	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
-		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, Key(question+"/close", 0), now)
+// Delivery is one call that puts one part of a reply on a platform.
+type Delivery struct {
+	ID        int64
+	Thread    int64
+	ThreadKey event.ThreadKey
+	Workspace string
+	Channel   string // of the thread
+	Parent    string // of the channel; see event.Channel
+	Run       string // id of the run whose reply it carries
+	Key       string
+	Kind      Kind
+	Post      Post
+	State     State
+	// Attempts counts the calls that were begun. Every write about the delivery names the
+	// number that its caller knows, so a node that lost the delivery changes nothing.
+	Attempts int64
+	// PlatformID is the platform's id of its post; empty for none.
+	PlatformID string
+	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
+	// Of that one, only ID, PlatformID and SendBy are known.
+	Replaces *Delivery
+	// Stream means that a preview was begun as a stream.
+	Stream bool
+	// SendBy is the deadline of the last call.
+	SendBy time.Time
+	// DueAt is the time at which a worker must look at it next.
+	DueAt     time.Time
+	CreatedAt time.Time
+	// NotBefore is a time by the platform's clock before which its post cannot exist: that of the
+	// newest message that its run answers; CreatedAt if there is none.
+	NotBefore time.Time
 }
 
-// ReleaseUnsign lets the delivery go that removes the sign of work of a run.
-func ReleaseUnsign(tx *storage.Txn, run string, now int64) {
-	tx.Do(`UPDATE deliveries SET state = 'pending', due_at = $2 WHERE run = $1 AND state = 'held'`, run, now)
+// Kind is the action of a delivery.
+type Kind string
+
+// The kinds of deliveries.
+const (
+	KindPost    Kind = "post"    // posts a part of a reply, or takes over the post of a preview
+	KindPreview Kind = "preview" // posts the beginning of an unfinished reply
+	KindRemove  Kind = "remove"  // removes a preview's post
+	KindClose   Kind = "close"   // takes the buttons from the post of a question
+	KindTell    Kind = "tell"    // shows a text to the asker alone
+	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
+)
+
+// State is the state of a delivery.
+type State string
+
+// The states of a delivery. The row of a sign of work is held until its run ends; no worker
+// reads it before.
+const (
+	Pending State = "pending"
+	Sending State = "sending"
+	Sent    State = "sent"
+	Unknown State = "unknown"
+	Failed  State = "failed"
+)
+
+// open is the condition that a delivery has not ended.
+const open = `state IN ('pending', 'sending')`
+
+// Post is one part of a reply in the platform's form.
+type Post struct {
+	Channel, Place string // its address; only the adapter reads Place
+	Text           string
+	// Asker is the platform's id of the user whom the post answers; empty for none.
+	Asker string
+	// Alone says that only the asker sees it.
+	Alone bool
+	// Clears says that it removes the sign of work from the message that Text names instead.
+	Clears bool
+	// File, if it is not nil, is posted beside the text.
+	File *File
+	// Buttons are shown below the text.
+	Buttons []PostButton
 }
 
-// HoldUnsign stores the delivery that will remove the sign of work of a run.
-func HoldUnsign(tx *storage.Txn, thread int64, run, workspace string, sign Post, now time.Time, timeout time.Duration) {
-	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', '', $9, 'held', 0, $8)
-		ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
-		thread, run, Key(run+"/unsign/"+sign.Text, 0), workspace, sign.Channel, sign.Place, sign.Text,
-		storage.Millis(now), storage.Millis(now.Add(timeout)))
+// PostButton is a button of a post; see Button.
+type PostButton struct {
+	ID    string `json:"id"`
+	Label string `json:"label"`
 }
 
-// MarkChanging marks the post of a preview as changing until a time. The transaction fails with ErrFenced
-// if it was not sent.
-func MarkChanging(tx *storage.Txn, d *Delivery, until time.Time) {
-	tx.Must(storage.ErrFenced, `UPDATE deliveries SET send_by = $2 WHERE id = $1 AND state = 'sent'`, d.ID, storage.Millis(until))
+// File is a file of a reply: a text, or the place of a stored copy.
+type File struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	Text     string `json:"text,omitempty"`
+	Bucket   string `json:"bucket,omitempty"`
+	Path     string `json:"path,omitempty"`
 }
 
-// DropButtons notes that the post of a run's question has no buttons any more. It returns false if the
-// platform's id is that of no such post.
-func DropButtons(tx *storage.Txn, workspace, platformID, run string) bool {
-	return tx.Exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`, workspace, platformID, run) > 0
-}
-
-// EmptyPosts empties the posts of a run, and makes the copies of their files due for a check. A post that
-// is still to be sent remains: its payload never changes.
-func EmptyPosts(tx *storage.Txn, run string) {
-	for _, column := range storage.Rows(tx, storage.Self[string], `SELECT file FROM deliveries WHERE run = $1 AND file <> ''`, run) {
-		var file File
-		if tx.Fail(storage.Unpack(column, &file)); file.Path != "" {
-			files.CheckCopy(tx, file.Bucket, file.Path, time.Time{})
-		}
-	}
-	tx.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, run)
-}
-
-// IsOpen reports whether a delivery of a thread is open that is not the removal of a sign of work.
-func IsOpen(tx *storage.Txn, thread int64) bool {
-	return tx.Has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, thread)
-}
+// ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
+// hold.
+var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", storage.ErrFenced)
 
 // NoPart is the part of deliveries that carry no part of a reply.
 const NoPart = -1
@@ -115,44 +165,3 @@ func madeAt(id string) []byte {
 	}
 	return made[:6]
 }
-
-// Post is one part of a reply in the platform's form.
-type Post struct {
-	Channel, Place string // its address; only the adapter reads Place
-	Text           string
-	// Asker is the platform's id of the user whom the post answers; empty for none.
-	Asker string
-	// Alone says that only the asker sees it.
-	Alone bool
-	// Clears says that it removes the sign of work from the message that Text names instead.
-	Clears bool
-	// File, if it is not nil, is posted beside the text.
-	File *File
-	// Buttons are shown below the text.
-	Buttons []PostButton
-}
-
-// PostButton is a button of a post; see Button.
-type PostButton struct {
-	ID    string `json:"id"`
-	Label string `json:"label"`
-}
-
-// File is a file of a reply: a text, or the place of a stored copy.
-type File struct {
-	Name     string `json:"name"`
-	MimeType string `json:"mime_type"`
-	Size     int64  `json:"size"`
-	Text     string `json:"text,omitempty"`
-	Bucket   string `json:"bucket,omitempty"`
-	Path     string `json:"path,omitempty"`
-}
-
-// IsPost reports whether an external id is the id of one of our posts.
-func IsPost(tx *storage.Txn, workspace, externalID string) bool {
-	return tx.Has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
-}
-
-// ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
-// hold.
-var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", storage.ErrFenced)

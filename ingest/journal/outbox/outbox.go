@@ -1,4 +1,4 @@
-// Package outbox stores what is to be posted, and the pace of the posts of a channel.
+// Package outbox stores deliveries, which put posts on platforms, and the pace of each channel.
 package outbox
 
 import "parley/ingest/journal/storage"

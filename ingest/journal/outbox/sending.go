@@ -4,72 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
-
-// Delivery is one call that puts one part of a reply on a platform.
-type Delivery struct {
-	ID        int64
-	Thread    int64
-	ThreadKey event.ThreadKey
-	Workspace string
-	Channel   string // of the thread
-	Parent    string // of the channel; see event.Channel
-	Run       string // id of the run whose reply it carries
-	Key       string
-	Kind      Kind
-	Post      Post
-	State     State
-	// Attempts counts the calls that were begun. Every write about the delivery names the
-	// number that its caller knows, so a node that lost the delivery changes nothing.
-	Attempts int64
-	// PlatformID is the platform's id of its post; empty for none.
-	PlatformID string
-	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
-	// Of that one, only ID, PlatformID and SendBy are known.
-	Replaces *Delivery
-	// Stream means that a preview was begun as a stream.
-	Stream bool
-	// SendBy is the deadline of the last call.
-	SendBy time.Time
-	// DueAt is the time at which a worker must look at it next.
-	DueAt     time.Time
-	CreatedAt time.Time
-	// NotBefore is a time by the platform's clock before which its post cannot exist: that of the
-	// newest message that its run answers; CreatedAt if there is none.
-	NotBefore time.Time
-}
-
-// Kind is the action of a delivery.
-type Kind string
-
-// The kinds of deliveries.
-const (
-	KindPost    Kind = "post"    // posts a part of a reply, or takes over the post of a preview
-	KindPreview Kind = "preview" // posts the beginning of an unfinished reply
-	KindRemove  Kind = "remove"  // removes a preview's post
-	KindClose   Kind = "close"   // takes the buttons from the post of a question
-	KindTell    Kind = "tell"    // shows a text to the asker alone
-	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
-)
-
-// State is the state of a delivery.
-type State string
-
-// The states of a delivery. The row of a sign of work is held until its run ends; no worker
-// reads it before.
-const (
-	Pending State = "pending"
-	Sending State = "sending"
-	Sent    State = "sent"
-	Unknown State = "unknown"
-	Failed  State = "failed"
-)
-
-// open is the condition that a delivery has not ended.
-const open = `state IN ('pending', 'sending')`
 
 // NextDelivery returns the thread's first open delivery; nil for none. The removal of a
 // sign of work comes last, so that it delays no answer if it cannot be sent yet.

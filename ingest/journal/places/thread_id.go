@@ -45,7 +45,7 @@ type IDs struct {
 
 func NewIDs(db *storage.DB) *IDs { return &IDs{db: db} }
 
-// Secret returns the secret, for threadUUID.
+// Secret returns the secret, for ThreadUUID.
 func (i *IDs) Secret(ctx context.Context) ([]byte, error) {
 	if secret := i.secret.Load(); secret != nil {
 		return *secret, nil

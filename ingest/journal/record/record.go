@@ -357,7 +357,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 	return row
 }
 
-// insert stores a message; see insertNew. It returns whether it did. A known message is not stored.
+// insert stores a message; see messages.Insert. It returns whether it did. A known message is not stored.
 func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	row := r.newMessage(m, d)
 	begins := ""

@@ -43,7 +43,7 @@ func (e *endRunTx) ask(q *Question) {
 	}
 	e.Do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
 		e.run.ID, e.run.Thread, e.run.Agent, e.Pack(q, false), e.now, storage.Millis(q.UntilAt))
-	// Messages that wait are older. A newer one that triggers a run ends their wait; see askForTurn.
+	// Messages that wait are older. A newer one that triggers a run ends their wait; see AskForTurn.
 	e.Do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN CAST($3 AS BIGINT) END WHERE id = $1`,
 		e.run.Thread, e.run.ID, storage.Millis(q.UntilAt))
 }

@@ -197,7 +197,7 @@ type beginRunTx struct {
 	run                       Run
 	nextSeq, begunSeq, turnAt int64
 	pending, intakeAt         int64
-	missed, admitted          bool // see the condition missed
+	missed, admitted          bool // see envelopes.Missed
 	agentDue, botChannel      string
 	answer                    string // the later answer of the unfinished run; empty for none
 }

@@ -1,0 +1,61 @@
+package outbox
+
+import (
+	"time"
+
+	"parley/ingest/journal/files"
+	"parley/ingest/journal/storage"
+)
+
+// CloseButtons stores a delivery that takes the buttons from the post of a run's question.
+func CloseButtons(tx *storage.Txn, question string, now int64) {
+	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
+		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, Key(question+"/close", 0), now)
+}
+
+// ReleaseUnsign lets the delivery go that removes the sign of work of a run.
+func ReleaseUnsign(tx *storage.Txn, run string, now int64) {
+	tx.Do(`UPDATE deliveries SET state = 'pending', due_at = $2 WHERE run = $1 AND state = 'held'`, run, now)
+}
+
+// HoldUnsign stores the delivery that will remove the sign of work of a run.
+func HoldUnsign(tx *storage.Txn, thread int64, run, workspace string, sign Post, now time.Time, timeout time.Duration) {
+	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', '', $9, 'held', 0, $8)
+		ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
+		thread, run, Key(run+"/unsign/"+sign.Text, 0), workspace, sign.Channel, sign.Place, sign.Text,
+		storage.Millis(now), storage.Millis(now.Add(timeout)))
+}
+
+// MarkChanging marks the post of a preview as changing until a time. The transaction fails with ErrFenced
+// if it was not sent.
+func MarkChanging(tx *storage.Txn, d *Delivery, until time.Time) {
+	tx.Must(storage.ErrFenced, `UPDATE deliveries SET send_by = $2 WHERE id = $1 AND state = 'sent'`, d.ID, storage.Millis(until))
+}
+
+// DropButtons notes that the post of a run's question has no buttons any more. It returns false if the
+// platform's id is that of no such post.
+func DropButtons(tx *storage.Txn, workspace, platformID, run string) bool {
+	return tx.Exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`, workspace, platformID, run) > 0
+}
+
+// EmptyPosts empties the posts of a run, and makes the copies of their files due for a check. A post that
+// is still to be sent remains: its payload never changes.
+func EmptyPosts(tx *storage.Txn, run string) {
+	for _, column := range storage.Rows(tx, storage.Self[string], `SELECT file FROM deliveries WHERE run = $1 AND file <> ''`, run) {
+		var file File
+		if tx.Fail(storage.Unpack(column, &file)); file.Path != "" {
+			files.CheckCopy(tx, file.Bucket, file.Path, time.Time{})
+		}
+	}
+	tx.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, run)
+}
+
+// IsOpen reports whether a delivery of a thread is open that is not the removal of a sign of work.
+func IsOpen(tx *storage.Txn, thread int64) bool {
+	return tx.Has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, thread)
+}
+
+// IsPost reports whether an external id is the id of one of our posts.
+func IsPost(tx *storage.Txn, workspace, externalID string) bool {
+	return tx.Has(`SELECT 1 FROM deliveries WHERE workspace = $1 AND platform_id = $2`, workspace, externalID)
+}
