@@ -50,6 +50,7 @@ func (f *Files) CopyBytes(ctx context.Context, bucket string) (bytes int64, err 
 const checkAt = `INSERT INTO copies_to_check (bucket, path, check_at) VALUES ($1, $2, $3)
 	ON CONFLICT (bucket, path) DO UPDATE SET check_at = excluded.check_at`
 
+// CheckCopy makes the check of a copy due at a time.
 func CheckCopy(tx *storage.Txn, bucket, path string, at time.Time) {
 	tx.Do(checkAt, bucket, path, storage.Millis(at))
 }

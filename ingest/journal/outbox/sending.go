@@ -14,6 +14,7 @@ func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, err
 	return storage.ReadOne(ctx, o.db, func(tx *storage.Txn) *Delivery { return OpenDelivery(tx, thread) })
 }
 
+// OpenDelivery is NextDelivery inside a transaction.
 func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
 	d := Delivery{Thread: thread}
 	var file, buttons string

@@ -31,7 +31,7 @@ type Thread struct {
 	CreatedAt time.Time
 	Newest    int64 // its highest thread_seq; 0: it has no message
 
-	Row int64
+	Row int64 // its id in the store
 }
 
 // Cursor is the thread's position in the order of a client's threads.
@@ -52,9 +52,11 @@ func ReadCursor(before string) (at, row int64, err error) {
 	return at, row, nil
 }
 
+// ThreadColumns are the columns of threads that a Thread has; see Dest.
 const ThreadColumns = `id, uuid, workspace, key, mode, made_by, closed,
 	CASE WHEN made_at > 0 THEN made_at ELSE (SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1) END, next_seq - 1`
 
+// Dest is the scan target for ThreadColumns.
 func (t *Thread) Dest() []any {
 	return []any{&t.Row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.Closed, &t.CreatedAt, &t.Newest}
 }

@@ -43,6 +43,7 @@ type IDs struct {
 	secret atomic.Pointer[[]byte] // nil until it was read
 }
 
+// NewIDs returns the UUIDs of the threads in a store.
 func NewIDs(db *storage.DB) *IDs { return &IDs{db: db} }
 
 // Secret returns the secret, for ThreadUUID.

@@ -64,6 +64,8 @@ func (r *Runs) HasAsked(ctx context.Context, known string) (bool, error) {
 	})
 }
 
+// QuestionOf returns the question of a run if it meets a condition, whose arguments begin with $2; nil for
+// none.
 func QuestionOf(tx *storage.Txn, run, condition string, args ...any) *Question {
 	q := &Question{Run: run}
 	var body, answer string

@@ -40,6 +40,7 @@ func ReadThreadHistory(column string) (*ThreadHistory, error) {
 	return h, nil
 }
 
+// ThreadHistoryOf is ReadThreadHistory inside a transaction.
 func ThreadHistoryOf(tx *storage.Txn, column string) *ThreadHistory {
 	h, err := ReadThreadHistory(column)
 	tx.Fail(err)
