@@ -44,6 +44,7 @@ func coalesced(f *fixture) {
 	}
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"a", "b", "c"})
+	same(f, "why", each(run.Messages, func(m messages.Message) string { return m.Reason }), []string{"mention", "mention", "mention"})
 	same(f, "block", [2]int64{run.ContextAfter, run.BaseSeq}, [2]int64{0, 3})
 	f.message(threadKey(1), said("C1/9", "d"), triggers)
 	f.commit(run, answer("abc"))

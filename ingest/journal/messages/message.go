@@ -127,13 +127,13 @@ func (m *Message) dest() []any {
 		&m.FileCount, &m.FilesUntil, &m.reactions, &m.Envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
 }
 
-// LineColumns are the columns of a message that a transcript shows.
-const LineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.agent, m.content, m.quotes, m.metadata,
+// LineColumns are the columns of a message that a run and its transcript need.
+const LineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.reason, m.agent, m.content, m.quotes, m.metadata,
 	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
 
 // Line is the scan target for lineColumns.
 func (m *Message) Line() []any {
-	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Agent, &m.Content, &m.quotes, &m.Metadata,
+	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata,
 		&m.Version, &m.FileCount, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
 }
 
