@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/adapters/slack/slacktest"
 	"parley/cmd/internal/command"
+	"parley/cmd/parley-bench/internal/rig"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres/postgrestest"
 )
@@ -29,34 +29,11 @@ func buildDaemon(t *testing.T) string {
 	if testing.Short() {
 		t.Skip("builds and starts the daemon")
 	}
-	parley, err := binary(t.Context(), "", filepath.Join(t.TempDir(), "parley"))
+	parley, err := rig.Build(t.Context(), "", filepath.Join(t.TempDir(), "parley"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return parley
-}
-
-// newTestBench returns a bench without a daemon's binary.
-func newTestBench(t *testing.T) *bench {
-	t.Helper()
-	b := &bench{daemons: 1, work: t.TempDir(), out: t.Output(), seed: 1}
-	b.random = b.draws(0)
-	t.Cleanup(func() {
-		if err := b.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return b
-}
-
-// startFloor starts a trial of the floor.
-func startFloor(t *testing.T, options slacktest.Options) *trial {
-	t.Helper()
-	trial, err := newTestBench(t).startTrial(t.Context(), theFloor, setup{floor: true, slack: options})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return trial
 }
 
 // example is one small run and a pattern of its output.
@@ -131,22 +108,5 @@ func TestWrongUse(t *testing.T) {
 		if err := dispatch(t.Context(), args, &strings.Builder{}); !errors.As(err, &wrong) {
 			t.Errorf("%q: %v, want a UsageError", args, err)
 		}
-	}
-}
-
-func TestLostMessageIsAViolation(t *testing.T) {
-	trial := startFloor(t, slacktest.Options{})
-	trial.ledger.say(newConversation(0)).revisions[0].acked = at(1)
-	if err := trial.finish(""); !errors.Is(err, errViolated) {
-		t.Errorf("error %v, want errViolated", err)
-	}
-}
-
-func TestFaultsOfAScenarioAreViolations(t *testing.T) {
-	if err := violations([]string{"", ""}); err != nil {
-		t.Errorf("without a fault: %v", err)
-	}
-	if err := violations([]string{"", "too slow"}); !errors.Is(err, errViolated) || !strings.Contains(err.Error(), "too slow") {
-		t.Errorf("with a fault: %v", err)
 	}
 }

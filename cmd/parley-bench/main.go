@@ -9,126 +9,54 @@
 // daemon acknowledged, and compares it with the replies. The floor, a program that does
 // the least work for the same promises, runs beside the daemon as a yardstick: absolute
 // figures change with the machine, the ratio does not.
+//
+// The command is the list of scenarios. Of the packages below it, each imports only those
+// before it: figure (times, CPU and memory in words), ledger (what was promised), rig (the
+// programs under test and their store), floor, trial (fakes, load and verdict), and one
+// package of scenarios for each platform that the tool plays.
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley-bench/floor"
+	"parley/cmd/parley-bench/internal/rig"
+	"parley/cmd/parley-bench/internal/scenario/bluebubbles"
+	"parley/cmd/parley-bench/internal/scenario/discord"
+	"parley/cmd/parley-bench/internal/scenario/slack"
+	"parley/cmd/parley-bench/internal/scenario/web"
 )
 
-// scenario is a measurement or a fault test of the daemon.
-type scenario interface {
-	// define declares the scenario's flags with their defaults.
-	define(f *flagSet)
-	// run prints the figures. It returns errViolated if the daemon broke a promise.
-	run(ctx context.Context, b *bench) error
-}
-
-// subcommand is one scenario with its place in the command line.
-type subcommand struct {
-	name, purpose string
-	// daemons is the default number of daemons; 0 for a scenario that runs exactly one
-	// daemon on SQLite.
-	daemons  int
-	scenario scenario
-}
-
-func scenarios() []subcommand {
-	return []subcommand{
-		{"load", "durable messages per second, acknowledgement times, CPU and memory, beside the floor", 1, &load{}},
-		{"kill", "kill -9 under load, with faults of Slack or a slow model", 1, &kill{}},
-		{"cluster", "several daemons on one PostgreSQL: killed, suspended, disconnected from the database", 4, &cluster{}},
-		{"sockets", "Socket Mode with forced disconnects under load", 1, &sockets{}},
-		{"gateway", "Discord's gateway with dropped connections, restarts and a burst", 1, &gateway{}},
-		{"edits", "kill -9 while an answer stands half in Discord, with faults of its API", 0, &edits{}},
-		{"imessage", "BlueBubbles with lost, doubled and week-old webhooks, sends without an answer, and kills during sends", 1, &imessage{}},
-		{"restarts", "messages during the daemon's downtime, and their answers after each start", 0, &restarts{}},
-		{"agents", "the first token, and kills, for each kind of agent", 1, &agents{}},
-		{"scale", "memory and start-up time with a large store", 0, &scale{}},
-		{"doors", "attacks of unknown callers beside Slack's messages", 0, &doors{}},
-		{"follow", "many clients that follow runs on several daemons, one of which is killed", 2, &follow{}},
+func scenarios() []rig.Subcommand {
+	return []rig.Subcommand{
+		{Name: "load", Purpose: "durable messages per second, acknowledgement times, CPU and memory, beside the floor", Daemons: 1, Scenario: &slack.Load{}},
+		{Name: "kill", Purpose: "kill -9 under load, with faults of Slack or a slow model", Daemons: 1, Scenario: &slack.Kill{}},
+		{Name: "cluster", Purpose: "several daemons on one PostgreSQL: killed, suspended, disconnected from the database", Daemons: 4, Scenario: &slack.Cluster{}},
+		{Name: "sockets", Purpose: "Socket Mode with forced disconnects under load", Daemons: 1, Scenario: &slack.Sockets{}},
+		{Name: "gateway", Purpose: "Discord's gateway with dropped connections, restarts and a burst", Daemons: 1, Scenario: &discord.Gateway{}},
+		{Name: "edits", Purpose: "kill -9 while an answer stands half in Discord, with faults of its API", Daemons: 0, Scenario: &discord.Edits{}},
+		{Name: "imessage", Purpose: "BlueBubbles with lost, doubled and week-old webhooks, sends without an answer, and kills during sends", Daemons: 1, Scenario: &bluebubbles.IMessage{}},
+		{Name: "restarts", Purpose: "messages during the daemon's downtime, and their answers after each start", Daemons: 0, Scenario: &slack.Restarts{}},
+		{Name: "agents", Purpose: "the first token, and kills, for each kind of agent", Daemons: 1, Scenario: &slack.Agents{}},
+		{Name: "scale", Purpose: "memory and start-up time with a large store", Daemons: 0, Scenario: &slack.Scale{}},
+		{Name: "doors", Purpose: "attacks of unknown callers beside Slack's messages", Daemons: 0, Scenario: &slack.Doors{}},
+		{Name: "follow", Purpose: "many clients that follow runs on several daemons, one of which is killed", Daemons: 2, Scenario: &web.Follow{}},
 	}
 }
-
-// errViolated reports that the scenario was completed and the daemon broke a promise.
-var errViolated = errors.New("the daemon broke a promise")
 
 func main() {
 	command.Main("parley-bench", func(ctx context.Context, args []string) error { return dispatch(ctx, args, os.Stdout) })
 }
 
 func dispatch(ctx context.Context, args []string, out io.Writer) error {
-	all := []command.Command{{Name: "floor", Purpose: "the yardstick itself, as load starts it", Run: runFloor}}
+	all := []command.Command{{Name: "floor", Purpose: "the yardstick itself, as load starts it", Run: floor.Run}}
 	for _, s := range scenarios() {
-		all = append(all, command.Command{Name: s.name, Purpose: s.purpose, Run: func(ctx context.Context, args []string) error {
-			return s.start(ctx, args, out)
+		all = append(all, command.Command{Name: s.Name, Purpose: s.Purpose, Run: func(ctx context.Context, args []string) error {
+			return s.Start(ctx, args, out)
 		}})
 	}
 	return command.Dispatch(ctx, "usage: parley-bench COMMAND [FLAGS]; COMMAND -h lists the flags", all, args)
-}
-
-// flagSet declares flags whose values have a lower bound or a list of choices. A value
-// outside of them is wrong use.
-type flagSet struct{ *flag.FlagSet }
-
-func (f *flagSet) number(target *int, name string, value, least int, usage string) {
-	bound(f, target, name, value, least, usage, strconv.Atoi)
-}
-
-func (f *flagSet) float(target *float64, name string, value, least float64, usage string) {
-	bound(f, target, name, value, least, usage, func(text string) (float64, error) { return strconv.ParseFloat(text, 64) })
-}
-
-func (f *flagSet) duration(target *time.Duration, name string, value, least time.Duration, usage string) {
-	bound(f, target, name, value, least, usage, time.ParseDuration)
-}
-
-// choice declares a flag whose value must be one of the choices.
-func (f *flagSet) choice(target *string, name, value string, choices []string, usage string) {
-	bound(f, target, name, value, "", fmt.Sprintf("%s: %s", usage, strings.Join(choices, ", ")), func(text string) (string, error) {
-		if !slices.Contains(choices, text) && text != value {
-			return "", fmt.Errorf("must be one of %v", choices)
-		}
-		return text, nil
-	})
-}
-
-// bound declares a flag whose value must be at least least.
-func bound[T cmp.Ordered](f *flagSet, target *T, name string, value, least T, usage string, parse func(string) (T, error)) {
-	*target = value
-	f.Var(limited[T]{target, least, parse}, name, usage)
-}
-
-// limited is the value of a flag.
-type limited[T cmp.Ordered] struct {
-	target *T // nil only in the zero value, which package flag makes
-	least  T
-	parse  func(string) (T, error)
-}
-
-// Set reads the value from the command line.
-func (l limited[T]) Set(text string) (err error) {
-	if *l.target, err = l.parse(text); err == nil && *l.target < l.least {
-		err = fmt.Errorf("must be at least %v", l.least)
-	}
-	return err
-}
-
-// String returns the value.
-func (l limited[T]) String() string {
-	if l.target == nil {
-		return ""
-	}
-	return fmt.Sprint(*l.target)
 }

@@ -1,0 +1,195 @@
+// Package slack has the scenarios that play Slack.
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley-bench/internal/figure"
+	"parley/cmd/parley-bench/internal/ledger"
+	"parley/cmd/parley-bench/internal/rig"
+	"parley/cmd/parley-bench/internal/trial"
+	"parley/ingest/wake"
+)
+
+// Load measures the daemon beside the floor.
+type Load struct {
+	connections, events, threads, warmUp, rounds int
+	only, workload                               string
+	rate                                         float64
+	wait, calm                                   time.Duration
+}
+
+func (l *Load) Define(f *rig.FlagSet) {
+	f.Number(&l.connections, "connections", 16, 1, "Slack's connections to the hook; each sends its next event when the last was acknowledged")
+	f.Number(&l.events, "events", 20_000, 1, "number of measured messages")
+	f.Choice(&l.workload, "workload", "", []string{newThreads, oldThreads, talk}, "instead of -threads: each message begins a thread; or is a reply in a thread that the daemon does not know; or is one of 15 in its thread")
+	f.Number(&l.threads, "threads", 1000, 1, "number of threads with these messages; every fourth is a direct message")
+	f.Number(&l.warmUp, "warmup", 500, 1, "number of messages before the measured ones; they open files and connections, and resolve the users' names")
+	f.Number(&l.rounds, "rounds", 1, 1, "number of measurements of floor and daemon, in turn; the medians are compared")
+	f.Float(&l.rate, "rate", 0, 0, "messages per second, independent of the acknowledgements; 0 for no limit")
+	f.Choice(&l.only, "only", "", []string{theFloor, theDaemon}, "measure only this program")
+	f.Duration(&l.wait, "wait", 5*time.Minute, 0, "time limit for all replies of a measurement")
+	f.Duration(&l.calm, "calm", time.Second, 0, "time without load before the measurement of idle memory")
+}
+
+// The workloads. A load without a name has direct messages, too.
+const (
+	newThreads = "new"
+	oldThreads = "old"
+	talk       = "talk"
+)
+
+// talkTurns is the number of messages of a thread of the workload talk.
+const talkTurns = 15
+
+// conversations returns those of the warm-up and of the measured messages.
+func (l *Load) conversations(api *slacktest.Server) (warm, measured []*ledger.Conversation) {
+	n := 2 * l.events // enough for connections of different speed: each message has its own
+	switch l.workload {
+	case "":
+		measured = ledger.NewConversations(l.threads)
+		return measured, measured
+	case talk:
+		n = max(l.connections, l.events/talkTurns)
+	}
+	all := make([]*ledger.Conversation, 2*l.warmUp+n)
+	for i := range all {
+		all[i] = ledger.NewThread(i % ledger.DefaultChannels)
+		if l.workload == oldThreads {
+			all[i].Place.Root = api.Put(slacktest.Post{Channel: all[i].Place.Channel, User: ledger.User(i), Text: "said before the daemon came"}).TS
+		}
+	}
+	return all[:2*l.warmUp], all[2*l.warmUp:]
+}
+
+func (l *Load) Check(*rig.Bench) error {
+	if l.workload == "" && l.threads < l.connections {
+		return errors.New("threads must not be fewer than connections: a thread's messages take one connection, in order")
+	}
+	return nil
+}
+
+// The programs under test.
+const (
+	theFloor  = "floor"
+	theDaemon = "parley"
+)
+
+func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
+	if b.Postgres != "" {
+		b.Printf("postgres is the CPU of all PostgreSQL processes on this machine; the tool is Slack; each floor has as many connections as a daemon\n")
+	}
+	rates, cpus := map[string][]float64{}, map[string][]float64{}
+	for round := range l.rounds {
+		for _, program := range []string{theFloor, theDaemon} {
+			if l.only != "" && l.only != program {
+				continue
+			}
+			figures, err := l.measure(ctx, b, program, round)
+			if err != nil {
+				return fmt.Errorf("measure %s: %w", program, err)
+			}
+			b.Printf("%-7s %v\n", program, figures)
+			rates[program] = append(rates[program], figures.rate)
+			cpus[program] = append(cpus[program], float64(figures.used))
+		}
+	}
+	if l.only == "" && l.rate == 0 {
+		b.Printf("ratio   %.2f of the floor's messages/s, %.1f times its CPU\n",
+			figure.Median(rates[theDaemon])/figure.Median(rates[theFloor]), figure.Median(cpus[theDaemon])/figure.Median(cpus[theFloor]))
+	}
+	return nil
+}
+
+// measure starts a program, loads it, and checks its replies.
+func (l *Load) measure(ctx context.Context, b *rig.Bench, program string, round int) (f figures, err error) {
+	t, err := trial.New(ctx, b, fmt.Sprintf("%s%d", program, round), trial.Setup{Floor: program == theFloor})
+	if err != nil {
+		return f, err
+	}
+	begun := time.Now()
+	if err := t.Nodes.Start(ctx); err != nil {
+		return f, err
+	}
+	f.ready = time.Since(begun)
+	if !wake.After(ctx, l.calm) {
+		return f, ctx.Err()
+	}
+	f.idle = t.Nodes.Memory()
+	warm, measured := l.conversations(t.API)
+	if _, err := l.batch(ctx, t, warm, l.warmUp, 0); err != nil {
+		return f, err
+	}
+	before, first, begun := readCPU(t.Nodes), t.Ledger.Count(), time.Now()
+	last, err := l.batch(ctx, t, measured, l.events, l.rate)
+	if err != nil {
+		return f, err
+	}
+	f.rate = float64(l.events) / last.Sub(begun).Seconds()
+	after := readCPU(t.Nodes)
+	f.cpu, f.used = after.perMessage(before, l.events), after.programs-before.programs
+	once, again, _ := t.Ledger.Acks(first)
+	f.ack = figure.Summarize(append(once, again...))
+	f.reply = t.Ledger.Replies(t.API.Posts(), first)
+	f.busy = t.Nodes.Memory()
+	return f, t.Finish()
+}
+
+// batch sends n messages and waits until each has its reply. It returns the time of the
+// last post.
+func (l *Load) batch(ctx context.Context, t *trial.Trial, conversations []*ledger.Conversation, n int, rate float64) (last time.Time, err error) {
+	first := t.Ledger.Count()
+	trial.Traffic{Trial: t, Conversations: conversations, Workers: l.connections, Messages: n, Rate: rate, Bare: true}.Run(ctx, nil)
+	if _, _, none := t.Ledger.Acks(first); none > 0 {
+		return last, fmt.Errorf("%d messages were not acknowledged\n%s", none, t.Nodes.LogTail())
+	}
+	if err := t.AwaitPosts(ctx, t.Ledger.Count(), l.wait); err != nil {
+		return last, err
+	}
+	posts := t.API.Posts()
+	return posts[len(posts)-1].At, nil
+}
+
+// figures are the results of one measurement.
+type figures struct {
+	ready      time.Duration // from the start of the slowest program to its readiness
+	rate       float64       // durable messages per second: acknowledged and answered
+	ack, reply figure.Times
+	cpu        string        // for each message
+	used       time.Duration // by the program for all messages
+	idle, busy figure.Memory
+}
+
+func (f figures) String() string {
+	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, figure.Millis(f.ready), figure.Megabytes(f.idle.Now), f.busy)
+}
+
+// cpuTimes are the CPU times of all programs that share the machine.
+type cpuTimes struct {
+	programs time.Duration // the programs under test, together
+	server   time.Duration // PostgreSQL; 0 if it is not in use or not on this machine
+	tool     time.Duration // this process, which is Slack
+}
+
+func readCPU(n *rig.Nodes) cpuTimes {
+	c := cpuTimes{programs: n.Processes().CPU, tool: figure.ReadProcess(os.Getpid()).CPU}
+	if n.Database != nil {
+		c.server = figure.PostgresCPU()
+	}
+	return c
+}
+
+// perMessage returns the CPU time that each of n messages took since an earlier moment.
+func (c cpuTimes) perMessage(earlier cpuTimes, n int) string {
+	each := func(now, then time.Duration) string { return figure.Millis((now - then) / time.Duration(n)) }
+	server := ""
+	if c.server > 0 {
+		server = ", postgres " + each(c.server, earlier.server)
+	}
+	return each(c.programs, earlier.programs) + "/message" + server + ", tool " + each(c.tool, earlier.tool)
+}
