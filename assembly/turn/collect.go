@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"parley/assembly/stream"
@@ -20,6 +21,9 @@ type collector struct {
 	note   func(m stream.Message) // gets the whole messages
 	files  []stream.File          // of the answer
 	events *recorder
+	quiet  string           // the quiet reply; empty for none
+	held   []stream.Message // tokens that may become the quiet reply
+	speaks bool             // the tokens are no quiet reply
 
 	text     string          // the answer
 	own      json.RawMessage // the details of the answer; nil for none
@@ -56,12 +60,14 @@ func (c *collector) emit(m stream.Message) error {
 	c.streamed.Add(m)
 	switch {
 	case chunk && main:
-		if c.grow != nil {
-			c.grow(m.Text)
-		}
+		c.token(m)
+		return nil
 	case main:
 		if err := c.answer(m); err != nil {
 			return err
+		}
+		if m.Takes() {
+			c.held = slices.DeleteFunc(c.held, func(t stream.Message) bool { return t.ActivityID == m.ActivityID })
 		}
 	}
 	c.events.add(m)

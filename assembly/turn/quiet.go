@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 )
@@ -36,18 +37,23 @@ func (a *attempt) addressed() bool {
 	})
 }
 
-// unlessQuiet returns a function that passes the tokens of an answer on as soon as they cannot be the
-// beginning of the quiet reply any more, so that the live preview never shows it.
-func (a *attempt) unlessQuiet(grow func(text string)) func(text string) {
-	held, isOpen := "", a.profile.QuietReply == ""
-	return func(text string) {
-		if !isOpen {
-			held += text
-			if strings.HasPrefix(a.profile.QuietReply, strings.TrimSpace(held)) {
-				return
-			}
-			text, isOpen = held, true
-		}
-		grow(text)
+// token shows a token of the answer as soon as the tokens cannot be the beginning of the quiet reply any more,
+// so that neither the live preview nor a follower of the run ever sees that.
+func (c *collector) token(m stream.Message) {
+	c.held = append(c.held, m)
+	var text strings.Builder
+	for _, m := range c.held {
+		text.WriteString(m.Text)
 	}
+	if !c.speaks && strings.HasPrefix(c.quiet, strings.TrimSpace(text.String())) {
+		return
+	}
+	c.speaks = true
+	if c.grow != nil {
+		c.grow(text.String())
+	}
+	for _, m := range c.held {
+		c.events.add(m)
+	}
+	c.held = nil
 }

@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -56,6 +57,31 @@ func TestSilence(t *testing.T) {
 				same(t, "the next turn", d.outcomes(), append(c.want, turn.Answered))
 				same(t, "its input", d.assembled(1), "user: [Olivia]: so quiet here\nuser: [Olivia]: and now?\n")
 			})
+		})
+	}
+}
+
+// TestFollowersSeeNoSilence: a client that follows a run sees no token of the quiet reply, and every token of
+// another answer.
+func TestFollowersSeeNoSilence(t *testing.T) {
+	for text, want := range map[string][]string{"NO_REPLY": nil, "NO_ROOM": {"NO_RO", "OM"}} {
+		inBubble(t, api, func(d *fixture) {
+			d.profile.QuietReply = turn.DefaultQuietReply
+			script, next := steps(streams(token(text[:2])), streams(token(text[2:5])), streams(token(text[5:])), answers(text))
+			d.agent.does = []func(context.Context, func(stream.Message) error) error{script}
+			d.asks("1", "so quiet here")
+			var chunks []string
+			for range 3 {
+				next()
+				pass(time.Second)
+			}
+			page, err := d.journal.RunEvents(d.Context(), d.agent.inputs[0].RunID, 0, 100)
+			d.must(err)
+			for _, e := range page.Events {
+				chunks = append(chunks, e.Text)
+			}
+			same(t, text, chunks, want)
+			next()
 		})
 	}
 }

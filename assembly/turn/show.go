@@ -52,7 +52,7 @@ func (a *attempt) showSaid() {
 	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
 	hides, ok := a.profile.Agent.(HidesTokens)
 	if shows(ShowAnswer) && !(ok && hides.HidesTokens()) {
-		a.said.grow = a.unlessQuiet(a.preview.Grow)
+		a.said.grow = a.preview.Grow
 	}
 	a.said.note = func(m stream.Message) {
 		if name := shownAs(m); m.Text != "" && shows(name) {
