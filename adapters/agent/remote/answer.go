@@ -34,7 +34,7 @@ type Answer struct {
 	part    int             // where the current part of the text begins
 	gap     string          // before the next words
 	split   *splitter       // of the current part; nil if the part has ended or its thinking is kept
-	voice   *voice          // nil for an agent whose text is not a model's
+	voice   *voice          // nil for an agent whose messages are read by a Speech
 	client  *Client         // remembers what its model does; nil if thinking is kept
 	turns   int             // number of texts that were thoughts
 	gone    int             // bytes of chunks of these texts
@@ -358,8 +358,7 @@ func (a *Answer) finish() error {
 	if a.voice == nil || !a.voice.over {
 		return nil
 	}
-	rest := event.Beginning(a.voice.rest.String(), maxRest)
-	return a.say(stream.Message{Type: stream.Warning, Text: "The model went on with the conversation, and this was left out: " + rest})
+	return a.say(a.voice.warning())
 }
 
 // id is the activity of the answer's chunks and of the ANSWER.

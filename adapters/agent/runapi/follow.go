@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/adapters/agent/remote"
+	"parley/assembly"
 	"parley/assembly/stream"
 )
 
@@ -26,6 +27,8 @@ type follower struct {
 	agent *Agent
 	run   string
 	emit  func(stream.Message) error
+	// speech keeps the messages in the agent's own voice.
+	speech *remote.Speech
 
 	since int64 // the latest time of a message, in milliseconds
 	// taken counts the equal messages that were emitted, and heard those that this connection has
@@ -42,6 +45,13 @@ type follower struct {
 	ended    bool
 	failure  error // the end of the run as an error
 	moved    bool  // this connection has brought a message that no later one will bring
+}
+
+func newFollower(a *Agent, input assembly.Input, emit func(stream.Message) error) *follower {
+	return &follower{
+		agent: a, run: input.RunID, emit: emit, speech: remote.NewSpeech(input.Speakers),
+		taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{},
+	}
 }
 
 // follow reads the stream until the run ends, and continues a lost stream.
@@ -130,7 +140,12 @@ func (f *follower) take(m stream.Message, e remote.Event) error {
 		f.answered = f.answered || m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete && m.Text != ""
 		f.end(m)
 	}
-	return f.emit(m)
+	for _, said := range f.speech.Say(m) {
+		if err := f.emit(said); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // end notes the end of the run, if the message of the main workstream is one.

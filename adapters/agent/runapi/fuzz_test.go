@@ -1,7 +1,6 @@
 package runapi
 
 import (
-	"crypto/sha256"
 	"errors"
 	"testing"
 
@@ -13,15 +12,12 @@ import (
 // FuzzMessages fuzzes the messages of a run's stream.
 func FuzzMessages(f *testing.F) {
 	agenttest.Fuzz(f, func(_ *remote.Answer, emit func(stream.Message) error) (func(remote.Event) error, func() error) {
-		r := &follower{
-			agent: New(Config{Config: remote.DefaultConfig()}, nil, nil), run: "run-1", taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{},
-			emit: func(m stream.Message) error {
-				if m.Type != stream.StreamingChunk { // the turn bounds the text
-					return emit(m)
-				}
-				return nil
-			},
-		}
+		r := newFollower(New(Config{Config: remote.DefaultConfig()}, nil, nil), agenttest.Hello(), func(m stream.Message) error {
+			if m.Type != stream.StreamingChunk { // the turn bounds the text
+				return emit(m)
+			}
+			return nil
+		})
 		return r.read, func() error {
 			if !r.ended {
 				return errors.New("the stream ended")

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -88,8 +87,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 			return err
 		}
 	}
-	f := &follower{agent: a, run: input.RunID, emit: emit, taken: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{}}
-	err := f.follow(ctx)
+	err := newFollower(a, input, emit).follow(ctx)
 	if errors.Is(context.Cause(ctx), turn.ErrStopped) {
 		a.stop(ctx, input.RunID)
 	}

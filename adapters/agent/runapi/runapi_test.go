@@ -321,6 +321,35 @@ func TestAServerThatCountsEachConnection(t *testing.T) {
 	})
 }
 
+// TestTheAgentsOwnVoice checks that no answer has the agent's header, or goes on in the name of another author,
+// whether it comes as a message or only in tokens.
+func TestTheAgentsOwnVoice(t *testing.T) {
+	const left = "WARNING The model went on with the conversation, and this was left out: "
+	for name, c := range map[string]struct{ events, want []string }{
+		"a message": {
+			[]string{`{"t":7,"m":"[Runs]: Hi.\n[Olivia]: and?\nMore.","ts":1000}`, `{"t":4,"ts":1000}`},
+			[]string{left + "[Olivia]: and?\nMore.", "ANSWER Hi.", "COMPLETE "},
+		},
+		"tokens": {
+			[]string{`{"t":12,"m":"[Ru","i":"a"}`, `{"t":12,"m":"ns]: Hi.\n[Oli","i":"a"}`, `{"t":12,"m":"via]: and?","i":"a"}`, `{"t":10,"ts":1000}`},
+			[]string{"STREAMING_CHUNK Hi.\n", left + "[Olivia]: and?", "IDLE "},
+		},
+		"a thought, and tokens that only begin like a header": {
+			[]string{`{"t":12,"m":"[Runs]: hm","i":"a"}`, `{"t":1,"m":"[Runs]: hm","i":"a","ts":1000}`, `{"t":12,"m":"Yes\n[Oliv","i":"b"}`, `{"t":4,"ts":1000}`},
+			[]string{"STREAMING_CHUNK hm", "THOUGHT [Runs]: hm", "STREAMING_CHUNK Yes\n", "STREAMING_CHUNK [Oliv", "COMPLETE "},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			got, _, err := run(t, &server{scripts: []func(http.ResponseWriter){streams(c.events...)}}, func(in *assembly.Input) {
+				in.Speakers = assembly.Speakers{Agent: "runs", Headers: []string{"[Olivia]:"}}
+			})
+			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
+				t.Errorf("%s: %v\n%s", name, err, diff)
+			}
+		})
+	}
+}
+
 // TestALongAnswer takes an answer of more than 1 MiB in one event, which comes in pieces of three bytes:
 // a reader that looks at the whole event again with each piece would take minutes.
 func TestALongAnswer(t *testing.T) {
