@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/url"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // statusAge is the lifetime of a status without a later message.
@@ -70,11 +72,11 @@ func (s *Server) setStatus(form url.Values) []byte {
 	id, ts := form.Get("channel_id"), form.Get("thread_ts")
 	switch {
 	case id == "":
-		return refusal("channel_not_found")
+		return wire.Refusal("channel_not_found")
 	case microseconds(ts) == 0:
-		return refusal("invalid_thread_ts")
+		return wire.Refusal("invalid_thread_ts")
 	case !form.Has("status"):
-		return missing("status")
+		return wire.Missing("status")
 	}
 	c := s.channel(id)
 	c.mu.Lock()
@@ -84,7 +86,7 @@ func (s *Server) setStatus(form url.Values) []byte {
 	} else {
 		delete(c.statuses, ts)
 	}
-	return encode(map[string]any{"ok": true})
+	return wire.Encode(map[string]any{"ok": true})
 }
 
 // setTitle is assistant.threads.setTitle.
@@ -92,7 +94,7 @@ func (s *Server) setStatus(form url.Values) []byte {
 func (s *Server) setTitle(form url.Values) []byte {
 	for _, argument := range []string{"title", "thread_ts"} {
 		if form.Get(argument) == "" {
-			return missing(argument)
+			return wire.Missing(argument)
 		}
 	}
 	return s.describeThread(form, func(thread *assistantThread) { thread.title = form.Get("title") })
@@ -104,11 +106,11 @@ func (s *Server) setTitle(form url.Values) []byte {
 func (s *Server) setPrompts(form url.Values) []byte {
 	var prompts []Prompt
 	if json.Unmarshal([]byte(form.Get("prompts")), &prompts) != nil || len(prompts) == 0 || len(prompts) > maxPrompts {
-		return refusal("invalid_arguments")
+		return wire.Refusal("invalid_arguments")
 	}
 	for _, p := range prompts {
 		if p.Title == "" || p.Message == "" {
-			return refusal("invalid_arguments")
+			return wire.Refusal("invalid_arguments")
 		}
 	}
 	return s.describeThread(form, func(thread *assistantThread) { thread.heading, thread.prompts = form.Get("title"), prompts })
@@ -120,19 +122,19 @@ func (s *Server) describeThread(form url.Values, do func(*assistantThread)) []by
 	id, ts := form.Get("channel_id"), form.Get("thread_ts")
 	switch {
 	case id == "":
-		return refusal("channel_not_found")
+		return wire.Refusal("channel_not_found")
 	case s.kindOf(id) != DirectMessage:
-		return refusal("method_not_supported_for_channel_type")
+		return wire.Refusal("method_not_supported_for_channel_type")
 	case microseconds(ts) == 0 && form.Has("thread_ts"):
-		return refusal("invalid_thread_ts")
+		return wire.Refusal("invalid_thread_ts")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	thread, known := s.assistants[id+"/"+ts]
 	if !known && len(s.assistants) == maxAssistantThreads {
-		return refusal("internal_error")
+		return wire.Refusal("internal_error")
 	}
 	do(&thread)
 	s.assistants[id+"/"+ts] = thread
-	return encode(map[string]any{"ok": true})
+	return wire.Encode(map[string]any{"ok": true})
 }

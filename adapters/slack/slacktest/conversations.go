@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // Kind is the type of a conversation, as in the argument types.
@@ -128,11 +130,11 @@ func (s *Server) channelInfo(form url.Values) []byte {
 	c := s.channels[form.Get("channel")]
 	s.mu.RUnlock()
 	if c == nil {
-		return refusal("channel_not_found")
+		return wire.Refusal("channel_not_found")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return encode(map[string]any{"ok": true, "channel": c.describe()})
+	return wire.Encode(map[string]any{"ok": true, "channel": c.describe()})
 }
 
 // ourChannels is users.conversations: the channels with the bot, or with the bot and another
@@ -154,11 +156,11 @@ func (s *Server) listChannels(form url.Values) []byte {
 func (s *Server) pageOfChannels(form url.Values, keep func(Channel) bool) []byte {
 	kinds, ok := readTypes(form)
 	if !ok {
-		return refusal("invalid_types")
+		return wire.Refusal("invalid_types")
 	}
-	limit, after, code := readPage(form)
+	limit, after, code := wire.ReadPage(form)
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	found, next := []map[string]any{}, ""
 	for _, c := range s.allChannels() {
@@ -166,9 +168,9 @@ func (s *Server) pageOfChannels(form url.Values, keep func(Channel) bool) []byte
 			continue
 		}
 		c.mu.Lock()
-		if keep(c.info) && slices.Contains(kinds, c.info.kind()) && !(c.info.Archived && isTrue(form, "exclude_archived")) {
+		if keep(c.info) && slices.Contains(kinds, c.info.kind()) && !(c.info.Archived && wire.IsTrue(form, "exclude_archived")) {
 			if len(found) == limit {
-				next = cursorAt(c.id)
+				next = wire.CursorAt(c.id)
 			} else {
 				found = append(found, c.describe())
 			}
@@ -178,7 +180,7 @@ func (s *Server) pageOfChannels(form url.Values, keep func(Channel) bool) []byte
 			break
 		}
 	}
-	return encode(map[string]any{"ok": true, "channels": found, "response_metadata": map[string]any{"next_cursor": next}})
+	return wire.Encode(map[string]any{"ok": true, "channels": found, "response_metadata": map[string]any{"next_cursor": next}})
 }
 
 // readTypes parses the kinds in the argument types, and returns false if one is invalid.
@@ -198,7 +200,7 @@ func readTypes(form url.Values) ([]Kind, bool) {
 // members is conversations.members.
 // https://docs.slack.dev/reference/methods/conversations.members
 func (s *Server) members(form url.Values) []byte {
-	limit, after, code := readPage(form)
+	limit, after, code := wire.ReadPage(form)
 	s.mu.RLock()
 	c := s.channels[form.Get("channel")]
 	s.mu.RUnlock()
@@ -206,7 +208,7 @@ func (s *Server) members(form url.Values) []byte {
 		code = "channel_not_found"
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	c.mu.Lock()
 	all := slices.Clone(c.info.Members)
@@ -222,7 +224,7 @@ func (s *Server) members(form url.Values) []byte {
 	from, _ := slices.BinarySearch(all, after)
 	all, next := all[from:], ""
 	if len(all) > limit {
-		all, next = all[:limit], cursorAt(all[limit])
+		all, next = all[:limit], wire.CursorAt(all[limit])
 	}
-	return encode(map[string]any{"ok": true, "members": all, "response_metadata": map[string]any{"next_cursor": next}})
+	return wire.Encode(map[string]any{"ok": true, "members": all, "response_metadata": map[string]any{"next_cursor": next}})
 }

@@ -3,6 +3,8 @@ package slacktest
 import (
 	"cmp"
 	"net/url"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // User is a user of the workspace, or a guest from another one.
@@ -30,10 +32,10 @@ func (s *Server) userInfo(form url.Values) []byte {
 		user, found = User{ID: id, Name: "parley", RealName: "Parley", DisplayName: "Parley", IsBot: true}, true
 	}
 	if !found {
-		return refusal("user_not_found")
+		return wire.Refusal("user_not_found")
 	}
 	team := cmp.Or(user.Team, s.options.Team)
-	return encode(map[string]any{"ok": true, "user": map[string]any{
+	return wire.Encode(map[string]any{"ok": true, "user": map[string]any{
 		"id": user.ID, "team_id": team, "name": user.Name, "real_name": user.RealName, "is_bot": user.IsBot,
 		"deleted": user.Deleted, "is_stranger": team != s.options.Team,
 		"profile": map[string]any{"real_name": user.RealName, "display_name": user.DisplayName, "team": team},
@@ -44,9 +46,9 @@ func (s *Server) userInfo(form url.Values) []byte {
 // https://docs.slack.dev/reference/methods/bots.info
 func (s *Server) botInfo(form url.Values) []byte {
 	if form.Get("bot") != s.options.BotID {
-		return refusal("bot_not_found")
+		return wire.Refusal("bot_not_found")
 	}
-	return encode(map[string]any{"ok": true, "bot": map[string]any{"id": s.options.BotID, "app_id": App,
+	return wire.Encode(map[string]any{"ok": true, "bot": map[string]any{"id": s.options.BotID, "app_id": App,
 		"user_id": s.options.BotUser, "name": "parley", "deleted": false}})
 }
 
@@ -54,11 +56,11 @@ func (s *Server) botInfo(form url.Values) []byte {
 // https://docs.slack.dev/reference/methods/team.info
 func (s *Server) teamInfo(form url.Values) []byte {
 	if id := form.Get("team"); id != "" && id != s.options.Team {
-		return refusal("team_not_found")
+		return wire.Refusal("team_not_found")
 	}
 	team := map[string]any{"id": s.options.Team, "name": "Test", "domain": "test"}
 	if s.options.Enterprise != "" {
 		team["enterprise_id"], team["enterprise_name"] = s.options.Enterprise, "Test Grid"
 	}
-	return encode(map[string]any{"ok": true, "team": team})
+	return wire.Encode(map[string]any{"ok": true, "team": team})
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // echo is the queue of events that OnEvent has not received yet.
@@ -56,14 +58,14 @@ func (c *channel) messageEvent(s *Server, p *Post) []byte {
 	b := shown.appendJSON(nil, true)
 	if len(p.Files) > 0 {
 		b = append(b, `,"files":`...)
-		b = append(b, encode(s.describeFiles(p.Files))...)
+		b = append(b, wire.Encode(s.describeFiles(p.Files))...)
 	}
 	if at, there := c.search(p.ThreadTS); there && p.isReply() {
-		b = appendMember(b, "parent_user_id", c.posts[at].User)
+		b = wire.AppendMember(b, "parent_user_id", c.posts[at].User)
 	}
-	b = appendMember(b, "channel", c.id)
-	b = appendMember(b, "channel_type", channelTypes[c.info.kind()])
-	b = appendMember(b, "event_ts", p.TS)
+	b = wire.AppendMember(b, "channel", c.id)
+	b = wire.AppendMember(b, "channel_type", channelTypes[c.info.kind()])
+	b = wire.AppendMember(b, "event_ts", p.TS)
 	return append(b, '}')
 }
 
@@ -82,5 +84,5 @@ func (c *channel) changeEvent(s *Server, before, after *Post) []byte {
 		event["subtype"] = "message_changed"
 		event["message"] = json.RawMessage(c.appendMessage(nil, s, after, true))
 	}
-	return encode(event)
+	return wire.Encode(event)
 }

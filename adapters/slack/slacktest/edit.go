@@ -3,34 +3,37 @@ package slacktest
 import (
 	"net/url"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/content"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // update is chat.update. Absent blocks stay only if the text is absent too. Absent metadata
 // stays.
 // https://docs.slack.dev/reference/methods/chat.update
 func (s *Server) update(form url.Values) []byte {
-	what, code := s.readContent(form, maxUpdate)
-	if code == "" && what.empty() && what.metadata == nil {
+	what, code := content.Read(form, content.MaxUpdate, s.options.NoMarkdownBlocks)
+	if code == "" && what.Empty() && what.Metadata == nil {
 		code = "no_text"
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	c := s.channel(form.Get("channel"))
 	post, code := s.change(c, form.Get("ts"), "cant_update_message", "streaming_state_conflict", func(p *Post) {
 		p.Edits++
-		if what.empty() {
-			what.writeMetadata(p)
+		if what.Empty() {
+			writeMetadata(what, p)
 			return
 		}
-		what.write(p)
+		writeContent(what, p)
 		p.EditedTS = ""
-		if what.blocks == nil { // Slack does not mark a message with changed blocks as edited
+		if what.Blocks == nil { // Slack does not mark a message with changed blocks as edited
 			p.EditedTS = s.editedTS()
 		}
 	})
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	return postResponse(post)
 }
@@ -42,9 +45,9 @@ func (s *Server) remove(form url.Values) []byte {
 	c := s.channel(id)
 	_, code := s.change(c, ts, "cant_delete_message", "cant_delete_message", func(p *Post) { c.erase(p) })
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
-	return encode(map[string]any{"ok": true, "channel": id, "ts": ts})
+	return wire.Encode(map[string]any{"ok": true, "channel": id, "ts": ts})
 }
 
 // change applies do to a message of ours, and reports the change. It refuses a missing

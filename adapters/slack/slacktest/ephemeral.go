@@ -4,6 +4,9 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/content"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // maxEphemerals bounds the stored ephemeral messages. The oldest ones are dropped first.
@@ -26,15 +29,15 @@ func (s *Server) Ephemerals() []Ephemeral {
 // postEphemeral is chat.postEphemeral. A message in a thread without replies is not shown.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral
 func (s *Server) postEphemeral(form url.Values) []byte {
-	what, code := s.readContent(form, maxText)
+	what, code := content.Read(form, content.MaxText, s.options.NoMarkdownBlocks)
 	root, hidden := form.Get("thread_ts"), false
 	switch {
 	case code != "":
 	case form.Get("channel") == "":
 		code = "channel_not_found"
 	case form.Get("user") == "":
-		return missing("user")
-	case what.empty():
+		return wire.Missing("user")
+	case what.Empty():
 		code = "no_text"
 	default:
 		c := s.channel(form.Get("channel"))
@@ -44,13 +47,13 @@ func (s *Server) postEphemeral(form url.Values) []byte {
 		c.mu.Unlock()
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	var shown Post
-	what.write(&shown)
+	writeContent(what, &shown)
 	at := s.options.Now()
 	if hidden {
-		return encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
+		return wire.Encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,5 +62,5 @@ func (s *Server) postEphemeral(form url.Values) []byte {
 	}
 	s.ephemerals = append(s.ephemerals, Ephemeral{Channel: form.Get("channel"), ThreadTS: root,
 		User: form.Get("user"), Text: shown.Shown(), At: at})
-	return encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
+	return wire.Encode(map[string]any{"ok": true, "message_ts": Timestamp(at)})
 }

@@ -6,10 +6,14 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Sign returns the headers with which Slack signs a body: version v0, an HMAC-SHA256 over
@@ -87,4 +91,42 @@ func (m Message) callback(event inner) []byte {
 	event.Channel, event.TS, event.EventTS, event.ThreadTS = m.Channel, m.TS, m.TS, m.ThreadTS
 	seconds, _ := strconv.ParseFloat(m.TS, 64)
 	return wrap(event, m.Team, m.App, m.EventID, int64(seconds))
+}
+
+// Push sends the app an event in an event_callback: to the hook if there is one, else over a
+// socket. It does not wait for the delivery. The envelopes of one socket leave in the order
+// of their Push.
+func (s *Server) Push(inner []byte) Delivery {
+	return s.PushRaw(EventsAPI, Callback(inner, "Ev"+strings.ToUpper(strings.ReplaceAll(uuid.NewString(), "-", ""))))
+}
+
+// Callback returns the event_callback of an event.
+// https://docs.slack.dev/apis/events-api/#callback-field
+func Callback(inner []byte, eventID string) []byte {
+	return wrap(json.RawMessage(inner), Team, App, eventID, time.Now().Unix())
+}
+
+func wrap(event any, team, app, eventID string, at int64) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(map[string]any{ // strings, numbers and raw JSON always encode
+		"type": "event_callback", "team_id": team, "api_app_id": app, "event_id": eventID,
+		"event_time": at, "event": event,
+		"authorizations": []map[string]any{{"team_id": team, "user_id": BotUser, "is_bot": true}},
+	})
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// Say stores a person's message in its channel, at its TS or the channel's next one. It sends
+// the app a message event and, if the text mentions the bot outside a direct message, an
+// app_mention. It returns the message with its TS.
+func (s *Server) Say(m Message) (Message, []Delivery) {
+	m.TS = s.Put(Post{Channel: m.Channel, TS: m.TS, ThreadTS: m.ThreadTS, User: m.User, Text: m.Text}).TS
+	deliveries := []Delivery{s.PushRaw(EventsAPI, m.Event())}
+	mentioned := strings.Contains(m.Text, "<@"+s.options.BotUser+">") || strings.Contains(m.Text, "<@"+s.options.BotUser+"|")
+	if mentioned && m.ChannelType != "im" {
+		deliveries = append(deliveries, s.PushRaw(EventsAPI, m.Mention()))
+	}
+	return m, deliveries
 }

@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/life"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // Fault is a fault of one call. The zero value is none. A fault with a response other than
@@ -109,15 +112,15 @@ func (s *Server) fault(call Call) Fault {
 
 // answer runs a call unless the fault prevents its effect, and writes the response.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run func() []byte) {
-	if f.Latency > 0 && !s.pass(time.After(f.Latency), nil) {
+	if f.Latency > 0 && !s.life.Pass(time.After(f.Latency), nil) {
 		panic(http.ErrAbortHandler)
 	}
 	var body []byte
 	switch {
 	case f.delayed():
 		done := make(chan []byte, 1)
-		s.running.Go(func() {
-			if s.pass(after(f.Late), f.Hold) {
+		s.life.Running.Go(func() {
+			if s.life.Pass(life.After(f.Late), f.Hold) {
 				done <- run()
 			}
 		})
@@ -129,7 +132,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run fun
 					close(f.Gone)
 				}
 				panic(http.ErrAbortHandler)
-			case <-s.stopped:
+			case <-s.life.Stopped:
 				panic(http.ErrAbortHandler)
 			}
 		}
@@ -137,34 +140,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run fun
 		body = run()
 	}
 	f.write(w, body)
-}
-
-// after is time.After, but returns nil for a duration of zero.
-func after(d time.Duration) <-chan time.Time {
-	if d <= 0 {
-		return nil
-	}
-	return time.After(d)
-}
-
-// pass waits for the timer and the signal; either may be nil. It returns false if the server
-// stopped first.
-func (s *Server) pass(timer <-chan time.Time, signal <-chan struct{}) bool {
-	if timer != nil {
-		select {
-		case <-timer:
-		case <-s.stopped:
-			return false
-		}
-	}
-	if signal != nil {
-		select {
-		case <-signal:
-		case <-s.stopped:
-			return false
-		}
-	}
-	return true
 }
 
 // write writes the fault's own response, or body if it has none.
@@ -175,14 +150,14 @@ func (f Fault) write(w http.ResponseWriter, body []byte) {
 		if f.RetryAfter != "" {
 			header.Set("Retry-After", f.RetryAfter)
 		}
-		body = refusal("ratelimited")
+		body = wire.Refusal("ratelimited")
 		if f.Status != http.StatusTooManyRequests {
 			header.Set("Content-Type", "text/html")
 			body = []byte("<html><body>" + http.StatusText(f.Status) + "</body></html>")
 		}
 		w.WriteHeader(f.Status)
 	case f.Error != "":
-		body = refusal(f.Error)
+		body = wire.Refusal(f.Error)
 	case f.Body != "":
 		body = []byte(f.Body)
 	}

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // File is a shared file.
@@ -47,9 +49,9 @@ func (s *Server) AddFile(file File) {
 func (s *Server) fileInfo(form url.Values) []byte {
 	all := s.describeFiles([]string{form.Get("file")})
 	if len(all) == 0 {
-		return refusal("file_not_found")
+		return wire.Refusal("file_not_found")
 	}
-	return encode(map[string]any{"ok": true, "file": all[0]})
+	return wire.Encode(map[string]any{"ok": true, "file": all[0]})
 }
 
 // describeFiles returns the files as Slack objects. It omits unknown files.

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/content"
 )
 
 // The identity of the bot and its app on a Server, unless Options change it.
@@ -91,8 +93,8 @@ func (o *Options) complete() {
 		o.Scopes = AllScopes()
 	}
 	o.StreamAge = cmp.Or(o.StreamAge, streamAge)
-	o.StreamLimit = cmp.Or(o.StreamLimit, maxMarkdown)
-	o.SocketOptions.complete()
+	o.StreamLimit = cmp.Or(o.StreamLimit, content.MaxMarkdown)
+	o.SocketOptions.Complete()
 }
 
 func setDefault(field *string, value string) {

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strconv"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/content"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // Post is the current state of one message in a channel.
@@ -132,22 +134,22 @@ func (s *Server) isOurs(p *Post) bool {
 func (s *Server) postMessage(form url.Values) []byte {
 	post := s.ours(form)
 	if post.Channel == "" {
-		return refusal("channel_not_found")
+		return wire.Refusal("channel_not_found")
 	}
-	what, code := s.readContent(form, maxText)
-	if code == "" && what.empty() {
+	what, code := content.Read(form, content.MaxText, s.options.NoMarkdownBlocks)
+	if code == "" && what.Empty() {
 		code = "no_text"
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
-	what.write(&post)
-	if isTrue(form, "reply_broadcast") && post.ThreadTS != "" {
+	writeContent(what, &post)
+	if wire.IsTrue(form, "reply_broadcast") && post.ThreadTS != "" {
 		post.Subtype = broadcast
 	}
 	post, code = s.publish(post, nil)
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	return postResponse(post)
 }
@@ -186,7 +188,7 @@ func (s *Server) publish(post Post, open *stream) (_ Post, code string) {
 func postResponse(post Post) []byte {
 	answer := make([]byte, 0, 256+len(post.Text)+2*len(post.Markdown))
 	answer = append(answer, `{"ok":true,"channel":`...)
-	answer = append(answer, encode(post.Channel)...)
+	answer = append(answer, wire.Encode(post.Channel)...)
 	answer = append(answer, `,"ts":"`+post.TS+`","message":`...)
 	answer = post.appendJSON(answer, true)
 	return append(answer, "}}"...)
@@ -196,21 +198,21 @@ func postResponse(post Post) []byte {
 // reflection, because the load tool needs thousands of messages per second.
 func (p *Post) appendJSON(b []byte, metadata bool) []byte {
 	b = append(b, `{"type":"message"`...)
-	b = appendMember(b, "subtype", p.Subtype)
-	b = appendMember(b, "user", p.User)
+	b = wire.AppendMember(b, "subtype", p.Subtype)
+	b = wire.AppendMember(b, "user", p.User)
 	b = append(b, `,"text":`...)
-	b = append(b, encode(cmp.Or(p.Text, p.Markdown))...)
+	b = append(b, wire.Encode(cmp.Or(p.Text, p.Markdown))...)
 	b = append(b, `,"ts":"`+p.TS+`"`...)
 	if p.BotID != "" {
 		b = append(b, `,"app_id":"`+App+`"`...)
-		b = appendMember(b, "bot_id", p.BotID)
+		b = wire.AppendMember(b, "bot_id", p.BotID)
 	}
-	b = appendMember(b, "team", p.Team)
-	b = appendMember(b, "thread_ts", p.ThreadTS)
-	b = appendMember(b, "streaming_state", string(p.Stream))
+	b = wire.AppendMember(b, "team", p.Team)
+	b = wire.AppendMember(b, "thread_ts", p.ThreadTS)
+	b = wire.AppendMember(b, "streaming_state", string(p.Stream))
 	if p.EditedTS != "" {
 		b = append(b, `,"edited":{"user":`...)
-		b = append(b, encode(p.User)...)
+		b = append(b, wire.Encode(p.User)...)
 		b = append(b, `,"ts":"`+p.EditedTS+`"}`...)
 	}
 	if p.Blocks != nil {
@@ -224,17 +226,29 @@ func (p *Post) appendJSON(b []byte, metadata bool) []byte {
 	return b
 }
 
-// appendMember appends one more member if it has a value.
-func appendMember(b []byte, name, value string) []byte {
-	if value == "" {
-		return b
+// writeContent replaces the content of the post.
+func writeContent(c content.Content, post *Post) {
+	post.Text, post.Markdown, post.Blocks = "", "", nil
+	if c.Text != nil {
+		post.Text = *c.Text
 	}
-	b = append(b, `,"`+name+`":`...)
-	return append(b, encode(value)...)
+	if c.Markdown != nil {
+		post.Markdown = *c.Markdown
+	}
+	if string(c.Blocks) != "[]" {
+		post.Blocks = c.Blocks
+	}
+	writeMetadata(c, post)
 }
 
-// isTrue reads a flag, which is a word or a digit.
-func isTrue(form url.Values, name string) bool {
-	set, _ := strconv.ParseBool(form.Get(name))
-	return set
+// writeMetadata replaces the post's metadata. It keeps the old metadata if none was sent, and
+// removes it if an empty object was sent.
+func writeMetadata(c content.Content, post *Post) {
+	switch string(c.Metadata) {
+	case "":
+	case "{}":
+		post.Metadata = nil
+	default:
+		post.Metadata = c.Metadata
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // maxReactions bounds the different emoji of one message.
@@ -50,7 +52,7 @@ func (s *Server) reactAs(id, ts, user, emoji, kind string) []byte {
 	if code != "" {
 		return nil
 	}
-	return encode(event)
+	return wire.Encode(event)
 }
 
 // addReaction is reactions.add.
@@ -67,22 +69,22 @@ func (s *Server) ourReaction(form url.Values, kind string) []byte {
 	name, ts := form.Get("name"), form.Get("timestamp")
 	switch {
 	case !emojiName.MatchString(name):
-		return refusal("invalid_name")
+		return wire.Refusal("invalid_name")
 	case form.Get("channel") == "" || ts == "":
-		return refusal("no_item_specified")
+		return wire.Refusal("no_item_specified")
 	}
 	c := s.channel(form.Get("channel"))
 	c.mu.Lock()
 	event, code := c.react(s, ts, s.options.BotUser, name, kind)
 	if code == "" && s.options.Echo {
-		s.queueEvent(encode(event))
+		s.queueEvent(wire.Encode(event))
 	}
 	c.mu.Unlock()
 	s.sendEvents()
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
-	return encode(map[string]any{"ok": true})
+	return wire.Encode(map[string]any{"ok": true})
 }
 
 // react changes the reactions of the message at ts and returns the event. The channel is
@@ -125,9 +127,9 @@ func (s *Server) getReactions(form url.Values) []byte {
 	defer c.mu.Unlock()
 	p := c.find(form.Get("timestamp"))
 	if p == nil {
-		return refusal("message_not_found")
+		return wire.Refusal("message_not_found")
 	}
-	return encode(map[string]any{"ok": true, "type": "message", "channel": c.id,
+	return wire.Encode(map[string]any{"ok": true, "type": "message", "channel": c.id,
 		"message": json.RawMessage(c.appendMessage(nil, s, p, false))})
 }
 
@@ -144,5 +146,5 @@ func appendReactions(b []byte, all []Reaction) []byte {
 	for i, r := range all {
 		list[i] = counted{r, len(r.Users)}
 	}
-	return append(append(b, `,"reactions":`...), encode(list)...)
+	return append(append(b, `,"reactions":`...), wire.Encode(list)...)
 }

@@ -2,19 +2,14 @@ package slacktest
 
 import (
 	"cmp"
-	"encoding/base64"
 	"net/url"
 	"strconv"
-	"strings"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
-// The page sizes of the methods with pages.
-// https://docs.slack.dev/apis/web-api/pagination
-const (
-	defaultPage = 100
-	maxPage     = 999
-	smallPage   = 15 // of a Distributed app
-)
+// smallPage is the page size of a Distributed app.
+const smallPage = 15
 
 // history is the channel without the replies of its threads, newest first.
 // https://docs.slack.dev/reference/methods/conversations.history
@@ -89,11 +84,11 @@ func (w window) holds(ts string) bool {
 
 // read responds with the messages of choose, which may be one more than the limit.
 func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, string)) []byte {
-	limit, cursor, code := readPage(form)
+	limit, cursor, code := wire.ReadPage(form)
 	if s.options.Distributed {
 		limit = min(limit, smallPage)
 	}
-	w := window{oldest: form.Get("oldest"), latest: form.Get("latest"), inclusive: isTrue(form, "inclusive"), limit: limit, cursor: cursor}
+	w := window{oldest: form.Get("oldest"), latest: form.Get("latest"), inclusive: wire.IsTrue(form, "inclusive"), limit: limit, cursor: cursor}
 	switch {
 	case code != "":
 	case form.Get("channel") == "":
@@ -104,28 +99,28 @@ func (s *Server) read(form url.Values, choose func(*channel, window) ([]*Post, s
 		code = "invalid_ts_latest"
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	c := s.channel(form.Get("channel"))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.info.NotMember {
-		return refusal("not_in_channel")
+		return wire.Refusal("not_in_channel")
 	}
 	found, code := choose(c, w)
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	next := ""
 	if len(found) > limit {
-		next, found = cursorAt(found[limit].TS), found[:limit]
+		next, found = wire.CursorAt(found[limit].TS), found[:limit]
 	}
 	answer := []byte(`{"ok":true,"messages":[`)
 	for i, p := range found {
 		if i > 0 {
 			answer = append(answer, ',')
 		}
-		answer = c.appendMessage(answer, s, p, isTrue(form, "include_all_metadata"))
+		answer = c.appendMessage(answer, s, p, wire.IsTrue(form, "include_all_metadata"))
 	}
 	answer = append(answer, `],"has_more":`+strconv.FormatBool(next != "")...)
 	return append(answer, `,"response_metadata":{"next_cursor":"`+next+`"}}`...)
@@ -150,36 +145,17 @@ func (c *channel) appendMessage(b []byte, s *Server, p *Post, metadata bool) []b
 	if t != nil {
 		b = append(b, `,"reply_count":`+strconv.Itoa(t.count)+`,"reply_users_count":`+strconv.Itoa(len(t.users))...)
 		b = append(b, `,"latest_reply":"`+t.latest+`","reply_users":`...)
-		b = append(b, encode(t.users)...)
+		b = append(b, wire.Encode(t.users)...)
 	}
 	if p.isReply() {
 		if at, there := c.search(p.ThreadTS); there {
-			b = appendMember(b, "parent_user_id", c.posts[at].User)
+			b = wire.AppendMember(b, "parent_user_id", c.posts[at].User)
 		}
 	}
 	if len(shown.Files) > 0 {
 		b = append(b, `,"files":`...)
-		b = append(b, encode(s.describeFiles(shown.Files))...)
+		b = append(b, wire.Encode(s.describeFiles(shown.Files))...)
 	}
 	b = appendReactions(b, c.reactions[p.TS])
 	return append(b, '}')
 }
-
-// readPage reads the limit and the cursor.
-func readPage(form url.Values) (limit int, from, code string) {
-	limit = defaultPage
-	if given, err := strconv.Atoi(form.Get("limit")); err == nil && given > 0 {
-		limit = min(given, maxPage)
-	}
-	if cursor := form.Get("cursor"); cursor != "" {
-		raw, err := base64.StdEncoding.DecodeString(cursor)
-		var ok bool
-		if from, ok = strings.CutPrefix(string(raw), "next:"); err != nil || !ok {
-			return 0, "", "invalid_cursor"
-		}
-	}
-	return limit, from, ""
-}
-
-// cursorAt returns the cursor of the page that begins with the item with that id.
-func cursorAt(id string) string { return base64.StdEncoding.EncodeToString([]byte("next:" + id)) }

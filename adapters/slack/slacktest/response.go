@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // responses is the path of the response URLs of commands.
@@ -52,7 +54,7 @@ func (s *Server) serveResponse(w http.ResponseWriter, r *http.Request) {
 		Type string `json:"response_type"`
 		Text string `json:"text"`
 	}
-	if json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest)).Decode(&message) != nil || message.Text == "" {
+	if json.NewDecoder(http.MaxBytesReader(w, r.Body, wire.MaxRequest)).Decode(&message) != nil || message.Text == "" {
 		http.Error(w, "invalid_payload", http.StatusBadRequest)
 		return
 	}

@@ -11,10 +11,7 @@ package slacktest
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,10 +19,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// maxRequest bounds the body of one call, in bytes.
-const maxRequest = 1 << 20
+	"parley/adapters/slack/slacktest/internal/delivery"
+	"parley/adapters/slack/slacktest/internal/life"
+	"parley/adapters/slack/slacktest/internal/wire"
+)
 
 // Call is one request to the Web API.
 type Call struct {
@@ -49,7 +47,6 @@ type Server struct {
 	provided string
 
 	mu          sync.RWMutex
-	closed      bool
 	channels    map[string]*channel
 	users       map[string]User
 	files       map[string]File
@@ -63,11 +60,9 @@ type Server struct {
 
 	arrived *sync.Cond // signals that landed grew; its lock guards landed
 	landed  int        // posts of the API that have taken effect
-	stopped chan struct{}
-	running sync.WaitGroup
 
-	hub  *hub
-	hook atomic.Pointer[Hook] // nil if events go over sockets
+	life *life.Life
+	*delivery.Hub
 }
 
 // Start listens and serves until Close.
@@ -91,14 +86,14 @@ func Start(options Options) (*Server, error) {
 		assistants: map[string]assistantThread{},
 		commands:   map[string]*responseURL{},
 		arrived:    sync.NewCond(&sync.Mutex{}),
-		stopped:    make(chan struct{}),
-		hub:        newHub(),
+		life:       life.New(),
 	}
+	s.Hub = delivery.New(s.life, options.SocketOptions, App, Sign)
 	if options.OnEvent == nil {
 		s.options.OnEvent = func(event []byte) { s.Push(event) }
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
-	s.running.Go(func() { _ = s.http.Serve(listener) })
+	s.life.Running.Go(func() { _ = s.http.Serve(listener) })
 	return s, nil
 }
 
@@ -112,35 +107,20 @@ func (s *Server) ClientURL(name string) string { return s.url + "/" + name + "/a
 // Close cuts every connection, and waits until no goroutine of the server is left. Delayed
 // effects do not happen any more.
 func (s *Server) Close() error {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.stopped)
-	}
-	s.mu.Unlock()
+	s.life.End()
 	err := s.http.Close()
-	s.running.Wait()
+	s.life.Running.Wait()
 	return err
-}
-
-// enter registers a request that Close waits for. It returns false if the server is closed.
-func (s *Server) enter() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if !s.closed {
-		s.running.Add(1)
-	}
-	return !s.closed
 }
 
 // ServeHTTP serves the Web API under /api/ and, for a named client, under /NAME/api/. It also
 // serves sockets of Socket Mode under /link/, uploads under /upload/v1/, and downloads under
 // /files-pri/.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.enter() {
+	if !s.life.Enter() {
 		panic(http.ErrAbortHandler)
 	}
-	defer s.running.Done()
+	defer s.life.Running.Done()
 	if r.URL.Path == linkPath {
 		s.link(w, r)
 		return
@@ -162,7 +142,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveCall serves one call of the Web API.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, client, method string) {
-	form, err := readForm(r)
+	form, err := wire.ReadForm(r)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -181,55 +161,6 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, client, metho
 	header.Set("Content-Type", "application/json; charset=utf-8")
 	header.Set("X-OAuth-Scopes", s.provided)
 	s.answer(w, r, f, func() []byte { return s.respond(call) })
-}
-
-// readForm reads arguments in the three forms that Slack accepts: form, JSON, query. A token
-// may also be in the Authorization header.
-func readForm(r *http.Request) (url.Values, error) {
-	r.Body = http.MaxBytesReader(nil, r.Body, maxRequest)
-	form := url.Values{}
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "application/json" {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return nil, fmt.Errorf("read the body: %w", err)
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal(body, &members); err != nil && len(body) > 0 {
-			return nil, fmt.Errorf("decode the body: %w", err)
-		}
-		for key, raw := range members {
-			form.Set(key, argument(raw))
-		}
-	} else {
-		if err := r.ParseForm(); err != nil {
-			return nil, fmt.Errorf("parse the form: %w", err)
-		}
-		form = r.Form
-	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		form.Set("token", token)
-	}
-	return form, nil
-}
-
-// argument returns a JSON value as a form would contain it.
-func argument(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	return string(raw)
-}
-
-func refusal(code string) []byte { return encode(map[string]any{"ok": false, "error": code}) }
-
-// encode encodes values of this package, which always succeeds.
-func encode(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
 }
 
 // Await waits until there are n posts and returns them. If ctx ends first, it returns the

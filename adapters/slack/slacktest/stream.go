@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"parley/adapters/slack/slacktest/internal/content"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // streamAge is the time after which Slack ends a stream by itself. Slack documents no
@@ -72,21 +75,21 @@ func (s *Server) startStream(form url.Values) []byte {
 	case post.Channel == "":
 		code = "channel_not_found"
 	case post.ThreadTS == "":
-		return missing("thread_ts")
+		return wire.Missing("thread_ts")
 	case kind != DirectMessage && form.Get("recipient_team_id") == "":
 		code = "missing_recipient_team_id"
 	case kind != DirectMessage && form.Get("recipient_user_id") == "":
 		code = "missing_recipient_user_id"
 	}
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	post.Stream, post.Markdown = Streaming, added.text
 	post, code = s.publish(post, &stream{began: s.options.Now(), length: utf8.RuneCountInString(added.text), mode: added.mode})
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
-	return encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
+	return wire.Encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
 }
 
 // appendStream is chat.appendStream.
@@ -104,36 +107,36 @@ func (s *Server) appendStream(form url.Values) []byte {
 		return ""
 	})
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
-	return encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
+	return wire.Encode(map[string]any{"ok": true, "channel": post.Channel, "ts": post.TS})
 }
 
 // stopStream is chat.stopStream. Its blocks are shown below the stream's text.
 // https://docs.slack.dev/reference/methods/chat.stopStream
 func (s *Server) stopStream(form url.Values) []byte {
 	added, code := readAddition(form)
-	var what content
+	var what content.Content
 	if code == "" {
-		what, code = s.readContent(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0)
+		what, code = content.Read(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0, s.options.NoMarkdownBlocks)
 	}
 	post, code := s.grow(form, added, code, func(c *channel, open *stream, p *Post) string {
-		if open.length == 0 && added.text == "" && what.empty() {
+		if open.length == 0 && added.text == "" && what.Empty() {
 			return "no_text"
 		}
 		before := *p
 		p.Markdown += added.text
-		if what.markdown != nil {
-			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.markdown, "\n\n")
+		if what.Markdown != nil {
+			p.Markdown = strings.TrimPrefix(p.Markdown+"\n\n"+*what.Markdown, "\n\n")
 		}
-		p.Blocks, p.Stream = what.blocks, Streamed
-		what.writeMetadata(p)
+		p.Blocks, p.Stream = what.Blocks, Streamed
+		writeMetadata(what, p)
 		delete(c.streams, p.TS)
 		s.changed(c, &before, p)
 		return ""
 	})
 	if code != "" {
-		return refusal(code)
+		return wire.Refusal(code)
 	}
 	return postResponse(post)
 }
@@ -231,7 +234,7 @@ func readAddition(form url.Values) (a addition, code string) {
 			}
 		}
 	}
-	if utf8.RuneCountInString(a.text) > maxMarkdown {
+	if utf8.RuneCountInString(a.text) > content.MaxMarkdown {
 		return a, "msg_too_long"
 	}
 	return a, ""

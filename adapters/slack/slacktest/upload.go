@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // The limits of uploads.
@@ -51,22 +53,22 @@ func (s *Server) uploadURL(form url.Values) []byte {
 	length, err := strconv.Atoi(form.Get("length"))
 	switch {
 	case form.Get("filename") == "":
-		return missing("filename")
+		return wire.Missing("filename")
 	case err != nil || length <= 0:
-		return refusal("missing_argument")
+		return wire.Refusal("missing_argument")
 	case length > maxUpload:
-		return refusal("file_upload_size_restricted")
+		return wire.Refusal("file_upload_size_restricted")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.uploads) == maxOpenUploads || s.stored+length > maxStored {
-		return refusal("storage_limit_reached")
+		return wire.Refusal("storage_limit_reached")
 	}
 	s.stored += length
 	s.uploadCount++
 	id := fmt.Sprintf("F0UP%06d", s.uploadCount)
 	s.uploads[id] = &upload{name: form.Get("filename"), length: length}
-	return encode(map[string]any{"ok": true, "file_id": id, "upload_url": s.url + uploads + id})
+	return wire.Encode(map[string]any{"ok": true, "file_id": id, "upload_url": s.url + uploads + id})
 }
 
 // takeUpload reads a file's bytes, from the body or from a multipart form. The name of the
@@ -120,11 +122,11 @@ func readUpload(r *http.Request) ([]byte, error) {
 func (s *Server) completeUpload(form url.Values) []byte {
 	var requested []struct{ ID, Title string }
 	if json.Unmarshal([]byte(form.Get("files")), &requested) != nil || len(requested) == 0 || len(requested) > maxUploadShares {
-		return missing("files")
+		return wire.Missing("files")
 	}
 	channels := strings.FieldsFunc(form.Get("channels")+","+form.Get("channel_id"), func(r rune) bool { return r == ',' })
 	if len(channels) > maxUploadShares {
-		return refusal("channels_limit_exceeded")
+		return wire.Refusal("channels_limit_exceeded")
 	}
 	var ids []string
 	for _, one := range requested {
@@ -134,7 +136,7 @@ func (s *Server) completeUpload(form url.Values) []byte {
 	for _, one := range requested {
 		if open := s.uploads[one.ID]; open == nil || open.content == nil {
 			s.mu.Unlock()
-			return refusal("file_not_found")
+			return wire.Refusal("file_not_found")
 		}
 	}
 	for _, one := range requested {
@@ -146,10 +148,10 @@ func (s *Server) completeUpload(form url.Values) []byte {
 	s.mu.Unlock()
 	for _, id := range channels {
 		if code := s.share(id, ids, form); code != "" {
-			return refusal(code)
+			return wire.Refusal(code)
 		}
 	}
-	return encode(map[string]any{"ok": true, "files": s.describeFiles(ids)})
+	return wire.Encode(map[string]any{"ok": true, "files": s.describeFiles(ids)})
 }
 
 // share posts the files to a channel and records the message in the files.

@@ -1,4 +1,4 @@
-package slacktest
+package delivery
 
 import (
 	"cmp"
@@ -7,13 +7,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"parley/adapters/slack/slacktest/internal/life"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 const (
@@ -24,16 +26,6 @@ const (
 	maxTickets = 1000
 	// maxAcks bounds the stored acknowledgements.
 	maxAcks = 100_000
-	// linkPath is the path for opening sockets.
-	linkPath = "/link/"
-)
-
-// The steps of opening a socket. Script accepts them like methods: the websocket's own
-// request, and the hello frame that follows. If a fault of a hello has a Body, it replaces
-// the hello.
-const (
-	LinkStep  = "link"
-	HelloStep = "hello"
 )
 
 // SocketOptions configure the delivery of events.
@@ -52,7 +44,8 @@ type SocketOptions struct {
 	Grace time.Duration
 }
 
-func (o *SocketOptions) complete() {
+// Complete sets the defaults.
+func (o *SocketOptions) Complete() {
 	o.PingEvery = cmp.Or(o.PingEvery, 5*time.Second)
 	o.AckWithin = cmp.Or(o.AckWithin, 3*time.Second)
 	o.Grace = cmp.Or(o.Grace, 10*time.Second)
@@ -68,8 +61,15 @@ type Ack struct {
 	Socket     int             `json:"-"` // the number of the socket, from 1 in the order of opening
 }
 
-// hub contains the sockets and the envelopes on their way.
-type hub struct {
+// Hub contains the sockets and the envelopes on their way.
+type Hub struct {
+	life    *life.Life
+	options SocketOptions
+	app     string // its id
+	// sign returns the headers of a signed request to the hook.
+	sign func(secret string, at time.Time, body []byte) http.Header
+	hook atomic.Pointer[Hook] // nil if events go over sockets
+
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at every change of a field below
 
@@ -85,10 +85,13 @@ type hub struct {
 	missed   int
 }
 
-func newHub() *hub { return &hub{changed: make(chan struct{}), expected: map[string]*delivery{}} }
+// New returns a hub of the app with that id, which works until the life ends.
+func New(l *life.Life, options SocketOptions, app string, sign func(secret string, at time.Time, body []byte) http.Header) *Hub {
+	return &Hub{life: l, options: options, app: app, sign: sign, changed: make(chan struct{}), expected: map[string]*delivery{}}
+}
 
 // change calls f and wakes the waiting goroutines.
-func (h *hub) change(f func()) {
+func (h *Hub) change(f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f()
@@ -97,7 +100,7 @@ func (h *hub) change(f func()) {
 }
 
 // await waits until ok returns true, or returns an error if ctx ends first.
-func (h *hub) await(ctx context.Context, ok func() bool) error {
+func (h *Hub) await(ctx context.Context, ok func() bool) error {
 	for {
 		h.mu.Lock()
 		done, changed := ok(), h.changed
@@ -113,22 +116,20 @@ func (h *hub) await(ctx context.Context, ok func() bool) error {
 	}
 }
 
-// openConnection responds to apps.connections.open with an address for one socket.
-// https://docs.slack.dev/reference/methods/apps.connections.open
-func (s *Server) openConnection(url.Values) []byte {
+// Ticket returns the query of the address of one socket.
+func (h *Hub) Ticket() string {
 	ticket := rand.Text()
-	s.hub.change(func() {
-		s.hub.tickets = append(s.hub.tickets, ticket)
-		if len(s.hub.tickets) > maxTickets {
-			s.hub.tickets = s.hub.tickets[1:]
+	h.change(func() {
+		h.tickets = append(h.tickets, ticket)
+		if len(h.tickets) > maxTickets {
+			h.tickets = h.tickets[1:]
 		}
 	})
-	address := strings.Replace(s.url, "http://", "ws://", 1) + linkPath + "?ticket=" + ticket + "&app_id=" + App
-	return encode(map[string]any{"ok": true, "url": address})
+	return "?ticket=" + ticket + "&app_id=" + h.app
 }
 
 // take uses a ticket up. It returns false if the ticket is not valid.
-func (h *hub) take(ticket string) bool {
+func (h *Hub) take(ticket string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at := slices.Index(h.tickets, ticket)
@@ -140,7 +141,7 @@ func (h *hub) take(ticket string) bool {
 }
 
 // enter adds the socket to the open ones, or returns false if there are too many.
-func (h *hub) enter(c *socket) (entered bool) {
+func (h *Hub) enter(c *socket) (entered bool) {
 	h.change(func() {
 		if entered = len(h.sockets) < maxSockets; !entered {
 			return
@@ -154,26 +155,15 @@ func (h *hub) enter(c *socket) (entered bool) {
 }
 
 // leave removes the socket. It gets no more envelopes.
-func (h *hub) leave(c *socket) {
+func (h *Hub) leave(c *socket) {
 	h.change(func() { h.sockets = slices.DeleteFunc(h.sockets, func(o *socket) bool { return o == c }) })
 }
 
-// link opens a socket and serves it until it closes. If there are too many sockets, the
-// client gets a disconnect instead of a hello.
-func (s *Server) link(w http.ResponseWriter, r *http.Request) {
-	call := Call{Method: LinkStep, Form: r.URL.Query()}
-	if s.options.OnCall != nil {
-		s.options.OnCall(call)
-	}
-	fault := s.fault(call)
-	if !s.pass(after(fault.Latency), fault.Hold) {
-		panic(http.ErrAbortHandler)
-	}
-	if fault.answers() {
-		fault.write(w, nil)
-		return
-	}
-	if !s.hub.take(call.Form.Get("ticket")) {
+// Open opens a socket and serves it until it closes. If there are too many sockets, the client
+// gets a disconnect instead of a hello. The hello waits for greeting, which returns false if
+// there is to be none.
+func (h *Hub) Open(w http.ResponseWriter, r *http.Request, greeting func() (Hello, bool)) {
+	if !h.take(r.URL.Query().Get("ticket")) {
 		http.Error(w, "the ticket is not valid", http.StatusForbidden)
 		return
 	}
@@ -183,65 +173,71 @@ func (s *Server) link(w http.ResponseWriter, r *http.Request) {
 		return // Upgrade has responded
 	}
 	c := newSocket(conn)
-	c.left = func() { s.hub.leave(c) }
+	c.left = func() { h.leave(c) }
 	defer conn.Close()
-	if !s.hub.enter(c) {
+	if !h.enter(c) {
 		_ = c.conn.WriteMessage(websocket.TextMessage, disconnectFrame("too_many_websockets"))
 		return
 	}
 	defer c.left()
-	s.running.Go(func() { c.write(s.options.PingEvery, s.stopped) })
-	s.running.Go(func() { s.greet(c) })
-	c.read(s.hub)
+	h.life.Running.Go(func() { c.write(h.options.PingEvery, h.life.Stopped) })
+	h.life.Running.Go(func() {
+		if given, ok := greeting(); ok {
+			h.greet(c, given)
+		}
+	})
+	c.read(h)
+}
+
+// Hello is the beginning of a socket.
+type Hello struct {
+	Cut  bool   // the connection is cut instead
+	Body string // replaces the hello frame, if it is not empty
 }
 
 // greet sends the hello. The socket accepts envelopes after that.
-func (s *Server) greet(c *socket) {
-	fault := s.fault(Call{Method: HelloStep})
-	if !s.pass(after(fault.Latency), fault.Hold) {
-		return
-	}
-	if fault.Cut {
+func (h *Hub) greet(c *socket, given Hello) {
+	if given.Cut {
 		c.cut()
 		return
 	}
-	s.hub.change(func() {
-		hello := encode(map[string]any{
-			"type": "hello", "num_connections": len(s.hub.sockets), "connection_info": map[string]any{"app_id": App},
+	h.change(func() {
+		frame := wire.Encode(map[string]any{
+			"type": "hello", "num_connections": len(h.sockets), "connection_info": map[string]any{"app_id": h.app},
 			"debug_info": map[string]any{"host": "applink-slacktest", "approximate_connection_time": 18060},
 		})
-		if fault.Body != "" {
-			hello = []byte(fault.Body)
+		if given.Body != "" {
+			frame = []byte(given.Body)
 		}
-		c.send(hello)
+		c.send(frame)
 		c.greeted = true
 	})
 }
 
 func disconnectFrame(reason string) []byte {
-	return encode(map[string]any{"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": "applink-slacktest"}})
+	return wire.Encode(map[string]any{"type": "disconnect", "reason": reason, "debug_info": map[string]any{"host": "applink-slacktest"}})
 }
 
 // Sockets returns the number of open sockets, and the largest number of sockets that were
 // open at a time.
-func (s *Server) Sockets() (open, most int) {
-	s.hub.mu.Lock()
-	defer s.hub.mu.Unlock()
-	return len(s.hub.sockets), s.hub.most
+func (h *Hub) Sockets() (open, most int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sockets), h.most
 }
 
 // AwaitSockets waits until exactly n sockets are open and greeted, and at least ever sockets
 // have been opened. It returns an error if ctx ends first.
-func (s *Server) AwaitSockets(ctx context.Context, n, ever int) error {
+func (h *Hub) AwaitSockets(ctx context.Context, n, ever int) error {
 	var open, opened int
-	err := s.hub.await(ctx, func() bool {
-		open, opened = 0, s.hub.opened
-		for _, c := range s.hub.sockets {
+	err := h.await(ctx, func() bool {
+		open, opened = 0, h.opened
+		for _, c := range h.sockets {
 			if c.greeted {
 				open++
 			}
 		}
-		return open == n && len(s.hub.sockets) == n && opened >= ever
+		return open == n && len(h.sockets) == n && opened >= ever
 	})
 	if err != nil {
 		return fmt.Errorf("%d of %d sockets are open, and %d of %d have been: %w", open, n, opened, ever, err)
@@ -251,11 +247,11 @@ func (s *Server) AwaitSockets(ctx context.Context, n, ever int) error {
 
 // AwaitFresh waits until n open sockets have not been asked to disconnect. It returns an
 // error if ctx ends first.
-func (s *Server) AwaitFresh(ctx context.Context, n int) error {
+func (h *Hub) AwaitFresh(ctx context.Context, n int) error {
 	fresh := 0
-	err := s.hub.await(ctx, func() bool {
+	err := h.await(ctx, func() bool {
 		fresh = 0
-		for _, c := range s.hub.sockets {
+		for _, c := range h.sockets {
 			if c.greeted && !c.leaving {
 				fresh++
 			}
@@ -270,10 +266,10 @@ func (s *Server) AwaitFresh(ctx context.Context, n int) error {
 
 // AwaitAcks waits until there are n acknowledgements and returns them all. If ctx ends first,
 // it returns the present ones and an error.
-func (s *Server) AwaitAcks(ctx context.Context, n int) ([]Ack, error) {
+func (h *Hub) AwaitAcks(ctx context.Context, n int) ([]Ack, error) {
 	var acks []Ack
-	err := s.hub.await(ctx, func() bool {
-		acks = slices.Clone(s.hub.acks)
+	err := h.await(ctx, func() bool {
+		acks = slices.Clone(h.acks)
 		return len(acks) >= n
 	})
 	if err != nil {

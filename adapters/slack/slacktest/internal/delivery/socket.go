@@ -1,4 +1,4 @@
-package slacktest
+package delivery
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 const (
@@ -38,7 +40,7 @@ type socket struct {
 }
 
 func newSocket(conn *websocket.Conn) *socket {
-	conn.SetReadLimit(maxRequest)
+	conn.SetReadLimit(wire.MaxRequest)
 	c := &socket{conn: conn, out: make(chan message, maxUnsent), gone: make(chan struct{}), ended: make(chan struct{})}
 	goodbye := conn.CloseHandler()
 	conn.SetCloseHandler(func(code int, text string) error {
@@ -148,7 +150,7 @@ func (c *socket) finish(stopped <-chan struct{}) {
 }
 
 // read reads acknowledgements until the connection closes.
-func (c *socket) read(h *hub) {
+func (c *socket) read(h *Hub) {
 	defer close(c.ended)
 	defer c.close()
 	for {
@@ -175,7 +177,7 @@ func (c *socket) read(h *hub) {
 
 // oldest returns the n oldest sockets for which choose returns true. It holds the hub's lock
 // during the call of choose.
-func (h *hub) oldest(n int, choose func(*socket) bool) (found []*socket) {
+func (h *Hub) oldest(n int, choose func(*socket) bool) (found []*socket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.sockets {
@@ -199,24 +201,24 @@ func isFresh(c *socket) bool {
 // meanwhile gets envelopes if no other socket does. With any other reason it closes after a
 // tenth of that time.
 // https://docs.slack.dev/apis/events-api/using-socket-mode#disconnect
-func (s *Server) Disconnect(reason string, n int) int {
-	if !s.enter() {
+func (h *Hub) Disconnect(reason string, n int) int {
+	if !h.life.Enter() {
 		return 0
 	}
-	defer s.running.Done()
-	grace := s.options.Grace
+	defer h.life.Running.Done()
+	grace := h.options.Grace
 	if reason != "warning" {
 		grace /= 10
 	}
-	sockets := s.hub.oldest(n, isFresh)
+	sockets := h.oldest(n, isFresh)
 	for _, c := range sockets {
 		c.send(disconnectFrame(reason))
-		s.running.Go(func() {
+		h.life.Running.Go(func() {
 			select {
 			case <-time.After(grace):
 				c.close()
 			case <-c.gone:
-			case <-s.stopped:
+			case <-h.life.Stopped:
 			}
 		})
 	}
@@ -225,8 +227,8 @@ func (s *Server) Disconnect(reason string, n int) int {
 
 // Cut resets the connections of the n oldest sockets without a close frame, and returns their
 // number.
-func (s *Server) Cut(n int) int {
-	sockets := s.hub.oldest(n, func(*socket) bool { return true })
+func (h *Hub) Cut(n int) int {
+	sockets := h.oldest(n, func(*socket) bool { return true })
 	for _, c := range sockets {
 		c.cut()
 	}
@@ -236,8 +238,8 @@ func (s *Server) Cut(n int) int {
 // Mute makes the n oldest sockets half-open: they stay in the server's list and get envelopes
 // that go nowhere. They neither send nor receive anything until the client closes them. Mute
 // returns their number.
-func (s *Server) Mute(n int) int {
-	sockets := s.hub.oldest(n, func(c *socket) bool { return !c.muted.Load() })
+func (h *Hub) Mute(n int) int {
+	sockets := h.oldest(n, func(c *socket) bool { return !c.muted.Load() })
 	for _, c := range sockets {
 		c.muted.Store(true)
 	}
@@ -246,12 +248,12 @@ func (s *Server) Mute(n int) int {
 
 // SendFrame sends any bytes over one of the sockets. It returns false if no socket accepted
 // them.
-func (s *Server) SendFrame(frame []byte) bool { return s.hub.offer(slices.Clone(frame), nil) != nil }
+func (h *Hub) SendFrame(frame []byte) bool { return h.offer(slices.Clone(frame), nil) != nil }
 
 // offer gives the frame to the next socket in turn. If all have been asked to disconnect, the
 // newest gets it; last gets it only if there is no other. offer returns nil if no socket
 // accepted the frame.
-func (h *hub) offer(frame []byte, last *socket) *socket {
+func (h *Hub) offer(frame []byte, last *socket) *socket {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for range h.sockets {

@@ -1,4 +1,4 @@
-package slacktest
+package delivery
 
 import (
 	"bytes"
@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"parley/adapters/slack/slacktest/internal/life"
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // Hook is the address to which the Events API delivers.
@@ -22,20 +25,20 @@ type Hook struct {
 
 // SetHook makes the server deliver to a hook from now on, as Slack does without Socket Mode.
 // A hook without a URL ends that.
-func (s *Server) SetHook(hook Hook) {
+func (h *Hub) SetHook(hook Hook) {
 	if hook.URL == "" {
-		s.hook.Store(nil)
+		h.hook.Store(nil)
 		return
 	}
 	if hook.Client == nil {
 		hook.Client = http.DefaultClient
 	}
-	s.hook.Store(&hook)
+	h.hook.Store(&hook)
 }
 
 // overSocket sends the envelope over a socket, if possible another one than last. It returns
 // nil if no socket accepted it.
-func (s *Server) overSocket(d *delivery, attempt int, last *socket) *socket {
+func (h *Hub) overSocket(d *delivery, attempt int, last *socket) *socket {
 	reason := ""
 	if attempt > 0 {
 		reason = "timeout"
@@ -48,12 +51,12 @@ func (s *Server) overSocket(d *delivery, attempt int, last *socket) *socket {
 		frame = append(frame, `,"retry_attempt":`+strconv.Itoa(attempt)+`,"retry_reason":"`+reason+`"`...)
 	}
 	frame = append(frame, '}')
-	s.hub.expect(d)
-	return s.hub.offer(frame, last)
+	h.expect(d)
+	return h.offer(frame, last)
 }
 
 // expect registers a delivery for the acknowledgement of its envelope.
-func (h *hub) expect(d *delivery) {
+func (h *Hub) expect(d *delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.expected[d.id] = d
@@ -61,17 +64,17 @@ func (h *hub) expect(d *delivery) {
 
 // followUp waits for the acknowledgement of an envelope, and sends the envelope again if none
 // comes. took is the socket that accepted it, or nil.
-func (s *Server) followUp(d *delivery, took *socket) Result {
+func (h *Hub) followUp(d *delivery, took *socket) Result {
 	result := Result{State: Unacked}
 	if took == nil {
-		if took = s.queue(d); took == nil {
+		if took = h.queue(d); took == nil {
 			return Result{State: Missed}
 		}
 	}
-	repeat := s.repetitions(d)
+	repeat := h.repetitions(d)
 	for attempt := 0; ; attempt++ {
 		result.Attempts++
-		wait := s.options.AckWithin
+		wait := h.options.AckWithin
 		if attempt < len(repeat) {
 			wait += repeat[attempt]
 		}
@@ -79,26 +82,26 @@ func (s *Server) followUp(d *delivery, took *socket) Result {
 		case ack := <-d.acked:
 			result.State, result.Answer = Acked, ack.Payload
 			return result
-		case <-s.stopped:
+		case <-h.life.Stopped:
 			return Result{}
 		case <-time.After(wait):
 		}
 		if attempt >= len(repeat) {
 			return result
 		}
-		took = s.overSocket(d, attempt+1, took)
+		took = h.overSocket(d, attempt+1, took)
 	}
 }
 
 // queue waits for a socket up to the options' limit.
-func (s *Server) queue(d *delivery) *socket {
-	if s.options.QueueFor <= 0 {
+func (h *Hub) queue(d *delivery) *socket {
+	if h.options.QueueFor <= 0 {
 		return nil
 	}
-	ctx, cancel := s.within(s.options.QueueFor)
+	ctx, cancel := h.life.Within(h.options.QueueFor)
 	defer cancel()
 	greeted := func() bool {
-		for _, c := range s.hub.sockets {
+		for _, c := range h.sockets {
 			if c.greeted {
 				return true
 			}
@@ -106,10 +109,10 @@ func (s *Server) queue(d *delivery) *socket {
 		return false
 	}
 	for {
-		if s.hub.await(ctx, greeted) != nil {
+		if h.await(ctx, greeted) != nil {
 			return nil
 		}
-		if took := s.overSocket(d, 0, nil); took != nil {
+		if took := h.overSocket(d, 0, nil); took != nil {
 			return took
 		}
 	}
@@ -117,14 +120,14 @@ func (s *Server) queue(d *delivery) *socket {
 
 // overHook posts the envelope until the app accepts it.
 // https://docs.slack.dev/apis/events-api/#retries
-func (s *Server) overHook(d *delivery, hook Hook) Result {
+func (h *Hub) overHook(d *delivery, hook Hook) Result {
 	result := Result{State: Unacked}
-	repeat := s.repetitions(d)
+	repeat := h.repetitions(d)
 	reason := ""
 	for attempt := 0; ; attempt++ {
 		result.Attempts++
 		var final bool
-		result.Answer, reason, final = s.call(d, hook, attempt, reason)
+		result.Answer, reason, final = h.call(d, hook, attempt, reason)
 		if reason == "" {
 			result.State = Acked
 			return result
@@ -132,7 +135,7 @@ func (s *Server) overHook(d *delivery, hook Hook) Result {
 		if final || attempt >= len(repeat) {
 			return result
 		}
-		if !s.pass(after(repeat[attempt]), nil) {
+		if !h.life.Pass(life.After(repeat[attempt]), nil) {
 			return Result{}
 		}
 	}
@@ -140,8 +143,8 @@ func (s *Server) overHook(d *delivery, hook Hook) Result {
 
 // call posts the envelope once. It returns the app's answer, or the reason why the delivery
 // failed and whether the app refuses repetitions.
-func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answer []byte, reason string, final bool) {
-	ctx, cancel := s.within(s.options.AckWithin)
+func (h *Hub) call(d *delivery, hook Hook, attempt int, before string) (answer []byte, reason string, final bool) {
+	ctx, cancel := h.life.Within(h.options.AckWithin)
 	defer cancel()
 	body, kind := d.payload, "application/json"
 	if d.kind != EventsAPI {
@@ -151,7 +154,7 @@ func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answe
 	if err != nil {
 		return nil, "connection_failed", true
 	}
-	request.Header = Sign(hook.Secret, time.Now(), body)
+	request.Header = h.sign(hook.Secret, time.Now(), body)
 	request.Header.Set("Content-Type", kind)
 	if attempt > 0 {
 		request.Header.Set("X-Slack-Retry-Num", strconv.Itoa(attempt))
@@ -162,7 +165,7 @@ func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answe
 		return nil, failure(err), false
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxRequest))
+	answer, err = io.ReadAll(io.LimitReader(response.Body, wire.MaxRequest))
 	switch {
 	case err != nil:
 		return nil, failure(err), false
@@ -170,19 +173,6 @@ func (s *Server) call(d *delivery, hook Hook, attempt int, before string) (answe
 		return answer, "http_error", strings.TrimSpace(response.Header.Get("X-Slack-No-Retry")) == "1"
 	}
 	return answer, "", false
-}
-
-// within returns a context that ends after d or when the server stops.
-func (s *Server) within(d time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	s.running.Go(func() {
-		select {
-		case <-s.stopped:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
-	return ctx, cancel
 }
 
 // failure returns Slack's name for a call without a response.

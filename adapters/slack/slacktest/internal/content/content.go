@@ -1,24 +1,27 @@
-package slacktest
+// Package content reads the content of a message in a call, and refuses what Slack refuses.
+package content
 
 import (
 	"encoding/json"
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"parley/adapters/slack/slacktest/internal/wire"
 )
 
 // The limits of a message, in characters.
 const (
-	// maxText is the length at which Slack truncates a text; the fake refuses a longer one.
+	// MaxText is the length at which Slack truncates a text; the fake refuses a longer one.
 	// https://docs.slack.dev/reference/methods/chat.postMessage#truncating
-	maxText = 40_000
-	// maxUpdate bounds the text of chat.update.
+	MaxText = 40_000
+	// MaxUpdate bounds the text of chat.update.
 	// https://docs.slack.dev/reference/methods/chat.update#errors
-	maxUpdate = 4_000
-	// maxMarkdown bounds markdown_text, a stream, and all markdown blocks of a message
+	MaxUpdate = 4_000
+	// MaxMarkdown bounds markdown_text, a stream, and all markdown blocks of a message
 	// together.
 	// https://docs.slack.dev/reference/block-kit/blocks/markdown-block
-	maxMarkdown = 12_000
+	MaxMarkdown = 12_000
 	// maxSection bounds the text of a section.
 	// https://docs.slack.dev/reference/block-kit/blocks/section-block
 	maxSection = 3_000
@@ -36,89 +39,54 @@ var blockTypes = map[string]bool{
 	"task_card": true, "video": true,
 }
 
-// content is the content of a message in a call's arguments. A nil field was absent or empty.
-type content struct {
-	text, markdown   *string
-	blocks, metadata json.RawMessage
+// Content is the content of a message in a call's arguments. A nil field was absent or empty.
+type Content struct {
+	Text, Markdown   *string
+	Blocks, Metadata json.RawMessage
 	attachments      bool
 }
 
-// empty reports whether the content shows nothing.
-func (c content) empty() bool {
-	return c.text == nil && c.markdown == nil && (c.blocks == nil || string(c.blocks) == "[]") && !c.attachments
+// Empty reports whether the content shows nothing.
+func (c Content) Empty() bool {
+	return c.Text == nil && c.Markdown == nil && (c.Blocks == nil || string(c.Blocks) == "[]") && !c.attachments
 }
 
-// readContent reads and checks the content arguments that all methods for messages have in
+// Read reads and checks the content arguments that all methods for messages have in
 // common. It returns the refusal's code, which is empty if the content is valid.
-func (s *Server) readContent(form url.Values, limit int) (c content, code string) {
-	c.text = optional(form, "text")
+func Read(form url.Values, limit int, noMarkdown bool) (c Content, code string) {
+	c.Text = wire.Optional(form, "text")
 	c.attachments = len(form.Get("attachments")) > len("[]")
-	markdown := optional(form, "markdown_text")
-	raw := optional(form, "blocks")
+	markdown := wire.Optional(form, "markdown_text")
+	raw := wire.Optional(form, "blocks")
 	switch {
-	case markdown != nil && (c.text != nil || raw != nil):
+	case markdown != nil && (c.Text != nil || raw != nil):
 		return c, "markdown_text_conflict"
-	case c.text != nil && utf8.RuneCountInString(*c.text) > limit,
-		markdown != nil && utf8.RuneCountInString(*markdown) > maxMarkdown:
+	case c.Text != nil && utf8.RuneCountInString(*c.Text) > limit,
+		markdown != nil && utf8.RuneCountInString(*markdown) > MaxMarkdown:
 		return c, "msg_too_long"
 	}
 	if raw != nil {
 		var text string
-		if text, code = s.readBlocks(*raw); code != "" {
+		if text, code = readBlocks(*raw, noMarkdown); code != "" {
 			return c, code
 		}
-		c.blocks = json.RawMessage(*raw)
+		c.Blocks = json.RawMessage(*raw)
 		if text != "" {
 			markdown = &text
 		}
 	}
-	c.markdown = markdown
+	c.Markdown = markdown
 	if metadata := form.Get("metadata"); metadata != "" {
 		if !validMetadata(metadata) {
 			return c, "invalid_metadata_format"
 		}
-		c.metadata = json.RawMessage(metadata)
+		c.Metadata = json.RawMessage(metadata)
 	}
 	return c, ""
 }
 
-// optional returns an argument, or nil if it is empty.
-func optional(form url.Values, name string) *string {
-	if value := form.Get(name); value != "" {
-		return &value
-	}
-	return nil
-}
-
-// write replaces the content of the post.
-func (c content) write(post *Post) {
-	post.Text, post.Markdown, post.Blocks = "", "", nil
-	if c.text != nil {
-		post.Text = *c.text
-	}
-	if c.markdown != nil {
-		post.Markdown = *c.markdown
-	}
-	if string(c.blocks) != "[]" {
-		post.Blocks = c.blocks
-	}
-	c.writeMetadata(post)
-}
-
-// writeMetadata replaces the post's metadata. It keeps the old metadata if none was sent, and
-// removes it if an empty object was sent.
-func (c content) writeMetadata(post *Post) {
-	switch string(c.metadata) {
-	case "":
-	case "{}":
-		post.Metadata = nil
-	default:
-		post.Metadata = c.metadata
-	}
-}
-
 // readBlocks checks blocks and returns the text of the markdown blocks.
-func (s *Server) readBlocks(raw string) (markdown, code string) {
+func readBlocks(raw string, noMarkdown bool) (markdown, code string) {
 	var blocks []struct {
 		Type string          `json:"type"`
 		Text json.RawMessage `json:"text"`
@@ -132,7 +100,7 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 	var texts []string
 	length, shown := 0, 0
 	for _, block := range blocks {
-		if !blockTypes[block.Type] || block.Type == "markdown" && s.options.NoMarkdownBlocks {
+		if !blockTypes[block.Type] || block.Type == "markdown" && noMarkdown {
 			return "", "invalid_blocks"
 		}
 		switch block.Type {
@@ -151,7 +119,7 @@ func (s *Server) readBlocks(raw string) (markdown, code string) {
 		}
 	}
 	switch {
-	case length > maxMarkdown:
+	case length > MaxMarkdown:
 		return "", "msg_blocks_too_long"
 	case shown > maxBlocks:
 		return "", "invalid_blocks"
