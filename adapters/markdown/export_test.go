@@ -17,6 +17,12 @@ var (
 	Unescape = unescape
 )
 
+// RunOf returns the length of the run of signs with which a text begins, as far as it is read.
+var RunOf = runOf
+
+// OpensFence reports whether a line opens a fence.
+func OpensFence(line string) bool { return openFence(line) != nil }
+
 // FormatCut is Format with every text cut between its words, whether it must be or not.
 func FormatCut(source string, dialect Dialect, limit int) []string {
 	style, bytes := dialect.style(), []byte(clean(source))

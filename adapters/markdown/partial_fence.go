@@ -58,6 +58,9 @@ func (p *partial) line() (line string, known bool) {
 
 // openFence returns the fence that the line opens, or nil.
 func openFence(line string) *fence {
+	if len(line) > lineHeld {
+		return nil
+	}
 	m := fenceLine.FindStringSubmatch(line)
 	if m == nil || m[2][0] == '`' && strings.Contains(m[3], "`") {
 		return nil

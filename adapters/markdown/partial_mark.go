@@ -50,7 +50,7 @@ var linePrefix = regexp.MustCompile(`^[ \t>]*`)
 // signs writes a run of signs that may open or close emphasis or code, and notes in p.behind which marks
 // are open behind it. https://spec.commonmark.org/0.31.2/#emphasis-and-strong-emphasis
 func (p *partial) signs(s string) (out string, n int) {
-	n = len(s) - len(strings.TrimLeft(s, s[:1]))
+	n = runOf(s)
 	before := p.text[:p.at]
 	inside := strings.HasSuffix(before, s[:1]) // of a longer run, or behind an escaped sign
 	isEscaped := (len(before)-len(strings.TrimRight(before, `\`)))%2 == 1
@@ -67,6 +67,13 @@ func (p *partial) signs(s string) (out string, n int) {
 	}
 	p.behind, p.changes = p.marksBehind(s[0], n, before, s[n:]), true
 	return s[:n], n
+}
+
+// runOf returns the length of the run of one sign with which s begins. It reads no more than tells that a
+// run is too long to mean anything.
+func runOf(s string) int {
+	head := s[:min(len(s), maxTicks+1)]
+	return len(head) - len(strings.TrimLeft(head, s[:1]))
 }
 
 // marksBehind returns the marks that are open behind a run of n signs.

@@ -21,6 +21,23 @@ func TestWorkIsBounded(t *testing.T) {
 	}
 }
 
+// TestWorkOfLongLinesIsBounded: each sign of a run is read without the rest of the run, and a line that is too
+// long for a fence is not searched for one. Else a long run or line costs the square of its length.
+func TestWorkOfLongLinesIsBounded(t *testing.T) {
+	for _, sign := range []string{"*", "_", "~", "`"} {
+		for length, want := range map[int]int{1: 1, 3: 3, 32: 32, 33: 33, 34: 33, 100_000: 33} {
+			if got := markdown.RunOf(strings.Repeat(sign, length) + "a"); got != want {
+				t.Errorf("%d bytes of a run of %d %q are read, want %d", got, length, sign, want)
+			}
+		}
+	}
+	for info, want := range map[string]bool{"go": true, strings.Repeat("a", 190): true, strings.Repeat("a", 200): false} {
+		if got := markdown.OpensFence("```" + info); got != want {
+			t.Errorf("a line of %d bytes opens a fence: %v", len(info)+3, got)
+		}
+	}
+}
+
 // TestDepthIsBounded parses quotes and lists inside each other.
 func TestDepthIsBounded(t *testing.T) {
 	for _, piece := range []string{"> ", ">", "- ", "* ", "1. ", "> - ", "- 7) > "} {
