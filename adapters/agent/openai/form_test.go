@@ -122,6 +122,18 @@ var strictServers = map[string]func(s sent) (int, string){
 		}
 		return 0, ""
 	},
+	"messages that interleave": func(s sent) (int, string) {
+		if !alternates(s.roles()) {
+			return 400, `{"error":{"message":"this model does not support successive user or assistant messages (messages[1] and messages[2] in your input). You should interleave the user/assistant messages in the message sequence."}}`
+		}
+		return 0, ""
+	},
+	"a value of a role": func(s sent) (int, string) {
+		if slices.Contains(s.roles(), "system") {
+			return 400, `{"error":{"message":"Unsupported value: 'messages[0].role' does not support 'system' with this model.","code":"unsupported_value"}}`
+		}
+		return 0, ""
+	},
 	"no system role, in code": func(s sent) (int, string) {
 		if slices.Contains(s.roles(), "system") {
 			return 400, "{\"error\":{\"message\":\"`system` role is not supported with this model\"}}"

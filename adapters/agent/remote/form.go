@@ -267,10 +267,10 @@ var (
 	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|not recogni[sz]ed|does(?:n't| not) support|tool choice requires`)
 	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
 	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
-	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
+	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
 	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
 	passingWords = regexp.MustCompile(`(?i)internal (?:server )?error|had an error|overload|busy|unavailable|try again|retry|temporar|time(?:d )?[ -]?out`)
-	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"` + "`" + `a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
+	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"` + "`" + `a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ '"` + "`" + `a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
 )
 
 // isRefusal reports whether the server may have refused the form of the request. A status of 0 with words is
