@@ -57,5 +57,5 @@ func (c *Conversation) SetTS(m *Message, ts string) {
 // Users is the number of people who write messages.
 const Users = 20
 
-// User returns the id of the nth writer. There are Users people, who write in turn.
+// User returns the id of the writer of the nth message: the people take turns.
 func User(n int) string { return fmt.Sprintf("U0HUMAN%02d", n%Users) }
