@@ -7,12 +7,12 @@ import (
 	"runtime/metrics"
 )
 
-// The daemon's live heap is a few MiB, so the default of GOGC collects tens of times a second
+// The daemon's live heap is a few MiB, and 16 MiB of remembered windows at most, so the default of GOGC collects tens of times a second
 // under load. The heap may grow to five times its live size before the next collection, but
 // softMemory, or twice the live memory if that is more, bounds the whole.
 const (
 	heapGrowth = 400
-	softMemory = 96 << 20
+	softMemory = 64 << 20
 )
 
 // collectLess sets the garbage collector for a small heap and a high rate of allocation. The

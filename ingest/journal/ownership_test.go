@@ -31,7 +31,7 @@ var owners = map[string]string{
 // The columns of a thread's row that another package than places writes, so that one statement can
 // write what one event changes.
 var columnOwners = map[string]string{
-	"next_seq": "messages", "last_at": "messages", "opened_on": "messages",
+	"next_seq": "messages", "last_at": "messages", "opened_on": "messages", "changed": "messages",
 	"pending": "envelopes", "intake_at": "envelopes", "accepting": "envelopes",
 	"agent": "runs", "question": "runs", "bot_channel": "runs", "turn_*": "runs", "run_*": "runs",
 	"begun_seq": "runs", "context_from": "runs", "history": "runs",

@@ -511,6 +511,7 @@ func editMakesStale(f *fixture) {
 	run := f.begin(threadKey(2))
 	f.clock.advance(1e9)
 	f.change(threadKey(2), edited("C1/2", "ho", "1"), triggers)
+	run.Fresh = false                                                      // its worker knows of the edit
 	_, err := f.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
 	f.must(err)
 	reply := answer("Hello.")

@@ -32,6 +32,9 @@ func transcriptPromises() []promise {
 		{"the message on which a thread was opened comes first", openedOn},
 		{"a reply of ours in another thread, on which a thread was opened, comes first, after its question", openedOnReply},
 		{"a thread that was opened on a question begins with the question and its answer", openedOnQuestion},
+		{"the next turn of a thread reads no message, unless one has changed or another came between", rememberedWindow},
+		{"a remembered window has the messages that joined a run", rememberedJoin},
+		{"a remembered window keeps to the bounds of the next one", rememberedBounds},
 		{"each message of a transcript has its UUID", uuids},
 		{"the cost of a transcript does not depend on the thread", bounded},
 	}
@@ -41,11 +44,21 @@ var wide = runs.Window{Turns: 50, Bytes: 100_000, Context: 20}
 
 // transcript returns the run's transcript, one line for each message. The marks are "+"
 // for the opening, "^" for the root, "#" for context, ">" for a message of the turn, "<"
-// for the reply.
+// for the reply. A journal that remembers nothing must return the same.
 func (f *fixture) transcript(run *runs.Run, window runs.Window) []string {
 	f.Helper()
-	turns, err := f.Transcript(f.ctx, run, window)
+	read := *run
+	read.Fresh = false
+	turns, err := journal.New(f.engine, journal.Options{}).Transcript(f.ctx, &read, window)
 	f.must(err)
+	want := marked(turns)
+	turns, err = f.Transcript(f.ctx, run, window)
+	f.must(err)
+	same(f, "the transcript against one that was read", marked(turns), want)
+	return want
+}
+
+func marked(turns []runs.Turn) []string {
 	out := []string{}
 	one := func(mark string, m *messages.Message) {
 		if m != nil {
@@ -93,6 +106,67 @@ func blocks(f *fixture) {
 	same(f, "transcript", f.transcript(run, wide), want)
 	same(f, "repeated transcript", f.transcript(run, wide), want)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), want)
+}
+
+// rememberedWindow looks at a third turn, with further events during the second one.
+func rememberedWindow(f *fixture) {
+	n := 0
+	for name, c := range map[string]struct {
+		event func(key event.ThreadKey, id string)
+		used  int64
+	}{
+		"nothing":           {func(event.ThreadKey, string) {}, 2},
+		"an edit":           {func(key event.ThreadKey, id string) { f.change(key, edited(id+"1", "new", "2"), triggers) }, 1},
+		"a delete":          {func(key event.ThreadKey, id string) { f.change(key, deleted(id+"1"), nil) }, 1},
+		"a passive message": {func(key event.ThreadKey, id string) { f.message(key, said(id+"p", "aside"), passive) }, 1},
+		"a removal":         {func(_ event.ThreadKey, id string) { f.exec(`DELETE FROM messages WHERE external_id = $1`, id+"1") }, 1},
+		"a new context":     {func(key event.ThreadKey, id string) { f.message(key, said(id+"n", "/new"), commands(nil)) }, 1},
+	} {
+		n++
+		key, id, before := threadKey(n), fmt.Sprintf("C1/%d-", n), f.Remembered().Used
+		for i := range 3 {
+			f.message(key, said(fmt.Sprint(id, i), fmt.Sprint(i)), triggers)
+			run := f.begin(key)
+			f.transcript(run, wide)
+			if i == 1 {
+				c.event(key, id)
+			}
+			f.commit(run, answer(fmt.Sprint("re ", i)))
+		}
+		same(f, "windows that were used after "+name, f.Remembered().Used-before, c.used)
+	}
+}
+
+// rememberedJoin has a message that came before the run began, and joined it later.
+func rememberedJoin(f *fixture) {
+	f.ask("a")
+	f.say("b", triggers)
+	f.say("c", triggers)
+	run := f.mayBegin(threadKey(1), true)
+	f.transcript(run, wide)
+	waiting, err := f.Joinable(f.ctx, run)
+	f.must(err)
+	f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, &waiting[0]))
+	f.commit(run, answer("re b"))
+	f.say("d", triggers)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", ">b", ">c", "<re b", ">d"})
+}
+
+// rememberedBounds has more turns than fit into the window.
+func rememberedBounds(f *fixture) {
+	for n, window := range []runs.Window{{Turns: 3, Bytes: 1000}, {Turns: 50, Bytes: 12}} {
+		key := threadKey(n + 1)
+		for i := range 7 {
+			f.message(key, said(fmt.Sprint("C1/", n, "-", i), fmt.Sprint(i)), triggers)
+			run := f.begin(key)
+			f.transcript(run, window)
+			f.commit(run, answer(fmt.Sprint("re ", i)))
+		}
+	}
+	same(f, "windows that were used", f.Remembered().Used, 12)
+	f.message(threadKey(1), said("C1/wider", "wider"), triggers)
+	f.transcript(f.begin(threadKey(1)), wide)
+	same(f, "after a wider window", f.Remembered().Used, 12)
 }
 
 // uuids compares the messages of a transcript with those of the list of messages.
@@ -157,6 +231,7 @@ func asItStands(f *fixture) {
 	f.change(threadKey(1), deleted("C1/c"), nil)
 	f.change(threadKey(1), edited("C1/b", "B", "2"), passive)
 	f.change(threadKey(1), edited("C1/e", "E", "2"), triggers)
+	run.Fresh = false // its worker knows of the changes
 	same(f, "transcript", f.transcript(run, wide), []string{"#B", ">d", "<re c", ">E"})
 }
 

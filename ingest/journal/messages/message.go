@@ -87,6 +87,7 @@ type Message struct {
 	DeletedAt       time.Time
 	Run             string // id of the run that answers it, or that it replies to; empty for none
 
+	Memory            bool // later turns show it; set by a run, and if it was read for a transcript
 	FileCount         int64
 	FilesUntil        time.Time // until when its turn waits for its files; zero if it has them
 	Envelopes         string
@@ -129,12 +130,12 @@ func (m *Message) dest() []any {
 
 // LineColumns are the columns of a message that a run and its transcript need.
 const LineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.reason, m.agent, m.content, m.quotes, m.metadata,
-	m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
+	m.version, m.memory, m.files, m.sent_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
 
 // Line is the scan target for lineColumns.
 func (m *Message) Line() []any {
 	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata,
-		&m.Version, &m.FileCount, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
+		&m.Version, &m.Memory, &m.FileCount, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
 }
 
 // unpack sets the fields that are JSON in the columns of a message.

@@ -46,6 +46,12 @@ func GrowTo(tx *storage.Txn, thread, nextSeq, last int64) {
 	tx.Do(`UPDATE threads SET next_seq = $2, last_at = CASE WHEN last_at < $3 THEN $3 ELSE last_at END WHERE id = $1`, thread, nextSeq, last)
 }
 
+// Changed notes that a remembered transcript of a thread no longer holds, because a message got its
+// turn without being one that a run begins with. The store does the same after a change of a message.
+func Changed(tx *storage.Txn, thread int64) {
+	tx.Do(`UPDATE threads SET changed = changed + 1 WHERE id = $1`, thread)
+}
+
 // TakeUpTo gives a run the messages of a thread that wait, up to one of them.
 func TakeUpTo(tx *storage.Txn, thread int64, run string, last *Message) {
 	tx.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,

@@ -331,7 +331,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 		UUID: r.MessageUUID, Thread: r.claim.Thread, ExternalID: m.ExternalID, ClientMessageID: m.ClientMessageID, ClientRunID: m.RunID,
 		SenderID: m.Metadata.SenderID, Author: messages.ByHuman, Trigger: d.Trigger, Reason: d.Reason, Content: m.Content, Metadata: d.Metadata,
 		Version: messages.ContractVersion, Origin: r.Origin, Quotes: messages.QuotesOf(m), Revision: m.Revision,
-		SentAt: m.SentAt, CreatedAt: storage.Instant(r.now), FileCount: int64(len(m.Attachments)),
+		SentAt: m.SentAt, CreatedAt: storage.Instant(r.now), Memory: !d.NoMemory, FileCount: int64(len(m.Attachments)),
 	}
 	if row.UUID == "" {
 		row.UUID = uuid.Must(uuid.NewV7()).String()

@@ -25,8 +25,8 @@ func (r *recordTx) saveThread() {
 	args := []any{r.claim.Thread, r.added, r.now, r.moved - 1, r.openedOn()}
 	dest := []any{&r.out.Pending, &r.out.TurnDue}
 	if run := r.out.Begun; run != nil {
-		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question)
-		r.Later(nil, dest, save+runs.BeginWithMessage+saved+`, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question`,
+		dest = append(dest, (*string)(&run.ThreadKey), &run.ThreadID, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &r.history, &run.ContextFrom, &run.Question, &run.Changed)
+		r.Later(nil, dest, save+runs.BeginWithMessage+saved+`, key, uuid, platform, channel, parent, opened_on, history, context_from, run_question, changed`,
 			append(args, run.ID, r.Agent, r.now+resumeAfter.Milliseconds())...)
 		return
 	}

@@ -63,6 +63,9 @@ func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, r
 		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
 	RunEnded(ctx, r.db, run, e.chunks)
+	if e.Message != nil {
+		r.windows.put(run, e.Message)
+	}
 	return e.EndResult, nil
 }
 
@@ -200,7 +203,7 @@ func (e *endRunTx) store(reply Reply) bool {
 	m := &messages.Message{
 		UUID: id, Thread: e.run.Thread, ExternalID: id, SenderID: "agent:" + e.run.Agent, Author: messages.ByAgent, Trigger: messages.TriggerNone,
 		Content: reply.Content, Metadata: reply.Metadata(id, storage.Instant(e.now).Sub(e.run.BegunAt)), Version: messages.ContractVersion, Origin: messages.Live,
-		SentAt: storage.Instant(e.now), CreatedAt: storage.Instant(e.now), Run: e.run.ID,
+		SentAt: storage.Instant(e.now), CreatedAt: storage.Instant(e.now), Run: e.run.ID, Memory: true,
 	}
 	if !messages.InsertReply(e.Txn, m, e.run.Workspace, e.claim.Fence, e.run.BaseSeq, int64(len(reply.Files)), e.run.Answer != nil, e.run.Reruns >= maxReruns, e.run.Files) {
 		return false

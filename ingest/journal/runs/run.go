@@ -68,8 +68,8 @@ type Run struct {
 	unclear  bool
 	// Question is the id of the run whose question the run answers; empty for none.
 	Question string
-	// Fresh means that Messages are as they were recorded: a transcript need not read
-	// them again.
+	// Fresh means that Messages are as they were when the run began: a transcript need not
+	// read them again.
 	Fresh bool
 	// Named means that the run's only message came with an id for it. No other message joins it.
 	Named bool
@@ -79,6 +79,11 @@ type Run struct {
 	// Seen is the time of the newest edit in the agent's input; zero for none. Transcript
 	// sets it. A later edit makes the reply stale.
 	Seen time.Time
+
+	// Changed is the thread's number of changes at the begin; see windows.
+	Changed int64
+
+	shown *remembered // its transcript; nil before Transcript
 }
 
 // State is the state of a run that has ended.
@@ -206,10 +211,10 @@ func (b *beginRunTx) read(claim *places.Claim) {
 	run := &b.run
 	var history string
 	places.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history,
+		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history, &run.Changed,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,
-		next_seq, `+messages.ContextAfter+`, turn_at, pending, intake_at, `+envelopes.Missed+`, bot_channel, agent, history,
+		next_seq, `+messages.ContextAfter+`, turn_at, pending, intake_at, `+envelopes.Missed+`, bot_channel, agent, history, changed,
 		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
 		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
 	run.Thread, run.Agent, run.History = claim.Thread, b.agent, ThreadHistoryOf(b.Txn, history)
@@ -276,6 +281,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		waiting[i].Run = run.ID
 	}
 	run.SetMessages(waiting)
+	run.Fresh = true
 	b.take(waiting)
 	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,

@@ -5,10 +5,13 @@ package runs
 import "parley/ingest/journal/storage"
 
 // Runs are the runs of a journal.
-type Runs struct{ db *storage.DB }
+type Runs struct {
+	db      *storage.DB
+	windows windows
+}
 
 // New returns the runs in a store.
-func New(db *storage.DB) *Runs { return &Runs{db} }
+func New(db *storage.DB) *Runs { return &Runs{db: db} }
 
 // Aged returns the steps for runs and questions, and for the events of runs, before bounds.
 func Aged(runs, events int64) []storage.Step {

@@ -26,6 +26,7 @@ func (r *Runs) JoinRun(ctx context.Context, claim *places.Claim, run *Run, m *me
 		var left int64
 		lockRun(tx, claim, run, []any{&left}, `run_left`)
 		if left > 0 && join(tx, run, m.Row) > 0 {
+			messages.Changed(tx, run.Thread)
 			tx.Do(`UPDATE threads SET run_left = run_left + 1, `+keepBotChannel+`,
 				run_edited_at = coalesce((SELECT edited_at FROM messages WHERE row = $2 AND edited_at > $3), run_edited_at),
 				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, run.Thread, m.Row, storage.Millis(m.EditedAt))

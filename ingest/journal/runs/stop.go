@@ -77,6 +77,7 @@ func StopWaiting(tx *storage.Txn, thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
 	tx.Do(insertStopped+messages.Waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(Canceled))
 	messages.TakeAll(tx, thread, id)
+	messages.Changed(tx, thread)
 	tx.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 

@@ -28,6 +28,8 @@ type Turn struct {
 	Messages []messages.Message
 	// Reply is the agent's answer; nil for none.
 	Reply *messages.Message
+
+	bytes int // of content that count against the window
 }
 
 // EarlierLimit bounds the count of left-out messages.
@@ -47,8 +49,20 @@ type Window struct {
 // Transcript reads the run's turn and the turns before it, by time, as far as the window
 // reaches. The run's turn is the last. The cost depends on the window, not on the thread.
 func (r *Runs) Transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
+	turns, err := r.transcript(ctx, run, window)
+	if err != nil {
+		return nil, err
+	}
+	run.shown = &remembered{thread: run.Thread, changed: run.Changed, contextFrom: run.ContextFrom, upTo: run.BaseSeq, window: window, turns: slices.Clone(turns)}
+	return turns, nil
+}
+
+func (r *Runs) transcript(ctx context.Context, run *Run, window Window) ([]Turn, error) {
 	if run.alone() {
-		return []Turn{{Messages: run.Messages, Gap: run.Gap}}, nil
+		return []Turn{ownTurn(run)}, nil
+	}
+	if turns := r.windows.take(run, window); turns != nil {
+		return turns, nil
 	}
 	from := storage.Read[[]Turn]
 	if run.BaseSeq <= shortThread {
@@ -70,6 +84,15 @@ func (r *Runs) Transcript(ctx context.Context, run *Run, window Window) ([]Turn,
 // thread.
 func (run *Run) alone() bool {
 	return run.Fresh && run.ContextAfter == 0 && run.OpenedOn == "" && run.History == nil && run.BaseSeq == int64(len(run.Messages))
+}
+
+// ownTurn returns the turn of a run without a block.
+func ownTurn(run *Run) Turn {
+	turn := Turn{Messages: run.Messages, Gap: run.Gap}
+	for i := range run.Messages {
+		turn.bytes += len(run.Messages[i].Content)
+	}
+	return turn
 }
 
 type transcript struct {
@@ -119,7 +142,9 @@ func (t *transcript) read() []Turn {
 			behind, whole = behind+len(page), len(page) < limit || behind >= most+maxHidden
 			spans = inherit(spans, page)
 		}
+		before := t.bytes
 		turn := t.turn(spans[i])
+		turn.bytes = t.bytes - before
 		if i == 0 || len(turn.Messages) > 0 || turn.Reply != nil {
 			turns = append(turns, turn)
 		}
@@ -154,15 +179,14 @@ func (t *transcript) see(messages []messages.Message) {
 func (t *transcript) page(behind, limit int) (spans []span) {
 	type line struct {
 		span
-		memory  bool
 		at, seq int64 // of the turn's first message
 		messages.Message
 	}
 	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
 	lines := storage.Rows(t.Txn, func(l *line) []any {
-		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.memory, &l.at, &l.seq}, l.Line()...)
+		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.at, &l.seq}, l.Line()...)
 	}, `
-		SELECT o.run, o.context_after, o.base_seq, o.gap, m.memory, o.sent_at, o.seq, `+messages.LineColumns+`
+		SELECT o.run, o.context_after, o.base_seq, o.gap, o.sent_at, o.seq, `+messages.LineColumns+`
 		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
 		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom)
@@ -174,7 +198,7 @@ func (t *transcript) page(behind, limit int) (spans []span) {
 		if n := len(spans); n == 0 || spans[n-1].run != l.run {
 			spans = append(spans, l.span)
 		}
-		if last := &spans[len(spans)-1]; l.memory && l.DeletedAt.IsZero() {
+		if last := &spans[len(spans)-1]; l.Memory && l.DeletedAt.IsZero() {
 			last.messages = append(last.messages, l.Message)
 		}
 	}

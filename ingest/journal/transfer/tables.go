@@ -26,7 +26,7 @@ var tables = []table{
 		int, last_at int, begun_seq int, context_from int, pending int, owner text, lease_until int, fence int, intake_at int, turn_at int,
 		turn_since int, bot_channel text, run_id text, run_begun_at int, run_not_before int, run_attempts int,
 		run_fence int, run_claims int, run_reruns int, run_left int, run_edited_at int, run_bot_channel text, run_context_from int, run_question text, question text,
-		run_seq int, run_events int, run_event_at int, run_dropped int, run_taken int, run_answer text, accepting int, history text`),
+		run_seq int, run_events int, run_event_at int, run_dropped int, run_taken int, run_answer text, accepting int, history text, changed int`),
 	newTable("participants", 2, `thread int, actor text, workspace text, made_at int`),
 	newTable("actors", 2, `workspace text, actor text, last_seq int`),
 	newTable("news", 3, `workspace text, actor text, seq int, thread int, message int, at int`),

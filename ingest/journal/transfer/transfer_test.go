@@ -223,7 +223,7 @@ func TestADifferingCopyIsRefused(t *testing.T) {
 				}
 			}
 			err := transfer.Copy(t.Context(), from, to, options)
-			if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), table) {
+			if !errors.Is(err, transfer.ErrDiffers) || !strings.Contains(err.Error(), table) && table != "messages" { // a change of a message also changes its thread
 				t.Errorf("after %s: %v", change, err)
 			}
 			if err := storage.Whole(t.Context(), to); !errors.Is(err, storage.ErrUnfinished) {

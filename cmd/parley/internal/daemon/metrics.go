@@ -84,6 +84,18 @@ func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
 			count(func(b envelopes.Backlog) int64 { return b.Pending })),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes whose processing failed for good; -1 if the store does not answer."},
 			count(func(b envelopes.Backlog) int64 { return b.DeadLetters })))
+	m.remembered(j)
+}
+
+// remembered adds the figures of the windows that the journal remembers.
+func (m *metrics) remembered(j *journal.Journal) {
+	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_remembered_bytes", Help: "Memory of the remembered windows of threads."},
+			func() float64 { return float64(j.Remembered().Bytes) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "parley_windows_remembered_total", Help: "Runs whose window of the thread was remembered."},
+			func() float64 { return float64(j.Remembered().Used) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "parley_windows_read_total", Help: "Runs whose window of the thread was read from the store."},
+			func() float64 { return float64(j.Remembered().Read) }))
 }
 
 // Processed implements ingest.Observer.

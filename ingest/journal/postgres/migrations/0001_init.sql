@@ -62,7 +62,8 @@ CREATE TABLE threads (
 	run_taken BIGINT NOT NULL DEFAULT 0, -- 1: its agent has taken it and answers later
 	run_answer TEXT, -- the later answer of its agent, a compact message; null: none yet
 	accepting BIGINT NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
-	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
+	history TEXT NOT NULL DEFAULT '', -- JSON: the messages read from before it was known; empty: none were requested
+	changed BIGINT NOT NULL DEFAULT 0 -- rises when one of its messages changes, is removed, or gets another turn
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
@@ -185,6 +186,15 @@ CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
 CREATE INDEX messages_files ON messages (thread, files_until) WHERE files_until > 0 AND run IS NULL;
+-- A remembered transcript of a thread holds while threads.changed stays the same.
+CREATE FUNCTION thread_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	UPDATE threads SET changed = changed + 1 WHERE id = OLD.thread;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER messages_changed AFTER UPDATE OF seq, author, memory, content, quotes, metadata, files, sent_at, deleted_at ON messages
+	FOR EACH ROW EXECUTE FUNCTION thread_changed();
+CREATE TRIGGER messages_removed AFTER DELETE ON messages FOR EACH ROW EXECUTE FUNCTION thread_changed();
 
 -- The messages whose words are in another message's quotations, or in its envelopes.
 CREATE TABLE carried (

@@ -59,7 +59,8 @@ CREATE TABLE threads (
 	run_taken INTEGER NOT NULL DEFAULT 0, -- 1: its agent has taken it and answers later
 	run_answer TEXT, -- the later answer of its agent, a compact message; null: none yet
 	accepting INTEGER NOT NULL DEFAULT 0, -- identifies the transaction that last counted an envelope
-	history TEXT NOT NULL DEFAULT '' -- JSON: the messages read from before it was known; empty: none were requested
+	history TEXT NOT NULL DEFAULT '', -- JSON: the messages read from before it was known; empty: none were requested
+	changed INTEGER NOT NULL DEFAULT 0 -- rises when one of its messages changes, is removed, or gets another turn
 ) STRICT;
 CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
@@ -182,6 +183,13 @@ CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;
 CREATE INDEX messages_files ON messages (thread, files_until) WHERE files_until > 0 AND run IS NULL;
+-- A remembered transcript of a thread holds while threads.changed stays the same.
+CREATE TRIGGER messages_changed AFTER UPDATE OF seq, author, memory, content, quotes, metadata, files, sent_at, deleted_at ON messages BEGIN
+	UPDATE threads SET changed = changed + 1 WHERE id = old.thread;
+END;
+CREATE TRIGGER messages_removed AFTER DELETE ON messages BEGIN
+	UPDATE threads SET changed = changed + 1 WHERE id = old.thread;
+END;
 
 -- The messages whose words are in another message's quotations, or in its envelopes.
 CREATE TABLE carried (
