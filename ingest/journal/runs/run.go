@@ -281,7 +281,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		waiting[i].Run = run.ID
 	}
 	run.SetMessages(waiting)
-	run.Fresh = true
+	run.Fresh = run.ContextAfter > 0 // else the thread's history is read first, which takes time
 	b.take(waiting)
 	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
