@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"mime"
 	"net/http"
 	"strconv"
@@ -30,7 +31,14 @@ func ReadBody(g *guard.Guard, w http.ResponseWriter, r *http.Request, tooLarge s
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return nil, Fail(refusal.Status, refusal.Reason, tooLarge)
 	}
-	return nil, Fail(refusal.Status, refusal.Reason, "the body must arrive within 10 seconds")
+	return nil, Fail(refusal.Status, refusal.Reason, cmp.Or(unread[refusal.Status], "the body cannot be read"))
+}
+
+// unread are the messages of a body that could not be read, by status.
+var unread = map[int]string{
+	http.StatusRequestTimeout:     "the body must arrive within 10 seconds",
+	http.StatusBadRequest:         "the body is malformed, or ends too early",
+	http.StatusServiceUnavailable: "too many bodies arrive at this time: try again",
 }
 
 // ReadJSON reads a body that must be JSON.

@@ -1,6 +1,9 @@
 package threads_test
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -158,5 +161,29 @@ func TestBodyLimit(t *testing.T) {
 	_ = response.Body.Close()
 	if response.StatusCode != 413 || len(b.Accepted) > 0 {
 		t.Errorf("with chunks: status %d", response.StatusCode)
+	}
+}
+
+// TestMalformedChunks checks that the sender of a body in malformed chunks is told so.
+func TestMalformedChunks(t *testing.T) {
+	server := (&testapi.Backend{}).Serve(t)
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	const request = "POST /ours/messages HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer own-token\r\nContent-Type: application/json\r\n" +
+		"Transfer-Encoding: chunked\r\n\r\nZZ\r\nhello\r\n"
+	if _, err := conn.Write([]byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "the body is malformed, or ends too early") {
+		t.Errorf("%d: %s, %v", response.StatusCode, body, err)
 	}
 }
