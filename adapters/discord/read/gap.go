@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/bwmarrin/discordgo"
+
 	"parley/adapters"
 	"parley/adapters/discord/call"
 	"parley/adapters/discord/memory"
@@ -31,14 +33,16 @@ func (r *Reader) Began(thread event.ThreadKey) (channel string, at time.Time, ok
 	return to.Channel, payload.TimeOf(to.Channel), err == nil
 }
 
-// ReadThread reads the thread's channel.
+// ReadThread reads the thread's channel. A question's own thread that is not open yet has missed nothing.
 func (r *Reader) ReadThread(ctx context.Context, thread event.ThreadKey, read adapters.Reading) error {
 	to, err := payload.AddressOf(r.workspace, thread, "")
 	if err != nil {
 		return err
 	}
 	read.Gap.Channel, read.Messages = to.Channel, maxThread
-	_, err = r.ReadChannel(ctx, read)
+	if _, err = r.ReadChannel(ctx, read); call.Code(err) == discordgo.ErrCodeUnknownChannel {
+		return nil
+	}
 	return err
 }
 

@@ -317,6 +317,26 @@ func TestOrdinaryChannelHasNoHistory(t *testing.T) {
 	}
 }
 
+// TestAThreadThatIsNotOpenMissesNothing reads the gap of a question's own thread before the first answer
+// opens it. The gap of a channel that the bot may not read stays an error.
+func TestAThreadThatIsNotOpenMissesNothing(t *testing.T) {
+	l := testapp.Start(t, discordtest.Options{}, nil)
+	question := l.MaraSays(testapp.Room, "<@"+discordtest.BotUser+"> a question")
+	const hidden = "700000000000000015"
+	l.SetChannel(discordtest.Channel{ID: hidden, Guild: testapp.Garden, Hidden: true})
+	for channel, refused := range map[string]bool{question.ID: false, hidden: true} {
+		err := l.Adapter.ReadThread(t.Context(), payload.ThreadKey("acme", channel), adapters.Reading{
+			Gap: event.Gap{Until: time.Now()},
+			Hand: func(_ event.ThreadKey, list []adapters.Missed) error {
+				return fmt.Errorf("%d messages were missed", len(list))
+			},
+		})
+		if (err != nil) != refused {
+			t.Errorf("the thread of channel %s: %v", channel, err)
+		}
+	}
+}
+
 // TestMessagesOfAThreadNameItsChannel checks that the events of a thread, live and fetched, carry
 // the channel of the thread, which Discord leaves out: also of a thread in a channel that the bot
 // has just begun to see, and of one that another node's shard has.
