@@ -23,7 +23,7 @@ func NewSpeech(speakers assembly.Speakers) *Speech {
 	return &Speech{speakers: speakers, streamed: map[string]*voice{}}
 }
 
-// Say returns the messages that stand for a message.
+// Say returns the messages that the run gets instead of a message.
 func (s *Speech) Say(m stream.Message) (said []stream.Message) {
 	if !m.OfMain() {
 		return []stream.Message{m}

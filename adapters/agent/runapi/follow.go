@@ -35,8 +35,8 @@ type follower struct {
 	// brought. A later connection may bring messages of an earlier one again; equal messages of one
 	// connection are different ones.
 	taken, heard map[[sha256.Size]byte]int
-	// numbered is the message of each SSE id. Once an id stands for two messages, the server counts anew
-	// for each connection, and ids say nothing.
+	// numbered is the message of each SSE id. The server recounts if it has given one id to two messages.
+	// Then no message is recognised by its id.
 	numbered map[string][sha256.Size]byte
 	recounts bool
 
