@@ -237,18 +237,26 @@ func shorter(fault *Error, input assembly.Input, f Form) (limit int, again bool)
 	return limit, assembly.Size(assembly.Shrink(input.Messages, firstSaid(input), limit)) < sent
 }
 
-var number = regexp.MustCompile(`\d{3,9}`)
+// The numbers of tokens in the words of servers. Other numbers are codes, dates and names of models.
+var (
+	askedTokens = regexp.MustCompile(`(?i)(\d{3,9}) (?:\w+ )?tokens|n_keep\W{0,3}(\d{3,9})`)
+	mostTokens  = regexp.MustCompile(`(?i)(?:length|size|window|limit)(?: is| of)?(?: only)?:? \(?(\d{3,9}) tokens|n_ctx\W{0,3}(\d{3,9})|> ?(\d{3,9})|(\d{3,9}) (?:tokens? )?maximum`)
+)
 
-// tokens returns the least and the greatest number of tokens that an error names; 0 for none.
-func tokens(words string) (least, most int) {
-	for _, digits := range number.FindAllString(words, -1) {
-		n, _ := strconv.Atoi(digits) // it has few digits
-		if least == 0 || n < least {
-			least = n
+// tokens returns the server's limit and the number of tokens that were too many; 0 for an unknown one.
+func tokens(words string) (limit, asked int) {
+	numbers := func(pattern *regexp.Regexp) (found []int) {
+		for _, match := range pattern.FindAllStringSubmatch(words, -1) {
+			n, _ := strconv.Atoi(strings.Join(match[1:], "")) // one group has few digits, the others are empty
+			found = append(found, n)
 		}
-		most = max(most, n)
+		return found
 	}
-	return least, most
+	limits, all := numbers(mostTokens), numbers(askedTokens)
+	if len(limits) == 0 || len(all) == 0 {
+		return 0, 0
+	}
+	return slices.Min(limits), slices.Max(all)
 }
 
 // refusal is the cause for which a server refuses a request's form.
