@@ -14,6 +14,7 @@ import (
 func threadHistoryPromises() []promise {
 	return []promise{
 		{"the read messages of a thread precede its first turn, and no other", historyFirst},
+		{"a message that was edited while the thread was read is in its current state", historyEditedMeanwhile},
 		{"read messages are stored once", historyOnce},
 		{"a known message is not stored twice, and its later payload is a duplicate", historyKnown},
 		{"an interrupted first turn leaves its thread history to the next turn", historyInterrupted},
@@ -64,6 +65,13 @@ func historyFirst(f *fixture) {
 	same(f, "in a small window", f.transcript(next, runs.Window{Turns: 1, Bytes: 1000, Context: 20}), []string{"#b", ">c"})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2", "5 b", "6 re a", "7 c"})
 	same(f, "origin", f.list(threadKey(1))[1].Origin, messages.FromContext)
+}
+
+func historyEditedMeanwhile(f *fixture) {
+	run := f.tell("C1/a", triggers, nil).Begun
+	f.change(threadKey(1), edited("C1/a", "A", "2"), triggers)
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"}, read("C1/root", "root"))
+	same(f, "transcript", f.transcript(run, wide), []string{"^root", ">A"})
 }
 
 func historyOnce(f *fixture) {

@@ -24,9 +24,10 @@ type Read struct {
 // known message does not change. If the thread has a thread history already, SetThreadHistory stores
 // nothing, and the run has that one.
 func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, history runs.ThreadHistory, list []Read) error {
+	var changed int64 // of the thread: the run's messages may have changed while the history was read
 	made, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *runs.ThreadHistory {
 		var stored string
-		if places.Lock(tx, claim, []any{&stored}, `history`); stored != "" {
+		if places.Lock(tx, claim, []any{&stored, &changed}, `history, changed`); stored != "" {
 			return runs.ThreadHistoryOf(tx, stored)
 		}
 		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: messages.FromContext}, Txn: tx, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{}}
@@ -41,7 +42,7 @@ func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, ru
 		return &h
 	})
 	if err == nil {
-		run.History = made
+		run.History, run.Fresh = made, run.Fresh && changed == run.Changed
 	}
 	return err
 }
