@@ -13,10 +13,11 @@ const clockTick = 10 * time.Millisecond
 
 // Process is the state of a process.
 type Process struct {
-	name   string
-	State  string        // one letter; T is stopped
-	CPU    time.Duration // in user and kernel mode, including its children that have ended
-	Memory Memory
+	name    string
+	State   string        // one letter; T is stopped
+	CPU     time.Duration // in user and kernel mode, including its children that have ended
+	Memory  Memory
+	Written int64 // bytes of files, counted when they are written to the cache of the system
 }
 
 // ReadProcess returns the zero process if the process has ended or the system has no
@@ -31,8 +32,9 @@ func ReadProcess(pid int) Process {
 	if err != nil || err2 != nil {
 		return Process{}
 	}
+	io, _ := p.IO() // some systems do not have it
 	ticks := int(stat.UTime+stat.STime) + stat.CUTime + stat.CSTime
-	return Process{stat.Comm, stat.State, time.Duration(ticks) * clockTick, Memory{int64(status.VmRSS), int64(status.VmHWM)}}
+	return Process{stat.Comm, stat.State, time.Duration(ticks) * clockTick, Memory{int64(status.VmRSS), int64(status.VmHWM)}, int64(io.WriteBytes)}
 }
 
 // PostgresCPU returns the CPU time of all PostgreSQL processes on this machine since

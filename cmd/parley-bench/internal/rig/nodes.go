@@ -117,6 +117,7 @@ func (n *Nodes) Processes() (sum figure.Process) {
 	for _, c := range n.All {
 		one := figure.ReadProcess(c.PID())
 		sum.CPU += one.CPU
+		sum.Written += one.Written
 		sum.Memory = figure.Memory{Now: sum.Memory.Now + one.Memory.Now, Peak: sum.Memory.Peak + one.Memory.Peak}
 	}
 	return sum

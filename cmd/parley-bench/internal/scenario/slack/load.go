@@ -125,13 +125,14 @@ func (l *Load) measure(ctx context.Context, b *rig.Bench, program string, round 
 	if _, err := l.batch(ctx, t, warm, l.warmUp, 0); err != nil {
 		return f, err
 	}
-	before, first, begun := readCPU(t.Nodes), t.Ledger.Count(), time.Now()
+	written, before, first, begun := t.Nodes.Processes().Written, readCPU(t.Nodes), t.Ledger.Count(), time.Now()
 	last, err := l.batch(ctx, t, measured, l.events, l.rate)
 	if err != nil {
 		return f, err
 	}
 	f.rate = float64(l.events) / last.Sub(begun).Seconds()
 	after := readCPU(t.Nodes)
+	f.written = (t.Nodes.Processes().Written - written) / int64(l.events)
 	f.cpu, f.used = after.perMessage(before, l.events), after.programs-before.programs
 	once, again, _ := t.Ledger.Acks(first)
 	f.ack = figure.Summarize(append(once, again...))
@@ -162,11 +163,12 @@ type figures struct {
 	ack, reply figure.Times
 	cpu        string        // for each message
 	used       time.Duration // by the program for all messages
+	written    int64         // bytes of files, for each message
 	idle, busy figure.Memory
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, figure.Millis(f.ready), figure.Megabytes(f.idle.Now), f.busy)
+	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s   files %.1f kB   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, float64(f.written)/1e3, figure.Millis(f.ready), figure.Megabytes(f.idle.Now), f.busy)
 }
 
 // cpuTimes are the CPU times of all programs that share the machine.
