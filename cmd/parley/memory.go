@@ -12,7 +12,7 @@ import (
 // softMemory, or twice the live memory if that is more, bounds the whole.
 const (
 	heapGrowth = 400
-	softMemory = 64 << 20
+	softMemory = 60 << 20
 )
 
 // collectLess sets the garbage collector for a small heap and a high rate of allocation. The

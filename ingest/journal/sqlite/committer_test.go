@@ -210,7 +210,7 @@ func TestACallersWaitForAFrozenDiskEndsWithItsContext(t *testing.T) {
 // TestBusyWritersKeepTheLogBounded has no passive checkpoint, which could delay a restart of the
 // log. So the log is longer than its limit by one batch at most.
 func TestBusyWritersKeepTheLogBounded(t *testing.T) {
-	const writes, bytes, writers, pages, page = 600, 16 << 10, 4, 128, 8192
+	const writes, bytes, writers, pages, page = 600, 16 << 10, 4, 128, 4096
 	const batch = writers * (bytes/page + 5)   // a body's own pages, and those of the table's tree
 	const limit = 32 + (pages+batch)*(24+page) // the log's header, and the header and bytes of each page
 	path := file(t)

@@ -35,10 +35,10 @@ type Options struct {
 // eraseAfter leaves time for further tries within a minute of the removal.
 const eraseAfter = 30 * time.Second
 
-// The sizes of the log, in pages of 8 KiB: 16 MiB and 64 MiB.
+// The sizes of the log, in pages of 4 KiB: 16 MiB and 64 MiB.
 const (
-	passivePages = 2 * 1024
-	longestPages = 8 * 1024
+	passivePages = 4 * 1024
+	longestPages = 16 * 1024
 )
 
 // maxReaders bounds the concurrent snapshots. Each connection may keep 2 MiB of pages,
