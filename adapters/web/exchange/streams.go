@@ -113,9 +113,9 @@ func (s *Streams) Follow(w http.ResponseWriter, r *http.Request, to Listener, fr
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Accel-Buffering", "no")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	out.comment()                                                          // the reader learns at once that the stream is open
-	for out.err == nil && r.Method != http.MethodHead && to.IsAdmitted() { // a HEAD asks for the headers alone
-		sent, last, err := s.sendNext(r.Context(), owner, &out, from)
+	out.comment()                                       // the reader learns at once that the stream is open
+	for out.err == nil && r.Method != http.MethodHead { // a HEAD asks for the headers alone
+		sent, last, err := s.sendNext(r.Context(), to, &out, from)
 		switch {
 		case last, errors.Is(err, storage.ErrNotFound):
 			return nil
@@ -136,15 +136,19 @@ func (s *Streams) Follow(w http.ResponseWriter, r *http.Request, to Listener, fr
 	return nil
 }
 
-// sendNext reads the next events of a source and sends them.
-func (s *Streams) sendNext(ctx context.Context, owner Owner, out *reader, from Source) (n int, last bool, err error) {
-	end, err := s.pages.begin(ctx, owner)
+// sendNext reads the next events of a source and sends them. It asks for the rights after the reading, so
+// that nothing is sent that was recorded after they have ended.
+func (s *Streams) sendNext(ctx context.Context, to Listener, out *reader, from Source) (n int, last bool, err error) {
+	end, err := s.pages.begin(ctx, to.Owner())
 	if err != nil {
 		return 0, true, err
 	}
 	defer end()
 	events, last, err := from.Next(ctx)
-	if from.May != nil { // after the reading: nothing is sent that was recorded after the right has ended
+	if !to.IsAdmitted() {
+		return 0, true, nil
+	}
+	if from.May != nil {
 		if refused := from.May(ctx); refused != nil {
 			return 0, true, refused
 		}

@@ -193,6 +193,29 @@ func TestStreamEnds(t *testing.T) {
 }
 
 // TestStreamsOfTokenAreBounded checks the bound, and that an ended stream makes room.
+// leaving is a caller whose token ends.
+type leaving struct {
+	olivia
+	left bool
+}
+
+func (l *leaving) IsAdmitted() bool { return !l.left }
+
+// TestAStreamTellsNothingAfterItsToken has a token that ends during a read.
+func TestAStreamTellsNothingAfterItsToken(t *testing.T) {
+	caller, out := &leaving{}, newEar()
+	from := Source{Next: func(context.Context) ([]Event, bool, error) {
+		caller.left = true
+		return []Event{{Data: "later"}}, false, nil
+	}}
+	if err := NewStreams().Follow(out, httptest.NewRequest(http.MethodGet, "/", nil), caller, from); err != nil {
+		t.Fatal(err)
+	}
+	if heard := out.heard(); heard != ":\n\n" {
+		t.Errorf("heard %q", heard)
+	}
+}
+
 func TestStreamsOfTokenAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		streams, stops := NewStreams(), []func(){}
