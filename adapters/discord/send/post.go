@@ -22,7 +22,8 @@ func (s *Sender) Address(thread event.ThreadKey, answered string) (adapters.Addr
 }
 
 // Send posts a message under its key as an enforced nonce. The first post of an answer to a
-// command edits the deferred response, and further ones follow it up where the bot may not write. A post in a thread that does not exist yet opens it.
+// command edits the deferred response, and further ones follow it up where the bot may not write.
+// A post in a thread that does not exist yet opens the thread.
 func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if strings.HasPrefix(post.To.Place, payload.CommandPrefix) {
 		if id, done, err := s.answer(ctx, post); done || err != nil {
