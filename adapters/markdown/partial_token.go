@@ -30,7 +30,7 @@ var liveToken = regexp.MustCompile(`(?i)^` + openSign + `(?:` + strings.Join([]s
 	sign + `[a-z0-9]*&(?:#|[a-z]+;)`,    // a character reference in the name
 	sign + `[a-z0-9]+\\?[>|^]`,
 	sign + `[a-z0-9]{64}`,
-	`@\\?[!&](?:\\|[0-9])`,                                                         // Discord's second form of a user, and a role
+	`@(?:\\[!&]|[!&](?:\\|[0-9]))`,                                                 // Discord's second form of a user, and a role
 	`/[^ \t\n:<>|]+(?::[0-9]|[ \t])`, `id:(?:customize|browse|guide|linked-roles)`, // its commands and pages
 	`!(?:channel|here|everyone|group|subteam|date)(?:[^a-z0-9]|$)`,
 	`[@#](?-i:[A-Z0-9]{2,})(?:[^a-z0-9]|$)`, // an id
