@@ -121,6 +121,9 @@ func (f *file) scalar(node *yaml.Node, path string, t reflect.Type) (any, bool) 
 		f.fault(node.Line, path, err.Error())
 		return nil, false
 	}
+	if replaced {
+		f.written[path] = node.Value
+	}
 	if isSecret(t, text) {
 		if !replaced {
 			f.secrets[f.name] = ""
@@ -178,8 +181,8 @@ type setting struct {
 	value reflect.Value
 }
 
-// settings returns every setting of a struct, also the settings of each platform and of
-// each kind of agent.
+// settings returns every setting of a struct. Of a platform and of a kind of agent, these are its own
+// settings if the struct has them, else those of each platform and of each kind.
 func settings(v reflect.Value) (all []setting) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -187,8 +190,16 @@ func settings(v reflect.Value) (all []setting) {
 		switch {
 		case field.Type == reflect.TypeFor[adapters.Config]():
 			for _, p := range platforms {
-				all = append(all, setting{string(p.Name), reflect.ValueOf(p.Config())})
+				block, given := reflect.ValueOf(p.Config()), v.Field(i)
+				switch {
+				case given.IsNil():
+					all = append(all, setting{string(p.Name), block})
+				case given.Elem().Type() == block.Type():
+					all = append(all, setting{string(p.Name), given.Elem()})
+				}
 			}
+		case field.Type == reflect.TypeFor[agent.Config]() && !v.Field(i).IsNil():
+			all = append(all, settings(v.Field(i).Elem().Elem())...)
 		case field.Type == reflect.TypeFor[agent.Config]():
 			for _, k := range kinds { // several kinds have the same keys
 				for _, s := range settings(reflect.ValueOf(k.Config()).Elem()) {

@@ -55,6 +55,8 @@ type Config struct {
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
 	Warnings Faults `yaml:"-"`
+
+	places Places `yaml:"-"` // nil for Default
 }
 
 // Log is the level and the format of the log.

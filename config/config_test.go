@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"parley/adapters/agent/openai"
 	"parley/adapters/slack"
@@ -180,7 +181,7 @@ func TestDocumentedExample(t *testing.T) {
 	acme.Channels = map[string]config.Settings{"C06RY3YBSLE": quiet}
 	want.Workspaces = []config.Workspace{acme}
 
-	if diff := cmp.Diff(want, got, equalSecrets); diff != "" {
+	if diff := cmp.Diff(want, got, equalSecrets, cmpopts.IgnoreUnexported(config.Config{})); diff != "" {
 		t.Errorf("the example (-want +got):\n%s", diff)
 	}
 }

@@ -20,8 +20,12 @@ import (
 type file struct {
 	name string
 	// lines are the lines of the keys, by their paths, such as "channels[0].id".
-	lines  map[string]int
-	faults Faults
+	lines map[string]int
+	// written are the values with references, by their keys, as they are before the replacement.
+	written map[string]string
+	// entries are the paths of the channels' own settings, such as "channels[0]", by channel id.
+	entries map[string]string
+	faults  Faults
 	// faulty holds the keys with a fault. A check of such a key would judge a default
 	// instead of the value in the file.
 	faulty map[string]bool
@@ -34,7 +38,7 @@ type file struct {
 }
 
 func newFile(name string) *file {
-	return &file{name: name, lines: map[string]int{}, faulty: map[string]bool{}, secrets: map[string]string{}}
+	return &file{name: name, lines: map[string]int{}, written: map[string]string{}, entries: map[string]string{}, faulty: map[string]bool{}, secrets: map[string]string{}}
 }
 
 // parse reads a file into nodes. The node is nil if the file has no content. It returns

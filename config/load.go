@@ -41,6 +41,7 @@ func LoadPlaces(path string) (*Config, Places, error) {
 	}
 	c.Warnings = l.warnings(c)
 	l.places[""] = l.main
+	c.places = l.places
 	return c, l.places, nil
 }
 

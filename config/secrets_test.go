@@ -49,17 +49,26 @@ func TestFaultsPrintNoValue(t *testing.T) {
 	}
 }
 
+// filesWithSecrets returns a configuration in which every secret has a value.
+func filesWithSecrets(value string) map[string]string {
+	files := map[string]string{
+		"parley.yaml": "metrics: {token: '%s'}\nstore: {url: 'postgres://me:%s@db/x', listen_url: 'postgres://me:%s@db2/x'}\n" +
+			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '%s'}}\nagents: [{id: a, kind: openai, model: m, api_key: '%s'}]\n",
+		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '%s', webhook_secret: 'a-secret-%s'}\n",
+		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '%s'}\n",
+		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: a\nslack: {bot_token: '%s', app_token: 'app-%s', signing_secret: '%s'}\n",
+		"workspaces/w.yaml": "id: w\nplatform: web\nagent: a\nweb: {tokens: [{id: t, name: T, token: '%s'}]}\n",
+	}
+	for name, content := range files {
+		files[name] = strings.ReplaceAll(content, "%s", value)
+	}
+	return files
+}
+
 // TestConfigPrintsNoSecret prints a configuration in which every secret is set.
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Setenv("CANARY", canary)
-	write(t, map[string]string{
-		"parley.yaml": "metrics: {token: '${CANARY}'}\nstore: {url: 'postgres://me:${CANARY}@db/x', listen_url: 'postgres://me:${CANARY}@db2/x'}\n" +
-			"attachments: {s3: {endpoint: 'http://h', bucket: abc, access_key: a, secret_key: '${CANARY}'}}\nagents: [{id: a, kind: openai, model: m, api_key: '${CANARY}'}]\n",
-		"workspaces/b.yaml": "id: b\nplatform: bluebubbles\nagent: a\nbluebubbles: {url: 'http://h', password: '${CANARY}', webhook_secret: 'a-secret-${CANARY}'}\n",
-		"workspaces/d.yaml": "id: d\nplatform: discord\nagent: a\ndiscord: {token: '${CANARY}'}\n",
-		"workspaces/s.yaml": "id: s\nplatform: slack\nagent: a\nslack: {bot_token: '${CANARY}', app_token: 'app-${CANARY}', signing_secret: '${CANARY}'}\n",
-		"workspaces/w.yaml": "id: w\nplatform: web\nagent: a\nweb: {tokens: [{id: t, name: T, token: '${CANARY}'}]}\n",
-	})
+	write(t, filesWithSecrets("${CANARY}"))
 	c, err := config.Load("")
 	if err != nil {
 		t.Fatal(err)

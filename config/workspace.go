@@ -156,7 +156,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 		if _, ok := own["runs_per_workspace"]; ok {
 			settings.Limits.RunsPerWorkspace.Channel = id
 		}
-		w.Channels[id] = settings
+		w.Channels[id], f.entries[id] = settings, at
 
 		var check checks
 		check.under(at, slices.DeleteFunc(settings.faults(agents, formsOf(platform)), func(fault event.FieldError) bool {
