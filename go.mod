@@ -6,6 +6,8 @@ toolchain go1.26.8
 
 require (
 	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
+	github.com/chromedp/cdproto v0.159.0 // tests: the types of chromedp
+	github.com/chromedp/chromedp v0.23.0 // tests: pages in a browser
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
@@ -36,6 +38,7 @@ require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect

@@ -1,0 +1,184 @@
+package browsertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// answerWithin bounds one step of a tab.
+const answerWithin = 30 * time.Second
+
+// Tab is a tab of the browser, with cookies and storage of its own. Its methods fail the test if a step
+// has an error or takes longer than 30 seconds. One goroutine uses a tab at a time.
+type Tab struct {
+	t   testing.TB
+	ctx context.Context
+
+	mu     sync.Mutex
+	heard  *sync.Cond // the collector has added to faults or has heard a mark
+	faults []string
+	marked int // the last mark that the collector has heard
+	marks  int // the last mark that was sent
+	ended  bool
+}
+
+// Open opens an empty tab, and closes it when the test ends. It skips the test if there is no
+// browser. The test fails if the page has logged an error, has left an exception uncaught, or has
+// broken its Content-Security-Policy, unless the test has taken that with Faults.
+func Open(t testing.TB) *Tab {
+	t.Helper()
+	if err := start(); err != nil {
+		if os.Getenv(Required) != "" || errors.Is(err, errUnmanaged) {
+			t.Fatalf("no browser: %v", err)
+		}
+		t.Skipf("skipped: no browser; %s sets its path: %v", Address, err)
+	}
+	ctx, closeTab := chromedp.NewContext(browser.ctx, chromedp.WithNewBrowserContext())
+	tab := &Tab{t: t, ctx: ctx}
+	tab.heard = sync.NewCond(&tab.mu)
+	if err := chromedp.Do(ctx); err != nil {
+		closeTab()
+		t.Fatalf("open a tab: %v", err)
+	}
+	console := chromedp.Console(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for m, err := range console {
+			if err != nil {
+				break
+			}
+			tab.hear(m)
+		}
+		tab.end()
+	}()
+	t.Cleanup(func() {
+		for _, fault := range tab.Faults() {
+			t.Errorf("the page has a fault: %s", fault)
+		}
+		closeTab()
+		<-done
+	})
+	return tab
+}
+
+// markPrefix begins the message with which Faults learns that it has heard everything before.
+const markPrefix = "browsertest mark "
+
+// hear takes one message of the page's console.
+func (tab *Tab) hear(m chromedp.ConsoleMessage) {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	var mark int
+	switch {
+	case m.Type == chromedp.ConsoleDebug && strings.HasPrefix(m.Text, markPrefix):
+		_, _ = fmt.Sscan(strings.TrimPrefix(m.Text, markPrefix), &mark) // our own words
+		tab.marked = mark
+	case m.Type == chromedp.ConsoleError, m.IsException():
+		tab.faults = append(tab.faults, fmt.Sprintf("%s (%s:%d)", m, m.URL, m.Line+1))
+	}
+	tab.heard.Broadcast()
+}
+
+// end takes the end of the console.
+func (tab *Tab) end() {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	tab.ended = true
+	tab.heard.Broadcast()
+}
+
+// Faults returns the page's errors, uncaught exceptions and violations of its
+// Content-Security-Policy since the last call, in order. The test does not fail because of those.
+func (tab *Tab) Faults() []string {
+	tab.t.Helper()
+	tab.marks++
+	ctx, cancel := context.WithTimeout(tab.ctx, answerWithin)
+	defer cancel()
+	mark := fmt.Sprintf("console.debug(%q)", fmt.Sprint(markPrefix, tab.marks))
+	_, err := chromedp.Run(ctx, chromedp.Evaluate[any](mark))
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	for err == nil && tab.marked < tab.marks && !tab.ended {
+		tab.heard.Wait()
+	}
+	faults := tab.faults
+	tab.faults = nil
+	return faults
+}
+
+// Do executes steps of chromedp, of which each must end within 30 seconds.
+func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
+	tab.t.Helper()
+	for _, step := range steps {
+		run(tab, "a step", step)
+	}
+}
+
+// run executes one action within answerWithin. what names it in the test's failure.
+func run[T any](tab *Tab, what string, action chromedp.Action[T]) T {
+	tab.t.Helper()
+	ctx, cancel := context.WithTimeout(tab.ctx, answerWithin)
+	defer cancel()
+	value, err := chromedp.Run(ctx, action)
+	if err != nil {
+		tab.t.Fatalf("%s: %v; the page's faults: %q", what, err, tab.Faults())
+	}
+	return value
+}
+
+// Goto opens a page and waits until it is loaded.
+func (tab *Tab) Goto(address string) {
+	tab.t.Helper()
+	run(tab, "go to "+address, chromedp.Navigate(address))
+}
+
+// Eval returns the JSON value of a JavaScript expression in the page. It waits for a promise.
+func Eval[T any](tab *Tab, expression string) T {
+	tab.t.Helper()
+	return run(tab, "evaluate "+expression, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+}
+
+// Wait waits until a JavaScript expression is true in the page.
+func (tab *Tab) Wait(expression string) {
+	tab.t.Helper()
+	run(tab, "wait for "+expression, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(pollEvery), chromedp.WithPollingTimeout(answerWithin)))
+}
+
+// pollEvery is the time between two looks at a page.
+const pollEvery = 20 * time.Millisecond
+
+// Press presses keys, such as kb.Enter of chromedp, in the focused element.
+func (tab *Tab) Press(keys string) {
+	tab.t.Helper()
+	run(tab, "press keys", chromedp.KeyEvent(keys))
+}
+
+// Size sets the size of the page, in CSS pixels.
+func (tab *Tab) Size(width, height int64) {
+	tab.t.Helper()
+	run(tab, "set the size", chromedp.EmulateViewport(width, height))
+}
+
+// Screenshot writes a picture of the whole page as NAME.png to the folder that Pictures names, if it
+// is set.
+func (tab *Tab) Screenshot(name string) {
+	tab.t.Helper()
+	folder := os.Getenv(Pictures)
+	if folder == "" {
+		return
+	}
+	picture := run(tab, "take a screenshot", chromedp.FullScreenshot(100))
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
+		tab.t.Fatal(err)
+	}
+}
