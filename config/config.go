@@ -51,6 +51,8 @@ type Config struct {
 	Attachments attach.Config     `yaml:"attachments"`
 	Agents      []Agent           `yaml:"agents"`
 	Metrics     Metrics           `yaml:"metrics"`
+	Operators   []Operator        `yaml:"operators"`
+	OperatorAPI OperatorAPI       `yaml:"operator"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
@@ -175,6 +177,7 @@ func defaults() *Config {
 		Shutdown:    10 * time.Second,
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
+		OperatorAPI: OperatorAPI{Dir: "data"},
 		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
 	}
 }

@@ -75,6 +75,7 @@ func (l *loader) config() *Config {
 		c.Store.Path = f.resolve(c.Store.Path)
 	}
 	c.Attachments.Dir = f.resolve(c.Attachments.Dir)
+	c.OperatorAPI.Dir = f.resolve(c.OperatorAPI.Dir)
 	files := []*file{f}
 	for _, name := range f.workspaces(c.Glob) {
 		w := newFile(name)

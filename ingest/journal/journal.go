@@ -8,9 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/ingest/journal/audit"
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
@@ -29,6 +31,8 @@ type Journal struct {
 	*outbox.Outbox
 	*runs.Runs
 	*record.Recorder
+	*audit.Audit
+	*listing.Listing
 
 	db *storage.DB
 }
@@ -55,7 +59,8 @@ func New(engine storage.Engine, options Options) *Journal {
 	ids, stored := places.NewIDs(db), files.New(db)
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: envelopes.New(db, ids),
-		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored), db: db,
+		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored),
+		Audit: audit.New(db), Listing: listing.New(db), db: db,
 	}
 }
 
@@ -70,6 +75,14 @@ func (j *Journal) Probe(ctx context.Context) error {
 		tx.Do(`INSERT INTO retention_progress (task, position) VALUES ($1, 0)`, name)
 		tx.Do(`DELETE FROM retention_progress WHERE task = $1`, name)
 	})
+}
+
+// Facts returns facts of the database; none if the engine knows none.
+func (j *Journal) Facts(ctx context.Context) (storage.Facts, error) {
+	if d, ok := j.db.Engine.(storage.Describer); ok {
+		return d.Facts(ctx)
+	}
+	return storage.Facts{}, nil
 }
 
 // Heard takes words that another node sent by the engine's Notify. It returns false if they

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/ingest/journal/audit"
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
@@ -22,6 +23,8 @@ const (
 	prunePause = 10 * time.Millisecond
 	// paceAge is how long a channel's pace is kept after its times have passed.
 	paceAge = 24 * time.Hour
+	// auditAge is how long it is kept what an operator did.
+	auditAge = 365 * 24 * time.Hour
 )
 
 // Pruned counts the rows that Prune emptied or deleted, by step.
@@ -37,7 +40,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
 		runs.Aged(before(r.Runs), before(r.RunEvents)),
 		places.Aged(before(r.RunEvents), before(0)),
-		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge))},
+		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge))},
 	)
 }
 

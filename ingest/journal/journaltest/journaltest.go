@@ -65,6 +65,8 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"history", historyPromises()},
 		{"exclusive leases", leasePromises()},
 		{"gaps", gapPromises()},
+		{"actions", actionPromises()},
+		{"counts", countPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {

@@ -33,9 +33,10 @@ import (
 )
 
 var (
-	_ storage.Engine   = (*Engine)(nil)
-	_ storage.Clock    = (*Engine)(nil)
-	_ storage.Notifier = (*Engine)(nil)
+	_ storage.Engine    = (*Engine)(nil)
+	_ storage.Clock     = (*Engine)(nil)
+	_ storage.Notifier  = (*Engine)(nil)
+	_ storage.Describer = (*Engine)(nil)
 )
 
 // Engine is a PostgreSQL database. It implements storage.Engine, storage.Clock and
@@ -169,6 +170,15 @@ func insist(step func() error) (err error) {
 		}
 	}
 	return err
+}
+
+// Facts implements storage.Describer. The bytes are those of the whole database.
+func (e *Engine) Facts(ctx context.Context) (f storage.Facts, err error) {
+	err = e.ReadOne(ctx, func(tx storage.Tx) error {
+		_, err := tx.Row([]any{&f.Schema, &f.Bytes}, `SELECT (SELECT max(version) FROM schema_migrations), pg_database_size(current_database())`)
+		return err
+	})
+	return f, err
 }
 
 // Close finishes the running calls and closes the connections. If the server cannot be

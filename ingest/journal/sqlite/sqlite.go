@@ -29,8 +29,9 @@ import (
 )
 
 var (
-	_ storage.Engine = (*Engine)(nil)
-	_ storage.Eraser = (*Engine)(nil)
+	_ storage.Engine    = (*Engine)(nil)
+	_ storage.Eraser    = (*Engine)(nil)
+	_ storage.Describer = (*Engine)(nil)
 )
 
 // Engine is an open database file. It implements storage.Engine.
@@ -170,6 +171,15 @@ func (e *Engine) Read(ctx context.Context, fn func(tx storage.Tx) error) error {
 // ReadOne implements storage.Engine.
 func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) error {
 	return e.calls.Do(func() error { return e.readers.read(ctx, false, fn) })
+}
+
+// Facts implements storage.Describer. The bytes do not include the log.
+func (e *Engine) Facts(ctx context.Context) (f storage.Facts, err error) {
+	err = e.ReadOne(ctx, func(tx storage.Tx) error {
+		_, err := tx.Row([]any{&f.Schema, &f.Bytes}, `SELECT (SELECT max(version) FROM schema_migrations), page_count * page_size FROM pragma_page_count, pragma_page_size`)
+		return err
+	})
+	return f, err
 }
 
 // Erased implements journal.Eraser: the log is truncated within a minute.

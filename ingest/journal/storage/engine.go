@@ -131,3 +131,14 @@ type Notifier interface {
 	// calls missed whenever messages may have been lost: at first, and after each break.
 	Listen(ctx context.Context, node string, heard func(words string), missed func())
 }
+
+// Facts describe the database of an engine.
+type Facts struct {
+	Schema int64 // version
+	Bytes  int64 // that the database takes
+}
+
+// Describer is an engine that knows facts of its database.
+type Describer interface {
+	Facts(ctx context.Context) (Facts, error)
+}

@@ -55,6 +55,7 @@ var tables = []table{
 	newTable("gaps", 2, `workspace text, channel text, from_at int, until_at int`),
 	newTable("adapter_state", 2, `workspace text, name text, value text`),
 	newTable("retention_progress", 1, `task text, position int`),
+	newTable("operator_log", 1, `id int, at int, who text, what text, subject text, note text, key text, result text, error text`),
 	newTable("blobs", 2, `path text, part int, bytes bytes`),
 }
 

@@ -322,6 +322,7 @@ CREATE INDEX deliveries_open ON deliveries (thread, id) WHERE state IN ('pending
 CREATE INDEX deliveries_run ON deliveries (run);
 CREATE INDEX deliveries_kept ON deliveries (due_at) WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '');
 CREATE INDEX deliveries_file ON deliveries (id) WHERE file <> '';
+CREATE INDEX deliveries_ended ON deliveries (state, id) WHERE state IN ('unknown', 'failed');
 
 CREATE TABLE paces (
 	workspace     TEXT NOT NULL,
@@ -381,6 +382,21 @@ CREATE TABLE blobs (
 	bytes BLOB NOT NULL,
 	PRIMARY KEY (path, part)
 ) STRICT;
+
+-- What operators did.
+CREATE TABLE operator_log (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	at INTEGER NOT NULL,
+	who TEXT NOT NULL, -- the operator
+	what TEXT NOT NULL, -- the action, such as dead.retry
+	subject TEXT NOT NULL, -- the id of its subject; empty: it has none
+	note TEXT NOT NULL,
+	key TEXT NOT NULL, -- idempotency key of the request; empty: none, or the action failed
+	result TEXT NOT NULL DEFAULT '', -- JSON; empty: the action has not ended, or it failed
+	error TEXT NOT NULL DEFAULT ''
+) STRICT;
+CREATE UNIQUE INDEX operator_log_key ON operator_log (who, key) WHERE key <> '';
+CREATE INDEX operator_log_at ON operator_log (at);
 
 -- Has one row while copy-store fills this store; no daemon may use the store then.
 CREATE TABLE unfinished_copy (
