@@ -15,7 +15,7 @@ require (
 	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
 	github.com/jackc/puddle/v2 v2.2.3 // the reading connections of the embedded store
-	github.com/klauspost/compress v1.20.1 // gzip for clients that accept it
+	github.com/klauspost/compress v1.20.1 // gzip for clients that accept it, zstd for backups
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/mattn/go-isatty v0.0.24 // whether people read the output
 	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket

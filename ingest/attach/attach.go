@@ -12,9 +12,7 @@ package attach
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -166,17 +164,12 @@ func (s *Store) PutFor(ctx context.Context, sender string, source io.Reader, ann
 	if err != nil {
 		return Copy{}, err
 	}
-	if err := os.MkdirAll(s.drafts, 0o700); err != nil {
-		return Copy{}, fmt.Errorf("create attachments.dir: %w", err)
-	}
-	draft, err := os.OpenFile(filepath.Join(s.drafts, rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	draft, err := s.draft()
 	if err != nil {
 		return Copy{}, err
 	}
-	defer os.Remove(draft.Name()) // the place may have renamed it
-	defer draft.Close()
-	hash := sha256.New()
-	size, err := io.Copy(io.MultiWriter(draft, hash), source)
+	defer draft.discard()
+	size, sum, err := draft.fill(source)
 	if err != nil {
 		return Copy{}, err
 	}
@@ -186,10 +179,9 @@ func (s *Store) PutFor(ctx context.Context, sender string, source io.Reader, ann
 		}
 		return Copy{}, err
 	}
-	sum := hex.EncodeToString(hash.Sum(nil))
 	path := sum[:2] + "/" + sum // 256 directories, so that each stays small
 	if err = s.Hold(ctx, s.bucket, path); err == nil {
-		err = s.place.put(ctx, draft, size, path)
+		err = s.place.put(ctx, draft.File, size, path)
 	}
 	if err != nil {
 		return Copy{}, fmt.Errorf("%w in %s: %w", ErrPlace, s.where, err)

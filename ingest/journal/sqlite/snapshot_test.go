@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
 
@@ -175,5 +176,79 @@ func TestAReadersWaitEndsWithItsContext(t *testing.T) {
 	}
 	if err := nest(6); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSnapshot has the rows of before it, and no row of later; the journal takes writes meanwhile, and
+// only one snapshot is made at a time.
+func TestSnapshot(t *testing.T) {
+	path := file(t)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path+".snapshot", []byte("of a killed process"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := open(t, path)
+	if _, err := os.Stat(path + ".snapshot"); err == nil {
+		t.Error("the snapshot of a killed process stays")
+	}
+	write(t, e, insert("before"))
+	var snapshot string
+	err := e.Snapshot(t.Context(), func(at string) error {
+		snapshot = at
+		write(t, e, insert("later"))
+		if err := e.Snapshot(t.Context(), func(string) error { return nil }); !errors.Is(err, sqlite.ErrSnapshot) {
+			t.Errorf("a second snapshot: %v", err)
+		}
+		if info, err := os.Stat(at); err != nil || info.Mode() != 0o600 {
+			t.Errorf("the file has the mode %v (%v)", info.Mode(), err)
+		}
+		return sqlite.View(t.Context(), at, func(tx storage.Tx) error {
+			var n int64
+			_, err := tx.Row([]any{&n}, "SELECT count(*) FROM facts WHERE name = 'before' OR name = 'later'")
+			if n != 1 {
+				t.Errorf("the snapshot has %d rows", n)
+			}
+			return errors.Join(err, sqlite.Intact(tx))
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(snapshot); err == nil {
+		t.Error("the snapshot stays")
+	}
+}
+
+// TestPlace refuses a place that has a database, a log of one, or an open one.
+func TestPlace(t *testing.T) {
+	never := func(*os.File) error { t.Error("a draft is filled"); return nil }
+	used := file(t)
+	open(t, used)
+	if err := sqlite.Place(used, never); !errors.Is(err, sqlite.ErrExists) {
+		t.Errorf("beside a database: %v", err)
+	}
+	logged := file(t)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(logged), 0o700), os.WriteFile(logged+"-wal", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := sqlite.Place(logged, never); !errors.Is(err, sqlite.ErrExists) {
+		t.Errorf("beside a log: %v", err)
+	}
+	path, failed := file(t), errors.New("no room")
+	if err := sqlite.Place(path, func(draft *os.File) error {
+		if _, err := sqlite.Open(t.Context(), path, sqlite.Options{}); !errors.Is(err, storage.ErrLocked) {
+			t.Errorf("open meanwhile: %v", err)
+		}
+		return failed
+	}); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if err := sqlite.Place(path, func(draft *os.File) error { _, err := draft.WriteString("new"); return err }); err != nil {
+		t.Error(err)
+	}
+	if raw, err := os.ReadFile(path); string(raw) != "new" || err != nil {
+		t.Errorf("%q, %v", raw, err)
 	}
 }

@@ -40,6 +40,8 @@ type Engine struct {
 	readers    readers
 	checkpoint *checkpointer
 	lock       *os.File
+	path, vfs  string
+	snapshot   sync.Mutex // of the file of the snapshot
 
 	calls   queue.Calls    // running calls of Write and Read
 	workers sync.WaitGroup // the committer and the checkpointer
@@ -88,6 +90,8 @@ func open(ctx context.Context, path string, o Options) (e *Engine, err error) {
 		checkpoint: checkpoint,
 		readers:    newReaders(path, o),
 		lock:       lock,
+		path:       path,
+		vfs:        o.vfs,
 		closing:    make(chan struct{}),
 		quit:       make(chan struct{}),
 	}
@@ -110,6 +114,7 @@ func create(path string) (lock *os.File, err error) {
 	if lock, err = acquire(path + ".lock"); err != nil {
 		return nil, err
 	}
+	_ = os.Remove(path + snapshotEnd) // of a killed process; if it stays, it is overwritten later
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err == nil {
 		err = errors.Join(file.Close(), syncDir(dir), syncDir(filepath.Dir(dir)))
