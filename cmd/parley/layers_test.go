@@ -34,13 +34,15 @@ var layers = [][]string{
 	15: {"adapters/agent/remote"},
 	16: {"adapters/agent/..."},
 	17: {"config"},
-	18: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
-	19: {"cmd/parley-bench/internal/ledger"},
-	20: {"cmd/parley-bench/internal/rig"},
-	21: {"cmd/parley-bench/floor"},
-	22: {"cmd/parley-bench/internal/trial", "cmd/parley-bench/internal/rigtest"},
-	23: {"cmd/parley-bench/internal/scenario/*"},
-	24: {"cmd/parley", "cmd/parley-bench", "cmd/parley-fake"},
+	18: {"cmd/parley/internal/operator"},
+	19: {"cmd/parley/internal/console"},
+	20: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
+	21: {"cmd/parley-bench/internal/ledger"},
+	22: {"cmd/parley-bench/internal/rig"},
+	23: {"cmd/parley-bench/floor"},
+	24: {"cmd/parley-bench/internal/trial", "cmd/parley-bench/internal/rigtest"},
+	25: {"cmd/parley-bench/internal/scenario/*"},
+	26: {"cmd/parley", "cmd/parley-bench", "cmd/parley-fake"},
 }
 
 // goPackage is the output of go list for one package.

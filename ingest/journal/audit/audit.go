@@ -96,12 +96,17 @@ func (a *Audit) FailAction(ctx context.Context, id int64, words string) error {
 // Actions returns the actions before an id, the newest first; 0 for the newest ones.
 func (a *Audit) Actions(ctx context.Context, before int64, limit int) ([]Action, error) {
 	return storage.ReadOne(ctx, a.db, func(tx *storage.Txn) []Action {
-		return storage.UpTo(tx, func(r *Action) int { return len(r.Note) + len(r.Result) + len(r.Error) }, func(r *Action) []any {
+		return storage.UpTo(tx, (*Action).size, func(r *Action) []any {
 			return []any{&r.ID, &r.At, &r.Who, &r.What, &r.Subject, &r.Note, &r.Key, &r.Result, &r.Error}
 		}, `SELECT id, at, who, what, subject, note, key, result, error FROM operator_log
 			WHERE id < $1 OR $1 = 0 ORDER BY id DESC LIMIT CAST($2 AS BIGINT)`, before, int64(limit))
 	})
 }
+
+// AreMore reports whether more actions may follow a page of them.
+func AreMore(list []Action, limit int) bool { return storage.IsFull(list, limit, (*Action).size) }
+
+func (a *Action) size() int { return len(a.Note) + len(a.Result) + len(a.Error) }
 
 // Aged returns the step for actions before a bound.
 func Aged(before int64) storage.Step { return storage.ByAge("operator_log", "id", "at", before) }

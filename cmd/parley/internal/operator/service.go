@@ -1,0 +1,109 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/guard"
+	"parley/adapters/web/exchange"
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/audit"
+)
+
+// Service does the operations of the operator API. Its methods may be called concurrently.
+type Service struct {
+	Journal *journal.Journal
+	// Config returns the configuration that is in use.
+	Config func() *config.Config
+	Now    func() time.Time
+	// Version is that of this program, such as "0.1.0 (abc1234)".
+	Version string
+	// Node is the name of this process among those that share the store.
+	Node string
+	// Guard counts refused requests and failures.
+	Guard *guard.Guard
+	// Live is the running daemon; nil if the service works on the store alone.
+	Live *Live
+}
+
+// Live is what the service asks of the running daemon. Its functions may be called concurrently.
+type Live struct {
+	Since time.Time // when the daemon began
+	// ConfiguredAt returns when the configuration was last read.
+	ConfiguredAt func() time.Time
+	// TakesMessages returns the error for which the store takes no messages; nil if it does.
+	TakesMessages func(ctx context.Context) error
+	// Workspace returns the state of a workspace's connections on this node; false before the first
+	// report.
+	Workspace func(id string) (adapters.Status, bool)
+	// Agent returns how an agent does on this node.
+	Agent func(id string) AgentHealth
+}
+
+// AgentHealth is how an agent does, as the attempts of its runs show.
+type AgentHealth struct {
+	Failing   bool      // its last attempt failed for a reason of the agent
+	LastError string    // empty if no attempt has failed
+	Since     time.Time // of Failing; zero if no attempt has ended
+	// FirstToken is how long the last answer's first token took; 0 if there was none.
+	FirstToken time.Duration
+}
+
+// Write names who asks for a change.
+type Write struct {
+	By string // the operator's id
+	// Key is the idempotency key of the request: a repetition gets the first result. It is empty
+	// for none.
+	Key  string
+	Note string
+}
+
+// Fail returns a refusal: an HTTP status, a code for programs, words that say what to do, and the
+// faulty fields of the request.
+func Fail(status int, code, words string, fields ...event.FieldError) error {
+	return exchange.Fail(status, code, words, fields...)
+}
+
+// maxWords bounds the stored words of an error.
+const maxWords = 1000
+
+// audited does a change that an operator asks for, and stores who did what to which subject, when,
+// with which note and result. If the operator's key was used before, it does nothing and returns the
+// first result. A result goes into the audit as JSON, so it has no text of a person.
+func audited[T any](ctx context.Context, s *Service, w Write, what, subject string, do func(context.Context) (T, error)) (result T, err error) {
+	begun, err := s.Journal.BeginAction(ctx, audit.Action{Who: w.By, What: what, Subject: subject, Note: w.Note, Key: w.Key})
+	switch {
+	case errors.Is(err, audit.ErrBusy), errors.Is(err, audit.ErrOtherAction):
+		return result, Fail(http.StatusConflict, "idempotency-key", err.Error())
+	case err != nil:
+		return result, err
+	case begun.Result != "":
+		return result, json.Unmarshal([]byte(begun.Result), &result)
+	}
+	result, err = do(ctx)
+	ctx = context.WithoutCancel(ctx) // it was done, also for a caller who has gone
+	if err != nil {
+		words := strings.ToValidUTF8(err.Error()[:min(len(err.Error()), maxWords)], "")
+		return result, errors.Join(err, s.Journal.FailAction(ctx, begun.ID, words))
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return result, err
+	}
+	return result, s.Journal.EndAction(ctx, begun.ID, string(raw))
+}
+
+// needsLive returns the error of an operation that only a running daemon can do; nil if one runs.
+func (s *Service) needsLive(operation string) error {
+	if s.Live == nil {
+		return Fail(http.StatusConflict, "no-daemon", operation+" needs the running daemon: start it with parley run")
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"time"
+
+	"parley/adapters"
+	"parley/config"
+	"parley/ingest/journal/listing"
+)
+
+var statusRoutes = []Route{
+	{Pattern: "GET status", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		return s.Status(c.Context())
+	}},
+}
+
+// Status is the state of a daemon and its store.
+type Status struct {
+	Version string    `json:"version"`
+	Node    string    `json:"node"` // the name of the process; empty if the daemon is stopped
+	Host    string    `json:"host"`
+	Running bool      `json:"running"`
+	Ready   bool      `json:"ready"` // it takes messages
+	Since   time.Time `json:"since,omitzero"`
+	// ConfiguredAt is when the configuration was last read.
+	ConfiguredAt time.Time         `json:"configured_at,omitzero"`
+	Store        StoreStatus       `json:"store"`
+	Workspaces   []WorkspaceStatus `json:"workspaces"`
+	Agents       []AgentStatus     `json:"agents"`
+	Needs        Needs             `json:"needs"`
+}
+
+// StoreStatus is the state of the store.
+type StoreStatus struct {
+	State  string `json:"state"` // ok, or failing if it takes no messages
+	Error  string `json:"error"`
+	Engine string `json:"engine"`
+	Schema int64  `json:"schema"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// WorkspaceStatus is the state of a workspace on this node, with what waits in the store.
+type WorkspaceStatus struct {
+	ID          string     `json:"id"`
+	Platform    string     `json:"platform"`
+	State       string     `json:"state"` // of a connection, or stopped
+	Error       string     `json:"error"`
+	Since       time.Time  `json:"since,omitzero"`
+	LastEventAt *time.Time `json:"last_event_at"` // when its last message was recorded
+	Waiting     int64      `json:"waiting"`       // envelopes without a result yet
+	Behind      int64      `json:"behind"`        // channels whose missed messages are still to be read
+	Dead        int64      `json:"dead"`
+}
+
+// AgentStatus is the state of an agent. Running counts the runs on all nodes, the rest is of this node.
+type AgentStatus struct {
+	ID           string  `json:"id"`
+	Kind         string  `json:"kind"`
+	State        string  `json:"state"` // idle, working, failing
+	Running      int64   `json:"running"`
+	LastError    string  `json:"last_error"`
+	FirstTokenMS float64 `json:"first_token_ms"` // of the last answer; 0 if there was none
+}
+
+// Needs counts what waits for an operator or an approver. Each number is at most
+// listing.CountLimit.
+type Needs struct {
+	Dead              int64 `json:"dead"`
+	UnknownDeliveries int64 `json:"unknown_deliveries"`
+	FailedDeliveries  int64 `json:"failed_deliveries"`
+	Approvals         int64 `json:"approvals"`
+}
+
+// The states of a workspace of a stopped daemon, and of an agent.
+const (
+	stopped = "stopped"
+	idle    = "idle"
+	working = "working"
+	failing = "failing"
+)
+
+// Degraded reports whether a part of a running daemon does not work.
+func (s *Status) Degraded() bool {
+	for _, w := range s.Workspaces {
+		if w.State == string(adapters.Down) || w.State == string(adapters.Refused) {
+			return true
+		}
+	}
+	for _, a := range s.Agents {
+		if a.State == failing {
+			return true
+		}
+	}
+	return !s.Ready
+}
+
+// Status returns the state of the daemon and its store. If the store does not answer, the counts are 0.
+func (s *Service) Status(ctx context.Context) (Status, error) {
+	c := s.Config()
+	host, _ := os.Hostname() // a machine without a name has none to show
+	st := Status{Version: s.Version, Node: s.Node, Host: host, Running: s.Live != nil, Store: StoreStatus{State: "ok", Engine: c.Store.Engine}}
+	ids := make([]string, len(c.Workspaces))
+	for i, w := range c.Workspaces {
+		ids[i] = w.ID
+	}
+	counts, err := s.Journal.Counts(ctx, ids)
+	if err == nil {
+		facts, broken := s.Journal.Facts(ctx)
+		st.Store.Schema, st.Store.Bytes, err = facts.Schema, facts.Bytes, broken
+	}
+	if s.Live != nil {
+		st.Since, st.ConfiguredAt = s.Live.Since, s.Live.ConfiguredAt()
+		err = cmp.Or(s.Live.TakesMessages(ctx), err)
+		st.Ready = err == nil
+	}
+	if err != nil {
+		st.Store.State, st.Store.Error = failing, err.Error()
+	}
+	st.Needs = Needs{counts.DeadLetters, counts.UnknownDeliveries, counts.FailedDeliveries, counts.Questions}
+	st.Workspaces, st.Agents = s.workspaces(c, counts), s.agents(c, counts)
+	return st, nil
+}
+
+// workspaces returns the states of the configured workspaces, in their order.
+func (s *Service) workspaces(c *config.Config, counts listing.Counts) []WorkspaceStatus {
+	list := make([]WorkspaceStatus, len(c.Workspaces))
+	for i, w := range c.Workspaces {
+		n := counts.Workspaces[w.ID]
+		one := WorkspaceStatus{ID: w.ID, Platform: string(w.Platform), State: stopped, Waiting: n.Waiting, Behind: n.Behind, Dead: n.DeadLetters}
+		if !n.LastAt.IsZero() {
+			one.LastEventAt = &n.LastAt
+		}
+		if s.Live != nil {
+			status, known := s.Live.Workspace(w.ID)
+			if !known {
+				status.State = adapters.Starting
+			}
+			one.State, one.Error, one.Since = string(status.State), status.Error, status.Since
+		}
+		list[i] = one
+	}
+	return list
+}
+
+// agents returns the states of the configured agents, in their order.
+func (s *Service) agents(c *config.Config, counts listing.Counts) []AgentStatus {
+	list := make([]AgentStatus, len(c.Agents))
+	for i, a := range c.Agents {
+		one := AgentStatus{ID: a.ID, Kind: a.Kind, State: idle, Running: counts.Running[a.ID]}
+		if one.Running > 0 {
+			one.State = working
+		}
+		if s.Live != nil {
+			health := s.Live.Agent(a.ID)
+			one.LastError, one.FirstTokenMS = health.LastError, float64(health.FirstToken.Microseconds())/1000
+			if health.Failing {
+				one.State = failing
+			}
+		}
+		list[i] = one
+	}
+	return list
+}
+
+// Status returns the state of the daemon and its store.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	return Get[Status](ctx, c, "status", nil)
+}
