@@ -68,7 +68,7 @@ func run(c *cobra.Command, path string) error {
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
-		Hello: helloOn(os.Stdout),
+		Hello: helloOn(os.Stdout), Version: version + " (" + commit() + ")",
 	})
 	if err != nil {
 		return err

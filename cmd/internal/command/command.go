@@ -22,9 +22,20 @@ func (e UsageError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause, such as flag.ErrHelp.
 func (e UsageError) Unwrap() error { return e.Err }
 
+// ExitError is a failure with an exit status of its own.
+type ExitError struct {
+	Status int
+	Err    error
+}
+
+func (e ExitError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e ExitError) Unwrap() error { return e.Err }
+
 // Main runs a program with the process's arguments until it ends; SIGINT and SIGTERM end
-// its context. Main never returns: it exits with status 0, 1 for a failure, or 2 for a
-// UsageError.
+// its context. Main never returns: it exits with status 0, 1 for a failure, 2 for a
+// UsageError, or the status of an ExitError.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:])
@@ -39,6 +50,9 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 	if _, wrong := errors.AsType[UsageError](err); wrong {
 		os.Exit(2)
+	}
+	if exit, ok := errors.AsType[ExitError](err); ok {
+		os.Exit(exit.Status)
 	}
 	os.Exit(1)
 }

@@ -21,6 +21,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/attach"
@@ -51,13 +52,17 @@ type Daemon struct {
 	files   *attach.Store
 	storage files.Storage
 
-	current  atomic.Pointer[setup]
-	listener net.Listener
-	server   *http.Server
-	guard    *guard.Guard
-	streams  *exchange.Streams
-	keys     *access.KeySets
-	probe    probe
+	current   atomic.Pointer[setup]
+	listener  net.Listener
+	server    *http.Server
+	operator  *operator.Service
+	entrances []entrance // of the operator API
+	health    *health
+	node      string
+	guard     *guard.Guard
+	streams   *exchange.Streams
+	keys      *access.KeySets
+	probe     probe
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -91,13 +96,15 @@ type Options struct {
 	Engine storage.Engine
 	// Platforms are the chat platforms; nil for config.Platforms.
 	Platforms []adapters.Platform
+	// Version is that of the program, for operators.
+	Version string
 }
 
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
 		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
-		metrics: newMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
+		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan chan struct{}, 1),
 	}
 	if o.Platforms == nil {
@@ -119,6 +126,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, engine.Close())
 	}
 	shared := d.share(engine)
+	d.node = shared.Node
 	d.journal = journal.New(engine, shared)
 	d.work = work.New(engine, work.Options{
 		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: d.journal.Heard, Missed: d.journal.Missed,
@@ -138,6 +146,10 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.metrics.backlog(context.WithoutCancel(ctx), d.journal)
 	if d.listener, err = listen(o.Config); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
+	}
+	if err := d.openOperator(o.Config, o.Version); err != nil {
+		d.closeOperators()
+		return nil, errors.Join(err, d.listener.Close(), d.journal.Close())
 	}
 	d.server = d.newServer()
 	return d, nil
@@ -201,7 +213,7 @@ func (d *Daemon) assemble() {
 		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
-		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d, Log: d.log, Now: d.now,
 		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName,
 	})
 	d.ingest = ingest.New(ingest.Parts{
@@ -241,7 +253,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	budget := d.current.Load().config.Shutdown
 	end, last := time.Now().Add(budget), min(storeTime, budget/6)
 	d.log.Info("parley stops", "within", budget.String())
-	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return d.server.Shutdown(ctx) }) != nil {
+	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return errors.Join(d.stopOperators(ctx), d.server.Shutdown(ctx)) }) != nil {
 		err = errors.Join(err, d.server.Close()) // the remaining connections are slow or idle
 	}
 	err = errors.Join(err, d.phase(base, "platforms", budget/4, func(ctx context.Context) error {
@@ -271,6 +283,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
 	d.startAccounts(serve)
 	d.serveAgents(claim, work, workers)
+	d.run(workers, "operator API", d.serveOperators)
 	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })
 	workers.Go(func() {
 		if err := d.server.Serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"parley/adapters/web/payload"
+	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
@@ -42,10 +43,13 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	return err
 }
 
-// Patterns returns the patterns of all routes.
+// Patterns returns the patterns of all routes, with those of the operator API.
 func (d *Daemon) Patterns() (patterns []string) {
 	for _, r := range d.routes(d.api()) {
 		patterns = append(patterns, r.pattern)
+	}
+	for _, r := range operator.Routes() {
+		patterns = append(patterns, r.FullPattern())
 	}
 	return patterns
 }

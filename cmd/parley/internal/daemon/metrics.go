@@ -104,7 +104,12 @@ func (m *metrics) Processed(workspace string, _ int64, o record.Result) {
 }
 
 // RunEnded implements turn.Observer.
-func (m *metrics) RunEnded(run *runs.Run, r turn.Report) {
+func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
+	d.health.attempted(run.Agent, r, d.now().UTC())
+	d.metrics.attempted(run, r)
+}
+
+func (m *metrics) attempted(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
 	m.runSeconds.Observe(r.Took.Seconds())
 }

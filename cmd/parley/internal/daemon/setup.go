@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"parley/adapters"
 	"parley/adapters/backfill"
@@ -26,6 +27,7 @@ import (
 // it became current.
 type setup struct {
 	config   *config.Config
+	at       time.Time           // when the configuration was read
 	accounts map[string]*account // by workspace id
 	agents   map[string]agent
 }
@@ -86,7 +88,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if err := admitLocal(c); err != nil {
 		return err
 	}
-	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
+	next := &setup{config: c, at: d.now().UTC(), accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, w := range c.Workspaces {
 		a, err := d.takeOver(ctx, before.accounts[w.ID], w)
 		if err != nil {

@@ -1,0 +1,154 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/adapters/guard"
+	"parley/cmd/parley/internal/operator"
+	"parley/config"
+	"parley/ingest/journal"
+	"parley/ingest/journal/storage"
+)
+
+// entrance is a server of the operator API with its listener.
+type entrance struct {
+	*http.Server
+	net.Listener
+}
+
+// openOperator makes the operator API and opens its socket and its listener. A daemon whose socket
+// another daemon has goes on without one: it was started in the same folder, on a shared store.
+func (d *Daemon) openOperator(c *config.Config, version string) error {
+	d.operator = &operator.Service{
+		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard,
+		Live: &operator.Live{
+			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
+			Workspace: d.workspaceStatus, Agent: d.health.of,
+		},
+	}
+	socket, err := operator.Listen(c.Socket())
+	switch {
+	case err == nil:
+		d.entrances = append(d.entrances, entrance{newOperatorServer(d.operator.Local()), socket})
+	case errors.Is(err, operator.ErrTaken):
+		d.log.Warn("the operator API has no socket on this node", "err", err)
+	default:
+		return fmt.Errorf("operator socket: %w", err)
+	}
+	if c.OperatorAPI.Listen == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", c.OperatorAPI.Listen)
+	if err != nil {
+		return fmt.Errorf("operator.listen: %w", err)
+	}
+	server := newOperatorServer(d.operator.Remote(isLoopback(l.Addr())))
+	d.guard.Protect(server)
+	d.entrances = append(d.entrances, entrance{server, l})
+	return nil
+}
+
+// newOperatorServer returns a server with the bounds of the daemon's own.
+func newOperatorServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+}
+
+// OperatorAddr returns the address of operator.listen; nil if there is none.
+func (d *Daemon) OperatorAddr() net.Addr {
+	for _, e := range d.entrances {
+		if tcp, ok := e.Listener.Addr().(*net.TCPAddr); ok {
+			return tcp
+		}
+	}
+	return nil
+}
+
+// serveOperators serves the operator API until its servers stop.
+func (d *Daemon) serveOperators() error {
+	ended := make(chan error, len(d.entrances))
+	for _, e := range d.entrances {
+		go func() { ended <- e.Serve(e.Listener) }()
+	}
+	var all error
+	for range d.entrances {
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// stopOperators ends the operator API after the requests that are being served, or when ctx ends.
+func (d *Daemon) stopOperators(ctx context.Context) (all error) {
+	for _, e := range d.entrances {
+		if err := e.Shutdown(ctx); err != nil {
+			all = errors.Join(all, err, e.Server.Close())
+		}
+	}
+	return all
+}
+
+// closeOperators closes the listeners of a daemon that does not run.
+func (d *Daemon) closeOperators() {
+	for _, e := range d.entrances {
+		_ = e.Listener.Close()
+	}
+}
+
+// workspaceStatus returns the state of a workspace's connections on this node; false before the first
+// report.
+func (d *Daemon) workspaceStatus(id string) (adapters.Status, bool) {
+	a := d.current.Load().accounts[id]
+	if a == nil {
+		return adapters.Status{}, false
+	}
+	return a.links.status()
+}
+
+// Operate returns a client of the operator API for a configuration: of the daemon that runs, or
+// otherwise of the store itself, on which no daemon can start then if it is an SQLite file. It fails
+// with operator.ErrNoDaemon if there is neither. The caller closes the client.
+func Operate(ctx context.Context, c *config.Config, version string) (*operator.Client, error) {
+	client, err := operator.Dial(ctx, c.Socket())
+	if !errors.Is(err, operator.ErrNoDaemon) {
+		return client, err
+	}
+	if c.Store.Engine == config.SQLite {
+		if _, err := os.Stat(c.Store.Path); errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("%w, and there is no store at %s yet: start it with parley run", operator.ErrNoDaemon, c.Store.Path)
+		}
+	}
+	engine, err := openStore(ctx, c.Store, slog.New(slog.DiscardHandler), newMetrics())
+	if err != nil {
+		return nil, err
+	}
+	if err := storage.Whole(ctx, engine); err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	o := journal.Options{Node: uuid.NewString()}
+	if clock, shared := engine.(storage.Clock); shared {
+		o.Lease, o.Now = DefaultLease, clock.Now
+	}
+	j := journal.New(engine, o)
+	now := o.Now
+	if now == nil {
+		now = time.Now
+	}
+	s := &operator.Service{
+		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}),
+	}
+	return operator.Alone(s, j.Close), nil
+}
