@@ -70,7 +70,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 			return entry, cmp.Or(err, errBeingSent)
 		}
 	}
-	g, err := in.judge(ctx, w, c, t.Envelope, &r)
+	g, err := in.judge(ctx, w, c, t, &r)
 	if err != nil {
 		return entry, err
 	}
@@ -139,13 +139,14 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 }
 
 // judge returns the gate of the event's channel. The journal asks the gate about messages
-// when it records them. judge itself judges quotations, forwards and reactions.
-func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, envelope event.Envelope, r *resolved) (gate, error) {
+// when it records them. judge itself judges quotations, forwards and reactions. A resubmitted
+// envelope has its age now, since nobody waits for an answer to it any more.
+func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task, r *resolved) (gate, error) {
 	g := gate{
 		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
-		arrived: envelope.ReceivedAt, now: in.Now,
+		arrived: cmp.Or(t.Resubmitted, t.Envelope.ReceivedAt), now: in.Now,
 	}
-	if envelope.Transport == event.Backfilled {
+	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.lateAge(w.memory.since)
 	}
 	if r.Message != nil {

@@ -46,6 +46,7 @@ type payload struct {
 	Count bool `json:"count,omitempty"`
 	// Age is the message's age at its arrival.
 	Age       time.Duration `json:"age,omitempty"`
+	SentAt    int64         `json:"sent_at,omitempty"` // by the platform, in milliseconds since 1970; 0: see Age
 	Recipient string        `json:"recipient,omitempty"`
 	Run       string        `json:"run,omitempty"`
 	// FromMe gives a reaction the metadata that the owner's tapback has.
@@ -168,6 +169,9 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
 		SentAt: envelope.ReceivedAt.Add(-p.Age), Thread: p.thread(envelope, directory), Pressed: p.Pressed, RunID: p.Run,
 		TextMessage: p.SMS, AwaitsFiles: p.Awaits, Unfinished: p.Awaits && p.Text == "",
+	}
+	if p.SentAt > 0 {
+		e.Message.SentAt = time.UnixMilli(p.SentAt)
 	}
 	if p.Quotes != "" {
 		e.Reaction = &event.Reaction{Emoji: "👍", SenderID: "slack:" + p.Sender, Quotes: &event.Quotation{Text: p.Quotes}}

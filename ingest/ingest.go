@@ -146,28 +146,27 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	w.arrived(envelope, keys.Channel.ID)
 	switch {
 	case stored.Result != nil:
-		in.processed(w.config.ID, stored.ID, record.Result{Kind: keys.Kind, Trigger: messages.TriggerNone, Result: *stored.Result})
+		in.settledAtOnce(pendingOf(stored, envelope, keys), keys.Thread, *stored.Result)
 	case stored.Thread == 0:
 		receipt.Waits = true
 	case stored.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
-		in.Work.Accepted(stored, task{envelopes.Pending{ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind}, &keys})
+		in.Work.Accepted(stored, task{pendingOf(stored, envelope, keys), &keys})
 	default:
 		in.Work.Accepted(stored, nil)
 	}
 	return receipt, nil
 }
 
-// store makes an envelope durable. If reading its keys panics, the envelope is a dead
-// letter, and a hash of its bytes is its dedupe key.
+// pendingOf returns an envelope as it was accepted.
+func pendingOf(stored envelopes.AcceptResult, envelope event.Envelope, keys event.Keys) envelopes.Pending {
+	return envelopes.Pending{
+		ID: stored.ID, Envelope: envelope, MessageUUID: stored.MessageUUID, Kind: keys.Kind, MessageID: keys.MessageID, Dedupe: keys.Dedupe,
+	}
+}
+
+// store makes an envelope durable.
 func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result envelopes.AcceptResult, err error) {
-	err = in.guard(func() (err error) {
-		keys, err = in.keys(ctx, w, envelope)
-		return err
-	})
-	switch {
-	case errors.Is(err, adapters.ErrPanic):
-		keys = event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
-	case err != nil:
+	if keys, err = in.readKeys(ctx, w, envelope); err != nil {
 		return keys, result, err
 	}
 	if envelope.Transport == event.Backfilled { // most of these messages are stored already
@@ -185,11 +184,37 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 	return keys, result, err
 }
 
-// processed reports the result of an envelope to the log, to the observer and to every Wait.
-func (in *Ingest) processed(workspace string, envelope int64, result record.Result) {
+// readKeys reads the keys of an envelope. If that panics, the envelope is a dead letter, and a hash of its
+// bytes is its dedupe key.
+func (in *Ingest) readKeys(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, err error) {
+	err = in.guard(func() (err error) {
+		keys, err = in.keys(ctx, w, envelope)
+		return err
+	})
+	if errors.Is(err, adapters.ErrPanic) {
+		return event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}, nil
+	}
+	return keys, err
+}
+
+// settledAtOnce reports an envelope whose keys have its result.
+func (in *Ingest) settledAtOnce(p envelopes.Pending, thread event.ThreadKey, result event.Result) {
 	if result.Disposition == event.Dead {
-		in.Log.Warn("an envelope is a dead letter", "workspace", workspace, "envelope", envelope, "kind", result.Kind, "err", result.Error)
-	} else {
+		in.warnDead(p, thread, result.Error)
+	}
+	in.processed(p.Envelope.Workspace, p.ID, record.Result{Kind: p.Kind, Trigger: messages.TriggerNone, Thread: thread, Result: result})
+}
+
+// warnDead tells the operator of a dead letter, by the names that it has on its platform.
+func (in *Ingest) warnDead(p envelopes.Pending, thread event.ThreadKey, cause string) {
+	in.Log.Warn("a payload is a dead letter; see parley dead", "workspace", p.Envelope.Workspace, "envelope", p.ID, "kind", p.Kind,
+		"thread", thread, "message", p.MessageID, "key", p.Dedupe, "err", cause)
+}
+
+// processed reports the result of an envelope to the log, unless warnDead has, to the observer and to
+// every Wait.
+func (in *Ingest) processed(workspace string, envelope int64, result record.Result) {
+	if result.Disposition != event.Dead {
 		in.Log.Debug("an envelope is processed", "workspace", workspace, "envelope", envelope, "kind", result.Kind,
 			"thread", result.Thread, "disposition", result.Disposition, "trigger", result.Trigger, "reason", result.Reason)
 	}

@@ -179,9 +179,7 @@ func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) 
 	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
 	}
-	in.processed(t.Envelope.Workspace, t.ID, record.Result{
-		Kind: t.Kind, Trigger: messages.TriggerNone, Result: event.Result{Disposition: event.Dead, Error: cause.Error()},
-	})
+	in.settledAtOnce(t.Pending, c.Key, event.Result{Disposition: event.Dead, Error: cause.Error()})
 	return true, nil
 }
 

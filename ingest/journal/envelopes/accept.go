@@ -132,15 +132,7 @@ func (a *acceptTx) run() {
 // message, or of the post that carries a pressed button, or the thread that the payload
 // names, or its target's. Without any of them, the envelope waits for its target.
 func (a *acceptTx) place() {
-	var known event.ThreadKey
-	switch {
-	case a.Keys.PostID != "":
-		_, known = postThread(a.Txn, a.Envelope.Workspace, a.Keys.PostID)
-	case a.Keys.Thread == "" && a.Keys.MessageID != "":
-		_, known = messageThread(a.Txn, a.Envelope.Workspace, a.Keys.MessageID)
-	}
-	key := cmp.Or(known, a.Keys.Thread)
-	switch {
+	switch key := a.threadKey(); {
 	case key == "":
 		a.insert("pending", insertApart)
 	case a.Keys.AltKey != "":
@@ -150,6 +142,17 @@ func (a *acceptTx) place() {
 		a.upsertThread(key, upsertByKey)
 		a.insert("pending", insertByKey, string(key), a.token)
 	}
+}
+
+// threadKey returns the key of the envelope's thread, as far as its own keys show it; empty for none.
+func (a *acceptTx) threadKey() (known event.ThreadKey) {
+	switch {
+	case a.Keys.PostID != "":
+		_, known = postThread(a.Txn, a.Envelope.Workspace, a.Keys.PostID)
+	case a.Keys.Thread == "" && a.Keys.MessageID != "":
+		_, known = messageThread(a.Txn, a.Envelope.Workspace, a.Keys.MessageID)
+	}
+	return cmp.Or(known, a.Keys.Thread)
 }
 
 // The statements that store an envelope in the thread with a key, or first in the thread of

@@ -26,6 +26,19 @@ type Pending struct {
 	// MessageUUID is the UUID of the message that it makes.
 	MessageUUID string
 	Kind        event.Kind
+	MessageID   string // external id of the message that it makes or is about
+	Dedupe      string
+	// Resubmitted is when an operator last resubmitted it, a dead letter; zero for never.
+	Resubmitted time.Time
+}
+
+// pendingColumns are the columns of envelopes that a Pending has; see dest.
+const pendingColumns = `id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, kind, message_id, dedupe_key, resubmitted_at`
+
+// dest is the scan target for pendingColumns.
+func (p *Pending) dest() []any {
+	return []any{&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
+		&p.Attempts, &p.Claims, &p.MessageUUID, (*string)(&p.Kind), &p.MessageID, &p.Dedupe, &p.Resubmitted}
 }
 
 // maxBodies bounds the bodies of a batch of envelopes, in bytes. The last one may exceed it.
@@ -45,15 +58,14 @@ func (e *Envelopes) NextEnvelopes(ctx context.Context, thread int64, limit int) 
 			}
 			var p Pending
 			var notBefore time.Time
-			err := scan(&p.ID, &p.Envelope.Workspace, (*string)(&p.Envelope.Platform), &p.Envelope.Transport, &p.Envelope.ReceivedAt, &p.Envelope.Body,
-				&p.Attempts, &p.Claims, &p.MessageUUID, (*string)(&p.Kind), &notBefore)
+			err := scan(append(p.dest(), &notBefore)...)
 			if room -= len(p.Envelope.Body); notBefore.After(now) {
 				room = 0
 				return err
 			}
 			batch = append(batch, p)
 			return err
-		}, `SELECT id, workspace, platform, transport, received_at, body, attempts, claims, message_uuid, kind, not_before
+		}, `SELECT `+pendingColumns+`, not_before
 			FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT CAST($2 AS BIGINT)`, thread, int64(limit))
 	})
 	return batch, err

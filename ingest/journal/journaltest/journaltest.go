@@ -28,6 +28,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"order", orderPromises()},
 		{"accept", acceptPromises()},
 		{"waiting", waitingPromises()},
+		{"dead letters", deadLetterPromises()},
 		{"messages", messagePromises()},
 		{"edits", editPromises()},
 		{"deletes", deletePromises()},

@@ -296,6 +296,23 @@ func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	}
 }
 
+// TestDeadLettersAreFoundByTheirIndex proves that the cost of their list does not grow with the store.
+func TestDeadLettersAreFoundByTheirIndex(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	c.recorder.taken()
+	_, err := c.DeadLetters(c.Context(), 0, 10)
+	c.must(err)
+	if _, err := c.DeadLetter(c.Context(), 1); !errors.Is(err, storage.ErrNotFound) {
+		t.Fatal(err)
+	}
+	for statement, plan := range c.plans() {
+		if !strings.Contains(plan, "SEARCH e USING") || strings.Contains(plan, "SCAN") || strings.Contains(plan, "ORDER BY") {
+			t.Errorf("%s\nreads more than the dead letters:\n%s", statement, plan)
+		}
+	}
+}
+
 // plans returns the plans of the recorded statements.
 func (c *conversation) plans() map[string]string {
 	c.Helper()

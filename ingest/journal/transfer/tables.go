@@ -31,7 +31,7 @@ var tables = []table{
 	newTable("actors", 2, `workspace text, actor text, last_seq int`),
 	newTable("news", 3, `workspace text, actor text, seq int, thread int, message int, at int`),
 	newTable("envelopes", 1, `id int, workspace text, platform text, transport text, dedupe_key text, kind text, thread int, message_id text,
-		channel text, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
+		channel text, resubmitted_at int, received_at int, accepted_at int, state text, attempts int, claims int, not_before int,
 		disposition text, reason text, error text, message int, message_uuid text, body bytes`),
 	newTable("messages", 1, `row int, id text, thread int, seq int, workspace text, external_id text, client_message_id text, client_run_id text, run_input text, sender_id
 		text, author text, trigger text, reason text, agent text, memory int, content text, quotes text, metadata bytes, version int,

@@ -114,6 +114,7 @@ CREATE TABLE envelopes (
 	thread      INTEGER,                     -- null: it waits for its message, or is settled without a thread
 	message_id  TEXT NOT NULL,               -- external id of the message that it makes or is about
 	channel     TEXT NOT NULL DEFAULT '',    -- of the message that it is about, if it waits for that message; else empty
+	resubmitted_at INTEGER NOT NULL DEFAULT 0, -- when an operator last resubmitted it, a dead letter; 0: nobody did
 	received_at INTEGER NOT NULL,            -- 0: unknown
 	accepted_at INTEGER NOT NULL,
 	state       TEXT NOT NULL,               -- pending, done, dead
