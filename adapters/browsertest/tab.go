@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -148,11 +149,22 @@ func Eval[T any](tab *Tab, expression string) T {
 	return run(tab, "evaluate "+expression, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// Wait waits until a JavaScript expression is true in the page.
+// Wait waits until a JavaScript expression is true in the page, or in the page that replaces it.
 func (tab *Tab) Wait(expression string) {
 	tab.t.Helper()
-	run(tab, "wait for "+expression, chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(pollEvery), chromedp.WithPollingTimeout(answerWithin)))
+	poll := chromedp.Poll[bool]("!!("+expression+")", chromedp.WithPollingInterval(pollEvery), chromedp.WithPollingTimeout(answerWithin))
+	run(tab, "wait for "+expression, func(ctx context.Context, t *chromedp.Target) (bool, error) {
+		for {
+			value, err := poll(ctx, t)
+			if err == nil || ctx.Err() != nil || !replaced.MatchString(err.Error()) {
+				return value, err
+			}
+		}
+	})
 }
+
+// replaced matches the error of a step that was in a page when another page replaced it.
+var replaced = regexp.MustCompile(`Inspected target navigated|Cannot find (default execution )?context|Execution context was destroyed`)
 
 // pollEvery is the time between two looks at a page.
 const pollEvery = 20 * time.Millisecond

@@ -20,6 +20,7 @@ type failure struct {
 	status        int
 	code, message string
 	fields        event.FieldErrors
+	fault         bool // of ours, and nobody has logged it
 }
 
 // Error returns the message.
@@ -28,7 +29,7 @@ func (f *failure) Error() string { return f.message }
 // Fail returns the error of a request whose response has a status, a code and a message, and the faulty
 // fields of the request.
 func Fail(status int, code, message string, fields ...event.FieldError) error {
-	return &failure{status, code, message, fields}
+	return &failure{status: status, code: code, message: message, fields: fields}
 }
 
 // Handler returns a handler that responds with serve, or to its error. notFound is the message of the
@@ -41,28 +42,14 @@ func Handler(g *guard.Guard, notFound string, serve func(http.ResponseWriter, *h
 	}
 }
 
-// refuse responds to the error of a handler, and reports its code to the guard. The error is a
-// failure, faults of the request, or the store's.
+// refuse responds to the error of a handler, and reports its code to the guard.
 func refuse(w http.ResponseWriter, g *guard.Guard, notFound string, err error) {
-	f, _ := errors.AsType[*failure](err)
-	faults, _ := errors.AsType[event.FieldErrors](err)
-	rule, broken := errors.AsType[runinput.Fault](err)
-	switch {
-	case f != nil:
-	case broken:
-		f = &failure{http.StatusBadRequest, "invalid", rule.Error(), nil}
-	case faults != nil:
-		f = &failure{http.StatusBadRequest, "invalid", "the request has faults", faults}
-	case errors.Is(err, storage.ErrNotFound):
-		f = &failure{http.StatusNotFound, "not-found", cmp.Or(notFound, "the workspace has no such thread"), nil}
-	case errors.Is(err, runs.ErrEnded):
-		f = &failure{http.StatusGone, "ended", err.Error(), nil}
-	default:
-		if !storage.Unavailable(err) && !errors.Is(err, adapters.ErrBusy) { // these are logged elsewhere
-			g.Fault(err)
-		}
+	f := failureOf(err, notFound)
+	if f.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
-		f = &failure{http.StatusServiceUnavailable, "busy", "the store does not answer now; send the request again", nil}
+	}
+	if f.fault {
+		g.Fault(err)
 	}
 	g.Rejected(f.code)
 	body := map[string]any{"code": f.code, "message": f.message}
@@ -70,4 +57,36 @@ func refuse(w http.ResponseWriter, g *guard.Guard, notFound string, err error) {
 		body["fields"] = f.fields.Capped()
 	}
 	_ = Respond(w, f.status, map[string]any{"error": body})
+}
+
+// Explain returns the status and the message of a handler's error, for a response that is not JSON.
+// Faults of the request are part of the message.
+func Explain(err error, notFound string) (status int, message string) {
+	f := failureOf(err, notFound)
+	if len(f.fields) > 0 {
+		return f.status, f.fields.Capped().Error()
+	}
+	return f.status, f.message
+}
+
+// failureOf returns the failure for the error of a handler: a failure, faults of the request, or an error
+// of the store.
+func failureOf(err error, notFound string) *failure {
+	f, _ := errors.AsType[*failure](err)
+	faults, _ := errors.AsType[event.FieldErrors](err)
+	rule, broken := errors.AsType[runinput.Fault](err)
+	switch {
+	case f != nil:
+		return f
+	case broken:
+		return &failure{status: http.StatusBadRequest, code: "invalid", message: rule.Error()}
+	case faults != nil:
+		return &failure{status: http.StatusBadRequest, code: "invalid", message: "the request has faults", fields: faults}
+	case errors.Is(err, storage.ErrNotFound):
+		return &failure{status: http.StatusNotFound, code: "not-found", message: cmp.Or(notFound, "the workspace has no such thread")}
+	case errors.Is(err, runs.ErrEnded):
+		return &failure{status: http.StatusGone, code: "ended", message: err.Error()}
+	}
+	logged := storage.Unavailable(err) || errors.Is(err, adapters.ErrBusy)
+	return &failure{status: http.StatusServiceUnavailable, code: "busy", message: "the store does not answer now; send the request again", fault: !logged}
 }

@@ -3,6 +3,8 @@ package operator
 import (
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
@@ -19,9 +21,9 @@ var userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,31}$`)
 // daemon can open the socket. They have the rights of an operator.
 func (s *Service) Local() http.Handler {
 	return s.handler(func(_ http.ResponseWriter, r *http.Request) (Caller, error) {
-		by := Caller{ID: "local", Role: config.RoleOperator}
+		by := Caller{ID: localUser, Role: config.RoleOperator}
 		if name := r.Header.Get(userHeader); userForm.MatchString(name) {
-			by.ID = "local:" + name
+			by.ID += ":" + name
 		}
 		return by, nil
 	})
@@ -35,7 +37,7 @@ func (s *Service) Remote(loopback bool) http.Handler {
 		if loopback && !guard.IsLocalHost(r) {
 			return Caller{}, Fail(http.StatusForbidden, "foreign-host", "the Host of the request must name this machine")
 		}
-		by, ok := s.callerWith(guard.Bearer(r))
+		by, ok := s.CallerWith(guard.Bearer(r))
 		if !ok {
 			refusal := s.Guard.Unauthorized(w, r, "no-operator-token")
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -46,15 +48,26 @@ func (s *Service) Remote(loopback bool) http.Handler {
 	})
 }
 
-// callerWith returns the operator with a token. It compares with every token, so that the duration
+// CallerWith returns the operator with a token. It compares with every token, so that the duration
 // does not reveal which one matched.
-func (s *Service) callerWith(token string) (by Caller, ok bool) {
+func (s *Service) CallerWith(token string) (by Caller, ok bool) {
 	for _, o := range s.Config().Operators {
 		if o.Token.Equal(token) {
 			by, ok = Caller{o.ID, o.Role}, true
 		}
 	}
 	return by, ok
+}
+
+// localUser begins the id of an operator who came over the socket. No configured operator has such an id.
+const localUser = "local"
+
+// Has reports whether an operator has the caller's id and role now.
+func (s *Service) Has(c Caller) bool {
+	if id, _, _ := strings.Cut(c.ID, ":"); id == localUser {
+		return c.Role == config.RoleOperator
+	}
+	return slices.ContainsFunc(s.Config().Operators, func(o config.Operator) bool { return Caller{o.ID, o.Role} == c })
 }
 
 // handler serves the routes to callers whom identify admits.

@@ -36,7 +36,7 @@ func (r Route) FullPattern() string {
 
 // Routes returns all routes. Each area has its own list.
 func Routes() []Route {
-	return slices.Concat(statusRoutes, auditRoutes)
+	return slices.Concat(statusRoutes, auditRoutes, consoleRoutes)
 }
 
 // Caller is the operator who sends a request.

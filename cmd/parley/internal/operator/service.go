@@ -45,6 +45,8 @@ type Live struct {
 	Workspace func(id string) (adapters.Status, bool)
 	// Agent returns how an agent does on this node.
 	Agent func(id string) AgentHealth
+	// Console returns the address that logs an operator in to the console.
+	Console func(by Caller) (url string, err error)
 }
 
 // AgentHealth is how an agent does, as the attempts of its runs show.

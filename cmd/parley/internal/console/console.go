@@ -1,0 +1,241 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley/adapters/guard"
+	"parley/cmd/parley/internal/operator"
+)
+
+//go:embed static
+var static embed.FS
+
+// Options are the parts of a Console.
+type Options struct {
+	Service *operator.Service
+	// PublicURL returns the address under which people reach the console through a proxy; "" if
+	// there is none.
+	PublicURL func() string
+	// Guard bounds the guesses of a token.
+	Guard *guard.Guard
+	Now   func() time.Time
+}
+
+// Console serves the pages.
+type Console struct {
+	Options
+	doors *doors
+	live  *live
+	pages *pages
+}
+
+// New returns a console. Run must run while it serves.
+func New(o Options) *Console {
+	c := &Console{Options: o, doors: newDoors(o.Now, o.Service.Has), pages: newPages(o.Service)}
+	c.live = newLive(c.pages.render)
+	return c
+}
+
+// Run renders the pages that people follow, until ctx ends.
+func (c *Console) Run(ctx context.Context) { c.live.run(ctx) }
+
+// Ticket returns a ticket that admits an operator once within a minute.
+func (c *Console) Ticket(by operator.Caller) string { return c.doors.issue(by) }
+
+// policy is what a page may load and do: only what this server serves, and no script in a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
+
+// maxForm bounds the body of a form. A payload to try may be as large as a platform's.
+const maxForm = 1 << 20
+
+// Handler returns the console's routes. local tells that the listener is on a loopback address, so
+// that only Hosts of this machine are right.
+func (c *Console) Handler(local bool) http.Handler {
+	mux := http.NewServeMux()
+	files, err := fs.Sub(static, "static")
+	if err != nil {
+		panic(err) // the folder is part of the program
+	}
+	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(files)))
+	mux.HandleFunc("GET /login", c.showLogin)
+	mux.HandleFunc("POST /login", c.login)
+	mux.HandleFunc("POST /logout", c.logout)
+	mux.HandleFunc("GET /events", c.inside(c.events))
+	for _, p := range pageTable {
+		mux.HandleFunc("GET "+p.pattern, c.inside(c.show))
+	}
+	for _, o := range operations {
+		mux.HandleFunc("POST "+o.pattern, c.inside(c.operate(o)))
+	}
+	protected := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cache-Control", "no-store")
+		if local && !guard.IsLocalHost(r) && r.Host != c.publicHost() {
+			c.Guard.Refuse(w, &guard.Refusal{Status: http.StatusForbidden, Reason: "foreign-host"})
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		protected.ServeHTTP(w, r)
+	})
+}
+
+func (c *Console) publicHost() string {
+	u, err := url.Parse(c.PublicURL())
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// secure reports whether a request came through the proxy that speaks https.
+func (c *Console) secure(r *http.Request) bool {
+	u, err := url.Parse(c.PublicURL())
+	return err == nil && u.Scheme == "https" && u.Host == r.Host
+}
+
+// cookie returns the session's cookie. A browser accepts the prefix over https only.
+func (c *Console) cookie(r *http.Request, secret string) *http.Cookie {
+	cookie := &http.Cookie{Name: "parley", Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if c.secure(r) {
+		cookie.Name, cookie.Secure = "__Host-parley", true
+	}
+	return cookie
+}
+
+// call is one request of an operator who is logged in.
+type call struct {
+	*http.Request
+	caller operator.Caller
+	secret string // of the session
+}
+
+// inside admits a request that has a session, and sends others to the login.
+func (c *Console) inside(serve func(w http.ResponseWriter, r call)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		cookie, err := r.Cookie(c.cookie(r, "").Name)
+		if err == nil {
+			if caller, ok := c.doors.use(cookie.Value); ok {
+				c.Guard.Admit(r)
+				serve(w, call{Request: r, caller: caller, secret: cookie.Value})
+				return
+			}
+		}
+		if r.Header.Get("Accept") == "text/event-stream" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		http.Redirect(w, r, "/login", http.StatusSeeOther)
+	}
+}
+
+// show answers with a page.
+func (c *Console) show(w http.ResponseWriter, r call) {
+	at := looking{by: r.caller, said: c.doors.hear(r.secret)}
+	c.pages.byPath.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), inContext{}, at)))
+}
+
+func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
+	c.pages.write(w, http.StatusOK, "login", loginPage{})
+}
+
+// loginPage is the data of the login. Wrong tells that the last token or ticket was.
+type loginPage struct{ Wrong bool }
+
+// login begins a session for a ticket or an operator's token.
+func (c *Console) login(w http.ResponseWriter, r *http.Request) {
+	caller, ok := c.doors.redeem(r.PostFormValue("ticket"))
+	if token := r.PostFormValue("token"); token != "" {
+		caller, ok = c.Service.CallerWith(token)
+	}
+	if !ok {
+		refusal := c.Guard.Unauthorized(w, r, "no-operator")
+		if c.Guard.Rejected(refusal.Reason); refusal.Status == http.StatusTooManyRequests {
+			w.WriteHeader(refusal.Status)
+			return
+		}
+		c.pages.write(w, refusal.Status, "login", loginPage{Wrong: true})
+		return
+	}
+	c.Guard.Admit(r)
+	http.SetCookie(w, c.cookie(r, c.doors.open(caller)))
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
+func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
+	cookie := c.cookie(r, "")
+	if given, err := r.Cookie(cookie.Name); err == nil {
+		c.doors.close(given.Value)
+	}
+	cookie.MaxAge = -1
+	http.SetCookie(w, cookie)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+// beat is the time between two comments on a stream, so that a proxy keeps the stream open and a
+// session that has ended ends its stream.
+const beat = 20 * time.Second
+
+// events streams the changes of a page.
+func (c *Console) events(w http.ResponseWriter, r call) {
+	v := view{page: r.FormValue("page"), role: r.caller.Role}
+	if !c.pages.has(v.page) {
+		http.NotFound(w, r.Request)
+		return
+	}
+	tab := c.live.join(v)
+	if tab == nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	defer c.live.leave(v, tab)
+	stream := http.NewResponseController(w)
+	_ = stream.SetWriteDeadline(time.Time{}) // the listener's own bound is for pages
+	w.Header().Set("Content-Type", "text/event-stream")
+	if err := send(w, stream, ": the page is followed\n\n"); err != nil {
+		return
+	}
+	beats := time.NewTicker(beat)
+	defer beats.Stop()
+	for {
+		var err error
+		select {
+		case <-r.Context().Done():
+			return
+		case <-beats.C:
+			if !c.doors.isOpen(r.secret) {
+				return
+			}
+			err = send(w, stream, ":\n\n")
+		case told, open := <-tab:
+			if !open {
+				_ = send(w, stream, "event: reload\ndata: \n\n")
+				return
+			}
+			err = send(w, stream, "event: "+told.event+"\ndata: "+string(told.data)+"\n\n")
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// sendTime bounds the write of one event to a slow reader.
+const sendTime = 10 * time.Second
+
+func send(w http.ResponseWriter, stream *http.ResponseController, words string) error {
+	_ = stream.SetWriteDeadline(time.Now().Add(sendTime))
+	_, err := w.Write([]byte(words))
+	return errors.Join(err, stream.Flush())
+}

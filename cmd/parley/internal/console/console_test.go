@@ -1,0 +1,214 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"parley/adapters/browsertest"
+	"parley/adapters/guard"
+	"parley/cmd/parley/internal/console"
+	"parley/cmd/parley/internal/operator"
+	"parley/config"
+	"parley/config/secret"
+	"parley/ingest/journal"
+	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/sqlite"
+)
+
+func TestMain(m *testing.M) { browsertest.Main(m) }
+
+// site is a console on a new store, at a loopback address.
+type site struct {
+	*console.Console
+	journal *journal.Journal
+	config  *config.Config
+	address string
+
+	mu      sync.Mutex
+	reasons []string
+}
+
+const viewerToken, operatorToken = "viewer-token-4c1d9a", "operator-token-72e0bb"
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{config: config.Default(), journal: journal.New(engine, journal.Options{Node: "a"})}
+	t.Cleanup(func() { _ = s.journal.Close() })
+	s.config.Operators = []config.Operator{
+		{ID: "vera", Token: secret.New(viewerToken), Role: config.RoleViewer}, {ID: "olga", Token: secret.New(operatorToken), Role: config.RoleOperator},
+	}
+	door := guard.New(func(reason string) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.reasons = append(s.reasons, reason)
+	})
+	service := &operator.Service{Journal: s.journal, Config: func() *config.Config { return s.config }, Now: time.Now, Version: "0.0.0", Node: "a", Guard: door}
+	s.Console = console.New(console.Options{Service: service, PublicURL: func() string { return "https://ops.example" }, Guard: door, Now: time.Now})
+	server := httptest.NewUnstartedServer(s.Handler(true))
+	door.Protect(server.Config)
+	server.Start()
+	s.address = server.URL
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() {
+		stop()
+		running.Wait()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return s
+}
+
+// browser returns a client with cookies that is logged in with a token.
+func (s *site) browser(t *testing.T, token string) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	if status, page := answer(t, client, s.post("/login", url.Values{"token": {token}})); status != http.StatusOK || !strings.Contains(page, "Overview") {
+		t.Fatalf("login: %d %s", status, page)
+	}
+	return client
+}
+
+func (s *site) get(path string) *http.Request {
+	r, _ := http.NewRequest(http.MethodGet, s.address+path, nil)
+	return r
+}
+
+func (s *site) post(path string, values url.Values) *http.Request {
+	r, _ := http.NewRequest(http.MethodPost, s.address+path, strings.NewReader(values.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Origin", s.address)
+	return r
+}
+
+func answer(t *testing.T, client *http.Client, r *http.Request) (int, string) {
+	t.Helper()
+	response, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var page strings.Builder
+	if err := response.Write(&page); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, page.String()
+}
+
+// stranger follows no redirects and has no cookies.
+var stranger = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+func TestDoorsAreClosed(t *testing.T) {
+	s := newSite(t)
+	for _, path := range []string{"/", "/audit", "/workspaces/x", "/events?page=/"} {
+		if status, page := answer(t, stranger, s.get(path)); status != http.StatusSeeOther || strings.Contains(page, "Overview") {
+			t.Errorf("%s without a session: %d", path, status)
+		}
+	}
+	for name, values := range map[string]url.Values{"no token": {}, "a wrong token": {"token": {"guess"}}, "a wrong ticket": {"ticket": {"guess"}}} {
+		if status, _ := answer(t, stranger, s.post("/login", values)); status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", name, status)
+		}
+	}
+	foreign := s.get("/login")
+	foreign.Host = "evil.example"
+	if status, _ := answer(t, stranger, foreign); status != http.StatusForbidden {
+		t.Errorf("a foreign Host: %d", status)
+	}
+	cross := s.post("/logout", nil)
+	cross.Header.Set("Origin", "https://evil.example")
+	if status, _ := answer(t, s.browser(t, operatorToken), cross); status != http.StatusForbidden {
+		t.Errorf("another site's form: %d", status)
+	}
+	if s.mu.Lock(); len(s.reasons) != 4 { // three logins and a Host
+		t.Errorf("counted refusals: %q", s.reasons)
+	}
+	s.mu.Unlock()
+}
+
+func TestGuessesAreBounded(t *testing.T) {
+	s := newSite(t)
+	for range 30 {
+		answer(t, stranger, s.post("/login", url.Values{"token": {"guess"}}))
+	}
+	if status, _ := answer(t, stranger, s.post("/login", url.Values{"token": {"guess"}})); status != http.StatusTooManyRequests {
+		t.Errorf("the next guess: %d", status)
+	}
+	s.browser(t, operatorToken) // a right token is never refused
+}
+
+func TestCookies(t *testing.T) {
+	s := newSite(t)
+	login := func(host string) *http.Cookie {
+		r := s.post("/login", url.Values{"token": {viewerToken}})
+		if host != "" {
+			r.Host = host
+			r.Header.Set("Origin", "https://"+host)
+		}
+		response, err := stranger.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if len(response.Cookies()) != 1 {
+			t.Fatalf("%s: %d, %d cookies", host, response.StatusCode, len(response.Cookies()))
+		}
+		return response.Cookies()[0]
+	}
+	for host, name := range map[string]string{"": "parley", "ops.example": "__Host-parley"} {
+		c := login(host)
+		if c.Name != name || c.Secure != (host != "") || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+			t.Errorf("%q: %v", host, c)
+		}
+	}
+}
+
+func TestRemovedOperatorsAreLoggedOut(t *testing.T) {
+	s := newSite(t)
+	client := s.browser(t, viewerToken)
+	if s.config.Operators[0].Role = config.RoleReader; true {
+		if _, page := answer(t, client, s.get("/")); strings.Contains(page, "Overview") {
+			t.Error("a session has the role of before")
+		}
+	}
+}
+
+func TestPagesHaveTheirPolicy(t *testing.T) {
+	s := newSite(t)
+	client := s.browser(t, viewerToken)
+	for _, path := range []string{"/", "/login", "/audit", "/no-such-page", "/static/console.js", "/workspaces/none"} {
+		response, err := client.Do(s.get(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		for header, want := range map[string]string{
+			"Content-Security-Policy": "require-trusted-types-for 'script'", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cache-Control": "no-store",
+		} {
+			if got := response.Header.Get(header); !strings.Contains(got, want) {
+				t.Errorf("%s: %s is %q", path, header, got)
+			}
+		}
+		if got := response.Header.Get("Access-Control-Allow-Origin"); got != "" {
+			t.Errorf("%s: other sites may read it", path)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+
+	"parley/cmd/parley/internal/operator"
+)
+
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"bytes": bytesOf, "count": count, "look": look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
+	"line": oneLine, "json": func(raw json.RawMessage) string { return string(raw) },
+}
+
+// looks has the look of each state: colour and shape.
+var looks = map[string]string{
+	"up": "well", "ready": "well", "ok": "well", "done": "well", "sent": "well", "idle": "well", "answered": "well",
+	"starting": "busy", "working": "busy", "running": "busy", "queued": "busy", "pending": "busy", "sending": "busy", "standby": "off", "stopped": "off", "dropped": "off", "discarded": "off",
+	"not ready": "bad", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
+}
+
+// look returns the class of a state. A state that is not known looks neutral.
+func look(state any) string {
+	if class, ok := looks[fmt.Sprint(state)]; ok {
+		return class
+	}
+	return "off"
+}
+
+func nothing(n operator.Needs) bool { return n == operator.Needs{} }
+
+// count returns a number of things, such as "1 dead letter" or "2 deliveries".
+func count(n int64, thing string) string {
+	switch {
+	case n == 1:
+	case strings.HasSuffix(thing, "y"):
+		thing = strings.TrimSuffix(thing, "y") + "ies"
+	default:
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
+}
+
+// bytesOf returns a size in the largest unit that keeps a digit before the point.
+func bytesOf(n int64) string {
+	units := []string{"bytes", "KB", "MB", "GB", "TB"}
+	size, i := float64(n), 0
+	for ; size >= 1000 && i < len(units)-1; i++ {
+		size /= 1000
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", size, units[i])
+}
+
+// ms returns the time between two moments; "" if one of them has not come.
+func ms(from, to time.Time) string {
+	if from.IsZero() || to.IsZero() {
+		return ""
+	}
+	d := to.Sub(from)
+	if d < time.Second {
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	}
+	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// act is an operation that a page offers.
+type act struct {
+	Test, Path, Name, Words string
+	Fields                  []field
+	Harm                    bool
+	May                     bool // the caller's role allows it
+}
+
+// field is something that the operator enters.
+type field struct {
+	Name, Label string
+	Required    bool
+}
+
+func newField(name, label string, required bool) field { return field{name, label, required} }
+
+func newAct(may bool, test, path, name, words string, fields ...[]field) act {
+	a := act{May: may, Test: test, Path: path, Name: name, Words: words}
+	for _, f := range fields {
+		a.Fields = append(a.Fields, f...)
+	}
+	return a
+}

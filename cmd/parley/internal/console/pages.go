@@ -1,0 +1,185 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"parley/adapters/web/exchange"
+	"parley/cmd/parley/internal/operator"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// page is one page of the console.
+type page struct {
+	pattern string // a path of http.ServeMux
+	name    string // its template, and its place in the menu
+	follows bool   // the page has fragments that change
+	// read returns the page's title and the data of its template.
+	read func(s *operator.Service, r request) (title string, data any, err error)
+}
+
+// request is what a page is made from. Two requests with the same address and role give the same page.
+type request struct {
+	*http.Request
+	by operator.Caller
+}
+
+// query returns the values of the query that a list passes on to the service.
+func (r request) query(name string) string { return r.URL.Query().Get(name) }
+
+// menu lists the pages of the menu, in its order.
+var menu = []link{
+	{"Overview", "/", false}, {"Threads", "/threads", false}, {"Runs", "/runs", false}, {"Deliveries", "/deliveries", false}, {"Dead letters", "/dead", false},
+	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
+}
+
+// link is an entry of the menu.
+type link struct {
+	Name, Path string
+	Here       bool
+}
+
+// frame is the data of the layout.
+type frame struct {
+	Title  string
+	Menu   []link
+	Caller operator.Caller
+	Follow bool
+	Said   *said
+	Body   template.HTML // of a template of this package
+}
+
+// said is the result of the last operation.
+type said struct {
+	Words string
+	Bad   bool
+}
+
+// pages renders all pages.
+type pages struct {
+	service   *operator.Service
+	templates map[string]*template.Template
+	byPath    *http.ServeMux
+}
+
+func newPages(service *operator.Service) *pages {
+	p := &pages{service: service, templates: map[string]*template.Template{}, byPath: http.NewServeMux()}
+	base := template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	for _, one := range pageTable {
+		own := template.Must(template.Must(base.Clone()).ParseFS(templateFiles, "templates/"+one.name+".html"))
+		p.templates[one.name] = own
+		p.byPath.HandleFunc("GET "+one.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, one) })
+	}
+	p.templates["login"] = template.Must(template.ParseFS(templateFiles, "templates/login.html"))
+	return p
+}
+
+// inContext is the key of a caller and of the words of an operation in a request's context.
+type inContext struct{}
+
+// looking is what a page needs to know beside its address.
+type looking struct {
+	by   operator.Caller
+	said *said
+}
+
+// serve answers with a page. A page that fails says why.
+func (p *pages) serve(w http.ResponseWriter, r *http.Request, one page) {
+	at, _ := r.Context().Value(inContext{}).(looking)
+	title, data, err := one.read(p.service, request{Request: r, by: at.by})
+	f := frame{Title: title, Caller: at.by, Follow: one.follows && err == nil, Said: at.said, Menu: menuAt(r.URL.Path)}
+	status := http.StatusOK
+	var body bytes.Buffer
+	if err == nil {
+		err = p.templates[one.name].ExecuteTemplate(&body, "main", data)
+	}
+	if err != nil {
+		code, words := explain(err)
+		status, f.Said = code, &said{Words: words, Bad: true}
+		f.Title, f.Follow = "This page has no answer", false
+		body.Reset()
+	}
+	f.Body = template.HTML(body.String())
+	var whole bytes.Buffer
+	if err := p.templates[one.name].ExecuteTemplate(&whole, "layout", f); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(whole.Bytes())
+}
+
+// explain returns the status and the words of an error.
+func explain(err error) (int, string) { return exchange.Explain(err, "there is no such row") }
+
+func menuAt(path string) []link {
+	list := make([]link, len(menu))
+	for i, l := range menu {
+		l.Here = path == l.Path || l.Path != "/" && strings.HasPrefix(path, l.Path+"/")
+		list[i] = l
+	}
+	return list
+}
+
+// has reports whether an address is that of a page that changes.
+func (p *pages) has(address string) bool {
+	r, err := requestOf(context.Background(), address)
+	if err != nil {
+		return false
+	}
+	_, pattern := p.byPath.Handler(r)
+	for _, one := range pageTable {
+		if "GET "+one.pattern == pattern {
+			return one.follows
+		}
+	}
+	return false
+}
+
+func requestOf(ctx context.Context, address string) (*http.Request, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
+		return nil, fmt.Errorf("%q is no address of a page", address)
+	}
+	return http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+}
+
+// rendering keeps a page that no browser asked for.
+type rendering struct {
+	header http.Header
+	status int
+	bytes.Buffer
+}
+
+func (r *rendering) Header() http.Header    { return r.header }
+func (r *rendering) WriteHeader(status int) { r.status = status }
+
+// render returns a page as somebody with the view's role sees it.
+func (p *pages) render(ctx context.Context, v view) ([]byte, error) {
+	r, err := requestOf(context.WithValue(ctx, inContext{}, looking{by: operator.Caller{Role: v.role}}), v.page)
+	if err != nil {
+		return nil, err
+	}
+	w := &rendering{header: http.Header{}}
+	if p.byPath.ServeHTTP(w, r); w.status != http.StatusOK {
+		return nil, errors.New("the page has no answer now")
+	}
+	return w.Bytes(), nil
+}
+
+// write answers with a template that has no layout.
+func (p *pages) write(w http.ResponseWriter, status int, name string, data any) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = p.templates[name].ExecuteTemplate(w, name+".html", data) // the browser has gone
+}

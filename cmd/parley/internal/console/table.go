@@ -1,0 +1,73 @@
+package console
+
+import (
+	"strings"
+
+	"parley/cmd/parley/internal/operator"
+	"parley/ingest/journal/storage"
+)
+
+// pageTable lists all pages.
+var pageTable = []page{
+	{pattern: "/{$}", name: "overview", follows: true, read: overview},
+	{pattern: "/workspaces/{id}", name: "workspace", follows: true, read: workspace},
+	{pattern: "/agents", name: "agents", follows: true, read: agents},
+	{pattern: "/audit", name: "audit", follows: true, read: actions},
+}
+
+// operations lists everything that a page can do.
+var operations []operation
+
+// next returns the address of the page after the one of a request; empty if there is none. It keeps
+// the filters.
+func (r request) next(before *string) string {
+	if before == nil {
+		return ""
+	}
+	query := r.URL.Query()
+	query.Set("before", *before)
+	return r.URL.Path + "?" + query.Encode()
+}
+
+// page returns the bounds of a list.
+func (r request) page() operator.Page {
+	return operator.Page{Before: r.query("before"), Limit: rows}
+}
+
+// rows is the number of rows of a list: so many are less than 60 KB.
+const rows = 50
+
+func overview(s *operator.Service, r request) (string, any, error) {
+	status, err := s.Status(r.Context())
+	return "Overview", status, err
+}
+
+func agents(s *operator.Service, r request) (string, any, error) {
+	status, err := s.Status(r.Context())
+	return "Agents", status.Agents, err
+}
+
+func workspace(s *operator.Service, r request) (string, any, error) {
+	id := r.PathValue("id")
+	status, err := s.Status(r.Context())
+	if err != nil {
+		return "", nil, err
+	}
+	for _, w := range status.Workspaces {
+		if w.ID == id {
+			return "Workspace " + id, w, nil
+		}
+	}
+	return "", nil, storage.ErrNotFound
+}
+
+func actions(s *operator.Service, r request) (string, any, error) {
+	list, err := s.Audit(r.Context(), r.page())
+	return "Audit", struct {
+		Items []operator.Action
+		Next  string
+	}{list.Items, r.next(list.Next)}, err
+}
+
+// oneLine returns a text with its line ends as spaces.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
