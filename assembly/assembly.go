@@ -113,6 +113,9 @@ type Input struct {
 	Take func() error
 	// Untake takes Take back: the agent has refused the run.
 	Untake func() error
+	// Measure takes what a model's server says of the request, before the agent ends; nil if nobody needs
+	// it. It is called as emit is.
+	Measure func(Usage)
 	// Given has the tools, context, state and further messages of a client of the run
 	// protocol. An agent whose protocol has these takes them from here.
 	Given runinput.Rest
@@ -123,6 +126,12 @@ type Input struct {
 	Speakers Speakers
 	// Notes are facts beside the messages.
 	Notes Notes
+}
+
+// Usage is what a model's server says of a request.
+type Usage struct {
+	Finish              string // the model's own word for the end of its answer, such as "stop"
+	TokensIn, TokensOut int64  // 0 if the server sent none
 }
 
 // Resume is an agent's question and the answer to it.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
@@ -33,6 +34,7 @@ type attempt struct {
 	settings Settings
 	show     func(func()) // starts a goroutine of the preview
 
+	asked   asked
 	report  Report
 	said    collector
 	preview LivePreview // nil until the agent is asked
@@ -45,7 +47,7 @@ type attempt struct {
 // ends if the run is interrupted or withdrawn, ctx if the work must stop. It returns
 // whether the thread may have a further turn now.
 func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
-	begun := a.Now()
+	a.asked.BegunAt = a.Now()
 	a.said.events = a.newRecorder(ctx)
 	err = a.ask(ctx, asking)
 	if a.preview != nil {
@@ -60,7 +62,7 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 	if err != nil {
 		a.report.Outcome, a.report.Err = LeftOff, err
 	}
-	a.report.Took = a.Now().Sub(begun)
+	a.report.Took, a.report.Usage = a.Now().Sub(a.asked.BegunAt), a.asked.usage
 	a.Observer.RunEnded(a.run, a.report)
 	switch a.report.Outcome {
 	case LeftOff, Retried, Awaited, Answered:
@@ -105,6 +107,10 @@ func (a *attempt) ask(running, asking context.Context) error {
 			if err == nil && steering != nil {
 				steering.begin()
 			}
+			return err
+		}
+		a.report.Input.Measure = func(u assembly.Usage) { a.asked.usage = u }
+		if err := a.keep(a.report.Input.Messages); err != nil {
 			return err
 		}
 		defer a.noteLearnt()()
@@ -171,7 +177,7 @@ func (a *attempt) commit(ctx context.Context) error {
 		return a.unanswered(ctx, err)
 	}
 	reply := runs.Reply{
-		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
 		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
 	}
 	var ended runs.EndResult
@@ -275,15 +281,18 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	var store storeError
 	switch committing := context.WithoutCancel(ctx); {
 	case errors.Is(cause, errWithdrawn):
-		return a.end(committing, Canceled, runs.Unanswered{State: runs.Canceled, Cause: cause.Error(), Notice: a.notice(withdrawn)})
+		return a.end(committing, Canceled, runs.Unanswered{State: runs.Canceled, Cause: cause.Error(), Notice: a.notice(withdrawn)}, cause)
 	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
+		if err := a.Journal.AddAttempt(committing, a.run, a.record(cause)); err != nil {
+			a.Log.Warn("the attempt of a stopped run is not stored", "run", a.run.ID, "err", err)
+		}
 		a.clears(false)
 		return nil
 	case errors.Is(cause, errInterrupted):
-		return a.end(committing, Interrupted, runs.Unanswered{State: runs.Interrupted})
+		return a.end(committing, Interrupted, runs.Unanswered{State: runs.Interrupted}, cause)
 	case errors.Is(cause, errQuiet):
-		return a.end(committing, Quiet, runs.Unanswered{State: runs.Quiet})
+		return a.end(committing, Quiet, runs.Unanswered{State: runs.Quiet}, nil)
 	case ctx.Err() != nil:
 		a.report.Outcome = LeftOff // the next start resumes the run
 		return nil
@@ -306,13 +315,13 @@ func (a *attempt) await(ctx context.Context) error {
 	if !until.After(a.Now()) {
 		return a.failed(ctx, permanent{fmt.Errorf("%w (answer_within)", errTimeout)})
 	}
-	return a.end(ctx, Awaited, runs.Unanswered{At: until, Taken: true})
+	return a.end(ctx, Awaited, runs.Unanswered{At: until, Taken: true}, nil)
 }
 
-// end ends an attempt that has no answer. A failure of the store leaves the run to a later
+// end ends an attempt that has no answer; cause is nil if it has not failed. A failure of the store leaves the run to a later
 // attempt, and loses the messages of this one that are not stored.
-func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered) error {
-	a.report.Outcome, u.Events = outcome, a.rest
+func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, cause error) error {
+	a.report.Outcome, u.Events, u.Attempt = outcome, a.rest, a.record(cause)
 	if u.State == runs.Failed {
 		u.Events = append(u.Events, a.ends...)
 	}
@@ -335,7 +344,7 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 		return a.fail(ctx, cause)
 	}
 	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
-	return a.end(ctx, Retried, runs.Unanswered{At: at, Failed: true})
+	return a.end(ctx, Retried, runs.Unanswered{At: at, Failed: true}, cause)
 }
 
 // backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,
@@ -348,7 +357,7 @@ func backoff(failures int64) time.Duration {
 func (a *attempt) fail(ctx context.Context, cause error) error {
 	notice := a.notice(apology(cause))
 	notice.Posts = a.Outbox.Notice(a.run, notice.Text)
-	return a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice})
+	return a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice}, cause)
 }
 
 // clears wakes the deliveries of a run that has ended: those that remove its previews

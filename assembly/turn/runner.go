@@ -30,6 +30,8 @@ type Settings struct {
 	API bool
 	// MaxConcurrent bounds the workspace's runs on this node at one time; 0 for no bound.
 	MaxConcurrent int
+	// KeepInputs stores the inputs of agents.
+	KeepInputs bool
 	// TimeZone is the workspace's; nil for UTC.
 	TimeZone *time.Location
 }
@@ -147,6 +149,7 @@ type Report struct {
 	Reply   *messages.Message // of Answered
 	Err     error
 	Took    time.Duration
+	Usage   assembly.Usage
 }
 
 // Parts are the collaborators of a Runner.

@@ -19,6 +19,8 @@ type Retention struct {
 	Runs time.Duration `yaml:"runs"`
 	// RunEvents is how long the events of runs are kept.
 	RunEvents time.Duration `yaml:"run_events"`
+	// Inputs is how long the inputs of agents are kept; 0: they are not stored.
+	Inputs time.Duration `yaml:"inputs"`
 }
 
 // DefaultRetention returns the bounds that apply without configuration. A BlueBubbles

@@ -38,7 +38,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 	return slices.Concat(
 		envelopes.Aged(now, r.Envelopes, r.Keys),
 		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
-		runs.Aged(before(r.Runs), before(r.RunEvents)),
+		runs.Aged(before(r.Runs), before(r.RunEvents), before(r.Inputs)),
 		places.Aged(before(r.RunEvents), before(0)),
 		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge))},
 	)

@@ -7,7 +7,6 @@ package anthropic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -121,7 +120,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), usage: map[string]json.RawMessage{}}
+	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), usage: map[string]json.RawMessage{}}
 	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ type tool struct {
 
 // end ends the answer after the stream.
 func (m *message) end() error {
-	end := remote.Ending{Reason: fmt.Sprintf("stop_reason %q", m.stop), Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools}
+	end := remote.Ending{Key: "stop_reason", Finish: m.stop, Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools}
 	if len(m.usage) > 0 {
 		end.Usage = m.usage
 	}

@@ -220,3 +220,18 @@ func TestImagesAreBlocks(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestUsageIsMeasured checks that the daemon learns the counts and the reason of the end, also of an empty answer.
+func TestUsageIsMeasured(t *testing.T) {
+	const cached = `{"type":"message_start","message":{"id":"x","usage":{"input_tokens":3,"cache_read_input_tokens":40,"output_tokens":1}}}`
+	for _, bodies := range [][]string{{cached, block, one, end, delta, stop}, {cached, delta, stop}} {
+		var got []assembly.Usage
+		input := agenttest.Hello()
+		input.Measure = func(u assembly.Usage) { got = append(got, u) }
+		address := agenttest.Serve(t, func(w http.ResponseWriter, _ *http.Request) { agenttest.Stream(w, events(bodies...)) })
+		_, err := agenttest.Run(t.Context(), newAgent(address, remote.DefaultConfig(), http.DefaultTransport), input)
+		if want := []assembly.Usage{{Finish: "end_turn", TokensIn: 43, TokensOut: 9}}; !cmp.Equal(got, want) {
+			t.Errorf("measured %v with error %v, want %v", got, err, want)
+		}
+	}
+}

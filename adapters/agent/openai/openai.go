@@ -9,7 +9,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 
@@ -87,7 +86,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	c := &completion{agent: a, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers)}
+	c := &completion{agent: a, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure)}
 	if err := a.client.FollowOrTake(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Reason: fmt.Sprintf("finish_reason %q", c.finish), Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety", Tools: &c.tools}
+	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety", Tools: &c.tools}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage
 	}

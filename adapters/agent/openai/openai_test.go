@@ -15,6 +15,7 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/openai"
 	"parley/adapters/agent/remote"
+	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -282,4 +283,23 @@ func TestMisbehavingServers(t *testing.T) {
 			return b.String() + "data: [DONE]\n\n"
 		},
 	})
+}
+
+// TestUsageIsMeasured checks that the daemon learns the counts and the reason of the end.
+func TestUsageIsMeasured(t *testing.T) {
+	for usage, want := range map[string]assembly.Usage{
+		`{"prompt_tokens":130,"completion_tokens":45,"total_tokens":175}`: {Finish: "stop", TokensIn: 130, TokensOut: 45},
+		`{"prompt_tokens":"many","completion_tokens":-1}`:                 {Finish: "stop"},
+		`[1]`: {Finish: "stop"},
+	} {
+		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+			speak(w).delta("hi").finish("stop").raw(`data: {"choices":[],"usage":` + usage + `}` + "\n\n").done()
+		})
+		var got assembly.Usage
+		input := hello()
+		input.Measure = func(u assembly.Usage) { got = u }
+		if err := agent.Run(t.Context(), input, func(stream.Message) error { return nil }); err != nil || got != want {
+			t.Errorf("%s: measured %v with error %v, want %v", usage, got, err, want)
+		}
+	}
 }

@@ -43,13 +43,20 @@ type Answer struct {
 	sent    int             // bytes of text that chunks have emitted
 	chars   int             // characters of text that no chunk has emitted
 	last    time.Time
-	due     <-chan time.Time // fires when the next chunk is due; nil if there is none
-	end     <-chan time.Time // fires when the wait for the stream's end is over
+	measure func(assembly.Usage) // nil for nobody
+	due     <-chan time.Time     // fires when the next chunk is due; nil if there is none
+	end     <-chan time.Time     // fires when the wait for the stream's end is over
 }
 
 // NewAnswer returns the answer of a run. Its text has at most limit bytes.
 func NewAnswer(run string, limit int64, emit func(stream.Message) error) *Answer {
 	return &Answer{activity: run, limit: limit, emit: emit}
+}
+
+// Measured lets measure take the usage of the request, if it is not nil.
+func (a *Answer) Measured(measure func(assembly.Usage)) *Answer {
+	a.measure = measure
+	return a
 }
 
 // Read keeps the text in the agent's own voice among the speakers: see voice. It also makes the thinking
@@ -281,13 +288,29 @@ const maxRest = 16 << 10
 
 // Ending is the end of a model's answer.
 type Ending struct {
-	Reason string // the model's own words for it, such as finish_reason "stop"
+	Key, Finish string // the name and the value of the model's own word for it, such as finish_reason and "stop"
 	// Early is the sentence for the reader of an incomplete answer; empty for a complete one.
 	Early string
 	// Declined says that the model or its provider refused to answer.
 	Declined bool
 	Tools    *Tools // the calls of the model
 	Usage    any    // the counts of tokens; nil if the server sent none
+}
+
+// spent returns the counts of a server's usage; 0 for those that it lacks. The tokens that a server has
+// read from its cache, or written to it, are part of the input.
+func spent(usage any) (in, out int64) {
+	raw, _ := json.Marshal(usage) // decoded JSON always encodes
+	var counts map[string]any
+	_ = json.Unmarshal(raw, &counts) // a usage of another form has no counts
+	sum := func(keys ...string) (n int64) {
+		for _, key := range keys {
+			count, _ := counts[key].(float64)
+			n += int64(max(0, min(count, 1<<40)))
+		}
+		return n
+	}
+	return sum("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"), sum("completion_tokens", "output_tokens")
 }
 
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
@@ -297,7 +320,11 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	if err := a.End(); err != nil {
 		return err
 	}
-	calls := e.Tools.calls
+	if a.measure != nil {
+		in, out := spent(e.Usage)
+		a.measure(assembly.Usage{Finish: e.Finish, TokensIn: in, TokensOut: out})
+	}
+	calls, empty := e.Tools.calls, fmt.Sprintf("the model returned no text (%s %q)", e.Key, e.Finish)
 	if e.Early != "" {
 		calls = nil // the last one may be incomplete
 	}
@@ -306,10 +333,10 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	case e.Tools.called != "":
 		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.called), nil)
 	case e.Declined:
-		return c.Rejected("the model returned no text ("+e.Reason+")", Declined)
+		return c.Rejected(empty, Declined)
 	default:
 		// A repetition of an incomplete answer would end at the same point.
-		return &Error{Permanent: e.Early != "", text: c.Clean("the model returned no text (" + e.Reason + ")"), cause: turn.ErrEmpty}
+		return &Error{Permanent: e.Early != "", text: c.Clean(empty), cause: turn.ErrEmpty}
 	}
 	if e.Early != "" {
 		if err := a.write("\n\n(" + e.Early + ")"); err != nil {

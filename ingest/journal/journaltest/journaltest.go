@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"reactions", reactionPromises()},
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
+		{"attempts", attemptPromises()},
 		{"inputs", inputPromises()},
 		{"late files", lateFilePromises()},
 		{"bots", botPromises()},

@@ -19,6 +19,7 @@ import (
 type Reply struct {
 	Content    string
 	AnsweredAt time.Time // the time of its first token
+	Attempt    Attempt
 	Posts      []outbox.Post
 	// Files are the attachments of a reply that is not posted: its readers take it from the journal.
 	Files []event.Attachment
@@ -49,8 +50,10 @@ const maxReruns = 2
 // one transaction. After that, the agent is not asked again.
 func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, reply Reply) (EndResult, error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), run: run, claim: claim}
-		e.commit(reply)
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, run: run, claim: claim}
+		if e.commit(reply) {
+			e.attempted(reply.Attempt)
+		}
 		return e
 	})
 	if reply.Again && errors.Is(err, storage.ErrFenced) {
@@ -87,6 +90,7 @@ type EndResult struct {
 type endRunTx struct {
 	*storage.Txn
 	now   int64
+	node  string // of the worker
 	run   *Run
 	claim *places.Claim
 
@@ -102,17 +106,17 @@ type endRunTx struct {
 
 // commit stores the reply. A condition in one statement decides whether the thread still
 // wants it. The thread's row is read by itself only for a policy, or if the condition
-// fails.
-func (e *endRunTx) commit(reply Reply) {
+// fails. It returns false if an earlier call, whose outcome was unclear, has done so already.
+func (e *endRunTx) commit(reply Reply) bool {
 	if reply.Stale == "send" && !reply.Interruptible && e.store(reply) {
-		return
+		return true
 	}
 	e.read()
 	edited := e.editedAt > storage.Millis(e.run.Seen)
 	stale := reply.Stale != "send" && (edited || e.stale())
 	switch {
-	case e.reruns != e.run.Reruns:
-		// an earlier call, whose outcome was unclear, has added the newer messages
+	case e.reruns != e.run.Reruns: // it has added the newer messages
+		return false
 	case e.left == 0:
 		e.giveUp(Canceled, "every message was deleted", reply.Withdrawn())
 	case reply.Interruptible && (edited || e.asked()):
@@ -132,6 +136,7 @@ func (e *endRunTx) commit(reply Reply) {
 	case !e.store(reply):
 		e.Fail(storage.ErrFenced)
 	}
+	return true
 }
 
 // read reads the thread's row and locks it for the rest of the transaction. It fails with
@@ -269,7 +274,8 @@ type Unanswered struct {
 	// Notice informs the thread of the end, unless the run is interrupted.
 	Notice outbox.Notice
 	// Events are the agent's messages that AppendEvents has not stored.
-	Events []stream.Message
+	Events  []stream.Message
+	Attempt Attempt
 
 	// At is the time of the next attempt. If it is zero, a worker took the run too early, and its
 	// time stays.
@@ -287,7 +293,7 @@ type Unanswered struct {
 // zero if the run has ended.
 func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u Unanswered) (next time.Time, err error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), run: run, claim: claim}
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, run: run, claim: claim}
 		e.read()
 		e.events(u.Events, u.State, "")
 		switch {
@@ -298,6 +304,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u 
 		default:
 			e.postpone(u)
 		}
+		e.attempted(u.Attempt)
 		return e
 	})
 	if err != nil {

@@ -13,10 +13,12 @@ type Runs struct {
 // New returns the runs in a store.
 func New(db *storage.DB) *Runs { return &Runs{db: db} }
 
-// Aged returns the steps for runs and questions, and for the events of runs, before bounds.
-func Aged(runs, events int64) []storage.Step {
+// Aged returns the steps for runs, their attempts and questions, for the events of runs, and for the inputs of
+// agents, before bounds.
+func Aged(runs, events, inputs int64) []storage.Step {
 	return []storage.Step{
 		storage.ByAge("runs", "id", "ended_at", runs), storage.ByAge("questions", "run", "asked_at", runs),
+		storage.ByAge("run_attempts", "run, n", "ended_at", runs), storage.ByAge("run_inputs", "run, n", "at", inputs),
 		storage.ByAge("run_events", "run, seq", "at", events), storage.ByAge("run_posts", "run, key", "at", events),
 	}
 }
@@ -26,6 +28,7 @@ func Aged(runs, events int64) []storage.Step {
 func Deletes(condition string) []string {
 	return []string{
 		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition,
+		`DELETE FROM run_attempts WHERE run` + condition, `DELETE FROM run_inputs WHERE run` + condition,
 		`DELETE FROM questions WHERE run` + condition, `DELETE FROM runs WHERE id` + condition,
 	}
 }

@@ -42,6 +42,8 @@ var tables = []table{
 		size int, type text, duration_ms int, words text, state text, bucket text, path text, sha256 text`),
 	newTable("copies_to_check", 2, `bucket text, path text, check_at int, removed_until int`),
 	newTable("runs", 1, `id text, thread int, agent text, state text, begun_at int, answered_at int, ended_at int, bot_channel text, error text, dropped int`),
+	newTable("run_attempts", 2, `run text, n int, node text, begun_at int, answered_at int, ended_at int, error text, finish text, tokens_in int, tokens_out int, input_sha256 text`),
+	newTable("run_inputs", 2, `run text, n int, thread int, at int, input text`),
 	newTable("questions", 1, `run text, thread int, agent text, state text, body text, answer text, asked_at int, until_at int`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
 	newTable("run_posts", 2, `run text, key text, messages int, at int`),

@@ -223,7 +223,7 @@ func (d *Daemon) turnSettings(run *runs.Run) turn.Settings {
 		w := config.NewWorkspace(run.Workspace, "", "")
 		return turn.Settings{Config: w.Turns, Window: w.Context}
 	}
-	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent, TimeZone: a.Location()}
+	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent, KeepInputs: d.current.Load().config.Retention.Inputs > 0, TimeZone: a.Location()}
 }
 
 // tokenName returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>".

@@ -246,8 +246,38 @@ CREATE TABLE runs (
 	error TEXT NOT NULL,
 	dropped BIGINT NOT NULL DEFAULT 0 -- number of its events that were removed
 );
-CREATE INDEX runs_ended ON runs (ended_at);
+CREATE INDEX runs_ended ON runs (ended_at, id);
+CREATE INDEX runs_failed ON runs (ended_at, id) WHERE state = 'failed';
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
+
+-- The requests of a run to its agent that have ended.
+CREATE TABLE run_attempts (
+	run TEXT NOT NULL,
+	n BIGINT NOT NULL, -- 1, 2, 3 … of the run
+	node TEXT NOT NULL, -- that made it
+	begun_at BIGINT NOT NULL,
+	answered_at BIGINT NOT NULL, -- first message of the agent; 0: none
+	ended_at BIGINT NOT NULL,
+	error TEXT NOT NULL,
+	finish TEXT NOT NULL, -- the model's own word for the end of its answer; empty: it gave none
+	tokens_in BIGINT NOT NULL, -- 0: unknown, like tokens_out
+	tokens_out BIGINT NOT NULL,
+	input_sha256 TEXT NOT NULL, -- hexadecimal; empty: the agent got no input
+	PRIMARY KEY (run, n)
+);
+CREATE INDEX run_attempts_ended ON run_attempts (ended_at);
+
+-- The inputs of agents, if the configuration keeps them.
+CREATE TABLE run_inputs (
+	run TEXT NOT NULL,
+	n BIGINT NOT NULL, -- of the attempt
+	thread BIGINT NOT NULL,
+	at BIGINT NOT NULL,
+	input TEXT NOT NULL, -- JSON: the messages
+	PRIMARY KEY (run, n)
+);
+CREATE INDEX run_inputs_at ON run_inputs (at);
+CREATE INDEX run_inputs_thread ON run_inputs (thread);
 
 -- What agents have asked the people of a thread.
 CREATE TABLE questions (

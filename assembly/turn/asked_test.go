@@ -1,0 +1,67 @@
+package turn_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"parley/assembly"
+	"parley/assembly/stream"
+	"parley/assembly/turn"
+	"parley/ingest/journal/listing"
+)
+
+// TestAttemptsAreKept checks what the journal keeps of each request of a run.
+func TestAttemptsAreKept(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		inBubble(t, func(d *fixture) { d.settings.KeepInputs = keeps }, func(d *fixture) {
+			begun := time.Now()
+			d.agent.does = []script{fails(errors.New("503 busy")), func(ctx context.Context, emit func(stream.Message) error) error {
+				d.agent.inputs[1].Measure(assembly.Usage{Finish: "stop", TokensIn: 7, TokensOut: 2})
+				return thinks(time.Second, "Hello.")(ctx, emit)
+			}}
+			d.asks("1", "hi")
+			pass(time.Minute)
+			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Retried, turn.Answered})
+			same(t, "reported", d.reports[1].Usage, assembly.Usage{Finish: "stop", TokensIn: 7, TokensOut: 2})
+
+			input, err := json.Marshal(d.agent.inputs[0].Messages)
+			d.must(err)
+			sum := sha256.Sum256(input)
+			hash, at := hex.EncodeToString(sum[:]), func(ms int) time.Time { return begun.Add(time.Duration(ms) * time.Millisecond).UTC() }
+			run, err := d.journal.FindRun(d.Context(), d.runs[0].ID)
+			d.must(err)
+			same(t, "attempts", run.Attempts, []listing.Attempt{
+				{N: 1, Node: "node1", BegunAt: at(0), EndedAt: at(0), Error: "503 busy", InputSHA256: hash},
+				{N: 2, Node: "node1", BegunAt: at(1000), FirstAt: at(2000), EndedAt: at(2000), InputSHA256: hash, TokensIn: 7, TokensOut: 2, Finish: "stop"},
+			})
+			_, kept, err := d.journal.KeptInput(d.Context(), run.ID)
+			if keeps {
+				d.must(err)
+				same(t, "kept", kept, string(input))
+			} else if err == nil {
+				t.Errorf("the input %s is kept", kept)
+			}
+		})
+	}
+}
+
+// TestTheAttemptOfAStoppedRunIsKept although the journal has ended the run before.
+func TestTheAttemptOfAStoppedRunIsKept(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.agent.does = []script{untilEnd(fails(nil))}
+		d.asks("1", "one")
+		pass(time.Second)
+		d.asks("2", "/stop")
+		pass(time.Second)
+		run, err := d.journal.FindRun(d.Context(), d.runs[0].ID)
+		d.must(err)
+		if len(run.Attempts) != 1 || run.Attempts[0].Error == "" || run.State != "cancelled" {
+			t.Errorf("the run is %+v", run)
+		}
+	})
+}

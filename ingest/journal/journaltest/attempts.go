@@ -1,0 +1,124 @@
+package journaltest
+
+import (
+	"fmt"
+	"time"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/listing"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+)
+
+func attemptPromises() []promise {
+	return []promise{
+		{"each attempt of a run is stored with its end", attempts},
+		{"an attempt of a stopped run is stored after its end", stoppedAttempt},
+		{"the inputs of agents are kept only if they are given, up to their bound", keptInputs},
+		{"a deleted message removes the kept inputs of its thread", inputsForgotten},
+		{"runs are listed from the newest to the oldest, the unfinished ones first", listedRuns},
+	}
+}
+
+func attempts(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run, begun := f.begin(threadKey(1)), f.clock.Now()
+	f.clock.advance(time.Second)
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true, Attempt: runs.Attempt{BegunAt: begun, Error: "401 Unauthorized", InputSHA256: "ab"}})
+	same(f, "of an unfinished run", f.run(run.ID).Attempts, []listing.Attempt{{N: 1, Node: "first", BegunAt: begun, EndedAt: f.clock.Now(), Error: "401 Unauthorized", InputSHA256: "ab"}})
+	reply, again := answer("Hello."), f.clock.Now()
+	reply.AnsweredAt = again.Add(time.Millisecond)
+	reply.Attempt = runs.Attempt{BegunAt: again, FirstAt: reply.AnsweredAt, Finish: "stop", TokensIn: 12, TokensOut: 3, InputSHA256: "cd"}
+	f.commit(f.begin(threadKey(1)), reply)
+	got := f.run(run.ID)
+	same(f, "state", []string{got.State, got.Error, got.Agent, string(got.Thread)}, []string{"done", "", agent, string(threadKey(1))})
+	same(f, "second", got.Attempts[1:], []listing.Attempt{
+		{N: 2, Node: "first", BegunAt: again, FirstAt: reply.AnsweredAt, EndedAt: f.clock.Now(), Finish: "stop", TokensIn: 12, TokensOut: 3, InputSHA256: "cd"},
+	})
+	f.clock.advance(90 * day)
+	f.prune()
+	same(f, "after 90 days", f.count("run_attempts"), 0)
+}
+
+// run returns a run as it is listed.
+func (f *fixture) run(id string) listing.Run {
+	f.Helper()
+	run, err := f.FindRun(f.ctx, id)
+	f.must(err)
+	return run
+}
+
+func stoppedAttempt(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	_, err := f.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	f.must(err)
+	f.must(f.AddAttempt(f.ctx, run, runs.Attempt{BegunAt: f.clock.Now(), Error: "stopped"}))
+	got := f.run(run.ID)
+	same(f, "run", []any{got.State, got.Error, len(got.Attempts)}, []any{"cancelled", "stopped", 1})
+}
+
+func keptInputs(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true, Attempt: runs.Attempt{BegunAt: f.clock.Now()}})
+	same(f, "none was given", f.count("run_inputs"), 0)
+	reply := answer("Hello.")
+	reply.Attempt = runs.Attempt{BegunAt: f.clock.Now(), Input: `[{"role":"user","content":"hi"}]`}
+	f.commit(f.begin(threadKey(1)), reply)
+	attempt, input, err := f.KeptInput(f.ctx, run.ID)
+	f.must(err)
+	same(f, "kept", []any{attempt, input}, []any{int64(2), reply.Attempt.Input})
+	f.clock.advance(7 * day)
+	retention := journal.DefaultRetention()
+	retention.Inputs = 7*day + time.Minute
+	_, err = f.Prune(f.ctx, retention)
+	f.must(err)
+	same(f, "before its bound", f.count("run_inputs"), 1)
+	retention.Inputs = 7 * day
+	_, err = f.Prune(f.ctx, retention)
+	f.must(err)
+	same(f, "at its bound", []int64{f.count("run_inputs"), f.count("run_attempts")}, []int64{0, 2})
+}
+
+func inputsForgotten(f *fixture) {
+	for i := range 2 {
+		f.message(threadKey(1+i), said(fmt.Sprintf("C1/%d", i), "hi"), triggers)
+		reply := answer("Hello.")
+		reply.Attempt = runs.Attempt{BegunAt: f.clock.Now(), Input: `["hi"]`}
+		f.commit(f.begin(threadKey(1+i)), reply)
+	}
+	f.change(threadKey(1), deleted("C1/0"), triggers)
+	same(f, "of the other thread", f.count("run_inputs"), 1)
+}
+
+func listedRuns(f *fixture) {
+	var want []string
+	for i := range 5 {
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", i), "hi"), triggers)
+		run := f.begin(threadKey(1))
+		want = append([]string{run.ID}, want...)
+		f.clock.advance(time.Minute)
+		if i == 1 {
+			f.fail(run, "Sorry.")
+		} else if i < 4 {
+			f.commit(run, answer("Hello."))
+		}
+	}
+	var got []string
+	for filter := (listing.RunFilter{Limit: 2}); ; {
+		page, next, err := f.ListRuns(f.ctx, filter)
+		f.must(err)
+		got = append(got, each(page, func(r listing.Run) string { return r.ID })...)
+		if filter.After = next; next == "" {
+			break
+		}
+	}
+	same(f, "all", got, want)
+	failed, next, err := f.ListRuns(f.ctx, listing.RunFilter{Failed: true, Limit: 10})
+	f.must(err)
+	same(f, "failed", []any{failed[0].ID, failed[0].State, failed[0].Error, len(failed), next}, []any{want[3], "failed", "the agent is gone", 1, ""})
+	recent, _, err := f.ListRuns(f.ctx, listing.RunFilter{Since: f.clock.Now().Add(-time.Minute), Limit: 10})
+	f.must(err)
+	same(f, "recent", each(recent, func(r listing.Run) string { return r.ID }), want[:2])
+}

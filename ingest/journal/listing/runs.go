@@ -1,0 +1,161 @@
+package listing
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
+)
+
+// Run is a run of a thread's agent.
+type Run struct {
+	ID        string          `json:"id"`
+	Thread    event.ThreadKey `json:"thread"`
+	ThreadID  string          `json:"thread_id"` // the thread's UUID
+	Workspace string          `json:"workspace"`
+	Agent     string          `json:"agent"`
+	State     string          `json:"state"` // running, done, failed, cancelled
+	BegunAt   time.Time       `json:"begun_at"`
+	// FirstAt is the time of the answer's first part; zero for none. EndedAt is zero for an unfinished run.
+	FirstAt  time.Time `json:"first_byte_at,omitzero"`
+	EndedAt  time.Time `json:"ended_at,omitzero"`
+	Error    string    `json:"error"`    // empty for none
+	Attempts []Attempt `json:"attempts"` // those that have ended
+}
+
+// Attempt is one request of a run to its agent that has ended.
+type Attempt struct {
+	N           int64     `json:"n"` // 1, 2, 3 … of the run
+	Node        string    `json:"node"`
+	BegunAt     time.Time `json:"begun_at"`
+	FirstAt     time.Time `json:"first_byte_at,omitzero"`
+	EndedAt     time.Time `json:"ended_at"`
+	Error       string    `json:"error"`        // empty for none
+	InputSHA256 string    `json:"input_sha256"` // empty if the agent got no input
+	TokensIn    int64     `json:"tokens_in"`    // 0 if the server sent no count
+	TokensOut   int64     `json:"tokens_out"`
+	Finish      string    `json:"finish_reason"` // the model's own word; empty for none
+}
+
+// RunFilter chooses runs.
+type RunFilter struct {
+	Failed bool      // only failed ones
+	Since  time.Time // only those that began or ended since then; zero for all
+	After  string    // the next of the page before; empty for the first page
+	Limit  int
+}
+
+const (
+	endedRun = `SELECT r.id, t.key, t.uuid, t.workspace, r.agent, r.state, r.begun_at, r.answered_at, r.ended_at, r.error
+		FROM runs r JOIN threads t ON t.id = r.thread WHERE `
+	openRun = `SELECT t.run_id, t.key, t.uuid, t.workspace, t.agent, 'running', t.run_begun_at, 0, 0, '' FROM threads t WHERE t.run_id IS NOT NULL AND `
+)
+
+func (r *Run) dest() []any {
+	return []any{&r.ID, (*string)(&r.Thread), &r.ThreadID, &r.Workspace, &r.Agent, &r.State, &r.BegunAt, &r.FirstAt, &r.EndedAt, &r.Error}
+}
+
+// ListRuns returns a page of the runs: the unfinished ones, and then those that have ended, the last one first. next
+// is the position of the page after it; empty if there is none.
+func (l *Listing) ListRuns(ctx context.Context, f RunFilter) (list []Run, next string, err error) {
+	open, at, id, err := readRunCursor(f.After)
+	if err != nil {
+		return nil, "", err
+	}
+	since := storage.Millis(f.Since)
+	list, err = storage.Read(ctx, l.db, func(tx *storage.Txn) (list []Run) {
+		if open && !f.Failed {
+			list = storage.Rows(tx, (*Run).dest, openRun+`t.run_id < $1 AND t.run_begun_at >= $2 ORDER BY t.run_id DESC LIMIT CAST($3 AS BIGINT)`, id, since, int64(f.Limit))
+		}
+		if open {
+			at, id = math.MaxInt64, ""
+		}
+		if left := f.Limit - len(list); left > 0 {
+			condition := `(r.ended_at, r.id) < ($1, $2) AND r.ended_at >= $3`
+			if f.Failed {
+				condition += ` AND r.state = 'failed'`
+			}
+			list = append(list, storage.Rows(tx, (*Run).dest, endedRun+condition+` ORDER BY r.ended_at DESC, r.id DESC LIMIT CAST($4 AS BIGINT)`, at, id, since, int64(left))...)
+		}
+		complete(tx, list)
+		return list
+	})
+	if n := len(list); n > 0 && n == f.Limit {
+		next = list[n-1].cursor()
+	}
+	return list, next, err
+}
+
+// FindRun returns a run. It fails with ErrNotFound if no run has the id.
+func (l *Listing) FindRun(ctx context.Context, id string) (Run, error) {
+	return storage.Read(ctx, l.db, func(tx *storage.Txn) Run {
+		list := storage.Rows(tx, (*Run).dest, openRun+`t.run_id = $1`, id)
+		if len(list) == 0 {
+			list = storage.Rows(tx, (*Run).dest, endedRun+`r.id = $1`, id)
+		}
+		if len(list) == 0 {
+			tx.Fail(storage.ErrNotFound)
+			return Run{}
+		}
+		complete(tx, list)
+		return list[0]
+	})
+}
+
+// KeptInput returns the messages that an agent got in the last attempt of a run, as JSON, with the number of the attempt.
+// It fails with ErrNotFound if they were not kept.
+func (l *Listing) KeptInput(ctx context.Context, run string) (attempt int64, input string, err error) {
+	err = l.db.One(ctx, []any{&attempt, &input}, `SELECT n, input FROM run_inputs WHERE run = $1 ORDER BY n DESC LIMIT 1`, run)
+	return attempt, input, err
+}
+
+// complete gives the runs their attempts, and their states the external names.
+func complete(tx *storage.Txn, list []Run) {
+	for i := range list {
+		r := &list[i]
+		r.State = cmp.Or(messages.StateOf(r.State), r.State)
+		r.Attempts = attempts(tx, r.ID)
+	}
+}
+
+func attempts(tx *storage.Txn, run string) []Attempt {
+	list := storage.Rows(tx, func(a *Attempt) []any {
+		return []any{&a.N, &a.Node, &a.BegunAt, &a.FirstAt, &a.EndedAt, &a.Error, &a.Finish, &a.TokensIn, &a.TokensOut, &a.InputSHA256}
+	}, `SELECT n, node, begun_at, answered_at, ended_at, error, finish, tokens_in, tokens_out, input_sha256 FROM run_attempts WHERE run = $1 ORDER BY n`, run)
+	return append([]Attempt{}, list...)
+}
+
+// cursor is the run's position in the order of ListRuns.
+func (r *Run) cursor() string {
+	if r.EndedAt.IsZero() {
+		return "open:" + r.ID
+	}
+	return fmt.Sprintf("%d:%s", storage.Millis(r.EndedAt), r.ID)
+}
+
+// ErrPosition is the error of a position that no page has named.
+var ErrPosition = errors.New("no page ends at this position")
+
+// readRunCursor reads a position. open means that it is before an unfinished run.
+func readRunCursor(cursor string) (open bool, at int64, id string, err error) {
+	if cursor == "" {
+		return true, 0, "z", nil // after every UUID, in each order of texts
+	}
+	first, id, ok := strings.Cut(cursor, ":")
+	if first == "open" && ok {
+		return true, 0, id, nil
+	}
+	at, err = strconv.ParseInt(first, 10, 64)
+	if err != nil || !ok {
+		return false, 0, "", ErrPosition
+	}
+	return false, at, id, nil
+}

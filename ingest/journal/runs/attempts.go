@@ -1,0 +1,50 @@
+package runs
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/journal/storage"
+)
+
+// Attempt is one request of a run to its agent, as the caller of the agent has seen it. The journal numbers
+// the attempts of a run, and adds its node and the time of the end. It stores none that has not begun.
+type Attempt struct {
+	BegunAt time.Time
+	FirstAt time.Time // of the agent's first message; zero for none
+	Error   string    // empty for none
+	// Finish is the model's own word for the end of its answer, such as "stop"; empty for none.
+	Finish string
+	// TokensIn and TokensOut are the server's counts; 0 if it sent none.
+	TokensIn, TokensOut int64
+	// InputSHA256 is the hash of the agent's input, in hexadecimal; empty if the agent got none.
+	InputSHA256 string
+	// Input is that input, a JSON list of messages; empty if the configuration keeps none.
+	Input string
+}
+
+// attempted stores the attempt that ends in the transaction.
+func (e *endRunTx) attempted(a Attempt) { addAttempt(e.Txn, e.run, a, e.node, e.now) }
+
+// AddAttempt stores an attempt of a run that has ended without its worker: a person has stopped it.
+func (r *Runs) AddAttempt(ctx context.Context, run *Run, a Attempt) error {
+	return r.db.Change(ctx, run.ThreadKey, func(tx *storage.Txn) { addAttempt(tx, run, a, r.db.Node, storage.Millis(r.db.Now())) })
+}
+
+func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
+	if a.BegunAt.IsZero() {
+		return
+	}
+	const next = `coalesce(max(n), 0) + 1`
+	tx.Do(`INSERT INTO run_attempts (run, n, node, begun_at, answered_at, ended_at, error, finish, tokens_in, tokens_out, input_sha256)
+		SELECT $1, `+next+`, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM run_attempts WHERE run = $1`,
+		run.ID, node, storage.Millis(a.BegunAt), storage.Millis(a.FirstAt), now, a.Error, a.Finish, a.TokensIn, a.TokensOut, a.InputSHA256)
+	if a.Input != "" {
+		tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT $1, max(n), $2, $3, $4 FROM run_attempts WHERE run = $1`, run.ID, run.Thread, now, a.Input)
+	}
+}
+
+// ForgetInputs removes the kept inputs of a thread, because one of its messages was deleted.
+func ForgetInputs(tx *storage.Txn, thread int64) {
+	tx.Do(`DELETE FROM run_inputs WHERE thread = $1`, thread)
+}
