@@ -149,10 +149,15 @@ func (w *Workspace) Channel(ids ...string) Settings {
 // local with the echo agent, which only this machine can reach, and data in ./data.
 func Default() *Config {
 	c := defaults()
-	local := NewWorkspace("local", event.Web, c.Agents[0].ID)
-	local.Config = &access.Config{Local: true}
-	c.Workspaces = []Workspace{local}
+	c.Workspaces = []Workspace{local(c.Agents[0].ID)}
 	return c
+}
+
+// local returns the built-in workspace, which the daemon gives its token.
+func local(agent string) Workspace {
+	w := NewWorkspace("local", event.Web, agent)
+	w.Config = &access.Config{Local: true}
+	return w
 }
 
 // NewWorkspace returns a workspace with the default settings and no account.

@@ -205,6 +205,19 @@ func TestWithoutFiles(t *testing.T) {
 	}
 }
 
+// TestOnlyAgents proves that two lines are a configuration: the first agent answers in the built-in
+// workspace.
+func TestOnlyAgents(t *testing.T) {
+	write(t, map[string]string{"parley.yaml": "agents:\n  - {id: assistant, kind: openai, base_url: http://127.0.0.1:11434/v1, model: m}\n  - {id: echo, kind: echo}\n"})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Workspaces) != 1 || c.Workspaces[0].ID != "local" || c.Workspaces[0].Agent != "assistant" || !c.Workspaces[0].Config.(*access.Config).Local {
+		t.Errorf("workspaces %+v, want local with the first agent", c.Workspaces)
+	}
+}
+
 func TestFileInWorkingDirectory(t *testing.T) {
 	c := load(t, "listen: 127.0.0.1:9\n", "")
 	if c.Listen != "127.0.0.1:9" || c.Workspaces[0].ID != "w" || c.Workspaces[0].Config.(*access.Config).Local {

@@ -83,6 +83,9 @@ func (l *loader) config() *Config {
 		c.Workspaces = append(c.Workspaces, l.workspace(w, c.Agents))
 	}
 	l.checkReads(files[1:], c.Workspaces)
+	if len(c.Workspaces) == 0 && len(c.Agents) > 0 {
+		c.Workspaces = []Workspace{local(c.Agents[0].ID)}
+	}
 	for _, f := range files {
 		l.faults = append(l.faults, f.sorted()...)
 	}
@@ -125,7 +128,8 @@ func (f *file) decode(path string, into any, layers ...map[string]any) {
 }
 
 // workspaces returns the names of the files that match the pattern, in order. As in a shell, a
-// hidden file, such as an editor's lock, matches only a pattern with the dot.
+// hidden file, such as an editor's lock, matches only a pattern with the dot. It is a fault if no file
+// matches a pattern that the file gives, or if only files *.yml are there: they were meant.
 func (f *file) workspaces(pattern string) []string {
 	if f.hasFault("workspaces") {
 		return nil
@@ -140,18 +144,24 @@ func (f *file) workspaces(pattern string) []string {
 	names = slices.DeleteFunc(names, func(name string) bool {
 		return name == filepath.Clean(f.name) || hidden(name) && !hidden(pattern)
 	})
-	words := fmt.Sprintf("no file matches %s: write one for each workspace, or remove %s to run the built-in workspace", pattern, f.name)
-	if _, err := os.ReadDir(filepath.Dir(pattern)); err != nil && !errors.Is(err, fs.ErrNotExist) { // Glob ignores it
-		words = fmt.Sprintf("the folder %s can't be read: %v", filepath.Dir(pattern), cause(err))
-	}
-	check.require(len(names) > 0, "workspaces", words)
-	f.report(check.faults)
+	var other []string
 	if base, ok := strings.CutSuffix(pattern, ".yaml"); ok {
-		other, _ := filepath.Glob(base + ".yml")
-		for _, name := range slices.DeleteFunc(other, hidden) {
-			f.warn("workspaces", name+" is not read: give it the extension .yaml")
-		}
+		other, _ = filepath.Glob(base + ".yml")
+		other = slices.DeleteFunc(other, hidden)
 	}
+	for _, name := range other {
+		f.warn("workspaces", name+" is not read: give it the extension .yaml")
+	}
+	meant := f.has("workspaces") || len(other) > 0
+	words := fmt.Sprintf("no file matches %s: write one for each workspace, or remove the key to run the built-in workspace", pattern)
+	if len(other) > 0 {
+		words = fmt.Sprintf("no file matches %s, and %s is not read: give it the extension .yaml", pattern, other[0])
+	}
+	if _, err := os.ReadDir(filepath.Dir(pattern)); err != nil && !errors.Is(err, fs.ErrNotExist) { // Glob ignores it
+		meant, words = true, fmt.Sprintf("the folder %s can't be read: %v", filepath.Dir(pattern), cause(err))
+	}
+	check.require(len(names) > 0 || !meant, "workspaces", words)
+	f.report(check.faults)
 	return names
 }
 

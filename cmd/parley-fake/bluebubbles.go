@@ -51,10 +51,12 @@ type fakeMac struct {
 // ctx ends.
 func playBlueBubbles(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	var listen string
+	var file workspaceFile
 	private := true
 	err := command.ParseFlags("bluebubbles", args, func(flags *flag.FlagSet) {
 		flags.StringVar(&listen, "listen", "127.0.0.1:9996", "address of this server")
 		flags.BoolVar(&private, "private-api", true, "the server has the private API")
+		file.flags(flags)
 	})
 	if err != nil {
 		return err
@@ -64,7 +66,11 @@ func playBlueBubbles(ctx context.Context, args []string, in io.Reader, out io.Wr
 		return err
 	}
 	defer s.server.Close()
-	s.printf("%s\n%s", s.workspace(), macHelp)
+	text := s.workspace(file)
+	if err := file.save(text); err != nil {
+		return err
+	}
+	s.printf("%s\n%s", text, macHelp)
 	eachLine(ctx, in, s.do)
 	return nil
 }
@@ -87,12 +93,8 @@ func newFakeMac(listen string, private bool, out io.Writer) (*fakeMac, error) {
 }
 
 // workspace returns the workspace file for the daemon.
-func (s *fakeMac) workspace() string {
-	return fmt.Sprintf(`# workspaces/fake.yaml, beside a parley.yaml that may be empty
-id: fake
-platform: bluebubbles
-agent: echo
-policy: {allow_users: ["%s", "%s"]}
+func (s *fakeMac) workspace(file workspaceFile) string {
+	return file.text("fake-imessage", "bluebubbles", fmt.Sprintf(`policy: {allow_users: ["%s", "%s"]}
 bluebubbles:
   url: %s
   password: %s
@@ -100,8 +102,7 @@ bluebubbles:
   wake: [parley]
   poll: 5s
   post_rate: 0
-# the end of workspaces/fake.yaml
-`, macYou, bluebubblestest.Address, s.server.URL(), bluebubblestest.Password, macSecret)
+`, macYou, bluebubblestest.Address, s.server.URL(), bluebubblestest.Password, macSecret))
 }
 
 // do executes one typed line. It prints the help for a line that it does not know.

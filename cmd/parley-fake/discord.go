@@ -44,8 +44,10 @@ type fakeDiscord struct {
 // playDiscord plays Discord until the input ends, the person types quit, or ctx ends.
 func playDiscord(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	var listen string
+	var file workspaceFile
 	err := command.ParseFlags("discord", args, func(flags *flag.FlagSet) {
 		flags.StringVar(&listen, "listen", "127.0.0.1:9997", "address of this Discord")
+		file.flags(flags)
 	})
 	if err != nil {
 		return err
@@ -62,23 +64,22 @@ func playDiscord(ctx context.Context, args []string, in io.Reader, out io.Writer
 	d.server.AddUser(discordtest.User{ID: discordUser, Username: "you", GlobalName: "You"})
 	d.server.AddGuild(discordtest.Guild{ID: discordServer, Name: "fake"})
 	d.server.SetChannel(discordtest.Channel{ID: discordDirect, Type: discordtest.Direct, User: discordUser})
-	d.printf("%s\n%s", d.workspace(), discordHelp)
+	text := d.workspace(file)
+	if err := file.save(text); err != nil {
+		return err
+	}
+	d.printf("%s\n%s", text, discordHelp)
 	eachLine(ctx, in, d.do)
 	return nil
 }
 
 // workspace returns the workspace file for the daemon.
-func (d *fakeDiscord) workspace() string {
-	return fmt.Sprintf(`# workspaces/fake.yaml, beside a parley.yaml that may be empty
-id: fake
-platform: discord
-agent: echo
-discord:
+func (d *fakeDiscord) workspace(file workspaceFile) string {
+	return file.text("fake-discord", "discord", fmt.Sprintf(`discord:
   token: %s
   api_url: %s
   post_rate: 0
-# the end of workspaces/fake.yaml
-`, discordtest.Token, d.server.URL())
+`, discordtest.Token, d.server.URL()))
 }
 
 // do executes one typed line. It prints the help for a line that it does not know.

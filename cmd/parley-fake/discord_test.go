@@ -10,7 +10,7 @@ import (
 func TestPrintedDiscordWorkspaceLoads(t *testing.T) {
 	p := start(t, playDiscord)
 	_, w := p.writeConfig("")
-	if account := w.Config.(*discord.Config); account.Token.Reveal() != discordtest.Token || w.ID != "fake" {
+	if account := w.Config.(*discord.Config); account.Token.Reveal() != discordtest.Token || w.ID != "fake-discord" {
 		t.Errorf("%+v", account)
 	}
 	p.typeLine("help")

@@ -46,9 +46,11 @@ type fakeSlack struct {
 // playSlack plays Slack until the input ends, the person types quit, or ctx ends.
 func playSlack(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	var listen, hook string
+	var file workspaceFile
 	err := command.ParseFlags("slack", args, func(flags *flag.FlagSet) {
 		flags.StringVar(&listen, "listen", "127.0.0.1:9998", "address of this Slack")
-		flags.StringVar(&hook, "hook", "", "send events over HTTP to this URL of the daemon, such as http://127.0.0.1:8484/hooks/slack/fake; if empty, over Socket Mode")
+		flags.StringVar(&hook, "hook", "", "send events over HTTP to this URL of the daemon, such as http://127.0.0.1:8484/hooks/slack/fake-slack; if empty, over Socket Mode")
+		file.flags(flags)
 	})
 	if err != nil {
 		return err
@@ -63,7 +65,11 @@ func playSlack(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 		mode = "http"
 		s.server.SetHook(slacktest.Hook{URL: hook, Secret: slackSecret})
 	}
-	s.printf("%s\n%s", s.workspace(mode), slackHelp)
+	text := s.workspace(file, mode)
+	if err := file.save(text); err != nil {
+		return err
+	}
+	s.printf("%s\n%s", text, slackHelp)
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.sent.Wait()
 	defer cancel()
@@ -89,20 +95,15 @@ func newFakeSlack(listen string, out io.Writer) (*fakeSlack, error) {
 }
 
 // workspace returns the workspace file for the daemon.
-func (s *fakeSlack) workspace(mode string) string {
-	return fmt.Sprintf(`# workspaces/fake.yaml, beside a parley.yaml that may be empty
-id: fake
-platform: slack
-agent: echo
-slack:
+func (s *fakeSlack) workspace(file workspaceFile, mode string) string {
+	return file.text("fake-slack", "slack", fmt.Sprintf(`slack:
   mode: %s
   app_token: %s
   bot_token: %s
   signing_secret: %s
   api_url: %s
   post_rate: 0
-# the end of workspaces/fake.yaml
-`, mode, slacktest.AppToken, slacktest.Token, slackSecret, s.server.URL())
+`, mode, slacktest.AppToken, slacktest.Token, slackSecret, s.server.URL()))
 }
 
 // do executes one typed line. It prints the help for a line that it does not know.

@@ -37,8 +37,11 @@ func startSlack(t *testing.T, args ...string) *person {
 	return start(t, playSlack, args...)
 }
 
+// player plays a platform.
+type player func(context.Context, []string, io.Reader, io.Writer) error
+
 // start plays a platform and reads the workspace file and the help.
-func start(t *testing.T, play func(context.Context, []string, io.Reader, io.Writer) error, args ...string) *person {
+func start(t *testing.T, play player, args ...string) *person {
 	t.Helper()
 	input, in := io.Pipe()
 	out, output := io.Pipe()
@@ -127,11 +130,11 @@ func (p *person) writeConfig(parley string) (dir string, w config.Workspace) {
 }
 
 func TestPrintedWorkspaceLoads(t *testing.T) {
-	for mode, args := range map[string][]string{"socket": nil, "http": {"-hook", "http://127.0.0.1:1/hooks/slack/fake"}} {
+	for mode, args := range map[string][]string{"socket": nil, "http": {"-hook", "http://127.0.0.1:1/hooks/slack/fake-slack"}} {
 		p := startSlack(t, args...)
 		_, w := p.writeConfig("")
 		account := w.Config.(*slack.Config)
-		if account.Mode != mode || account.BotToken.Reveal() != slacktest.Token || account.AppToken.Reveal() != slacktest.AppToken || w.ID != "fake" {
+		if account.Mode != mode || account.BotToken.Reveal() != slacktest.Token || account.AppToken.Reveal() != slacktest.AppToken || w.ID != "fake-slack" {
 			t.Errorf("%s: %+v", mode, account)
 		}
 		p.quit()

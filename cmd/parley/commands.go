@@ -68,7 +68,7 @@ func run(c *cobra.Command, path string) error {
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
-		Hello: helloOn(os.Stdout), Version: version + " (" + commit() + ")",
+		Hello: helloOn(os.Stdout), Chat: chatLine(path), Version: version + " (" + commit() + ")",
 	})
 	if err != nil {
 		return err
@@ -93,6 +93,14 @@ func helloOn(w *os.File) func(text string) {
 		return nil
 	}
 	return func(text string) { fmt.Fprintln(w, text) }
+}
+
+// chatLine returns the command line that talks to a daemon with this configuration.
+func chatLine(path string) string {
+	if path == "" {
+		return "parley chat"
+	}
+	return "parley chat --config " + path
 }
 
 // faults puts each fault of a configuration on its own line.

@@ -39,6 +39,7 @@ type Daemon struct {
 	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
+	chat    string
 	now     func() time.Time // of our own waits and rows
 	wall    func() time.Time // for comparisons with a platform's time
 	lease   time.Duration
@@ -82,6 +83,8 @@ type Options struct {
 	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
+	// Chat is the command line that talks to the built-in workspace, for Hello.
+	Chat string
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
 	// if several nodes share the store, and steady otherwise; see storage.NewSteadyClock.
 	Now func() time.Time
@@ -103,7 +106,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
+		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan chan struct{}, 1),
 	}

@@ -120,3 +120,22 @@ func TestMetrics(t *testing.T) {
 		t.Error("parley_dead_letters is not 1")
 	}
 }
+
+// TestPageForBrowsers checks the words at the root, and that a page of another site learns nothing.
+func TestPageForBrowsers(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{metrics: "metrics-7f3a9c51d2e84b60a1c35e97"})
+	got := h.get("/")
+	if got.status != http.StatusOK || !strings.Contains(got.body, "takes messages") || !strings.Contains(got.body, `href="/openapi.json"`) || strings.Contains(got.body, "acme") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if policy := got.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
+		t.Errorf("the policy is %q", policy)
+	}
+	if got := h.request(http.MethodGet, "/", "metrics-7f3a9c51d2e84b60a1c35e97", "", ""); !strings.Contains(got.body, "<td>acme<td>Slack<td>") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := h.get("/nothing"); got.status != http.StatusNotFound {
+		t.Errorf("another path: %d %s", got.status, got.body)
+	}
+}

@@ -22,7 +22,7 @@ func (d *Daemon) sayHello(a *account) {
 	a.hello.Do(func() {
 		switch {
 		case isLocal(a.Config):
-			d.hello(localHello(d.baseURL(), a.ID, a.Config.(*access.Config).Tokens[0].Token.Reveal()))
+			d.hello(localHello(d.chat, d.baseURL(), a.ID, a.Config.(*access.Config).Tokens[0].Token.Reveal()))
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:
@@ -48,15 +48,16 @@ func (d *Daemon) publicURL() string {
 	return cmp.Or(strings.TrimSuffix(d.current.Load().config.PublicURL, "/"), d.baseURL())
 }
 
-// localHello returns the token of the built-in workspace, and the commands that post to a new thread
-// and read it.
-func localHello(base, workspace, token string) string {
+// localHello returns the command that talks to the built-in workspace, its token, and the commands that
+// post to a new thread and read it.
+func localHello(chat, base, workspace, token string) string {
 	thread := uuid.NewString()
-	return fmt.Sprintf(`The token of workspace %[1]s is %[4]s
+	return fmt.Sprintf(`Talk to the agent, in another terminal: %[5]s
+The token of workspace %[1]s is %[4]s
 Say hello in workspace %[1]s:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/messages -H 'Authorization: Bearer %[4]s' -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
 Read the answer:
-  curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages -H 'Authorization: Bearer %[4]s'`, workspace, base, thread, token)
+  curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages -H 'Authorization: Bearer %[4]s'`, workspace, base, thread, token, chat)
 }
 
 // hasLocal reports whether a configuration has the built-in workspace, so that it is from no

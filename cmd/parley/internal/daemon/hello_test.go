@@ -48,7 +48,7 @@ func TestHelloCommands(t *testing.T) {
 	text := h.awaitHello(config.Default().Workspaces[0].ID)
 	urls := regexp.MustCompile(`http://\S+`).FindAllString(text, -1)
 	body := regexp.MustCompile(`-d '(.*)'`).FindStringSubmatch(text)
-	if len(urls) != 2 || body == nil || strings.Count(text, "'Authorization: Bearer "+h.local()+"'") != 2 {
+	if len(urls) != 2 || body == nil || !strings.HasPrefix(text, "Talk to the agent, in another terminal: parley chat\n") || strings.Count(text, "'Authorization: Bearer "+h.local()+"'") != 2 {
 		t.Fatal(text)
 	}
 	request, err := http.NewRequestWithContext(h.ctx, http.MethodPost, urls[0], strings.NewReader(body[1]))

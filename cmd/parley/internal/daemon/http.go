@@ -44,6 +44,7 @@ func (d *Daemon) routes(api web.API) []route {
 		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", api.Threads.ListMessages},
 		{"POST /api/v1/runs/{run_id}/reply", api.Runs.Replies.Post},
 		{"GET /storage/v1/object/sign/{bucket}/{path...}", api.Storage.Get},
+		{"GET /{$}", d.operators(d.root)},
 		{"GET /openapi.json", web.OpenAPI},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
 		{"GET /readyz", d.operators(d.ready)},

@@ -79,6 +79,9 @@ func (d *description) patterns() (patterns []string) {
 	for path, item := range d.Paths {
 		for method := range item {
 			if method != "parameters" {
+				if path == "/" { // of the document; for ServeMux it is every path
+					path = "/{$}"
+				}
 				patterns = append(patterns, strings.ToUpper(method)+" "+strings.Replace(path, "/{path}", "/{path...}", 1))
 			}
 		}
@@ -90,7 +93,7 @@ func (d *description) patterns() (patterns []string) {
 // operation returns the description of a pattern.
 func (d *description) operation(t *testing.T, pattern string) (o operation) {
 	t.Helper()
-	method, path, _ := strings.Cut(strings.Replace(pattern, "/{path...}", "/{path}", 1), " ")
+	method, path, _ := strings.Cut(strings.NewReplacer("/{path...}", "/{path}", "/{$}", "/").Replace(pattern), " ")
 	if err := json.Unmarshal(d.Paths[path][strings.ToLower(method)], &o); err != nil {
 		t.Fatalf("%s: %v", pattern, err)
 	}

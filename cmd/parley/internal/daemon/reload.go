@@ -50,7 +50,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	next, err := d.load()
 	before := d.current.Load()
 	if err == nil && hasLocal(next) && !hasLocal(before.config) {
-		err = config.Faults{{File: config.File, Line: 1, Words: "is missing; without it the next start runs the built-in workspace"}}
+		err = config.Faults{{File: config.File, Line: 1, Words: "the files of the workspaces are missing; without them the next start runs the built-in workspace"}}
 	}
 	if err != nil {
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
