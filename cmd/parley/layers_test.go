@@ -34,7 +34,7 @@ var layers = [][]string{
 	15: {"adapters/agent/remote"},
 	16: {"adapters/agent/..."},
 	17: {"config"},
-	18: {"cmd/parley/internal/operator"},
+	18: {"cmd/parley/internal/operator", "cmd/parley/internal/chat"},
 	19: {"cmd/parley/internal/console"},
 	20: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
 	21: {"cmd/parley-bench/internal/ledger"},

@@ -20,7 +20,7 @@ func execute(ctx context.Context, args []string) error {
 		Short: "Lets an agent take part in the chats where people already are",
 		Args:  wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return command.UsageError{Err: errors.New("a command is needed: run, replay, check, copy-store, import or version")}
+			return command.UsageError{Err: errors.New("a command is needed: run, replay, check, chat, copy-store, import or version")}
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -29,6 +29,7 @@ func execute(ctx context.Context, args []string) error {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
 	root.AddCommand(statusCommand())
+	root.AddCommand(chatCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if _, usage := errors.AsType[command.UsageError](err); usage {

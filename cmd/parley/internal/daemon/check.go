@@ -34,7 +34,7 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	found := make([][]Found, 2+len(c.Workspaces))
-	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), baseOf(c.Listen))
+	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), BaseURL(c.Listen))
 	var asking sync.WaitGroup
 	asking.Go(func() { found[0] = checkStart(ctx, c) })
 	asking.Go(func() { found[1] = checkFiles(ctx, c.Attachments) })

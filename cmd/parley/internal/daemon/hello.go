@@ -21,7 +21,7 @@ func (d *Daemon) sayHello(a *account) {
 	}
 	a.hello.Do(func() {
 		switch {
-		case isLocal(a.Config):
+		case IsLocal(a.Config):
 			d.hello(localHello(d.chat, d.baseURL(), a.ID, a.Config.(*access.Config).Tokens[0].Token.Reveal()))
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
@@ -32,10 +32,10 @@ func (d *Daemon) sayHello(a *account) {
 }
 
 // baseURL returns the address of the HTTP server for a client on this machine.
-func (d *Daemon) baseURL() string { return baseOf(d.Addr().String()) }
+func (d *Daemon) baseURL() string { return BaseURL(d.Addr().String()) }
 
-// baseOf returns the address of an HTTP server that listens on host:port for a client on its machine.
-func baseOf(listen string) string {
+// BaseURL returns the address of an HTTP server that listens on host:port for a client on its machine.
+func BaseURL(listen string) string {
 	host, port, _ := net.SplitHostPort(listen) // it has both
 	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
 		host = "localhost"
@@ -63,11 +63,11 @@ Read the answer:
 // hasLocal reports whether a configuration has the built-in workspace, so that it is from no
 // file.
 func hasLocal(c *config.Config) bool {
-	return slices.ContainsFunc(c.Workspaces, func(w config.Workspace) bool { return isLocal(w.Config) })
+	return slices.ContainsFunc(c.Workspaces, func(w config.Workspace) bool { return IsLocal(w.Config) })
 }
 
-// isLocal reports whether a workspace is the built-in one.
-func isLocal(c adapters.Config) bool {
+// IsLocal reports whether a workspace is the built-in one.
+func IsLocal(c adapters.Config) bool {
 	web, ok := c.(*access.Config)
 	return ok && web.Local
 }

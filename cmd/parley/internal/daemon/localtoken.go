@@ -18,7 +18,7 @@ import (
 // admitLocal gives the built-in workspace its token. It changes no other configuration.
 func admitLocal(c *config.Config) error {
 	for i, w := range c.Workspaces {
-		if !isLocal(w.Config) {
+		if !IsLocal(w.Config) {
 			continue
 		}
 		token, err := localToken(localTokenFile(c))
@@ -28,6 +28,12 @@ func admitLocal(c *config.Config) error {
 		c.Workspaces[i].Config = access.LocalConfig(token)
 	}
 	return nil
+}
+
+// LocalToken returns the token of the built-in workspace, which the first start of the daemon makes.
+func LocalToken(c *config.Config) (secret.Value, error) {
+	content, err := os.ReadFile(localTokenFile(c))
+	return secret.New(strings.TrimSpace(string(content))), err
 }
 
 // localTokenFile returns the file that holds the token of the built-in workspace: beside the store, or
