@@ -61,10 +61,19 @@ func (f *Result) WriteText(w io.Writer) error {
 	if f.Message != nil {
 		indent(&b, fmt.Sprintf("message %s, thread_seq %d", f.Message.ID, f.Message.ThreadSeq), f.Message.Content)
 	}
-	for _, m := range f.Assembled {
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	return WriteAnswer(w, f.Assembled, f.Replies)
+}
+
+// WriteAnswer writes an agent's input and its replies for people.
+func WriteAnswer(w io.Writer, assembled []assembly.Message, replies []Reply) error {
+	var b strings.Builder
+	for _, m := range assembled {
 		indent(&b, string(m.Role), m.Text())
 	}
-	for _, r := range f.Replies {
+	for _, r := range replies {
 		indent(&b, "reply to "+string(r.Thread), r.Text)
 	}
 	_, err := io.WriteString(w, b.String())

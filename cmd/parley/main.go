@@ -28,7 +28,7 @@ func execute(ctx context.Context, args []string) error {
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(statusCommand())
+	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand())
 	root.AddCommand(chatCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -103,7 +103,7 @@ func resubmittedUnread(f *fixture) {
 	f.record(stored.Thread, dead.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
 	d := f.letter(dead.ID)
-	same(f, "settled", []any{d.State, d.Kind, d.MessageID, d.Direct}, []any{listing.LetterSettled, event.KindMessage, "C1/1", true})
+	same(f, "settled", []any{d.State, d.Kind, d.MessageID, d.Private}, []any{listing.LetterSettled, event.KindMessage, "C1/1", true})
 }
 
 func resubmittedTarget(f *fixture) {

@@ -52,6 +52,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"threads", threadPromises()},
 		{"imports", importPromises()},
 		{"outbox", outboxPromises()},
+		{"held deliveries", heldPromises()},
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},
 		{"transcript", transcriptPromises()},

@@ -313,6 +313,26 @@ func TestDeadLettersAreFoundByTheirIndex(t *testing.T) {
 	}
 }
 
+// TestDeliveriesAreListedByAnIndex proves that the cost of a page does not grow with the store.
+func TestDeliveriesAreListedByAnIndex(t *testing.T) {
+	c := newConversation(t)
+	c.exchange("C1/1")
+	c.recorder.taken()
+	for state, index := range map[string]string{"": "INTEGER PRIMARY KEY", "unknown": "deliveries_ended", "failed": "deliveries_ended", "pending": "deliveries_", "sending": "deliveries_"} {
+		var states []string
+		if state != "" {
+			states = []string{state}
+		}
+		_, err := c.Deliveries(c.Context(), states, 0, 10)
+		c.must(err)
+		for statement, plan := range c.plans() {
+			if !strings.Contains(plan, index) || strings.Contains(plan, "SCAN o\n") || strings.Contains(plan, "SCAN t\n") {
+				t.Errorf("%s\nis planned as:\n%s", statement, plan)
+			}
+		}
+	}
+}
+
 // plans returns the plans of the recorded statements.
 func (c *conversation) plans() map[string]string {
 	c.Helper()

@@ -36,22 +36,21 @@ type DeadLetter struct {
 
 	State LetterState
 	event.Result
-	// Direct means that it is of a direct message or of a small group.
-	Direct bool
+	Private bool // it is of no known room: a direct message, a small group, or unknown
 }
 
 const (
 	letterColumns = `e.id, e.workspace, e.platform, e.transport, e.kind, coalesce(t.key, ''), e.message_id, e.dedupe_key, e.received_at, e.accepted_at,
 		e.resubmitted_at, e.disposition, e.reason, e.error, CASE WHEN e.state = 'dead' THEN 'dead' WHEN e.state = 'pending' THEN 'retried'
 		WHEN e.disposition = 'dead' THEN 'discarded' ELSE 'settled' END,
-		EXISTS (SELECT 1 FROM channels c WHERE c.workspace = e.workspace AND c.id = coalesce(t.channel, e.channel) AND c.type IN ('direct', 'group'))`
+		NOT EXISTS (SELECT 1 FROM channels c WHERE c.workspace = e.workspace AND c.id = coalesce(t.channel, e.channel) AND c.type = 'room')`
 	letters = ` FROM envelopes e LEFT JOIN threads t ON t.id = e.thread `
 )
 
 // dest is the scan target for letterColumns.
 func (l *DeadLetter) dest() []any {
 	return []any{&l.ID, &l.Workspace, (*string)(&l.Platform), &l.Transport, (*string)(&l.Kind), (*string)(&l.Thread), &l.MessageID, &l.Key, &l.ReceivedAt, &l.AcceptedAt,
-		&l.ResubmittedAt, (*string)(&l.Disposition), &l.Reason, &l.Error, (*string)(&l.State), &l.Direct}
+		&l.ResubmittedAt, (*string)(&l.Disposition), &l.Reason, &l.Error, (*string)(&l.State), &l.Private}
 }
 
 // DeadLetters returns the dead letters before an id, the newest first; 0 for the newest ones.

@@ -16,18 +16,21 @@ func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, err
 
 // OpenDelivery is NextDelivery inside a transaction.
 func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
-	d := Delivery{Thread: thread}
+	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread)
+}
+
+// read reads the delivery that the end of a query finds; nil for none.
+func read(tx *storage.Txn, find string, args ...any) *Delivery {
+	var d, of Delivery
 	var file, buttons string
-	var of Delivery
-	if !tx.Row([]any{&d.ID, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore,
-		&of.ID, &of.PlatformID, &of.SendBy}, `
-		SELECT d.id, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
-			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.send_by, d.due_at, d.created_at,
+	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
+		&d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore, &of.ID, &of.PlatformID, &of.SendBy}, `
+		SELECT d.id, d.thread, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
+			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.created_at,
 			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
 			p.id, p.platform_id, p.send_by
-		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces
-		WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread) {
+		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces `+find, args...) {
 		return nil
 	}
 	tx.Fail(storage.Unpack(file, &d.Post.File))
@@ -149,10 +152,13 @@ func (o *Outbox) GiveUp(ctx context.Context, d *Delivery, state State, cause str
 		if state == Failed && d.Kind == KindPost {
 			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
 			tx.Do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
-			tx.Do(`UPDATE deliveries SET state = 'failed', error = 'an earlier part of this reply failed'`+rest, d.Run)
+			tx.Do(`UPDATE deliveries SET state = 'failed', error = '`+earlierFailed+`'`+rest, d.Run)
 		}
 	})
 }
+
+// earlierFailed is the error of a part that was not sent because an earlier one failed.
+const earlierFailed = `an earlier part of this reply failed`
 
 // ResendMarked sends a delivery again whose first sending may have taken effect. The text
 // says so, and therefore has a new key: a text never changes under its key.

@@ -14,9 +14,11 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/guard"
+	"parley/adapters/replay"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest/journal"
+	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/storage"
 )
 
@@ -34,7 +36,9 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Live: &operator.Live{
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Agent: d.health.of,
+			Resubmit: d.ingest.Resubmit, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
 		},
+		Play: d.playLetter,
 	}
 	socket, err := operator.Listen(c.Socket())
 	switch {
@@ -149,6 +153,9 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 	}
 	s := &operator.Service{
 		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}),
+		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
+			return playLetter(ctx, c, j, nil, letter)
+		},
 	}
 	return operator.Alone(s, j.Close), nil
 }

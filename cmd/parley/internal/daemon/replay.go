@@ -65,6 +65,7 @@ type player struct {
 	*Daemon
 	directory  *replay.Directory
 	workspaces map[scope]*config.Workspace
+	live       *liveFacts // replace those of the recording; nil for none
 
 	mu        sync.Mutex
 	results   []*replay.Result           // in the order of the input
@@ -164,27 +165,36 @@ func (discard) Keep(_ context.Context, _, _ string, a files.Attachment) files.At
 
 // play feeds every line, and prints each result once it is final.
 func (p *player) play(ctx context.Context) error {
+	return errors.Join(p.serve(ctx, p.feedFiles), p.print(true))
+}
+
+// serve runs the pipeline while feed runs.
+func (p *player) serve(ctx context.Context, feed func(context.Context) error) error {
 	work, stop := context.WithCancel(ctx)
 	var workers sync.WaitGroup
 	workers.Go(func() { _ = p.ingest.Run(work) })
 	p.serveAgents(work, work, &workers)
-	err := p.feedFiles(ctx)
+	err := feed(ctx)
 	stop()
 	workers.Wait()
-	return errors.Join(err, p.print(true))
+	return err
 }
 
 // farFuture is later than every time for which a replay waits.
 var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// feedFiles feeds the lines of every file. At the end of the input it processes the turns
-// and the envelopes that still wait.
+// feedFiles feeds the lines of every file.
 func (p *player) feedFiles(ctx context.Context) error {
 	for _, path := range p.Files {
 		if err := replay.Read(path, p.Platform, config.PlatformNames(), func(l replay.Line) error { return p.line(ctx, l) }); err != nil {
 			return err
 		}
 	}
+	return p.finish(ctx)
+}
+
+// finish processes the turns and the envelopes that still wait at the end of the input.
+func (p *player) finish(ctx context.Context) error {
 	if err := p.journal.HastenTurns(ctx); err != nil {
 		return err
 	}

@@ -69,8 +69,13 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	if w.Config != nil {
 		normalizer = platform.New(w.ID, w.Config)
 	}
+	var names ingest.Names = p.directory
+	facts := p.directory.Facts(name)
+	if p.live != nil {
+		names, facts = p.live, p.live
+	}
 	return ingest.Workspace{
-		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: p.directory, Facts: p.directory.Facts(name),
+		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: names, Facts: facts,
 		Settings: func(channel, parent string) ingest.Settings {
 			return ingestSettings(w, nil, platform, channel, parent)
 		},

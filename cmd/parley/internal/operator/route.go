@@ -36,7 +36,7 @@ func (r Route) FullPattern() string {
 
 // Routes returns all routes. Each area has its own list.
 func Routes() []Route {
-	return slices.Concat(statusRoutes, auditRoutes, consoleRoutes)
+	return slices.Concat(statusRoutes, auditRoutes, consoleRoutes, deadRoutes, deliveryRoutes)
 }
 
 // Caller is the operator who sends a request.
@@ -68,6 +68,15 @@ func (c *Call) ID(name string) (int64, error) {
 		return 0, event.FieldErrors{{Field: name, Message: "must be a number, such as 7"}}
 	}
 	return id, nil
+}
+
+// IDAnd returns a part of the path that is the number of a row, and reads the body with Bind.
+func (c *Call) IDAnd(name string, into any) (int64, error) {
+	id, err := c.ID(name)
+	if err != nil {
+		return 0, err
+	}
+	return id, c.Bind(into)
 }
 
 // Query returns a value of the query; empty for none.

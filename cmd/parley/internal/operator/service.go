@@ -10,11 +10,13 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/guard"
+	"parley/adapters/replay"
 	"parley/adapters/web/exchange"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/audit"
+	"parley/ingest/journal/envelopes"
 )
 
 // Service does the operations of the operator API. Its methods may be called concurrently.
@@ -29,6 +31,8 @@ type Service struct {
 	Node string
 	// Guard counts refused requests and failures.
 	Guard *guard.Guard
+	// Play plays a dead letter with this program on a scratch store; it stores and sends nothing.
+	Play func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error)
 	// Live is the running daemon; nil if the service works on the store alone.
 	Live *Live
 }
@@ -47,6 +51,12 @@ type Live struct {
 	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console.
 	Console func(by Caller) (url string, err error)
+	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
+	Resubmit func(ctx context.Context, envelope int64) error
+	// Settled waits for the result of an envelope; nil if ctx ends first.
+	Settled func(ctx context.Context, envelope int64) (*envelopes.Result, error)
+	// ResendHeld sends a delivery again; see deliver.ResendHeld.
+	ResendHeld func(ctx context.Context, delivery int64, force bool) error
 }
 
 // AgentHealth is how an agent does, as the attempts of its runs show.

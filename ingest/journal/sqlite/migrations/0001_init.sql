@@ -332,7 +332,7 @@ CREATE TABLE deliveries (
 	channel TEXT NOT NULL,
 	place TEXT NOT NULL, -- only the adapter reads it
 	payload TEXT NOT NULL,
-	state TEXT NOT NULL, -- held, pending, sending, sent, unknown, failed
+	state TEXT NOT NULL, -- held, pending, sending, sent, unknown, failed, dropped
 	attempts INTEGER NOT NULL DEFAULT 0, -- begun calls; every write about the delivery names this number
 	due_at INTEGER NOT NULL, -- when a worker must look at it, if it is pending or sending; else about the time of its end
 	reserved_at INTEGER NOT NULL DEFAULT 0, -- its place in the channel's pace; 0: none yet

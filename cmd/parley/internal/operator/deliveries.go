@@ -1,0 +1,207 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/journal/listing"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/wake"
+)
+
+var deliveryRoutes = []Route{
+	{Pattern: "GET deliveries", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		if err := c.Known("before", "limit", "state"); err != nil {
+			return nil, err
+		}
+		page, err := c.Page()
+		if err != nil {
+			return nil, err
+		}
+		return s.Deliveries(c.Context(), c.Query("state"), page)
+	}},
+	{Pattern: "GET deliveries/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		id, err := c.ID("id")
+		if err != nil {
+			return nil, err
+		}
+		return s.Delivery(c.Context(), c.By, id)
+	}},
+	{Pattern: "POST deliveries/{id}/resend", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		var how struct {
+			Force bool `json:"force"`
+		}
+		id, err := c.IDAnd("id", &how)
+		if err != nil {
+			return nil, err
+		}
+		return s.ResendDelivery(c.Context(), c.Write(""), id, how.Force)
+	}},
+	{Pattern: "POST deliveries/{id}/confirm", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		var seen struct {
+			Post string `json:"post"`
+		}
+		id, err := c.IDAnd("id", &seen)
+		if err != nil {
+			return nil, err
+		}
+		return s.ConfirmDelivery(c.Context(), c.Write(""), id, seen.Post)
+	}},
+	{Pattern: "POST deliveries/{id}/drop", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		id, err := c.ID("id")
+		if err != nil {
+			return nil, err
+		}
+		return s.DropDelivery(c.Context(), c.Write(""), id)
+	}},
+}
+
+// Delivery is one call that puts a part of a reply on a platform.
+type Delivery struct {
+	ID         int64     `json:"id"`
+	Workspace  string    `json:"workspace"`
+	Thread     string    `json:"thread"` // key of its thread
+	Channel    string    `json:"channel"`
+	Run        string    `json:"run"`
+	Kind       string    `json:"kind"`
+	Part       int64     `json:"part"`  // of the reply, from 1; 0: it carries no part
+	Parts      int64     `json:"parts"` // of the reply
+	State      string    `json:"state"`
+	Attempts   int64     `json:"attempts"`
+	DueAt      time.Time `json:"due_at"` // if it has not ended; else about the time of its end
+	CreatedAt  time.Time `json:"created_at"`
+	Error      string    `json:"error"`
+	PlatformID string    `json:"platform_id"`
+	// Text is what the post says; nil if it was removed or may not be shown, in lists, and once it was sent.
+	Text *string `json:"text,omitempty"`
+}
+
+// Deliveries returns a page of the deliveries in some states, which are separated by commas, the newest first.
+// No state means all of them.
+func (s *Service) Deliveries(ctx context.Context, states string, page Page) (List[Delivery], error) {
+	before, err := page.Row()
+	if err != nil {
+		return List[Delivery]{}, err
+	}
+	names := strings.FieldsFunc(states, func(c rune) bool { return c == ',' || c == ' ' })
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, name := range names {
+		if !slices.Contains(listing.DeliveryStates(), name) {
+			return List[Delivery]{}, event.FieldErrors{{Field: "state", Message: "must be one or more of " + strings.Join(listing.DeliveryStates(), ", ")}}
+		}
+	}
+	rows, err := s.Journal.Deliveries(ctx, names, before, page.Limit)
+	if err != nil {
+		return List[Delivery]{}, err
+	}
+	items := make([]Delivery, len(rows))
+	for i, r := range rows {
+		items[i] = deliveryOf(r)
+	}
+	return listOf(items, len(rows) == page.Limit, func(d Delivery) string { return strconv.FormatInt(d.ID, 10) }), nil
+}
+
+func deliveryOf(d listing.Delivery) Delivery {
+	return Delivery{
+		ID: d.ID, Workspace: d.Workspace, Thread: string(d.Thread), Channel: d.Channel, Run: d.Run, Kind: d.Kind, Part: d.Part + 1, Parts: d.Parts,
+		State: d.State, Attempts: d.Attempts, DueAt: d.DueAt, CreatedAt: d.CreatedAt, Error: d.Error, PlatformID: d.PlatformID,
+	}
+}
+
+// Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text.
+func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, error) {
+	row, err := s.Journal.Delivery(ctx, id)
+	if err != nil {
+		return Delivery{}, err
+	}
+	shown := deliveryOf(row)
+	if row.Private && !by.ReadsAll() {
+		return shown, nil
+	}
+	held, err := s.Journal.HeldDelivery(ctx, id)
+	if err == nil && held.Post.Text != "" {
+		shown.Text = &held.Post.Text
+	}
+	return shown, nil
+}
+
+// resendWait bounds how long ResendDelivery waits for the result of the call.
+const resendWait = 15 * time.Second
+
+// lookEvery is the pause between two looks at the delivery.
+const lookEvery = 100 * time.Millisecond
+
+// ResendDelivery sends a delivery again that is unknown or failed, and waits a while for the result. Without
+// force it looks at the platform first: if the post is there, it refuses and marks the delivery as sent.
+func (s *Service) ResendDelivery(ctx context.Context, w Write, id int64, force bool) (Delivery, error) {
+	if err := s.needsLive("the sending of a delivery"); err != nil {
+		return Delivery{}, err
+	}
+	return audited(ctx, s, w, "delivery.resend", strconv.FormatInt(id, 10), func(ctx context.Context) (Delivery, error) {
+		err := s.Live.ResendHeld(ctx, id, force)
+		if sent, ok := errors.AsType[outbox.SentError](err); ok {
+			return Delivery{}, Fail(http.StatusConflict, "there", sent.Error())
+		}
+		if err != nil && !errors.Is(err, outbox.ErrOpen) { // somebody sends it again already
+			return Delivery{}, refusal(err)
+		}
+		for end := s.Now().Add(resendWait); ; {
+			row, err := s.Journal.Delivery(ctx, id)
+			if err != nil || !isOpen(row.State) || s.Now().After(end) || !wake.After(ctx, lookEvery) {
+				return deliveryOf(row), err
+			}
+		}
+	})
+}
+
+func isOpen(state string) bool {
+	return state == string(outbox.Pending) || state == string(outbox.Sending)
+}
+
+// ConfirmDelivery records the post of a delivery that is unknown or failed: the operator has seen it on the platform.
+func (s *Service) ConfirmDelivery(ctx context.Context, w Write, id int64, post string) (Delivery, error) {
+	if post == "" || len(post) > maxKey {
+		return Delivery{}, event.FieldErrors{{Field: "post", Message: "must be the platform's id of the post"}}
+	}
+	return s.settle(ctx, w, "delivery.confirm", id, func(ctx context.Context) error { return s.Journal.ConfirmDelivery(ctx, id, post) })
+}
+
+// DropDelivery gives up a delivery that is unknown or failed, and the parts of its reply that failed with it.
+func (s *Service) DropDelivery(ctx context.Context, w Write, id int64) (Delivery, error) {
+	return s.settle(ctx, w, "delivery.drop", id, func(ctx context.Context) error { return s.Journal.DropDelivery(ctx, id) })
+}
+
+// settle does a change of a delivery and returns the delivery.
+func (s *Service) settle(ctx context.Context, w Write, what string, id int64, change func(context.Context) error) (Delivery, error) {
+	return audited(ctx, s, w, what, strconv.FormatInt(id, 10), func(ctx context.Context) (Delivery, error) {
+		if err := change(ctx); err != nil {
+			return Delivery{}, refusal(err)
+		}
+		row, err := s.Journal.Delivery(ctx, id)
+		return deliveryOf(row), err
+	})
+}
+
+// Deliveries returns a page of deliveries, the newest first.
+func (c *Client) Deliveries(ctx context.Context, query url.Values) (List[Delivery], error) {
+	return Get[List[Delivery]](ctx, c, "deliveries", query)
+}
+
+// Delivery returns a delivery with its text.
+func (c *Client) Delivery(ctx context.Context, id int64) (Delivery, error) {
+	return Get[Delivery](ctx, c, "deliveries/"+strconv.FormatInt(id, 10), nil)
+}
+
+// ChangeDelivery asks for a change of a delivery: resend, confirm or drop, with its body.
+func (c *Client) ChangeDelivery(ctx context.Context, id int64, change string, body any) (Delivery, error) {
+	return Post[Delivery](ctx, c, "deliveries/"+strconv.FormatInt(id, 10)+"/"+change, body)
+}
