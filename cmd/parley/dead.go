@@ -63,9 +63,8 @@ Exit status: 0 all have a result, 1 a letter is dead again or was refused.`
 }
 
 func (l *letters) discardCommand() *cobra.Command {
-	c := l.command("discard ID", "Gives up a dead letter and empties its payload", wrong(cobra.ExactArgs(1)), l.discard)
-	c.Flags().StringVar(&l.note, "note", "", "why; it is kept in parley audit")
-	_ = c.MarkFlagRequired("note") // the flag exists
+	c := l.command("discard ID --note T", "Gives up a dead letter and empties its payload", wrong(cobra.ExactArgs(1)), l.discard)
+	c.Flags().StringVar(&l.note, "note", "", "why; required, and kept in the audit")
 	return c
 }
 
@@ -250,7 +249,7 @@ func (l *letters) sure(c *cobra.Command, change string) error {
 		return nil
 	}
 	in, ok := c.InOrStdin().(*os.File)
-	if info, err := fileInfo(in, ok); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !ok || !isTerminal(in) {
 		return command.UsageError{Err: errors.New("to " + change + ", say --yes")}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s? [y/N] ", strings.ToUpper(change[:1])+change[1:])
@@ -259,13 +258,6 @@ func (l *letters) sure(c *cobra.Command, change string) error {
 		return errors.New("nothing was changed")
 	}
 	return nil
-}
-
-func fileInfo(file *os.File, ok bool) (os.FileInfo, error) {
-	if !ok {
-		return nil, os.ErrInvalid
-	}
-	return file.Stat()
 }
 
 // summary says what became of some letters.
@@ -328,8 +320,11 @@ func (l *letters) printRetried(out io.Writer, r operator.Retried) error {
 
 func (l *letters) discard(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
 	id, err := number(args[0])
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case l.note == "":
+		return command.UsageError{Err: errors.New("say why with --note")}
 	}
 	d, err := client.DiscardDead(ctx, id, l.note)
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/operator"
 )
 
@@ -40,8 +41,7 @@ hold. It is failed if its platform refused the post.`
 	resend := d.command("resend ID", "Sends a delivery again, unless its post is there", wrong(cobra.ExactArgs(1)), d.resend)
 	resend.Flags().BoolVar(&d.force, "force", false, "do not look at the platform first; people may see the post twice")
 	confirm := d.command("confirm ID --post POST", "Records that the post of a delivery is on the platform", wrong(cobra.ExactArgs(1)), d.confirm)
-	confirm.Flags().StringVar(&d.post, "post", "", "the platform's id of the post, as parley deliveries shows those of others")
-	_ = confirm.MarkFlagRequired("post") // the flag exists
+	confirm.Flags().StringVar(&d.post, "post", "", "the platform's id of the post, as parley deliveries shows those of others; required")
 	c.AddCommand(list, d.command("show ID", "Shows a delivery and its text", wrong(cobra.ExactArgs(1)), d.show), resend, confirm,
 		d.command("drop ID", "Gives up a delivery, and the rest of its reply that failed with it", wrong(cobra.ExactArgs(1)), d.drop))
 	return c
@@ -119,6 +119,9 @@ func (d *deliveries) resend(ctx context.Context, c *cobra.Command, client *opera
 }
 
 func (d *deliveries) confirm(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+	if d.post == "" {
+		return command.UsageError{Err: errors.New("name the post with --post")}
+	}
 	return d.change(ctx, c, client, args, "confirm", map[string]string{"post": d.post}, func(out io.Writer, x operator.Delivery) error {
 		_, err := fmt.Fprintf(out, "delivery %d was sent as %s\n", x.ID, x.PlatformID)
 		return err
