@@ -53,6 +53,7 @@ type Config struct {
 	Metrics     Metrics           `yaml:"metrics"`
 	Operators   []Operator        `yaml:"operators"`
 	OperatorAPI OperatorAPI       `yaml:"operator"`
+	Console     Console           `yaml:"console"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
@@ -183,6 +184,7 @@ func defaults() *Config {
 		Retention:   journal.DefaultRetention(),
 		Attachments: attach.DefaultConfig(),
 		OperatorAPI: OperatorAPI{Dir: "data"},
+		Console:     Console{Listen: "127.0.0.1:8485"},
 		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"parley/adapters"
 	"parley/config/secret"
 	"parley/ingest/event"
 )
@@ -46,6 +47,14 @@ type OperatorAPI struct {
 	Dir string `yaml:"dir"`
 }
 
+// Console is where people reach the console in a browser.
+type Console struct {
+	// Listen is host:port of the console's own listener. It is empty for none.
+	Listen string `yaml:"listen"`
+	// PublicURL is the address under which a proxy serves the console; empty for no proxy.
+	PublicURL string `yaml:"public_url"`
+}
+
 // socketName is the name of the operator API's socket.
 const socketName = "parley.sock"
 
@@ -66,6 +75,11 @@ func (c *Config) operatorFaults() event.FieldErrors {
 	check.require(api.Listen == "" || !isListen(api.Listen) || isLoopback(api.Listen) || len(c.Operators) > 0, "operator.listen",
 		"is an address that other machines reach, and there are no operators: add operators with tokens, or listen on 127.0.0.1")
 	check.require(api.Dir != "", "operator.dir", "must be a folder")
+	page := c.Console
+	check.require(page.Listen == "" || isListen(page.Listen), "console.listen", "must be host:port, such as 127.0.0.1:8485, or empty")
+	check.require(page.Listen == "" || !isListen(page.Listen) || isLoopback(page.Listen) || len(c.Operators) > 0, "console.listen",
+		"is an address that other machines reach, and there are no operators: add operators with tokens, or listen on 127.0.0.1")
+	check.require(page.PublicURL == "" || adapters.IsBase(page.PublicURL), "console.public_url", "must be an http or https address without credentials, or empty")
 	ids := unique{}
 	for i, o := range c.Operators {
 		at := fmt.Sprintf("operators[%d]", i)

@@ -30,6 +30,7 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
 	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand())
 	root.AddCommand(chatCommand())
+	root.AddCommand(consoleCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if _, usage := errors.AsType[command.UsageError](err); usage {

@@ -42,6 +42,9 @@ func New(o Options) *Console {
 	return c
 }
 
+// Close ends the streams of all tabs.
+func (c *Console) Close() { c.live.close() }
+
 // Run renders the pages that people follow, until ctx ends.
 func (c *Console) Run(ctx context.Context) { c.live.run(ctx) }
 
@@ -219,6 +222,9 @@ func (c *Console) events(w http.ResponseWriter, r call) {
 			}
 			err = send(w, stream, ":\n\n")
 		case told, open := <-tab:
+			if !open && c.live.isClosed() {
+				return
+			}
 			if !open {
 				_ = send(w, stream, "event: reload\ndata: \n\n")
 				return

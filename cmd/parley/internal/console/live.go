@@ -44,10 +44,11 @@ type feed struct {
 type live struct {
 	render func(ctx context.Context, v view) ([]byte, error)
 
-	mu    sync.Mutex
-	feeds map[view]*feed
-	count int // of tabs
-	more  chan struct{}
+	mu     sync.Mutex
+	feeds  map[view]*feed
+	count  int // of tabs
+	closed bool
+	more   chan struct{}
 }
 
 func newLive(render func(ctx context.Context, v view) ([]byte, error)) *live {
@@ -58,7 +59,7 @@ func newLive(render func(ctx context.Context, v view) ([]byte, error)) *live {
 func (l *live) join(v view) chan news {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.count >= maxTabs {
+	if l.closed || l.count >= maxTabs {
 		return nil
 	}
 	f := l.feeds[v]
@@ -94,6 +95,25 @@ func (l *live) drop(v view, f *feed, tab chan news) {
 	if l.count--; len(f.tabs) == 0 {
 		delete(l.feeds, v)
 	}
+}
+
+// close ends the streams of all tabs, and admits no others. The tabs try again.
+func (l *live) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for v, f := range l.feeds {
+		for tab := range f.tabs {
+			l.drop(v, f, tab)
+		}
+	}
+}
+
+// isClosed reports whether close was called.
+func (l *live) isClosed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed
 }
 
 // run renders until ctx ends.

@@ -21,6 +21,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest"
@@ -53,17 +54,19 @@ type Daemon struct {
 	files   *attach.Store
 	storage files.Storage
 
-	current   atomic.Pointer[setup]
-	listener  net.Listener
-	server    *http.Server
-	operator  *operator.Service
-	entrances []entrance // of the operator API
-	health    *health
-	node      string
-	guard     *guard.Guard
-	streams   *exchange.Streams
-	keys      *access.KeySets
-	probe     probe
+	current    atomic.Pointer[setup]
+	listener   net.Listener
+	server     *http.Server
+	operator   *operator.Service
+	console    *console.Console // nil if it has no address
+	consoleURL string
+	entrances  []entrance // of the operator API
+	health     *health
+	node       string
+	guard      *guard.Guard
+	streams    *exchange.Streams
+	keys       *access.KeySets
+	probe      probe
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -287,6 +290,9 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.startAccounts(serve)
 	d.serveAgents(claim, work, workers)
 	d.run(workers, "operator API", d.serveOperators)
+	if d.console != nil {
+		workers.Go(func() { d.console.Run(claim) })
+	}
 	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })
 	workers.Go(func() {
 		if err := d.server.Serve(d.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/guard"
 	"parley/adapters/replay"
+	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest/journal"
@@ -49,6 +52,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	default:
 		return fmt.Errorf("operator socket: %w", err)
 	}
+	d.openConsole(c.Console)
 	if c.OperatorAPI.Listen == "" {
 		return nil
 	}
@@ -60,6 +64,31 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	d.guard.Protect(server)
 	d.entrances = append(d.entrances, entrance{server, l})
 	return nil
+}
+
+// openConsole opens the console's listener. The daemon goes on without the console if another program,
+// such as another daemon of this machine, has the address.
+func (d *Daemon) openConsole(c config.Console) {
+	if c.Listen == "" {
+		return
+	}
+	l, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		d.log.Warn("the console has no address; set console.listen to a free one", "err", err)
+		return
+	}
+	d.console = console.New(console.Options{
+		Service: d.operator, PublicURL: func() string { return d.current.Load().config.Console.PublicURL }, Guard: d.guard, Now: d.now,
+	})
+	server := newOperatorServer(d.console.Handler(isLoopback(l.Addr())))
+	server.RegisterOnShutdown(d.console.Close)
+	d.guard.Protect(server)
+	d.entrances = append(d.entrances, entrance{server, l})
+	d.consoleURL = BaseURL(l.Addr().String())
+	d.operator.Live.Console = func(by operator.Caller) (string, error) {
+		base := cmp.Or(strings.TrimSuffix(d.current.Load().config.Console.PublicURL, "/"), d.consoleURL)
+		return base + "/login#" + d.console.Ticket(by), nil
+	}
 }
 
 // newOperatorServer returns a server with the bounds of the daemon's own.

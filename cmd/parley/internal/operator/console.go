@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"net/http"
 
 	"parley/config"
 )
@@ -19,6 +20,9 @@ type Door struct {
 func (s *Service) Console(by Caller) (Door, error) {
 	if err := s.needsLive("the console"); err != nil {
 		return Door{}, err
+	}
+	if s.Live.Console == nil {
+		return Door{}, Fail(http.StatusConflict, "no-console", "this daemon has no console: set console.listen to a free address and start it again")
 	}
 	url, err := s.Live.Console(by)
 	return Door{URL: url}, err

@@ -49,7 +49,7 @@ type Live struct {
 	Workspace func(id string) (adapters.Status, bool)
 	// Agent returns how an agent does on this node.
 	Agent func(id string) AgentHealth
-	// Console returns the address that logs an operator in to the console.
+	// Console returns the address that logs an operator in to the console; nil if there is no console.
 	Console func(by Caller) (url string, err error)
 	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
 	Resubmit func(ctx context.Context, envelope int64) error
