@@ -146,3 +146,23 @@ func TestWait(t *testing.T) {
 		}
 	})
 }
+
+// TestAMessageOfAnIdleThreadTakesOneTransaction proves that a message is recorded by the transaction of its
+// accept if its thread is idle, and by intake if a name must be looked up.
+func TestAMessageOfAnIdleThreadTakesOneTransaction(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		h.work()
+		h.accept(payload{ID: "0", Thread: "s", Channel: "C1", Sender: "U1"}) // makes the secret of the threads' ids
+		for i, p := range []payload{{ID: "1", Thread: "t", Channel: "C1", Sender: "U1"}, {ID: "2", Thread: "t", Channel: "C1", Sender: "U1", Count: true}} {
+			synctest.Wait()
+			before := h.engine.writes.Load()
+			receipt := h.accept(p)
+			if result := h.result(receipt.ID); result.Disposition != event.Stored {
+				t.Errorf("message %s: %+v", p.ID, result)
+			}
+			if took := h.engine.writes.Load() - before; (took == 1) != (i == 0) {
+				t.Errorf("message %s took %d transactions", p.ID, took)
+			}
+		}
+	})
+}

@@ -74,12 +74,19 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	if err != nil {
 		return entry, err
 	}
+	entry = in.judged(w, c.Key, t.Envelope, &r, g)
+	entry.Envelope, entry.MessageUUID = t.ID, t.MessageUUID
+	return entry, nil
+}
+
+// judged returns the record of an event of a thread whose gate is known.
+func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.Envelope, r *resolved, g gate) record.Entry {
 	if r.Message != nil && r.Message.RunID != "" {
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
 	at := func(m *event.Message) *runs.Run {
 		return &runs.Run{
-			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: c.Key,
+			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread,
 			Messages: []messages.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: messages.ByHuman}},
 		}
 	}
@@ -88,10 +95,10 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 	over := g
 	over.over = true
 	return record.Entry{
-		Envelope: t.ID, MessageUUID: t.MessageUUID, Workspace: w.config.ID, Event: r.Event, Origin: origin(t.Envelope, g.KeepMetadata), Agent: g.Agent,
+		Workspace: w.config.ID, Event: r.Event, Origin: origin(envelope, g.KeepMetadata), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
-		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(c.Key),
-	}, nil
+		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(thread),
+	}
 }
 
 // resolve reads the event of an envelope, and its channel from the store.
@@ -174,7 +181,10 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 func (in *Ingest) normalize(ctx context.Context, w *workspace, envelope event.Envelope) (event.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, normalizeTimeout)
 	defer cancel()
-	d := in.directory(ctx, w)
+	return normalize(ctx, w, envelope, in.directory(ctx, w))
+}
+
+func normalize(ctx context.Context, w *workspace, envelope event.Envelope, d *directory) (event.Event, error) {
 	e, err := w.config.Normalizer.Normalize(ctx, envelope, d)
 	if err == nil && e.Ignored == "" && e.Kind.MakesMessage() {
 		if err = fmt.Errorf("the payload is a %s without a message", e.Kind); e.Message != nil {

@@ -131,7 +131,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	}
 	ctx, cancel := context.WithTimeout(ctx, acceptTimeout)
 	defer cancel()
-	keys, stored, err := in.store(ctx, w, &envelope)
+	keys, stored, recorded, err := in.store(ctx, w, &envelope)
 	if err != nil {
 		in.refused(w.config.ID, err)
 		in.lost(w, envelope)
@@ -149,6 +149,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		in.settledAtOnce(pendingOf(stored, envelope, keys), keys.Thread, *stored.Result)
 	case stored.Thread == 0:
 		receipt.Waits = true
+	case recorded: // and its turn has begun
 	case stored.Only && keys.Needs == "" && len(envelope.Body) <= maxPayload:
 		in.Work.Accepted(stored, task{pendingOf(stored, envelope, keys), &keys})
 	default:
@@ -164,24 +165,25 @@ func pendingOf(stored envelopes.AcceptResult, envelope event.Envelope, keys even
 	}
 }
 
-// store makes an envelope durable.
-func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result envelopes.AcceptResult, err error) {
+// store makes an envelope durable. If that takes no wait, it also records the envelope's message in the same
+// transaction.
+func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envelope) (keys event.Keys, result envelopes.AcceptResult, recorded bool, err error) {
 	if keys, err = in.readKeys(ctx, w, envelope); err != nil {
-		return keys, result, err
+		return keys, result, false, err
 	}
 	if envelope.Transport == event.Backfilled { // most of these messages are stored already
 		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, storage.ErrNotFound) {
-			return keys, result, err
+			return keys, result, false, err
 		}
 	}
 	learn := w.news(keys.Channel)
-	result, err = in.Journal.Accept(ctx, envelopes.AcceptRequest{
+	result, recorded, err = in.accept(ctx, w, envelopes.AcceptRequest{
 		Envelope: *envelope, Keys: keys, LearnChannel: learn, Claim: in.Work.Room(work.Intake, "", ""),
 	})
 	if err == nil && learn {
 		w.remember(keys.Channel)
 	}
-	return keys, result, err
+	return keys, result, recorded, err
 }
 
 // readKeys reads the keys of an envelope. If that panics, the envelope is a dead letter, and a hash of its

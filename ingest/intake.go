@@ -132,16 +132,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	var unreadable unreadableError
 	switch {
 	case err == nil:
-		if !result.Waits {
-			in.processed(w.config.ID, t.ID, result)
-		}
-		if result.Reason == event.ReasonLoopGuard {
-			in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
-		}
-		if result.Admitted {
-			c.Put(admitted{}, true)
-		}
-		in.Turns.Recorded(c, entry.Agent, result)
+		in.recorded(w, c, t.ID, entry.Agent, result)
 		return result.Pending > 0, nil
 	case ctx.Err() != nil, errors.Is(err, storage.ErrFenced), errors.Is(err, envelopes.ErrSettled), storage.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
@@ -156,6 +147,20 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	}
 	in.Log.Error("intake failed", "workspace", w.config.ID, "envelope", t.ID, "attempt", t.Attempts+1, "err", err)
 	return false, in.postpone(ctx, c, t, time.Second<<t.Attempts, err)
+}
+
+// recorded reports the result of a recorded envelope.
+func (in *Ingest) recorded(w *workspace, c *work.Claim, envelope int64, agent string, result record.Result) {
+	if !result.Waits {
+		in.processed(w.config.ID, envelope, result)
+	}
+	if result.Reason == event.ReasonLoopGuard {
+		in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
+	}
+	if result.Admitted {
+		c.Put(admitted{}, true)
+	}
+	in.Turns.Recorded(c, agent, result)
 }
 
 // guard returns a panic of f as an error: it is one envelope's failure, not the process's.

@@ -57,9 +57,10 @@ func New(engine storage.Engine, options Options) *Journal {
 	}
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now}
 	ids, stored := places.NewIDs(db), files.New(db)
+	accepted := envelopes.New(db, ids)
 	return &Journal{
-		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: envelopes.New(db, ids),
-		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored),
+		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
+		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored, accepted),
 		Audit: audit.New(db), Listing: listing.New(db), db: db,
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/places"
 )
 
 // Nodes send each other hints. A hint may be lost: each node looks into the store
@@ -80,6 +82,13 @@ func (s *Scheduler) lookAll() {
 	}
 }
 
+// Adopt takes over a claim that the store made at a time.
+func (s *Scheduler) Adopt(made places.Claim, at time.Time) *Claim {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.adopt(made, at)
+}
+
 // Accepted adopts the claim that Accept made, if it made one, and puts payload into
 // it under the key Intake, unless payload is nil. It wakes the thread's intake here,
 // or notifies the node that has the thread.
@@ -89,9 +98,7 @@ func (s *Scheduler) Accepted(r envelopes.AcceptResult, payload any) {
 		return
 	}
 	if r.Fence != 0 {
-		s.mu.Lock()
-		c := s.adopt(r.Claim, r.At)
-		s.mu.Unlock()
+		c := s.Adopt(r.Claim, r.At)
 		if payload != nil && c.Fence == r.Fence {
 			c.Put(Intake, payload)
 		}

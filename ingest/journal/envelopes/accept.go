@@ -48,15 +48,37 @@ type AcceptRequest struct {
 // Accept makes an envelope durable, once, and finds its thread. It fails with ErrNotFound if the
 // payload names a thread by a UUID that is another thread's.
 func (e *Envelopes) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
+	return AcceptThen[struct{}](ctx, e, a, nil, nil)
+}
+
+// AcceptThen is Accept with further work for an envelope whose thread is idle: this node has the claim, and the
+// thread has no other envelope that is not settled, no turn that waits and no run. Then idle runs in the same
+// transaction, and committed gets the results as storage.WriteOptions.Committed. Both may be nil.
+func AcceptThen[T any](ctx context.Context, e *Envelopes, a AcceptRequest, idle func(*storage.Txn, AcceptResult) T, committed func(AcceptResult, T)) (AcceptResult, error) {
 	secret, err := e.ids.Secret(ctx)
 	if err != nil {
 		return AcceptResult{}, err
 	}
-	made, err := storage.Write(ctx, e.db, storage.WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}, func(tx *storage.Txn) *acceptTx {
-		made := &acceptTx{AcceptRequest: a, Txn: tx, db: e.db, secret: secret, now: storage.Millis(e.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String()}
-		made.run()
+	type accepted struct {
+		*acceptTx
+		more T
+	}
+	options := storage.WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}
+	var then func(accepted)
+	if committed != nil {
+		then = func(made accepted) {
+			if made.isIdle() {
+				committed(made.result(), made.more)
+			}
+		}
+	}
+	made, err := storage.WriteThen(ctx, e.db, options, func(tx *storage.Txn) (made accepted) {
+		made.acceptTx = &acceptTx{AcceptRequest: a, Txn: tx, db: e.db, secret: secret, now: storage.Millis(e.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String(), atOnce: idle != nil}
+		if made.run(); idle != nil && made.isIdle() {
+			made.more = idle(tx, made.result())
+		}
 		return made
-	})
+	}, then)
 	switch {
 	case err != nil:
 		return AcceptResult{}, err
@@ -90,9 +112,17 @@ type acceptTx struct {
 	key            string
 	owner          string
 	fence, pending int64
+	free           bool // it has no run, and no turn that waits
+
+	atOnce bool // the thread's row is needed in the transaction
 }
 
-// result is valid after the transaction has ended.
+// isIdle reports whether the envelope is stored in an idle thread; see AcceptThen.
+func (a *acceptTx) isIdle() bool {
+	return a.Err == nil && a.id != 0 && a.free && a.pending == 1 && a.Claim && a.owner == a.db.Node
+}
+
+// result is valid after the transaction has ended, or if atOnce is set.
 func (a *acceptTx) result() AcceptResult {
 	r := AcceptResult{ID: a.id, Result: a.Keys.Result}
 	if r.Result != nil {
@@ -189,7 +219,7 @@ func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any)
 	if a.Claim {
 		node = a.db.Node
 	}
-	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending}, query,
+	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending, &a.free}, query,
 		append([]any{string(key), places.ThreadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, places.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
 }
@@ -215,10 +245,14 @@ func (a *acceptTx) insert(state, query string, args ...any) {
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
-	a.Later(nil, []any{&a.id}, query,
-		append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-			a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
-			state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)...)
+	args = append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+		a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
+		state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)
+	if a.atOnce {
+		a.Row([]any{&a.id}, query, args...)
+	} else {
+		a.Later(nil, []any{&a.id}, query, args...)
+	}
 }
 
 // messageThread finds the thread of the message, or of the delivery of ours, that an

@@ -27,6 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"path", pathPromises()},
 		{"order", orderPromises()},
 		{"accept", acceptPromises()},
+		{"accept at once", atOncePromises()},
 		{"waiting", waitingPromises()},
 		{"dead letters", deadLetterPromises()},
 		{"messages", messagePromises()},

@@ -61,7 +61,7 @@ func Upsert(key, condition string, also Also) string {
 			fence       = CASE WHEN ` + free + ` THEN threads.fence + 1 ELSE threads.fence END,
 			lease_until = CASE WHEN ` + ours + ` OR ` + free + ` THEN excluded.lease_until ELSE threads.lease_until END,
 			owner       = CASE WHEN ` + free + ` THEN excluded.owner ELSE threads.owner END
-		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending`
+		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending, run_id IS NULL AND turn_since IS NULL`
 }
 
 // Add makes a thread without a claim, unless there is one with its key.

@@ -156,7 +156,7 @@ type Result struct {
 // is settled already.
 func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry) (Result, error) {
 	r, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
-		r := &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
+		r := s.begin(tx, claim, entry)
 		if !r.recordNew() && r.Err == nil {
 			r.run()
 		}
@@ -165,6 +165,16 @@ func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry)
 	if err != nil {
 		return Result{}, err
 	}
+	return s.committed(ctx, r)
+}
+
+func (s *Recorder) begin(tx *storage.Txn, claim *places.Claim, entry Entry) *recordTx {
+	return &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
+}
+
+// committed tells the readers of what a committed Record has changed, and returns its result.
+func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
+	claim, entry := r.claim, &r.Entry
 	if r.copies {
 		s.files.CopiesChanged()
 	}

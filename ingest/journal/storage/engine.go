@@ -47,6 +47,10 @@ type WriteOptions struct {
 	// Queued is called when the call has its place behind the earlier calls about the
 	// thread; it may be nil.
 	Queued func()
+	// Committed is called once after the commit, before the caller gets its result and before a
+	// later call about the thread begins; nil for nothing. It must return at once. It is called even
+	// if the caller has left.
+	Committed func()
 	// Batch is the series of calls to which the call belongs; nil for none. A call that fails
 	// or whose ctx ends breaks the batch. A later call of a broken batch does not run.
 	Batch *event.Batch

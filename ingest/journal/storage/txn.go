@@ -109,7 +109,16 @@ func sticky(fn func(tx *Txn)) func(Tx) error {
 // transaction failed or its outcome is unknown, Write does not read fn's result, because
 // fn may still run.
 func Write[T any](ctx context.Context, db *DB, options WriteOptions, fn func(tx *Txn) T) (T, error) {
+	return WriteThen(ctx, db, options, fn, nil)
+}
+
+// WriteThen is Write that also passes the result to committed, as WriteOptions.Committed; nil for
+// nothing.
+func WriteThen[T any](ctx context.Context, db *DB, options WriteOptions, fn func(tx *Txn) T, committed func(T)) (T, error) {
 	made := new(T)
+	if committed != nil {
+		options.Committed = func() { committed(*made) }
+	}
 	if err := db.Engine.Write(ctx, options, sticky(func(tx *Txn) { *made = fn(tx) })); err != nil {
 		return *new(T), err
 	}

@@ -45,7 +45,7 @@ func (q *Queue) Submit(ctx context.Context, options storage.WriteOptions, fn fun
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
-	c, line := &Call{fn: fn, batch: options.Batch, result: make(chan error, 1)}, q.ordinary
+	c, line := &Call{fn: fn, committed: options.Committed, batch: options.Batch, result: make(chan error, 1)}, q.ordinary
 	if options.Urgent {
 		line = q.urgent
 	}
@@ -123,10 +123,11 @@ const (
 
 // Call is one call of Write.
 type Call struct {
-	fn     func(storage.Tx) error
-	batch  *event.Batch
-	state  atomic.Int32
-	result chan error // holds the answer; never blocks the serving goroutine
+	fn        func(storage.Tx) error
+	committed func() // of WriteOptions
+	batch     *event.Batch
+	state     atomic.Int32
+	result    chan error // holds the answer; never blocks the serving goroutine
 }
 
 // wait returns the answer, or leaves when ctx ends.
@@ -168,10 +169,14 @@ func (c *Call) Release() { c.state.CompareAndSwap(running, waiting) }
 // Gone reports whether the caller has left.
 func (c *Call) Gone() bool { return c.state.Load() == left }
 
-// Answer gives the caller its result, unless the caller has left.
+// Answer gives the caller its result, unless the caller has left. Without an error, the call is
+// committed.
 func (c *Call) Answer(err error) {
-	if err != nil {
+	switch {
+	case err != nil:
 		c.batch.Break()
+	case c.committed != nil:
+		c.committed()
 	}
 	if c.state.CompareAndSwap(running, answered) || c.state.CompareAndSwap(waiting, answered) {
 		c.result <- err
