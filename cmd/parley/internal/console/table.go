@@ -11,12 +11,23 @@ import (
 var pageTable = []page{
 	{pattern: "/{$}", name: "overview", follows: true, read: overview},
 	{pattern: "/workspaces/{id}", name: "workspace", follows: true, read: workspace},
+	{pattern: "/deliveries", name: "deliveries", follows: true, read: deliveries},
+	{pattern: "/deliveries/{id}", name: "delivery", follows: true, read: delivery},
+	{pattern: "/dead", name: "dead", follows: true, read: letters},
+	{pattern: "/dead/{id}", name: "letter", follows: true, read: letter},
 	{pattern: "/agents", name: "agents", follows: true, read: agents},
 	{pattern: "/audit", name: "audit", follows: true, read: actions},
 }
 
 // operations lists everything that a page can do.
-var operations []operation
+var operations = []operation{
+	{pattern: "/dead/{id}/try", do: tryLetter, back: itself},
+	{pattern: "/dead/{id}/retry", do: retryLetter, back: itself},
+	{pattern: "/dead/{id}/discard", do: discardLetter, back: itself},
+	{pattern: "/deliveries/{id}/resend", do: resend, back: itself},
+	{pattern: "/deliveries/{id}/confirm", do: confirm, back: itself},
+	{pattern: "/deliveries/{id}/drop", do: drop, back: itself},
+}
 
 // next returns the address of the page after the one of a request; empty if there is none. It keeps
 // the filters.

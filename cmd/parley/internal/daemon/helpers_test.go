@@ -108,6 +108,7 @@ agents:
     system_prompt: ""
     ` + p.helper + `
   - {id: echo, kind: echo}
+console: {listen: 127.0.0.1:0}
 `,
 		"workspaces/acme.yaml": `
 id: acme
@@ -225,7 +226,7 @@ func (h *harness) start(path string) error {
 		load = func() (*config.Config, error) {
 			c := config.Default()
 			c.Listen, c.Store.Path, c.Shutdown = "127.0.0.1:0", filepath.Join(h.dir, "data/parley.db"), shutdown
-			c.Attachments.Dir = filepath.Join(h.dir, "data/attachments")
+			c.Attachments.Dir, c.Console.Listen = filepath.Join(h.dir, "data/attachments"), "127.0.0.1:0"
 			return c, nil
 		}
 	}

@@ -1,0 +1,122 @@
+package daemon_test
+
+import (
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
+)
+
+// pages is a browser without a script that is logged in to a daemon's console.
+type pages struct {
+	t    *testing.T
+	http *http.Client
+	base string
+}
+
+func (h *harness) console() *pages {
+	h.t.Helper()
+	door, err := h.operate().Console(h.ctx)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	base, ticket, _ := strings.Cut(door.URL, "/login#")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p := &pages{t: h.t, http: &http.Client{Jar: jar}, base: base}
+	if page := p.send("/login", url.Values{"ticket": {ticket}}); !strings.Contains(page, `data-test="needs"`) {
+		h.t.Fatalf("login: %s", page)
+	}
+	return p
+}
+
+// look returns a page.
+func (p *pages) look(path string) string {
+	p.t.Helper()
+	return p.page(p.http.Get(p.base + path))
+}
+
+// send sends a form, and returns the page that follows.
+func (p *pages) send(path string, values url.Values) string {
+	p.t.Helper()
+	return p.page(p.http.PostForm(p.base+path, values))
+}
+
+func (p *pages) page(response *http.Response, err error) string {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		p.t.Errorf("%s: %d %v %s", response.Request.URL, response.StatusCode, err, body)
+	}
+	return html.UnescapeString(string(body))
+}
+
+// has checks that a page has all of the words.
+func (p *pages) has(page string, words ...string) {
+	p.t.Helper()
+	for _, w := range words {
+		if !strings.Contains(page, w) {
+			p.t.Errorf("no %q in %s", w, page)
+		}
+	}
+}
+
+// TestConsoleRepairsADeadLetter finds it on the overview, tries it, and resubmits and discards it.
+func TestConsoleRepairsADeadLetter(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.awaitState("acme", "up")
+	body := string(h.newMessage("<@" + slacktest.BotUser + "> <b>are</b> you there?").Mention())
+	h.accept([]byte(strings.Replace(body, `"text":`, `"token":"canary-of-slack","text":7,"was":`, 1)))
+	h.letter(h.operate())
+	p := h.console()
+	p.has(p.look("/"), `href="/dead">1 dead letter<`)
+	p.has(p.look("/dead"), `data-test="dead-row"`, `href="/dead/1"`, "text")
+	one := p.look("/dead/1")
+	p.has(one, `data-test="dry-run"`, `data-test="retry"`, `data-test="discard"`, "<b>are</b> you there?")
+	if strings.Contains(one, "canary") {
+		t.Error("the page shows a token")
+	}
+	p.has(p.send("/dead/1/try", nil), "If Parley recorded it now: dead")
+	p.has(p.send("/dead/1/retry", url.Values{"note": {"once more"}}), "Resubmitted: dead")
+	p.has(p.send("/dead/1/discard", nil), "note")
+	p.has(p.send("/dead/1/discard", url.Values{"note": {"of no use"}}), "Discarded.")
+	p.has(p.look("/audit"), "dead.discard", "of no use", "once more")
+	p.has(p.look("/"), "Nothing.")
+}
+
+// TestConsoleRepairsAPost marks a post as sent that nobody knows of.
+func TestConsoleRepairsAPost(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{turns: "coalesce: 0s, unknown: hold"})
+	h.slack.Script("chat.postMessage", slacktest.Fault{Cut: true, Effect: true})
+	h.slack.Script("conversations.replies", slacktest.Fault{Error: "missing_scope"})
+	h.mention("are you there?")
+	h.answerNext(replyWith("Yes & no."))
+	for h.metric(`parley_deliveries_total{state="unknown",workspace="acme"}`) == 0 && h.poll() {
+		h.clock.advance(time.Second)
+	}
+	h.held(h.operate(), "unknown")
+	p := h.console()
+	p.has(p.look("/"), "1 delivery with an unknown result")
+	list := p.look("/deliveries?state=unknown")
+	p.has(list, `data-test="delivery-row"`)
+	_, path, _ := strings.Cut(list, `class="open" href="`)
+	path, _, _ = strings.Cut(path, `"`)
+	p.has(p.look(path), "Yes & no.", `data-test="resend"`)
+	p.has(p.send(path+"/resend", nil), "it is there: ")
+	p.has(p.send(path+"/confirm", url.Values{"post": {room + "/" + h.posts(1)[0].TS}}), "sent")
+	p.has(p.look("/"), "Nothing.")
+}
