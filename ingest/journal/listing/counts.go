@@ -47,8 +47,8 @@ func (l *Listing) Counts(ctx context.Context, workspaces []string) (Counts, erro
 			c.DeadLetters += n
 		}
 		c.Running = by(tx, `agent`, `threads WHERE run_id IS NOT NULL`)
-		c.UnknownDeliveries = count(tx, `deliveries WHERE state = 'unknown' AND kind = 'post'`)
-		c.FailedDeliveries = count(tx, `deliveries WHERE state = 'failed' AND kind = 'post'`)
+		c.UnknownDeliveries = count(tx, `deliveries WHERE `+notSent+` AND state = 'unknown' AND kind = 'post'`)
+		c.FailedDeliveries = count(tx, `deliveries WHERE `+notSent+` AND state = 'failed' AND kind = 'post'`)
 		c.Questions = count(tx, `questions WHERE state = 'open' AND until_at > $1`, now)
 		return c
 	})

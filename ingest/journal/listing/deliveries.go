@@ -43,14 +43,18 @@ func (d *Delivery) dest() []any {
 		&d.Parts, &d.Private}
 }
 
+// notSent is the condition of the index of deliveries that have ended without being sent. SQLite uses that index
+// only for a query with the same words.
+const notSent = `state IN ('unknown', 'failed', 'dropped')`
+
 // deliveriesIn are the conditions for the states of deliveries, each in the words of an index.
 var deliveriesIn = map[string]string{
 	"pending": `d.state IN ('pending', 'sending') AND d.state = 'pending'`,
 	"sending": `d.state IN ('pending', 'sending') AND d.state = 'sending'`,
 	"sent":    `d.state = 'sent'`,
-	"unknown": `d.state IN ('unknown', 'failed') AND d.state = 'unknown'`,
-	"failed":  `d.state IN ('unknown', 'failed') AND d.state = 'failed'`,
-	"dropped": `d.state = 'dropped'`,
+	"unknown": `d.` + notSent + ` AND d.state = 'unknown'`,
+	"failed":  `d.` + notSent + ` AND d.state = 'failed'`,
+	"dropped": `d.` + notSent + ` AND d.state = 'dropped'`,
 }
 
 // DeliveryStates returns the states by which Deliveries can be listed.

@@ -358,7 +358,7 @@ CREATE INDEX deliveries_open ON deliveries (thread, id) WHERE state IN ('pending
 CREATE INDEX deliveries_run ON deliveries (run);
 CREATE INDEX deliveries_kept ON deliveries (due_at) WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '');
 CREATE INDEX deliveries_file ON deliveries (id) WHERE file <> '';
-CREATE INDEX deliveries_ended ON deliveries (state, id) WHERE state IN ('unknown', 'failed');
+CREATE INDEX deliveries_ended ON deliveries (state, id) WHERE state IN ('unknown', 'failed', 'dropped');
 
 CREATE TABLE paces (
 	workspace     TEXT NOT NULL,
