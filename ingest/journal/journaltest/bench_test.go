@@ -14,17 +14,27 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 )
 
-// BenchmarkMessage measures the four transactions of a message in a new thread, with its
-// answer and 64 concurrent threads. cpu-ns/op is the CPU time of the process, which a busy
-// machine changes less than the time.
+// commits counts the transactions of an engine and the calls that share them.
+type commits struct{ transactions, calls atomic.Int64 }
+
+// Committed implements storage.Recorder.
+func (c *commits) Committed(callers int, _ time.Duration) {
+	c.transactions.Add(1)
+	c.calls.Add(int64(callers))
+}
+
+// BenchmarkMessage measures the writes of a message in a new thread, with its answer and 64
+// concurrent threads: the accept, which records the message and begins its run, the end of the run, and the
+// mark of its delivery. cpu-ns/op is the CPU time of the process, which a busy machine changes less than the
+// time. commits/op counts the transactions, and calls/op the calls that share them.
 func BenchmarkMessage(b *testing.B) {
-	engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "parley.db"), sqlite.Options{})
+	var counted commits
+	engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "parley.db"), sqlite.Options{Recorder: &counted})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -38,28 +48,25 @@ func BenchmarkMessage(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			id := fmt.Sprintf("C1/%d", next.Add(1))
-			accepted, err := j.Accept(b.Context(), envelopes.AcceptRequest{Claim: true,
-				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: body},
-				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, MessageID: id},
-			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
 			message := &event.Message{
 				ExternalID: id, Content: text, Channel: event.Channel{ID: "C1"}, SentAt: time.Now(),
 				Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 			}
 			metadata := message.Metadata.Bytes()
-			result, err := j.Record(b.Context(), claim, record.Entry{
-				Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: messages.Live, Agent: "helper", Begin: true,
+			var result record.Result
+			accepted, err := j.AcceptEntry(b.Context(), envelopes.AcceptRequest{Claim: true,
+				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: body},
+				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, MessageID: id},
+			}, record.Entry{
+				Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: message}, Origin: messages.Live, Agent: "helper", Begin: true,
 				Decide: func(m *event.Message, _ record.Look) record.Decision {
 					return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonMention, Metadata: metadata}
 				},
-			})
+			}, func(_ envelopes.AcceptResult, r record.Result) { result = r })
 			if err != nil || result.Begun == nil {
 				b.Fatal(err, result.Begun)
 			}
+			claim := &accepted.Claim
 			ended, err := j.CommitReply(b.Context(), claim, result.Begun, runs.Reply{
 				Content: text, Stale: "send", Posts: []outbox.Post{{Channel: "C1", Place: id, Text: text}}, Send: &outbox.Send{Timeout: time.Minute},
 				Metadata: func(string, time.Duration) []byte { return metadata },
@@ -73,6 +80,8 @@ func BenchmarkMessage(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(cpuTime(b)-begun)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(counted.transactions.Load())/float64(b.N), "commits/op")
+	b.ReportMetric(float64(counted.calls.Load())/float64(b.N), "calls/op")
 }
 
 // cpuTime returns the CPU time that the process has used.
