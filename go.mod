@@ -5,9 +5,11 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
+	charm.land/huh/v2 v2.0.3 // the questions of init
 	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
 	github.com/chromedp/cdproto v0.159.0 // tests: the types of chromedp
 	github.com/chromedp/chromedp v0.23.0 // tests: pages in a browser
+	github.com/dustin/go-humanize v1.0.1 // sizes for people
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
@@ -22,6 +24,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: the schema of the configuration
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/viper v1.21.0 // configuration
@@ -34,9 +37,23 @@ require (
 )
 
 require (
+	charm.land/bubbles/v2 v2.0.0 // indirect
+	charm.land/bubbletea/v2 v2.0.2 // indirect
+	charm.land/lipgloss/v2 v2.0.6 // indirect
+	github.com/atotto/clipboard v0.1.4 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
+	github.com/catppuccin/go v0.2.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
-	github.com/dustin/go-humanize v1.0.1 // indirect
+	github.com/charmbracelet/colorprofile v0.4.3 // indirect
+	github.com/charmbracelet/ultraviolet v0.0.0-20260811164956-006e29f97886 // indirect
+	github.com/charmbracelet/x/ansi v0.11.8 // indirect
+	github.com/charmbracelet/x/exp/ordered v0.1.0 // indirect
+	github.com/charmbracelet/x/exp/strings v0.0.0-20240722160745-212f7b056ed0 // indirect
+	github.com/charmbracelet/x/term v0.2.2 // indirect
+	github.com/charmbracelet/x/termios v0.1.1 // indirect
+	github.com/charmbracelet/x/windows v0.2.2 // indirect
+	github.com/clipperhouse/displaywidth v0.11.0 // indirect
+	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
@@ -44,8 +61,12 @@ require (
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
 	github.com/klauspost/cpuid/v2 v2.4.0 // indirect
 	github.com/klauspost/crc32 v1.3.0 // indirect
+	github.com/lucasb-eyer/go-colorful v1.4.1 // indirect
+	github.com/mattn/go-runewidth v0.0.24 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect
 	github.com/minio/md5-simd v1.1.2 // indirect
+	github.com/mitchellh/hashstructure/v2 v2.0.2 // indirect
+	github.com/muesli/cancelreader v0.2.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/ncruces/go-strftime v1.0.0 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
@@ -61,6 +82,7 @@ require (
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/subosito/gotenv v1.6.0 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
+	github.com/xo/terminfo v1.0.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/net v0.60.0 // indirect

@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"parley/adapters"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -44,6 +45,14 @@ type Bounds struct {
 // Replier is a Config whose agent may answer later over our API, with this bearer token.
 type Replier interface {
 	ReplySecret() secret.Value
+}
+
+// Checker is an agent that can find out whether its server would answer.
+type Checker interface {
+	// Check makes the cheapest request that tells, and begins no run. The keys of its findings are those
+	// of the agent's settings. A refusal by the server, and a server that is not there, are findings. An
+	// error says that the server gave no clear answer now.
+	Check(ctx context.Context) ([]adapters.Finding, error)
 }
 
 // Files opens stored attachments by their File.Bucket and File.Path. ctx also bounds the

@@ -59,6 +59,9 @@ func (c Config) Accounts() []adapters.Account {
 // maxShards bounds the configured shards. It suffices for 250,000 servers.
 const maxShards = 100
 
+// Server returns the address of the platform's API, whose clock ours is compared with.
+func (c Config) Server() string { return c.APIURL }
+
 // Validate returns every fault by key. The faults contain no configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors

@@ -93,6 +93,9 @@ func (c Config) Warnings() event.FieldErrors {
 	return found
 }
 
+// Server returns the address of the platform's API, whose clock ours is compared with.
+func (c Config) Server() string { return c.APIURL }
+
 // Validate returns every fault, by key. No fault contains a configured value.
 func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors

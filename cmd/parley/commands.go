@@ -163,7 +163,7 @@ func checkCommand() *cobra.Command {
 	var offline bool
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Reports the faults of the configuration, the store and the address, and asks the platforms for further faults",
+		Short: "Reports the faults of the configuration, the store and the address, and asks the platforms and the agents for further faults",
 		Args:  wrong(cobra.NoArgs),
 		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
 	}

@@ -122,9 +122,7 @@ func (a *Agent) post(ctx context.Context, form remote.Form) (*remote.Response, e
 		return nil, err
 	}
 	return a.client.Ask(ctx, a.config.URL, form.Input.RunID, in, form.Images, func(r *http.Request) error {
-		for _, h := range a.config.Headers {
-			r.Header.Set(h.Name, h.Value.Reveal())
-		}
+		a.prepare(r)
 		return nil
 	})
 }

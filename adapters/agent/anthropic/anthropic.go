@@ -101,6 +101,17 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	})
 }
 
+// address returns the address of a resource of the API.
+func (a *Agent) address(path string) string { return strings.TrimRight(a.config.BaseURL, "/") + path }
+
+// authorize adds the key and the version of the API.
+func (a *Agent) authorize(r *http.Request) {
+	r.Header.Set("Anthropic-Version", version)
+	if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
+		r.Header.Set("X-Api-Key", key)
+	}
+}
+
 // ask makes one request.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
@@ -108,12 +119,8 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 	if err != nil {
 		return err
 	}
-	address := strings.TrimRight(a.config.BaseURL, "/") + "/v1/messages"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
-		r.Header.Set("Anthropic-Version", version)
-		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-			r.Header.Set("X-Api-Key", key)
-		}
+	response, err := a.client.Ask(ctx, a.address("/v1/messages"), input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
+		a.authorize(r)
 		return nil
 	})
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
@@ -75,11 +74,8 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 	if err != nil {
 		return err
 	}
-	address := strings.TrimRight(a.config.BaseURL, "/") + "/chat/completions"
-	response, err := a.client.Ask(ctx, address, input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
-		if key := strings.TrimSpace(a.config.APIKey.Reveal()); key != "" {
-			r.Header.Set("Authorization", "Bearer "+key)
-		}
+	response, err := a.client.Ask(ctx, a.address("/chat/completions"), input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
+		a.authorize(r)
 		return nil
 	})
 	if err != nil {

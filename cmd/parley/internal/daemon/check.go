@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -11,29 +12,30 @@ import (
 	"time"
 
 	"parley/adapters"
+	agents "parley/adapters/agent"
 	"parley/config"
 )
 
 // checkTime bounds the wait for the answers of all platforms to a check.
 const checkTime = 3 * time.Second
 
-// Found is a finding about a workspace, or about the daemon itself.
+// Found is a finding about a workspace, about an agent, or about the daemon itself.
 type Found struct {
-	Workspace string // empty for the daemon
+	Workspace, Agent string // their ids; both are empty for the daemon
 	// Key of the workspace's file, such as "slack.bot_token", or of parley.yaml.
 	adapters.Finding
-	// Unasked says that the platform gave no answer. Words are the reason then.
+	// Unasked says that the platform, or the agent's server, gave no clear answer. Words are the reason then.
 	Unasked bool
 }
 
-// Check reports whether the daemon could start, tries the bucket of attachments, and asks the
-// platforms of a configuration whether its workspaces have the access that they need. It asks
-// all at once, within three seconds. The findings are those of the daemon, then those of the
-// workspaces in their order.
+// Check reports whether the daemon could start, tries the bucket of attachments, asks the
+// platforms of a configuration whether its workspaces have the access that they need, and the servers of its
+// agents whether they would answer. It asks all at once, within three seconds. The findings are those
+// of the daemon, then those of the workspaces and of the agents in their order.
 func Check(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	found := make([][]Found, 2+len(c.Workspaces))
+	found := make([][]Found, 2+len(c.Workspaces)+len(c.Agents))
 	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), BaseURL(c.Listen))
 	var asking sync.WaitGroup
 	asking.Go(func() { found[0] = checkStart(ctx, c) })
@@ -42,6 +44,12 @@ func Check(ctx context.Context, c *config.Config) []Found {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
 			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, wants(public, w)) })
+		}
+	}
+	for i, a := range c.Agents {
+		kind, _ := config.Kind(a.Kind) // the configuration is checked
+		if checker, ok := kind.New(a.Config, nil).(agents.Checker); ok {
+			asking.Go(func() { found[2+len(c.Workspaces)+i] = checkAgent(ctx, i, a.ID, checker) })
 		}
 	}
 	asking.Wait()
@@ -57,6 +65,23 @@ func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker,
 	}
 	if err != nil {
 		all = append(all, Found{Workspace: w.ID, Finding: adapters.Finding{Key: string(w.Platform), Words: "no answer from the platform: " + err.Error()}, Unasked: true})
+	}
+	return all
+}
+
+// checkAgent asks the server of the agent at an index of the configuration.
+func checkAgent(ctx context.Context, i int, id string, checker agents.Checker) (all []Found) {
+	at := fmt.Sprintf("agents[%d]", i)
+	findings, err := checker.Check(ctx)
+	for _, f := range findings {
+		f.Key = at + "." + f.Key
+		all = append(all, Found{Agent: id, Finding: f})
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("none within %v", checkTime)
+	}
+	if err != nil {
+		all = append(all, Found{Agent: id, Finding: adapters.Finding{Key: at, Words: "no clear answer from the agent: " + err.Error()}, Unasked: true})
 	}
 	return all
 }

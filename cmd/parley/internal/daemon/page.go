@@ -20,8 +20,8 @@ var pagePolicy = func() string {
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }()
 
-// page is what a browser gets at the root. It shows ids of the configuration and our own words, never
-// the text of a platform or a person.
+// page is the page at the root. It shows ids of the configuration and our own words, never the text of a
+// platform or a person.
 var page = template.Must(template.New("page").Parse(`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
