@@ -1,5 +1,10 @@
 package config
 
+import (
+	"maps"
+	"slices"
+)
+
 // Places locates keys in the files of workspaces, by id, and in parley.yaml, which has the empty id.
 type Places map[string]*file
 
@@ -12,4 +17,14 @@ func (p Places) Fault(workspace, key, words string) Fault {
 		return Fault{File: File, Line: 1, Key: key, Words: words}
 	}
 	return Fault{File: f.name, Line: f.line(key), Key: key, Words: words}
+}
+
+// Secrets returns the files that hold a secret: those of the configuration, and those that a ${file:…} of
+// a secret names.
+func (p Places) Secrets() (paths []string) {
+	for _, f := range p {
+		paths = slices.AppendSeq(paths, maps.Keys(f.secrets))
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
 }

@@ -6,15 +6,12 @@ import (
 	"maps"
 	"os"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.yaml.in/yaml/v3"
 
-	"parley/adapters/web/access"
-	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/attach"
 )
@@ -32,17 +29,6 @@ func defaultSettings() map[string]reflect.Value {
 	collect(all, "store", reflect.ValueOf(storeKeys{Connections: defaultConnections}))
 	collect(all, "", reflect.ValueOf(workspaceFile{Workspace: NewWorkspace("", "", "")}))
 	return all
-}
-
-// entry returns the default of an entry of a list.
-func entry(t reflect.Type) reflect.Value {
-	switch t {
-	case reflect.TypeFor[access.Token]():
-		return reflect.ValueOf(access.Token{Senders: access.SendersOwn})
-	case reflect.TypeFor[Agent]():
-		return reflect.ValueOf(Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply})
-	}
-	return reflect.Zero(t)
 }
 
 // collect adds the settings of the struct v, whose keys are below path.
@@ -70,7 +56,7 @@ func differences(reference string) []string {
 	var found []string
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	documented := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|.*\\|.*\\|$").FindAllStringSubmatch(reference, -1) {
+	for _, row := range referenceRow.FindAllStringSubmatch(reference, -1) {
 		if _, ok := documented[row[1]]; ok {
 			add("%s is documented twice", row[1])
 		}

@@ -37,7 +37,7 @@ var layers = [][]string{
 	18: {"cmd/parley/internal/operator", "cmd/parley/internal/chat"},
 	19: {"cmd/parley/internal/console"},
 	20: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
-	21: {"cmd/parley-bench/internal/ledger"},
+	21: {"cmd/parley-bench/internal/ledger", "cmd/parley/internal/doctor", "cmd/parley/internal/setup"},
 	22: {"cmd/parley-bench/internal/rig"},
 	23: {"cmd/parley-bench/floor"},
 	24: {"cmd/parley-bench/internal/trial", "cmd/parley-bench/internal/rigtest"},

@@ -20,16 +20,15 @@ func execute(ctx context.Context, args []string) error {
 		Short: "Lets an agent take part in the chats where people already are",
 		Args:  wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return command.UsageError{Err: errors.New("a command is needed: run, replay, check, chat, copy-store, import or version")}
+			return command.UsageError{Err: errors.New("a command is needed: run, init, check, chat, status, doctor, replay, copy-store, import or version")}
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
 	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand())
-	root.AddCommand(chatCommand())
+	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(consoleCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

@@ -1,0 +1,141 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"parley/adapters"
+	"parley/cmd/parley/internal/daemon"
+	"parley/ingest/event"
+)
+
+// askTime bounds one question to the daemon or to a platform.
+const askTime = 3 * time.Second
+
+// get asks a server. The caller closes the body.
+func get(ctx context.Context, method, address, token string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return http.DefaultTransport.RoundTrip(request) // a redirect is an answer
+}
+
+// daemon asks the daemon of the configuration for its state and those of its connections.
+func (v *visit) daemon(ctx context.Context) []Check {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	address := daemon.BaseURL(v.config.Listen)
+	response, err := get(ctx, http.MethodGet, address+"/readyz", v.config.Metrics.Token.Reveal())
+	if err != nil {
+		return []Check{v.at("daemon", Warning, "", "listen", "does not run at "+address+": start it with parley run")}
+	}
+	defer response.Body.Close()
+	var state struct {
+		Ready      *bool
+		Store      string
+		Workspaces map[string]adapters.Status
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&state); err != nil || state.Ready == nil {
+		return []Check{v.at("daemon", Fault, "", "listen", "another program, or another daemon, answers at "+address)}
+	}
+	all := []Check{{Name: "daemon", State: OK, Words: "runs, and takes messages"}}
+	if !*state.Ready {
+		all[0].State, all[0].Words = Fault, "runs, and its store "+state.Store
+	}
+	for _, id := range slices.Sorted(maps.Keys(state.Workspaces)) {
+		all = append(all, v.connection(id, state.Workspaces[id]))
+	}
+	return all
+}
+
+// connection returns the finding about the state of a workspace's connection.
+func (v *visit) connection(id string, s adapters.Status) Check {
+	check := Check{Name: "connection " + id, State: OK, Words: string(s.State)}
+	if w := v.config.Workspace(id); w != nil && s.State == adapters.Refused {
+		check = v.at(check.Name, Fault, id, string(w.Platform), "the platform refuses it: "+s.Error)
+	} else if s.State == adapters.Down {
+		check.State, check.Words = Warning, "is down; the daemon tries again: "+s.Error
+	}
+	return check
+}
+
+// The differences of clocks that are a warning, and a fault: Slack's signatures are valid for five minutes.
+const (
+	someDrift = 10 * time.Second
+	muchDrift = 4 * time.Minute
+)
+
+// located is the configuration of a platform that has a server.
+type located interface{ Server() string }
+
+// clocks compares this machine's clock with that of each server of a platform, by the header Date, which has
+// seconds.
+func (v *visit) clocks(ctx context.Context) (all []Check) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	asked := map[string]bool{}
+	for _, w := range v.config.Workspaces {
+		at, ok := w.Config.(located)
+		if !ok || asked[at.Server()] {
+			continue
+		}
+		asked[at.Server()] = true
+		if drift, ok := v.drift(ctx, at.Server()); ok {
+			all = append(all, clock(w.Platform, drift))
+		}
+	}
+	return all
+}
+
+// drift returns how much later this machine's clock is than a server's; false if the server tells no time.
+func (v *visit) drift(ctx context.Context, server string) (time.Duration, bool) {
+	begun := v.Now()
+	response, err := get(ctx, http.MethodHead, server, "")
+	if err != nil {
+		return 0, false
+	}
+	_ = response.Body.Close()
+	there, err := http.ParseTime(response.Header.Get("Date"))
+	if err != nil {
+		return 0, false
+	}
+	ended := v.Now()
+	early, late := begun.Sub(there)-time.Second, ended.Sub(there) // the second of the header has begun
+	switch {
+	case early > 0:
+		return early, true
+	case late < 0:
+		return late, true
+	}
+	return 0, true
+}
+
+// clock returns the finding about a difference.
+func clock(platform event.Platform, drift time.Duration) Check {
+	check := Check{Name: "clock", State: OK, Words: fmt.Sprintf("as that of %s, within a second", platform)}
+	if drift != 0 {
+		way := "ahead of"
+		if drift < 0 {
+			way = "behind"
+		}
+		check.Words = fmt.Sprintf("%v %s that of %s", drift.Abs().Round(time.Second), way, platform)
+	}
+	switch size := cmp.Compare(drift.Abs(), someDrift) + cmp.Compare(drift.Abs(), muchDrift); {
+	case size > 1:
+		check.State, check.Words = Fault, check.Words+": set the clock of this machine, with NTP"
+	case size > -2:
+		check.State, check.Words = Warning, check.Words+": keep the clock of this machine with NTP"
+	}
+	return check
+}

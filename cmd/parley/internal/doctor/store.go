@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"parley/config"
+	"parley/ingest/journal/sqlite"
+)
+
+const (
+	// integrityTime bounds the reading of a whole store.
+	integrityTime = time.Minute
+	// Less free space is a warning, or a fault.
+	lowSpace, noSpace = 1 << 30, 100 << 20
+	// fewDays of growth are a warning.
+	fewDays = 14
+)
+
+// store looks at an embedded store and its disk. PostgreSQL has tools of its own.
+func (v *visit) store(ctx context.Context) []Check {
+	if v.config.Store.Engine != config.SQLite {
+		return []Check{{Name: "store", State: OK, Words: "PostgreSQL, which looks after its integrity and its disk"}}
+	}
+	path := v.config.Store.Path
+	bytes, err := sizeOf(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Check{{Name: "store", State: OK, Words: "is made at the first start"}, v.disk(0)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, integrityTime)
+	defer cancel()
+	var found sqlite.Inspection
+	if err == nil {
+		found, err = sqlite.Inspect(ctx, path, v.Now().Add(-24*time.Hour))
+	}
+	check := v.at("store", OK, "", "store", fmt.Sprintf("integrity ok, %s, %s", humanize.IBytes(uint64(bytes)), number(found.Messages, "message")))
+	switch {
+	case ctx.Err() != nil:
+		check.State, check.Words = Warning, fmt.Sprintf("its %s could not be read within %v", humanize.IBytes(uint64(bytes)), integrityTime)
+	case err != nil:
+		check.State, check.Words = Fault, "can't be read: "+err.Error()
+	case found.Damage != "":
+		check.State, check.Words = Fault, "is damaged: "+found.Damage+": restore a backup"
+	}
+	perDay := int64(0)
+	if found.Messages > 0 {
+		perDay = int64(float64(bytes) / float64(found.Messages) * float64(found.Since))
+	}
+	return []Check{check, v.disk(perDay)}
+}
+
+// sizeOf returns the size of a database with its log.
+func sizeOf(path string) (bytes int64, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	bytes = info.Size()
+	if log, err := os.Stat(path + "-wal"); err == nil {
+		bytes += log.Size()
+	}
+	return bytes, nil
+}
+
+// disk says how much space is free beside the store, and for how long at a growth per day.
+func (v *visit) disk(perDay int64) Check {
+	dir := filepath.Dir(v.config.Store.Path)
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(dir); err == nil {
+			break
+		}
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
+		return Check{Name: "disk", State: Warning, Words: "its free space can't be read: " + err.Error()}
+	}
+	free := uint64(disk.Bavail) * uint64(disk.Bsize)
+	check := Check{Name: "disk", State: OK, Words: humanize.IBytes(free) + " free"}
+	days := uint64(fewDays)
+	if perDay > 0 {
+		days = free / uint64(perDay)
+		check.Words += fmt.Sprintf(", %d days at the rate of the last day", days)
+	}
+	switch {
+	case free < noSpace:
+		check.State = Fault
+	case free < lowSpace || days < fewDays:
+		check.State = Warning
+	}
+	return check
+}

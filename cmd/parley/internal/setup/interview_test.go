@@ -1,0 +1,90 @@
+package setup_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/setup"
+)
+
+// person answers questions from a list, and notes what is asked and said.
+type person struct {
+	t       *testing.T
+	answers []string
+	heard   []string
+}
+
+func (p *person) next(question string) string {
+	p.t.Helper()
+	p.heard = append(p.heard, question)
+	if len(p.answers) == 0 {
+		p.t.Fatalf("one question too many: %q", p.heard)
+	}
+	answer := p.answers[0]
+	p.answers = p.answers[1:]
+	return answer
+}
+
+// Choose implements setup.Asker: the answer begins the title of an option.
+func (p *person) Choose(_ context.Context, title string, options []string) (int, error) {
+	p.t.Helper()
+	answer := p.next(title)
+	for i, o := range options {
+		if strings.HasPrefix(o, answer) {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not in %q", answer, options)
+}
+
+// Ask implements setup.Asker.
+func (p *person) Ask(_ context.Context, f setup.Field) (string, error) {
+	p.t.Helper()
+	return p.next(f.Title), nil
+}
+
+// Say implements setup.Asker.
+func (p *person) Say(text string) { p.heard = append(p.heard, text) }
+
+// TestInterview gives a wrong token first: the person hears so at once, and answers again.
+func TestInterview(t *testing.T) {
+	t.Parallel()
+	server, err := slacktest.Start(slacktest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	p := &person{t: t, answers: []string{"Slack", slacktest.AppToken, "xoxb-wrong", "Answer again", slacktest.AppToken, slacktest.Token, "Later"}}
+	i := &setup.Interview{Asker: p, Given: func(_ string, f setup.Field) string {
+		if f.Key == "api_url" {
+			return server.URL()
+		}
+		return ""
+	}}
+	var plan setup.Plan
+	if err := i.Complete(t.Context(), &plan, setup.Agents(nil)); err != nil {
+		t.Fatalf("%v after %q", err, p.heard)
+	}
+	if heard := strings.Join(p.heard, "\n"); !strings.Contains(heard, "slack.bot_token: ") || strings.Contains(heard, "xoxb-wrong") {
+		t.Error(heard)
+	}
+	if plan.Workspace != "slack" || plan.Platform.Answers["bot_token"] != slacktest.Token || plan.Agent.Name != "echo" || len(p.answers) > 0 {
+		t.Errorf("%+v, %q", plan, p.answers)
+	}
+}
+
+// TestFilesQuote writes values that YAML or the configuration would read as something else.
+func TestFilesQuote(t *testing.T) {
+	t.Parallel()
+	agents := setup.Agents([]string{"m"})
+	choice, _ := setup.Find(agents, "openai")
+	plan := setup.Plan{Agent: setup.Part{Choice: choice, Answers: map[string]string{"base_url": "http://127.0.0.1:1/v1", "model": `a "b" ${C}: #`, "api_key": "k"}}}
+	files := plan.Files()
+	want := "# written by parley init\nagents:\n  - id: assistant\n    kind: openai\n    base_url: \"http://127.0.0.1:1/v1\"\n    api_key: \"${file:secrets/assistant-api_key}\"\n    model: \"a \\\"b\\\" $${C}: #\"\n"
+	if len(files) != 2 || files[0].Content != want || files[1].Content != "k\n" {
+		t.Errorf("%+v", files)
+	}
+}

@@ -1,0 +1,155 @@
+package setup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
+)
+
+// agentID is the id of the agent that is made.
+const agentID = "assistant"
+
+// Part is a choice with its answers, by the keys of its fields.
+type Part struct {
+	Choice
+	Answers map[string]string
+}
+
+// Plan is a configuration to write.
+type Plan struct {
+	Workspace string // the id; empty for the built-in workspace
+	Platform  Part
+	Agent     Part
+}
+
+// File is a file to write. Only its owner may read it.
+type File struct {
+	Path    string // relative to the folder of the configuration
+	Content string
+}
+
+// Files returns the files of the plan. Those of secrets are in the folder secrets.
+func (p Plan) Files() []File {
+	agent, secrets := p.Agent.lines(agentID, "secrets/", "    ")
+	files := []File{{config.File, fmt.Sprintf("# written by parley init\nagents:\n  - id: %s\n    kind: %s\n%s", agentID, p.Agent.Name, agent)}}
+	files = append(files, secrets...)
+	if p.Platform.Name == "" {
+		return files
+	}
+	block, secrets := p.Platform.lines(p.Workspace, "../secrets/", "  ")
+	text := fmt.Sprintf("# written by parley init\nid: %s\nplatform: %s\nagent: %s\n%s:\n%s", p.Workspace, p.Platform.Name, agentID, p.Platform.Name, block)
+	return append(append(files, File{"workspaces/" + p.Workspace + ".yaml", text}), secrets...)
+}
+
+// lines returns the lines of a block, and the files of its secrets, whose names begin with owner. folder is
+// that of the secrets as the file of the block names it.
+func (p Part) lines(owner, folder, indent string) (text string, secrets []File) {
+	for _, f := range p.Fields {
+		value := p.Answers[f.Key]
+		if value == "" || f.Unasked && value == f.Default {
+			continue
+		}
+		if f.Secret {
+			name := owner + "-" + f.Key
+			secrets = append(secrets, File{"secrets/" + name, value + "\n"})
+			value = "${file:" + folder + name + "}"
+		} else {
+			value = strings.ReplaceAll(value, "${", "$${")
+		}
+		line := f.Form
+		if line == "" {
+			line = f.Key + `: "%s"`
+		}
+		quoted, _ := json.Marshal(value) // a text always encodes, and YAML reads it
+		text += indent + fmt.Sprintf(line, quoted[1:len(quoted)-1]) + "\n"
+	}
+	return text, secrets
+}
+
+// Existing returns the files of the plan that are in a folder already.
+func (p Plan) Existing(dir string) (paths []string) {
+	for _, f := range p.Files() {
+		if _, err := os.Lstat(filepath.Join(dir, f.Path)); !errors.Is(err, fs.ErrNotExist) {
+			paths = append(paths, filepath.Join(dir, f.Path))
+		}
+	}
+	return paths
+}
+
+// Write writes the files into a folder. It fails if one of them is there already, unless force replaces
+// it.
+func (p Plan) Write(dir string, force bool) (paths []string, err error) {
+	if before := p.Existing(dir); len(before) > 0 && !force {
+		return nil, fmt.Errorf("%s exists already: use another folder, or --force to replace it", strings.Join(before, ", "))
+	}
+	for _, f := range p.Files() {
+		path := filepath.Join(dir, f.Path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return paths, err
+		}
+		if err := replace(path, f.Content); err != nil {
+			return paths, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// replace writes a file that only its owner may read, as a whole or not at all.
+func replace(path, content string) error {
+	draft, err := os.CreateTemp(filepath.Dir(path), ".parley-*") // its mode is 0600
+	if err != nil {
+		return err
+	}
+	_, err = draft.WriteString(content)
+	if err = errors.Join(err, draft.Close()); err == nil {
+		err = os.Rename(draft.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(draft.Name()))
+	}
+	return nil
+}
+
+// Finding is a result of a trial of answers.
+type Finding struct {
+	Key   string `json:"key"`
+	Words string `json:"words"`
+	Fault bool   `json:"fault"`
+}
+
+// Try reads the plan as a configuration, and asks its platform and its agent whether they take the answers.
+func (p Plan) Try(ctx context.Context) (found []Finding, err error) {
+	dir, err := os.MkdirTemp("", "parley-init-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if _, err := p.Write(dir, false); err != nil {
+		return nil, err
+	}
+	c, err := config.Load(filepath.Join(dir, config.File))
+	if faults, ok := errors.AsType[config.Faults](err); ok {
+		for _, f := range faults {
+			found = append(found, Finding{f.Key, f.Words, true})
+		}
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range daemon.Check(ctx, c) {
+		if f.Workspace != "" || f.Agent != "" {
+			found = append(found, Finding{f.Key, f.Words, f.Fault})
+		}
+	}
+	return found, nil
+}
