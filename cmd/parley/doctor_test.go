@@ -87,8 +87,8 @@ func TestDoctor(t *testing.T) {
 			t.Errorf("%s: %+v", name, got[name])
 		}
 	}
-	if _, ok := got["disk"]; !ok {
-		t.Error("nothing about the disk")
+	if _, ok := got["disk"]; !ok || got["backup"].State != doctor.Warning {
+		t.Errorf("nothing about the disk or the backup: %+v", got)
 	}
 
 	main("sk-canary-wrong", "m")

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // ErrArchive means that a file is no whole archive of this program.
@@ -91,6 +93,19 @@ func Last(ctx context.Context, j *journal.Journal) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339, value)
+}
+
+// LastIn is Last for the embedded store in a file, which a daemon of another process may have open.
+func LastIn(ctx context.Context, path string) (at time.Time, err error) {
+	err = sqlite.View(ctx, path, func(tx storage.Tx) error {
+		var value string
+		_, err := tx.Row([]any{&value}, `SELECT value FROM adapter_state WHERE workspace = '' AND name = $1`, lastBackup)
+		if err == nil && value != "" {
+			at, err = time.Parse(time.RFC3339, value)
+		}
+		return err
+	})
+	return at, err
 }
 
 // pack returns an entry of the archive's own.

@@ -416,3 +416,23 @@ func TestLast(t *testing.T) {
 		t.Errorf("%v, %v, want %v", at, err, now)
 	}
 }
+
+// TestLastIn reads the time of the last backup from the file of a store.
+func TestLastIn(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(journaltest.Dir(t), "parley.db")
+	if _, err := backup.LastIn(t.Context(), path); err == nil {
+		t.Error("a missing file has a time")
+	}
+	engine, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, now := journal.New(engine, journal.Options{}), time.Now().UTC().Truncate(time.Second)
+	if err := errors.Join(backup.Record(t.Context(), j, now), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if at, err := backup.LastIn(t.Context(), path); !at.Equal(now) || err != nil {
+		t.Errorf("%v, %v, want %v", at, err, now)
+	}
+}

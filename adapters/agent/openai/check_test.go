@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -74,11 +75,29 @@ func TestCheckOfNoServer(t *testing.T) {
 	}
 }
 
-// public passes each request to a server, whatever its host.
-type public struct{ http.RoundTripper }
+// provider passes each request to a server, as if its host were far away.
+type provider struct{ server string }
 
-func (p public) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper.
+func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.URL.Scheme, r.URL.Host = "http", r.Header.Get("X-Server")
-	return p.RoundTripper.RoundTrip(r)
+	r.URL.Host = p.server
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestCheckOfPublicList asks a provider that shows its models to everybody: only a token tells whether the
+// key is right.
+func TestCheckOfPublicList(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		_, _ = w.Write([]byte(`{"data":[{"id":"llama3.2"}]}`))
+	}))
+	t.Cleanup(server.Close)
+	a := openai.New(config("http://models.example.com"), nil, provider{server.Listener.Addr().String()})
+	if findings, err := a.Check(t.Context()); err != nil || len(findings) != 1 || findings[0].Key != "api_key" {
+		t.Errorf("%+v, %v", findings, err)
+	}
 }

@@ -13,7 +13,7 @@ import (
 
 // Inspection is what a look at a database tells.
 type Inspection struct {
-	// Messages is the number of messages that were stored so far, and Since that of those since a time.
+	// Messages is the number of messages that were stored so far, and Since that of those since a time. Removed ones count.
 	Messages, Since int64
 	// Damage is the first fault that SQLite finds in the file; empty if it is sound.
 	Damage string

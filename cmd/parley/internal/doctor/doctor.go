@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) ([]Check, error) {
 		return nil, err
 	}
 	v := &visit{o, c, places}
-	parts := []func(context.Context) []Check{v.store, v.daemon, v.clocks, v.asked, v.files}
+	parts := []func(context.Context) []Check{v.store, v.daemon, v.clocks, v.asked, v.files, v.backup}
 	found := make([][]Check, len(parts))
 	done := make(chan struct{})
 	for i, part := range parts {

@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"parley/config"
+	"parley/ingest/backup"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -68,6 +69,29 @@ func sizeOf(path string) (bytes int64, err error) {
 		bytes += log.Size()
 	}
 	return bytes, nil
+}
+
+// oldBackup is the age from which a backup is a warning.
+const oldBackup = 8 * 24 * time.Hour
+
+// backup says how old the last backup of an embedded store is. Those of PostgreSQL are made elsewhere.
+func (v *visit) backup(ctx context.Context) []Check {
+	path := v.config.Store.Path
+	if _, err := os.Stat(path); err != nil || v.config.Store.Engine != config.SQLite {
+		return nil
+	}
+	check := Check{Name: "backup", State: Warning, Words: "none was made: run parley backup FILE"}
+	at, err := backup.LastIn(ctx, path)
+	switch age := v.Now().Sub(at); {
+	case err != nil:
+		check.Words = "its age can't be read: " + err.Error()
+	case at.IsZero():
+	case age > oldBackup:
+		check.Words = fmt.Sprintf("none in %d days: run parley backup FILE", int(age.Hours())/24)
+	default:
+		check.State, check.Words = OK, "the last one is of "+at.Format(time.RFC3339)
+	}
+	return []Check{check}
 }
 
 // disk says how much space is free beside the store, and for how long at a growth per day.
