@@ -110,7 +110,7 @@ func (l *letters) each(ctx context.Context, client *operator.Client, do func(ope
 	return err
 }
 
-// glob returns the form of a whole text in which * stands for any text. An empty pattern is any text.
+// glob returns the regular expression of a pattern for a whole text. A * matches any text, and so does an empty pattern.
 func glob(pattern string) (*regexp.Regexp, error) {
 	parts := strings.Split(cmp.Or(pattern, "*"), "*")
 	for i, part := range parts {
@@ -207,7 +207,7 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 			return fmt.Errorf("dead letter %d: %w; repeat the command for the rest", id, err)
 		}
 		if r.Disposition == operator.Pending {
-			how.Wait = 0 // whatever holds it up holds up the others too
+			how.Wait = 0 // the same cause would delay the others
 		}
 		sum[r.Disposition]++
 		sum[r.Trigger]++
@@ -260,7 +260,7 @@ func (l *letters) sure(c *cobra.Command, change string) error {
 	return nil
 }
 
-// summary says what became of some letters.
+// summary returns the number of letters by their results.
 func summary(n int, dryRun bool, sum map[string]int) string {
 	verb := "resubmitted"
 	if dryRun {

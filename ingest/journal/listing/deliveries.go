@@ -23,7 +23,7 @@ type Delivery struct {
 	Parts     int64  // of the reply
 	State     string // held, pending, sending, sent, unknown, failed, dropped
 	Attempts  int64  // calls that were begun
-	// DueAt is when a worker looks at it, if it is pending or sending; else about the time of its end.
+	// DueAt is the time of a worker's next look at it. After its end, it is about the time of that.
 	DueAt, CreatedAt time.Time
 	Error            string
 	PlatformID       string // the platform's id of its post; empty for none

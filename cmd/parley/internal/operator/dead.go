@@ -83,7 +83,7 @@ type DeadLetter struct {
 
 // RetryOptions are the body of a request to resubmit a dead letter.
 type RetryOptions struct {
-	DryRun bool `json:"dry_run"` // show what would happen, and change nothing
+	DryRun bool `json:"dry_run"` // show the result, and change nothing
 	// Wait bounds the wait for the result, in seconds; 0 for none.
 	Wait int `json:"wait"`
 }
@@ -98,7 +98,7 @@ type Retried struct {
 	Trigger     string `json:"trigger"`
 	Reason      string `json:"reason"`
 	Error       string `json:"error"`
-	// Assembled and Replies are what the agent gets and says, as in replay; only of a dry run.
+	// Assembled and Replies are the agent's input and its posts, as in replay; only of a dry run.
 	Assembled []Said         `json:"assembled,omitempty"`
 	Replies   []replay.Reply `json:"replies,omitempty"`
 }
@@ -309,7 +309,7 @@ func (c *Client) DeadLetter(ctx context.Context, id int64, raw bool) (DeadLetter
 	return Get[DeadLetter](ctx, c, "dead/"+strconv.FormatInt(id, 10), url.Values{"raw": {strconv.FormatBool(raw)}})
 }
 
-// RetryDead resubmits a dead letter, or shows what would happen.
+// RetryDead resubmits a dead letter, or shows its result without a change.
 func (c *Client) RetryDead(ctx context.Context, id int64, how RetryOptions) (Retried, error) {
 	return Post[Retried](ctx, c, "dead/"+strconv.FormatInt(id, 10)+"/retry", how)
 }

@@ -76,11 +76,11 @@ type Delivery struct {
 	Parts      int64     `json:"parts"` // of the reply
 	State      string    `json:"state"`
 	Attempts   int64     `json:"attempts"`
-	DueAt      time.Time `json:"due_at"` // if it has not ended; else about the time of its end
+	DueAt      time.Time `json:"due_at"` // of the next look at it; after its end, about the time of that
 	CreatedAt  time.Time `json:"created_at"`
 	Error      string    `json:"error"`
 	PlatformID string    `json:"platform_id"`
-	// Text is what the post says; nil if it was removed or may not be shown, in lists, and once it was sent.
+	// Text is the text of the post; nil if it was removed or may not be shown, in lists, and after it was sent.
 	Text *string `json:"text,omitempty"`
 }
 
