@@ -3,6 +3,7 @@
 package legacy
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 
@@ -36,6 +37,25 @@ func Strip(content, source string, version int) string {
 		return content
 	}
 	return strings.TrimLeftFunc(text, unicode.IsSpace)
+}
+
+// Add returns a typed text with the prefix of its source, as Strip removes it. A source without a form
+// of its own has none.
+func Add(content string, author *event.Metadata) string {
+	name := strings.TrimSpace(strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(cmp.Or(author.SenderDisplayName, author.SenderID)))
+	channel := strings.Join(strings.Fields(cmp.Or(author.ChannelExternalID, "unknown")), "")
+	switch event.Platform(author.Source) {
+	case event.Slack:
+		if author.MentionToken != "" {
+			name += " (" + author.MentionToken + ")"
+		}
+		return "[Slack channel:" + channel + " user:" + name + "] " + content
+	case event.Discord:
+		return "[Discord channel:" + channel + " user:" + name + "] " + content
+	case event.BlueBubbles:
+		return "[" + name + "]: " + content
+	}
+	return content
 }
 
 // routed returns the text after "<opening><channel> user:<name>]".

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"parley/assembly/legacy"
+	"parley/ingest/event"
 )
 
 func TestStrip(t *testing.T) {
@@ -40,6 +41,17 @@ func TestStrip(t *testing.T) {
 		}
 		if got := legacy.Strip(c.content, c.source, 1); got != c.content {
 			t.Errorf("%s %q of version 1: got %q", c.source, c.content, got)
+		}
+	}
+}
+
+// TestAdd adds the prefix of each source, which Strip removes again.
+func TestAdd(t *testing.T) {
+	for _, source := range []string{"slack", "discord", "bluebubbles", "web"} {
+		author := event.Metadata{Source: source, SenderDisplayName: "Olivia ]\n[", ChannelExternalID: "C 1", MentionToken: "<@U1>"}
+		got := legacy.Add("[Ash]: two\nlines", &author)
+		if (source == "web") != (got == "[Ash]: two\nlines") || legacy.Strip(got, source, 0) != "[Ash]: two\nlines" {
+			t.Errorf("%s: %q", source, got)
 		}
 	}
 }

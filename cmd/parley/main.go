@@ -30,6 +30,7 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(consoleCommand())
+	root.AddCommand(reloadCommand(), tailCommand(), threadsCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if _, usage := errors.AsType[command.UsageError](err); usage {

@@ -10,8 +10,8 @@ import (
 	"parley/ingest/journal/messages"
 )
 
-// message is a message in a response.
-type message struct {
+// Message is a message in a response.
+type Message struct {
 	ID              string             `json:"id"`
 	ClientMessageID string             `json:"client_message_id,omitempty"`
 	ThreadSeq       int64              `json:"thread_seq"`
@@ -23,7 +23,7 @@ type message struct {
 	Attachments     []event.Attachment `json:"attachments"`
 	Trigger         messages.Trigger   `json:"trigger"`
 	Reason          string             `json:"reason,omitempty"`
-	Run             *run               `json:"run,omitempty"` // that the message asked for
+	Run             *Run               `json:"run,omitempty"` // that the message asked for
 	CreatedAt       time.Time          `json:"created_at"`
 	EditedAt        *time.Time         `json:"edited_at,omitempty"`
 	DeletedAt       *time.Time         `json:"deleted_at,omitempty"`
@@ -36,18 +36,23 @@ type message struct {
 	StaleLag      *int64 `json:"stale_lag,omitempty"`
 }
 
-// run is the run of a message: queued, running, done, failed or cancelled.
-type run struct {
+// Run is the run of a message: queued, running, done, failed or cancelled.
+type Run struct {
 	ID    *string `json:"id"` // nil before the run begins
 	State string  `json:"state"`
 	Error *string `json:"error"` // for people; nil for none
 	Cause string  `json:"cause,omitempty"`
 }
 
+// View returns a message with all that an operator may see.
+func View(m *messages.Listed) Message {
+	return view(m, access.Caller{Token: access.Token{Senders: access.SendersAny}})
+}
+
 // view returns a message as the caller may see it. Only an integration sees why a run failed.
-func view(m *messages.Listed, c access.Caller) message {
+func view(m *messages.Listed, c access.Caller) Message {
 	v := m.View()
-	out := message{
+	out := Message{
 		ID: m.UUID, ClientMessageID: m.ClientMessageID, ThreadSeq: v.ThreadSeq, Role: v.Role, SenderID: m.SenderID,
 		Content: Display(&m.Message), Metadata: v.Metadata, Attachments: v.Attachments, Trigger: m.Trigger, Reason: m.Reason,
 		CreatedAt: m.CreatedAt, EditedAt: given(m.EditedAt), DeletedAt: given(m.DeletedAt),
@@ -59,7 +64,7 @@ func view(m *messages.Listed, c access.Caller) message {
 		out.RunID = m.Run
 	}
 	if asked := m.Asked; asked != nil {
-		out.Run = &run{ID: given(asked.ID), State: asked.State, Error: given(asked.Error)}
+		out.Run = &Run{ID: given(asked.ID), State: asked.State, Error: given(asked.Error)}
 		if c.IsIntegration() {
 			out.Run.Cause = asked.Cause
 		}

@@ -68,7 +68,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 	adapters.Supervise(ctx, adapters.Supervised{
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
-		Inbox:      timed{d.ingest, d.metrics},
+		Inbox:      timed{d.ingest, d},
 		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {

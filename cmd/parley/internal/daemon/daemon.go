@@ -62,17 +62,22 @@ type Daemon struct {
 	consoleURL string
 	entrances  []entrance // of the operator API
 	health     *health
-	node       string
-	guard      *guard.Guard
-	streams    *exchange.Streams
-	keys       *access.KeySets
-	probe      probe
+	events     *operator.Log
+	steps      *operator.Steps
+	started    *config.Config
+	// operatorAddr is the address of operator.listen; nil for none.
+	operatorAddr net.Addr
+	node         string
+	guard        *guard.Guard
+	streams      *exchange.Streams
+	keys         *access.KeySets
+	probe        probe
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
 	queues    map[string]bool          // the agents whose turns have a work queue
-	reloading chan chan struct{}
+	reloading chan *reloadRequest
 }
 
 // Options configure a Daemon.
@@ -109,10 +114,12 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		log: o.Log, logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
+		logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
-		reloading: make(chan chan struct{}, 1),
+		reloading: make(chan *reloadRequest, 1),
+		events:    new(operator.Log), steps: new(operator.Steps), started: o.Config,
 	}
+	d.log = slog.New(d.events.Handler(o.Log.Handler()))
 	if o.Platforms == nil {
 		o.Platforms = config.Platforms()
 	}
@@ -216,14 +223,14 @@ func listen(c *config.Config) (net.Listener, error) {
 // assemble makes the components that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Observer: d.metrics, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Observer: d, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Observer: d, Log: d.log, Now: d.now,
 		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d.metrics, Notices: d.outbox, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
 }
 

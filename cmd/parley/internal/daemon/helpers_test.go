@@ -63,6 +63,7 @@ type plan struct {
 	clock   *clock            // the daemon's; a new one if nil
 	steps   bool              // the clock may step back; the daemon's waits don't, as without a clock of the test
 	metrics string            // the token of the metrics; none if empty
+	main    string            // further lines of parley.yaml
 	store   string            // the URL of a PostgreSQL store; an embedded store if empty
 	engine  storage.Engine    // the store that the test has opened; nil for the configured one
 	hello   bool              // collect the texts for the operator
@@ -99,6 +100,7 @@ listen: 127.0.0.1:0
 shutdown: ` + p.stop.String() + `
 metrics: {token: "` + p.metrics + `"}
 ` + p.store + `
+` + p.main + `
 agents:
   - id: helper
     kind: openai

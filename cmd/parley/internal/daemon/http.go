@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"parley/adapters/web/threads"
 	"parley/config"
 	"parley/config/secret"
-	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/work"
 )
@@ -89,7 +87,7 @@ func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 		d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
 		return
 	}
-	hook.Handler(timed{d.ingest, d.metrics}, d.guard).ServeHTTP(w, r)
+	hook.Handler(timed{d.ingest, d}, d.guard).ServeHTTP(w, r)
 }
 
 // noHooks are the adapters without secrets, by platform. A platform without a hook has none.
@@ -103,22 +101,6 @@ var noHooks = func() map[event.Platform]adapters.Hook {
 	return hooks
 }()
 
-// timed measures the time of each durable accept.
-type timed struct {
-	*ingest.Ingest
-	metrics *metrics
-}
-
-// Accept implements adapters.Inbox.
-func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
-	begun := time.Now()
-	receipt, err := t.Ingest.Accept(ctx, envelope)
-	if err == nil {
-		t.metrics.acknowledged(envelope.Workspace, begun)
-	}
-	return receipt, err
-}
-
 // api returns our own HTTP API.
 func (d *Daemon) api() web.API {
 	gate := access.Gate{
@@ -126,7 +108,7 @@ func (d *Daemon) api() web.API {
 		Secrets:    d.replySecrets, Tickets: d.journal, Keys: d.keys, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d.metrics}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
 		Streams: d.streams, Now: d.now,
 	}
 	runs := runs.API{

@@ -11,7 +11,6 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 )
 
@@ -98,24 +97,12 @@ func (m *metrics) remembered(j *journal.Journal) {
 			func() float64 { return float64(j.Remembered().Read) }))
 }
 
-// Processed implements ingest.Observer.
-func (m *metrics) Processed(workspace string, _ int64, o record.Result) {
-	m.envelopes.WithLabelValues(workspace, string(o.Kind), string(o.Disposition), o.Reason).Inc()
-}
-
-// RunEnded implements turn.Observer.
-func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
-	d.health.attempted(run.Agent, r, d.now().UTC())
-	d.metrics.attempted(run, r)
-}
-
 func (m *metrics) attempted(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
 	m.runSeconds.Observe(r.Took.Seconds())
 }
 
-// Delivery implements deliver.Observer.
-func (m *metrics) Delivery(workspace string, state outbox.State) {
+func (m *metrics) delivered(workspace string, state outbox.State) {
 	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
 }
 

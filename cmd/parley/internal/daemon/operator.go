@@ -40,13 +40,14 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Agent: d.health.of,
 			Resubmit: d.ingest.Resubmit, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
+			Reload: d.reloadNow, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
 		Play: d.playLetter,
 	}
 	socket, err := operator.Listen(c.Socket())
 	switch {
 	case err == nil:
-		d.entrances = append(d.entrances, entrance{newOperatorServer(d.operator.Local()), socket})
+		d.entrances = append(d.entrances, entrance{d.newOperatorServer(d.operator.Local()), socket})
 	case errors.Is(err, operator.ErrTaken):
 		d.log.Warn("the operator API has no socket on this node", "err", err)
 	default:
@@ -60,7 +61,8 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	if err != nil {
 		return fmt.Errorf("operator.listen: %w", err)
 	}
-	server := newOperatorServer(d.operator.Remote(isLoopback(l.Addr())))
+	d.operatorAddr = l.Addr()
+	server := d.newOperatorServer(d.operator.Remote(isLoopback(l.Addr())))
 	d.guard.Protect(server)
 	d.entrances = append(d.entrances, entrance{server, l})
 	return nil
@@ -80,7 +82,7 @@ func (d *Daemon) openConsole(c config.Console) {
 	d.console = console.New(console.Options{
 		Service: d.operator, PublicURL: func() string { return d.current.Load().config.Console.PublicURL }, Guard: d.guard, Now: d.now,
 	})
-	server := newOperatorServer(d.console.Handler(isLoopback(l.Addr())))
+	server := d.newOperatorServer(d.console.Handler(isLoopback(l.Addr())))
 	server.RegisterOnShutdown(d.console.Close)
 	d.guard.Protect(server)
 	d.entrances = append(d.entrances, entrance{server, l})
@@ -91,23 +93,18 @@ func (d *Daemon) openConsole(c config.Console) {
 	}
 }
 
-// newOperatorServer returns a server with the bounds of the daemon's own.
-func newOperatorServer(handler http.Handler) *http.Server {
-	return &http.Server{
+// newOperatorServer returns a server with the bounds of the daemon's own. The streams end when it stops.
+func (d *Daemon) newOperatorServer(handler http.Handler) *http.Server {
+	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: headerBytes, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
 	}
+	server.RegisterOnShutdown(d.streams.Close)
+	return server
 }
 
 // OperatorAddr returns the address of operator.listen; nil if there is none.
-func (d *Daemon) OperatorAddr() net.Addr {
-	for _, e := range d.entrances {
-		if tcp, ok := e.Listener.Addr().(*net.TCPAddr); ok {
-			return tcp
-		}
-	}
-	return nil
-}
+func (d *Daemon) OperatorAddr() net.Addr { return d.operatorAddr }
 
 // serveOperators serves the operator API until its servers stop.
 func (d *Daemon) serveOperators() error {

@@ -1,11 +1,16 @@
 package daemon_test
 
 import (
+	"context"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
+	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/daemon"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
@@ -77,5 +82,180 @@ func TestTheSocketEndsWithTheDaemon(t *testing.T) {
 	defer client.Close()
 	if st, err := client.Status(h.ctx); err != nil || st.Running || !client.Stopped || st.Workspaces[0].State != "stopped" {
 		t.Errorf("%v %+v", err, st)
+	}
+}
+
+// The tokens of the operators of a test, and the secret of an agent that is never asked.
+const (
+	viewerToken   = "canary-viewer-1f0a77c2-5e9d"
+	readerToken   = "canary-reader-83bd21e0-9c4f"
+	operatorToken = "canary-operator-6a2e94d7-1b58"
+	hookSecret    = "canary-webhook-77d0e1b9-4c3a"
+)
+
+// operatorKeys are lines of parley.yaml with operators, and with a listener for them.
+const operatorKeys = `
+operator: {listen: "127.0.0.1:0"}
+operators:
+  - {id: vera, token: ` + viewerToken + `, role: viewer}
+  - {id: rhea, token: ` + readerToken + `, role: reader}
+  - {id: olga, token: ` + operatorToken + `, role: operator}
+`
+
+// operatorCall sends a request to operator.listen. The answer must be as openapi.yaml describes it.
+func (h *harness) operatorCall(method, path, token string) answer {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.ctx, method, "http://"+h.daemon.OperatorAddr().String()+operator.Prefix+path, nil)
+	if err == nil {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	return h.send(request, err)
+}
+
+// TestOperatorsAreAdmittedByRole: the refusals are figures of the daemon.
+func TestOperatorsAreAdmittedByRole(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{main: operatorKeys})
+	for token, want := range map[string]int{viewerToken: 200, operatorToken: 200, "": 401, "wrong": 401, ownToken: 401} {
+		if got := h.operatorCall(http.MethodGet, "status", token); got.status != want {
+			t.Errorf("%q: %d %s", token, got.status, got.body)
+		}
+	}
+	if got := h.operatorCall(http.MethodPost, "reload", readerToken); got.status != 403 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	foreign, err := http.NewRequestWithContext(h.ctx, http.MethodGet, "http://"+h.daemon.OperatorAddr().String()+operator.Prefix+"status", nil)
+	foreign.Host = "rebound.example"
+	if got := h.send(foreign, err); got.status != 403 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	for reason, want := range map[string]float64{"no-operator-token": 3, "role": 1, "foreign-host": 1} {
+		if got := h.metric(`parley_rejected_requests_total{reason="` + reason + `"}`); got != want {
+			t.Errorf("%s: %v", reason, got)
+		}
+	}
+	response, err := h.client.Get(h.url + operator.Prefix + "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = response.Body.Close(); response.StatusCode != http.StatusNotFound {
+		t.Errorf("the listener of hooks has the operator API: %d", response.StatusCode)
+	}
+}
+
+// TestAViewerSeesNoTextOfDirectMessages, in no list and in no thread. A reader sees all, and everybody
+// what was said in rooms.
+func TestAViewerSeesNoTextOfDirectMessages(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{main: operatorKeys})
+	h.accept(h.newMessage("<@" + slacktest.BotUser + "> said in the room").Event()) // its payload tells the channel's type
+	h.answerNext(replyWith("Noted in the room."))
+	h.awaitMetric(sent, 1)
+	h.postWeb("said in private")
+	h.answerNext(replyWith("Noted in private."))
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 2)
+	texts := func(token string) (all string) {
+		list := decode[operator.List[operator.Thread]](t, h.operatorCall(http.MethodGet, "threads", token).body)
+		if len(list.Items) != 2 {
+			t.Fatalf("%+v", list)
+		}
+		for _, thread := range list.Items {
+			got := h.operatorCall(http.MethodGet, "threads/"+thread.ID, token)
+			if byKey := h.operatorCall(http.MethodGet, "threads/"+url.PathEscape(string(thread.Key)), token); byKey.body != got.body {
+				t.Errorf("%s by its key: %s", thread.Key, byKey.body)
+			}
+			all += thread.Title + got.body
+		}
+		return all + h.operatorCall(http.MethodGet, "questions", token).body + h.operatorCall(http.MethodGet, "steps?follow=false", token).body
+	}
+	seen, all := texts(viewerToken), texts(readerToken)
+	for text, public := range map[string]bool{"said in the room": true, "Noted in the room.": true, "said in private": false, "Noted in private.": false, "Olivia": false} {
+		if strings.Contains(seen, text) != public || !strings.Contains(all, text) {
+			t.Errorf("%q: to a viewer %v", text, strings.Contains(seen, text))
+		}
+	}
+	if got := h.operatorCall(http.MethodGet, "threads/unknown", viewerToken); got.status != 404 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if got := h.operatorCall(http.MethodGet, "threads?workspace=none", viewerToken); got.status != 400 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+}
+
+// TestTheStepsOfAMessage are told to operators as they come, without its text.
+func TestTheStepsOfAMessage(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	ctx, end := context.WithCancel(h.ctx)
+	defer end()
+	steps := make(chan operator.Step, 100)
+	client := h.operate()
+	go func() {
+		_ = operator.Follow(ctx, client, "steps", url.Values{"workspace": {"acme"}}, func(s operator.Step) error {
+			steps <- s
+			return nil
+		})
+	}()
+	h.mention("private words of a person")
+	h.answerNext(replyWith("private words of the agent"))
+	seen := map[string]operator.Step{}
+	for seen[operator.StepDelivery].What == "" {
+		select {
+		case s := <-steps:
+			seen[s.What] = s
+		case <-ctx.Done():
+			t.Fatalf("%+v", seen)
+		}
+	}
+	for _, what := range []string{operator.StepReceived, operator.StepDecided, operator.StepTurn, operator.StepAttempt, operator.StepAnswered, operator.StepDelivery} {
+		s, known := seen[what]
+		if !known || s.Workspace != "acme" || s.At.IsZero() || what != operator.StepReceived && what != operator.StepDelivery && !strings.HasPrefix(s.Thread, "slack:acme:"+room) || strings.Contains(s.Detail, "private") {
+			t.Errorf("%s: %v %+v", what, known, s)
+		}
+	}
+	if d := seen[operator.StepDecided].Detail; d != "message stored run mention" {
+		t.Errorf("%s", d)
+	}
+}
+
+// TestReloadBySocket tells its faults and its changes.
+func TestReloadBySocket(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	reload := func(name, content string) operator.Reloaded {
+		write(t, filepath.Join(h.dir, name), h.places.Replace(content))
+		got, err := h.operate().Reload(h.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	good, err := os.ReadFile(filepath.Join(h.dir, "workspaces/ours.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reload("workspaces/ours.yaml", "id: ours\nplatform: web\nagent: nobody\n")
+	if got.Applied || len(got.Faults) != 2 || got.Faults[1].Line != 3 || got.Faults[1].Key != "agent" || !strings.HasSuffix(got.Faults[1].File, "ours.yaml") {
+		t.Errorf("%+v", got)
+	}
+	got = reload("workspaces/ours.yaml", string(good)+"policy: {max_age: 2h}\n")
+	if !got.Applied || len(got.Faults) > 0 || !slices.Equal(got.Changed, []string{"ours: policy.max_age"}) || len(got.Restart) > 0 {
+		t.Errorf("%+v", got)
+	}
+	got = reload("workspaces/ours.yaml", strings.ReplaceAll(string(good), ownToken, "canary-own-another-51c0e2"))
+	if !got.Applied || !slices.Equal(got.Changed, []string{"ours: policy.max_age"}) {
+		t.Errorf("%+v", got)
+	}
+	got = reload("workspaces/branch.yaml", branch)
+	if !got.Applied || !slices.Equal(got.Changed, []string{"branch: added"}) {
+		t.Errorf("%+v", got)
+	}
+	main, err := os.ReadFile(filepath.Join(h.dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = reload("parley.yaml", string(main)+"attachments: {ttl: 2h}\n")
+	if !got.Applied || !slices.Equal(got.Changed, []string{"attachments.ttl"}) || !slices.Equal(got.Restart, []string{"attachments.ttl"}) {
+		t.Errorf("%+v", got)
 	}
 }

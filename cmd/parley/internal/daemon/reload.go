@@ -2,10 +2,15 @@ package daemon
 
 import (
 	"context"
-	"reflect"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
 
@@ -18,15 +23,22 @@ const (
 	draftAge = 24 * time.Hour
 )
 
-// reloads reads the configuration again for each call of Reload, until claim ends.
+// reloadRequest is a request to read the configuration again, with the result once done is closed.
+type reloadRequest struct {
+	done   chan struct{}
+	result operator.Reloaded
+	err    error
+}
+
+// reloads reads the configuration again for each request, until claim ends.
 func (d *Daemon) reloads(serve, claim, work context.Context, workers *sync.WaitGroup) error {
 	for {
 		select {
 		case <-claim.Done():
 			return nil
-		case done := <-d.reloading:
-			d.reload(serve, claim, work, workers)
-			close(done)
+		case r := <-d.reloading:
+			r.result, r.err = d.reload(serve, claim, work, workers)
+			close(r.done)
 		}
 	}
 }
@@ -35,18 +47,35 @@ func (d *Daemon) reloads(serve, claim, work context.Context, workers *sync.WaitG
 // closed when the daemon has applied or refused the configuration. It is nil if an earlier
 // call is still pending: that reload reads the same files.
 func (d *Daemon) Reload() <-chan struct{} {
-	done := make(chan struct{})
+	r := &reloadRequest{done: make(chan struct{})}
 	select {
-	case d.reloading <- done:
-		return done
+	case d.reloading <- r:
+		return r.done
 	default:
 		return nil
 	}
 }
 
+// reloadNow reads the configuration again and returns the result.
+func (d *Daemon) reloadNow(ctx context.Context) (operator.Reloaded, error) {
+	r := &reloadRequest{done: make(chan struct{})}
+	select {
+	case d.reloading <- r:
+	case <-ctx.Done():
+		return operator.Reloaded{}, ctx.Err()
+	}
+	select {
+	case <-r.done:
+		return r.result, r.err
+	case <-ctx.Done():
+		return operator.Reloaded{}, ctx.Err()
+	}
+}
+
 // reload applies the present content of the files. If the content has a fault, the last
 // good configuration stays.
-func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGroup) {
+func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGroup) (operator.Reloaded, error) {
+	result := operator.Reloaded{Faults: []operator.Fault{}, Changed: []string{}, Restart: []string{}}
 	next, err := d.load()
 	before := d.current.Load()
 	if err == nil && hasLocal(next) && !hasLocal(before.config) {
@@ -54,16 +83,25 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	}
 	if err != nil {
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
-		return
+		if faults, ok := errors.AsType[config.Faults](err); ok {
+			result.Faults, err = operator.FaultsOf(faults), nil
+		}
+		return result, err
 	}
-	if next.Listen != before.config.Listen || !reflect.DeepEqual(next.Store, before.config.Store) || !reflect.DeepEqual(next.Attachments, before.config.Attachments) {
-		d.log.Warn("listen, store and attachments take effect at the next start", "restart", true)
+	result.Changed = append(result.Changed, next.Changes(before.config)...)
+	for _, key := range next.Changes(d.started) {
+		if atStart(key) {
+			result.Restart = append(result.Restart, key)
+		}
+	}
+	if len(result.Restart) > 0 {
+		d.log.Warn("some changes take effect at the next start", "restart", strings.Join(result.Restart, ", "))
 	}
 	if err := d.configure(claim, next); claim.Err() != nil {
-		return // the daemon stops
+		return result, operator.Fail(http.StatusServiceUnavailable, "stopping", "the daemon stops")
 	} else if err != nil {
 		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
-		return
+		return result, fmt.Errorf("the configuration can't be applied; the last good one stays: %w", err)
 	}
 	after := d.current.Load()
 	for id, old := range before.accounts {
@@ -73,5 +111,13 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	}
 	d.startAccounts(serve)
 	d.serveAgents(claim, work, workers)
-	d.log.Info("the configuration was reloaded", "workspaces", len(next.Workspaces), "agents", len(next.Agents))
+	result.Applied = true
+	d.log.Info("the configuration was reloaded", "workspaces", len(next.Workspaces), "agents", len(next.Agents), "changed", strings.Join(result.Changed, ", "))
+	return result, nil
+}
+
+// atStart reports whether a key of parley.yaml takes effect only at the next start.
+func atStart(key string) bool {
+	block, _, _ := strings.Cut(key, ".")
+	return slices.Contains([]string{"listen", "store", "attachments", "operator", "console"}, block)
 }

@@ -19,9 +19,10 @@ func TestNoSecretLeaks(t *testing.T) {
 	t.Parallel()
 	const botToken, guestToken = "xoxb-canary-bot-7d21e9", "xoxb-canary-guest-08fa44"
 	const plugToken, appToken = "xoxb-canary-plug-c3a517", "xapp-canary-app-5e0b93"
-	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken, metricsToken}
+	secrets := []string{botToken, guestToken, plugToken, appToken, signingSecret, apiKey, ownToken, anyToken, metricsToken,
+		viewerToken, readerToken, operatorToken, hookSecret}
 	leaks := new(log) // everything that somebody outside can read
-	p := plan{metrics: metricsToken, fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
+	p := plan{metrics: metricsToken, main: operatorKeys, fake: slacktest.Options{Token: botToken, OnPost: func(post slacktest.Post) {
 		fmt.Fprintln(leaks, post.Text, string(post.Metadata))
 	}}}
 	p.files = map[string]string{
@@ -88,7 +89,17 @@ slack: {mode: socket, bot_token: ` + plugToken + `, app_token: ` + appToken + `,
 		collect(h.forwarded(path, metricsToken))
 		collect(h.forwarded(path, ownToken))
 	}
+	if len(secrets) != 13 {
+		t.Errorf("%d canaries", len(secrets))
+	}
+	for _, path := range []string{"status", "workspaces", "agents", "threads", "threads/" + thread, "questions", "audit", "log?follow=false", "steps?follow=false"} {
+		for _, token := range []string{viewerToken, operatorToken, "wrong", ownToken} {
+			collect(h.operatorCall(http.MethodGet, path, token))
+		}
+	}
 	h.change("workspaces/guest.yaml", "id: guest\nplatform: slack\nagent: helper\nslack: {bot_token: ["+guestToken+"], mode: "+guestToken+"}\n")
+	collect(h.operatorCall(http.MethodPost, "reload", operatorToken))
+	collect(h.operatorCall(http.MethodGet, "log?follow=false", viewerToken))
 	if err := h.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,18 @@ func (r Route) FullPattern() string {
 
 // Routes returns all routes. Each area has its own list.
 func Routes() []Route {
-	return slices.Concat(statusRoutes, auditRoutes, consoleRoutes, deadRoutes, deliveryRoutes)
+	return slices.Concat(
+		statusRoutes,
+		threadRoutes,
+		questionRoutes,
+		deadRoutes,
+		deliveryRoutes,
+		reloadRoutes,
+		logRoutes,
+		stepRoutes,
+		auditRoutes,
+		consoleRoutes,
+	)
 }
 
 // Caller is the operator who sends a request.

@@ -57,6 +57,12 @@ type Live struct {
 	Settled func(ctx context.Context, envelope int64) (*envelopes.Result, error)
 	// ResendHeld sends a delivery again; see deliver.ResendHeld.
 	ResendHeld func(ctx context.Context, delivery int64, force bool) error
+	// Reload reads the configuration again, and returns after it was applied or refused.
+	Reload func(ctx context.Context) (Reloaded, error)
+	Log    *Log
+	Steps  *Steps
+	// Streams has the streams that operators read.
+	Streams *exchange.Streams
 }
 
 // AgentHealth is how an agent does, as the attempts of its runs show.

@@ -15,6 +15,14 @@ var statusRoutes = []Route{
 	{Pattern: "GET status", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
 		return s.Status(c.Context())
 	}},
+	{Pattern: "GET workspaces", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		st, err := s.Status(c.Context())
+		return List[WorkspaceStatus]{Items: st.Workspaces}, err
+	}},
+	{Pattern: "GET agents", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		st, err := s.Status(c.Context())
+		return List[AgentStatus]{Items: st.Agents}, err
+	}},
 }
 
 // Status is the state of a daemon and its store.

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/operator"
+	"parley/config"
+)
+
+func reloadCommand() *cobra.Command {
+	var path string
+	var asJSON, quiet bool
+	c := &cobra.Command{
+		Use:   "reload",
+		Short: "Makes the running daemon read its configuration again, and prints the faults",
+		Long: `Makes the running daemon read its configuration again. If the files have a fault, the last
+good configuration stays, each fault is printed as file:line: key: words, and the exit
+status is 1.`,
+		Example: "  parley reload\n  parley reload --json",
+		Args:    wrong(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, err := dial(c.Context(), path)
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			return reload(c.Context(), c, client, asJSON, quiet)
+		},
+	}
+	configFlag(c, &path, ifExists)
+	jsonFlag(c, &asJSON)
+	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only faults")
+	return c
+}
+
+func reload(ctx context.Context, c *cobra.Command, client *operator.Client, asJSON, quiet bool) error {
+	result, err := client.Reload(ctx)
+	if err != nil {
+		return err
+	}
+	out := c.OutOrStdout()
+	switch {
+	case asJSON:
+		err = printJSON(out, result)
+	case !result.Applied:
+		for _, f := range result.Faults {
+			fmt.Fprintln(out, f)
+		}
+	case quiet:
+	case len(result.Changed) == 0:
+		fmt.Fprintln(out, "the configuration was read again; nothing has changed")
+	default:
+		fmt.Fprintln(out, "changed: "+strings.Join(result.Changed, ", "))
+	}
+	if len(result.Restart) > 0 && !asJSON {
+		fmt.Fprintln(c.ErrOrStderr(), "at the next start only: "+strings.Join(result.Restart, ", "))
+	}
+	if err == nil && !result.Applied {
+		err = errors.New("the last good configuration stays")
+	}
+	return err
+}
+
+// dial returns a client of the running daemon for a command that needs one. The files of the
+// configuration may have faults, as long as they name the store.
+func dial(ctx context.Context, path string) (*operator.Client, error) {
+	client, err := operator.Dial(ctx, config.SocketAt(path))
+	if errors.Is(err, operator.ErrNoDaemon) {
+		err = command.ExitError{Status: statusNoDaemon, Err: fmt.Errorf("%w with this configuration: start it with parley run", err)}
+	}
+	return client, err
+}

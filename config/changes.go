@@ -1,0 +1,55 @@
+package config
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Changes returns the keys whose effective values differ from those of another configuration. A key of
+// a workspace's file follows the workspace's id, as in "acme: policy.max_age". A workspace that only
+// one of them has is "acme: added" or "acme: removed", and one in which only secrets differ is
+// "acme: a secret".
+func (c *Config) Changes(before *Config) (keys []string) {
+	keys = differing(c.Main(), before.Main(), "")
+	if len(keys) == 0 && !reflect.DeepEqual(c.Agents, before.Agents) {
+		keys = append(keys, "agents: a secret")
+	}
+	for _, w := range c.Workspaces {
+		old := before.Workspace(w.ID)
+		if old == nil {
+			keys = append(keys, w.ID+": added")
+			continue
+		}
+		own := differing(c.Effective(w.ID), before.Effective(w.ID), w.ID+": ")
+		if len(own) == 0 && !reflect.DeepEqual(w.Config, old.Config) {
+			own = append(own, w.ID+": a secret")
+		}
+		keys = append(keys, own...)
+	}
+	for _, w := range before.Workspaces {
+		if c.Workspace(w.ID) == nil {
+			keys = append(keys, w.ID+": removed")
+		}
+	}
+	return keys
+}
+
+// differing returns the keys whose values differ, each after a prefix, in the order of the new ones.
+func differing(now, before []Setting, prefix string) (keys []string) {
+	values := map[string]string{}
+	for _, s := range before {
+		values[s.Key] = s.Value
+	}
+	for _, s := range now {
+		if value, known := values[s.Key]; !known || value != s.Value {
+			keys = append(keys, prefix+s.Key)
+		}
+		delete(values, s.Key)
+	}
+	for _, s := range before {
+		if _, left := values[s.Key]; left && !slices.Contains(keys, prefix+s.Key) {
+			keys = append(keys, prefix+s.Key)
+		}
+	}
+	return keys
+}

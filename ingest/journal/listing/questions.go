@@ -1,0 +1,50 @@
+package listing
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+)
+
+// Question is an open question of an agent.
+type Question struct {
+	runs.Question
+	Thread  Thread // ID, Key, Workspace and Room
+	AskedAt time.Time
+	Text    string // that people see
+	body    string
+}
+
+// Questions returns the open questions of agents after a position, the one whose time ends first
+// before the others. more reports whether more may follow. The position of a question is its
+// QuestionCursor; it is empty for the first page.
+func (l *Listing) Questions(ctx context.Context, after string, limit int) (list []Question, more bool, err error) {
+	at, asked := storage.Millis(l.db.Now()), int64(0)
+	if after != "" {
+		if at, asked, err = places.ReadCursor(after); err != nil {
+			return nil, false, err
+		}
+	}
+	list, err = storage.ReadOne(ctx, l.db, func(tx *storage.Txn) []Question {
+		list := storage.UpTo(tx, (*Question).size, func(q *Question) []any {
+			return []any{&q.Run, &q.Agent, &q.AskedAt, &q.UntilAt, &q.body, &q.Thread.ID, (*string)(&q.Thread.Key), &q.Thread.Workspace, &q.Thread.Room, &q.Text}
+		}, `SELECT q.run, q.agent, q.asked_at, q.until_at, q.body, t.uuid, t.key, t.workspace,
+			EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
+			coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), '')
+			FROM questions q JOIN threads t ON t.id = q.thread
+			WHERE q.state = 'open' AND (q.until_at, q.asked_at) > ($1, $2) ORDER BY q.until_at, q.asked_at LIMIT CAST($3 AS BIGINT)`, at, asked, int64(limit))
+		for i := range list {
+			tx.Fail(storage.Unpack(list[i].body, &list[i].Question))
+		}
+		return list
+	})
+	return list, storage.IsFull(list, limit, (*Question).size), err
+}
+
+func (q *Question) size() int { return len(q.Text) + len(q.body) }
+
+// QuestionCursor is the question's position in the order of Questions.
+func (q *Question) QuestionCursor() string { return places.Cursor(q.UntilAt, q.AskedAt.UnixMilli()) }
