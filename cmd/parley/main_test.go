@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/adapters/browsertest"
 )
 
 // TestMain runs the command instead of the tests if PARLEY_COMMAND is set.
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("PARLEY_COMMAND") != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	browsertest.Main(m)
 }
 
 // output is the exit status and the output of a command.

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// sharedPaths begin the paths of the routes that pages of other origins may call.
-var sharedPaths = []string{"/api/", "/runs/", "/storage/", "/openapi.json"}
+// sharedPaths begin the paths of the routes that pages of other origins may call, and of the scripts
+// that they may load.
+var sharedPaths = []string{"/api/", "/runs/", "/storage/", "/openapi.json", "/sdk/", "/ui/"}
 
 // WithOrigins lets the pages of configured origins call the routes of the API. A page needs a
 // token like any other caller: browsers never add one by themselves, so the origins of all
@@ -19,7 +20,7 @@ func (g Gate) WithOrigins(next http.Handler) http.Handler {
 		if slices.ContainsFunc(sharedPaths, shared) && g.admitsOrigin(w, r) && r.Method == http.MethodOptions {
 			header := w.Header()
 			header.Set("Access-Control-Allow-Methods", "GET, POST, PATCH, DELETE")
-			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
+			header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Idempotency-Key, Last-Event-ID")
 			header.Set("Access-Control-Max-Age", "600")
 			w.WriteHeader(http.StatusNoContent)
 			return

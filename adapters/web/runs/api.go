@@ -49,6 +49,7 @@ type call struct {
 func (a API) Routes() []access.Route {
 	routes := []access.Route{
 		{Pattern: "GET /api/v1/runs/{runId}/events", Serve: access.Serve(a.of, call.listRunEvents)},
+		{Pattern: "GET /api/v1/agent/runs/{runId}/updates", Serve: access.Serve(a.of, call.listUpdates)},
 		{Pattern: "GET /api/v1/agent/runs/{runId}/stream", Serve: access.Serve(a.of, call.streamRun)},
 	}
 	for _, prefix := range []string{"", "/api/v1"} {

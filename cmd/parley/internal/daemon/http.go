@@ -9,6 +9,7 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/adapters/web/runs"
+	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
 	"parley/config"
 	"parley/config/secret"
@@ -44,6 +45,8 @@ func (d *Daemon) routes(api web.API) []route {
 		{"GET /storage/v1/object/sign/{bucket}/{path...}", api.Storage.Get},
 		{"GET /{$}", d.operators(d.root)},
 		{"GET /openapi.json", web.OpenAPI},
+		{"GET /sdk/parley.js", static.File("parley.js")},
+		{"GET /sdk/parley.d.ts", static.File("parley.d.ts")},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
 		{"GET /readyz", d.operators(d.ready)},
 		{"GET /metrics", d.operators(d.figures)},
