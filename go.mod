@@ -20,6 +20,7 @@ require (
 	github.com/klauspost/compress v1.20.1 // gzip for clients that accept it, zstd for backups
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/mattn/go-isatty v0.0.24 // whether people read the output
+	github.com/microcosm-cc/bluemonday v1.0.27 // what may be in the HTML of an answer
 	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
@@ -36,11 +37,14 @@ require (
 	pgregory.net/rapid v1.3.0 // tests: properties
 )
 
+require golang.org/x/net v0.60.0
+
 require (
 	charm.land/bubbles/v2 v2.0.0 // indirect
 	charm.land/bubbletea/v2 v2.0.2 // indirect
 	charm.land/lipgloss/v2 v2.0.6 // indirect
 	github.com/atotto/clipboard v0.1.4 // indirect
+	github.com/aymerick/douceur v0.2.0 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/catppuccin/go v0.2.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
@@ -56,6 +60,7 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	github.com/gorilla/css v1.0.1 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect
 	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
@@ -85,7 +90,6 @@ require (
 	github.com/xo/terminfo v1.0.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
-	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect

@@ -18,12 +18,13 @@ type compact struct {
 	Final      int             `json:"f,omitempty"`
 	Time       Instant         `json:"ts,omitzero"`
 	ActivityID string          `json:"i,omitempty"`
+	HTML       string          `json:"h,omitempty"` // never read
 }
 
-// MarshalJSON returns the compact message: {"t","m","w","d","f","ts","i"}. The time is in
+// MarshalJSON returns the compact message: {"t","m","w","d","f","ts","i"}, and "h" with HTML. The time is in
 // milliseconds since 1970.
 func (m Message) MarshalJSON() ([]byte, error) {
-	c := compact{Type: &m.Type, Text: m.Text, Workstream: m.Workstream, Details: m.Details, Time: Instant{m.Time}, ActivityID: m.ActivityID}
+	c := compact{Type: &m.Type, Text: m.Text, Workstream: m.Workstream, Details: m.Details, Time: Instant{m.Time}, ActivityID: m.ActivityID, HTML: m.HTML}
 	if m.Workstream == Main {
 		c.Workstream = ""
 	}

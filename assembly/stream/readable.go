@@ -15,6 +15,7 @@ type Readable struct {
 	Text       string          `json:"message"`
 	Details    json.RawMessage `json:"details,omitempty"`
 	Workstream string          `json:"workstream_id,omitempty"`
+	HTML       string          `json:"html,omitempty"` // never read
 }
 
 // The details of a chunk in the readable form.
@@ -58,7 +59,7 @@ func (r Readable) Message() (Message, error) {
 // Readable returns the readable form of a message of a run. The details of a chunk tell its activity,
 // its stream and whether it is the last one.
 func (m Message) Readable(run string) Readable {
-	r := Readable{Time: Instant{m.Time}, RunID: run, Type: m.Type, Text: m.Text, Details: m.Details, Workstream: cmp.Or(m.Workstream, Main)}
+	r := Readable{Time: Instant{m.Time}, RunID: run, Type: m.Type, Text: m.Text, Details: m.Details, Workstream: cmp.Or(m.Workstream, Main), HTML: m.HTML}
 	if m.Type != StreamingChunk {
 		return r
 	}

@@ -59,4 +59,6 @@ type Message struct {
 	Time       time.Time
 	// ActivityID is common to the chunks of a text and the message that replaces them.
 	ActivityID string
+	// HTML is the text for pages, which only their readers set.
+	HTML string
 }

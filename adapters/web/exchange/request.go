@@ -66,6 +66,13 @@ func LimitOf(r *http.Request, faults *event.FieldErrors) int {
 	return n
 }
 
+// HTMLOf reads from the query whether the caller wants the text of agents as HTML, too.
+func HTMLOf(r *http.Request, faults *event.FieldErrors) bool {
+	given := r.URL.Query().Get("html")
+	faults.Check(given == "" || given == "true" || given == "false", "html", "must be true or false")
+	return given == "true"
+}
+
 // SeqOf reads a thread_seq from the query; 0 if it is absent.
 func SeqOf(r *http.Request, name string, faults *event.FieldErrors) int64 {
 	s := r.URL.Query().Get(name)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"parley/adapters/markdown"
 )
 
 // Respond responds with JSON. It returns nil, so that a handler can return it.
@@ -16,6 +18,18 @@ func Respond(w http.ResponseWriter, status int, body any) error {
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(body) // an error means that the client has disconnected
 	return nil
+}
+
+// maxHTML bounds the bytes of a text that is rendered. The HTML of a longer one would be a large part of
+// the page's memory.
+const maxHTML = 256 << 10
+
+// HTML returns the text of an agent as HTML for pages; empty for one that is too long.
+func HTML(text string) string {
+	if len(text) > maxHTML {
+		return ""
+	}
+	return markdown.HTML(text)
 }
 
 // Member is a member of a JSON object.

@@ -145,6 +145,10 @@ func TestAgentForm(t *testing.T) {
 	const chunk = `"workflow_run_id":"` + testapi.Run + `","type":12,"message":"Y","details":{"is_final":false,"streaming_id":"main"},"workstream_id":"main"}`
 	for path, want := range map[string]string{
 		testapi.Updates + "?format=agent":                        chunk,
+		testapi.Updates + "?format=agent&html=true":              `"type":1,"message":"hm","workstream_id":"main","html":"<p>hm</p>"}`,
+		testapi.Updates + "?html=true":                           `{"t":12,"m":"Y"`,
+		testapi.Updates + "?html=false":                          `"t":1,"m":"hm"`,
+		"/api/v1/agent/runs/" + testapi.Run + "/updates":         `"t":1,"m":"hm"`,
 		"/api/v1/runs/" + testapi.Run + "/events?format=agent":   `{"seq":1,"stage":"intent","timestamp":` + testapi.Stamp("1") + `,"workflow_run_id":"` + testapi.Run + `","type":1,"message":"hm"`,
 		"/api/v1/runs/" + testapi.Run + "/events?format=compact": `"stage":"intent","t":1,"m":"hm"`,
 	} {

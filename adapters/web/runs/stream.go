@@ -100,34 +100,34 @@ func (c call) streamRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 // form is the form of a run's messages.
-type form string
-
-// The forms: the compact one, and the one with readable names.
-const (
-	compactForm form = "compact"
-	agentForm   form = "agent"
-)
+type form struct {
+	readable bool // with readable names, and not compact
+	html     bool // with the text of whole messages as HTML
+}
 
 // formOf reads the form from the query; compact if it is absent.
 func formOf(r *http.Request, faults *event.FieldErrors) form {
-	f := form(cmp.Or(r.URL.Query().Get("format"), string(compactForm)))
-	faults.Check(f == compactForm || f == agentForm, "format", "must be compact or agent")
-	return f
+	format := cmp.Or(r.URL.Query().Get("format"), "compact")
+	faults.Check(format == "compact" || format == "agent", "format", "must be compact or agent")
+	return form{readable: format == "agent", html: exchange.HTMLOf(r, faults)}
 }
 
-// of returns a message of a run in the form.
+// of returns a message of a run in the form. The words of people and pieces of a text are no Markdown.
 func (f form) of(run string, m stream.Message) any {
-	if f == agentForm {
+	if f.html && m.Type != stream.Question && m.Type != stream.StreamingChunk && m.Text != "" {
+		m.HTML = exchange.HTML(m.Text)
+	}
+	if f.readable {
 		return m.Readable(run)
 	}
 	return m
 }
 
 // checkQuery adds a fault for each key of the query that the route does not know. Each route of a run's
-// messages knows format, and the ticket of its caller.
+// messages knows format and html, and the ticket of its caller.
 func checkQuery(r *http.Request, faults *event.FieldErrors, known ...string) {
 	for key := range r.URL.Query() {
-		faults.Check(key == "format" || key == "ticket" || slices.Contains(known, key), key, "is no key of this query")
+		faults.Check(key == "format" || key == "html" || key == "ticket" || slices.Contains(known, key), key, "is no key of this query")
 	}
 }
 

@@ -27,6 +27,7 @@ type API struct {
 type call struct {
 	API
 	access.Call
+	html bool // the caller wants the text of agents as HTML, too
 }
 
 // Routes returns the routes of threads that name no workspace.
@@ -49,4 +50,4 @@ func (a API) Routes() []access.Route {
 }
 
 // of returns the call of a caller.
-func (a API) of(c access.Call) call { return call{a, c} }
+func (a API) of(c access.Call) call { return call{API: a, Call: c} }

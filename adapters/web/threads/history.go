@@ -40,6 +40,7 @@ type historyMessage struct {
 	Seq      int64            `json:"seq"` // thread_seq
 	Role     string           `json:"role"`
 	Content  string           `json:"content"`
+	HTML     string           `json:"html,omitempty"`  // of an agent's content
 	Parts    []historyPart    `json:"parts,omitempty"` // of a user's message with files or blocks
 	URL      *json.RawMessage `json:"url,omitempty"`
 	UISchema *json.RawMessage `json:"uiSchema,omitempty"`
@@ -57,7 +58,7 @@ type historyPart struct {
 }
 
 // history responds with the newest day of a thread before a day: GET
-// /api/v1/agent/history?threadId=&before=YYYY-MM-DD&beforeSeq=. Without threadId, the thread is the
+// /api/v1/agent/history?threadId=&before=YYYY-MM-DD&beforeSeq=&html=. Without threadId, the thread is the
 // newest one that the caller has made. A long day comes in pages: each is read with the next of the one before.
 func (c call) history(w http.ResponseWriter, r *http.Request) error {
 	id, before := strings.ToLower(r.URL.Query().Get("threadId")), time.Time{}
@@ -72,6 +73,7 @@ func (c call) history(w http.ResponseWriter, r *http.Request) error {
 	}
 	var faults event.FieldErrors
 	beforeSeq := exchange.SeqOf(r, "beforeSeq", &faults)
+	c.html = exchange.HTMLOf(r, &faults)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -147,6 +149,9 @@ func (c call) historyMessage(ctx context.Context, m *messages.Message) (historyM
 	}
 	if metadata.Stage == "tool_execution" {
 		out.Role = "tool"
+	}
+	if c.html {
+		out.HTML = exchange.HTML(out.Content)
 	}
 	if out.UISchema = &null; bytes.HasPrefix(metadata.UISchema, []byte("{")) {
 		out.UISchema = &metadata.UISchema

@@ -15,6 +15,7 @@ import (
 // threads that name it as a participant.
 func (c call) streamNews(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
+	c.html = exchange.HTMLOf(r, &faults)
 	s := newsReader{call: c, after: exchange.PositionOf(r, "the id of an event: 0 or more", &faults)}
 	if len(faults) > 0 {
 		return faults

@@ -20,7 +20,7 @@ const (
 )
 
 // streamThread sends a thread's messages as they come, behind a thread_seq: GET
-// /api/v1/chat/threads/{thread_id}/stream?after=
+// /api/v1/chat/threads/{thread_id}/stream?after=&html=
 //
 // An edited message is sent again as the event edit, and a deleted one as the event delete. A
 // reader that comes back gets the changes since its last message, maybe again.
@@ -30,6 +30,7 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var faults event.FieldErrors
+	c.html = exchange.HTMLOf(r, &faults)
 	s := chatStream{call: c, thread: &t, after: exchange.PositionOf(r, "a thread_seq: 0 or more", &faults), sent: map[int64]time.Time{}}
 	if len(faults) > 0 {
 		return faults

@@ -155,7 +155,7 @@ func (c call) madeThread(r *http.Request) (places.Thread, error) {
 // Claim makes a thread of the caller by, unless there is one with the id. Another caller's
 // thread is storage.ErrNotFound.
 func (a API) Claim(r *http.Request, by access.Call, id string) error {
-	c := call{a, by}
+	c := a.of(by)
 	t, _, err := c.makeThread(r, id, places.Thread{Mode: places.ModeOpen})
 	if err == nil {
 		err = c.sees(r.Context(), &t)

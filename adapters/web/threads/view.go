@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -18,7 +19,8 @@ type chatMessage struct {
 	SenderID        payload.Actor   `json:"sender_id"`
 	Role            string          `json:"role"`
 	Content         string          `json:"content"`
-	Metadata        json.RawMessage `json:"metadata"` // null for none
+	HTML            string          `json:"html,omitempty"` // of an agent's content
+	Metadata        json.RawMessage `json:"metadata"`       // null for none
 	CreatedAt       time.Time       `json:"created_at"`
 	ClientMessageID *string         `json:"client_message_id"`
 	ThreadSeq       int64           `json:"thread_seq"`
@@ -50,6 +52,9 @@ func (c call) viewChat(ctx context.Context, thread string, m *messages.Listed) c
 	view := chatMessage{
 		ID: m.UUID, ThreadID: thread, SenderID: c.sender(m.SenderID, m.Author), Role: m.Role(), Content: Display(&m.Message),
 		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
+	}
+	if c.html && m.Author == messages.ByAgent {
+		view.HTML = exchange.HTML(view.Content)
 	}
 	for _, a := range m.Attachments {
 		file := chatFile{Name: a.Name, MimeType: a.MimeType, Size: a.Size, Type: a.Type, Duration: a.DurationMS}

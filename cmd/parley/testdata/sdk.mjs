@@ -150,6 +150,12 @@ async function threads(sdk, env, tell) {
   same('a stop of an ended run', refused.status, 410);
   await workflows.postMessage(run, { t: 3, m: 'x' }).catch(e => { refused = e; });
   same('a message of a user', [refused.status, refused.code], [403, 'forbidden']);
+  const pages = new sdk.ThreadsApi({ ...env.client, html: true }), rich = new sdk.WorkflowsApi({ ...env.client, html: true });
+  const bold = await rich.start({ message: '**bold** <b>' }), html = '<p><strong>bold</strong> &lt;b&gt;</p>', seen = [];
+  await rich.streamMessages(bold, m => { if (m.type !== 12) seen.push(m.html ?? null); });
+  same('HTML of a run', [seen, (await rich.retrieveMessages(bold)).map(m => m.html ?? null)], [[null, html, null], [null, html, null]]);
+  same('HTML of a thread', (await pages.retrieveMessages(bold.workflow_id)).messages.map(m => m.html ?? null), [null, html]);
+  same('HTML of the history', (await pages.history({ threadId: bold.workflow_id })).messages.map(m => m.html ?? null), [null, html]);
   const url = await workflows.streamUrl(run);
   const body = await (await fetch(url)).text();
   same('a stream by a ticket', body.includes('"m":"echo this"'), true);
