@@ -28,7 +28,7 @@ var layers = [][]string{
 	9:  {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	10: {"adapters/web/access"},
 	11: {"adapters/web/files", "adapters/slack/slacktest/internal/life", "adapters/slack/slacktest/internal/wire"},
-	12: {"adapters/web/threads", "adapters/slack/slacktest/internal/content", "adapters/slack/slacktest/internal/delivery"},
+	12: {"adapters/web/static", "adapters/web/threads", "adapters/slack/slacktest/internal/content", "adapters/slack/slacktest/internal/delivery"},
 	13: {"ingest", "adapters/...", "assembly/turn"},
 	14: {"adapters/deliver", "adapters/agent", "adapters/*/internal/*"},
 	15: {"adapters/agent/remote"},

@@ -108,7 +108,7 @@ func TestUpdates(t *testing.T) {
 			s := testapi.Working()
 			c.change(s)
 			status, body := testapi.Get(t, s.Serve(t), testapi.OwnToken, testapi.Updates+c.query)
-			want := `{"messages":[` + strings.Join(c.want, ",") + `],"dropped":0}`
+			want := `{"messages":[` + strings.Join(c.want, ",") + `],"dropped":0,"run_id":"` + testapi.Run + `"}`
 			if diff := cmp.Diff(want, strings.TrimSpace(body)); status != http.StatusOK || diff != "" {
 				t.Errorf("%d %s", status, diff)
 			}

@@ -17,7 +17,7 @@ import (
 )
 
 // listUpdates responds with the messages of a run so far that are kept, as
-// {"messages":[…],"dropped":n,"next"}: GET /runs/{workflowId}/{runId}/updates?since=&after=&format=.
+// {"messages":[…],"dropped":n,"run_id","next"}: GET /runs/{workflowId}/{runId}/updates?since=&after=&format=.
 // A list ends at storage.PageBytes; the rest is read with its next as after.
 func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
@@ -43,6 +43,9 @@ func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	}
 	zipped(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		more := []exchange.Member{{Key: "dropped", Value: dropped}}
+		if run.ID != "" { // the path may have another name of the run
+			more = append(more, exchange.Member{Key: "run_id", Value: run.ID})
+		}
 		if next > 0 { // the document knows no further member
 			more = append(more, exchange.Member{Key: "next", Value: next})
 		}

@@ -18,7 +18,7 @@ var files embed.FS
 
 // kinds are the types of the files by the ends of their names.
 var kinds = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".ts": "text/plain; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".ts": "text/plain; charset=utf-8", ".html": "text/html; charset=utf-8",
 }
 
 // zipped wraps a handler: it compresses the body for a client that accepts gzip. The options have no
@@ -32,6 +32,11 @@ func File(name string) http.HandlerFunc {
 	if err != nil {
 		panic(err)
 	}
+	return Serve(name, raw)
+}
+
+// Serve returns the handler of a file with a name and content, as File does.
+func Serve(name string, raw []byte) http.HandlerFunc {
 	sum := sha256.Sum256(raw)
 	tag := `W/"` + hex.EncodeToString(sum[:16]) + `"` // weak: the body may be compressed
 	return zipped(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

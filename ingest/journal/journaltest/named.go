@@ -12,6 +12,7 @@ func namedPromises() []promise {
 	return []promise{
 		{"a run has the id that its client gave, and its agent knows it by an id of the journal", namedRun},
 		{"a run is known by its name before its message is recorded", namedEarly},
+		{"a run is known by the client's id of its message to its sender", namedByMessage},
 		{"a run that begins with its message has the id that its client gave", namedAtOnce},
 		{"clients of two threads may give the same id", namedTwice},
 		{"a message with an id for its run is a turn of its own", namedAlone},
@@ -77,6 +78,26 @@ func namedRun(f *fixture) {
 	_, err := f.NamedRun(f.ctx, "other", asker, f.threadID(threadKey(1)), "run-1")
 	f.fails("another workspace", err, storage.ErrNotFound)
 	_, err = f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-1")
+	f.fails("another thread", err, storage.ErrNotFound)
+}
+
+func namedByMessage(f *fixture) {
+	f.make(1, asker, places.ModeOpen)
+	says := func(id, client string, decide policy) {
+		m := said(id, "hi")
+		m.ClientMessageID = client
+		f.message(threadKey(1), m, decide)
+	}
+	says("C1/1", "c-1", triggers)
+	same(f, "before it begins", f.named(threadKey(1), "c-1"), "")
+	run := f.begin(threadKey(1))
+	same(f, "after it has begun", f.named(threadKey(1), "c-1"), run.ID)
+	says("C1/2", "c-2", passive)
+	for name, by := range map[string]string{"c-1": "user:1", "c-2": asker} { // another person's, and one that asks for no run
+		_, err := f.NamedRun(f.ctx, workspace, by, f.threadID(threadKey(1)), name)
+		f.fails(name, err, storage.ErrNotFound)
+	}
+	_, err := f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "c-1")
 	f.fails("another thread", err, storage.ErrNotFound)
 }
 

@@ -80,12 +80,16 @@ const accepted = ` FROM envelopes e CROSS JOIN threads t
 // NamedRun returns the run that a client of a workspace asked for under an id of its own. The
 // actor takes part in the thread. The thread is the one with the UUID threadID; if that is empty, the
 // newest with such a run that the actor asked for. Without one, it returns the run of any client that its
-// agent knows by the name; see Run.AgentID. NamedRun fails with ErrNotFound if there is none.
+// agent knows by the name, see Run.AgentID; and then the run that the actor's message with this ClientMessageID in
+// the thread asked for. NamedRun fails with ErrNotFound if there is none.
 func (r *Runs) NamedRun(ctx context.Context, workspace, actor, threadID, name string) (run Named, err error) {
 	err = r.db.One(ctx, []any{&run.ID, &run.ThreadID}, `SELECT * FROM (SELECT m.run, t.uuid`+asked+`) AS recorded
 		UNION ALL SELECT * FROM (SELECT NULL, t.uuid`+accepted+`) AS waiting
 		UNION ALL SELECT m.run, t.uuid FROM messages m JOIN threads t ON t.id = m.thread
-			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL LIMIT 1`, workspace, actor, threadID, name)
+			WHERE m.id = $4 AND m.client_run_id IS NOT NULL AND m.run IS NOT NULL
+		UNION ALL SELECT m.run, t.uuid FROM threads t CROSS JOIN messages m
+			WHERE t.uuid = $3 AND t.workspace = $1 AND m.thread = t.id AND m.sender_id = $2 AND m.client_message_id = $4
+				AND (m.trigger = 'run' OR m.run IS NOT NULL)`+takesPart+` LIMIT 1`, workspace, actor, threadID, name)
 	return run, err
 }
 

@@ -22,7 +22,9 @@ func (d *Daemon) sayHello(a *account) {
 	a.hello.Do(func() {
 		switch {
 		case IsLocal(a.Config):
-			d.hello(localHello(d.chat, d.baseURL(), a.ID, a.Config.(*access.Config).Tokens[0].Token.Reveal()))
+			token := a.Config.(*access.Config).Tokens[0].Token.Reveal()
+			d.hello("Open the conversation in a browser: " + d.baseURL() + "/chat#" + token)
+			d.hello(localHello(d.chat, d.baseURL(), a.ID, token))
 		case a.platform.API:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
 		default:

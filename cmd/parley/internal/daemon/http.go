@@ -11,6 +11,7 @@ import (
 	"parley/adapters/web/runs"
 	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
+	"parley/adapters/web/ui"
 	"parley/config"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -47,6 +48,8 @@ func (d *Daemon) routes(api web.API) []route {
 		{"GET /openapi.json", web.OpenAPI},
 		{"GET /sdk/parley.js", static.File("parley.js")},
 		{"GET /sdk/parley.d.ts", static.File("parley.d.ts")},
+		{"GET /chat", ui.Chat(func() bool { return len(d.current.Load().web()) > 0 })},
+		{"GET /ui/{file}", ui.File},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
 		{"GET /readyz", d.operators(d.ready)},
 		{"GET /metrics", d.operators(d.figures)},

@@ -1,0 +1,189 @@
+package ui_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"parley/adapters/browsertest"
+	"parley/adapters/web/static"
+	"parley/adapters/web/ui"
+)
+
+func TestMain(m *testing.M) { browsertest.Main(m) }
+
+// The run that most tests show.
+const (
+	threadID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
+	runID    = "run-1"
+	token    = "a-token-of-the-page"
+)
+
+// fake is a server that speaks the daemon's protocol for one run, and serves the element.
+type fake struct {
+	*httptest.Server
+	mu       sync.Mutex
+	changed  *sync.Cond
+	messages []string // of the run, in compact form
+	posts    []post   // the requests that have a body
+	pages    map[string]string
+	scripts  map[string]string
+	origin   string // whose pages may call
+	policy   string // Content-Security-Policy of the pages
+	cut      bool   // streams end at once
+	refuse   bool   // a request with a body is refused
+}
+
+// post is a request with a body.
+type post struct{ path, token, body string }
+
+// serve starts a fake with the messages of its run.
+func serve(t *testing.T, messages ...string) *fake {
+	f := &fake{messages: messages, pages: map[string]string{}, scripts: map[string]string{}}
+	f.changed = sync.NewCond(&f.mu)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ui/{file}", ui.File)
+	mux.HandleFunc("GET /sdk/parley.js", static.File("parley.js"))
+	mux.HandleFunc("GET /runs/{thread}/{run}/updates", f.updates)
+	mux.HandleFunc("GET /runs/{thread}/{run}/stream", f.stream)
+	mux.HandleFunc("POST /", f.take)
+	mux.HandleFunc("GET /{page}", f.page)
+	mux.HandleFunc("GET /scripts/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = io.WriteString(w, f.scripts[r.PathValue("name")])
+	})
+	f.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if f.origin != "" && r.Header.Get("Origin") == f.origin {
+			w.Header().Set("Access-Control-Allow-Origin", f.origin)
+			w.Header().Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Last-Event-ID")
+		}
+		if r.Method == http.MethodOptions {
+			return
+		}
+		mux.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() { f.end(); f.Close() })
+	return f
+}
+
+// end ends the open streams, and those that are opened until begin.
+func (f *fake) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cut = true
+	f.changed.Broadcast()
+}
+
+func (f *fake) begin() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.cut = false
+}
+
+// say adds messages to the run.
+func (f *fake) say(messages ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = append(f.messages, messages...)
+	f.changed.Broadcast()
+}
+
+func (f *fake) page(w http.ResponseWriter, r *http.Request) {
+	body, ok := f.pages[r.PathValue("page")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if f.policy != "" {
+		w.Header().Set("Content-Security-Policy", f.policy)
+	}
+	_, _ = io.WriteString(w, body)
+}
+
+// since returns the messages from a time on, in milliseconds.
+func (f *fake) since(r *http.Request) (list []string) {
+	since, _ := strconv.ParseFloat(r.URL.Query().Get("since"), 64)
+	for _, m := range f.messages {
+		if at(m) >= since {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// at returns the time of a message.
+func at(m string) float64 {
+	var of struct{ TS float64 }
+	_ = json.Unmarshal([]byte(m), &of) // the messages of the tests
+	return of.TS
+}
+
+func (f *fake) updates(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"messages":[%s],"dropped":0,"run_id":%q}`, strings.Join(f.since(r), ","), r.PathValue("run"))
+}
+
+// stream sends the messages behind Last-Event-ID, which is a number of messages, or else from the time since on.
+func (f *fake) stream(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	stop := context.AfterFunc(r.Context(), f.changed.Broadcast)
+	defer stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	after, err := strconv.Atoi(r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		after = len(f.messages) - len(f.since(r))
+	}
+	_, _ = io.WriteString(w, ":\n\n")
+	for !f.cut && r.Context().Err() == nil {
+		for ; after < len(f.messages); after++ {
+			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", after+1, f.messages[after])
+		}
+		_ = http.NewResponseController(w).Flush()
+		f.changed.Wait()
+	}
+}
+
+func (f *fake) take(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.posts = append(f.posts, post{r.URL.Path, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), string(body)})
+	w.Header().Set("Content-Type", "application/json")
+	if f.refuse {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"error":{"code":"limit","message":"the workspace has a limit"}}`)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/attachments"):
+		fmt.Fprintf(w, `{"url":"http://%s/storage/v1/object/sign/attachments/%d"}`, r.Host, len(f.posts))
+	case strings.HasSuffix(r.URL.Path, "/signals"):
+		fmt.Fprintf(w, `{"thread_id":%q,"message":{"id":"message-%d","trigger":"run"}}`, threadID, len(f.posts))
+	case strings.HasSuffix(r.URL.Path, "/runs"):
+		fmt.Fprintf(w, `{"threadId":%q,"runId":%q}`, threadID, runID)
+	default:
+		fmt.Fprintf(w, `{"id":%q}`, threadID)
+	}
+}
+
+// element returns a page with the element, which shows the run. attributes are further ones of the element.
+func element(attributes string) string {
+	return `<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark"><meta name="viewport" content="width=device-width"><title>page</title><link rel="icon" href="data:,">
+<style>html,body{margin:0;height:100%}parley-conversation{height:100vh}</style><script type="module" src="/ui/conversation.js"></script>
+<parley-conversation token="` + token + `" ` + attributes + `></parley-conversation>`
+}
+
+// shows is the attribute for the run.
+const shows = `run="` + threadID + `/` + runID + `" title="Garden"`
