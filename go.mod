@@ -9,7 +9,7 @@ require (
 	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
 	github.com/chromedp/cdproto v0.159.0 // tests: the types of chromedp
 	github.com/chromedp/chromedp v0.23.0 // tests: pages in a browser
-	github.com/dustin/go-humanize v1.0.1 // sizes for people
+	github.com/dustin/go-humanize v1.0.1 // sizes and numbers for people
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences
@@ -26,6 +26,7 @@ require (
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: the schema of the configuration
+	github.com/schollz/progressbar/v3 v3.19.1 // progress of long work on a terminal
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/viper v1.21.0 // configuration
@@ -70,6 +71,7 @@ require (
 	github.com/mattn/go-runewidth v0.0.24 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect
 	github.com/minio/md5-simd v1.1.2 // indirect
+	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/mitchellh/hashstructure/v2 v2.0.2 // indirect
 	github.com/muesli/cancelreader v0.2.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -92,6 +94,7 @@ require (
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
+	golang.org/x/term v0.46.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 	modernc.org/mathutil v1.7.1 // indirect

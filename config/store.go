@@ -97,3 +97,14 @@ func (f *file) store(node *yaml.Node, path string) (any, bool) {
 	}
 	return s, true
 }
+
+// ReadStore reads a store from a word of a command line: sqlite:<file> or postgres://user@host/database,
+// in which ${NAME} and ${file:path} are replaced, so that no password is in the list of processes. Paths
+// begin at the working directory.
+func ReadStore(word string) (s Store, err error) {
+	text, _, faults := newFile(File).substitute(word)
+	if len(faults) > 0 {
+		return s, errors.Join(faults...)
+	}
+	return s, s.UnmarshalText([]byte(text))
+}

@@ -35,14 +35,6 @@ func configFlag(c *cobra.Command, path *string, otherwise string) {
 // ifExists is what run and check read without --config.
 const ifExists = config.File + ", if it exists"
 
-// count returns a number of things, such as "1 fault" or "2 faults".
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
 func runCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{

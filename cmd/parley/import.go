@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -28,56 +27,117 @@ import (
 
 func importCommand() *cobra.Command {
 	var path string
+	var quiet, asJSON bool
 	c := &cobra.Command{
 		Use:   "import FILE.jsonl",
-		Short: "Reads messages of another system, with a prefix in their content, into threads",
-		Long: `Reads messages of version 0, whose content begins with a prefix, into threads. Each line
+		Short: "Reads messages of another system into threads",
+		Long: `Reads messages of another system into threads. FILE is - for the standard input. Each line
 is an object {"id","workspace","thread_id","role","content","metadata","created_at"}. The
 role is user or assistant, and created_at a time such as 2024-05-01T09:30:00Z. The
 thread_id is a UUID, or the key of a thread such as slack:acme:C06RY3YBSLE:1700000000.000100.
+The content may begin with a header of the other system, such as [Slack channel:C1 user:U1];
+agents get the content as it is, with or without one.
 
 A message whose id is known is skipped, so an import can be repeated. The messages are
 finished turns: they start no run, and agents see them as they are. If a line has a fault,
 nothing is imported. With SQLite the daemon must be stopped.`,
+		Example: `  parley import old.jsonl
+  zcat old.jsonl.gz | parley import -`,
 		Args: wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			conf, err := config.Load(path)
 			if err != nil {
 				return faults(err)
 			}
-			return importFile(c.Context(), conf, args[0], c.OutOrStdout())
+			file, done, err := importFrom(args[0], c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			defer done()
+			added, known, err := importFile(c.Context(), conf, file, newProgress(c, quiet))
+			if err != nil {
+				return err
+			}
+			return printImported(c.OutOrStdout(), added, known, asJSON)
 		},
 	}
 	configFlag(c, &path, ifExists)
+	quietFlag(c, &quiet)
+	jsonFlag(c, &asJSON)
 	return c
 }
 
-// importFile checks the whole file, and then imports it.
-func importFile(ctx context.Context, conf *config.Config, path string, out io.Writer) (err error) {
-	if err := checkPast(path, conf); err != nil {
-		return err
+// pastFile is the file of an import.
+type pastFile struct {
+	path string
+	name string // in faults
+}
+
+// importFrom returns the file of an argument. An import reads it twice, so the standard input, -, goes
+// into a temporary file, which done removes.
+func importFrom(argument string, stdin io.Reader) (file pastFile, done func(), err error) {
+	file, done = pastFile{argument, argument}, func() {}
+	if argument != "-" {
+		if info, err := os.Stat(argument); err == nil && !info.Mode().IsRegular() {
+			return file, done, fmt.Errorf("%s: must be a regular file, because an import reads it twice: use - for the standard input", argument)
+		}
+		return file, done, nil
+	}
+	spool, err := os.CreateTemp("", "parley-import-")
+	if err != nil {
+		return file, done, err
+	}
+	done = func() { _ = os.Remove(spool.Name()) }
+	_, err = io.Copy(spool, stdin)
+	if err = errors.Join(err, spool.Close()); err != nil {
+		done()
+	}
+	return pastFile{spool.Name(), "standard input"}, done, err
+}
+
+// printImported prints the result.
+func printImported(to io.Writer, added, known int, asJSON bool) error {
+	if asJSON {
+		return printJSON(to, map[string]int{"imported": added, "known": known})
+	}
+	verb := "were"
+	if known == 1 {
+		verb = "was"
+	}
+	_, err := fmt.Fprintf(to, "%s %s imported; %d %s known\n", count(added, "message"), are(added), known, verb)
+	return err
+}
+
+// importFile checks the whole file, and then imports it. It returns the number of new messages and that of
+// known ones.
+func importFile(ctx context.Context, conf *config.Config, file pastFile, shown *progress) (added, known int, err error) {
+	defer shown.end()
+	lines, err := checkPast(file, conf, shown)
+	if err != nil {
+		return 0, 0, err
 	}
 	engine, err := openStore(ctx, conf.Store)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	i := importer{journal: journal.New(engine, journal.Options{})}
 	defer func() { err = errors.Join(err, i.journal.Close()) }()
 	if err := storage.Whole(ctx, engine); err != nil {
-		return err
+		return 0, 0, err
 	}
-	err = replay.Lines(path, func(_ int, raw []byte, _ error) error { // checkPast has found no fault
+	shown.begin("importing messages", lines, false)
+	err = replay.Lines(file.path, func(_ int, raw []byte, _ error) error { // checkPast has found no fault
 		m, err := readPast(raw, conf)
 		if err != nil {
 			return err
 		}
+		shown.at(int64(i.read))
 		return i.add(ctx, m)
 	})
 	if err = errors.Join(err, i.flush(ctx)); err != nil {
-		return fmt.Errorf("import %s: %w", path, err)
+		return 0, 0, fmt.Errorf("import %s: %w", file.name, err)
 	}
-	_, err = fmt.Fprintf(out, "%d messages are imported; %d were known\n", i.added, i.read-i.added)
-	return err
+	return i.added, i.read - i.added, nil
 }
 
 const (
@@ -87,22 +147,22 @@ const (
 	pastBatch = 200
 )
 
-// checkPast returns the first faults of the file.
-func checkPast(path string, conf *config.Config) error {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: must be a regular file, because an import reads it twice", path)
-	}
+// checkPast returns the number of lines that are not blank, and the first faults of the file.
+func checkPast(file pastFile, conf *config.Config, shown *progress) (lines int64, err error) {
 	var list []error
-	err := replay.Lines(path, func(line int, raw []byte, fault error) error {
+	shown.begin("checking lines", -1, false)
+	err = replay.Lines(file.path, func(line int, raw []byte, fault error) error {
 		if fault == nil {
 			_, fault = readPast(raw, conf)
 		}
 		if fault != nil && len(list) < maxPastFaults {
-			list = append(list, fmt.Errorf("%s:%d: %w", path, line, fault))
+			list = append(list, fmt.Errorf("%s:%d: %w", file.name, line, fault))
 		}
+		lines++
+		shown.at(lines)
 		return nil
 	})
-	return errors.Join(append(list, err)...)
+	return lines, errors.Join(append(list, err)...)
 }
 
 // past is a line of an import.
@@ -121,7 +181,10 @@ type past struct {
 
 // readPast reads and checks a line. Its error names every faulty field.
 func readPast(raw []byte, conf *config.Config) (m past, err error) {
-	f, err := jsonobject.Parse(bytes.ToValidUTF8(raw, []byte("\uFFFD"))) // a copy; the stored metadata is shown as JSON
+	if err := event.CheckUTF8(raw); err != nil {
+		return m, fmt.Errorf("the line %w", err)
+	}
+	f, err := jsonobject.Parse(raw)
 	if err != nil {
 		return m, fmt.Errorf("the line is no message: %s", strings.TrimPrefix(err.Error(), "body: "))
 	}

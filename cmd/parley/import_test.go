@@ -51,7 +51,7 @@ func TestImport(t *testing.T) {
 		pastLine("m-1", "acme", pastSlack, "user", "hi", 3), // the same id in another workspace
 		pastLine("m-4", "acme", pastKey, "user", "ho", 4),
 		pastLine("m-5", "ours", "{"+strings.ToUpper(pastWeb)+"}", "user", "more", 5),
-		strings.Replace(pastLine("m-7", "ours", pastWeb, "user", "odd", 7), `1e2`, "\"\xff\"", 1),
+		pastLine("m-7", "ours", pastWeb, "user", "odd", 7),
 		pastLine("m-6", "acme", strings.ReplaceAll(pastSlack, "-", ""), "user", "he", 6),
 	))
 	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "7 messages are imported; 0 were known\n", "")
@@ -92,11 +92,11 @@ func TestImportFaults(t *testing.T) {
 	dir := importDir(t)
 	good := pastLine("m-1", "ours", pastWeb, "user", "hi", 1)
 	write(t, dir, "old.jsonl", joinLines(good, `[]`, `{"ID":"m-9","id":7,"thread_id":"x","created_at":"noon","metadata":[]}`, strings.Replace(good, `"user"`, `"tool"`, 1),
-		pastLine("m-2", "acme", "slack:other:C1:1", "user", "hi", 1), strings.Replace(good, `"slack:U1"`, `7`, 1)))
+		pastLine("m-2", "acme", "slack:other:C1:1", "user", "hi", 1), strings.Replace(good, `"slack:U1"`, `7`, 1), strings.Replace(good, "hi", "caf\xe9", 1)))
 	got := parley(t, dir, "import", "old.jsonl")
 	for _, words := range []string{"old.jsonl:3: the line is no message: must be a JSON object",
 		"old.jsonl:5: id: must be a string; created_at: must be a time such as 2024-05-01T09:30:00Z; workspace: must be a configured workspace; role: must be user or assistant; content: is required; metadata: ",
-		"old.jsonl:7: role:", "old.jsonl:9: thread_id:", "old.jsonl:11: metadata.sender_id: must be a string"} {
+		"old.jsonl:7: role:", "old.jsonl:9: thread_id:", "old.jsonl:11: metadata.sender_id: must be a string", "old.jsonl:13: the line is not UTF-8: byte 111 is E9"} {
 		expect(t, got, 1, "", words)
 	}
 	expect(t, parley(t, dir, "import", "missing.jsonl"), 1, "", "missing.jsonl")
@@ -106,8 +106,10 @@ func TestImportFaults(t *testing.T) {
 		expect(t, parley(t, dir, "import", "long.jsonl"), 1, "", words)
 	}
 	expect(t, parley(t, dir, "import"), 2, "", "arg")
+	write(t, dir, "old.jsonl", "\ufeff"+joinLines(good))
+	expect(t, parley(t, dir, "import", "old.jsonl"), 1, "", "old.jsonl:1: the line begins with a byte order mark")
 	write(t, dir, "old.jsonl", joinLines(good))
-	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "1 messages are imported; 0 were known\n", "")
+	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "1 message is imported; 0 were known\n", "")
 }
 
 // TestImportBesideDaemon: an embedded store that another process uses is refused.

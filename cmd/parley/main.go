@@ -29,6 +29,7 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
 	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
+	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())
 	root.AddCommand(reloadCommand(), tailCommand(), threadsCommand())
 	root.SetArgs(args)

@@ -65,6 +65,9 @@ func New(engine storage.Engine, options Options) *Journal {
 	}
 }
 
+// Engine returns the database, for work on the whole of it.
+func (j *Journal) Engine() storage.Engine { return j.db.Engine }
+
 // Close ends the engine.
 func (j *Journal) Close() error { return j.db.Engine.Close() }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/adapters/guard"
-	"parley/adapters/web/payload"
 	"parley/ingest/event"
 )
 
@@ -22,12 +21,15 @@ const (
 	pageLimit, defaultPage = 500, 100
 )
 
-// ReadBody reads a body, with U+FFFD for invalid UTF-8. tooLarge is the message of the error for one that is too long.
+// ReadBody reads a body, which must be UTF-8. tooLarge is the message of the error for one that is too long.
 func ReadBody(g *guard.Guard, w http.ResponseWriter, r *http.Request, tooLarge string) ([]byte, error) {
 	raw, refusal := g.Body(w, r, guard.Limit{Bytes: MaxBody, Time: bodyTimeout})
 	switch {
 	case refusal == nil:
-		return payload.ValidUTF8(raw), nil
+		if err := event.CheckUTF8(raw); err != nil {
+			return nil, Fail(http.StatusBadRequest, "invalid", "the body "+err.Error())
+		}
+		return raw, nil
 	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return nil, Fail(refusal.Status, refusal.Reason, tooLarge)
 	}

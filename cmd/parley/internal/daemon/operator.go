@@ -35,7 +35,7 @@ type entrance struct {
 // another daemon has goes on without one: it was started in the same folder, on a shared store.
 func (d *Daemon) openOperator(c *config.Config, version string) error {
 	d.operator = &operator.Service{
-		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard,
+		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Agent: d.health.of,
@@ -177,8 +177,12 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 	if now == nil {
 		now = time.Now
 	}
+	files, err := newFiles(c, j)
+	if err != nil {
+		return nil, errors.Join(err, j.Close())
+	}
 	s := &operator.Service{
-		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}),
+		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}), Files: files,
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
 			return playLetter(ctx, c, j, nil, letter)
 		},

@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -79,41 +78,6 @@ func Alone(s *Service, done func() error) *Client {
 
 // Close ends the client.
 func (c *Client) Close() error { return c.close() }
-
-// direct passes requests to a handler in this process.
-type direct struct{ http.Handler }
-
-// RoundTrip implements http.RoundTripper. The answer is in memory as a whole.
-func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	w := &recorded{header: http.Header{}, status: http.StatusOK}
-	d.ServeHTTP(w, r)
-	return &http.Response{
-		StatusCode: w.status, Header: w.header, Body: io.NopCloser(&w.body), ContentLength: int64(w.body.Len()),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
-	}, nil
-}
-
-// recorded is the writer of an answer in memory.
-type recorded struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (w *recorded) Header() http.Header { return w.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (w *recorded) WriteHeader(status int) { w.status = status }
-
-// Write implements http.ResponseWriter.
-func (w *recorded) Write(p []byte) (int, error) { return w.body.Write(p) }
-
-// SetReadDeadline does nothing: the request is in memory.
-func (w *recorded) SetReadDeadline(time.Time) error { return nil }
 
 // Error is the daemon's refusal of a request.
 type Error struct {

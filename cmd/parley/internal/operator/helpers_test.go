@@ -11,6 +11,7 @@ import (
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/config/secret"
+	"parley/ingest/attach"
 	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
@@ -44,10 +45,16 @@ func newService(t *testing.T) *service {
 		{ID: "rhea", Token: secret.New(readerToken), Role: config.RoleReader},
 		{ID: "olga", Token: secret.New(operatorToken), Role: config.RoleOperator},
 	}
+	s.config.Attachments.Dir = filepath.Join(t.TempDir(), "attachments")
+	files, err := attach.New(s.config.Attachments, attach.Books{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	j := journal.New(engine, journal.Options{Node: "a"})
 	t.Cleanup(func() { _ = j.Close() })
 	s.Service = &operator.Service{
 		Journal: j, Config: func() *config.Config { return s.config }, Now: time.Now, Version: "0.0.0", Node: "a",
+		Files: files,
 		Guard: guard.New(func(reason string) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -47,6 +47,7 @@ func Routes() []Route {
 		stepRoutes,
 		auditRoutes,
 		consoleRoutes,
+		backupRoutes,
 	)
 }
 

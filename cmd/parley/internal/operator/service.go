@@ -13,6 +13,7 @@ import (
 	"parley/adapters/replay"
 	"parley/adapters/web/exchange"
 	"parley/config"
+	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/audit"
@@ -29,6 +30,8 @@ type Service struct {
 	Version string
 	// Node is the name of this process among those that share the store.
 	Node string
+	// Files is the place of the copies of attachments.
+	Files *attach.Store
 	// Guard counts refused requests and failures.
 	Guard *guard.Guard
 	// Play plays a dead letter with this program on a scratch store; it stores and sends nothing.

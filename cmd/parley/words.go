@@ -1,0 +1,26 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+)
+
+// count returns a number of things, such as "1 fault" or "12,000 faults".
+func count[N int | int64](n N, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%s %s", humanize.Comma(int64(n)), thing)
+}
+
+// are returns the verb for a number of things.
+func are[N int | int64](n N) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// size returns a number of bytes in words, such as "412 MB".
+func size(bytes int64) string { return humanize.Bytes(uint64(max(0, bytes))) }
