@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"cmp"
+	"time"
 
 	"parley/ingest/event"
 )
@@ -38,9 +39,19 @@ type Platform struct {
 	// IsMention reports whether a token has the form of the platform's mentions. It is nil
 	// for a platform without mentions.
 	IsMention func(token string) bool
+	// MessageOf reads a link to a message, or an external id of one. It is nil for a platform without
+	// links, whose ids have no form.
+	MessageOf func(ref string) (MessageRef, bool)
 	// API says that the messages come from callers of our own API: a token admits its
 	// holder, also a bot, and the metadata is stored as the holder gave it.
 	API bool
+}
+
+// MessageRef is what a link to a message tells.
+type MessageRef struct {
+	ID      string    // the external id
+	Channel string    // empty if the link does not tell it
+	SentAt  time.Time // by the platform's clock
 }
 
 // Namespace returns the namespace of sender ids.

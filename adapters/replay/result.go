@@ -49,13 +49,13 @@ func (f *Result) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, ", %s", f.Trigger)
 	}
 	if f.Reason != "" {
-		fmt.Fprintf(&b, " (%s)", visible(f.Reason))
+		fmt.Fprintf(&b, " (%s)", Visible(f.Reason))
 	}
 	if f.Error != "" {
-		fmt.Fprintf(&b, ": %s", visible(f.Error))
+		fmt.Fprintf(&b, ": %s", Visible(f.Error))
 	}
 	if f.Thread != "" {
-		fmt.Fprintf(&b, "  in %s", visible(string(f.Thread)))
+		fmt.Fprintf(&b, "  in %s", Visible(string(f.Thread)))
 	}
 	b.WriteByte('\n')
 	if f.Message != nil {
@@ -82,15 +82,15 @@ func WriteAnswer(w io.Writer, assembled []assembly.Message, replies []Reply) err
 
 // indent writes a titled text. It indents the lines, so that none looks like a result.
 func indent(b *strings.Builder, title, text string) {
-	fmt.Fprintf(b, "     %s\n", visible(title))
+	fmt.Fprintf(b, "     %s\n", Visible(title))
 	for line := range strings.Lines(text) {
-		fmt.Fprintf(b, "       | %s\n", visible(strings.TrimRight(line, "\r\n")))
+		fmt.Fprintf(b, "       | %s\n", Visible(strings.TrimRight(line, "\r\n")))
 	}
 }
 
-// visible escapes the characters that move a terminal's cursor or change the order of its
+// Visible escapes the characters that move a terminal's cursor or change the order of its
 // text, so that a recording's text cannot look like Parley's output.
-func visible(s string) string {
+func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)) {

@@ -97,17 +97,26 @@ func (l *Listing) ListRuns(ctx context.Context, f RunFilter) (list []Run, next s
 // FindRun returns a run. It fails with ErrNotFound if no run has the id.
 func (l *Listing) FindRun(ctx context.Context, id string) (Run, error) {
 	return storage.Read(ctx, l.db, func(tx *storage.Txn) Run {
-		list := storage.Rows(tx, (*Run).dest, openRun+`t.run_id = $1`, id)
-		if len(list) == 0 {
-			list = storage.Rows(tx, (*Run).dest, endedRun+`r.id = $1`, id)
-		}
-		if len(list) == 0 {
+		run := findRun(tx, id)
+		if run == nil {
 			tx.Fail(storage.ErrNotFound)
 			return Run{}
 		}
-		complete(tx, list)
-		return list[0]
+		return *run
 	})
+}
+
+// findRun returns a run; nil if no run has the id.
+func findRun(tx *storage.Txn, id string) *Run {
+	list := storage.Rows(tx, (*Run).dest, openRun+`t.run_id = $1`, id)
+	if len(list) == 0 {
+		list = storage.Rows(tx, (*Run).dest, endedRun+`r.id = $1`, id)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	complete(tx, list)
+	return &list[0]
 }
 
 // KeptInput returns the messages that an agent got in the last attempt of a run, as JSON, with the number of the attempt.

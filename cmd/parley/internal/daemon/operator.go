@@ -38,7 +38,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Agent: d.health.of,
+			Workspace: d.workspaceStatus, Channels: d.channels, Agent: d.health.of,
 			Resubmit: d.ingest.Resubmit, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
 			Reload: d.reloadNow, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
@@ -146,6 +146,21 @@ func (d *Daemon) workspaceStatus(id string) (adapters.Status, bool) {
 		return adapters.Status{}, false
 	}
 	return a.links.status()
+}
+
+// channels returns the channels whose messages reach a workspace, as its platform answers; nil if it has no list.
+func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, error) {
+	a := d.current.Load().accounts[workspace]
+	if a == nil {
+		return nil, nil
+	}
+	reader, ok := a.adapter.(adapters.Backfiller)
+	if !ok {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return reader.Channels(ctx)
 }
 
 // Operate returns a client of the operator API for a configuration: of the daemon that runs, or

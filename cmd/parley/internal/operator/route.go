@@ -40,6 +40,7 @@ func Routes() []Route {
 		statusRoutes,
 		threadRoutes,
 		questionRoutes,
+		whyRoutes,
 		deadRoutes,
 		deliveryRoutes,
 		reloadRoutes,

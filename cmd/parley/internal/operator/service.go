@@ -50,6 +50,9 @@ type Live struct {
 	// Workspace returns the state of a workspace's connections on this node; false before the first
 	// report.
 	Workspace func(id string) (adapters.Status, bool)
+	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
+	// has no list.
+	Channels func(ctx context.Context, id string) ([]string, error)
 	// Agent returns how an agent does on this node.
 	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console; nil if there is no console.

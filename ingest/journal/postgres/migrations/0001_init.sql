@@ -135,6 +135,7 @@ CREATE UNIQUE INDEX envelopes_key ON envelopes (workspace, dedupe_key);
 CREATE INDEX envelopes_pending ON envelopes (thread, id) WHERE state = 'pending' AND thread IS NOT NULL;
 CREATE INDEX envelopes_waiting ON envelopes (workspace, message_id) WHERE state = 'pending' AND thread IS NULL;
 CREATE INDEX envelopes_run ON envelopes (workspace, substr(dedupe_key, 42)) WHERE state = 'pending' AND substr(dedupe_key, 1, 4) = 'run:';
+CREATE INDEX envelopes_unstored ON envelopes (workspace, message_id) WHERE disposition IN ('ignored', 'dead');
 CREATE INDEX envelopes_dead ON envelopes (id) WHERE state = 'dead';
 
 CREATE TABLE messages (
@@ -182,7 +183,7 @@ CREATE UNIQUE INDEX messages_client ON messages (thread, sender_id, client_messa
 CREATE INDEX messages_edited ON messages (thread, edited_at) WHERE edited_at > 0;
 CREATE INDEX messages_deleted ON messages (thread, deleted_at) WHERE deleted_at > 0;
 CREATE UNIQUE INDEX messages_client_run ON messages (client_run_id, thread) WHERE client_run_id IS NOT NULL;
-CREATE INDEX messages_agent_run ON messages (id) WHERE client_run_id IS NOT NULL;
+CREATE INDEX messages_id ON messages (id);
 CREATE INDEX messages_run ON messages (run) WHERE run IS NOT NULL;
 CREATE INDEX messages_turns ON messages (thread, sent_at, seq) WHERE context_after IS NOT NULL;
 CREATE INDEX messages_waiting ON messages (thread, sent_at, seq) WHERE trigger = 'run' AND run IS NULL;

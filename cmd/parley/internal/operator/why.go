@@ -1,0 +1,289 @@
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/web/threads"
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/journal/listing"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
+)
+
+var whyRoutes = []Route{
+	{Pattern: "GET why", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		if err := c.Known("ref"); err != nil {
+			return nil, err
+		}
+		return s.Why(c.Context(), c.Query("ref"), c.By.ReadsAll())
+	}},
+}
+
+// Why is the life of one message, or the reasons for which the store does not have it.
+type Why struct {
+	Ref   string `json:"ref"`
+	Found bool   `json:"found"`
+	// Message is in the form of the API; nil if it is not stored. The content is empty for a viewer, unless it is
+	// of a room.
+	Message *threads.Message `json:"message,omitempty"`
+	// Workspace and Thread are the place of the message; empty if it is unknown.
+	Workspace string `json:"workspace,omitempty"`
+	Thread    string `json:"thread,omitempty"`
+	Channel   string `json:"channel,omitempty"`
+	Answered  bool   `json:"answered"`
+	Trigger   string `json:"trigger"` // run, passive, none
+	Reason    string `json:"reason"`  // empty for one that is not decided
+	// Words tell the reason, and Change the key that changes the outcome; empty if none does.
+	Words  string `json:"words,omitempty"`
+	Change string `json:"change,omitempty"`
+	// Because are the settings that decided, with their present values.
+	Because []config.Setting `json:"because"`
+	Steps   []LifeStep       `json:"steps"` // in the order of their times
+	// Possible are the reasons for which a message is not in the store.
+	Possible []Possible `json:"possible"`
+}
+
+// LifeStep is one step in the life of a message.
+type LifeStep struct {
+	At time.Time `json:"at"`
+	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, answered, failed,
+	// delivery, sent or dead.
+	What   string `json:"what"`
+	Detail string `json:"detail"`
+}
+
+// Possible is a reason for which a message may be missing.
+type Possible struct {
+	Reason string `json:"reason"`
+	Tested bool   `json:"tested"` // false if the service cannot know
+	Holds  bool   `json:"holds"`  // false if it was not tested
+}
+
+// maxRef bounds a reference to a message, in bytes.
+const maxRef = 1000
+
+var isUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// Why returns the life of the message that a reference names: a link of a platform, an external id, the UUID of a message,
+// or the id of a run. reads says that the caller may read direct messages.
+func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) {
+	ref = strings.TrimSpace(ref)
+	if ref == "" || len(ref) > maxRef {
+		return Why{}, Fail(http.StatusBadRequest, "ref", "ref must be the link of a message, its id, or the id of a run")
+	}
+	w := Why{Ref: ref, Because: []config.Setting{}, Steps: []LifeStep{}, Possible: []Possible{}, Trigger: string(messages.TriggerNone)}
+	found, life, err := s.find(ctx, ref)
+	if errors.Is(err, storage.ErrNotFound) {
+		w.Possible, err = s.possible(ctx, found)
+		return w, err
+	}
+	if err != nil {
+		return w, err
+	}
+	w.Found = true
+	w.tell(life)
+	w.judge(life, s.Config())
+	if w.Message != nil && life.Private && !reads {
+		w.Message.Content, w.Message.Metadata, w.Message.Attachments = "", []byte(`{}`), nil
+	}
+	return w, nil
+}
+
+// sought is a message that a reference names.
+type sought struct {
+	adapters.MessageRef
+	workspaces []string // those that may have it
+}
+
+// find looks for the message. The error is ErrNotFound if the store does not have it.
+func (s *Service) find(ctx context.Context, ref string) (sought, *listing.Life, error) {
+	target := s.read(ref)
+	if lower := strings.ToLower(ref); isUUID.MatchString(lower) {
+		if life, err := s.Journal.LifeByUUID(ctx, lower); !errors.Is(err, storage.ErrNotFound) {
+			return target, life, err
+		}
+	}
+	life, err := s.Journal.LifeOf(ctx, target.ID, target.workspaces)
+	return target, life, err
+}
+
+// read reads a reference. A text that no platform knows may be an external id in each workspace.
+func (s *Service) read(ref string) (target sought) {
+	target.ID = ref
+	for _, w := range s.Config().Workspaces {
+		platform, _ := config.Platform(w.Platform)
+		if platform.MessageOf == nil {
+			continue
+		}
+		if m, ok := platform.MessageOf(ref); ok {
+			target.MessageRef, target.workspaces = m, append(target.workspaces, w.ID)
+		}
+	}
+	if target.workspaces == nil && !strings.Contains(ref, "://") {
+		for _, w := range s.Config().Workspaces {
+			target.workspaces = append(target.workspaces, w.ID)
+		}
+	}
+	return target
+}
+
+// step adds a step, unless its time is unknown.
+func (w *Why) step(at time.Time, what, format string, args ...any) {
+	if !at.IsZero() {
+		w.Steps = append(w.Steps, LifeStep{at, what, fmt.Sprintf(format, args...)})
+	}
+}
+
+// tell adds the steps of a life.
+func (w *Why) tell(l *listing.Life) {
+	w.Workspace, w.Thread, w.Channel = l.Workspace, string(l.Thread), l.Channel
+	for i, p := range l.Payloads {
+		w.payload(i, p)
+	}
+	if m := l.Message; m != nil {
+		view := threads.View(m)
+		w.Message = &view
+		w.Trigger, w.Reason = string(m.Trigger), m.Reason
+		if m.Seq > 0 {
+			w.step(m.CreatedAt, "recorded", "message %d of thread %s", m.Seq, l.Thread)
+		}
+		w.step(m.CreatedAt, "decided", "%s", decided(w.Trigger, w.Reason))
+		w.step(m.EditedAt, "edited", "")
+		w.step(m.DeletedAt, "deleted", "its words were removed")
+	}
+	if l.Run != nil {
+		w.run(l)
+	}
+	for _, d := range l.Deliveries {
+		w.delivery(d)
+	}
+	slices.SortStableFunc(w.Steps, func(a, b LifeStep) int { return a.At.Compare(b.At) })
+}
+
+// decided returns the words of a decision.
+func decided(trigger, reason string) string {
+	if reason == "" {
+		return trigger
+	}
+	return trigger + ": " + reason
+}
+
+// payload adds the steps of an envelope. The first one of a message that is not stored also shows the decision.
+func (w *Why) payload(i int, p listing.Payload) {
+	what := "envelope"
+	if p.Kind != event.KindMessage {
+		what = string(p.Kind)
+	}
+	w.step(cmp.Or(p.ReceivedAt, p.AcceptedAt), "received", "%s %d over %s", what, p.ID, p.Transport)
+	switch {
+	case p.Disposition == event.Duplicate, i > 0 && p.Kind == event.KindMessage:
+		w.step(p.AcceptedAt, "duplicate", "envelope %d reports the same message", p.ID)
+	default:
+		w.step(p.AcceptedAt, "durable", "envelope %d", p.ID)
+	}
+	switch {
+	case p.State == "dead" || p.Disposition == event.Dead:
+		w.step(p.AcceptedAt, "dead", "dead letter %d: %s", p.ID, p.Error)
+	case p.State == "pending" && p.Attempts > 0:
+		w.step(p.AcceptedAt, "decided", "not yet: %d attempts failed, the last one with: %s", p.Attempts, p.Error)
+	case p.Disposition == event.Ignored && w.Reason == "":
+		w.Reason = p.Reason
+		w.step(p.AcceptedAt, "decided", "%s", decided("ignored", p.Reason))
+	}
+}
+
+// run adds the steps of the run that answers the message.
+func (w *Why) run(l *listing.Life) {
+	r := l.Run
+	w.Answered = r.State == "done"
+	w.step(r.BegunAt, "turn", "run %s of agent %s, %d messages", r.ID, r.Agent, l.Turn)
+	for _, a := range r.Attempts {
+		words := "answered"
+		if a.Error != "" {
+			words = a.Error
+		}
+		w.step(a.BegunAt, "attempt", "%d on node %s, %d ms: %s", a.N, a.Node, a.EndedAt.Sub(a.BegunAt).Milliseconds(), words)
+	}
+	switch {
+	case r.EndedAt.IsZero():
+	case w.Answered:
+		w.step(r.EndedAt, "answered", "after %d ms", r.EndedAt.Sub(r.BegunAt).Milliseconds())
+	default:
+		w.step(r.EndedAt, "failed", "%s: %s", r.State, r.Error)
+	}
+}
+
+// delivery adds the steps of a delivery.
+func (w *Why) delivery(d listing.Delivery) {
+	words := fmt.Sprintf("%d (%s): %s, %d attempts", d.ID, d.Kind, d.State, d.Attempts)
+	if d.Error != "" {
+		words += ": " + d.Error
+	}
+	w.step(d.CreatedAt, "delivery", "%s", words)
+	if d.State == "sent" {
+		w.step(d.DueAt, "sent", "delivery %d as %s", d.ID, cmp.Or(d.PlatformID, "no post"))
+	}
+}
+
+// judge adds the words of the reason and the settings behind it. An unset list or limit has decided nothing, unless no
+// other setting has.
+func (w *Why) judge(l *listing.Life, c *config.Config) {
+	known, ok := reasons[w.Reason]
+	if !ok {
+		return
+	}
+	w.Words, w.Change = known.words, known.change
+	var unset []config.Setting
+	for _, key := range known.keys {
+		switch setting, ok := settingOf(c, l, w.Reason, key); {
+		case !ok:
+		case setting.File == "" && (setting.Value == "" || setting.Value == "0"):
+			unset = append(unset, setting)
+		default:
+			w.Because = append(w.Because, setting)
+		}
+	}
+	if len(w.Because) == 0 {
+		w.Because = append(w.Because, unset...)
+	}
+}
+
+// settingOf returns a setting that decides about a message, by its key in the table of reasons.
+func settingOf(c *config.Config, l *listing.Life, reason, key string) (config.Setting, bool) {
+	workspace := c.Workspace(l.Workspace)
+	if workspace == nil {
+		return config.Setting{}, false
+	}
+	late := reason == event.ReasonTooOld && l.Message != nil && l.Message.Origin == messages.Late
+	switch own, isAgent := strings.CutPrefix(key, "agents[]."); {
+	case late && key == "policy.max_age": // see ingest.Settings.LateAge
+		key = "catch_up.max_age"
+	case isAgent:
+		agent := workspace.Channel(l.Channel, l.Parent).Agent
+		i := slices.IndexFunc(c.Agents, func(a config.Agent) bool { return a.ID == agent })
+		main := c.Main()
+		if at := slices.IndexFunc(main, func(s config.Setting) bool { return s.Key == fmt.Sprintf("agents[%d].%s", i, own) }); at >= 0 {
+			return main[at], true
+		}
+		return config.Setting{}, false
+	case strings.HasPrefix(key, "."):
+		key = string(l.Platform) + key
+	}
+	return c.Setting(l.Workspace, key, l.Channel, l.Parent)
+}
+
+// Why returns the life of the message that a reference names.
+func (c *Client) Why(ctx context.Context, ref string) (Why, error) {
+	return Get[Why](ctx, c, "why", url.Values{"ref": {ref}})
+}
