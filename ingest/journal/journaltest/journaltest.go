@@ -38,6 +38,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"fence", fencePromises()},
 		{"runs", runPromises()},
 		{"attempts", attemptPromises()},
+		{"retries", retryPromises()},
 		{"inputs", inputPromises()},
 		{"late files", lateFilePromises()},
 		{"bots", botPromises()},
