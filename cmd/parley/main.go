@@ -27,7 +27,7 @@ func execute(ctx context.Context, args []string) error {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand())
+	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand(), runsCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())

@@ -38,7 +38,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Channels: d.channels, Agent: d.health.of,
+			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.health.of,
 			Resubmit: d.ingest.Resubmit, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
 			Reload: d.reloadNow, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},

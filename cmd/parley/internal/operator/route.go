@@ -41,6 +41,7 @@ func Routes() []Route {
 		threadRoutes,
 		questionRoutes,
 		whyRoutes,
+		runRoutes,
 		deadRoutes,
 		deliveryRoutes,
 		reloadRoutes,

@@ -18,6 +18,8 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/audit"
 	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 )
 
 // Service does the operations of the operator API. Its methods may be called concurrently.
@@ -50,6 +52,9 @@ type Live struct {
 	// Workspace returns the state of a workspace's connections on this node; false before the first
 	// report.
 	Workspace func(id string) (adapters.Status, bool)
+	// RetryRun and StopRun are those of turn.Runner.
+	RetryRun func(ctx context.Context, run string) (runs.Again, error)
+	StopRun  func(ctx context.Context, run string, notice outbox.Notice) error
 	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
 	// has no list.
 	Channels func(ctx context.Context, id string) ([]string, error)

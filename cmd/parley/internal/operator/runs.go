@@ -1,0 +1,121 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"parley/config"
+	"parley/ingest/event"
+	"parley/ingest/journal/listing"
+	"parley/ingest/journal/outbox"
+)
+
+var runRoutes = []Route{
+	{Pattern: "GET runs", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		if err := c.Known("before", "limit", "failed", "since"); err != nil {
+			return nil, err
+		}
+		page, err := c.Page()
+		if err != nil {
+			return nil, err
+		}
+		f := listing.RunFilter{Failed: c.Query("failed") == "true", After: page.Before, Limit: page.Limit}
+		if since := c.Query("since"); since != "" {
+			d, err := time.ParseDuration(since)
+			if err != nil || d <= 0 {
+				return nil, event.FieldErrors{{Field: "since", Message: "must be a duration, such as 1h"}}
+			}
+			f.Since = s.Now().Add(-d)
+		}
+		return s.Runs(c.Context(), f)
+	}},
+	{Pattern: "GET runs/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		return s.Journal.FindRun(c.Context(), c.Path("id"))
+	}},
+	{Pattern: "POST runs/{id}/retry", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		return s.RetryRun(c.Context(), c.Write(""), c.Path("id"))
+	}},
+	{Pattern: "POST runs/{id}/stop", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		return s.StopRun(c.Context(), c.Write(""), c.Path("id"))
+	}},
+}
+
+// Runs returns a page of the runs, the unfinished ones first, and then those that ended last.
+func (s *Service) Runs(ctx context.Context, f listing.RunFilter) (List[listing.Run], error) {
+	rows, next, err := s.Journal.ListRuns(ctx, f)
+	if err != nil {
+		return List[listing.Run]{}, refusal(err)
+	}
+	return listOf(rows, next != "", func(listing.Run) string { return next }), nil
+}
+
+// Retry is the result of RetryRun.
+type Retry struct {
+	ID       string `json:"id"`       // of the failed run
+	Messages int64  `json:"messages"` // that are asked again, in another run
+	State    string `json:"state"`    // queued
+}
+
+// RetryRun asks again for the messages of a failed run, in another run. Without a daemon, its next start asks.
+func (s *Service) RetryRun(ctx context.Context, w Write, id string) (Retry, error) {
+	return audited(ctx, s, w, "run.retry", id, func(ctx context.Context) (Retry, error) {
+		retry := s.Journal.RetryRun
+		if s.Live != nil && s.Live.RetryRun != nil {
+			retry = s.Live.RetryRun
+		}
+		again, err := retry(ctx, id)
+		if err != nil {
+			return Retry{}, refusal(err)
+		}
+		return Retry{ID: id, Messages: again.Messages, State: "queued"}, nil
+	})
+}
+
+// stoppedWords are the notice of a run that an operator has stopped.
+const stoppedWords = "Stopped by an operator."
+
+// StopRun ends an unfinished run without an answer, and tells its thread.
+func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run, error) {
+	return audited(ctx, s, w, "run.stop", id, func(ctx context.Context) (listing.Run, error) {
+		run, err := s.Journal.FindRun(ctx, id)
+		if err != nil {
+			return run, err
+		}
+		configured := s.Config().Workspace(run.Workspace)
+		if configured == nil {
+			return run, Fail(http.StatusConflict, "state", "the workspace of the run is not configured any more")
+		}
+		notice := outbox.NewNotice(configured.Platform, stoppedWords)
+		if s.Live != nil && s.Live.StopRun != nil {
+			err = s.Live.StopRun(ctx, id, notice)
+		} else {
+			_, err = s.Journal.StopRun(ctx, id, notice)
+		}
+		if err != nil {
+			return run, refusal(err)
+		}
+		return s.Journal.FindRun(ctx, id)
+	})
+}
+
+// Runs returns a page of runs.
+func (c *Client) Runs(ctx context.Context, query url.Values) (List[listing.Run], error) {
+	return Get[List[listing.Run]](ctx, c, "runs", query)
+}
+
+// Run returns a run.
+func (c *Client) Run(ctx context.Context, id string) (listing.Run, error) {
+	return Get[listing.Run](ctx, c, "runs/"+url.PathEscape(id), nil)
+}
+
+// RetryRun asks again for a failed run.
+func (c *Client) RetryRun(ctx context.Context, id string) (Retry, error) {
+	return Post[Retry](ctx, c, "runs/"+url.PathEscape(id)+"/retry", nil)
+}
+
+// StopRun ends an unfinished run.
+func (c *Client) StopRun(ctx context.Context, id string) (listing.Run, error) {
+	return Post[listing.Run](ctx, c, "runs/"+url.PathEscape(id)+"/stop", nil)
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestRunsCommand lists the runs of a store without any, and asks about one that nobody knows.
+func TestRunsCommand(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serveOperators(t, dir)
+	p := start(t, dir, os.Args[0], "run")
+	p.await("parley is ready")
+	if got := parley(t, dir, "runs", "--failed", "--since", "1h"); got.status != 0 || !strings.HasPrefix(got.stdout, "RUN") {
+		t.Errorf("%+v", got)
+	}
+	const id = "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
+	for _, what := range []string{"show", "retry", "stop"} {
+		if got := parley(t, dir, "runs", what, id); got.status != 1 || got.stdout != "" {
+			t.Errorf("%s: %+v", what, got)
+		}
+	}
+	p.signal(os.Interrupt)
+	p.end()
+	if got := parley(t, dir, "runs", "--json"); got.status != 0 || got.stdout != "" && !json.Valid([]byte(got.stdout)) {
+		t.Errorf("%+v", got)
+	}
+}
