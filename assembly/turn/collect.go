@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 )
@@ -57,6 +58,7 @@ func (c *collector) emit(m stream.Message) error {
 		c.refused = permanent{fmt.Errorf("%w: more than %d bytes", errTooLong, c.limit)}
 		return c.refused
 	}
+	c.checkCard(&m)
 	c.streamed.Add(m)
 	switch {
 	case chunk && main:
@@ -75,6 +77,15 @@ func (c *collector) emit(m stream.Message) error {
 		c.note(m)
 	}
 	return nil
+}
+
+// checkCard compiles the card of a message. A faulty one does not cost the answer: readers of the run get
+// the message without it, and a warning that names its faults.
+func (c *collector) checkCard(m *stream.Message) {
+	var err error
+	if m.Details, err = card.Compile(m.Details); err != nil {
+		c.events.add(stream.Message{Type: stream.Warning, Text: "The card is not shown: " + err.Error(), Workstream: m.Workstream})
+	}
 }
 
 // answer takes the run's text from an ANSWER or a REQUEST_INPUT. In a run without an ANSWER, it takes the

@@ -8,6 +8,7 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
@@ -50,6 +51,9 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 		return event.FieldErrors{{Field: "content", Message: "is required: a text, which may be empty"}}
 	}
 	answer.Text = event.Text(answer.Text) // without an escaped U+0000
+	if answer.Details, err = card.Compile(answer.Details); err != nil {
+		return err
+	}
 	run, err := p.run(r, "run_id", agents)
 	if err == nil {
 		err = p.Runs.AnswerRun(r.Context(), run.ID, answer)

@@ -12,6 +12,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
@@ -91,6 +92,8 @@ func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldError
 			faults.Check(false, "messages["+strconv.Itoa(i)+"]", err.Error())
 			continue
 		}
+		m.Details, err = card.Compile(m.Details)
+		faults = append(faults, card.Faults("messages["+strconv.Itoa(i)+"].d", err)...)
 		m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
 		messages = append(messages, m)
 	}

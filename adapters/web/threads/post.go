@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
+	"parley/assembly/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
@@ -116,6 +117,12 @@ func readSeq(value json.RawMessage, into **int64) string {
 // of ours is its recipient; of several, the first.
 func (c call) chatMetadata(raw []byte, kind event.SenderType, mentions []payload.Actor) ([]byte, event.FieldErrors) {
 	own := c.AsCaller(kind)
+	if kind == event.Bot {
+		var err error
+		if raw, err = card.Compile(raw); err != nil {
+			return nil, card.Faults("metadata", err)
+		}
+	}
 	m, err := event.ReadMetadata(raw)
 	if raw == nil {
 		m, err = event.Metadata{}, nil

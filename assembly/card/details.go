@@ -1,0 +1,111 @@
+package card
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"parley/ingest/event"
+)
+
+// The keys of an answer's or a tool result's details.
+const (
+	SchemaKey = "uiSchema"
+	HintsKey  = "ui_hints"
+)
+
+// outputs are the keys of the details of agents whose framework nests its hints.
+var outputs = []string{"worker_agent_output", "tool_agent_output"}
+
+// Compile returns the details of a message with their card checked: a uiSchema stays as it came, and
+// hints become one. Other details, and those without a card, stay as they are. If the card has faults, the error is
+// event.FieldErrors with their paths, and the details are those without the card.
+func Compile(details json.RawMessage) (json.RawMessage, error) {
+	if !bytes.Contains(details, []byte(SchemaKey)) && !bytes.Contains(details, []byte(HintsKey)) {
+		return details, nil
+	}
+	members, err := event.ReadObject(details)
+	if err != nil {
+		return details, nil // no object has no card
+	}
+	var kept []event.Extra
+	var schema, hints json.RawMessage
+	path := HintsKey
+	for _, m := range members {
+		switch {
+		case m.Key == SchemaKey && given(m.Value):
+			schema = m.Value
+			continue
+		case m.Key == HintsKey && given(m.Value):
+			hints = m.Value
+			continue
+		}
+		for _, output := range outputs {
+			if nested := member(m, output); given(nested) && hints == nil {
+				hints, path = nested, output+"."+HintsKey
+			}
+		}
+		kept = append(kept, m)
+	}
+	switch {
+	case schema != nil && hints != nil:
+		err = event.FieldErrors{{Field: path, Message: "must not stand beside " + SchemaKey}}
+	case schema != nil:
+		_, err = Read(schema, SchemaKey)
+	case hints != nil:
+		var c Card
+		if c, err = compile(hints, path); err == nil {
+			schema, _ = marshal(c) // a card always encodes
+		}
+	default:
+		return details, nil
+	}
+	if err == nil {
+		kept = append(kept, event.Extra{Key: SchemaKey, Value: schema})
+	}
+	return join(kept), err
+}
+
+// Faults returns the faults of Compile for details that are a member of a request: its path precedes theirs. A
+// nil error has none.
+func Faults(path string, err error) (faults event.FieldErrors) {
+	of, _ := errors.AsType[event.FieldErrors](err)
+	for _, f := range of {
+		faults = append(faults, event.FieldError{Field: path + "." + f.Field, Message: f.Message})
+	}
+	return faults
+}
+
+// member returns the hints in a member that has a name; nil for none.
+func member(m event.Extra, name string) json.RawMessage {
+	var output map[string]json.RawMessage
+	if m.Key != name || json.Unmarshal(m.Value, &output) != nil {
+		return nil
+	}
+	return output[HintsKey]
+}
+
+// join returns the object of members; nil for none. The values keep their bytes.
+func join(members []event.Extra) json.RawMessage {
+	if len(members) == 0 {
+		return nil
+	}
+	var out bytes.Buffer
+	for i, m := range members {
+		out.WriteByte("{,"[min(i, 1)])
+		out.Write(encode(m.Key))
+		out.WriteByte(':')
+		out.Write(m.Value)
+	}
+	out.WriteByte('}')
+	return out.Bytes()
+}
+
+// marshal encodes a value without escaping the signs of HTML.
+func marshal(value any) (json.RawMessage, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
+}
