@@ -30,6 +30,7 @@ require (
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/viper v1.21.0 // configuration
+	github.com/subosito/gotenv v1.6.0 // files with environment variables
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	golang.org/x/text v0.43.0 // the form in which people see a text
@@ -87,7 +88,7 @@ require (
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
-	github.com/subosito/gotenv v1.6.0 // indirect
+
 	github.com/tinylib/msgp v1.6.4 // indirect
 	github.com/xo/terminfo v1.0.0 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect

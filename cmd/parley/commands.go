@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -24,24 +21,28 @@ import (
 	"parley/ingest/event"
 )
 
-// version is the release of this source.
-const version = "0.1.0"
-
 // configFlag adds the flag --config. If it is not given, the command reads otherwise.
 func configFlag(c *cobra.Command, path *string, otherwise string) {
-	c.Flags().StringVar(path, "config", "", "the configuration file (default "+otherwise+")")
+	given := ""
+	if otherwise == ifExists {
+		given = os.Getenv("PARLEY_CONFIG")
+	}
+	c.Flags().StringVar(path, "config", given, "the configuration file (default "+otherwise+")")
+	c.Flags().Lookup("config").DefValue = "" // the help shows no value of the environment
 }
 
-// ifExists is what run and check read without --config.
-const ifExists = config.File + ", if it exists"
+// ifExists is what a command reads without --config.
+const ifExists = "$PARLEY_CONFIG, else " + config.File + ", if it exists"
 
 func runCommand() *cobra.Command {
 	var path string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Runs the daemon until SIGINT or SIGTERM; SIGHUP reloads the configuration",
-		Args:  wrong(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return run(c, path) },
+		Example: `  parley run
+  parley run --config /etc/parley/parley.yaml --env-file /etc/parley/env`,
+		Args: wrong(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return run(c, path) },
 	}
 	configFlag(c, &path, ifExists)
 	return c
@@ -105,12 +106,18 @@ func faults(err error) error {
 
 func replayCommand() *cobra.Command {
 	var path, platform, format string
+	var asJSON bool
 	names := strings.Join(config.PlatformNames(), ", ")
 	c := &cobra.Command{
 		Use:   "replay FILE…",
 		Short: "Feeds recorded envelopes through the real pipeline on a scratch store, and prints the result of each",
-		Args:  wrong(cobra.MinimumNArgs(1)),
+		Example: `  parley replay --json recording.jsonl | jq -r .disposition
+  parley replay --platform slack payload.json`,
+		Args: wrong(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, files []string) error {
+			if asJSON {
+				format = "json"
+			}
 			if !slices.Contains([]string{"text", "json"}, format) {
 				return command.UsageError{Err: fmt.Errorf("--format is %q, must be text or json", format)}
 			}
@@ -126,6 +133,7 @@ func replayCommand() *cobra.Command {
 	configFlag(c, &path, "none: the echo agent and the default policy")
 	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+names)
 	c.Flags().StringVar(&format, "format", "text", "text or json")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -148,89 +156,4 @@ func play(c *cobra.Command, path string, platform event.Platform, format string,
 		return nil
 	}
 	return err
-}
-
-func checkCommand() *cobra.Command {
-	var path string
-	var offline bool
-	c := &cobra.Command{
-		Use:   "check",
-		Short: "Reports the faults of the configuration, the store and the address, and asks the platforms and the agents for further faults",
-		Args:  wrong(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return check(c, path, offline) },
-	}
-	configFlag(c, &path, ifExists)
-	c.Flags().BoolVar(&offline, "offline", false, "only read the files")
-	return c
-}
-
-// check prints every fault of the configuration, and its warnings to stderr. It tries the store and the address, and asks
-// the platforms, only if the files have no fault.
-func check(c *cobra.Command, path string, offline bool) error {
-	conf, places, err := config.LoadPlaces(path)
-	var list config.Faults
-	if err != nil && !errors.As(err, &list) {
-		return err
-	}
-	if err == nil {
-		for _, w := range conf.Warnings {
-			w.Words = "warning: " + w.Words
-			fmt.Fprintln(c.ErrOrStderr(), w)
-		}
-	}
-	if err == nil && !offline {
-		list = furtherFaults(c, conf, places)
-	}
-	if len(list) > 0 {
-		fmt.Fprintln(c.OutOrStdout(), list)
-		return fmt.Errorf("the configuration has %s", count(len(list), "fault"))
-	}
-	fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %s, %s\n", count(len(conf.Workspaces), "workspace"), count(len(conf.Agents), "agent"))
-	return nil
-}
-
-// furtherFaults returns the faults of a configuration that the files do not show. It prints
-// warnings and notes, which do not prevent a run, to stderr.
-func furtherFaults(c *cobra.Command, conf *config.Config, places config.Places) (list config.Faults) {
-	for _, found := range daemon.Check(c.Context(), conf) {
-		fault := places.Fault(found.Workspace, found.Key, found.Words)
-		switch {
-		case found.Fault:
-			list = append(list, fault)
-			continue
-		case found.Unasked, found.Note:
-			fault.Words = "note: " + fault.Words
-		default:
-			fault.Words = "warning: " + fault.Words
-		}
-		fmt.Fprintln(c.ErrOrStderr(), fault)
-	}
-	slices.SortStableFunc(list, func(a, b config.Fault) int { return cmp.Or(cmp.Compare(a.File, b.File), a.Line-b.Line) })
-	return list
-}
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Prints version, commit and Go version",
-		Args:  wrong(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "parley %s, commit %s, %s\n", version, commit(), runtime.Version())
-			return err
-		},
-	}
-}
-
-// commit returns the revision from which the binary was built, or "unknown".
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return "unknown"
 }

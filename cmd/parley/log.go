@@ -19,9 +19,14 @@ func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
 	case format == "text":
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	case format == "tint", format == "auto" && isatty.IsTerminal(w.Fd()):
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, NoColor: !colored()}))
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+}
+
+// colored reports whether the environment, which --color changes, allows colours.
+func colored() bool {
+	return os.Getenv(forceColor) != "" || os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // readable gives a duration its unit, as the other formats do: slog writes nanoseconds to JSON.

@@ -18,13 +18,23 @@ func execute(ctx context.Context, args []string) error {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "Lets an agent take part in the chats where people already are",
-		Args:  wrong(cobra.NoArgs),
+		Example: `  parley run
+  parley status
+  parley backup parley.tar.zst`,
+		Version: thisProgram().String(),
+		Args:    known,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return command.UsageError{Err: errors.New("a command is needed: run, init, check, chat, status, doctor, replay, copy-store, import or version")}
+			return command.UsageError{Err: errors.New("a command is needed, such as run, status, chat or check")}
 		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
+	root.SetUsageTemplate(root.UsageTemplate() + documentation)
+	commonFlags(root)
+	root.AddCommand(helpTopics()...)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
 	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand(), runsCommand())

@@ -77,6 +77,18 @@ func TestExitStatus(t *testing.T) {
 		{"version", 0, ""},
 		{"--help", 0, ""},
 		{"run --help", 0, ""},
+		{"--version", 0, ""},
+		{"-V", 0, ""},
+		{"version --json", 0, ""},
+		{"help exit-codes", 0, ""},
+		{"help environment", 0, ""},
+		{"help files", 0, ""},
+		{"completion bash", 0, ""},
+		{"check --offline --json --config sound/parley.yaml", 0, ""},
+		{"replay --json lines.jsonl", 0, ""},
+		{"stauts", 2, "did you mean status?"},
+		{"version --color mauve", 2, "--color"},
+		{"version --env-file missing.env", 1, "--env-file"},
 		{"check --config sound/parley.yaml", 0, ""},
 		{"replay lines.jsonl", 0, ""}, // an unusable line is no failure
 		{"replay --format json lines.jsonl", 0, ""},
@@ -105,7 +117,7 @@ func TestExitStatus(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	got := parley(t, t.TempDir(), "version")
-	if !regexp.MustCompile(`^parley \d+\.\d+\.\d+, commit \S+, go1\.\S+\n$`).MatchString(got.stdout) {
+	if !regexp.MustCompile(`^parley \d+\.\d+\.\d+, commit \S+, go1\.\S+, \w+/\w+, schema [1-9]\d*\n$`).MatchString(got.stdout) {
 		t.Errorf("%q", got.stdout)
 	}
 }

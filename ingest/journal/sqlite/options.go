@@ -13,6 +13,12 @@ import (
 //go:embed migrations
 var embedded embed.FS
 
+// Schema returns the version of the journal's schema that this program writes. It is the same for all engines.
+func Schema() int {
+	steps, _ := fs.Glob(embedded, "migrations/*.sql") // it fails only for a malformed pattern
+	return len(steps)
+}
+
 // Options are the settings of an engine.
 type Options struct {
 	// Log is for failures that no caller receives, such as a failed checkpoint. If it is nil,
