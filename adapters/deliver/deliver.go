@@ -74,7 +74,7 @@ type Platform struct {
 
 // Observer sees the final state of each delivery. It is called concurrently.
 type Observer interface {
-	Delivery(workspace string, state outbox.State)
+	Delivery(d *outbox.Delivery, state outbox.State)
 }
 
 // Parts are the collaborators of an Outbox.
@@ -309,6 +309,6 @@ func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.St
 // observe counts the deliveries that people are meant to read.
 func (o *Outbox) observe(d *outbox.Delivery, state outbox.State) {
 	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell {
-		o.Observer.Delivery(d.Workspace, state)
+		o.Observer.Delivery(d, state)
 	}
 }

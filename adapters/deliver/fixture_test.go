@@ -312,7 +312,7 @@ func (o *fixture) setGone(gone bool) {
 }
 
 // Delivery implements deliver.Observer.
-func (o *fixture) Delivery(_ string, state outbox.State) {
+func (o *fixture) Delivery(_ *outbox.Delivery, state outbox.State) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.states = append(o.states, state)

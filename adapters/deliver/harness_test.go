@@ -145,7 +145,7 @@ func (e observedEngine) Write(ctx context.Context, options storage.WriteOptions,
 }
 
 // Delivery implements deliver.Observer.
-func (h *harness) Delivery(string, outbox.State) {}
+func (h *harness) Delivery(*outbox.Delivery, outbox.State) {}
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {

@@ -63,6 +63,9 @@ func (a *attempt) make(ctx, asking context.Context) (more bool, err error) {
 		a.report.Outcome, a.report.Err = LeftOff, err
 	}
 	a.report.Took, a.report.Usage = a.Now().Sub(a.asked.BegunAt), a.asked.usage
+	if !a.said.first.IsZero() {
+		a.report.FirstToken = a.said.first.Sub(a.asked.BegunAt)
+	}
 	a.Observer.RunEnded(a.run, a.report)
 	switch a.report.Outcome {
 	case LeftOff, Retried, Awaited, Answered:

@@ -150,6 +150,8 @@ type Report struct {
 	Err     error
 	Took    time.Duration
 	Usage   assembly.Usage
+	// FirstToken is the time to the agent's first message; 0 if it said nothing.
+	FirstToken time.Duration
 }
 
 // Parts are the collaborators of a Runner.

@@ -64,6 +64,7 @@ type Daemon struct {
 	health     *health
 	events     *operator.Log
 	steps      *operator.Steps
+	counts     atomic.Bool // this node tells the figures of the store
 	started    *config.Config
 	// operatorAddr is the address of operator.listen; nil for none.
 	operatorAddr net.Addr
@@ -156,7 +157,9 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
-	d.metrics.backlog(context.WithoutCancel(ctx), d.journal)
+	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d.journal, d.now, &d.counts))
+	d.metrics.remembered(d.journal)
+	d.metrics.describe(o.Version)
 	if d.listener, err = listen(o.Config); err != nil {
 		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
 	}

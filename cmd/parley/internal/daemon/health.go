@@ -44,6 +44,7 @@ func (h *health) attempted(id string, r turn.Report, now time.Time) (began, reco
 	case turn.Answered, turn.Rerun, turn.Dropped, turn.Quiet, turn.Awaited:
 		recovered = known.Failing
 		known.Failing = false
+		known.FirstToken = r.FirstToken
 	}
 	if began || recovered || known.Since.IsZero() {
 		known.Since = now

@@ -1,7 +1,8 @@
 package daemon
 
 import (
-	"context"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,7 +10,6 @@ import (
 
 	"parley/assembly/turn"
 	"parley/ingest/journal"
-	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 )
@@ -26,6 +26,11 @@ type metrics struct {
 	rejected   *prometheus.CounterVec
 	inbound    *prometheus.GaugeVec
 	workspaces *prometheus.GaugeVec
+
+	delivery, turnWait, firstToken *prometheus.HistogramVec
+	tokens                         *prometheus.CounterVec
+	failing                        *prometheus.GaugeVec
+	reloaded, reloadedAt, retained prometheus.Gauge
 }
 
 // fast and slow are buckets in seconds, for commits and for agents.
@@ -34,7 +39,7 @@ var (
 	slow = []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// newMetrics registers every figure except for those of backlog.
+// newMetrics registers every figure except for those of the store and of the program.
 func newMetrics() *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
@@ -57,33 +62,34 @@ func newMetrics() *metrics {
 		inbound:    gauge("parley_last_inbound_timestamp_seconds", "Time of the last accepted envelope.", "workspace"),
 		workspaces: gauge("parley_workspace_up", "1 if events of the workspace can arrive on this node, else 0; /readyz shows the state and the error.", "workspace"),
 	}
+	histograms := func(name, help, label string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: slow}, []string{label})
+	}
+	plain := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	m.delivery = histograms("parley_delivery_seconds", "Time from the commit of an answer to its post on the platform.", "workspace")
+	m.turnWait = histograms("parley_turn_wait_seconds", "Time from the last message of a turn to the beginning of its run.", "agent")
+	m.firstToken = histograms("parley_first_token_seconds", "Time from the beginning of an answered attempt to the agent's first message.", "agent")
+	m.tokens = counter("parley_agent_tokens_total", "Tokens by the count of the model's server; the direction is in or out.", "agent", "direction")
+	m.failing = gauge("parley_agent_failing", "1 if the last attempt of the agent on this node failed, else 0.", "agent")
+	m.reloaded = plain("parley_config_last_reload_successful", "1 if the configuration that was read last is in use, else 0.")
+	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
+	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
+	m.registry.MustRegister(m.delivery, m.turnWait, m.firstToken, m.tokens, m.failing, m.reloaded, m.reloadedAt, m.retained)
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// backlogTimeout bounds the wait of a scrape for the store.
-const backlogTimeout = 2 * time.Second
-
-// backlog adds the figures that each scrape counts in the store.
-func (m *metrics) backlog(ctx context.Context, j *journal.Journal) {
-	count := func(pick func(envelopes.Backlog) int64) func() float64 {
-		return func() float64 {
-			ctx, cancel := context.WithTimeout(ctx, backlogTimeout)
-			defer cancel()
-			b, err := j.Backlog(ctx)
-			if err != nil {
-				return -1
-			}
-			return float64(pick(b))
-		}
-	}
-	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_pending_envelopes", Help: "Envelopes without a result yet; -1 if the store does not answer."},
-			count(func(b envelopes.Backlog) int64 { return b.Pending })),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_dead_letters", Help: "Envelopes whose processing failed for good; -1 if the store does not answer."},
-			count(func(b envelopes.Backlog) int64 { return b.DeadLetters })))
-	m.remembered(j)
+// describe adds the figure that has the version of the program.
+func (m *metrics) describe(version string) {
+	number, commit, _ := strings.Cut(strings.TrimSuffix(version, ")"), " (")
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "parley_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": number, "commit": commit, "go_version": runtime.Version()},
+	})
+	info.Set(1)
+	m.registry.MustRegister(info)
 }
 
 // remembered adds the figures of the windows that the journal remembers.
@@ -100,10 +106,42 @@ func (m *metrics) remembered(j *journal.Journal) {
 func (m *metrics) attempted(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
 	m.runSeconds.Observe(r.Took.Seconds())
+	for direction, n := range map[string]int64{"in": r.Usage.TokensIn, "out": r.Usage.TokensOut} {
+		if n > 0 {
+			m.tokens.WithLabelValues(run.Agent, direction).Add(float64(n))
+		}
+	}
+	if r.FirstToken > 0 {
+		m.firstToken.WithLabelValues(run.Agent).Observe(r.FirstToken.Seconds())
+	}
+	if run.Attempts == 0 {
+		m.turnWait.WithLabelValues(run.Agent).Observe(wait(run).Seconds())
+	}
 }
 
-func (m *metrics) delivered(workspace string, state outbox.State) {
+// isFailing sets whether an agent fails.
+func (m *metrics) isFailing(agent string, fails bool) {
+	value := 0.0
+	if fails {
+		value = 1
+	}
+	m.failing.WithLabelValues(agent).Set(value)
+}
+
+// configured notes that a configuration is in use, or was refused.
+func (m *metrics) configured(used bool) {
+	m.reloaded.Set(0)
+	if used {
+		m.reloaded.Set(1)
+		m.reloadedAt.SetToCurrentTime()
+	}
+}
+
+func (m *metrics) delivered(workspace string, state outbox.State, took time.Duration) {
 	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
+	if state == outbox.Sent {
+		m.delivery.WithLabelValues(workspace).Observe(max(0, took.Seconds()))
+	}
 }
 
 // Committed implements storage.Recorder.
@@ -130,6 +168,11 @@ func (m *metrics) forget(before, after *setup) {
 		if after.accounts[id] == nil {
 			m.workspaces.DeleteLabelValues(id)
 			m.inbound.DeleteLabelValues(id)
+		}
+	}
+	for id := range before.agents {
+		if _, stays := after.agents[id]; !stays {
+			m.failing.DeleteLabelValues(id)
 		}
 	}
 }

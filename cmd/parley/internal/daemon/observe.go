@@ -57,8 +57,7 @@ func words(list ...string) string { return strings.Join(strings.Fields(strings.J
 
 // RunEnded implements turn.Observer.
 func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
-	d.health.attempted(run.Agent, r, d.now().UTC())
-	d.metrics.attempted(run, r)
+	d.attempted(run, r)
 	s := operator.Step{
 		Workspace: run.Workspace, Thread: string(run.ThreadKey), What: operator.StepAttempt, Agent: run.Agent, MS: r.Took.Milliseconds(), Detail: string(r.Outcome),
 	}
@@ -70,7 +69,38 @@ func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
 }
 
 // Delivery implements deliver.Observer.
-func (d *Daemon) Delivery(workspace string, state outbox.State) {
-	d.metrics.delivered(workspace, state)
-	d.step(operator.Step{Workspace: workspace, What: operator.StepDelivery, Detail: string(state)})
+func (d *Daemon) Delivery(sent *outbox.Delivery, state outbox.State) {
+	d.metrics.delivered(sent.Workspace, state, d.now().Sub(sent.CreatedAt))
+	d.step(operator.Step{
+		Workspace: sent.Workspace, Thread: string(sent.ThreadKey), What: operator.StepDelivery, MS: max(0, d.now().Sub(sent.CreatedAt).Milliseconds()), Detail: string(state),
+	})
+}
+
+// attempted tells the operator of an attempt: one line for an answered run, an ERROR for one that is given
+// up, and a line when its agent begins to fail and when it works again.
+func (d *Daemon) attempted(run *runs.Run, r turn.Report) {
+	d.metrics.attempted(run, r)
+	log := d.log.With("workspace", run.Workspace, "thread", string(run.ThreadKey), "agent", run.Agent, "run", run.ID)
+	switch r.Outcome {
+	case turn.Answered:
+		log.Info("a run is answered", "waited", wait(run), "first_token", r.FirstToken, "took", r.Took, "tokens_in", r.Usage.TokensIn, "tokens_out", r.Usage.TokensOut)
+	case turn.Failed:
+		log.Error("a run is given up; its people are told", "attempts", run.Attempts+1, "since", d.now().Sub(run.BegunAt), "err", r.Err)
+	}
+	began, recovered := d.health.attempted(run.Agent, r, d.now().UTC())
+	d.metrics.isFailing(run.Agent, d.health.of(run.Agent).Failing)
+	switch {
+	case began:
+		d.log.Warn("an agent begins to fail", "agent", run.Agent, "err", r.Err)
+	case recovered:
+		d.log.Info("an agent works again", "agent", run.Agent)
+	}
+}
+
+// wait returns how long the last message of a run waited for its beginning.
+func wait(run *runs.Run) time.Duration {
+	if len(run.Messages) == 0 {
+		return 0
+	}
+	return max(0, run.BegunAt.Sub(run.Messages[len(run.Messages)-1].CreatedAt))
 }

@@ -28,6 +28,8 @@ type probe struct {
 	mu  sync.Mutex
 	at  time.Time
 	err error
+	// failed is when the store began to take no messages, if err is not nil.
+	failed time.Time
 }
 
 // operators serves a route for operators and their programs. The Host must be ours if the
@@ -111,8 +113,12 @@ func (d *Daemon) takesMessages(ctx context.Context) error {
 	if time.Since(p.at) >= probeEvery {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others use the answer, too
 		defer cancel()
-		if p.err = d.journal.Probe(ctx); p.err != nil {
-			d.log.Warn("store takes no messages", "err", p.err)
+		before := p.err
+		if p.err = d.journal.Probe(ctx); p.err != nil && before == nil {
+			p.failed = time.Now()
+			d.log.Error("store takes no messages", "err", p.err)
+		} else if p.err == nil && before != nil {
+			d.log.Info("store takes messages again", "after", time.Since(p.failed).Round(time.Second))
 		}
 		p.at = time.Now()
 	}

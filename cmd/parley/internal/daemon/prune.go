@@ -24,6 +24,8 @@ const (
 func (d *Daemon) retain(ctx context.Context) error {
 	lease := adapters.ExclusiveLease{Store: d.journal, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
+		d.counts.Store(true)
+		defer d.counts.Store(false)
 		var orphans sync.WaitGroup
 		defer orphans.Wait()
 		orphans.Go(func() {
@@ -51,7 +53,10 @@ func (d *Daemon) prune(ctx context.Context) {
 		retention.Keys = max(retention.Keys, w.Backfill.MaxAge+pruneEvery)
 	}
 	pruned, err := d.journal.Prune(ctx, retention)
-	if err != nil && ctx.Err() == nil {
+	switch {
+	case err == nil:
+		d.metrics.retained.SetToCurrentTime()
+	case ctx.Err() == nil:
 		d.log.Warn("retention pass failed", "err", err)
 	}
 	d.log.Debug("retention pass ended", "rows", pruned)

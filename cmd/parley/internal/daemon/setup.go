@@ -113,6 +113,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		d.log.Warn("the configuration has a warning", "warning", w.String())
 	}
 	d.metrics.forget(before, next)
+	d.metrics.configured(true)
 	d.assignOrphans(ctx)
 	return nil
 }

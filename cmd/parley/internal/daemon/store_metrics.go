@@ -1,0 +1,102 @@
+package daemon
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/listing"
+)
+
+// scrapeTimeout bounds the wait of a scrape for the store.
+const scrapeTimeout = 2 * time.Second
+
+// storeMetrics are the figures that each scrape counts in the store. If several nodes share the
+// store, only the one that does the retention tells them, so that a sum over the nodes counts each
+// row once. If the store does not answer, parley_store_up is 0 and the others are left out.
+type storeMetrics struct {
+	ctx     context.Context // of the daemon's values
+	journal *journal.Journal
+	now     func() time.Time
+	counts  *atomic.Bool // this node tells the figures of the store
+
+	up, pending, dead, bytes                                      *prometheus.Desc
+	deliveries, waiting, running, questions, behind, oldestSecond *prometheus.Desc
+}
+
+func newStoreMetrics(ctx context.Context, j *journal.Journal, now func() time.Time, counts *atomic.Bool) *storeMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, labels, nil)
+	}
+	return &storeMetrics{
+		ctx: ctx, journal: j, now: now, counts: counts,
+		up:           desc("parley_store_up", "1 if the store answers this node, else 0."),
+		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
+		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),
+		bytes:        desc("parley_store_bytes", "Size of the database."),
+		deliveries:   desc("parley_deliveries_open", "Deliveries that are not sent, by state: pending, sending, unknown or failed.", "workspace", "state"),
+		waiting:      desc("parley_turns_waiting", "Turns that wait for their agent.", "agent"),
+		running:      desc("parley_runs_in_progress", "Runs that have begun and not ended.", "agent"),
+		questions:    desc("parley_questions_open", "Questions of agents that wait for an answer.", "agent"),
+		behind:       desc("parley_backfill_channels_behind", "Channels whose missed messages are still to be read.", "workspace"),
+		oldestSecond: desc("parley_oldest_pending_seconds", "Age of the oldest due work, by queue: intake, turn or delivery; 0 without work.", "queue"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *storeMetrics) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{m.up, m.pending, m.dead, m.bytes, m.deliveries, m.waiting, m.running, m.questions, m.behind, m.oldestSecond} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(m.ctx, scrapeTimeout)
+	defer cancel()
+	send := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	f, err := m.journal.Figures(ctx)
+	if err != nil {
+		send(m.up, 0)
+		return
+	}
+	send(m.up, 1)
+	if !m.counts.Load() {
+		return
+	}
+	send(m.pending, float64(f.Pending))
+	send(m.dead, float64(f.DeadLetters))
+	if facts, err := m.journal.Facts(ctx); err == nil && facts.Bytes > 0 {
+		send(m.bytes, float64(facts.Bytes))
+	}
+	m.grouped(f, send)
+	for _, queue := range []string{"intake", "turn", "delivery"} {
+		age := 0.0
+		if at, waits := f.Oldest[queue]; waits {
+			age = max(0, m.now().Sub(at).Seconds())
+		}
+		send(m.oldestSecond, age, queue)
+	}
+}
+
+// grouped sends the figures of workspaces and agents.
+func (m *storeMetrics) grouped(f listing.Figures, send func(d *prometheus.Desc, value float64, labels ...string)) {
+	for state, counts := range f.Deliveries {
+		for workspace, n := range counts {
+			send(m.deliveries, float64(n), workspace, state)
+		}
+	}
+	for _, one := range []struct {
+		desc   *prometheus.Desc
+		counts map[string]int64
+	}{{m.waiting, f.Waiting}, {m.running, f.Running}, {m.questions, f.Questions}, {m.behind, f.Behind}} {
+		for label, n := range one.counts {
+			send(one.desc, float64(n), label)
+		}
+	}
+}
