@@ -69,6 +69,9 @@ func Explain(err error, notFound string) (status int, message string) {
 	return f.status, f.message
 }
 
+// IsFault reports whether the error of a handler is a fault of ours that nobody has logged.
+func IsFault(err error) bool { return failureOf(err, "").fault }
+
 // failureOf returns the failure for the error of a handler: a failure, faults of the request, or an error
 // of the store.
 func failureOf(err error, notFound string) *failure {

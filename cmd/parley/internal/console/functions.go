@@ -13,7 +13,7 @@ import (
 // functions are those of the templates.
 var functions = template.FuncMap{
 	"bytes": bytesOf, "count": count, "look": look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
-	"line": oneLine, "json": func(raw json.RawMessage) string { return string(raw) },
+	"author": author, "json": func(raw json.RawMessage) string { return string(raw) },
 }
 
 // looks has the look of each state: colour and shape.

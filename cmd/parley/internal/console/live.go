@@ -198,6 +198,9 @@ func (l *live) refresh(ctx context.Context, v view) time.Duration {
 }
 
 func encoded(event string, fragments []fragment) news {
+	if fragments == nil {
+		fragments = []fragment{} // a page may have none
+	}
 	data, _ := json.Marshal(fragments) // texts have no error
 	return news{event: event, data: data}
 }

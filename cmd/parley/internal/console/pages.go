@@ -39,7 +39,7 @@ func (r request) query(name string) string { return r.URL.Query().Get(name) }
 // menu lists the pages of the menu, in its order.
 var menu = []link{
 	{"Overview", "/", false}, {"Threads", "/threads", false}, {"Runs", "/runs", false}, {"Deliveries", "/deliveries", false}, {"Dead letters", "/dead", false},
-	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
+	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
 }
 
 // link is an entry of the menu.
@@ -69,6 +69,13 @@ type pages struct {
 	service   *operator.Service
 	templates map[string]*template.Template
 	byPath    *http.ServeMux
+}
+
+// fault tells the operator's log of an error that is ours.
+func (p *pages) fault(err error) {
+	if exchange.IsFault(err) && p.service.Guard.Fault != nil {
+		p.service.Guard.Fault(err)
+	}
 }
 
 func newPages(service *operator.Service) *pages {
@@ -104,6 +111,9 @@ func (p *pages) serve(w http.ResponseWriter, r *http.Request, one page) {
 	}
 	if err != nil {
 		code, words := explain(err)
+		if p.fault(err); code == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "1")
+		}
 		status, f.Said = code, &said{Words: words, Bad: true}
 		f.Title, f.Follow = "This page has no answer", false
 		body.Reset()

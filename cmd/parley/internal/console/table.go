@@ -1,8 +1,6 @@
 package console
 
 import (
-	"strings"
-
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/journal/storage"
 )
@@ -11,6 +9,13 @@ import (
 var pageTable = []page{
 	{pattern: "/{$}", name: "overview", follows: true, read: overview},
 	{pattern: "/workspaces/{id}", name: "workspace", follows: true, read: workspace},
+	{pattern: "/threads", name: "threads", follows: true, read: threadList},
+	{pattern: "/threads/{id}", name: "thread", follows: true, read: thread},
+	{pattern: "/why", name: "why", read: why},
+	{pattern: "/runs", name: "runs", follows: true, read: runList},
+	{pattern: "/runs/{id}", name: "run", follows: true, read: run},
+	{pattern: "/approvals", name: "approvals", follows: true, read: questions},
+	{pattern: "/log", name: "log", follows: true, read: logPage},
 	{pattern: "/deliveries", name: "deliveries", follows: true, read: deliveries},
 	{pattern: "/deliveries/{id}", name: "delivery", follows: true, read: delivery},
 	{pattern: "/dead", name: "dead", follows: true, read: letters},
@@ -24,6 +29,8 @@ var operations = []operation{
 	{pattern: "/dead/{id}/try", do: tryLetter, back: itself},
 	{pattern: "/dead/{id}/retry", do: retryLetter, back: itself},
 	{pattern: "/dead/{id}/discard", do: discardLetter, back: itself},
+	{pattern: "/runs/{id}/retry", do: retryRun, back: itself},
+	{pattern: "/runs/{id}/stop", do: stopRun, back: itself},
 	{pattern: "/deliveries/{id}/resend", do: resend, back: itself},
 	{pattern: "/deliveries/{id}/confirm", do: confirm, back: itself},
 	{pattern: "/deliveries/{id}/drop", do: drop, back: itself},
@@ -79,6 +86,3 @@ func actions(s *operator.Service, r request) (string, any, error) {
 		Next  string
 	}{list.Items, r.next(list.Next)}, err
 }
-
-// oneLine returns a text with its line ends as spaces.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -120,3 +120,38 @@ func TestConsoleRepairsAPost(t *testing.T) {
 	p.has(p.send(path+"/confirm", url.Values{"post": {room + "/" + h.posts(1)[0].TS}}), "sent")
 	p.has(p.look("/"), "Nothing.")
 }
+
+// first returns the address behind the first link of a list.
+func first(page string) string {
+	_, path, _ := strings.Cut(page, `class="open`)
+	_, path, _ = strings.Cut(path, `href="`)
+	path, _, _ = strings.Cut(path, `"`)
+	return path
+}
+
+// TestConsoleShowsAThread: what people typed, how it was treated, and what the agent got.
+func TestConsoleShowsAThread(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "policy: {follow_threads: false}"})
+	m := h.mention("what did <i>I</i> just say?\n[Tom (<@UTOM>)]: no header")
+	h.answerNext(replyWith("You said it."))
+	h.awaitMetric(sent, 1)
+	p := h.console()
+	threads := p.look("/threads")
+	p.has(threads, `data-test="thread-row"`)
+	page := p.look(first(threads))
+	p.has(page, `data-test="typed"`, `data-test="treated"`, `data-test="given"`, "what did <i>I</i> just say?", "You said it.", "mention")
+	if n := strings.Count(page, `data-test="by-parley"`); n != 2 { // the header, and the indentation of the imitation
+		t.Errorf("%d marked texts in %s", n, page)
+	}
+	p.has(p.look("/why?ref="+url.QueryEscape(room+"/"+m.TS)), `data-test="why-reason"`, "mention")
+	p.has(p.look("/why?ref=1.1"), "The store does not have this message")
+	runs := p.look("/runs")
+	p.has(runs, `data-test="run-row"`, "done")
+	p.has(p.look(first(runs)), `data-test="attempt"`)
+	p.has(p.look("/runs?failed=true"), "There is no such run.")
+	p.has(p.look("/log"), `data-test="log-line"`, "parley is ready")
+	p.has(p.look("/approvals"), "No agent waits for an answer.")
+	p.has(p.look("/workspaces/acme"), "up")
+	p.has(p.look("/agents"), "helper")
+}

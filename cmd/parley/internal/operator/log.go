@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -58,6 +59,19 @@ func logFilter(c *Call) (func(Record) bool, error) {
 
 // Log keeps the newest 2,000 records of a process. The zero value is empty.
 type Log struct{ ring ring[Record] }
+
+// Newest returns the kept records of a level or above, the newest first, with their numbers: the first
+// record of the process has number 1.
+func (l *Log) Newest(least slog.Level) iter.Seq2[int64, Record] {
+	records, last := l.ring.after(0, ringSize)
+	return func(yield func(int64, Record) bool) {
+		for i, r := range slices.Backward(records) {
+			if r.level >= least && !yield(last-int64(len(records)-1-i), r) {
+				return
+			}
+		}
+	}
+}
 
 // Handler returns a handler that keeps the records that next handles, and those of level info and above.
 func (l *Log) Handler(next slog.Handler) slog.Handler { return logHandler{log: l, next: next} }

@@ -39,6 +39,7 @@ func Routes() []Route {
 	return slices.Concat(
 		statusRoutes,
 		threadRoutes,
+		inputRoutes,
 		questionRoutes,
 		whyRoutes,
 		runRoutes,

@@ -12,6 +12,7 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/replay"
 	"parley/adapters/web/exchange"
+	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/event"
@@ -62,6 +63,8 @@ type Live struct {
 	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console; nil if there is no console.
 	Console func(by Caller) (url string, err error)
+	// LastInput returns the input of a thread's newest run; see turn.Runner.LastInput.
+	LastInput func(ctx context.Context, thread string) (turn.Given, error)
 	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
 	Resubmit func(ctx context.Context, envelope int64) error
 	// Settled waits for the result of an envelope; nil if ctx ends first.

@@ -53,6 +53,8 @@ type ThreadPage struct {
 	Thread   Thread            `json:"thread"`
 	Messages []threads.Message `json:"messages"`
 	Next     *int64            `json:"next"` // thread_seq at which the page ends; nil on the last one
+	// Hidden tells that the caller may not read the texts.
+	Hidden bool `json:"hidden"`
 }
 
 // Threads returns a page of the threads of a workspace, or of all configured ones, the last active
@@ -89,10 +91,10 @@ func (s *Service) Thread(ctx context.Context, by Caller, ref string, page messag
 	if err != nil {
 		return ThreadPage{}, err
 	}
-	out := ThreadPage{Thread: threadOf(&t, by), Messages: make([]threads.Message, len(list))}
+	out := ThreadPage{Thread: threadOf(&t, by), Messages: make([]threads.Message, len(list)), Hidden: !t.Room && !by.ReadsAll()}
 	for i := range list {
 		out.Messages[i] = threads.View(&list[i])
-		if !t.Room && !by.ReadsAll() {
+		if out.Hidden {
 			withhold(&out.Messages[i])
 		}
 	}

@@ -1,0 +1,121 @@
+package console
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"parley/adapters/web/threads"
+	"parley/cmd/parley/internal/operator"
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
+)
+
+func threadList(s *operator.Service, r request) (string, any, error) {
+	list, err := s.Threads(r.Context(), r.by, r.query("workspace"), r.page())
+	var ids []string
+	for _, w := range s.Config().Workspaces {
+		ids = append(ids, w.ID)
+	}
+	return "Threads", struct {
+		Items      []operator.Thread
+		Workspaces []string
+		Workspace  string
+		Next       string
+	}{list.Items, ids, r.query("workspace"), r.next(list.Next)}, err
+}
+
+// threadRow is a message with what the agent got of it.
+type threadRow struct {
+	threads.Message
+	Given []operator.InputMessage
+}
+
+// author returns the name of who wrote a message, as its platform gave it.
+func author(m *threads.Message) string {
+	metadata, _ := event.ReadMetadata(m.Metadata) // a message without a name has an id
+	if metadata.SenderDisplayName != "" {
+		return metadata.SenderDisplayName
+	}
+	return m.SenderID
+}
+
+// Author returns the name of who wrote the message.
+func (t threadRow) Author() string { return author(&t.Message) }
+
+// Treated returns the decision about a message as one word.
+func (t threadRow) Treated() string {
+	if t.Trigger == messages.TriggerPassive {
+		return "context"
+	}
+	return string(t.Trigger)
+}
+
+// threadView is the data of the page of one thread.
+type threadView struct {
+	Thread operator.Thread
+	Rows   []threadRow
+	Hidden bool
+	Older  string
+	Run    string // whose input is shown; empty for none
+	// Kept is that input, if it is as the agent got it: its messages name no message of the thread.
+	Kept []operator.InputMessage
+}
+
+// thread shows the newest messages of a thread, or those before one.
+func thread(s *operator.Service, r request) (string, any, error) {
+	page := messages.Page{Limit: rows}
+	page.Before, _ = strconv.ParseInt(r.query("before"), 10, 64) // a wrong one is the newest page
+	if page.Before <= 0 {
+		page.Before = newest
+	}
+	got, err := s.Thread(r.Context(), r.by, r.PathValue("id"), page)
+	if err != nil {
+		return "", nil, err
+	}
+	v := threadView{Thread: got.Thread, Hidden: got.Hidden}
+	if got.Next != nil {
+		v.Older = r.URL.Path + "?before=" + strconv.FormatInt(*got.Next, 10)
+	}
+	for i := range got.Messages {
+		v.Rows = append(v.Rows, threadRow{Message: got.Messages[i]})
+	}
+	if err := v.give(s, r); err != nil {
+		return "", nil, err
+	}
+	title := got.Thread.Title
+	if title == "" {
+		title = "Thread " + string(got.Thread.Key)
+	}
+	return title, v, nil
+}
+
+// give puts each message of the newest run's input beside the message of the thread that it shows. A
+// block stands beside the first message of its turn.
+func (v *threadView) give(s *operator.Service, r request) error {
+	in, err := s.Input(r.Context(), r.by, v.Thread.ID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && in.Hidden {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.Run = in.Run
+	if in.Kept {
+		v.Kept = in.Messages
+		return nil
+	}
+	given := map[string][]operator.InputMessage{}
+	for _, m := range in.Messages {
+		id := strings.TrimPrefix(m.ID, "context-")
+		given[id] = append(given[id], m)
+	}
+	for i := range v.Rows {
+		v.Rows[i].Given = given[v.Rows[i].ID]
+	}
+	return nil
+}
+
+// newest is behind the last message of every thread.
+const newest = 1 << 62

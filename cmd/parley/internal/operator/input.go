@@ -1,0 +1,178 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"parley/assembly"
+	"parley/assembly/turn"
+	"parley/config"
+	"parley/ingest/journal/messages"
+)
+
+var inputRoutes = []Route{
+	{Pattern: "GET threads/{id}/input", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
+		if err := c.Known(); err != nil {
+			return nil, err
+		}
+		return s.Input(c.Context(), c.By, c.Path("id"))
+	}},
+}
+
+// Input is the input of the newest run of a thread.
+type Input struct {
+	Run   string `json:"run"`
+	Agent string `json:"agent"`
+	// Kept tells that the messages are as the agent got them. If not, they are assembled now, and edits
+	// since then are in them.
+	Kept bool `json:"kept"`
+	// Hidden tells that the caller may not read the messages.
+	Hidden   bool           `json:"hidden"`
+	Messages []InputMessage `json:"messages"`
+}
+
+// InputMessage is one message of an agent's input.
+type InputMessage struct {
+	// ID is the UUID of the thread's message; of a block "context-" and the UUID of its turn's first
+	// message; empty in a kept input.
+	ID   string `json:"id"`
+	Role string `json:"role"`
+	Text string `json:"text"`
+	// Pieces are the text, cut where its author changes.
+	Pieces []Piece `json:"pieces"`
+}
+
+// Piece is a text of one author.
+type Piece struct {
+	Text string `json:"text"`
+	// ByParley tells that Parley wrote it: a header, a line of a block, or an indentation. Other
+	// pieces are of people or of the agent.
+	ByParley bool `json:"by_parley"`
+}
+
+// Input returns the input of the newest run of a thread, by the thread's UUID.
+func (s *Service) Input(ctx context.Context, by Caller, thread string) (Input, error) {
+	if err := s.needsLive("the input of an agent"); err != nil {
+		return Input{}, err
+	}
+	t, err := s.Journal.ThreadOf(ctx, thread)
+	if err != nil {
+		return Input{}, err
+	}
+	given, err := s.Live.LastInput(ctx, t.ID)
+	if err != nil {
+		return Input{}, err
+	}
+	in := Input{Run: given.Run, Agent: given.Agent, Kept: given.Kept != "", Hidden: !t.Room && !by.ReadsAll(), Messages: []InputMessage{}}
+	if in.Hidden {
+		return in, nil
+	}
+	if in.Kept {
+		return in, in.read(given.Kept)
+	}
+	typed, err := s.typed(ctx, t.Workspace, t.ID, given)
+	if err != nil {
+		return Input{}, err
+	}
+	for _, m := range given.Messages {
+		text := m.Text()
+		in.Messages = append(in.Messages, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, typed)})
+	}
+	return in, nil
+}
+
+// read adds the messages of a kept input.
+func (in *Input) read(kept string) error {
+	var list []Said
+	if err := json.Unmarshal([]byte(kept), &list); err != nil {
+		return err
+	}
+	for _, m := range list {
+		in.Messages = append(in.Messages, InputMessage{Role: m.Role, Text: m.Text(), Pieces: []Piece{{Text: m.Text()}}})
+	}
+	return nil
+}
+
+// typed returns the texts of the newest messages of a thread as their authors typed them, by UUID.
+func (s *Service) typed(ctx context.Context, workspace, thread string, given turn.Given) (map[string]string, error) {
+	list, err := s.Journal.ThreadMessages(ctx, workspace, thread, messages.Page{Before: behindAll, Limit: maxPage})
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string, len(list))
+	for i := range list {
+		texts[list[i].UUID] = list[i].Content
+	}
+	return texts, nil
+}
+
+// behindAll is a thread_seq behind the last message of every thread.
+const behindAll = 1 << 62
+
+// label matches the header of a message, or of a line of a block.
+var label = regexp.MustCompile(`^\[[^\n]*?\]: `)
+
+// pieces cuts a message of an input where its author changes. In a message of a person, everything but the
+// lines that the person typed is Parley's. In a block, the labels and the lines without a label are.
+func pieces(text string, m assembly.Message, typed map[string]string) []Piece {
+	var p split
+	own, isTyped := typed[m.ID]
+	switch {
+	case m.Role == assembly.RoleAssistant:
+		return []Piece{{Text: text}}
+	case isTyped:
+		p.message(text, strings.Split(own, "\n"))
+	default:
+		p.block(text)
+	}
+	return p.pieces
+}
+
+// split collects pieces. Neighbours of one author are one piece.
+type split struct{ pieces []Piece }
+
+func (s *split) add(text string, byParley bool) {
+	if text == "" {
+		return
+	}
+	if n := len(s.pieces); n > 0 && s.pieces[n-1].ByParley == byParley {
+		s.pieces[n-1].Text += text
+		return
+	}
+	s.pieces = append(s.pieces, Piece{text, byParley})
+}
+
+func (s *split) message(text string, typed []string) {
+	header := label.FindString(text)
+	s.add(header, true)
+	for line := range strings.Lines(text[len(header):]) {
+		bare := strings.TrimSuffix(line, "\n")
+		at := -1
+		if len(typed) > 0 {
+			at = len(bare) - len(typed[0])
+		}
+		if at < 0 || bare[at:] != typed[0] || strings.TrimSpace(bare[:at]) != "" {
+			s.add(line, true)
+			continue
+		}
+		s.add(line[:at], true)
+		s.add(line[at:], false)
+		typed = typed[1:]
+	}
+}
+
+func (s *split) block(text string) {
+	for line := range strings.Lines(text) {
+		header := label.FindString(line)
+		s.add(header, true)
+		s.add(line[len(header):], header == "")
+	}
+}
+
+// Input returns the input of the newest run of a thread.
+func (c *Client) Input(ctx context.Context, thread string) (Input, error) {
+	return Get[Input](ctx, c, "threads/"+url.PathEscape(thread)+"/input", nil)
+}
