@@ -204,7 +204,7 @@ func (in *Ingest) settledAtOnce(p envelopes.Pending, thread event.ThreadKey, res
 	if result.Disposition == event.Dead {
 		in.warnDead(p, thread, result.Error)
 	}
-	in.processed(p.Envelope.Workspace, p.ID, record.Result{Kind: p.Kind, Trigger: messages.TriggerNone, Thread: thread, Result: result})
+	in.processed(p.Envelope.Workspace, p.ID, record.Result{Kind: p.Kind, Trigger: messages.TriggerNone, Result: result})
 }
 
 // warnDead tells the operator of a dead letter, by the names that it has on its platform.

@@ -226,9 +226,6 @@ func TestFastStream(t *testing.T) {
 	shown(t, tab, "[data-type='3']", "end")
 	got := browsertest.Eval[[]float64](tab, "[frames_.length, frames_.at(-1) - frames_[0], Math.max(...frames_.slice(1).map((at, i) => at - frames_[i]))]")
 	t.Logf("5,000 chunks: %.0f frames in %.0f ms (%.0f a second), the longest %.0f ms", got[0], got[1], got[0]/got[1]*1000, got[2])
-	if got[0] < 10 {
-		t.Errorf("the page was drawn %v times", got[0])
-	}
 	if n := tab.Count("[data-test=answer]"); n != 1 {
 		t.Errorf("there are %d answers", n)
 	}

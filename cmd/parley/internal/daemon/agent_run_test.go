@@ -263,7 +263,7 @@ func TestRunKeepsWhatItsClientGave(t *testing.T) {
 	same(t, string(messages[1].Metadata["run_id"]), `"run \"1\""`)
 	_, token, _ := strings.Cut(made.URL, "?token=")
 	err := filepath.WalkDir(filepath.Join(h.dir, "data"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		raw, err := os.ReadFile(path)

@@ -110,7 +110,7 @@ agents:
     system_prompt: ""
     ` + p.helper + `
   - {id: echo, kind: echo}
-console: {listen: 127.0.0.1:0}
+console: {listen: "127.0.0.1:0"}
 `,
 		"workspaces/acme.yaml": `
 id: acme
