@@ -307,7 +307,7 @@ func TestReloadRegistersAnotherAddress(t *testing.T) {
 		}
 	}
 	edit("workspaces/home.yaml", "/home/another-", hookCanary, "another-"+hookCanary, "poll: 1h", "poll: 10ms") // a new connection
-	edit("parley.yaml", "https://parley.example/hooks/bluebubbles/home/another-", "listen:", "public_url: https://parley.example\nlisten:")
+	edit("parley.yaml", "https://parley.example/hooks/bluebubbles/home/another-", "shutdown:", "public_url: https://parley.example\nshutdown:")
 }
 
 // TestALinkBelongsToItsText: Messages takes a link out of a text and sends it as a message of its own, which
