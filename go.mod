@@ -33,13 +33,12 @@ require (
 	github.com/subosito/gotenv v1.6.0 // files with environment variables
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
+	golang.org/x/net v0.60.0 // the elements of a page that change
 	golang.org/x/text v0.43.0 // the form in which people see a text
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
 	pgregory.net/rapid v1.3.0 // tests: properties
 )
-
-require golang.org/x/net v0.60.0
 
 require (
 	charm.land/bubbles/v2 v2.0.0 // indirect

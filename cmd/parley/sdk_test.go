@@ -228,10 +228,9 @@ func TestClient(t *testing.T) {
 // line leads the connections of a client to a daemon. The test cuts them.
 type line struct {
 	net.Listener
-	mu    sync.Mutex
-	to    string
-	ended bool
-	open  map[net.Conn]bool
+	mu   sync.Mutex
+	to   string
+	open map[net.Conn]bool
 }
 
 func newLine(t *testing.T, to string) *line {

@@ -18,10 +18,10 @@ import (
 
 // asked is one message of TestWhy: the line of a recording that brings it, and what Why must say about it.
 type asked struct {
-	name, workspace, body  string
-	received               string // empty: its age is not judged
-	ref                    string // empty: the id that replay prints
-	trigger, reason, cause string // cause is the first setting, with its place
+	name, workspace, body string // name is the reason
+	received              string // empty: its age is not judged
+	ref                   string // empty: the id that replay prints
+	trigger, cause        string // cause is the first setting, with its place
 }
 
 // slackBody returns an event of Slack in a room, sent by a person.
