@@ -47,7 +47,7 @@ type Platform struct {
 	API bool
 }
 
-// MessageRef is what a link to a message tells.
+// MessageRef names a message, as a link of its platform does.
 type MessageRef struct {
 	ID      string    // the external id
 	Channel string    // empty if the link does not tell it

@@ -113,7 +113,7 @@ type Input struct {
 	Take func() error
 	// Untake takes Take back: the agent has refused the run.
 	Untake func() error
-	// Measure takes what a model's server says of the request, before the agent ends; nil if nobody needs
+	// Measure takes the usage that a model's server reports, before the agent ends; nil if nobody needs
 	// it. It is called as emit is.
 	Measure func(Usage)
 	// Given has the tools, context, state and further messages of a client of the run
@@ -128,7 +128,7 @@ type Input struct {
 	Notes Notes
 }
 
-// Usage is what a model's server says of a request.
+// Usage is the report of a model's server about a request.
 type Usage struct {
 	Finish              string // the model's own word for the end of its answer, such as "stop"
 	TokensIn, TokensOut int64  // 0 if the server sent none

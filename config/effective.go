@@ -16,8 +16,7 @@ import (
 type Setting struct {
 	// Key is its path in the file, such as "policy.max_age" or "channels[0].agent".
 	Key string `json:"key"`
-	// Value is as a file writes it. A value with references is shown with them, and not with what
-	// they stand for. A secret is "[secret]", and "" if it is unset.
+	// Value is as a file writes it, with its references such as ${NAME}. A secret is "[secret]", and "" if it is unset.
 	Value string `json:"value"`
 	// File and Line are the place of the key. They are "" and 0 for a default.
 	File string `json:"file"`

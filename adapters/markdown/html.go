@@ -14,8 +14,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// ImageAttribute is the attribute of a link that stands for an image: its value is the image's address,
-// http or https. A page may show the image after a click.
+// ImageAttribute is an attribute of a link that replaces an image. Its value is the image's address, http or https. A page may show the image after a click.
 const ImageAttribute = "data-image"
 
 // HTML converts a text to HTML that a page may insert as it is: it has paragraphs, headings, lists,
@@ -41,7 +40,7 @@ var htmlRenderer = sync.OnceValue(func() renderer.Renderer {
 	))
 })
 
-// safeHTML has the elements and attributes that HTML may return, whatever the renderer writes.
+// safeHTML lists the elements and attributes that HTML returns. It removes all others.
 var safeHTML = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "em", "strong", "del", "code", "pre", "blockquote",

@@ -70,7 +70,7 @@ func (r *reader) hints(path string, raw json.RawMessage, kind string) (list []No
 	return list
 }
 
-// shorthand are the members that a text or a number stands for, by the type of its node.
+// shorthand names the member that a text or a number in place of a node becomes, by the type of the node.
 var shorthand = map[string]string{Badge: "label", Button: "label", Image: "url", Progress: "value", Text: "content"}
 
 // hint reads one hint as a node of a type; none if it is absent. A text or a number is the member that

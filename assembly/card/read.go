@@ -108,7 +108,7 @@ func (r *reader) link(path string, raw json.RawMessage) string {
 	return s
 }
 
-// node reads a node. A text stands for a node with this text, and so does a number.
+// node reads a node. A text or a number becomes a node with this text.
 func (r *reader) node(path string, raw json.RawMessage, depth int) (n Node) {
 	if r.nodes--; r.nodes < 0 || depth > maxDepth {
 		if r.nodes == -1 || depth > maxDepth {

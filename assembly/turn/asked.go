@@ -10,7 +10,7 @@ import (
 	"parley/ingest/journal/runs"
 )
 
-// asked is what the journal keeps of the request of an attempt, besides its messages.
+// asked describes the request of an attempt for the journal. It has no messages.
 type asked struct {
 	BegunAt time.Time
 	usage   assembly.Usage

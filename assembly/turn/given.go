@@ -15,6 +15,8 @@ type Given struct {
 	Kept string
 	// Messages are the input as it would be assembled now; nil if the input is kept.
 	Messages []assembly.Message
+	// Typed are the texts of people's messages in it, as their authors typed them, by UUID.
+	Typed map[string]string
 }
 
 // LastInput returns the input of the newest run of a thread, by the thread's UUID: as the agent got it, if
@@ -43,6 +45,12 @@ func (r *Runner) LastInput(ctx context.Context, thread string) (Given, error) {
 	}
 	if err := l.nameOwn(ctx, r.Journal, last.Run.Workspace); err != nil {
 		return Given{}, err
+	}
+	shown.Typed = map[string]string{}
+	for _, t := range last.Turns {
+		for _, m := range t.Messages {
+			shown.Typed[m.UUID] = m.Content
+		}
 	}
 	shown.Messages = assembly.Assemble(last.Run.Agent, turns, window, r.Mentions)
 	return shown, nil

@@ -42,7 +42,7 @@ const (
 	levelNote    = "note"
 )
 
-// finding is what a check has found about a key.
+// finding is a fault or a warning about a key.
 type finding struct {
 	Level string `json:"level"`
 	File  string `json:"file"`

@@ -31,7 +31,7 @@ func configFlag(c *cobra.Command, path *string, otherwise string) {
 	c.Flags().Lookup("config").DefValue = "" // the help shows no value of the environment
 }
 
-// ifExists is what a command reads without --config.
+// ifExists names the file that a command reads without --config.
 const ifExists = "$PARLEY_CONFIG, else " + config.File + ", if it exists"
 
 func runCommand() *cobra.Command {

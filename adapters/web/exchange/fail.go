@@ -20,7 +20,7 @@ type failure struct {
 	status        int
 	code, message string
 	fields        event.FieldErrors
-	fault         bool // of ours, and nobody has logged it
+	fault         bool // the server is at fault, and no log has the error
 }
 
 // Error returns the message.
@@ -69,7 +69,7 @@ func Explain(err error, notFound string) (status int, message string) {
 	return f.status, f.message
 }
 
-// IsFault reports whether the error of a handler is a fault of ours that nobody has logged.
+// IsFault reports whether the server is at fault for the error of a handler, and no log has the error.
 func IsFault(err error) bool { return failureOf(err, "").fault }
 
 // failureOf returns the failure for the error of a handler: a failure, faults of the request, or an error

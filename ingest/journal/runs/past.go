@@ -23,8 +23,9 @@ func (r *Runs) LastInput(ctx context.Context, thread string, window func(*Run) W
 	run := &Run{ThreadID: thread}
 	var history string
 	err := r.db.One(ctx, []any{&run.Thread, (*string)(&run.ThreadKey), &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn, &history,
-		&run.ID, &run.ContextAfter, &run.BaseSeq, &run.Gap, &run.Agent, &last.Kept},
+		&run.ID, &run.ContextAfter, &run.BaseSeq, &run.Gap, &run.ContextFrom, &run.Agent, &last.Kept},
 		`SELECT t.id, t.key, t.workspace, t.platform, t.channel, t.parent, t.opened_on, t.history, m.run, m.context_after, m.base_seq, m.gap,
+			CASE WHEN t.run_id = m.run THEN t.run_context_from WHEN t.context_from <= m.base_seq THEN t.context_from ELSE 0 END,
 			coalesce((SELECT agent FROM runs WHERE id = m.run), t.agent), coalesce((SELECT input FROM run_inputs WHERE run = m.run ORDER BY n DESC LIMIT 1), '')
 		FROM threads t JOIN messages m ON m.thread = t.id AND m.context_after IS NOT NULL
 		WHERE t.uuid = $1 ORDER BY m.sent_at DESC, m.seq DESC LIMIT 1`, thread)

@@ -10,9 +10,9 @@ import (
 	"parley/assembly/stream"
 )
 
-// Screen shows what an agent says.
+// Screen shows the answers of an agent.
 type Screen struct {
-	// Out gets the answers, and Aside what is not part of an answer: thoughts, plans, notices.
+	// Out gets the answers. Aside gets thoughts, plans and notices.
 	Out, Aside io.Writer
 	// Live shows an answer as it comes, and removes control characters, as for a terminal.
 	Live bool
@@ -94,7 +94,7 @@ func (s *Screen) aside(text string) {
 	fmt.Fprintln(s.Aside, text)
 }
 
-// plain removes the characters with which a text could change the terminal or what stands on it.
+// plain removes control characters, with which a text could change the terminal.
 func (s *Screen) plain(text string) string {
 	if !s.Live {
 		return text

@@ -174,7 +174,7 @@ func (s *Session) command(ctx context.Context, text string) error {
 // a question for this program, and the daemon refuses to run it.
 func isCommand(line string) bool { return line == "/stop" || line == "/new" || line == "/status" }
 
-// read returns the lines of the input. The channel is closed at its end, or at a line that is too long or not UTF-8.
+// read returns the lines of the input. The channel is closed at the end of the input, or at a line that is too long or not UTF-8.
 func read(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

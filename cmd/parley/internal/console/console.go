@@ -51,7 +51,7 @@ func (c *Console) Run(ctx context.Context) { c.live.run(ctx) }
 // Ticket returns a ticket that admits an operator once within a minute.
 func (c *Console) Ticket(by operator.Caller) string { return c.doors.issue(by) }
 
-// policy is what a page may load and do: only what this server serves, and no script in a page.
+// policy is the Content-Security-Policy of each page: it loads files of this server alone, and has no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
 

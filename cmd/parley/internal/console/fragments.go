@@ -18,17 +18,17 @@ type fragment struct {
 	After string `json:"after,omitempty"`
 }
 
-// fragmentsOf returns the fragments of a page in their order. Our own templates made the page:
-// every element in it that is not void has its end tag.
+// fragmentsOf returns the fragments of a page in their order. Our own templates made the page, so each
+// element has an end tag, unless it is void.
 func fragmentsOf(page []byte) []fragment {
 	var found []fragment
-	var at scanner
+	at := scanner{page: page}
 	for z := html.NewTokenizer(bytes.NewReader(page)); z.Next() != html.ErrorToken; {
-		raw := z.Raw()
-		at.text.Write(raw)
+		from := at.to
+		at.to += len(z.Raw())
 		switch token := z.Token(); token.Type {
 		case html.StartTagToken:
-			at.open(token, len(raw))
+			at.open(token, from)
 		case html.EndTagToken:
 			if f := at.close(); f != nil {
 				found = append(found, *f)
@@ -40,8 +40,9 @@ func fragmentsOf(page []byte) []fragment {
 
 // scanner is a position in a page.
 type scanner struct {
-	text   bytes.Buffer // from the beginning
-	around []element    // the open elements
+	page   []byte
+	to     int       // the end of the token that was read last
+	around []element // the open elements
 }
 
 // element is an open element of a page.
@@ -56,11 +57,11 @@ type element struct {
 // isVoid has the names of the elements without an end tag that the templates use.
 var isVoid = map[string]bool{"br": true, "hr": true, "img": true, "input": true, "link": true, "meta": true, "wbr": true}
 
-func (s *scanner) open(token html.Token, length int) {
+func (s *scanner) open(token html.Token, from int) {
 	if isVoid[token.Data] {
 		return
 	}
-	e := element{from: s.text.Len() - length}
+	e := element{from: from}
 	for _, a := range token.Attr {
 		switch a.Key {
 		case "id":
@@ -84,7 +85,7 @@ func (s *scanner) close() *fragment {
 	if !e.live {
 		return nil
 	}
-	f := fragment{ID: e.id, HTML: s.text.String()[e.from:]}
+	f := fragment{ID: e.id, HTML: string(s.page[e.from:s.to])}
 	for i := len(s.around) - 1; i >= 0; i-- {
 		if list := &s.around[i]; list.list {
 			f.List, f.After, list.child = list.id, list.child, e.id

@@ -1,19 +1,22 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
-	"strings"
 	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"parley/cmd/parley/internal/operator"
 )
 
 // functions are those of the templates.
 var functions = template.FuncMap{
-	"bytes": bytesOf, "count": count, "look": look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
-	"author": author, "json": func(raw json.RawMessage) string { return string(raw) },
+	"bytes": func(n int64) string { return humanize.Bytes(uint64(n)) },
+	"count": func(n int64, thing string) string { return english.Plural(int(n), thing, "") },
+	"look":  look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
+	"author": author,
 }
 
 // looks has the look of each state: colour and shape.
@@ -33,31 +36,6 @@ func look(state any) string {
 
 func nothing(n operator.Needs) bool { return n == operator.Needs{} }
 
-// count returns a number of things, such as "1 dead letter" or "2 deliveries".
-func count(n int64, thing string) string {
-	switch {
-	case n == 1:
-	case strings.HasSuffix(thing, "y"):
-		thing = strings.TrimSuffix(thing, "y") + "ies"
-	default:
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
-}
-
-// bytesOf returns a size in the largest unit that keeps a digit before the point.
-func bytesOf(n int64) string {
-	units := []string{"bytes", "KB", "MB", "GB", "TB"}
-	size, i := float64(n), 0
-	for ; size >= 1000 && i < len(units)-1; i++ {
-		size /= 1000
-	}
-	if i == 0 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", size, units[i])
-}
-
 // ms returns the time between two moments; "" if one of them has not come.
 func ms(from, to time.Time) string {
 	if from.IsZero() || to.IsZero() {
@@ -74,7 +52,6 @@ func ms(from, to time.Time) string {
 type act struct {
 	Test, Path, Name, Words string
 	Fields                  []field
-	Harm                    bool
 	May                     bool // the caller's role allows it
 }
 

@@ -95,9 +95,3 @@ func discardLetter(s *operator.Service, f form) (string, error) {
 	_, err = s.DiscardDead(f.Context(), f.write(), id)
 	return "Discarded.", err
 }
-
-// itself returns the page of the row that a form is about.
-func itself(f form) string {
-	path := f.URL.Path
-	return path[:strings.LastIndex(path, "/")]
-}

@@ -169,7 +169,7 @@ func (l *live) refresh(ctx context.Context, v view) time.Duration {
 	begun := time.Now()
 	page, err := l.render(ctx, v)
 	if err != nil {
-		return time.Since(begun) // the tabs keep what they show; the next round tries again
+		return time.Since(begun) // the tabs do not change; the next round tries again
 	}
 	now := fragmentsOf(page)
 	l.mu.Lock()

@@ -34,7 +34,7 @@ func TestTabsGetAllAndThenChanges(t *testing.T) {
 		if got := <-first; got.event != "whole" || len(fragmentsIn(t, got)) != 2 {
 			t.Fatalf("first: %s %s", got.event, got.data)
 		}
-		time.Sleep(5 * period) // nothing changes, so nothing is told
+		<-time.After(5 * period) // nothing changes, so nothing is told
 		n.Store(1)
 		if got := <-first; got.event != "patch" || len(fragmentsIn(t, got)) != 1 {
 			t.Fatalf("then: %s %s", got.event, got.data)
@@ -79,7 +79,7 @@ func TestRenderingsTakeAShare(t *testing.T) {
 		const cost = 100 * time.Millisecond
 		rendered := 0
 		l := newLive(func(context.Context, view) ([]byte, error) {
-			time.Sleep(cost)
+			<-time.After(cost)
 			rendered++
 			return nil, nil
 		})

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"path"
 
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
@@ -9,11 +10,9 @@ import (
 
 // operation is something that an operator can do on a page.
 type operation struct {
-	pattern string // a path of http.ServeMux
+	pattern string // a path of http.ServeMux: that of a row, and the name of the operation
 	// do returns what it did, in words for the operator.
 	do func(s *operator.Service, f form) (words string, err error)
-	// back returns the page that shows the result; nil for the page of the form.
-	back func(f form) string
 }
 
 // form is a sent form.
@@ -27,34 +26,23 @@ func (f form) write() operator.Write {
 	return operator.Write{By: f.by.ID, Note: f.PostFormValue("note")}
 }
 
-// operate does an operation and shows its result on a page.
+// operate does an operation and shows its result on the page of its row.
 func (c *Console) operate(o operation) func(http.ResponseWriter, call) {
 	return func(w http.ResponseWriter, r call) {
 		f := form{Request: r.Request, by: r.caller}
-		var result said
-		words, err := "", error(nil)
-		if err = f.ParseForm(); err == nil && !r.caller.Role.Has(config.RoleOperator) {
+		words, err := "", f.ParseForm()
+		if err == nil && !r.caller.Role.Has(config.RoleOperator) {
 			err = operator.Fail(http.StatusForbidden, "role", "your role is "+string(r.caller.Role)+", and this needs the role operator")
 		}
 		if err == nil {
 			words, err = o.do(c.Service, f)
 		}
-		if result.Words = words; err != nil {
-			_, result.Words = explain(err)
+		result := said{Words: words}
+		if err != nil {
 			result.Bad = true
+			_, result.Words = explain(err)
 		}
 		c.doors.say(r.secret, result)
-		http.Redirect(w, r.Request, c.backTo(o, f), http.StatusSeeOther)
+		http.Redirect(w, r.Request, path.Dir(f.URL.Path), http.StatusSeeOther)
 	}
-}
-
-// backTo returns the address of the page that shows a result.
-func (c *Console) backTo(o operation, f form) string {
-	if o.back != nil {
-		return o.back(f)
-	}
-	if from := f.PostFormValue("from"); c.pages.has(from) {
-		return from
-	}
-	return "/"
 }

@@ -27,7 +27,7 @@ type page struct {
 	read func(s *operator.Service, r request) (title string, data any, err error)
 }
 
-// request is what a page is made from. Two requests with the same address and role give the same page.
+// request asks for a page. Its address and the role of its caller decide about the page.
 type request struct {
 	*http.Request
 	by operator.Caller
@@ -93,7 +93,7 @@ func newPages(service *operator.Service) *pages {
 // inContext is the key of a caller and of the words of an operation in a request's context.
 type inContext struct{}
 
-// looking is what a page needs to know beside its address.
+// looking has the caller of a page, and the result of the caller's last operation.
 type looking struct {
 	by   operator.Caller
 	said *said

@@ -26,14 +26,14 @@ var pageTable = []page{
 
 // operations lists everything that a page can do.
 var operations = []operation{
-	{pattern: "/dead/{id}/try", do: tryLetter, back: itself},
-	{pattern: "/dead/{id}/retry", do: retryLetter, back: itself},
-	{pattern: "/dead/{id}/discard", do: discardLetter, back: itself},
-	{pattern: "/runs/{id}/retry", do: retryRun, back: itself},
-	{pattern: "/runs/{id}/stop", do: stopRun, back: itself},
-	{pattern: "/deliveries/{id}/resend", do: resend, back: itself},
-	{pattern: "/deliveries/{id}/confirm", do: confirm, back: itself},
-	{pattern: "/deliveries/{id}/drop", do: drop, back: itself},
+	{pattern: "/dead/{id}/try", do: tryLetter},
+	{pattern: "/dead/{id}/retry", do: retryLetter},
+	{pattern: "/dead/{id}/discard", do: discardLetter},
+	{pattern: "/runs/{id}/retry", do: retryRun},
+	{pattern: "/runs/{id}/stop", do: stopRun},
+	{pattern: "/deliveries/{id}/resend", do: resend},
+	{pattern: "/deliveries/{id}/confirm", do: confirm},
+	{pattern: "/deliveries/{id}/drop", do: drop},
 }
 
 // next returns the address of the page after the one of a request; empty if there is none. It keeps

@@ -26,7 +26,7 @@ func threadList(s *operator.Service, r request) (string, any, error) {
 	}{list.Items, ids, r.query("workspace"), r.next(list.Next)}, err
 }
 
-// threadRow is a message with what the agent got of it.
+// threadRow is a message of the thread, with the messages of the input that show it.
 type threadRow struct {
 	threads.Message
 	Given []operator.InputMessage
@@ -92,7 +92,7 @@ func thread(s *operator.Service, r request) (string, any, error) {
 }
 
 // give puts each message of the newest run's input beside the message of the thread that it shows. A
-// block stands beside the first message of its turn.
+// block has the place of the first message of its turn.
 func (v *threadView) give(s *operator.Service, r request) error {
 	in, err := s.Input(r.Context(), r.by, v.Thread.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && in.Hidden {

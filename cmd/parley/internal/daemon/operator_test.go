@@ -259,3 +259,13 @@ func TestReloadBySocket(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestReloadOfNothing names no change. The token of the built-in workspace is in no file.
+func TestReloadOfNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{without: true})
+	got, err := h.operate().Reload(h.ctx)
+	if err != nil || !got.Applied || len(got.Changed) > 0 || len(got.Restart) > 0 {
+		t.Errorf("%v %+v", err, got)
+	}
+}

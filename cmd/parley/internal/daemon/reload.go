@@ -89,6 +89,13 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		}
 		return result, err
 	}
+	if err := d.configure(claim, next); claim.Err() != nil {
+		return result, operator.Fail(http.StatusServiceUnavailable, "stopping", "the daemon stops")
+	} else if err != nil {
+		d.metrics.configured(false)
+		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
+		return result, fmt.Errorf("the configuration can't be applied; the last good one stays: %w", err)
+	}
 	result.Changed = append(result.Changed, next.Changes(before.config)...)
 	for _, key := range next.Changes(d.started) {
 		if atStart(key) {
@@ -97,13 +104,6 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	}
 	if len(result.Restart) > 0 {
 		d.log.Warn("some changes take effect at the next start", "restart", strings.Join(result.Restart, ", "))
-	}
-	if err := d.configure(claim, next); claim.Err() != nil {
-		return result, operator.Fail(http.StatusServiceUnavailable, "stopping", "the daemon stops")
-	} else if err != nil {
-		d.metrics.configured(false)
-		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
-		return result, fmt.Errorf("the configuration can't be applied; the last good one stays: %w", err)
 	}
 	after := d.current.Load()
 	for id, old := range before.accounts {

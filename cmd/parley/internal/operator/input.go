@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"parley/assembly"
-	"parley/assembly/turn"
 	"parley/config"
-	"parley/ingest/journal/messages"
 )
 
 var inputRoutes = []Route{
@@ -73,13 +71,9 @@ func (s *Service) Input(ctx context.Context, by Caller, thread string) (Input, e
 	if in.Kept {
 		return in, in.read(given.Kept)
 	}
-	typed, err := s.typed(ctx, t.Workspace, t.ID, given)
-	if err != nil {
-		return Input{}, err
-	}
 	for _, m := range given.Messages {
 		text := m.Text()
-		in.Messages = append(in.Messages, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, typed)})
+		in.Messages = append(in.Messages, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, given.Typed)})
 	}
 	return in, nil
 }
@@ -96,27 +90,11 @@ func (in *Input) read(kept string) error {
 	return nil
 }
 
-// typed returns the texts of the newest messages of a thread as their authors typed them, by UUID.
-func (s *Service) typed(ctx context.Context, workspace, thread string, given turn.Given) (map[string]string, error) {
-	list, err := s.Journal.ThreadMessages(ctx, workspace, thread, messages.Page{Before: behindAll, Limit: maxPage})
-	if err != nil {
-		return nil, err
-	}
-	texts := make(map[string]string, len(list))
-	for i := range list {
-		texts[list[i].UUID] = list[i].Content
-	}
-	return texts, nil
-}
-
-// behindAll is a thread_seq behind the last message of every thread.
-const behindAll = 1 << 62
-
 // label matches the header of a message, or of a line of a block.
 var label = regexp.MustCompile(`^\[[^\n]*?\]: `)
 
-// pieces cuts a message of an input where its author changes. In a message of a person, everything but the
-// lines that the person typed is Parley's. In a block, the labels and the lines without a label are.
+// pieces cuts a message of an input where its author changes. In a message of a person, Parley wrote all text
+// that the person has not typed. In a block, Parley wrote the labels and the lines without a label.
 func pieces(text string, m assembly.Message, typed map[string]string) []Piece {
 	var p split
 	own, isTyped := typed[m.ID]

@@ -21,7 +21,7 @@ var reasons = map[string]reason{
 	event.ReasonReply:    {"the message answers one of the bot", []string{"policy.require_mention"}, ""},
 	event.ReasonOpen:     {"no mention is needed here", []string{"policy.require_mention"}, "policy.require_mention: true"},
 	event.ReasonFollowed: {"the message continues a thread that the bot has answered", []string{"policy.follow_threads", "policy.require_mention"}, "policy.follow_threads: false"},
-	event.ReasonCommand:  {"the message is a command", []string{"commands.prefix"}, ""},
+	event.ReasonCommand:  {"the message is a command, or a program asked for its run", []string{"commands.prefix"}, ""},
 
 	event.ReasonNoMention: {"the bot answers a message in a room only if it mentions or answers the bot, and this one does not", []string{"policy.require_mention", "policy.follow_threads"},
 		"policy.require_mention: false, or policy.follow_threads: true for threads that the bot has answered"},

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"parley/adapters"
 	"parley/adapters/web/threads"
 	"parley/config"
@@ -207,7 +209,7 @@ func (w *Why) payload(i int, p listing.Payload) {
 func (w *Why) run(l *listing.Life) {
 	r := l.Run
 	w.Answered = r.State == "done"
-	w.step(r.BegunAt, "turn", "run %s of agent %s, %d messages", r.ID, r.Agent, l.Turn)
+	w.step(r.BegunAt, "turn", "run %s of agent %s, %s", r.ID, r.Agent, english.Plural(int(l.Turn), "message", ""))
 	for _, a := range r.Attempts {
 		words := "answered"
 		if a.Error != "" {
