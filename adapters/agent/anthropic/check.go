@@ -38,9 +38,5 @@ func (a *Agent) try(ctx context.Context, path string, body io.Reader) error {
 		return err
 	}
 	a.authorize(request)
-	response, err := a.client.Do(request)
-	if err == nil {
-		response.Close()
-	}
-	return err
+	return a.client.Send(request)
 }

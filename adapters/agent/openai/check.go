@@ -88,11 +88,7 @@ func (a *Agent) ping(ctx context.Context) error {
 		return err
 	}
 	a.authorize(request)
-	response, err := a.client.Do(request)
-	if err == nil {
-		response.Close()
-		return nil
-	}
+	err = a.client.Send(request)
 	fault, ok := errors.AsType[*remote.Error](err)
 	if ok && fault.Status == http.StatusBadRequest && (strings.Contains(fault.Error(), "max_tokens") || !strings.Contains(fault.Error(), a.config.Model)) {
 		return nil

@@ -44,9 +44,7 @@ func (c *Client) Reach(ctx context.Context, address string, keys Keys, prepare f
 	}
 	prepare(request)
 	request.Method = http.MethodHead
-	response, err := c.Do(request)
-	if err == nil {
-		response.Close()
+	if err = c.Send(request); err == nil {
 		return nil, nil
 	}
 	if findings, _ := keys.Judge(err); findings != nil {

@@ -205,6 +205,15 @@ func (r *Response) Close() { r.close() }
 
 var errFirstByte = errors.New("first byte")
 
+// Send sends a request whose response has nothing for the caller. Its errors are those of Do.
+func (c *Client) Send(request *http.Request) error {
+	response, err := c.Do(request)
+	if err == nil {
+		response.Close()
+	}
+	return err
+}
+
 // Do sends a request. The caller closes the response. Do fails with an *Error, or with the
 // cause of ctx. A body leaves only if turn.Prove, called directly before, returns no error.
 func (c *Client) Do(request *http.Request) (*Response, error) {

@@ -19,11 +19,7 @@ func (a *Agent) Check(ctx context.Context) ([]adapters.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	response, err := a.client.Do(request)
-	if err == nil {
-		response.Close()
-		return nil, nil
-	}
+	err = a.client.Send(request)
 	if fault, ok := errors.AsType[*remote.Error](err); ok && fault.Status == http.StatusNotFound {
 		return nil, nil
 	}

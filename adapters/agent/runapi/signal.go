@@ -57,9 +57,5 @@ func (a *Agent) signal(ctx context.Context, run, name string, data any) error {
 		return err
 	}
 	a.authorize(request)
-	response, err := a.client.Do(request)
-	if err == nil {
-		response.Close()
-	}
-	return err
+	return a.client.Send(request)
 }
