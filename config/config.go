@@ -46,14 +46,16 @@ type Config struct {
 	// Glob is the pattern of the workspaces' files.
 	Glob string `yaml:"workspaces"`
 	// Shutdown bounds the time that the daemon takes to stop.
-	Shutdown    time.Duration     `yaml:"shutdown"`
-	Retention   journal.Retention `yaml:"retention"`
-	Attachments attach.Config     `yaml:"attachments"`
-	Agents      []Agent           `yaml:"agents"`
-	Metrics     Metrics           `yaml:"metrics"`
-	Operators   []Operator        `yaml:"operators"`
-	OperatorAPI OperatorAPI       `yaml:"operator"`
-	Console     Console           `yaml:"console"`
+	Shutdown time.Duration `yaml:"shutdown"`
+	// RememberedWindows bounds the bytes of memory for the windows of threads that were answered lately.
+	RememberedWindows int64             `yaml:"remembered_windows"`
+	Retention         journal.Retention `yaml:"retention"`
+	Attachments       attach.Config     `yaml:"attachments"`
+	Agents            []Agent           `yaml:"agents"`
+	Metrics           Metrics           `yaml:"metrics"`
+	Operators         []Operator        `yaml:"operators"`
+	OperatorAPI       OperatorAPI       `yaml:"operator"`
+	Console           Console           `yaml:"console"`
 	// Workspaces are in the order of their files' names.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
@@ -176,15 +178,16 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 // defaults returns the configuration that parley.yaml changes.
 func defaults() *Config {
 	return &Config{
-		Listen:      "127.0.0.1:8484",
-		Store:       Store{Engine: SQLite, Path: "data/parley.db"},
-		Log:         Log{Level: "info", Format: "auto"},
-		Glob:        "workspaces/*.yaml",
-		Shutdown:    10 * time.Second,
-		Retention:   journal.DefaultRetention(),
-		Attachments: attach.DefaultConfig(),
-		OperatorAPI: OperatorAPI{Dir: "data"},
-		Console:     Console{Listen: "127.0.0.1:8485"},
-		Agents:      []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
+		Listen:            "127.0.0.1:8484",
+		Store:             Store{Engine: SQLite, Path: "data/parley.db"},
+		Log:               Log{Level: "info", Format: "auto"},
+		Glob:              "workspaces/*.yaml",
+		Shutdown:          10 * time.Second,
+		RememberedWindows: journal.DefaultRemembered,
+		Retention:         journal.DefaultRetention(),
+		Attachments:       attach.DefaultConfig(),
+		OperatorAPI:       OperatorAPI{Dir: "data"},
+		Console:           Console{Listen: "127.0.0.1:8485"},
+		Agents:            []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
 	}
 }

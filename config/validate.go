@@ -67,6 +67,7 @@ func (c *Config) faults() event.FieldErrors {
 	check.oneOf("log.format", c.Log.Format, "auto", "text", "tint", "json")
 	check.require(c.Glob != "", "workspaces", "must be a pattern of file names, such as workspaces/*.yaml")
 	check.require(c.Shutdown > 0, "shutdown", "must be more than 0s")
+	check.require(c.RememberedWindows >= 0, "remembered_windows", "must be 0 or more, such as 16MiB")
 	check.under("retention", c.Retention.Validate())
 	check.under("attachments", c.Attachments.Validate())
 	check.require(c.Metrics.Token.IsZero() || !c.Metrics.Token.IsWeak(secret.MinLength), "metrics.token", "must be a random word of at least 24 characters, or be empty")

@@ -7,9 +7,9 @@ import (
 	"runtime/metrics"
 )
 
-// The daemon's live heap is a few MiB, and at most 16 MiB of remembered windows, so the default
-// of GOGC collects tens of times a second under load. The heap may grow to five times its live size before the next collection, but
-// softMemory, or twice the live memory if that is more, bounds the whole.
+// The daemon's live heap is a few MiB and the remembered windows, so the default of GOGC collects
+// tens of times a second under load. The heap may grow to five times its live size before the next
+// collection, but softMemory, or twice the live memory if that is more, bounds the whole.
 const (
 	heapGrowth = 400
 	softMemory = 60 << 20

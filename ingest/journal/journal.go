@@ -47,7 +47,12 @@ type Options struct {
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Remembered bounds the bytes of memory for the windows of threads.
+	Remembered int64
 }
+
+// DefaultRemembered is the default of Options.Remembered in a daemon.
+const DefaultRemembered = 16 << 20
 
 // New returns the journal that is stored in engine.
 func New(engine storage.Engine, options Options) *Journal {
@@ -60,7 +65,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	accepted := envelopes.New(db, ids)
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
-		Outbox: outbox.New(db), Runs: runs.New(db), Recorder: record.New(db, stored, accepted),
+		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
 		Audit: audit.New(db), Listing: listing.New(db), db: db,
 	}
 }

@@ -39,7 +39,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close()
-	j := journal.New(engine, journal.Options{Node: "a"})
+	j := journal.New(engine, journal.Options{Node: "a", Remembered: journal.DefaultRemembered})
 	body, text := []byte(`{"event":"`+strings.Repeat("x", 1600)+`"}`), strings.Repeat("hello ", 20)
 	var next atomic.Int64
 	begun := cpuTime(b)

@@ -80,7 +80,7 @@ func start(t *testing.T, open func(*testing.T) storage.Engine) *fixture {
 func process(t failing, ctx context.Context, engine storage.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
 		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*places.Claim{},
-		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now}),
+		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now, Remembered: journal.DefaultRemembered}),
 	}
 }
 

@@ -99,7 +99,7 @@ func newConversation(t *testing.T) *conversation {
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	r := &recorder{Engine: engine}
-	return &conversation{T: t, Journal: journal.New(r, journal.Options{Node: "a"}), recorder: r, path: path}
+	return &conversation{T: t, Journal: journal.New(r, journal.Options{Node: "a", Remembered: journal.DefaultRemembered}), recorder: r, path: path}
 }
 
 func (c *conversation) must(err error) {

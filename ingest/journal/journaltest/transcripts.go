@@ -35,6 +35,7 @@ func transcriptPromises() []promise {
 		{"the next turn of a thread reads no message, unless one has changed or another came between", rememberedWindow},
 		{"a remembered window has the messages that joined a run", rememberedJoin},
 		{"a remembered window keeps to the bounds of the next one", rememberedBounds},
+		{"the remembered windows have a bound", rememberedBytes},
 		{"each message of a transcript has its UUID", uuids},
 		{"the cost of a transcript does not depend on the thread", bounded},
 	}
@@ -172,6 +173,18 @@ func rememberedBounds(f *fixture) {
 	f.message(threadKey(1), said("C1/wider", "wider"), triggers)
 	f.transcript(f.begin(threadKey(1)), wide)
 	same(f, "after a wider window", f.Remembered().Used, 12)
+}
+
+// rememberedBytes has windows that are larger than the memory for them.
+func rememberedBytes(f *fixture) {
+	f.Journal = journal.New(f.engine, journal.Options{Node: "first", Now: f.clock.Now, Remembered: 1000})
+	for i := range 2 {
+		f.message(threadKey(1), said(fmt.Sprint("C1/", i), strings.Repeat("a", 1000)), triggers)
+		run := f.begin(threadKey(1))
+		f.transcript(run, wide)
+		f.commit(run, answer("re"))
+	}
+	same(f, "windows", f.Remembered(), runs.Remembered{Read: 2})
 }
 
 // uuids compares the messages of a transcript with those of the list of messages.

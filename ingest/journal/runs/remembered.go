@@ -9,12 +9,8 @@ import (
 	"parley/ingest/journal/messages"
 )
 
-const (
-	// rememberedBytes bounds the windows that are remembered.
-	rememberedBytes = 16 << 20
-	// messageBytes is the size of a remembered message without its texts.
-	messageBytes = 800
-)
+// messageBytes is the size of a remembered message without its texts.
+const messageBytes = 800
 
 // Remembered counts the windows that are remembered.
 type Remembered struct {
@@ -25,13 +21,14 @@ type Remembered struct {
 
 // windows remembers the transcripts of the last runs that ended here, each with its reply, so that
 // the next turn of a thread reads no message. The least recent ones are forgotten first. It is safe
-// for concurrent use. The zero value is ready.
+// for concurrent use. The zero value remembers none.
 //
 // The next run begins in a transaction that reads threads.changed. That number rises when a message
 // changes, is removed, or gets another turn. So a window is valid if the number is the same, if the
 // run's turn follows the window's last one, and if every thread_seq since belongs to the reply or to
 // the run.
 type windows struct {
+	bound    int64 // of the bytes of all
 	mu       sync.Mutex
 	byThread map[int64]*list.Element // of recent
 	recent   list.List               // of *remembered, the most recent first
@@ -107,7 +104,7 @@ func (w *windows) put(run *Run, reply *messages.Message) {
 		w.byThread = map[int64]*list.Element{}
 	}
 	w.byThread[r.thread] = w.recent.PushFront(r)
-	for w.count.Bytes += r.bytes; w.count.Bytes > rememberedBytes; {
+	for w.count.Bytes += r.bytes; w.count.Bytes > w.bound; {
 		w.forget(w.recent.Back().Value.(*remembered).thread)
 	}
 }

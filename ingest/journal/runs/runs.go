@@ -10,8 +10,10 @@ type Runs struct {
 	windows windows
 }
 
-// New returns the runs in a store.
-func New(db *storage.DB) *Runs { return &Runs{db: db} }
+// New returns the runs in a store. It remembers the windows of threads in so many bytes of memory.
+func New(db *storage.DB, remembered int64) *Runs {
+	return &Runs{db: db, windows: windows{bound: remembered}}
+}
 
 // Aged returns the steps for runs, their attempts and questions, for the events of runs, and for the inputs of
 // agents, before bounds.

@@ -140,7 +140,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, engine.Close())
 	}
 	shared := d.share(engine)
-	d.node = shared.Node
+	d.node, shared.Remembered = shared.Node, o.Config.RememberedWindows
 	d.journal = journal.New(engine, shared)
 	d.work = work.New(engine, work.Options{
 		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: d.journal.Heard, Missed: d.journal.Missed,
