@@ -10,6 +10,7 @@ require (
 	github.com/chromedp/cdproto v0.159.0 // tests: the types of chromedp
 	github.com/chromedp/chromedp v0.23.0 // tests: pages in a browser
 	github.com/dustin/go-humanize v1.0.1 // sizes and numbers for people
+	github.com/evanw/esbuild v0.28.2 // tests: the scripts of pages, minified
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
 	github.com/google/go-cmp v0.7.0 // tests: differences

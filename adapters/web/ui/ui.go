@@ -10,13 +10,14 @@ import (
 	"parley/adapters/web/static"
 )
 
-//go:embed static
+//go:embed static src/chat.html
 var files embed.FS
 
-// page is the file of the page /chat.
-const page = "chat.html"
+// The files of static are made from those of src: minified, and with the modules in one.
+//
+//go:generate go test -count=1 -run ^TestScripts$ . -update
 
-// handlers serve the files by their names.
+// handlers serve the scripts and the styles by their names.
 var handlers = func() map[string]http.HandlerFunc {
 	all := map[string]http.HandlerFunc{}
 	entries, _ := files.ReadDir("static") // it is embedded, as its files are
@@ -27,10 +28,16 @@ var handlers = func() map[string]http.HandlerFunc {
 	return all
 }()
 
+// page serves the markup of the page /chat.
+var page = func() http.HandlerFunc {
+	raw, _ := files.ReadFile("src/chat.html")
+	return static.Serve("chat.html", raw)
+}()
+
 // File responds with a script or a stylesheet: GET /ui/{file}
 func File(w http.ResponseWriter, r *http.Request) {
 	handler := handlers[r.PathValue("file")]
-	if handler == nil || r.PathValue("file") == page { // the page has an address of its own
+	if handler == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -56,6 +63,6 @@ func Chat(exists func() bool) http.HandlerFunc {
 		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
-		handlers[page](w, r)
+		page(w, r)
 	}
 }

@@ -1,0 +1,281 @@
+// <parley-conversation>: a conversation with an agent of Parley, for any page. See CONVERSATION.md.
+import { uuid } from "../sdk/parley.js"
+import { Backend } from "./backend.js"
+import { Composer } from "./composer.js"
+import { Timeline } from "./timeline.js"
+import { QUESTION, REQUEST_INPUT, SYSTEM } from "./types.js"
+import { h, list, part, words } from "./view.js"
+
+const HERE = new URL(import.meta.url)
+
+// The properties of the document with their defaults, and then our own. A null is a callback or an object.
+const PROPERTIES = {
+  run: null, startWorkflow: null, interactive: true, title: "", placeholder: "Type your message...", startButtonText: "Start Agent",
+  initialMessage: "", onClose: null, isModal: false, fullWidth: false, resetWorkflow: null, hideUserInput: false,
+  onFilesSelected: null, uploadedFiles: null, onRemoveFile: null, maxFiles: 5, isUploading: false,
+  acceptedFileTypes: ".pdf,.doc,.docx,.xls,.xlsx,.ppt,.pptx,.txt,.md,.csv,.json,.xml,.html,.zip,image/*,audio/*,video/*",
+  renderDocumentSearch: null, selectedDocuments: null, onRemoveDocument: null, getAttachedDocs: null, onAttachmentsSent: null,
+  getMessageContext: null, fusionData: null, inputContainerClassName: "", inputClassName: "",
+  server: HERE.origin, token: "", thread: "", maxFileBytes: 20 << 20,
+}
+const kebab = (name) => name.replace(/[A-Z]/g, (c) => "-" + c.toLowerCase())
+const BY_ATTRIBUTE = new Map(Object.keys(PROPERTIES).flatMap((name) => [[name.toLowerCase(), name], [kebab(name), name]]))
+
+/** valueOf returns the value of a property that an attribute gives; its default if there is no attribute. */
+function valueOf(name, text) {
+  const initial = PROPERTIES[name]
+  if (text === null) return initial
+  if (typeof initial === "boolean") return text !== "false"
+  if (typeof initial === "number") return Number(text) || initial
+  if (name === "run" && !text.startsWith("{")) {
+    const [workflow_id, run_id] = text.split("/")
+    return run_id ? { workflow_id, run_id } : null
+  }
+  if (typeof initial === "string") return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return initial
+  }
+}
+
+const idsOf = (run) => run && { workflow_id: run.workflow_id ?? run.workflowId, run_id: run.run_id ?? run.runId }
+const same = (a, b) => a?.run_id === b?.run_id && a?.workflow_id === b?.workflow_id
+
+// What the sign of the connection says in each state.
+const STATES = { idle: "", connecting: "Connecting…", live: "Live", reconnecting: "Connection lost, reconnecting…", failed: "No connection" }
+
+class ParleyConversation extends HTMLElement {
+  static observedAttributes = [...BY_ATTRIBUTE.keys()]
+
+  #values = { ...PROPERTIES }
+  #changed = new Set(Object.keys(PROPERTIES))
+  #parts = null // the nodes; null before the first connection
+  #timeline
+  #composer
+  #backend = null
+  #run = null // the run that is shown, as {workflow_id, run_id}
+  #due = false
+
+  constructor() {
+    super()
+    this.attachShadow({ mode: "open" })
+    for (const name of Object.keys(PROPERTIES)) { // a page may have set it before the element was defined
+      if (!Object.hasOwn(this, name)) continue
+      const value = this[name]
+      delete this[name]
+      this[name] = value
+    }
+  }
+
+  connectedCallback() {
+    this.#parts ??= this.#draw()
+    this.#update()
+  }
+
+  disconnectedCallback() {
+    queueMicrotask(() => { // a move within the page is no end
+      if (this.isConnected) return
+      this.#backend?.close()
+      this.#backend = this.#run = null // a connection shows the run again
+    })
+  }
+
+  attributeChangedCallback(attribute, before, text) {
+    const name = BY_ATTRIBUTE.get(attribute)
+    if (name === "title" && text === null) return
+    this.set(name, valueOf(name, text))
+    if (name === "title") this.removeAttribute("title") // it would be a tooltip of the whole conversation
+  }
+
+  // React 19 listens to "Close" if it is given onClose: such a listener is the callback.
+  addEventListener(type, listener, options) {
+    if (typeof listener === "function" && PROPERTIES["on" + type] === null) this.set("on" + type, listener)
+    else super.addEventListener(type, listener, options)
+    if (type === "close" && !this.onClose) this.set("onClose", () => {})
+  }
+
+  removeEventListener(type, listener, options) {
+    if (listener && this.#values["on" + type] === listener) this.set("on" + type, null)
+    else super.removeEventListener(type, listener, options)
+  }
+
+  get(name) { return this.#values[name] }
+
+  set(name, value) {
+    this.#values[name] = value ?? PROPERTIES[name]
+    this.#changed.add(name)
+    if (this.#due || !this.#parts) return
+    this.#due = true
+    queueMicrotask(() => {
+      this.#due = false
+      if (this.isConnected) this.#update()
+    })
+  }
+
+  /** fire tells the page of something, by the callback of a property and by an event. */
+  fire(type, detail, callback) {
+    this.dispatchEvent(new CustomEvent(type, { detail, bubbles: true, composed: true }))
+    return this.#values[callback]?.(...(detail === undefined ? [] : [detail]))
+  }
+
+  #draw() {
+    const style = h("link", { rel: "stylesheet", href: new URL("conversation.css", HERE).href })
+    const button = (name, label, onclick) => part("button", name, { onclick, ariaLabel: label, title: label }, label)
+    const p = {
+      title: part("h2", "title"),
+      connection: part("span", "connection", { role: "status" }),
+      reset: button("reset", "Start again", () => this.#reset()),
+      close: button("close", "Close", () => this.fire("close", undefined, "onClose")),
+      tabs: h("div", { className: "tabs", role: "tablist", ariaLabel: "Workstreams", hidden: true }),
+      lists: h("div", { className: "lists" }),
+      latest: part("button", "latest", { className: "latest", onclick: () => this.#timeline.toEnd() }, "Newest message ↓"),
+      initial: part("div", "initial"),
+    }
+    this.#timeline = new Timeline({
+      root: p.lists, tabs: p.tabs, env: () => ({ server: this.server, fusionData: this.fusionData }),
+      answer: (text, id) => this.#send(text, [], { option_id: id }), act: (node) => this.#act(node),
+    })
+    this.#composer = new Composer(this, { upload: (file) => this.#backend.upload(file), submit: (text, files) => this.#submit(text, files) })
+    this.#composer.stop.onclick = () => this.#backend.stop(this.#run).catch((error) => this.#composer.say(error.message))
+    p.root = part("section", "conversation", { className: "root", hidden: true }, h("header", {}, p.title, h("slot", { name: "header" }), p.connection, p.reset, p.close),
+      p.tabs, h("div", { className: "middle" }, p.initial, p.lists, p.latest), this.#composer.form)
+    this.#composer.drops(p.root)
+    style.onload = style.onerror = () => (p.root.hidden = false) // it does not show without its style
+    this.shadowRoot.append(style, p.root)
+    return p
+  }
+
+  #connect() {
+    return new Backend({
+      server: new URL(this.server, location.href).href, token: () => (typeof this.token === "function" ? this.token() : this.token),
+      message: (m) => this.#received(m),
+      state: (state, note) => this.#state(state, note),
+      works: (works) => this.#composer.update({ works }),
+    })
+  }
+
+  #received(m) {
+    this.#timeline.add(m)
+    this.dispatchEvent(new CustomEvent("message", { detail: m }))
+    if (m.type === REQUEST_INPUT || m.type === QUESTION) requestAnimationFrame(() => this.#update())
+  }
+
+  #state(state, note = "") {
+    const { connection } = this.#parts
+    if (connection.dataset.state !== state) this.dispatchEvent(new CustomEvent("connectionchange", { detail: { state, note } }))
+    connection.dataset.state = state
+    connection.textContent = [STATES[state], note].filter(Boolean).join(": ")
+  }
+
+  // update shows the properties as they are now.
+  #update() {
+    const changed = this.#changed
+    this.#changed = new Set()
+    const p = this.#parts
+    const isNew = changed.has("run") && !same(idsOf(this.run), this.#run)
+    if (!this.#backend || isNew || changed.has("server") || changed.has("thread")) this.#open()
+    const starts = !this.#run && !this.thread
+    p.title.textContent = this.title || this.#run?.workflow_id || ""
+    p.root.ariaLabel = this.title || "Conversation"
+    p.root.setAttribute("role", "region")
+    p.reset.hidden = !this.resetWorkflow
+    p.close.hidden = !this.onClose
+    p.initial.hidden = !starts || !this.initialMessage
+    p.initial.textContent = this.initialMessage
+    this.toggleAttribute("data-modal", Boolean(this.isModal))
+    this.toggleAttribute("data-full", Boolean(this.fullWidth))
+    this.#composer.form.hidden = this.hideUserInput || (!this.interactive && !starts && !this.#timeline.asks)
+    if (changed.has("renderDocumentSearch")) this.#search()
+    this.#composer.update({ starts })
+  }
+
+  #search() {
+    const { search } = this.#composer
+    search.replaceChildren()
+    const made = this.renderDocumentSearch?.(search)
+    if (made instanceof Node && made !== search) search.append(made)
+  }
+
+  // open shows the run, or the thread, that the page has given.
+  #open() {
+    this.#backend?.close()
+    this.#backend = this.#connect()
+    this.#timeline.clear()
+    this.#composer.update({ works: false })
+    this.#state("idle")
+    this.#run = idsOf(this.run)
+    if (this.#run) this.#backend.follow(this.#run)
+    else if (this.thread) this.#backend.open(this.thread).then((run) => (this.#run ??= run))
+  }
+
+  #reset() {
+    if (this.fire("resetworkflow", undefined, "resetWorkflow") === false) return
+    this.#values.run = null
+    this.thread = ""
+  }
+
+  async #submit(text, files) {
+    const documents = list(this.getAttachedDocs?.()).map((id) => `store:${words(id)}`)
+    if (documents.length) text = [text, "Attachments:", ...documents].filter(Boolean).join("\n")
+    if (this.#run || this.thread) await this.#send(text, files)
+    else await this.#start(text, files)
+    if (documents.length || files.length || list(this.uploadedFiles).length) this.fire("attachmentssent", undefined, "onAttachmentsSent")
+  }
+
+  async #start(text, files) {
+    this.#composer.update({ works: true })
+    this.fire("startworkflow", { message: text })
+    try {
+      const run = this.startWorkflow ? await this.startWorkflow(text || undefined) : await this.#backend.start(text, files, this.getMessageContext?.())
+      if (!run) return this.#composer.update({ works: false })
+      this.#values.run = this.#run = idsOf(run)
+      if (this.startWorkflow && files.length) await this.#send("", files)
+      this.fire("runstart", this.#run)
+      this.#backend.follow(this.#run)
+    } catch (error) {
+      this.#composer.update({ works: false })
+      throw error
+    }
+    this.set("run", this.#run)
+  }
+
+  // send shows the message at once. If the server does not take it, it stays with a button that sends it again.
+  async #send(text, files, more) {
+    const id = uuid()
+    const settle = this.#timeline.sent(id, text, files)
+    const attempt = async () => {
+      try {
+        const metadata = this.getMessageContext || more ? { ...this.getMessageContext?.(), ...more } : undefined
+        const run = await this.#backend.send(this.#run ?? { workflow_id: this.thread }, { id, text, files, metadata })
+        settle(null)
+        if (run.note) this.#timeline.add({ type: SYSTEM, message: run.note, timestamp: Date.now() })
+        else this.#run = run
+        this.#values.run = this.#run
+      } catch (error) {
+        settle(error.message, attempt)
+      }
+    }
+    await attempt()
+    this.#update()
+  }
+
+  // A pressed button of a uiSchema is an event. Unless the page prevents it, its words are the next message.
+  #act(node) {
+    const event = new CustomEvent("uiaction", { detail: node, bubbles: true, composed: true, cancelable: true })
+    const text = words(node.action?.message ?? node.message ?? node.action?.value ?? node.value ?? node.label ?? node.content)
+    if (this.dispatchEvent(event) && text) this.#send(text, [])
+  }
+}
+
+for (const name of Object.keys(PROPERTIES)) {
+  Object.defineProperty(ParleyConversation.prototype, name, {
+    configurable: true, enumerable: true,
+    get() { return this.get(name) },
+    set(value) { this.set(name, value) },
+  })
+}
+
+if (!customElements.get("parley-conversation")) customElements.define("parley-conversation", ParleyConversation)
+
+export { ParleyConversation }

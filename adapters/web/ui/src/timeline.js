@@ -1,0 +1,346 @@
+// The messages of a conversation, in a list for each workstream.
+import { ANSWER, BATCH_PROGRESS, COMPLETE, ERROR, IDLE, PLAN, QUESTION, REQUEST_INPUT, STREAMING_CHUNK, SYSTEM, TERMINATED, UPDATE } from "./types.js"
+import { bar, h, link, list, part, rendered, schema, words } from "./view.js"
+
+// The kind of a message inside of its article, by type.
+const KINDS = ["system", "thought", "plan", "update", "complete", "warning", "error", "answer", "question", "question", "idle", "terminated", "answer", "update"]
+// What a screen reader says before a message, by kind.
+const SPOKEN = { question: "You: ", answer: "Answer: ", warning: "Warning: ", error: "Error: ", plan: "Plan: ", asked: "Question: " }
+const ENDS = { [COMPLETE]: "Completed", [IDLE]: "Waiting for you", [TERMINATED]: "Stopped" }
+const STATES = { running: "running", canceling: "stopping", completed: "completed", failed: "failed", timeout: "out of time", canceled: "stopped" }
+const BLOCK = 1000 // characters of streamed text that are laid out together
+
+const activityOf = (m) => m.activity_id ?? m.details?.activity_id ?? ""
+const lineOf = (text) => words(text).trim().split("\n", 1)[0]
+
+/** stateOf returns the state of a plan's task: done, active, failed, skipped or open. */
+function stateOf(task) {
+  const state = words(task?.status ?? task?.state).toLowerCase()
+  if (task?.done === true || /^(done|complete|success|finish)/.test(state)) return "done"
+  if (/^(in.?progress|running|active|working|started)/.test(state)) return "active"
+  return /^(fail|error)/.test(state) ? "failed" : /^(skip|cancel)/.test(state) ? "skipped" : "open"
+}
+
+export class Timeline {
+  #root
+  #tabs
+  #env
+  #answer
+  #act
+  #streams = new Map()
+  #asked = new Map() // the articles of messages that were sent from here, by their ids
+  #waiting = [] // messages for the next frame
+  #scheduled = false
+  #selected = null
+
+  /** root gets the lists and tabs the tabs. env() is the environment of view.js; answer(text, id) answers a question, and act(node) is a pressed button of a uiSchema. */
+  constructor({ root, tabs, env, answer, act }) {
+    this.#root = root
+    this.#tabs = tabs
+    this.#env = env
+    this.#answer = answer
+    this.#act = act
+    this.clear()
+  }
+
+  /** asks says whether a question waits for an answer. */
+  get asks() { return Boolean(this.#root.querySelector('[data-type="9"]:not([data-answered])')) }
+
+  clear() {
+    this.#selected = null
+    this.#streams.clear()
+    this.#asked.clear()
+    this.#waiting = []
+    this.#root.replaceChildren()
+    this.#tabs.replaceChildren()
+    this.#tabs.hidden = true
+    this.#select(this.#stream("main"))
+  }
+
+  /** add shows a message with the next frame, so that a fast stream costs one layout a frame. */
+  add(message) {
+    this.#waiting.push(message)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    const next = () => {
+      this.#scheduled = false
+      this.flush(8)
+    }
+    if (document.hidden) setTimeout(next, 100)
+    else requestAnimationFrame(next)
+  }
+
+  /** flush shows the messages that wait, for some milliseconds. */
+  flush(ms = Infinity) {
+    const end = performance.now() + ms
+    let done = 0
+    while (done < this.#waiting.length && performance.now() < end) this.#show(this.#waiting[done++])
+    const rest = this.#waiting.slice(done)
+    this.#waiting = []
+    if (rest.length) rest.forEach((m) => this.add(m))
+    if (this.#selected.follows) this.toEnd()
+    else this.#root.toggleAttribute("data-behind", true)
+  }
+
+  /** toEnd scrolls to the newest message, and stays there until the person scrolls. */
+  toEnd() {
+    const { panel } = this.#selected
+    this.#selected.follows = true
+    panel.scrollTop = panel.scrollHeight
+    this.#root.removeAttribute("data-behind")
+  }
+
+  /** sent shows a message of this person before the server has it. It returns what to call with an error; null for a success. */
+  sent(id, text, files = []) {
+    const m = { type: QUESTION, message: text, files, timestamp: Date.now(), details: { ack: id } }
+    const article = this.#append(this.#stream("main"), m)
+    this.#asked.set(id, article)
+    article.dataset.state = "sending"
+    this.toEnd()
+    return (error, again) => {
+      article.dataset.state = error ? "failed" : "sent"
+      article.querySelector(".failed")?.remove()
+      if (error) article.append(part("div", "error", { className: "failed", role: "alert" }, `${error} `, h("button", { onclick: again }, "Send again")))
+    }
+  }
+
+  #stream(id) {
+    let s = this.#streams.get(id)
+    if (s) return s
+    const name = id === "main" ? "Main" : id
+    const panel = h("div", { className: "list", role: "log", tabIndex: 0, ariaLabel: id === "main" ? "Messages" : `Messages of ${name}`, ariaLive: "polite" })
+    const tab = part("button", `workstream-${id}`, { role: "tab", className: "tab" }, h("span", {}, name), h("small"))
+    tab.setAttribute("part", `workstream workstream-${id}`)
+    s = { id, panel, tab, texts: new Map(), lines: new Map(), answered: false, follows: true }
+    panel.onscroll = () => {
+      s.follows = panel.scrollHeight - panel.scrollTop - panel.clientHeight < 60
+      if (s.follows) this.#root.removeAttribute("data-behind")
+    }
+    tab.onclick = () => this.#select(s)
+    tab.onkeydown = (e) => this.#turn(e, s)
+    this.#streams.set(id, s)
+    panel.hidden = this.#streams.size > 1
+    this.#root.append(panel)
+    this.#tabs.append(tab)
+    this.#tabs.hidden = this.#streams.size < 2
+    this.#select(this.#selected ?? s)
+    return s
+  }
+
+  #select(s) {
+    this.#selected = s
+    for (const o of this.#streams.values()) {
+      o.panel.hidden = o !== s
+      o.tab.ariaSelected = String(o === s)
+      o.tab.tabIndex = o === s ? 0 : -1
+    }
+    if (s.follows) this.toEnd()
+  }
+
+  // The arrow keys go from tab to tab.
+  #turn(e, s) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
+    if (!step) return
+    const all = [...this.#streams.values()]
+    const next = all[(all.indexOf(s) + step + all.length) % all.length]
+    this.#select(next)
+    next.tab.focus()
+  }
+
+  #mark(s, m) {
+    const given = words(m.details?.state ?? m.details?.status)
+    const by = { [COMPLETE]: "completed", [ERROR]: "failed", [TERMINATED]: "canceled" }[m.type]
+    const state = given in STATES ? given : by ?? (s.tab.dataset.state && m.type === SYSTEM ? s.tab.dataset.state : "running")
+    s.tab.dataset.state = state
+    s.tab.lastChild.textContent = [STATES[state], state === "running" && words(m.details?.phase)].filter(Boolean).join(", ")
+    const name = words(m.details?.workstream_name ?? m.details?.name)
+    if (name && s.id !== "main") s.tab.firstChild.textContent = name
+  }
+
+  #show(m) {
+    const s = this.#stream(m.workstream_id || "main")
+    this.#mark(s, m)
+    if (s.idle && m.type !== IDLE) {
+      s.idle.remove()
+      s.idle = null
+    }
+    switch (m.type) {
+      case STREAMING_CHUNK: return this.#grow(s, m)
+      case UPDATE: case BATCH_PROGRESS: case PLAN: return this.#change(s, m)
+      case QUESTION: return this.#question(s, m)
+      case COMPLETE: case IDLE: case TERMINATED: return this.#end(s, m)
+      default: return this.#whole(s, m)
+    }
+  }
+
+  #append(s, m) {
+    const article = part("article", "message")
+    this.#fill(article, m)
+    s.panel.append(article)
+    s.last = article
+    return article
+  }
+
+  // A chunk grows the text of its activity. The text is in blocks of whole lines, because a browser lays
+  // out a whole block for each change in it.
+  #grow(s, m) {
+    const key = activityOf(m)
+    let t = s.texts.get(key)
+    if (!t) {
+      const body = h("div", { className: "text" })
+      const article = part("article", "message", { ariaBusy: "true" }, part("div", "answer", {}, body))
+      article.dataset.type = STREAMING_CHUNK
+      s.panel.append(article)
+      s.last = article
+      t = { article, body, tail: body.appendChild(h("div")).appendChild(new Text()) }
+      s.texts.set(key, t)
+    }
+    for (const [i, piece] of m.message.split("\n").entries()) {
+      if (i > 0 && t.tail.length > BLOCK) t.tail = t.body.appendChild(h("div")).appendChild(new Text())
+      else if (i > 0) t.tail.appendData("\n")
+      t.tail.appendData(piece)
+    }
+    if (m.details?.is_final) t.article.ariaBusy = null
+  }
+
+  // A whole message takes the place of the text of its activity; without an activity, of the nameless one.
+  #whole(s, m) {
+    const key = activityOf(m)
+    const t = s.texts.get(key) ?? (m.type === ANSWER ? [...s.texts.values()].at(-1) : undefined)
+    if (m.type === ANSWER) s.answered = true
+    if (!t) return this.#append(s, m)
+    for (const [k, v] of s.texts) if (v === t) s.texts.delete(k)
+    t.article.ariaBusy = null
+    this.#fill(t.article, m)
+  }
+
+  // Updates change one line, and a plan changes the plan before it.
+  #change(s, m) {
+    const key = `${m.type} ${activityOf(m)}`
+    const before = s.lines.get(key)
+    const goesOn = m.type === PLAN || activityOf(m) || s.last === before
+    if (before && goesOn) this.#fill(before, m)
+    else s.lines.set(key, this.#append(s, m))
+  }
+
+  #question(s, m) {
+    for (const open of s.panel.querySelectorAll('[data-type="9"]:not([data-answered])')) this.#close(open)
+    const article = this.#asked.get(m.details?.ack)
+    if (article) article.dataset.state = "sent"
+    else this.#append(s, m)
+  }
+
+  // The text that is left at the end is an answer. A COMPLETE with words is one, too, if there is no other.
+  #end(s, m) {
+    const left = [...s.texts.values()]
+    for (const t of left) t.article.ariaBusy = null
+    if (m.type === IDLE) return void (s.idle = this.#append(s, m))
+    if (m.type === COMPLETE && m.message && !s.answered) {
+      const answer = { ...m, type: ANSWER }
+      if (left.length) this.#fill(left.at(-1).article, answer)
+      else this.#append(s, answer)
+      m = { ...m, message: "", html: null }
+    }
+    s.answered = false
+    s.texts.clear()
+    s.lines.clear()
+    this.#append(s, m)
+  }
+
+  #close(article, chosen) {
+    article.dataset.answered = ""
+    for (const option of article.querySelectorAll("[part=option]")) {
+      option.disabled = true
+      option.ariaPressed = String(option === chosen)
+    }
+  }
+
+  #fill(article, m) {
+    const kind = KINDS[m.type] ?? "system"
+    article.dataset.type = m.type
+    const inner = part("div", kind, {}, h("span", { className: "spoken" }, SPOKEN[m.type === REQUEST_INPUT ? "asked" : kind] ?? ""))
+    article.replaceChildren((this[`_${kind}`] ?? this._plain).call(this, inner, m, article))
+    if (m.timestamp) article.title = new Date(m.timestamp).toLocaleString()
+  }
+
+  _plain(inner, m) {
+    this.#body(inner, m)
+    return inner
+  }
+
+  #body(inner, m) {
+    const env = this.#env()
+    if (m.html) inner.append(h("div", { className: "rich" }, rendered(m.html, env)))
+    else if (m.message) inner.append(h("div", { className: "text" }, words(m.message)))
+    const ui = m.details?.uiSchema
+    if (ui?.root) inner.append(schema(ui, env, this.#act))
+    const files = [...list(m.files), ...list(m.details?.files)]
+    if (files.length) inner.append(h("ul", { className: "files" }, ...files.map((f) => h("li", {}, file(f, env)))))
+  }
+
+  _thought(inner, m) {
+    const details = part("details", "thought", {}, h("summary", {}, m.details?.tool ? `Tool ${words(m.details.tool)}` : "Thought"))
+    this.#body(details, m)
+    return details
+  }
+
+  _plan(inner, m) {
+    const d = m.details
+    const tasks = [d?.plan?.tasks, d?.plan, d?.tasks, d?.steps, d].find(Array.isArray) ?? []
+    if (m.message) this.#body(inner, { ...m, details: null })
+    inner.append(h("ul", { className: "tasks" }, ...tasks.map((t) => {
+      const state = stateOf(t)
+      return part("li", "task", { "data-state": state }, h("span", {}, words(t?.goal ?? t?.title ?? t?.name ?? t?.content ?? t?.text ?? t)), h("small", {}, state))
+    })))
+    return inner
+  }
+
+  _update(inner, m) {
+    const d = m.details
+    const max = d?.total ?? d?.max
+    const value = d?.completed ?? d?.done ?? d?.current ?? d?.progress
+    const text = words(m.message) || words(d?.message)
+    inner.append(h("span", {}, text))
+    if (m.type === BATCH_PROGRESS) inner.append(h("span", { className: "count" }, max > 0 ? `${words(value) || 0} of ${words(max)}` : ""), h("label", {}, h("span", { className: "spoken" }, text || "Progress"), bar(value, max)))
+    return inner
+  }
+
+  _question(inner, m, article) {
+    this.#body(inner, m)
+    if (m.type !== REQUEST_INPUT) return inner
+    const options = list(m.details?.ux?.options).filter((o) => words(o?.id) && words(o?.label))
+    inner.append(h("div", { className: "options", role: "group", ariaLabel: "Answers" }, ...options.map((o) => {
+      const e = part("button", "option", { title: words(o.description) }, words(o.label))
+      e.onclick = () => {
+        this.#close(article, e)
+        this.#answer(words(o.label), words(o.id))
+      }
+      return e
+    })))
+    return inner
+  }
+
+  _complete(inner, m) {
+    inner.append(h("span", {}, words(m.message) ? `${ENDS[m.type]}: ${lineOf(m.message)}` : ENDS[m.type]))
+    return inner
+  }
+
+  _idle(inner, m) { return this._complete(inner, m) }
+
+  _terminated(inner, m) { return this._complete(inner, m) }
+}
+
+/** file is a link to a file of a message: one with an address, or with its bytes; else only its name. */
+function file(f, env) {
+  const name = words(f?.name ?? f?.filename) || "file"
+  const href = f?.url ? link(f.url, env.server, ["https:", "http:"]) : null
+  if (href) return h("a", { href, target: "_blank", rel: "noopener noreferrer" }, name)
+  if (!words(f?.data)) return h("span", {}, name)
+  return h("button", { onclick: () => save(name, f.data) }, `Save ${name}`)
+}
+
+function save(name, base64) {
+  const href = URL.createObjectURL(new Blob([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))]))
+  h("a", { href, download: name }).click()
+  setTimeout(() => URL.revokeObjectURL(href), 1000)
+}
