@@ -17,9 +17,14 @@ type Backfill interface {
 	Refused(channel string, retried bool)
 }
 
+// isLive reports whether the platform sent a payload of its own accord.
+func isLive(envelope event.Envelope) bool {
+	return envelope.Transport != event.Backfilled && envelope.Transport != event.ByOperator
+}
+
 // arrived reports to the backfill that a live payload of a channel is durable.
 func (w *workspace) arrived(envelope event.Envelope, channel string) {
-	if w.config.Backfill != nil && envelope.Transport != event.Backfilled {
+	if w.config.Backfill != nil && isLive(envelope) {
 		w.config.Backfill.Accepted(channel, envelope.Retried)
 	}
 }
@@ -28,7 +33,7 @@ func (w *workspace) arrived(envelope event.Envelope, channel string) {
 // up. It does not read the store. Payloads of the backfill itself are not reported,
 // because it hands a refused payload over again.
 func (in *Ingest) lost(w *workspace, envelope event.Envelope) {
-	if w.config.Backfill == nil || envelope.Transport == event.Backfilled {
+	if w.config.Backfill == nil || !isLive(envelope) {
 		return
 	}
 	_ = in.guard(func() error {

@@ -32,7 +32,7 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelo
 	d, before := in.directory(ctx, w), w.Self()
 	keys := w.config.Normalizer.Keys(*envelope, d)
 	envelope.Parsed = keys.Parsed
-	if introduce := w.config.Introduce; introduce != nil {
+	if introduce := w.config.Introduce; introduce != nil && envelope.Transport != event.ByOperator {
 		if told := introduce(*envelope, before); told != before { // otherwise another identity may be known by now
 			if err := in.setSelf(ctx, w, told); err != nil {
 				return keys, err

@@ -34,6 +34,9 @@ type gate struct {
 
 // decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look record.Look) record.Decision {
+	if m.Answers != "" {
+		return g.byOperator(m, look)
+	}
 	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
 		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: reason}
 	}

@@ -32,11 +32,7 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	if d.Trigger != messages.TriggerRun && !(pressed && human) {
 		return d
 	}
-	q := look.Question()
-	if q != nil && q.Agent != g.Agent && (g.Asks == nil || !g.Asks(q.Agent)) {
-		q = nil // its agent does not answer here any more
-	}
-	option := -1
+	q, option := g.question(look), -1
 	switch {
 	case (!human || m.TextMessage) && q != nil && q.Approval: // its run would cancel the approval
 		return passive(event.ReasonNoAnswer)
@@ -67,6 +63,16 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 		d.Answer.Option = q.Options[option].ID
 	}
 	return d
+}
+
+// question returns the open question of the thread; nil for none. If its agent does not answer here any more, it is
+// none.
+func (g gate) question(look record.Look) *runs.Question {
+	q := look.Question()
+	if q != nil && q.Agent != g.Agent && (g.Asks == nil || !g.Asks(q.Agent)) {
+		return nil
+	}
+	return q
 }
 
 // approves reports whether a user may answer approvals of an agent.

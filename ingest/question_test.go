@@ -65,9 +65,17 @@ func TestAnswers(t *testing.T) {
 		"another run's button":   {button, runs.Button("run-2", 1), nil, passively("action"), "", closedText},
 		"a refused user's press": {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
 		"a press over a limit":   {button, runs.Button("run-1", 1), func(g *gate, _ *event.Message, _ *runs.Question) { g.over = true }, passively("limit"), "", limitText},
-		"an edit":                {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindEdit }, triggers("mention"), "n", ""},
-		"a reaction":             {text, ":+1:", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
-		"a command":              {text, "/status", nil, verdict{messages.TriggerNone, "command", "stored"}, "", ""},
+		"an operator": {button, runs.Button("run-1", 1), func(g *gate, m *event.Message, _ *runs.Question) {
+			g.Policy.AllowUsers, g.over, m.Answers = []string{}, true, "run-1"
+		}, triggers("action"), "n", ""},
+		"an operator in other words":               {text, "why?", byOperator("run-1"), triggers("action"), "-", ""},
+		"an operator too late":                     {button, runs.Button("run-0", 1), byOperator("run-0"), ignored(event.ReasonNoAnswer), "", ""},
+		"an operator in other words too late":      {text, "why?", byOperator("run-0"), ignored(event.ReasonNoAnswer), "", ""},
+		"an operator with a button of another run": {button, runs.Button("run-0", 1), byOperator("run-1"), ignored(event.ReasonNoAnswer), "", ""},
+		"an operator to an agent that is gone":     {text, "why?", func(g *gate, m *event.Message, _ *runs.Question) { g.Agent, m.Answers = "another", "run-1" }, ignored(event.ReasonNoAnswer), "", ""},
+		"an edit":                                  {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindEdit }, triggers("mention"), "n", ""},
+		"a reaction":                               {text, ":+1:", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
+		"a command":                                {text, "/status", nil, verdict{messages.TriggerNone, "command", "stored"}, "", ""},
 	} {
 		g, m, q, told := defaultGate(), room(), open(), ""
 		g.Prefix, m.Content, m.Addressed = "/", c.text, event.AddressedMention
@@ -99,6 +107,11 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s: the room sees %+v", name, d.Notice.Posts)
 		}
 	}
+}
+
+// byOperator makes a message the answer of an operator to the question of a run.
+func byOperator(run string) func(*gate, *event.Message, *runs.Question) {
+	return func(_ *gate, m *event.Message, _ *runs.Question) { m.Answers = run }
 }
 
 func list(ids ...string) func(string) []string { return func(string) []string { return ids } }

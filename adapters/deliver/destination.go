@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
@@ -96,11 +97,11 @@ func answered(run *runs.Run) string {
 }
 
 // asker returns the platform's id of the author of the last message in a run's turn. It
-// is empty if unknown.
+// is empty if unknown, or if the author is an operator, who is no user of the platform.
 func asker(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
-		if run.Messages[i].Author == messages.ByHuman {
-			_, id, _ := strings.Cut(run.Messages[i].SenderID, ":")
+		if m := &run.Messages[i]; m.Author == messages.ByHuman && !event.IsOperator(m.SenderID) {
+			_, id, _ := strings.Cut(m.SenderID, ":")
 			return id
 		}
 	}

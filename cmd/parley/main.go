@@ -37,7 +37,7 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(helpTopics()...)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand(), runsCommand())
+	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand(), runsCommand(), questionsCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())

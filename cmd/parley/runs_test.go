@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRunsCommand lists the runs of a store without any, and asks about one that nobody knows.
+// TestRunsCommand lists the runs and the questions of a store without any, and asks about one that nobody knows.
 func TestRunsCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -22,6 +22,15 @@ func TestRunsCommand(t *testing.T) {
 		if got := parley(t, dir, "runs", what, id); got.status != 1 || got.stdout != "" {
 			t.Errorf("%s: %+v", what, got)
 		}
+	}
+	if got := parley(t, dir, "questions"); got.status != 0 || !strings.HasPrefix(got.stdout, "RUN") {
+		t.Errorf("%+v", got)
+	}
+	if got := parley(t, dir, "questions", "answer", id, "1"); got.status != 1 || !strings.Contains(got.stderr, "no such row") {
+		t.Errorf("%+v", got)
+	}
+	if got := parley(t, dir, "questions", "answer", id); got.status != 2 || !strings.Contains(got.stderr, "--text") {
+		t.Errorf("%+v", got)
 	}
 	p.signal(os.Interrupt)
 	p.end()

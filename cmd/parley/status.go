@@ -127,7 +127,7 @@ func needs(n operator.Needs) string {
 		{n.Dead, "dead letter", "parley dead"},
 		{n.UnknownDeliveries, "unknown delivery", "parley deliveries --state unknown"},
 		{n.FailedDeliveries, "failed delivery", "parley deliveries --state failed"},
-		{n.Approvals, "approval", ""},
+		{n.Approvals, "open question", "parley questions"},
 	} {
 		if one.n == 0 {
 			continue
@@ -136,10 +136,7 @@ func needs(n operator.Needs) string {
 		if one.n > 1 {
 			text = strings.Replace(text+"s", "ys", "ies", 1)
 		}
-		if one.command != "" {
-			text += " (" + one.command + ")"
-		}
-		words = append(words, text)
+		words = append(words, text+" ("+one.command+")")
 	}
 	return strings.Join(words, ", ")
 }

@@ -53,7 +53,7 @@ func (k Kind) MakesMessage() bool {
 type Envelope struct {
 	Workspace  string
 	Platform   Platform
-	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled or Reread
+	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled, Reread or ByOperator
 	ReceivedAt time.Time // zero if the arrival is unknown: then the age is not judged
 	Body       []byte
 	// Retried says that the platform has sent the payload before.
@@ -283,6 +283,9 @@ type Message struct {
 	// Pressed is the id of the pressed button, if a post of ours gave it that id; empty for any
 	// other message.
 	Pressed string
+	// Answers is the run whose question the message of an operator answers; empty for the message of
+	// anybody else.
+	Answers string
 	// LimitedAs is the sender whose limits count the runs of a message, if a caller of our API has
 	// several ids; empty for SenderID.
 	LimitedAs string

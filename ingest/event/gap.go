@@ -36,3 +36,7 @@ const Backfilled = "backfill"
 // Reread is the transport of an envelope that was read from the platform as the context
 // of a turn. No such envelope is accepted durably.
 const Reread = "context"
+
+// ByOperator is the transport of an envelope that an operator's answer to a question made. Its body is in a form
+// of our own on each platform.
+const ByOperator = "operator"

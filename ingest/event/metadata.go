@@ -19,6 +19,15 @@ const (
 	Bot   SenderType = "bot"
 )
 
+// operators is the namespace of the sender ids of operators, who are no users of a platform.
+const operators = "operator:"
+
+// OperatorSender returns the sender id of an operator.
+func OperatorSender(id string) string { return operators + id }
+
+// IsOperator reports whether a sender id is an operator's.
+func IsOperator(senderID string) bool { return strings.HasPrefix(senderID, operators) }
+
 // Metadata is the contract's msg_metadata: the sender, the place and the run hints of a
 // message. The first four fields are required. Pointers distinguish unset from false.
 //

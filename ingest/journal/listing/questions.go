@@ -9,13 +9,27 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Question is an open question of an agent.
+// Question is a question of an agent.
 type Question struct {
 	runs.Question
-	Thread  Thread // ID, Key, Workspace and Room
+	Thread  Thread // ID, Key, Workspace, Platform, Channel and Room
+	Parent  string // of the thread's channel; empty for none
 	AskedAt time.Time
+	State   string // open, answered, expired or final; also an open one may be too late to answer
 	Text    string // that people see
 	body    string
+}
+
+// questionQuery reads questions, q in the condition, with their threads, t.
+const questionQuery = `SELECT q.run, q.agent, q.asked_at, q.until_at, q.state, q.body, t.uuid, t.key, t.workspace, t.platform, t.channel, t.parent,
+	EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
+	coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), '')
+	FROM questions q JOIN threads t ON t.id = q.thread WHERE `
+
+func (q *Question) dest() []any {
+	t := &q.Thread
+	return []any{&q.Run, &q.Agent, &q.AskedAt, &q.UntilAt, &q.State, &q.body, &t.ID, (*string)(&t.Key), &t.Workspace, (*string)(&t.Platform), &t.Channel, &q.Parent,
+		&t.Room, &q.Text}
 }
 
 // Questions returns the open questions of agents after a position, the one whose time ends first
@@ -29,19 +43,21 @@ func (l *Listing) Questions(ctx context.Context, after string, limit int) (list 
 		}
 	}
 	list, err = storage.ReadOne(ctx, l.db, func(tx *storage.Txn) []Question {
-		list := storage.UpTo(tx, (*Question).size, func(q *Question) []any {
-			return []any{&q.Run, &q.Agent, &q.AskedAt, &q.UntilAt, &q.body, &q.Thread.ID, (*string)(&q.Thread.Key), &q.Thread.Workspace, &q.Thread.Room, &q.Text}
-		}, `SELECT q.run, q.agent, q.asked_at, q.until_at, q.body, t.uuid, t.key, t.workspace,
-			EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
-			coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), '')
-			FROM questions q JOIN threads t ON t.id = q.thread
-			WHERE q.state = 'open' AND (q.until_at, q.asked_at) > ($1, $2) ORDER BY q.until_at, q.asked_at LIMIT CAST($3 AS BIGINT)`, at, asked, int64(limit))
+		list := storage.UpTo(tx, (*Question).size, (*Question).dest, questionQuery+`q.state = 'open' AND (q.until_at, q.asked_at) > ($1, $2) ORDER BY q.until_at, q.asked_at LIMIT CAST($3 AS BIGINT)`, at, asked, int64(limit))
 		for i := range list {
 			tx.Fail(storage.Unpack(list[i].body, &list[i].Question))
 		}
 		return list
 	})
 	return list, storage.IsFull(list, limit, (*Question).size), err
+}
+
+// FindQuestion returns the question of a run. It fails with ErrNotFound if the run has asked none.
+func (l *Listing) FindQuestion(ctx context.Context, run string) (q Question, err error) {
+	if err = l.db.One(ctx, q.dest(), questionQuery+`q.run = $1`, run); err == nil {
+		err = storage.Unpack(q.body, &q.Question)
+	}
+	return q, err
 }
 
 func (q *Question) size() int { return len(q.Text) + len(q.body) }

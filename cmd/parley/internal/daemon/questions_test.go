@@ -2,13 +2,16 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/operator"
 )
 
 // asking is a daemon whose agent is an AG-UI endpoint that asks before each work.
@@ -19,6 +22,12 @@ type asking struct {
 }
 
 func openAsking(t *testing.T) *asking {
+	t.Helper()
+	return openAskingWith(t, "")
+}
+
+// openAskingWith is openAsking with further approvers, each after a comma, and with operators.
+func openAskingWith(t *testing.T, approvers string) *asking {
 	t.Helper()
 	a := &asking{inputs: make(chan string, 16)}
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,9 +54,9 @@ func openAsking(t *testing.T) *asking {
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
-  - {id: helper, kind: agui, url: "` + endpoint.URL + `", approvers: [` + mara + `]}
+  - {id: helper, kind: agui, url: "` + endpoint.URL + `", approvers: [` + mara + approvers + `]}
   - {id: echo, kind: echo}
-`}})
+` + operatorKeys}})
 	return a
 }
 
@@ -118,6 +127,58 @@ func TestAnApproval(t *testing.T) {
 	}
 	if len(a.inputs) != 0 {
 		t.Errorf("the agent was asked again: %s", <-a.inputs)
+	}
+}
+
+// TestAnOperatorAnswers: only one who is an approver, and once. The agent goes on as after a press, and people see the
+// answer without buttons to press.
+func TestAnOperatorAnswers(t *testing.T) {
+	t.Parallel()
+	a := openAskingWith(t, ", 'operator:olga'")
+	root := a.mention("water the tomatoes")
+	same(t, <-a.inputs, "")
+	question := a.posts(1)[0]
+	olga := operator.DialURL("http://"+a.daemon.OperatorAddr().String(), operatorToken)
+	list, err := olga.Questions(a.ctx, nil)
+	if err != nil || len(list.Items) != 1 || !list.Items[0].MayAnswer || !strings.HasPrefix(list.Items[0].Text, "Water them?") || len(list.Items[0].Options) != 2 {
+		t.Fatalf("%+v %v", list, err)
+	}
+	run := list.Items[0].Run
+	refused := func(c *operator.Client, run string, answer operator.Answer, status int, words string) {
+		t.Helper()
+		_, err := c.Answer(a.ctx, run, answer)
+		if e, ok := errors.AsType[*operator.Error](err); !ok || e.Status != status || !strings.Contains(e.Error(), words) {
+			t.Errorf("%v", err)
+		}
+	}
+	refused(a.operate(), run, operator.Answer{Option: "1"}, 403, "operator:local")
+	refused(olga, run, operator.Answer{Option: "3"}, 400, "Approve")
+	refused(olga, run, operator.Answer{Text: "perhaps"}, 400, "Approve")
+	refused(olga, run, operator.Answer{Option: "1", Text: "yes"}, 400, "option")
+	refused(olga, "0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b", operator.Answer{Option: "1"}, 404, "")
+	made, err := olga.Answer(a.ctx, run, operator.Answer{Option: "approve", Note: "by telephone"})
+	if err != nil || made.State != "answered" || made.Option == "" || made.Message == "" {
+		t.Fatalf("%+v %v", made, err)
+	}
+	same(t, <-a.inputs, `[{"interruptId":"i1","status":"resolved","payload":{"approved":true}}]`)
+	if posts := a.posts(2); posts[1].Text != "Done." || posts[1].ThreadTS != root.TS {
+		t.Errorf("%+v", posts[1])
+	}
+	for len(a.slack.Posts()[0].Blocks) == len(question.Blocks) {
+		if !a.poll() {
+			t.Fatalf("the question keeps its buttons\n%s", a.log)
+		}
+	}
+	refused(olga, run, operator.Answer{Option: "1"}, 409, "answered")
+	why, err := olga.Why(a.ctx, made.Message)
+	if err != nil || why.Reason != "action" || why.Message.SenderID != "operator:olga" || why.Message.Content != "Approve" {
+		t.Errorf("%+v %v", why, err)
+	}
+	audit, err := olga.Audit(a.ctx, nil)
+	if err != nil || !slices.ContainsFunc(audit.Items, func(x operator.Action) bool {
+		return x.Who == "olga" && x.What == "question.answer" && x.Subject == run && x.Note == "by telephone" && x.Error == ""
+	}) {
+		t.Errorf("%+v %v", audit, err)
 	}
 }
 

@@ -18,6 +18,13 @@ var questionRoutes = []Route{
 		}
 		return s.Questions(c.Context(), c.By, page)
 	}},
+	{Pattern: "POST questions/{run}/answer", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		var a Answer
+		if err := c.Bind(&a); err != nil {
+			return nil, err
+		}
+		return s.Answer(c.Context(), c.Write(a.Note), c.Path("run"), a)
+	}},
 }
 
 // Question is an open question of an agent.
@@ -32,6 +39,8 @@ type Question struct {
 	Approval  bool            `json:"approval"`
 	Text      string          `json:"text"`    // empty for who may not read it
 	Options   []stream.Option `json:"options"` // none for who may not read them
+	// MayAnswer tells that the caller may answer it.
+	MayAnswer bool `json:"may_answer"`
 }
 
 // Questions returns a page of the open questions, the one whose time ends first before the others.
@@ -45,7 +54,7 @@ func (s *Service) Questions(ctx context.Context, by Caller, page Page) (List[Que
 		q := &rows[i]
 		items[i] = Question{
 			Run: q.Run, Agent: q.Agent, Workspace: q.Thread.Workspace, Thread: q.Thread.Key, ThreadID: q.Thread.ID, AskedAt: q.AskedAt, UntilAt: q.UntilAt,
-			Approval: q.Approval, Options: []stream.Option{},
+			Approval: q.Approval, Options: []stream.Option{}, MayAnswer: by.Role.Has(config.RoleOperator) && s.mayAnswer(&q.Question, by.ID),
 		}
 		if q.Thread.Room || by.ReadsAll() {
 			items[i].Text, items[i].Options = q.Text, append(items[i].Options, q.Options...)

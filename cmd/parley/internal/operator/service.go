@@ -14,6 +14,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/assembly/turn"
 	"parley/config"
+	"parley/ingest"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -67,6 +68,8 @@ type Live struct {
 	LastInput func(ctx context.Context, thread string) (turn.Given, error)
 	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
 	Resubmit func(ctx context.Context, envelope int64) error
+	// Answer gives an operator's answer to intake, and returns its envelope; see ingest.AnswerQuestion.
+	Answer func(ctx context.Context, platform event.Platform, workspace string, a ingest.OperatorAnswer) (envelope int64, err error)
 	// Settled waits for the result of an envelope; nil if ctx ends first.
 	Settled func(ctx context.Context, envelope int64) (*envelopes.Result, error)
 	// ResendHeld sends a delivery again; see deliver.ResendHeld.
