@@ -26,6 +26,7 @@ var (
 	_ adapters.Adapter          = (*Adapter)(nil)
 	_ adapters.Connector        = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
+	_ adapters.Metered          = (*Adapter)(nil)
 	_ adapters.Hook             = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Lister           = (*Adapter)(nil)
@@ -42,6 +43,9 @@ func Platform() adapters.Platform {
 		Normalizer: payload.Normalizer{}, ID: payload.ConfiguredID,
 	}
 }
+
+// UseMeter implements adapters.Metered.
+func (a *Adapter) UseMeter(m adapters.Meter) { a.client.Meter.To = m }
 
 // New returns the adapter of a workspace. The Config must have passed Validate. New opens no
 // connection.

@@ -72,9 +72,12 @@ type Platform struct {
 	Unknown func(*outbox.Delivery) string
 }
 
-// Observer sees the final state of each delivery. It is called concurrently.
+// Observer sees the final state of each delivery, and the first post of each run. It is called concurrently.
 type Observer interface {
 	Delivery(d *outbox.Delivery, state outbox.State)
+	// Answered is called when the first post of a run is on the platform. asked is when the oldest message that
+	// the run answers was accepted.
+	Answered(workspace string, asked time.Time)
 }
 
 // Parts are the collaborators of an Outbox.
@@ -310,5 +313,8 @@ func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.St
 func (o *Outbox) observe(d *outbox.Delivery, state outbox.State) {
 	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell {
 		o.Observer.Delivery(d, state)
+		if state == outbox.Sent && d.Begins() && !d.AskedAt.IsZero() {
+			o.Observer.Answered(d.Workspace, d.AskedAt)
+		}
 	}
 }

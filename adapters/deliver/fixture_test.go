@@ -311,6 +311,9 @@ func (o *fixture) setGone(gone bool) {
 	o.gone = gone
 }
 
+// Answered implements deliver.Observer.
+func (o *fixture) Answered(string, time.Time) {}
+
 // Delivery implements deliver.Observer.
 func (o *fixture) Delivery(_ *outbox.Delivery, state outbox.State) {
 	o.mu.Lock()

@@ -56,6 +56,7 @@ type harness struct {
 	mu       sync.Mutex
 	written  func() // called after each write of the store; nil for none
 	attempts int
+	answered []time.Time              // when the questions of the answered runs were accepted
 	entries  map[int64][]record.Entry // entries for the intake, by thread
 }
 
@@ -146,6 +147,13 @@ func (e observedEngine) Write(ctx context.Context, options storage.WriteOptions,
 
 // Delivery implements deliver.Observer.
 func (h *harness) Delivery(*outbox.Delivery, outbox.State) {}
+
+// Answered implements deliver.Observer.
+func (h *harness) Answered(_ string, asked time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answered = append(h.answered, asked)
+}
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {

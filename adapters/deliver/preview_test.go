@@ -32,6 +32,29 @@ func TestAnAnswerGrowsInAStream(t *testing.T) {
 	})
 }
 
+// TestAnAnswerIsMeasuredOnce proves that only the first post of a run counts, be it a preview's or the answer's.
+func TestAnAnswerIsMeasuredOnce(t *testing.T) {
+	for name, set := range map[string]func(*harness){
+		"a stream":        func(*harness) {},
+		"edits":           func(h *harness) { h.platform.Limits.Preview = adapters.PreviewEdit },
+		"a lost preview":  func(h *harness) { h.board.faults["begin"] = []fault{lost} },
+		"without preview": func(h *harness) { h.platform.Limits.Preview = adapters.PreviewOff },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withHarness(t, func(h *harness) {
+				set(h)
+				h.answer = says(2*time.Second, "one ", "two ", "three")
+				asked := time.Now()
+				h.ask("t")
+				h.settles("one two three")
+				if diff := cmp.Diff([]time.Time{asked.UTC()}, h.answered); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
 // TestWithoutStreamsThePostIsEdited covers a platform that refuses streams, and
 // configured edits.
 func TestWithoutStreamsThePostIsEdited(t *testing.T) {

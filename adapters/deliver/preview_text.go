@@ -121,6 +121,9 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *outbox.Delivery) tim
 	if err != nil { // the outbox searches for the post
 		return troubled
 	}
+	if s.part == 0 && !d.AskedAt.IsZero() {
+		s.outbox.Observer.Answered(d.Workspace, d.AskedAt)
+	}
 	v.d, v.id = d, id
 	v.shown, v.clean, v.open = v.text, true, d.Stream
 	if more {

@@ -27,6 +27,7 @@ var (
 	_ adapters.Adapter          = (*Adapter)(nil)
 	_ adapters.Connector        = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
+	_ adapters.Metered          = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Editor           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)
@@ -72,6 +73,9 @@ func New(workspace string, config Config) *Adapter {
 
 // UseState implements adapters.Stateful.
 func (a *Adapter) UseState(state adapters.State) { a.memory.State = state }
+
+// UseMeter implements adapters.Metered.
+func (a *Adapter) UseMeter(m adapters.Meter) { a.Client.Meter.To = m }
 
 // Inherit takes over the rate limits of the workspace's previous adapter, if that one has the
 // same token.

@@ -48,10 +48,13 @@ func NewFileClient(transport *http.Transport, base *url.URL, hint string, domain
 	}}
 }
 
+// FileMethod is the method of a download of a file.
+const FileMethod = "file"
+
 // Open requests a file, with a bearer token unless that is empty. The caller closes the body of the
 // response, whose status is 200. No error contains the address, which may contain a credential. A
-// *adapters.SendError says whether the failure may pass.
-func Open(ctx context.Context, client *http.Client, address, token string) (*http.Response, error) {
+// *adapters.SendError says whether the failure may pass. The meter counts the request as FileMethod.
+func Open(ctx context.Context, client *http.Client, meter *Meter, address, token string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, errors.New("the address of the file is not valid")
@@ -60,6 +63,7 @@ func Open(ctx context.Context, client *http.Client, address, token string) (*htt
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := client.Do(request)
+	meter.Count(FileMethod, response)
 	if refused, ok := errors.AsType[*adapters.SendError](err); ok { // a redirect
 		return nil, refused
 	}

@@ -20,7 +20,7 @@ func TestARefusedRedirectIsPermanent(t *testing.T) {
 	}
 	client := NewFileClient(NewTransport(), base, "no access")
 	check := func(want adapters.SendFailure) {
-		_, err := Open(t.Context(), client, server.URL, "")
+		_, err := Open(t.Context(), client, new(Meter), server.URL, "")
 		if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != want {
 			t.Errorf("%v, want the failure %v", err, want)
 		}

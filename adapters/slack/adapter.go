@@ -51,6 +51,7 @@ var (
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
+	_ adapters.Metered          = (*Adapter)(nil)
 )
 
 // Platform describes Slack.
@@ -80,6 +81,9 @@ func New(workspace string, config Config) *Adapter {
 		}),
 	}
 }
+
+// UseMeter implements adapters.Metered.
+func (a *Adapter) UseMeter(m adapters.Meter) { a.Client.Meter().To = m }
 
 // Inherit takes over the paces, the rate limits, the identity and the types of channels of the workspace's
 // previous adapter, if that one has the same token.

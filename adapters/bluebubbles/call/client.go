@@ -23,6 +23,7 @@ type Client struct {
 	Timeout   time.Duration    // bounds one call
 	Now       func() time.Time // the clock
 	Chats     *Chats
+	Meter     httpcall.Meter // of every call
 
 	url                     string
 	password, webhookSecret secret.Value

@@ -18,6 +18,9 @@ import (
 // maxAnswer bounds an answer of the server, in bytes.
 const maxAnswer = 64 << 20
 
+// routes are the parts of paths that name calls for the meter.
+var routes = []string{"attachment", "chat", "contact", "handle", "icloud", "info", "message", "query", "react", "read", "server", "text", "typing", "webhook"}
+
 // newTransport returns the transport of all calls. Each call's URL contains the password, so
 // only calls by HTTPS may pass a proxy.
 func newTransport() *http.Transport {
@@ -64,6 +67,7 @@ func (c *Client) send(ctx context.Context, method, path string, query url.Values
 	}
 	request.Header.Set("Content-Type", contentType)
 	response, raw, err := httpcall.Do(c.http, request, maxAnswer)
+	c.Meter.Count(httpcall.Route(request, routes), response)
 	if failure, ok := errors.AsType[*adapters.SendError](err); ok {
 		return &adapters.SendError{Failure: failure.Failure, Err: fmt.Errorf("%s: %w", name, c.hideIn(httpcall.WithoutURL(failure.Err)))}
 	}
@@ -90,7 +94,7 @@ func (c *Client) Upload(ctx context.Context, path, contentType string, form []by
 
 // Open gets a file. The caller closes the reader, and bounds its size and time.
 func (c *Client) Open(ctx context.Context, path string, query url.Values) (io.ReadCloser, error) {
-	response, err := httpcall.Open(ctx, c.http, c.address(path, query), "")
+	response, err := httpcall.Open(ctx, c.http, &c.Meter, c.address(path, query), "")
 	if err != nil {
 		return nil, c.hideIn(err)
 	}

@@ -26,6 +26,7 @@ type Client struct {
 	Timeout   time.Duration    // of one call
 	Now       func() time.Time // the clock
 	Paces     Paces
+	Meter     httpcall.Meter // of every call
 
 	session *discordgo.Session
 	token   secret.Value
@@ -56,7 +57,7 @@ func New(options Options) *Client {
 		token: options.Token, prefix: strings.TrimSuffix(options.URL, "/"),
 	}
 	c.session, _ = discordgo.New("Bot " + options.Token.Reveal()) // New cannot fail
-	c.session.Client = &http.Client{Transport: once{httpcall.NewClient(c.Transport), &c.Paces}}
+	c.session.Client = &http.Client{Transport: once{httpcall.NewClient(c.Transport), &c.Paces, &c.Meter}}
 	c.session.UserAgent = "DiscordBot (https://github.com/bwmarrin/discordgo, " + discordgo.VERSION + ") parley"
 	return c
 }

@@ -34,6 +34,12 @@ func BoundedWait(after time.Duration) time.Duration { return min(max(after, minR
 type once struct {
 	client *http.Client
 	paces  *Paces
+	meter  *httpcall.Meter
+}
+
+// routes are the parts of paths that name calls for the meter.
+var routes = []string{
+	"active", "applications", "bot", "callback", "channels", "commands", "guilds", "members", "messages", "reactions", "roles", "threads", "typing", "users", "webhooks",
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -43,6 +49,7 @@ func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, Limited(left, scopeOf(name), "the route rests after a rate limit")
 	}
 	response, body, err := httpcall.Do(o.client, request, maxAnswer)
+	o.meter.Count(httpcall.Route(request, routes), response)
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +90,7 @@ func (o once) tooMany(name string, response *http.Response, body []byte) error {
 		name, scope = "", adapters.ScopeWorkspace
 	}
 	o.paces.Rest(name, time.Now().Add(after))
+	o.meter.Throttled(after)
 	return Limited(after, scope, "discord answered "+response.Status)
 }
 

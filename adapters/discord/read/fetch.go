@@ -29,7 +29,7 @@ func (r *Reader) Fetch(ctx context.Context, attachment event.Attachment) (io.Rea
 	if err != nil || !httpcall.IsAt(address, r.client.Base, fileHosts...) {
 		return nil, errors.New("the address of the file is not discord's")
 	}
-	response, err := httpcall.Open(ctx, r.files, address.String(), "")
+	response, err := httpcall.Open(ctx, r.files, &r.client.Meter, address.String(), "")
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func New(options Options) *Client {
 		base = &url.URL{} // every call then fails with an error about the address
 	}
 	transport := httpcall.NewTransport()
-	web := &caller{httpcall.NewClient(transport), new(rests)}
+	web := &caller{client: httpcall.NewClient(transport), rests: new(rests)}
 	return &Client{
 		API: slack.New(options.BotToken.Reveal(), slack.OptionAppLevelToken(options.AppToken.Reveal()),
 			slack.OptionAPIURL(base.String()), slack.OptionHTTPClient(web)),
@@ -70,13 +70,19 @@ func (c *Client) Inherit(old *Client) bool {
 }
 
 // Do makes a request that slack-go does not make, such as an upload. Its errors are those of every call.
-func (c *Client) Do(request *http.Request) (*http.Response, error) { return c.web.Do(request) }
+func (c *Client) Do(request *http.Request) (*http.Response, error) {
+	return c.web.do("upload", request)
+}
 
 // Outside makes a request to an address that is no method. An answer with any status is no error.
 func (c *Client) Outside(request *http.Request) (*http.Response, error) {
 	response, _, err := httpcall.Do(c.web.client, request, maxAnswer)
+	c.web.meter.Count("response_url", response)
 	return response, err
 }
+
+// Meter returns the meter of every call.
+func (c *Client) Meter() *httpcall.Meter { return &c.web.meter }
 
 // AuthTest calls auth.test and stores our identity. The returned header lists the
 // granted scopes.

@@ -2,11 +2,13 @@ package call
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"path"
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,17 +34,23 @@ const (
 type caller struct {
 	client *http.Client
 	rests  *rests
+	meter  httpcall.Meter
 }
 
 // Do implements slack-go's interface of an HTTP client.
 func (c *caller) Do(request *http.Request) (*http.Response, error) {
-	method := path.Base(request.URL.Path)
+	return c.do(path.Base(request.URL.Path), request)
+}
+
+// do makes the request of a method.
+func (c *caller) do(method string, request *http.Request) (*http.Response, error) {
 	if left := c.rests.left(method, time.Now()); left > 0 {
 		return nil, &adapters.SendError{
 			Failure: adapters.RateLimited, RetryAfter: left, Scope: adapters.ScopeMethod, Err: errors.New("the method rests after a rate limit"),
 		}
 	}
 	response, body, err := httpcall.Do(c.client, request, maxAnswer)
+	c.count(method, response, body)
 	switch {
 	case err != nil:
 		return nil, err
@@ -53,6 +61,30 @@ func (c *caller) Do(request *http.Request) (*http.Response, error) {
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil
+}
+
+// methods are the methods that the meter knows.
+var methods = []string{
+	"apps.connections.open", "assistant.threads.setStatus", "assistant.threads.setSuggestedPrompts", "auth.test", "chat.appendStream", "chat.delete",
+	"chat.postEphemeral", "chat.postMessage", "chat.startStream", "chat.stopStream", "chat.update", "conversations.history", "conversations.info",
+	"conversations.replies", "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "reactions.add", "reactions.remove", "upload",
+	"users.conversations", "users.info",
+}
+
+// maxRefusal is more bytes than a refusal has.
+const maxRefusal = 4 << 10
+
+// count counts a request.
+func (c *caller) count(method string, response *http.Response, body []byte) {
+	if !slices.Contains(methods, method) {
+		method = httpcall.Other
+	}
+	var answer struct{ OK *bool }
+	if len(body) <= maxRefusal && json.Unmarshal(body, &answer) == nil && answer.OK != nil && !*answer.OK && response.StatusCode == http.StatusOK {
+		c.meter.Refused(method)
+		return
+	}
+	c.meter.Count(method, response)
 }
 
 // otherServer says that an answer does not come from Slack's Web API.
@@ -72,6 +104,7 @@ func scopeOf(method string) adapters.Scope {
 // limit is not that of a channel.
 func (c *caller) limited(method string, after time.Duration, err error) *adapters.SendError {
 	failure := &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: after, Scope: scopeOf(method), Err: err}
+	c.meter.Throttled(after)
 	if failure.Scope == adapters.ScopeMethod {
 		c.rests.rest(method, time.Now().Add(after))
 	}

@@ -28,7 +28,7 @@ func (r *Reader) Fetch(ctx context.Context, attachment event.Attachment) (io.Rea
 	if err != nil {
 		return nil, err
 	}
-	response, err := httpcall.Open(ctx, r.files, location.String(), r.client.BotToken.Reveal())
+	response, err := httpcall.Open(ctx, r.files, r.client.Meter(), location.String(), r.client.BotToken.Reveal())
 	if err != nil {
 		return nil, err
 	}

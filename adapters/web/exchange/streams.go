@@ -60,6 +60,16 @@ func (s *Streams) take(o Owner) bool {
 	return true
 }
 
+// Open returns the number of open streams.
+func (s *Streams) Open() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, open := range s.open {
+		n += open
+	}
+	return n
+}
+
 func (s *Streams) release(o Owner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -213,4 +213,5 @@ func notOlder(f *fixture) {
 	d := f.delivery(threadKey(1))
 	same(f, "not before", d.NotBefore, question.SentAt)
 	same(f, "created", d.CreatedAt, f.clock.Now())
+	same(f, "asked", d.AskedAt, f.clock.Now())
 }

@@ -130,12 +130,12 @@ func (m *Message) dest() []any {
 
 // LineColumns are the columns of a message that a run and its transcript need.
 const LineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.reason, m.agent, m.content, m.quotes, m.metadata,
-	m.version, m.memory, m.files, m.sent_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
+	m.version, m.memory, m.files, m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
 
 // Line is the scan target for lineColumns.
 func (m *Message) Line() []any {
 	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata,
-		&m.Version, &m.Memory, &m.FileCount, &m.SentAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
+		&m.Version, &m.Memory, &m.FileCount, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
 }
 
 // unpack sets the fields that are JSON in the columns of a message.

@@ -44,6 +44,8 @@ type Delivery struct {
 	// NotBefore is a time by the platform's clock before which its post cannot exist: that of the
 	// newest message that its run answers; CreatedAt if there is none.
 	NotBefore time.Time
+	// AskedAt is when the oldest message that its run answers was stored; zero if there is none.
+	AskedAt time.Time
 }
 
 // Kind is the action of a delivery.
@@ -110,6 +112,11 @@ type File struct {
 // ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
 // hold.
 var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w", storage.ErrFenced)
+
+// Begins reports whether the delivery is the first part of a reply that no preview has shown before.
+func (d *Delivery) Begins() bool {
+	return d.Key == Key(d.Run, 0) && (d.Replaces == nil || d.Replaces.PlatformID == "")
+}
 
 // NoPart is the part of deliveries that carry no part of a reply.
 const NoPart = -1

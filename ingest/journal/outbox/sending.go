@@ -25,10 +25,11 @@ func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	var file, buttons string
 	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
 		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
-		&d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore, &of.ID, &of.PlatformID, &of.SendBy}, `
+		&d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.thread, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.created_at,
 			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
+			coalesce((SELECT min(m.created_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), 0),
 			p.id, p.platform_id, p.send_by
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces `+find, args...) {
 		return nil

@@ -52,8 +52,18 @@ func (run *Run) delivery(kind outbox.Kind, post outbox.Post, now time.Time) *out
 	}
 	return &outbox.Delivery{
 		Thread: run.Thread, ThreadKey: run.ThreadKey, Workspace: run.Workspace, Channel: run.Channel, Parent: run.Parent, Run: run.ID,
-		Kind: kind, Post: post, State: outbox.Pending, CreatedAt: now, NotBefore: notBefore,
+		Kind: kind, Post: post, State: outbox.Pending, CreatedAt: now, NotBefore: notBefore, AskedAt: run.AskedAt(),
 	}
+}
+
+// AskedAt returns when the oldest message of the run was stored; zero if it has none.
+func (run *Run) AskedAt() (at time.Time) {
+	for i := range run.Messages {
+		if made := run.Messages[i].CreatedAt; i == 0 || made.Before(at) {
+			at = made
+		}
+	}
+	return at
 }
 
 // tell stores the notice of the run's end, and its deliveries. The run's thread must be

@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"parley/ingest/journal/internal/queue"
 	"parley/ingest/journal/storage"
@@ -184,6 +185,10 @@ func (e *Engine) Facts(ctx context.Context) (f storage.Facts, err error) {
 		_, err := tx.Row([]any{&f.Schema, &f.Bytes}, `SELECT (SELECT max(version) FROM schema_migrations), page_count * page_size FROM pragma_page_count, pragma_page_size`)
 		return err
 	})
+	var disk syscall.Statfs_t
+	if syscall.Statfs(e.path, &disk) == nil {
+		f.Free = int64(disk.Bavail) * int64(disk.Bsize)
+	}
 	return f, err
 }
 

@@ -140,6 +140,7 @@ type Notifier interface {
 type Facts struct {
 	Schema int64 // version
 	Bytes  int64 // that the database takes
+	Free   int64 // bytes that are left beside it; 0 if the engine does not know
 }
 
 // Describer is an engine that knows facts of its database.

@@ -158,6 +158,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d.journal, d.now, &d.counts))
+	d.metrics.registry.MustRegister(newLiveMetrics(d))
 	d.metrics.remembered(d.journal)
 	d.metrics.describe(o.Version)
 	if d.listener, err = listen(o.Config); err != nil {

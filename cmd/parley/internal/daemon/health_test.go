@@ -108,6 +108,13 @@ func TestMetrics(t *testing.T) {
 		"parley_turn_wait_seconds_bucket":                 "agent le",
 		"parley_first_token_seconds_bucket":               "agent le",
 		"parley_agent_failing":                            "agent",
+		"parley_answer_seconds_bucket":                    "workspace le",
+		"parley_platform_requests_total":                  "code method workspace",
+		"parley_platform_throttled_seconds_total":         "workspace",
+		"parley_connections":                              "state workspace",
+		"parley_streams_open":                             "",
+		"parley_backup_last_success_timestamp_seconds":    "",
+		"parley_store_free_bytes":                         "",
 	} {
 		line := regexp.MustCompile(`(?m)^` + name + `(?:\{(.*)\})? `).FindStringSubmatch(figures)
 		if line == nil {

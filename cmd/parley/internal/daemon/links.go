@@ -34,6 +34,17 @@ func (l *links) status() (adapters.Status, bool) {
 	return l.workspace(), len(l.states) > 0
 }
 
+// counts returns the numbers of connections by state.
+func (l *links) counts() map[adapters.ConnectionState]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := map[adapters.ConnectionState]int{}
+	for _, s := range l.states {
+		counts[s.State]++
+	}
+	return counts
+}
+
 // refused reports whether the platform has refused a connection, which then stays stopped.
 func (l *links) refused() bool {
 	s, _ := l.status()

@@ -27,10 +27,10 @@ type metrics struct {
 	inbound    *prometheus.GaugeVec
 	workspaces *prometheus.GaugeVec
 
-	delivery, turnWait, firstToken *prometheus.HistogramVec
-	tokens                         *prometheus.CounterVec
-	failing                        *prometheus.GaugeVec
-	reloaded, reloadedAt, retained prometheus.Gauge
+	answers, delivery, turnWait, firstToken *prometheus.HistogramVec
+	tokens, requests, throttled             *prometheus.CounterVec
+	failing                                 *prometheus.GaugeVec
+	reloaded, reloadedAt, retained          prometheus.Gauge
 }
 
 // fast and slow are buckets in seconds, for commits and for agents.
@@ -68,15 +68,18 @@ func newMetrics() *metrics {
 	plain := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
+	m.answers = histograms("parley_answer_seconds", "Time from the accept of the oldest message of a run to its first post that people see.", "workspace")
 	m.delivery = histograms("parley_delivery_seconds", "Time from the commit of an answer to its post on the platform.", "workspace")
 	m.turnWait = histograms("parley_turn_wait_seconds", "Time from the last message of a turn to the beginning of its run.", "agent")
 	m.firstToken = histograms("parley_first_token_seconds", "Time from the beginning of an answered attempt to the agent's first message.", "agent")
 	m.tokens = counter("parley_agent_tokens_total", "Tokens by the count of the model's server; the direction is in or out.", "agent", "direction")
+	m.requests = counter("parley_platform_requests_total", "Requests to the platform by method and by the status of the answer; the code is refused for a refusal with status 200, and none without an answer.", "workspace", "method", "code")
+	m.throttled = counter("parley_platform_throttled_seconds_total", "Waits that the platform's rate limits have asked for.", "workspace")
 	m.failing = gauge("parley_agent_failing", "1 if the last attempt of the agent on this node failed, else 0.", "agent")
 	m.reloaded = plain("parley_config_last_reload_successful", "1 if the configuration that was read last is in use, else 0.")
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
-	m.registry.MustRegister(m.delivery, m.turnWait, m.firstToken, m.tokens, m.failing, m.reloaded, m.reloadedAt, m.retained)
+	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -168,6 +171,8 @@ func (m *metrics) forget(before, after *setup) {
 		if after.accounts[id] == nil {
 			m.workspaces.DeleteLabelValues(id)
 			m.inbound.DeleteLabelValues(id)
+			m.throttled.DeleteLabelValues(id)
+			m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
 		}
 	}
 	for id := range before.agents {

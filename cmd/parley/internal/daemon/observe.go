@@ -58,6 +58,7 @@ func words(list ...string) string { return strings.Join(strings.Fields(strings.J
 // RunEnded implements turn.Observer.
 func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
 	d.attempted(run, r)
+	d.readable(run, r)
 	s := operator.Step{
 		Workspace: run.Workspace, Thread: string(run.ThreadKey), What: operator.StepAttempt, Agent: run.Agent, MS: r.Took.Milliseconds(), Detail: string(r.Outcome),
 	}

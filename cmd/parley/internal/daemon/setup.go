@@ -130,6 +130,9 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 	if heir, ok := a.adapter.(heir); ok && old != nil {
 		heir.Inherit(old.adapter)
 	}
+	if m, ok := a.adapter.(adapters.Metered); ok {
+		m.UseMeter(d.metrics.meter(w.ID))
+	}
 	if s, ok := a.adapter.(adapters.Stateful); ok {
 		s.UseState(d.journal.AdapterState(w.ID))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"parley/ingest/backup"
 	"parley/ingest/journal"
 	"parley/ingest/journal/listing"
 )
@@ -23,7 +24,7 @@ type storeMetrics struct {
 	now     func() time.Time
 	counts  *atomic.Bool // this node tells the figures of the store
 
-	up, pending, dead, bytes                                      *prometheus.Desc
+	up, pending, dead, bytes, free, backup                        *prometheus.Desc
 	deliveries, waiting, running, questions, behind, oldestSecond *prometheus.Desc
 }
 
@@ -37,6 +38,8 @@ func newStoreMetrics(ctx context.Context, j *journal.Journal, now func() time.Ti
 		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
 		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),
 		bytes:        desc("parley_store_bytes", "Size of the database."),
+		free:         desc("parley_store_free_bytes", "Space that is left beside an embedded database."),
+		backup:       desc("parley_backup_last_success_timestamp_seconds", "When the last backup that was read back was begun; 0 if an embedded store has none."),
 		deliveries:   desc("parley_deliveries_open", "Deliveries that are not sent, by state: pending, sending, unknown or failed.", "workspace", "state"),
 		waiting:      desc("parley_turns_waiting", "Turns that wait for their agent.", "agent"),
 		running:      desc("parley_runs_in_progress", "Runs that have begun and not ended.", "agent"),
@@ -48,7 +51,7 @@ func newStoreMetrics(ctx context.Context, j *journal.Journal, now func() time.Ti
 
 // Describe implements prometheus.Collector.
 func (m *storeMetrics) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{m.up, m.pending, m.dead, m.bytes, m.deliveries, m.waiting, m.running, m.questions, m.behind, m.oldestSecond} {
+	for _, d := range []*prometheus.Desc{m.up, m.pending, m.dead, m.bytes, m.free, m.backup, m.deliveries, m.waiting, m.running, m.questions, m.behind, m.oldestSecond} {
 		to <- d
 	}
 }
@@ -71,9 +74,7 @@ func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	send(m.pending, float64(f.Pending))
 	send(m.dead, float64(f.DeadLetters))
-	if facts, err := m.journal.Facts(ctx); err == nil && facts.Bytes > 0 {
-		send(m.bytes, float64(facts.Bytes))
-	}
+	m.described(ctx, send)
 	m.grouped(f, send)
 	for _, queue := range []string{"intake", "turn", "delivery"} {
 		age := 0.0
@@ -81,6 +82,24 @@ func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
 			age = max(0, m.now().Sub(at).Seconds())
 		}
 		send(m.oldestSecond, age, queue)
+	}
+}
+
+// described sends the figures of the database as a whole.
+func (m *storeMetrics) described(ctx context.Context, send func(d *prometheus.Desc, value float64, labels ...string)) {
+	facts, err := m.journal.Facts(ctx)
+	if err == nil && facts.Bytes > 0 {
+		send(m.bytes, float64(facts.Bytes))
+	}
+	if facts.Free > 0 {
+		send(m.free, float64(facts.Free))
+	}
+	switch at, err := backup.Last(ctx, m.journal); {
+	case err != nil:
+	case !at.IsZero():
+		send(m.backup, float64(at.Unix()))
+	case facts.Free > 0: // other databases have tools of their own
+		send(m.backup, 0)
 	}
 }
 
