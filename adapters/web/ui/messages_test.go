@@ -1,11 +1,15 @@
 package ui_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"parley/adapters/browsertest"
@@ -209,26 +213,57 @@ func TestManyMessages(t *testing.T) {
 	tab.Wait("(l => l.scrollTop + l.clientHeight > l.scrollHeight - 80)(" + in(".list") + "[0])")
 }
 
-// TestFastStream shows 5,000 chunks, and counts the frames in which the page was drawn meanwhile.
+// watch counts the frames of a page, its long tasks, and the changes of the conversation with the moments in which they come.
+const watch = `void (window.work = {frames: 0, long: 0, moments: 0, changes: 0},
+	(function next() { work.frames++; requestAnimationFrame(next) })(),
+	new PerformanceObserver(list => work.long += list.getEntries().length).observe({type: 'longtask'}),
+	new MutationObserver(list => { work.moments++; work.changes += list.length }).observe(document.querySelector('parley-conversation').shadowRoot,
+		{subtree: true, childList: true, characterData: true, attributes: true}))`
+
+// TestFastStream: 5,000 chunks cost changes of the page by its frames, not by the chunks.
 func TestFastStream(t *testing.T) {
 	f := serve(t, message(8, "count", ""))
 	tab := f.open(t, shows)
 	shown(t, tab, "[data-type='8']", "You: count")
-	browsertest.Eval[any](tab, `void (window.frames_ = [], (function next(at) { frames_.push(at); requestAnimationFrame(next) })(performance.now()))`)
-	want := 0
+	browsertest.Eval[any](tab, watch)
+	before := busy(tab)
+	var text strings.Builder
 	for i := range 5000 {
 		chunk := fmt.Sprintf("word %d%s", i, []string{" ", " ", " ", "\n"}[i%4])
-		want += len(chunk)
+		text.WriteString(chunk)
 		f.say(message(12, chunk, `,"i":"a"`))
+		if i%50 == 49 {
+			browsertest.Eval[any](tab, "new Promise(requestAnimationFrame)")
+		}
 	}
-	tab.Wait(fmt.Sprintf("%s[0]?.textContent.length >= %d", in("[data-test=answer] .text"), want-1250))
 	f.say(message(3, "end", ""))
 	shown(t, tab, "[data-type='3']", "end")
-	got := browsertest.Eval[[]float64](tab, "[frames_.length, frames_.at(-1) - frames_[0], Math.max(...frames_.slice(1).map((at, i) => at - frames_[i]))]")
-	t.Logf("5,000 chunks: %.0f frames in %.0f ms (%.0f a second), the longest %.0f ms", got[0], got[1], got[0]/got[1]*1000, got[2])
-	if n := tab.Count("[data-test=answer]"); n != 1 {
-		t.Errorf("there are %d answers", n)
+	work := browsertest.Eval[struct{ Frames, Long, Moments, Changes int }](tab, "work")
+	blocks := browsertest.Eval[[]string](tab, in("[data-test=answer] .text > div")+".map(e => e.textContent)")
+	if got := strings.Join(blocks, "\n"); got != text.String() {
+		t.Errorf("%d characters are shown, want %d", len(got), text.Len())
 	}
+	if most := work.Moments + 2*len(blocks) + 10; work.Changes > most || work.Moments > work.Frames+10 {
+		t.Errorf("%+v with %d blocks of text: more than %d changes, or more than one moment a frame", work, len(blocks), most)
+	}
+	t.Logf("5,000 chunks: %+v; in a frame %.2f ms of the page's thread", work, (busy(tab)-before)*1000/float64(work.Frames))
+}
+
+// busy returns how many seconds a page has spent with scripts, styles and layout.
+func busy(tab *browsertest.Tab) (seconds float64) {
+	tab.Do(func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		if _, err := cdp.Call(ctx, target, performance.Enable, performance.EnableParams{}); err != nil {
+			return chromedp.Void{}, err
+		}
+		metrics, err := cdp.Call(ctx, target, performance.GetMetrics, cdp.Empty{})
+		for _, m := range metrics.Metrics {
+			if m.Name == "ScriptDuration" || m.Name == "LayoutDuration" || m.Name == "RecalcStyleDuration" {
+				seconds += m.Value
+			}
+		}
+		return chromedp.Void{}, err
+	})
+	return seconds
 }
 
 // TestReconnects: the streams end during an answer; one sees it, and the answer goes on without a loss.

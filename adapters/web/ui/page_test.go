@@ -61,6 +61,13 @@ func TestDocumentedPage(t *testing.T) {
 // The versions of the packages with which the documented component is built.
 var packages = []string{"react@19.2.0", "react-dom@19.2.0", "esbuild@0.25.12"}
 
+// callbacks renders a second element, with all properties that are functions.
+const callbacks = `
+window.given = Object.fromEntries(['startWorkflow', 'resetWorkflow', 'onFilesSelected', 'onRemoveFile', 'renderDocumentSearch', 'onRemoveDocument', 'getAttachedDocs', 'onAttachmentsSent',
+	'getMessageContext', 'onClose'].map(name => [name, () => null]))
+createRoot(document.getElementById('second')).render(<parley-conversation {...window.given} />)
+`
+
 // TestReact runs the documented component with React 19: a property, a callback and an event.
 func TestReact(t *testing.T) {
 	if _, err := exec.LookPath("npm"); err != nil {
@@ -72,7 +79,7 @@ func TestReact(t *testing.T) {
 	}
 	dir := filepath.Join(cache, "parley-test", "react-19.2.0")
 	source := filepath.Join(t.TempDir(), "garden.jsx")
-	if err := os.WriteFile(source, []byte(documented(t, "jsx")), 0o600); err != nil {
+	if err := os.WriteFile(source, []byte(documented(t, "jsx")+callbacks), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	bundler := filepath.Join(dir, "node_modules", ".bin", "esbuild")
@@ -90,7 +97,7 @@ func TestReact(t *testing.T) {
 	f := serve(t, message(8, "dry?", ""), message(7, "Yes.", ""))
 	f.scripts["react.js"] = string(script)
 	settings, _ := json.Marshal(map[string]string{"server": f.URL, "token": token}) // texts always encode
-	f.pages["page"] = `<!doctype html><title>page</title><link rel="icon" href="data:,"><div id="root"></div><script type="module" src="/ui/conversation.js"></script>
+	f.pages["page"] = `<!doctype html><title>page</title><link rel="icon" href="data:,"><div id="root"></div><div id="second" hidden></div><script type="module" src="/ui/conversation.js"></script>
 <script>window.garden = ` + string(settings) + `</script><script type="module" src="/scripts/react.js"></script>`
 	tab := browsertest.Open(t)
 	tab.Goto(f.URL + "/page")
@@ -105,6 +112,10 @@ func TestReact(t *testing.T) {
 	}
 	tab.Role("button", "Close").Click()
 	tab.Wait(`document.querySelector('#seen').textContent === 'closed'`)
+	missing := browsertest.Eval[string](tab, `(c => Object.keys(given).filter(name => c[name] !== given[name]).join())(document.querySelector('#second parley-conversation'))`)
+	if missing != "onClose" { // it is React's own, and the button has called it
+		t.Errorf("%s are not given to the element", missing)
+	}
 }
 
 // TestSize: all scripts of the page /chat, with the client, are small, also as text.

@@ -57,12 +57,12 @@ export class Backend {
     const id = this.#shown.size && (await this.#idOf(run))
     if (id && this.#shown.has(id)) return
     const { signal } = this.#abort
-    let time = 0, edge = [] // edge has the messages of the very time, which come again after a rest
+    let time = 0, edge = new Set() // edge has the messages of the very time, which come again after a rest
     const message = (m, compact) => {
       const raw = JSON.stringify(compact)
-      if (m.timestamp === time && edge.includes(raw)) return
-      if (m.timestamp !== time) [time, edge] = [m.timestamp, []]
-      edge.push(raw)
+      if (m.timestamp === time && edge.has(raw)) return
+      if (m.timestamp !== time) [time, edge] = [m.timestamp, new Set()]
+      edge.add(raw)
       this.#of.message(m)
     }
     const onConnection = ({ state, attempt, error }) => {

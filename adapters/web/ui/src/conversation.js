@@ -3,7 +3,7 @@ import { uuid } from "../sdk/parley.js"
 import { Backend } from "./backend.js"
 import { Composer } from "./composer.js"
 import { Timeline } from "./timeline.js"
-import { QUESTION, REQUEST_INPUT, SYSTEM } from "./types.js"
+import { SYSTEM } from "./types.js"
 import { h, list, part, words } from "./view.js"
 
 const HERE = new URL(import.meta.url)
@@ -55,6 +55,8 @@ class ParleyConversation extends HTMLElement {
   #composer
   #backend = null
   #run = null // the run that is shown, as {workflow_id, run_id}
+  #asks = false // whether a question waits for an answer
+  #heard = false // whether the page has listened to close
   #due = false
 
   constructor() {
@@ -88,17 +90,22 @@ class ParleyConversation extends HTMLElement {
     if (name === "title") this.removeAttribute("title") // it would be a tooltip of the whole conversation
   }
 
-  // React 19 listens to "Close" if it is given onClose: such a listener is the callback.
+  // React 19 listens to "FilesSelected" if it is given onFilesSelected: such a listener is the callback.
   addEventListener(type, listener, options) {
     if (typeof listener === "function" && PROPERTIES["on" + type] === null) this.set("on" + type, listener)
     else super.addEventListener(type, listener, options)
-    if (type === "close" && !this.onClose) this.set("onClose", () => {})
+    if (type !== "close") return
+    this.#heard = true
+    this.set("onClose", this.onClose)
   }
 
   removeEventListener(type, listener, options) {
     if (listener && this.#values["on" + type] === listener) this.set("on" + type, null)
     else super.removeEventListener(type, listener, options)
   }
+
+  // onClose is a name of React's own events. It gives the element nothing then, but keeps its properties at the node.
+  get #close() { return this.onClose ?? this[Object.keys(this).find((key) => key.startsWith("__reactProps$"))]?.onClose }
 
   get(name) { return this.#values[name] }
 
@@ -126,7 +133,10 @@ class ParleyConversation extends HTMLElement {
       title: part("h2", "title"),
       connection: part("span", "connection", { role: "status" }),
       reset: button("reset", "Start again", () => this.#reset()),
-      close: button("close", "Close", () => this.fire("close", undefined, "onClose")),
+      close: button("close", "Close", () => {
+        this.dispatchEvent(new CustomEvent("close")) // a dialog around it must not take this for its own
+        this.#close?.()
+      }),
       tabs: h("div", { className: "tabs", role: "tablist", ariaLabel: "Workstreams", hidden: true }),
       lists: h("div", { className: "lists" }),
       latest: part("button", "latest", { className: "latest", onclick: () => this.#timeline.toEnd() }, "Newest message ↓"),
@@ -135,6 +145,7 @@ class ParleyConversation extends HTMLElement {
     this.#timeline = new Timeline({
       root: p.lists, tabs: p.tabs, env: () => ({ server: this.server, fusionData: this.fusionData }),
       answer: (text, id) => this.#send(text, [], { option_id: id }), act: (node) => this.#act(node),
+      shown: () => this.#timeline.asks !== this.#asks && this.#update(),
     })
     this.#composer = new Composer(this, { upload: (file) => this.#backend.upload(file), submit: (text, files) => this.#submit(text, files) })
     this.#composer.stop.onclick = () => this.#backend.stop(this.#run).catch((error) => this.#composer.say(error.message))
@@ -158,7 +169,6 @@ class ParleyConversation extends HTMLElement {
   #received(m) {
     this.#timeline.add(m)
     this.dispatchEvent(new CustomEvent("message", { detail: m }))
-    if (m.type === REQUEST_INPUT || m.type === QUESTION) requestAnimationFrame(() => this.#update())
   }
 
   #state(state, note = "") {
@@ -180,12 +190,13 @@ class ParleyConversation extends HTMLElement {
     p.root.ariaLabel = this.title || "Conversation"
     p.root.setAttribute("role", "region")
     p.reset.hidden = !this.resetWorkflow
-    p.close.hidden = !this.onClose
+    p.close.hidden = !this.#heard && !this.#close
     p.initial.hidden = !starts || !this.initialMessage
     p.initial.textContent = this.initialMessage
     this.toggleAttribute("data-modal", Boolean(this.isModal))
     this.toggleAttribute("data-full", Boolean(this.fullWidth))
-    this.#composer.form.hidden = this.hideUserInput || (!this.interactive && !starts && !this.#timeline.asks)
+    this.#asks = this.#timeline.asks
+    this.#composer.form.hidden = this.hideUserInput || (!this.interactive && !starts && !this.#asks)
     if (changed.has("renderDocumentSearch")) this.#search()
     this.#composer.update({ starts })
   }
@@ -263,7 +274,7 @@ class ParleyConversation extends HTMLElement {
   // A pressed button of a uiSchema is an event. Unless the page prevents it, its words are the next message.
   #act(node) {
     const event = new CustomEvent("uiaction", { detail: node, bubbles: true, composed: true, cancelable: true })
-    const text = words(node.action?.message ?? node.message ?? node.action?.value ?? node.value ?? node.label ?? node.content)
+    const text = words(node.value ?? node.label)
     if (this.dispatchEvent(event) && text) this.#send(text, [])
   }
 }

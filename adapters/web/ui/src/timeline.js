@@ -1,6 +1,6 @@
 // The messages of a conversation, in a list for each workstream.
 import { ANSWER, BATCH_PROGRESS, COMPLETE, ERROR, IDLE, PLAN, QUESTION, REQUEST_INPUT, STREAMING_CHUNK, SYSTEM, TERMINATED, UPDATE } from "./types.js"
-import { bar, h, link, list, part, rendered, schema, words } from "./view.js"
+import { bar, h, link, list, part, rendered, schema, WEB, words } from "./view.js"
 
 // The kind of a message inside of its article, by type.
 const KINDS = ["system", "thought", "plan", "update", "complete", "warning", "error", "answer", "question", "question", "idle", "terminated", "answer", "update"]
@@ -9,6 +9,8 @@ const SPOKEN = { question: "You: ", answer: "Answer: ", warning: "Warning: ", er
 const ENDS = { [COMPLETE]: "Completed", [IDLE]: "Waiting for you", [TERMINATED]: "Stopped" }
 const STATES = { running: "running", canceling: "stopping", completed: "completed", failed: "failed", timeout: "out of time", canceled: "stopped" }
 const BLOCK = 1000 // characters of streamed text that are laid out together
+const FRAME = 5 // milliseconds of a frame for messages; the rest is the browser's, which draws them
+const NEAR = 20 // the newest messages, which are drawn even if one does not see them
 
 const activityOf = (m) => m.activity_id ?? m.details?.activity_id ?? ""
 const lineOf = (text) => words(text).trim().split("\n", 1)[0]
@@ -27,29 +29,33 @@ export class Timeline {
   #env
   #answer
   #act
+  #shown
   #streams = new Map()
+  #open = new Set() // the articles of questions that wait for an answer
   #asked = new Map() // the articles of messages that were sent from here, by their ids
   #waiting = [] // messages for the next frame
   #scheduled = false
   #selected = null
 
-  /** root gets the lists and tabs the tabs. env() is the environment of view.js; answer(text, id) answers a question, and act(node) is a pressed button of a uiSchema. */
-  constructor({ root, tabs, env, answer, act }) {
+  /** root gets the lists and tabs the tabs. env() is the environment of view.js; answer(text, id) answers a question, act(node) is a pressed button of a uiSchema, and shown() comes after messages were shown. */
+  constructor({ root, tabs, env, answer, act, shown }) {
     this.#root = root
     this.#tabs = tabs
     this.#env = env
     this.#answer = answer
     this.#act = act
+    this.#shown = shown
     this.clear()
   }
 
   /** asks says whether a question waits for an answer. */
-  get asks() { return Boolean(this.#root.querySelector('[data-type="9"]:not([data-answered])')) }
+  get asks() { return this.#open.size > 0 }
 
   clear() {
     this.#selected = null
     this.#streams.clear()
     this.#asked.clear()
+    this.#open.clear()
     this.#waiting = []
     this.#root.replaceChildren()
     this.#tabs.replaceChildren()
@@ -57,29 +63,32 @@ export class Timeline {
     this.#select(this.#stream("main"))
   }
 
-  /** add shows a message with the next frame, so that a fast stream costs one layout a frame. */
-  add(message) {
-    this.#waiting.push(message)
-    if (this.#scheduled) return
-    this.#scheduled = true
-    const next = () => {
-      this.#scheduled = false
-      this.flush(8)
-    }
-    if (document.hidden) setTimeout(next, 100)
-    else requestAnimationFrame(next)
+  /** add shows a message with the next frame. The chunks of a frame become one, so that a fast stream costs one change and one layout a frame. */
+  add(m) {
+    const last = this.#waiting.at(-1)
+    if (last?.type === STREAMING_CHUNK && m.type === STREAMING_CHUNK && last.workstream_id === m.workstream_id && activityOf(last) === activityOf(m)) {
+      this.#waiting[this.#waiting.length - 1] = { ...m, message: last.message + m.message }
+    } else this.#waiting.push(m)
+    if (!this.#scheduled) this.#schedule()
   }
 
-  /** flush shows the messages that wait, for some milliseconds. */
-  flush(ms = Infinity) {
-    const end = performance.now() + ms
+  #schedule() {
+    this.#scheduled = true
+    if (document.hidden) setTimeout(() => this.#flush(), 100)
+    else requestAnimationFrame(() => this.#flush())
+  }
+
+  // flush shows the messages that wait, as many as a frame has time for.
+  #flush() {
+    const end = performance.now() + FRAME
     let done = 0
     while (done < this.#waiting.length && performance.now() < end) this.#show(this.#waiting[done++])
-    const rest = this.#waiting.slice(done)
-    this.#waiting = []
-    if (rest.length) rest.forEach((m) => this.add(m))
+    this.#waiting.splice(0, done)
+    this.#scheduled = false
+    if (this.#waiting.length) this.#schedule()
     if (this.#selected.follows) this.toEnd()
     else this.#root.toggleAttribute("data-behind", true)
+    this.#shown()
   }
 
   /** toEnd scrolls to the newest message, and stays there until the person scrolls. */
@@ -151,8 +160,9 @@ export class Timeline {
     const given = words(m.details?.state ?? m.details?.status)
     const by = { [COMPLETE]: "completed", [ERROR]: "failed", [TERMINATED]: "canceled" }[m.type]
     const state = given in STATES ? given : by ?? (s.tab.dataset.state && m.type === SYSTEM ? s.tab.dataset.state : "running")
-    s.tab.dataset.state = state
-    s.tab.lastChild.textContent = [STATES[state], state === "running" && words(m.details?.phase)].filter(Boolean).join(", ")
+    const note = [STATES[state], state === "running" && words(m.details?.phase)].filter(Boolean).join(", ")
+    if (s.tab.dataset.state !== state) s.tab.dataset.state = state
+    if (s.tab.lastChild.textContent !== note) s.tab.lastChild.textContent = note
     const name = words(m.details?.workstream_name ?? m.details?.name)
     if (name && s.id !== "main") s.tab.firstChild.textContent = name
   }
@@ -176,9 +186,13 @@ export class Timeline {
   #append(s, m) {
     const article = part("article", "message")
     this.#fill(article, m)
+    return this.#place(s, article)
+  }
+
+  #place(s, article) {
     s.panel.append(article)
-    s.last = article
-    return article
+    s.panel.children[s.panel.children.length - NEAR]?.classList.add("old")
+    return (s.last = article)
   }
 
   // A chunk grows the text of its activity. The text is in blocks of whole lines, because a browser lays
@@ -190,16 +204,17 @@ export class Timeline {
       const body = h("div", { className: "text" })
       const article = part("article", "message", { ariaBusy: "true" }, part("div", "answer", {}, body))
       article.dataset.type = STREAMING_CHUNK
-      s.panel.append(article)
-      s.last = article
-      t = { article, body, tail: body.appendChild(h("div")).appendChild(new Text()) }
+      this.#place(s, article)
+      t = { article, body, tail: new Text() }
+      body.append(h("div", {}, t.tail))
       s.texts.set(key, t)
     }
-    for (const [i, piece] of m.message.split("\n").entries()) {
-      if (i > 0 && t.tail.length > BLOCK) t.tail = t.body.appendChild(h("div")).appendChild(new Text())
-      else if (i > 0) t.tail.appendData("\n")
-      t.tail.appendData(piece)
+    let { message } = m
+    for (let cut; (cut = message.indexOf("\n", Math.max(0, BLOCK - t.tail.length))) >= 0; message = message.slice(cut + 1)) {
+      t.tail.appendData(message.slice(0, cut))
+      t.body.append(h("div", {}, (t.tail = new Text())))
     }
+    t.tail.appendData(message)
     if (m.details?.is_final) t.article.ariaBusy = null
   }
 
@@ -224,7 +239,7 @@ export class Timeline {
   }
 
   #question(s, m) {
-    for (const open of s.panel.querySelectorAll('[data-type="9"]:not([data-answered])')) this.#close(open)
+    for (const article of this.#open) if (s.panel.contains(article)) this.#close(article)
     const article = this.#asked.get(m.details?.ack)
     if (article) article.dataset.state = "sent"
     else this.#append(s, m)
@@ -248,7 +263,7 @@ export class Timeline {
   }
 
   #close(article, chosen) {
-    article.dataset.answered = ""
+    this.#open.delete(article)
     for (const option of article.querySelectorAll("[part=option]")) {
       option.disabled = true
       option.ariaPressed = String(option === chosen)
@@ -258,6 +273,7 @@ export class Timeline {
   #fill(article, m) {
     const kind = KINDS[m.type] ?? "system"
     article.dataset.type = m.type
+    this.#open.delete(article)
     const inner = part("div", kind, {}, h("span", { className: "spoken" }, SPOKEN[m.type === REQUEST_INPUT ? "asked" : kind] ?? ""))
     article.replaceChildren((this[`_${kind}`] ?? this._plain).call(this, inner, m, article))
     if (m.timestamp) article.title = new Date(m.timestamp).toLocaleString()
@@ -308,6 +324,7 @@ export class Timeline {
   _question(inner, m, article) {
     this.#body(inner, m)
     if (m.type !== REQUEST_INPUT) return inner
+    this.#open.add(article)
     const options = list(m.details?.ux?.options).filter((o) => words(o?.id) && words(o?.label))
     inner.append(h("div", { className: "options", role: "group", ariaLabel: "Answers" }, ...options.map((o) => {
       const e = part("button", "option", { title: words(o.description) }, words(o.label))
@@ -333,7 +350,7 @@ export class Timeline {
 /** file is a link to a file of a message: one with an address, or with its bytes; else only its name. */
 function file(f, env) {
   const name = words(f?.name ?? f?.filename) || "file"
-  const href = f?.url ? link(f.url, env.server, ["https:", "http:"]) : null
+  const href = f?.url ? link(f.url, env.server, WEB) : null
   if (href) return h("a", { href, target: "_blank", rel: "noopener noreferrer" }, name)
   if (!words(f?.data)) return h("span", {}, name)
   return h("button", { onclick: () => save(name, f.data) }, `Save ${name}`)

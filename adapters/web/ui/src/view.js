@@ -23,8 +23,11 @@ export const part = (tag, name, props, ...children) => {
   return e
 }
 
+/** WEB are the schemes of files and pages. */
+export const WEB = ["https:", "http:"]
+
 /** link returns the absolute address, or null unless its scheme is one of the given ones. */
-export function link(address, server, schemes = ["https:", "http:", "mailto:"]) {
+export function link(address, server, schemes = [...WEB, "mailto:"]) {
   try {
     if (!words(address)) return null
     const url = new URL(address, server)
@@ -42,9 +45,11 @@ export const words = (value) => (["string", "number", "boolean"].includes(typeof
 
 const anchor = (href, ...children) => h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, ...children)
 
+const scroll = (wide) => h("div", { className: "scroll", tabIndex: 0 }, wide)
+
 /** picture shows an image of the server; one of another host is loaded after a click alone, because its host learns of the reader. */
 export function picture(address, alt, server) {
-  const src = link(address, server, ["https:", "http:", "data:"])
+  const src = link(address, server, [...WEB, "data:"])
   if (!src) return document.createTextNode(alt)
   const { protocol, origin, host } = new URL(src)
   const image = () => h("img", { alt, loading: "lazy", src })
@@ -114,7 +119,7 @@ function copied(from, to, env) {
       const href = link(n.attributes.href, env.server)
       copied(n, href ? to.appendChild(anchor(href)) : to, env)
     } else if (n.name === "pre") to.append(block(n, env))
-    else if (n.name === "table") to.append(h("div", { className: "scroll", tabIndex: 0 }, copied(n, h("table"), env)))
+    else if (n.name === "table") to.append(scroll(copied(n, h("table"), env)))
     else copied(n, ELEMENTS.has(n.name) ? to.appendChild(allowed(n)) : to, env)
   }
   return to
@@ -164,30 +169,25 @@ function node(n, env, act, depth) {
   return e
 }
 
-const text = (n) => words(n.content ?? n.text ?? n.label ?? n.title ?? n.value)
+const text = (n) => words(n.content ?? n.label)
 
+// What the daemon stores is complete: it refuses nodes without their members.
 const nodes = {
   stack: (n, child) => h("div", { className: `stack ${n.direction === "horizontal" ? "row" : ""}` }, ...list(n.children).map(child)),
   text: (n) => h({ title: "h3", subtitle: "h4" }[n.role] ?? "p", {}, text(n)),
   badge: (n) => h("span", { className: "badge" }, text(n)),
   divider: () => h("hr"),
-  image: (n, _, env) => picture(words(n.url ?? n.src), words(n.alt), env.server),
-  list: (n, child) => h(n.ordered ? "ol" : "ul", {}, ...list(n.items ?? n.children).map((i) => h("li", {}, child(typeof i === "object" && i && !i.type ? { ...i, type: "text" } : i)))),
-  table: (n, child) => {
-    const columns = list(n.columns)
-    const key = (c, i) => words(c?.key ?? c?.id ?? i)
-    const cells = (row) => (Array.isArray(row) ? row : Array.isArray(row?.cells) ? row.cells : columns.map((c, i) => row?.[key(c, i)]))
-    return h("div", { className: "scroll", tabIndex: 0 }, h("table", {},
-      h("thead", {}, h("tr", {}, ...columns.map((c) => h("th", { scope: "col" }, typeof c === "object" && c ? text(c) || key(c) : words(c))))),
-      h("tbody", {}, ...list(n.rows).map((row) => h("tr", {}, ...cells(row).map((c) => h("td", {}, child(c))))))))
-  },
-  progress: (n) => h("label", { className: "progress" }, h("span", {}, words(n.label)), bar(n.value, n.max)),
+  image: (n, _, env) => picture(n.url, words(n.alt), env.server),
+  list: (n, child) => h(n.ordered ? "ol" : "ul", {}, ...list(n.items).map((i) => h("li", {}, child(i)))),
+  table: (n, child) => scroll(h("table", {},
+    h("thead", {}, h("tr", {}, ...list(n.columns).map((c) => h("th", { scope: "col" }, words(c))))),
+    h("tbody", {}, ...list(n.rows).map((row) => h("tr", {}, ...list(row).map((c) => h("td", {}, child(c)))))))),
+  progress: (n) => h("label", { className: "progress" }, h("span", {}, text(n)), bar(n.value, n.max ?? 100)),
   button: (n, _, env, act) => {
-    const href = link(n.url ?? n.href ?? n.action?.url, env.server, ["https:", "http:"])
-    if (href) return anchor(href, text(n))
-    return h("button", { disabled: Boolean(n.disabled), onclick: () => act(n) }, text(n))
+    const href = link(n.url, env.server, WEB)
+    return href ? anchor(href, text(n)) : h("button", { onclick: () => act(n) }, text(n))
   },
-  unknown: (n, child) => h("div", {}, text(n), ...list(n.children ?? n.items).map(child)),
+  unknown: (n, child) => h("div", {}, text(n), ...list(n.children).map(child)),
 }
 
 /** bar is a progress bar; without a number it only says that work goes on. */
