@@ -17,8 +17,8 @@ import (
 )
 
 // LivePreview shows one run during its work: a sign that the agent works, and the growing
-// answer. One goroutine shows the text and one the sign of work. Both end after Stop. A
-// failure here delays nothing, because the outbox delivers the answer.
+// answer. One goroutine shows the text, from its first piece on, and one the sign of work. Both end
+// after Stop. A failure here delays nothing, because the outbox delivers the answer.
 type LivePreview struct {
 	outbox   *Outbox
 	claim    *work.Claim
@@ -36,13 +36,14 @@ type LivePreview struct {
 	stopped func() error // not nil if nothing more is shown
 	writing sync.Mutex   // held during writes to the journal, so that Stop waits for them
 
-	mu    sync.Mutex
-	said  strings.Builder
-	fresh int          // the last bytes of said, which no post has yet
-	last  *previewPost // the post that grows
-	part  int64        // its number, from 0
-	note  string       // the last message about the agent's work
-	noted wake.Signal  // is set if the note has changed
+	mu     sync.Mutex
+	starts func() // starts the goroutine of the text; nil if it has begun, or if the text is not shown
+	said   strings.Builder
+	fresh  int          // the last bytes of said, which no post has yet
+	last   *previewPost // the post that grows
+	part   int64        // its number, from 0
+	note   string       // the last message about the agent's work
+	noted  wake.Signal  // is set if the note has changed
 }
 
 var _ turn.LivePreview = (*LivePreview)(nil)
@@ -68,7 +69,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mention
 		}
 	}
 	if s.grower != nil {
-		start(func() { s.show(ctx, preview) })
+		s.starts = func() { start(func() { s.show(ctx, preview) }) }
 	}
 	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
 		start(func() { s.sign(ctx, preview, signer) })
@@ -81,6 +82,10 @@ func (s *LivePreview) Grow(text string) {
 	s.mu.Lock()
 	s.said.WriteString(text)
 	s.fresh += len(text)
+	if s.starts != nil {
+		s.starts()
+		s.starts = nil
+	}
 	s.mu.Unlock()
 	s.grown.Set()
 }

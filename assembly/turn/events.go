@@ -28,8 +28,8 @@ const (
 	storeTime = 5 * time.Second
 )
 
-// recorder stores the messages of a run while the agent works. One goroutine writes: all messages
-// that wait go into its next write. The messages that end the run wait for the run's end, because
+// recorder stores the messages of a run while the agent works. One goroutine writes, from the first
+// message on that does not belong to the run's end: all messages that wait go into its next write. The messages that end the run wait for the run's end, because
 // the end decides whether they take effect.
 type recorder struct {
 	run    *runs.Run
@@ -41,11 +41,13 @@ type recorder struct {
 	// it emits them once more.
 	before []stream.Message
 
+	start    func(func())  // starts the goroutine
 	more     wake.Signal   // is set if messages wait
 	stopping chan struct{} // closed by stop
 	done     chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
+	writes  bool // the goroutine has begun
 	waiting []stream.Message
 	held    []stream.Message
 }
@@ -54,7 +56,7 @@ type recorder struct {
 func (a *attempt) newRecorder(ctx context.Context) *recorder {
 	r := &recorder{
 		run: a.run, log: a.Log, chunks: a.settings.API, before: a.before(ctx), more: wake.NewSignal(),
-		stopping: make(chan struct{}), done: make(chan struct{}),
+		start: a.show, stopping: make(chan struct{}), done: make(chan struct{}),
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
@@ -68,7 +70,6 @@ func (a *attempt) newRecorder(ctx context.Context) *recorder {
 			return err
 		},
 	}
-	a.show(r.write)
 	return r
 }
 
@@ -117,6 +118,10 @@ func (r *recorder) add(m stream.Message) {
 			r.held = nil
 		}
 		r.wait(m)
+	}
+	if !r.writes {
+		r.writes = true
+		r.start(r.write)
 	}
 	r.more.Set()
 }
@@ -203,11 +208,13 @@ func (r *recorder) save() bool {
 	return !fenced
 }
 
-// stop ends the writing. It returns the messages that are not stored, and those that were
+// stop ends the writing; no message is added then. It returns the messages that are not stored, and those that were
 // held back.
 func (r *recorder) stop() (rest, held []stream.Message) {
 	close(r.stopping)
-	<-r.done
+	if r.writes {
+		<-r.done
+	}
 	isChunk := func(m stream.Message) bool { return m.Type == stream.StreamingChunk }
 	return slices.DeleteFunc(r.waiting, isChunk), r.held
 }
