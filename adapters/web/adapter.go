@@ -23,7 +23,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Web, Title: "the HTTP API", Config: func() adapters.Config { return new(access.DefaultConfig()) },
 		New:        func(_ string, c adapters.Config) adapters.Adapter { return &Adapter{config: *c.(*access.Config)} },
-		Normalizer: payload.Normalizer{}, Recorded: payload.Stamp, API: true,
+		Normalizer: payload.Normalizer{}, Recorded: payload.Stamp, Draft: payload.Draft, API: true,
 	}
 }
 

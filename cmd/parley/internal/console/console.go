@@ -72,7 +72,9 @@ func (c *Console) Handler(local bool) http.Handler {
 	mux.HandleFunc("POST /logout", c.logout)
 	mux.HandleFunc("GET /events", c.inside(c.events))
 	for _, p := range pageTable {
-		mux.HandleFunc("GET "+p.pattern, c.inside(c.show))
+		for _, pattern := range p.patterns() {
+			mux.HandleFunc(pattern, c.inside(c.show))
+		}
 	}
 	for _, o := range operations {
 		mux.HandleFunc("POST "+o.pattern, c.inside(c.operate(o)))

@@ -23,8 +23,17 @@ type page struct {
 	pattern string // a path of http.ServeMux
 	name    string // its template, and its place in the menu
 	follows bool   // the page has fragments that change
+	form    bool   // it also answers its own form, which changes nothing
 	// read returns the page's title and the data of its template.
 	read func(s *operator.Service, r request) (title string, data any, err error)
+}
+
+// patterns returns the patterns of the page for http.ServeMux.
+func (p page) patterns() []string {
+	if p.form {
+		return []string{"GET " + p.pattern, "POST " + p.pattern}
+	}
+	return []string{"GET " + p.pattern}
 }
 
 // request asks for a page. Its address and the role of its caller decide about the page.
@@ -39,7 +48,7 @@ func (r request) query(name string) string { return r.URL.Query().Get(name) }
 // menu lists the pages of the menu, in its order.
 var menu = []link{
 	{"Overview", "/", false}, {"Threads", "/threads", false}, {"Runs", "/runs", false}, {"Deliveries", "/deliveries", false}, {"Dead letters", "/dead", false},
-	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
+	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
 }
 
 // link is an entry of the menu.
@@ -84,7 +93,9 @@ func newPages(service *operator.Service) *pages {
 	for _, one := range pageTable {
 		own := template.Must(template.Must(base.Clone()).ParseFS(templateFiles, "templates/"+one.name+".html"))
 		p.templates[one.name] = own
-		p.byPath.HandleFunc("GET "+one.pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, one) })
+		for _, pattern := range one.patterns() {
+			p.byPath.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, one) })
+		}
 	}
 	p.templates["login"] = template.Must(template.ParseFS(templateFiles, "templates/login.html"))
 	return p

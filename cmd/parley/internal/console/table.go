@@ -15,6 +15,7 @@ var pageTable = []page{
 	{pattern: "/runs", name: "runs", follows: true, read: runList},
 	{pattern: "/runs/{id}", name: "run", follows: true, read: run},
 	{pattern: "/approvals", name: "approvals", follows: true, read: questions},
+	{pattern: "/try", name: "try", form: true, read: try},
 	{pattern: "/log", name: "log", follows: true, read: logPage},
 	{pattern: "/deliveries", name: "deliveries", follows: true, read: deliveries},
 	{pattern: "/deliveries/{id}", name: "delivery", follows: true, read: delivery},

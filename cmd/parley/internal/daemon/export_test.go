@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
 )
 
 // Change records an edit or a delete of a message in a web thread. No client can send one
@@ -74,4 +76,20 @@ func ReplayFor(ctx context.Context, r Recording, scratch string, use func(*opera
 	err = p.play(ctx)
 	use(&operator.Service{Journal: p.journal, Config: func() *config.Config { return r.Config }, Now: time.Now, Guard: guard.New(func(string) {})})
 	return errors.Join(err, p.journal.Close())
+}
+
+// Rows returns the number of rows of the tables that a message changes.
+func (d *Daemon) Rows(ctx context.Context) (rows string, err error) {
+	err = d.journal.Engine().Read(ctx, func(tx storage.Tx) error {
+		rows = ""
+		for _, table := range []string{"threads", "messages", "envelopes", "attachments", "runs", "run_attempts", "run_events", "deliveries", "budgets", "operator_log"} {
+			var n int64
+			if _, err := tx.Row([]any{&n}, "SELECT count(*) FROM "+table); err != nil {
+				return err
+			}
+			rows += fmt.Sprintf("%s %d ", table, n)
+		}
+		return nil
+	})
+	return rows, err
 }

@@ -12,6 +12,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/web/access"
 	"parley/config"
+	"parley/ingest/event"
 )
 
 // sayHello tells the operator how to reach a workspace that is up, once for each adapter.
@@ -43,6 +44,14 @@ func BaseURL(listen string) string {
 		host = "localhost"
 	}
 	return "http://" + net.JoinHostPort(host, port)
+}
+
+// chatPage returns the address of the conversation in a browser; empty if no workspace has one.
+func (d *Daemon) chatPage() string {
+	if slices.ContainsFunc(d.current.Load().config.Workspaces, func(w config.Workspace) bool { return w.Platform == event.Web }) {
+		return d.publicURL() + "/chat"
+	}
+	return ""
 }
 
 // publicURL returns the address of the HTTP server for platforms.

@@ -22,6 +22,7 @@ import (
 	"parley/config"
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/storage"
 )
 
@@ -40,9 +41,9 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.health.of,
 			LastInput: d.turns.LastInput, Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
-			Reload: d.reloadNow, Log: d.events, Steps: d.steps, Streams: d.streams,
+			Reload: d.reloadNow, Chat: d.chatPage, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
-		Play: d.playLetter,
+		Play: d.playLetter, Trial: d.try,
 	}
 	socket, err := operator.Listen(c.Socket())
 	switch {
@@ -200,6 +201,9 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}), Files: files,
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
 			return playLetter(ctx, c, j, nil, letter)
+		},
+		Trial: func(ctx context.Context, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
+			return try(ctx, c, j, nil, now(), t, thread)
 		},
 	}
 	return operator.Alone(s, j.Close), nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"parley/assembly"
+	"parley/assembly/turn"
 	"parley/config"
 )
 
@@ -71,11 +72,18 @@ func (s *Service) Input(ctx context.Context, by Caller, thread string) (Input, e
 	if in.Kept {
 		return in, in.read(given.Kept)
 	}
+	in.Messages = inputOf(given)
+	return in, nil
+}
+
+// inputOf returns the messages of an input that is not kept.
+func inputOf(given turn.Given) []InputMessage {
+	list := make([]InputMessage, 0, len(given.Messages))
 	for _, m := range given.Messages {
 		text := m.Text()
-		in.Messages = append(in.Messages, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, given.Typed)})
+		list = append(list, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, given.Typed)})
 	}
-	return in, nil
+	return list
 }
 
 // read adds the messages of a kept input.

@@ -42,6 +42,7 @@ func Routes() []Route {
 		inputRoutes,
 		questionRoutes,
 		whyRoutes,
+		tryRoutes,
 		runRoutes,
 		deadRoutes,
 		deliveryRoutes,

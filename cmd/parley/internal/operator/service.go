@@ -20,6 +20,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/audit"
 	"parley/ingest/journal/envelopes"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 )
@@ -40,6 +41,9 @@ type Service struct {
 	Guard *guard.Guard
 	// Play plays a dead letter with this program on a scratch store; it stores and sends nothing.
 	Play func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error)
+	// Trial plays a message that nobody has written on a scratch store, in the thread, or in a new one if it is nil. It
+	// stores and sends nothing.
+	Trial func(ctx context.Context, t Trial, thread *listing.Thread) (Played, error)
 	// Live is the running daemon; nil if the service works on the store alone.
 	Live *Live
 }
@@ -64,6 +68,8 @@ type Live struct {
 	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console; nil if there is no console.
 	Console func(by Caller) (url string, err error)
+	// Chat returns the address of the conversation in a browser; empty if no workspace has one.
+	Chat func() string
 	// LastInput returns the input of a thread's newest run; see turn.Runner.LastInput.
 	LastInput func(ctx context.Context, thread string) (turn.Given, error)
 	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
