@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"parley/adapters/guard"
 	"parley/adapters/web/payload"
 	"parley/cmd/parley/internal/operator"
@@ -92,4 +94,14 @@ func (d *Daemon) Rows(ctx context.Context) (rows string, err error) {
 		return nil
 	})
 	return rows, err
+}
+
+// Described returns the descriptions of all figures, also of those without a value yet.
+func (d *Daemon) Described() (texts []string) {
+	all := make(chan *prometheus.Desc)
+	go func() { d.metrics.registry.Describe(all); close(all) }()
+	for one := range all {
+		texts = append(texts, one.String())
+	}
+	return texts
 }
