@@ -66,6 +66,18 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	return join(kept), err
 }
 
+// Check returns the faults of the uiSchema that the metadata of a message may have. Their paths begin with path. Check changes nothing:
+// metadata stays as it came.
+func Check(metadata json.RawMessage, path string) (faults event.FieldErrors) {
+	var m map[string]json.RawMessage
+	if !bytes.Contains(metadata, []byte(SchemaKey)) || json.Unmarshal(metadata, &m) != nil || !given(m[SchemaKey]) {
+		return nil
+	}
+	_, err := Read(m[SchemaKey], path+"."+SchemaKey)
+	faults, _ = errors.AsType[event.FieldErrors](err)
+	return faults
+}
+
 // Faults returns the faults of Compile for details that are a member of a request: its path precedes theirs. A
 // nil error has none.
 func Faults(path string, err error) (faults event.FieldErrors) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"parley/adapters/web/payload"
+	"parley/assembly/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 )
@@ -71,7 +72,7 @@ func (c Caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 		raw = c.Own(given)
 	}
 	_, faults := payload.ParseMetadata(raw)
-	return raw, faults
+	return raw, append(faults, card.Check(raw, "metadata")...)
 }
 
 // RefusedClaims returns a fault for every key with which the caller claims another identity,

@@ -122,6 +122,8 @@ func (c call) chatMetadata(raw []byte, kind event.SenderType, mentions []payload
 		if raw, err = card.Compile(raw); err != nil {
 			return nil, card.Faults("metadata", err)
 		}
+	} else if faults := card.Check(raw, "metadata"); len(faults) > 0 {
+		return nil, faults
 	}
 	m, err := event.ReadMetadata(raw)
 	if raw == nil {
