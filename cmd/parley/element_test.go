@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"parley/adapters/browsertest"
+)
+
+// pageOfElement embeds a conversation of a daemon in a page of another origin.
+const pageOfElement = `<!doctype html><title>shop</title><link rel=icon href="data:,"><script type=module src="%[1]s/ui/conversation.js"></script>
+<parley-conversation token="%[2]s"></parley-conversation>`
+
+// TestConversationOverKilledDaemon kills the daemon during an answer, and starts it at the same address. The page shows that the
+// connection is lost, and then what is stored, once.
+func TestConversationOverKilledDaemon(t *testing.T) {
+	t.Parallel()
+	var base string
+	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, pageOfElement, base, webToken)
+	}))
+	t.Cleanup(pages.Close)
+	origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
+	model := newCountingModel(t)
+	dir := clientDir(t, origin, model.URL)
+	daemon := start(t, dir, os.Args[0], "run")
+	address := daemon.address()
+	base = "http://" + address
+
+	tab := browsertest.Open(t)
+	tab.Goto(origin)
+	tab.Find("[data-test=input]").Type("count")
+	tab.Press(kb.Enter)
+	pieces := model.next(t)
+	texts := func(selector, want string) {
+		t.Helper()
+		tab.Wait(fmt.Sprintf("[...document.querySelector('parley-conversation').shadowRoot.querySelectorAll(%q)].map(e => e.textContent.replace(/\\s+/g, ' ').trim()).join('|') === %q", selector, want))
+	}
+	say(t, pieces, "one ")
+	say(t, pieces, "two ")
+	texts("[data-test=answer]", "one two")
+
+	if err := daemon.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = daemon.cmd.Wait() // killed by the test
+	texts("[data-test=connection][data-state=reconnecting]", "Connection lost, reconnecting…")
+	raw, err := os.ReadFile(dir + "/parley.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "parley.yaml", strings.Replace(string(raw), "127.0.0.1:0", address, 1))
+	start(t, dir, os.Args[0], "run")
+	pieces = model.next(t) // the run is asked again
+	for _, text := range []string{"uno ", "dos ", "tres"} {
+		say(t, pieces, text)
+	}
+	close(pieces)
+	texts("[data-type='7']", "Answer: uno dos tres")
+	texts("[data-test=message]", stored(tab, base))
+	if faults := strings.Join(tab.Faults(), "\n"); !strings.Contains(faults, "ERR_") {
+		t.Errorf("the page has lost no connection: %s", faults)
+	}
+}
+
+// stored returns how the run that a page shows is shown, if one shows each stored message once.
+func stored(tab *browsertest.Tab, base string) string {
+	return browsertest.Eval[string](tab, fmt.Sprintf(`(async () => {
+	const {WorkflowsApi} = await import('%s/sdk/parley.js')
+	const list = await new WorkflowsApi({token: %q}).retrieveMessages(document.querySelector('parley-conversation').run)
+	const words = {1: m => 'Thought' + m.message, 4: m => 'Completed', 7: m => 'Answer: ' + m.message, 8: m => 'You: ' + m.message}
+	return list.filter(m => m.type !== 12).map(m => words[m.type]?.(m) ?? m.type + m.message).join('|')
+})()`, base, webToken))
+}
