@@ -17,21 +17,24 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
-// commits counts the transactions of an engine and the calls that share them.
-type commits struct{ transactions, calls atomic.Int64 }
+// commits counts the transactions of an engine, the calls that share them, and their pages.
+type commits struct{ transactions, calls, pages atomic.Int64 }
 
 // Committed implements storage.Recorder.
-func (c *commits) Committed(callers int, _ time.Duration) {
+func (c *commits) Committed(commit storage.Commit) {
 	c.transactions.Add(1)
-	c.calls.Add(int64(callers))
+	c.calls.Add(int64(commit.Calls))
+	c.pages.Add(int64(commit.Pages))
 }
 
 // BenchmarkMessage measures the writes of a message in a new thread, with its answer and 64
 // concurrent threads: the accept, which records the message and begins its run, the end of the run, and the
 // mark of its delivery. cpu-ns/op is the CPU time of the process, which a busy machine changes less than the
-// time. commits/op counts the transactions, and calls/op the calls that share them.
+// time. commits/op counts the transactions, calls/op the calls that share them, and pages/op
+// the pages of the log.
 func BenchmarkMessage(b *testing.B) {
 	var counted commits
 	engine, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "parley.db"), sqlite.Options{Recorder: &counted})
@@ -82,6 +85,7 @@ func BenchmarkMessage(b *testing.B) {
 	b.ReportMetric(float64(cpuTime(b)-begun)/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(counted.transactions.Load())/float64(b.N), "commits/op")
 	b.ReportMetric(float64(counted.calls.Load())/float64(b.N), "calls/op")
+	b.ReportMetric(float64(counted.pages.Load())/float64(b.N), "pages/op")
 }
 
 // cpuTime returns the CPU time that the process has used.

@@ -63,18 +63,19 @@ func (e *Engine) read(ctx context.Context, opening []string, fn func(tx storage.
 
 // write runs fn in a transaction and commits it, within a time. fn returns the number of
 // calls that share the transaction.
-func (e *Engine) write(ctx context.Context, within time.Duration, opening []string, fn func(t *tx) (callers int, err error)) error {
+func (e *Engine) write(ctx context.Context, within time.Duration, opening []string, fn func(t *tx) (calls int, err error)) error {
 	return e.transact(ctx, within, opening, func(t *tx) error {
-		callers, err := fn(t)
+		began := time.Now()
+		calls, err := fn(t)
 		if err != nil {
 			return err
 		}
-		began := time.Now()
+		ready := time.Now()
 		if err := t.commit(); err != nil {
 			return err
 		}
-		if callers > 0 && e.recorder != nil {
-			e.recorder.Committed(callers, time.Since(began))
+		if calls > 0 && e.recorder != nil {
+			e.recorder.Committed(storage.Commit{Calls: calls, Trips: t.trips, Took: time.Since(ready), Held: time.Since(began)})
 		}
 		return nil
 	})

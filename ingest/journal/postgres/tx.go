@@ -35,6 +35,7 @@ type tx struct {
 	// calls counts the calls that queue a statement.
 	calls  int
 	queued *pgx.Batch
+	trips  int // batches that were sent
 	// unchecked means that a queued statement must find or change a row.
 	unchecked bool
 	// err is the error that ended the transaction.
@@ -149,6 +150,7 @@ func (t *tx) flush() error {
 	if t.err != nil || t.queued.Len() == 0 {
 		return t.err
 	}
+	t.trips++
 	results := t.send(t.queued)
 	t.queued, t.unchecked = &pgx.Batch{}, false
 	defer results.Close() // the function of Rows may panic

@@ -89,9 +89,10 @@ func (c *committer) transact(ctx context.Context, first *queue.Call, alone bool)
 	if !c.begin(ctx, first) {
 		return nil, nil
 	}
-	batch, err = c.collect(first, alone)
+	begun := time.Now()
+	batch, err = c.collect(first, alone, begun)
 	if err == nil && len(batch) > 0 {
-		err = c.commit(len(batch))
+		err = c.commit(len(batch), begun)
 	}
 	if err != nil || len(batch) == 0 {
 		c.rollback()
@@ -101,8 +102,7 @@ func (c *committer) transact(ctx context.Context, first *queue.Call, alone bool)
 
 // collect runs the waiting calls, up to the first that makes the transaction impossible
 // to commit. It returns the calls that have a part in the transaction.
-func (c *committer) collect(first *queue.Call, alone bool) (batch []*queue.Call, err error) {
-	begun := time.Now()
+func (c *committer) collect(first *queue.Call, alone bool, begun time.Time) (batch []*queue.Call, err error) {
 	behind := func() *queue.Call {
 		if alone {
 			return nil
@@ -164,9 +164,9 @@ func (c *committer) begin(ctx context.Context, call *queue.Call) bool {
 	}
 }
 
-// commit makes the transaction durable.
-func (c *committer) commit(callers int) error {
-	begun := time.Now()
+// commit makes the transaction durable, which began at a time.
+func (c *committer) commit(calls int, begun time.Time) error {
+	ready := time.Now()
 	if err := c.conn.run("COMMIT"); err != nil {
 		err = unavailable(fmt.Errorf("commit: %w", err))
 		if leavesNothing(err) {
@@ -175,10 +175,10 @@ func (c *committer) commit(callers int) error {
 		c.doubt = true
 		return unclear(err)
 	}
-	if c.recorder != nil {
-		c.recorder.Committed(callers, time.Since(begun))
-	}
 	pages := c.conn.written()
+	if c.recorder != nil {
+		c.recorder.Committed(storage.Commit{Calls: calls, Pages: pages, Took: time.Since(ready), Held: time.Since(begun)})
+	}
 	c.pages += pages
 	c.doubt = c.doubt && pages == 0
 	return nil

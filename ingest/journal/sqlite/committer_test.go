@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -48,10 +47,10 @@ type commits struct {
 	each    func()
 }
 
-func (c *commits) Committed(callers int, _ time.Duration) {
+func (c *commits) Committed(commit storage.Commit) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.callers = append(c.callers, callers)
+	c.callers = append(c.callers, commit.Calls)
 	if c.each != nil {
 		c.each()
 	}

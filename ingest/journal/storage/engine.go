@@ -106,9 +106,18 @@ type Tx interface {
 
 // Recorder receives measurements of an engine.
 type Recorder interface {
-	// Committed is called after each successful COMMIT, with the number of callers that
-	// shared it and its duration. It may be called concurrently, and must return at once.
-	Committed(callers int, took time.Duration)
+	// Committed is called after each successful COMMIT. It may be called concurrently, and must
+	// return at once.
+	Committed(c Commit)
+}
+
+// Commit is a transaction that was committed.
+type Commit struct {
+	Calls int           // that shared it
+	Pages int           // that an embedded database wrote to its log
+	Trips int           // round trips to a server
+	Took  time.Duration // of its COMMIT
+	Held  time.Duration // from its beginning to the end of its COMMIT
 }
 
 // Eraser is an engine that keeps old states of its rows beside the database for a while.

@@ -20,6 +20,7 @@ type metrics struct {
 	envelopes  *prometheus.CounterVec
 	ack        prometheus.Histogram
 	commit     prometheus.Histogram
+	store      committed
 	runs       *prometheus.CounterVec
 	runSeconds prometheus.Histogram
 	deliveries *prometheus.CounterVec
@@ -55,6 +56,7 @@ func newMetrics() *metrics {
 		envelopes:  counter("parley_envelopes_total", "Processed envelopes by result.", "workspace", "kind", "disposition", "reason"),
 		ack:        histogram("parley_ack_seconds", "Time of the durable accept of an envelope.", fast),
 		commit:     histogram("parley_commit_seconds", "Time of one commit in the store.", fast),
+		store:      newCommitted(),
 		runs:       counter("parley_runs_total", "Attempts of runs by outcome.", "agent", "outcome"),
 		runSeconds: histogram("parley_run_seconds", "Time of one attempt of a run.", slow),
 		deliveries: counter("parley_deliveries_total", "Deliveries by the state that they reached.", "workspace", "state"),
@@ -80,6 +82,7 @@ func newMetrics() *metrics {
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
 	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
+	m.registry.MustRegister(m.store.calls, m.store.pages, m.store.trips, m.store.seconds)
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -146,9 +149,6 @@ func (m *metrics) delivered(workspace string, state outbox.State, took time.Dura
 		m.delivery.WithLabelValues(workspace).Observe(max(0, took.Seconds()))
 	}
 }
-
-// Committed implements storage.Recorder.
-func (m *metrics) Committed(_ int, took time.Duration) { m.commit.Observe(took.Seconds()) }
 
 func (m *metrics) acknowledged(workspace string, begun time.Time) {
 	m.ack.Observe(time.Since(begun).Seconds())

@@ -10,10 +10,35 @@ import (
 	"parley/ingest/backup"
 	"parley/ingest/journal"
 	"parley/ingest/journal/listing"
+	"parley/ingest/journal/storage"
 )
 
 // scrapeTimeout bounds the wait of a scrape for the store.
 const scrapeTimeout = 2 * time.Second
+
+// committed are the figures of this node's transactions in the store. parley_commit_seconds counts them.
+type committed struct{ calls, pages, trips, seconds prometheus.Counter }
+
+func newCommitted() committed {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	return committed{
+		calls:   counter("parley_store_calls_total", "Writes in the store; those that wait at the same time share a transaction."),
+		pages:   counter("parley_store_pages_total", "Pages that SQLite wrote to its log."),
+		trips:   counter("parley_store_trips_total", "Round trips of the transactions that write to PostgreSQL."),
+		seconds: counter("parley_store_transaction_seconds_total", "Time of the transactions that write in the store."),
+	}
+}
+
+// Committed implements storage.Recorder.
+func (m *metrics) Committed(c storage.Commit) {
+	m.commit.Observe(c.Took.Seconds())
+	m.store.calls.Add(float64(c.Calls))
+	m.store.pages.Add(float64(c.Pages))
+	m.store.trips.Add(float64(c.Trips))
+	m.store.seconds.Add(c.Held.Seconds())
+}
 
 // storeMetrics are the figures that each scrape counts in the store. If several nodes share the
 // store, only the one that does the retention tells them, so that a sum over the nodes counts each

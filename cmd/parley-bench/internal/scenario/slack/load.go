@@ -125,7 +125,8 @@ func (l *Load) measure(ctx context.Context, b *rig.Bench, program string, round 
 	if _, err := l.batch(ctx, t, warm, l.warmUp, 0); err != nil {
 		return f, err
 	}
-	written, before, first, begun := t.Nodes.Processes().Written, readCPU(t.Nodes), t.Ledger.Count(), time.Now()
+	written, metrics := t.Nodes.Processes().Written, t.Nodes.Metrics(ctx)
+	before, first, begun := readCPU(t.Nodes), t.Ledger.Count(), time.Now()
 	last, err := l.batch(ctx, t, measured, l.events, l.rate)
 	if err != nil {
 		return f, err
@@ -134,6 +135,7 @@ func (l *Load) measure(ctx context.Context, b *rig.Bench, program string, round 
 	after := readCPU(t.Nodes)
 	f.written = (t.Nodes.Processes().Written - written) / int64(l.events)
 	f.cpu, f.used = after.perMessage(before, l.events), after.programs-before.programs
+	f.store = storePerMessage(t.Nodes.Metrics(ctx), metrics, l.events)
 	once, again, _ := t.Ledger.Acks(first)
 	f.ack = figure.Summarize(append(once, again...))
 	f.reply = t.Ledger.Replies(t.API.Posts(), first)
@@ -163,12 +165,13 @@ type figures struct {
 	ack, reply figure.Times
 	cpu        string        // for each message
 	used       time.Duration // by the program for all messages
+	store      string        // the daemon's transactions, for each message
 	written    int64         // bytes of files, for each message
 	idle, busy figure.Memory
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s   files %.1f kB   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, float64(f.written)/1e3, figure.Millis(f.ready), figure.Megabytes(f.idle.Now), f.busy)
+	return fmt.Sprintf("%7.0f messages/s   ack %v   reply %v   CPU %s%s   files %.1f kB   ready in %s, idle %s   loaded %v", f.rate, f.ack, f.reply, f.cpu, f.store, float64(f.written)/1e3, figure.Millis(f.ready), figure.Megabytes(f.idle.Now), f.busy)
 }
 
 // cpuTimes are the CPU times of all programs that share the machine.
@@ -194,4 +197,20 @@ func (c cpuTimes) perMessage(earlier cpuTimes, n int) string {
 		server = ", postgres " + each(c.server, earlier.server)
 	}
 	return each(c.programs, earlier.programs) + "/message" + server + ", tool " + each(c.tool, earlier.tool)
+}
+
+// storePerMessage words what each of n messages took of the daemon's store since earlier metrics; empty for
+// a program without them.
+func storePerMessage(now, earlier map[string]float64, n int) string {
+	each := func(name string) float64 { return (now[name] - earlier[name]) / float64(n) }
+	transactions := each("parley_commit_seconds_count")
+	if transactions == 0 {
+		return ""
+	}
+	kind, count := "pages", each("parley_store_pages_total")
+	if trips := each("parley_store_trips_total"); trips > 0 {
+		kind, count = "trips", trips
+	}
+	return fmt.Sprintf(", store %.2f calls in %.2f transactions, %.1f %s, %.2f ms",
+		each("parley_store_calls_total"), transactions, count, kind, 1e3*each("parley_store_transaction_seconds_total"))
 }
