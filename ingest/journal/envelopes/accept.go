@@ -48,13 +48,24 @@ type AcceptRequest struct {
 // Accept makes an envelope durable, once, and finds its thread. It fails with ErrNotFound if the
 // payload names a thread by a UUID that is another thread's.
 func (e *Envelopes) Accept(ctx context.Context, a AcceptRequest) (AcceptResult, error) {
-	return AcceptThen[struct{}](ctx, e, a, nil, nil)
+	return AcceptThen[struct{}](ctx, e, a, nil)
 }
 
-// AcceptThen is Accept with further work for an envelope whose thread is idle: this node has the claim, and the
-// thread has no other envelope that is not settled, no turn that waits and no run. Then idle runs in the same
-// transaction, and committed gets the results as storage.WriteOptions.Committed. Both may be nil.
-func AcceptThen[T any](ctx context.Context, e *Envelopes, a AcceptRequest, idle func(*storage.Txn, AcceptResult) T, committed func(AcceptResult, T)) (AcceptResult, error) {
+// Then is further work in the transaction of an accept.
+type Then[T any] struct {
+	// First stores a message that may be the first of its thread, with its envelope and its thread, by
+	// statements that change nothing if the thread or the message is known. It returns false, and has
+	// queued no statement, if it does not. An engine may run the statements later.
+	First func(*storage.Txn, *First) (T, bool)
+	// Idle is called for an envelope whose thread is idle: this node has the claim, and the thread has no
+	// other envelope that is not settled, no turn that waits and no run.
+	Idle func(*storage.Txn, AcceptResult) T
+	// Committed gets the results of one of them, as storage.WriteOptions.Committed.
+	Committed func(AcceptResult, T)
+}
+
+// AcceptThen is Accept with further work; nil for none.
+func AcceptThen[T any](ctx context.Context, e *Envelopes, a AcceptRequest, then *Then[T]) (AcceptResult, error) {
 	secret, err := e.ids.Secret(ctx)
 	if err != nil {
 		return AcceptResult{}, err
@@ -64,21 +75,33 @@ func AcceptThen[T any](ctx context.Context, e *Envelopes, a AcceptRequest, idle 
 		more T
 	}
 	options := storage.WriteOptions{Urgent: true, Thread: a.Keys.Thread, Queued: a.Envelope.Queued, Batch: a.Envelope.Batch}
-	var then func(accepted)
-	if committed != nil {
-		then = func(made accepted) {
+	var committed func(accepted)
+	if then != nil {
+		committed = func(made accepted) {
 			if made.isIdle() {
-				committed(made.result(), made.more)
+				then.Committed(made.result(), made.more)
 			}
 		}
 	}
 	made, err := storage.WriteThen(ctx, e.db, options, func(tx *storage.Txn) (made accepted) {
-		made.acceptTx = &acceptTx{AcceptRequest: a, Txn: tx, db: e.db, secret: secret, now: storage.Millis(e.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String(), atOnce: idle != nil}
-		if made.run(); idle != nil && made.isIdle() {
-			made.more = idle(tx, made.result())
+		made.acceptTx = &acceptTx{AcceptRequest: a, Txn: tx, db: e.db, secret: secret, now: storage.Millis(e.db.Now()), token: rand.Int64(), messageUUID: uuid.Must(uuid.NewV7()).String(), atOnce: then != nil}
+		made.learn()
+		if then == nil {
+			made.run()
+			return made
+		}
+		first, queued := made.first(), false
+		if first != nil {
+			made.more, queued = then.First(tx, first)
+		}
+		if queued && made.adopt(first) {
+			return made
+		}
+		if made.run(); !(queued && made.adopt(first)) && made.isIdle() {
+			made.more = then.Idle(tx, made.result())
 		}
 		return made
-	}, then)
+	}, committed)
 	switch {
 	case err != nil:
 		return AcceptResult{}, err
@@ -139,15 +162,18 @@ func (a *acceptTx) result() AcceptResult {
 	return r
 }
 
+func (a *acceptTx) learn() {
+	if a.LearnChannel {
+		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
+	}
+}
+
 // run stores the envelope, unless its key is stored already. No statement waits for
 // another's result: the first one finds that the key is new and leaves a token in the
 // thread, and the second one stores nothing without the token. If two payloads with one
 // key arrive at the same time, the second may also find that the key is new; the unique
 // key then makes its transaction run again.
 func (a *acceptTx) run() {
-	if a.LearnChannel {
-		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
-	}
 	switch {
 	case a.Keys.Result == nil:
 		a.place()
@@ -191,11 +217,12 @@ func (a *acceptTx) threadKey() (known event.ThreadKey) {
 // thread with the key.
 var (
 	upsertByKey     = upsertThread(`$1`, places.UnusedUUID)
-	insertByKey     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
+	insertByKey     = insertFirst + ` RETURNING id`
+	insertFirst     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
 	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
-	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`))
+	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`)) + ` RETURNING id`
 	// insertApart stores an envelope without a thread if its key is new.
-	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`)
+	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`) + ` RETURNING id`
 )
 
 const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`
@@ -220,7 +247,7 @@ func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any)
 		node = a.db.Node
 	}
 	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending, &a.free}, query,
-		append([]any{string(key), places.ThreadUUID(a.secret, key), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+		append([]any{string(key), places.ThreadUUID(a.secret, key, storage.Instant(a.now)), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
 			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, places.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
 }
 
@@ -230,29 +257,35 @@ func insertEnvelope(thread string) string {
 	return `
 		INSERT INTO envelopes (workspace, platform, transport, dedupe_key, kind, message_id, received_at, accepted_at,
 			state, disposition, reason, error, message_uuid, body, channel, thread)
-		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` + thread + ` RETURNING id`
+		SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, ` + thread
 }
 
 // insert stores the envelope by one of these statements, with its further arguments.
 func (a *acceptTx) insert(state, query string, args ...any) {
-	result, channel, body := event.Result{}, "", storage.Bytes(a.Envelope.Body)
+	result, channel := event.Result{}, ""
 	if a.Keys.Result != nil {
 		result = *a.Keys.Result
-	}
-	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
-		body = storage.Bytes(nil)
 	}
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
-	args = append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
-		a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
-		state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, args...)
+	args = a.row(state, result, channel, args...)
 	if a.atOnce {
 		a.Row([]any{&a.id}, query, args...)
 	} else {
 		a.Later(nil, []any{&a.id}, query, args...)
 	}
+}
+
+// row returns the arguments of insertEnvelope.
+func (a *acceptTx) row(state string, result event.Result, channel string, further ...any) []any {
+	body := storage.Bytes(a.Envelope.Body)
+	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
+		body = storage.Bytes(nil)
+	}
+	return append([]any{a.Envelope.Workspace, string(a.Envelope.Platform), a.Envelope.Transport, a.Keys.Dedupe, string(a.Keys.Kind),
+		a.Keys.MessageID, storage.Millis(a.Envelope.ReceivedAt), a.now,
+		state, string(result.Disposition), result.Reason, result.Error, a.messageUUID, body, channel}, further...)
 }
 
 // messageThread finds the thread of the message, or of the delivery of ours, that an

@@ -133,7 +133,8 @@ func (e *Envelopes) Envelope(ctx context.Context, id int64) (*Result, error) {
 		var state string
 		var message int64
 		if !tx.Row([]any{&s.Workspace, (*string)(&s.Kind), (*string)(&s.Disposition), &s.Reason, &s.Error, &state, (*string)(&s.Thread), &message}, `
-			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, t.key, e.message
+			SELECT e.workspace, e.kind, e.disposition, e.reason, e.error, e.state, t.key,
+				coalesce(e.message, (SELECT m.row FROM messages m WHERE m.workspace = e.workspace AND m.external_id = e.message_id AND m.id = e.message_uuid))
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}

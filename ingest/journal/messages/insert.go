@@ -73,6 +73,44 @@ func Insert(tx *storage.Txn, n Insertion, envelope int64) (made Inserted, ok boo
 	return made, ok
 }
 
+// insertFirst stores a message with the thread_seq 1 if the transaction has made its thread and its envelope. A run
+// may begin with it.
+const insertFirst = `
+	INSERT INTO messages (id, thread, seq, workspace, external_id, client_message_id, sender_id, author, trigger, content, quotes,
+		metadata, version, origin, revision, envelopes, sent_at, created_at, reason, agent, memory,
+		sender_base_seq, latest_seen_seq, server_seq, client_run_id, run_input, run, context_after, base_seq)
+	SELECT $4, t.id, 1, $3, $5, $6, $7, $8, $9, $10, $11,
+		$12, $13, $14, $15, CAST(e.id AS TEXT), $16, $17, $18, $19, $20,
+		CAST($21 AS BIGINT), CAST($22 AS BIGINT), CAST($23 AS BIGINT), $24, $25, CAST($26 AS TEXT), CAST($27 AS BIGINT), CAST($28 AS BIGINT)
+	FROM threads t JOIN envelopes e ON e.workspace = $3 AND e.dedupe_key = $29 AND e.thread = t.id WHERE t.key = $1 AND t.accepting = $2
+	RETURNING row, thread, CAST(envelopes AS BIGINT)`
+
+// First is the thread and the envelope of a message that is the first of its thread.
+type First struct {
+	Key    event.ThreadKey
+	Token  int64  // of the transaction, in the thread's row
+	Dedupe string // of the envelope
+	// Thread and Envelope get their rows.
+	Thread, Envelope *int64
+}
+
+// InsertFirst stores a message that is the first of its thread, if the transaction has made the thread and the
+// envelope. It sets their rows and the message's, now or later; see storage.Tx.
+func InsertFirst(tx *storage.Txn, n Insertion, first First) {
+	m, known := n.Message, cmp.Or(n.Known, &event.Known{})
+	var after, base, server any
+	if m.Seq = 1; n.Begins != "" {
+		m.Run, after, base = n.Begins, int64(0), int64(1)
+	}
+	if n.Known != nil {
+		server = int64(0)
+	}
+	tx.Later(nil, []any{&m.Row, first.Thread, first.Envelope}, insertFirst, string(first.Key), first.Token, n.Workspace, m.UUID, storage.Optional(m.ExternalID), storage.Optional(m.ClientMessageID),
+		m.SenderID, string(m.Author), string(m.Trigger), m.Content, packQuotes(tx, m.Quotes), storage.Bytes(m.Metadata), m.Version, string(m.Origin), m.Revision,
+		storage.Millis(m.SentAt), n.Now, m.Reason, m.Agent, storage.Number(!n.NoMemory), storage.Nullable(known.BaseSeq), storage.Nullable(known.LatestSeenSeq), server,
+		storage.Optional(m.ClientRunID), n.RunInput, storage.Optional(m.Run), after, base, first.Dedupe)
+}
+
 // AddFiles stores the message's files from a part on.
 func AddFiles(tx *storage.Txn, row *Message, part int, list []event.Attachment) {
 	row.Attachments = append(row.Attachments, files.Add(tx, row.Row, part, list)...)

@@ -64,6 +64,15 @@ func Upsert(key, condition string, also Also) string {
 		RETURNING id, key, CASE WHEN lease_until > $11 OR owner = $12 THEN owner ELSE '' END, fence, pending, run_id IS NULL AND turn_since IS NULL`
 }
 
+// Insert returns the statement that makes the thread with the key $1 for a message that is its first, unless there
+// is one or a condition does not hold. The arguments are the key, the UUID, the workspace, the platform, the
+// channel, its parent, the node and the end of the lease.
+func Insert(condition string, also Also) string {
+	return `
+		INSERT INTO threads (key, uuid, workspace, platform, channel, parent, owner, lease_until, fence, ` + also.Columns + `)
+		SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), 1, ` + also.Values + ` WHERE true` + UnusedUUID + condition + ` ON CONFLICT (key) DO NOTHING`
+}
+
 // Add makes a thread without a claim, unless there is one with its key.
 func Add(tx *storage.Txn, platform event.Platform, channel string, t Thread) {
 	tx.Do(`INSERT INTO threads (key, uuid, workspace, platform, channel) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING`,

@@ -221,6 +221,8 @@ type recordTx struct {
 	notice   *outbox.Notice    // for the message's sender
 	budgets  []budgets.Budget  // of the message
 	told     bool              // the sender was told in the first budget's window already
+
+	first *envelopes.First // recordFirst has recorded the message; nil if not
 }
 
 // threadState are the columns of a thread's row that intake needs.
@@ -238,12 +240,12 @@ type threadState struct {
 // ours, a bot's, known or the rest of another one, must be ignored, is a command or a pressed button, has
 // budgets, or its thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
-	e, m := r.Event, r.Event.Message
-	if !e.Kind.MakesMessage() || e.Ignored != "" || mayBeOurs(m) || m.Own || m.ExternalID == "" || m.Pressed != "" || m.Continues {
+	m := r.Event.Message
+	if !r.isPlain() {
 		return false
 	}
 	decision := r.Decide(m, r)
-	if decision.Ignore || decision.Note || decision.Command != "" || len(decision.Budgets) > 0 {
+	if !isPlain(decision) {
 		return false
 	}
 	if !r.insert(m, decision, r.Envelope) {
@@ -252,6 +254,17 @@ func (r *recordTx) recordNew() bool {
 	r.pending = true
 	r.end()
 	return true
+}
+
+// isPlain reports whether the event is a person's new message, as far as its payload shows.
+func (r *recordTx) isPlain() bool {
+	e, m := r.Event, r.Event.Message
+	return e.Kind.MakesMessage() && e.Ignored == "" && !mayBeOurs(m) && !m.Own && m.ExternalID != "" && m.Pressed == "" && !m.Continues
+}
+
+// isPlain reports whether a decision stores a message and counts no budget.
+func isPlain(d Decision) bool {
+	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0
 }
 
 // run records any other event.
@@ -370,10 +383,7 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 // insert stores a message; see messages.Insert. It returns whether it did. A known message is not stored.
 func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	row := r.newMessage(m, d)
-	begins := ""
-	if r.Begin && row.Trigger == messages.TriggerRun && row.Author != messages.ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
-		begins = runs.RunID(r.Txn, row.ClientRunID)
-	}
+	begins := r.begins(row, d)
 	made, ok := messages.Insert(r.Txn, messages.Insertion{
 		Message: row, Workspace: r.Workspace, Fence: r.claim.Fence, Now: r.now, Begins: begins, Noted: d.Note, NoMemory: d.NoMemory,
 		Known: m.Known, RunInput: string(m.RunInput), Continues: r.continued(m),
@@ -408,6 +418,14 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 		r.out.Admitted = true
 	}
 	return true
+}
+
+// begins returns the id of the run that may begin with a new message; empty if its turn must wait.
+func (r *recordTx) begins(row *messages.Message, d Decision) string {
+	if r.Begin && row.Trigger == messages.TriggerRun && row.Author != messages.ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
+		return runs.RunID(r.Txn, row.ClientRunID)
+	}
+	return ""
 }
 
 // splitWithin is the time within which the rest of a message comes.

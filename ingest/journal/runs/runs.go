@@ -18,9 +18,10 @@ func New(db *storage.DB, remembered int64) *Runs {
 // Aged returns the steps for runs, their attempts and questions, for the events of runs, and for the inputs of
 // agents, before bounds.
 func Aged(runs, events, inputs int64) []storage.Step {
+	old := storage.ByAge("runs", "id", "ended_at", runs)
+	old.Statements = append([]string{`DELETE FROM run_attempts WHERE run IN (SELECT id FROM runs WHERE ended_at <= $1 LIMIT 100)`}, old.Statements...)
 	return []storage.Step{
-		storage.ByAge("runs", "id", "ended_at", runs), storage.ByAge("questions", "run", "asked_at", runs),
-		storage.ByAge("run_attempts", "run, n", "ended_at", runs), storage.ByAge("run_inputs", "run, n", "at", inputs),
+		old, storage.ByAge("questions", "run", "asked_at", runs), storage.ByAge("run_inputs", "run, n", "at", inputs),
 		storage.ByAge("run_events", "run, seq", "at", events), storage.ByAge("run_posts", "run, key", "at", events),
 	}
 }

@@ -127,7 +127,7 @@ CREATE TABLE envelopes (
 	disposition TEXT NOT NULL DEFAULT '',
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
-	message     BIGINT,                     -- the row that it made or changed
+	message     BIGINT,                     -- the row that it made or changed; null: none, or that of message_uuid
 	message_uuid TEXT NOT NULL,            -- id of the message that it makes
 	body        BYTEA NOT NULL
 );
@@ -266,7 +266,6 @@ CREATE TABLE run_attempts (
 	input_sha256 TEXT NOT NULL, -- hexadecimal; empty: the agent got no input
 	PRIMARY KEY (run, n)
 );
-CREATE INDEX run_attempts_ended ON run_attempts (ended_at);
 
 -- The inputs of agents, if the configuration keeps them.
 CREATE TABLE run_inputs (

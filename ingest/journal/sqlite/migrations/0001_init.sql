@@ -124,7 +124,7 @@ CREATE TABLE envelopes (
 	disposition TEXT NOT NULL DEFAULT '',
 	reason      TEXT NOT NULL DEFAULT '',
 	error       TEXT NOT NULL DEFAULT '',
-	message     INTEGER,                     -- the row that it made or changed
+	message     INTEGER,                     -- the row that it made or changed; null: none, or that of message_uuid
 	message_uuid TEXT NOT NULL,            -- id of the message that it makes
 	body        BLOB NOT NULL
 ) STRICT;
@@ -241,7 +241,7 @@ CREATE TABLE runs (
 	bot_channel TEXT, -- workspace and channel, if a bot requested it
 	error TEXT NOT NULL,
 	dropped INTEGER NOT NULL DEFAULT 0 -- number of its events that were removed
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX runs_ended ON runs (ended_at, id);
 CREATE INDEX runs_failed ON runs (ended_at, id) WHERE state = 'failed';
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
@@ -261,7 +261,6 @@ CREATE TABLE run_attempts (
 	input_sha256 TEXT NOT NULL, -- hexadecimal; empty: the agent got no input
 	PRIMARY KEY (run, n)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX run_attempts_ended ON run_attempts (ended_at);
 
 -- The inputs of agents, if the configuration keeps them.
 CREATE TABLE run_inputs (
