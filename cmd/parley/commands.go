@@ -61,7 +61,7 @@ func run(c *cobra.Command, path string) error {
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
-		Hello: helloOn(os.Stdout), Chat: chatLine(path), Version: version + " (" + commit() + ")",
+		Hello: helloOn(os.Stdout), Chat: commandLine("chat", path), Console: commandLine("console", path), Version: version + " (" + commit() + ")",
 	})
 	if err != nil {
 		return err
@@ -88,12 +88,12 @@ func helloOn(w *os.File) func(text string) {
 	return func(text string) { fmt.Fprintln(w, text) }
 }
 
-// chatLine returns the command line that talks to a daemon with this configuration.
-func chatLine(path string) string {
+// commandLine returns the command line of a command for the daemon with this configuration.
+func commandLine(command, path string) string {
 	if path == "" {
-		return "parley chat"
+		return "parley " + command
 	}
-	return "parley chat --config " + path
+	return "parley " + command + " --config " + path
 }
 
 // faults puts each fault of a configuration on its own line.

@@ -23,7 +23,7 @@ var functions = template.FuncMap{
 var looks = map[string]string{
 	"up": "well", "ready": "well", "ok": "well", "done": "well", "sent": "well", "idle": "well", "answered": "well",
 	"starting": "busy", "working": "busy", "running": "busy", "queued": "busy", "pending": "busy", "sending": "busy", "standby": "off", "stopped": "off", "dropped": "off", "discarded": "off",
-	"not ready": "bad", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
+	"context": "off", "note": "well", "fault": "bad", "warning": "warn", "not ready": "bad", "ignored": "off", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
 }
 
 // look returns the class of a state. A state that is not known looks neutral.
@@ -55,13 +55,15 @@ type act struct {
 	May                     bool // the caller's role allows it
 }
 
-// field is something that the operator enters.
+// field is something that the operator enters, or a hidden value.
 type field struct {
-	Name, Label string
-	Required    bool
+	Name, Label, Value string
+	Required, Hidden   bool
 }
 
-func newField(name, label string, required bool) field { return field{name, label, required} }
+func newField(name, label string, required bool) field {
+	return field{Name: name, Label: label, Required: required}
+}
 
 func newAct(may bool, test, path, name, words string, fields ...[]field) act {
 	a := act{May: may, Test: test, Path: path, Name: name, Words: words}

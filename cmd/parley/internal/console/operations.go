@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"path"
 
@@ -11,6 +12,7 @@ import (
 // operation is something that an operator can do on a page.
 type operation struct {
 	pattern string // a path of http.ServeMux: that of a row, and the name of the operation
+	back    string // the page that shows the result; empty for that of the row
 	// do returns what it did, in words for the operator.
 	do func(s *operator.Service, f form) (words string, err error)
 }
@@ -32,7 +34,7 @@ func (c *Console) operate(o operation) func(http.ResponseWriter, call) {
 		f := form{Request: r.Request, by: r.caller}
 		words, err := "", f.ParseForm()
 		if err == nil && !r.caller.Role.Has(config.RoleOperator) {
-			err = operator.Fail(http.StatusForbidden, "role", "your role is "+string(r.caller.Role)+", and this needs the role operator")
+			err = needsOperator(r.caller)
 		}
 		if err == nil {
 			words, err = o.do(c.Service, f)
@@ -43,6 +45,11 @@ func (c *Console) operate(o operation) func(http.ResponseWriter, call) {
 			_, result.Words = explain(err)
 		}
 		c.doors.say(r.secret, result)
-		http.Redirect(w, r.Request, path.Dir(f.URL.Path), http.StatusSeeOther)
+		http.Redirect(w, r.Request, cmp.Or(o.back, path.Dir(f.URL.Path)), http.StatusSeeOther)
 	}
+}
+
+// needsOperator returns the refusal of a change to a caller who may only read.
+func needsOperator(by operator.Caller) error {
+	return operator.Fail(http.StatusForbidden, "role", "your role is "+string(by.Role)+", and this needs the role operator")
 }

@@ -88,11 +88,3 @@ func why(s *operator.Service, r request) (string, any, error) {
 	life, err := s.Why(r.Context(), ref, r.by.ReadsAll())
 	return "Why?", life, err
 }
-
-func questions(s *operator.Service, r request) (string, any, error) {
-	list, err := s.Questions(r.Context(), r.by, r.page())
-	return "Approvals", struct {
-		Items []operator.Question
-		Next  string
-	}{list.Items, r.next(list.Next)}, err
-}

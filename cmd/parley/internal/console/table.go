@@ -1,14 +1,17 @@
 package console
 
 import (
+	"fmt"
+	"slices"
+
 	"parley/cmd/parley/internal/operator"
-	"parley/ingest/journal/storage"
+	"parley/config"
 )
 
 // pageTable lists all pages.
 var pageTable = []page{
 	{pattern: "/{$}", name: "overview", follows: true, read: overview},
-	{pattern: "/workspaces/{id}", name: "workspace", follows: true, read: workspace},
+	{pattern: "/workspaces/{id}", name: "workspace", follows: true, form: true, read: workspace},
 	{pattern: "/threads", name: "threads", follows: true, read: threadList},
 	{pattern: "/threads/{id}", name: "thread", follows: true, read: thread},
 	{pattern: "/why", name: "why", read: why},
@@ -30,6 +33,7 @@ var operations = []operation{
 	{pattern: "/dead/{id}/try", do: tryLetter},
 	{pattern: "/dead/{id}/retry", do: retryLetter},
 	{pattern: "/dead/{id}/discard", do: discardLetter},
+	{pattern: "/approvals/{id}/answer", back: "/approvals", do: answerQuestion},
 	{pattern: "/runs/{id}/retry", do: retryRun},
 	{pattern: "/runs/{id}/stop", do: stopRun},
 	{pattern: "/deliveries/{id}/resend", do: resend},
@@ -61,23 +65,24 @@ func overview(s *operator.Service, r request) (string, any, error) {
 	return "Overview", status, err
 }
 
-func agents(s *operator.Service, r request) (string, any, error) {
-	status, err := s.Status(r.Context())
-	return "Agents", status.Agents, err
+// agentRow is an agent with the place of its settings.
+type agentRow struct {
+	operator.AgentStatus
+	Place string // file:line; empty for a default
 }
 
-func workspace(s *operator.Service, r request) (string, any, error) {
-	id := r.PathValue("id")
+func agents(s *operator.Service, r request) (string, any, error) {
 	status, err := s.Status(r.Context())
-	if err != nil {
-		return "", nil, err
-	}
-	for _, w := range status.Workspaces {
-		if w.ID == id {
-			return "Workspace " + id, w, nil
+	rows := make([]agentRow, len(status.Agents))
+	main := s.Config().Main()
+	for i, a := range status.Agents {
+		rows[i].AgentStatus = a
+		at := slices.IndexFunc(main, func(set config.Setting) bool { return set.Key == fmt.Sprintf("agents[%d].id", i) })
+		if at >= 0 && main[at].File != "" {
+			rows[i].Place = fmt.Sprintf("%s:%d", main[at].File, main[at].Line)
 		}
 	}
-	return "", nil, storage.ErrNotFound
+	return "Agents", rows, err
 }
 
 func actions(s *operator.Service, r request) (string, any, error) {

@@ -31,7 +31,7 @@ func try(s *operator.Service, r request) (string, any, error) {
 		return "Try", v, nil
 	}
 	if !v.May {
-		return "", nil, operator.Fail(http.StatusForbidden, "role", "your role is "+string(r.by.Role)+", and this needs the role operator")
+		return "", nil, needsOperator(r.by)
 	}
 	tried, err := s.Try(r.Context(), v.Trial)
 	v.Tried = &tried

@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	agents "parley/adapters/agent"
+	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
 
@@ -54,6 +55,32 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	}
 	asking.Wait()
 	return slices.Concat(found...)
+}
+
+// checkWorkspace asks the platform of a configured workspace.
+func (d *Daemon) checkWorkspace(ctx context.Context, id string) (list []operator.Finding) {
+	c := d.current.Load().config
+	w := c.Workspace(id)
+	platform, _ := config.Platform(w.Platform) // the configuration is checked
+	checker, ok := platform.New(w.ID, w.Config).(adapters.Checker)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	for _, f := range checkOne(ctx, *w, checker, wants(d.publicURL(), *w)) {
+		state := operator.FindingWarning
+		switch {
+		case f.Unasked:
+			state = operator.FindingUnknown
+		case f.Fault:
+			state = operator.FindingFault
+		case f.Note:
+			state = operator.FindingNote
+		}
+		list = append(list, operator.Finding{State: state, Key: f.Key, Words: f.Words})
+	}
+	return list
 }
 
 func checkOne(ctx context.Context, w config.Workspace, checker adapters.Checker, wants adapters.Wants) []Found {

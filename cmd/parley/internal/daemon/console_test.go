@@ -155,3 +155,38 @@ func TestConsoleShowsAThread(t *testing.T) {
 	p.has(p.look("/workspaces/acme"), "up")
 	p.has(p.look("/agents"), "helper")
 }
+
+// TestConsoleAnswersAQuestion approves what an agent asks for. An operator who is no approver only reads.
+func TestConsoleAnswersAQuestion(t *testing.T) {
+	t.Parallel()
+	a := openAskingWith(t, ", 'operator:local'")
+	a.mention("water the tomatoes")
+	same(t, <-a.inputs, "")
+	a.posts(1)
+	p := a.console()
+	page := p.look("/approvals")
+	p.has(page, "Water them?", `data-test="approve"`, `data-test="reject"`, "The agent may do what it asks for.", "loses its buttons")
+	_, path, _ := strings.Cut(page, `action="/approvals/`)
+	path, _, _ = strings.Cut(path, `"`)
+	_, option, _ := strings.Cut(page, `name="option" value="`)
+	option, _, _ = strings.Cut(option, `"`)
+	p.has(p.send("/approvals/"+path, url.Values{"option": {option}, "note": {"seen the beds"}}), "The question is answered", "No agent waits for an answer.")
+	same(t, <-a.inputs, `[{"interruptId":"i1","status":"resolved","payload":{"approved":true}}]`)
+	p.has(p.send("/approvals/"+path, url.Values{"option": {option}}), "is closed")
+	p.has(p.look("/audit"), "question.answer", "seen the beds")
+}
+
+// TestConsoleShowsAWorkspace with its settings, their places and the answers of its platform.
+func TestConsoleShowsAWorkspace(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{acme: "policy: {allow_channels: [" + room + "]}\nchannels: [{id: C0QUIET, policy: {require_mention: false}}]"})
+	h.awaitState("acme", "up")
+	p := h.console()
+	page := p.look("/workspaces/acme")
+	p.has(page, "policy.allow_channels", "acme.yaml:", "C0QUIET", "policy.require_mention", "[secret]", "Heard of everything until", `data-test="check"`)
+	if strings.Contains(page, signingSecret) {
+		t.Error("the page has a secret")
+	}
+	p.has(p.send("/workspaces/acme", nil), `data-test="checked"`, room)
+	p.has(p.look("/agents"), "helper", "parley.yaml:")
+}

@@ -41,6 +41,7 @@ type Daemon struct {
 	load    func() (*config.Config, error)
 	hello   func(text string)
 	chat    string
+	open    string           // the command line that opens the console
 	now     func() time.Time // of our own waits and rows
 	wall    func() time.Time // for comparisons with a platform's time
 	lease   time.Duration
@@ -94,6 +95,8 @@ type Options struct {
 	Hello func(text string)
 	// Chat is the command line that talks to the built-in workspace, for Hello.
 	Chat string
+	// Console is the command line that opens the console, for Hello.
+	Console string
 	// Now is the clock of all waits and stored times. If it is nil, the clock is the store's
 	// if several nodes share the store, and steady otherwise; see storage.NewSteadyClock.
 	Now func() time.Time
@@ -115,7 +118,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
+		logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan *reloadRequest, 1),
 		events:    new(operator.Log), steps: new(operator.Steps), started: o.Config,
@@ -302,6 +305,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.serveAgents(claim, work, workers)
 	d.run(workers, "operator API", d.serveOperators)
 	if d.console != nil {
+		d.sayConsole()
 		workers.Go(func() { d.console.Run(claim) })
 	}
 	d.run(workers, "reload", func() error { return d.reloads(serve, claim, work, workers) })

@@ -34,6 +34,13 @@ func (d *Daemon) sayHello(a *account) {
 	})
 }
 
+// sayConsole tells the operator how to reach the console.
+func (d *Daemon) sayConsole() {
+	if d.hello != nil {
+		d.hello("Open the console at " + d.consoleURL + ", in another terminal: " + d.open)
+	}
+}
+
 // baseURL returns the address of the HTTP server for a client on this machine.
 func (d *Daemon) baseURL() string { return BaseURL(d.Addr().String()) }
 

@@ -41,6 +41,21 @@ func TestHelloNamesAPI(t *testing.T) {
 	}
 }
 
+func TestHelloNamesTheConsole(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{without: true, hello: true})
+	for {
+		select {
+		case text := <-h.hello:
+			if strings.Contains(text, "parley console") && strings.Contains(text, "http://127.0.0.1:") {
+				return
+			}
+		case <-h.ctx.Done():
+			t.Fatal("no text names the console")
+		}
+	}
+}
+
 // TestHelloCommands makes the requests of the commands for the local workspace.
 func TestHelloCommands(t *testing.T) {
 	t.Parallel()

@@ -248,7 +248,7 @@ func (h *harness) start(path string) error {
 func (h *harness) run(o daemon.Options) (err error) {
 	o.Log = slog.New(slog.NewJSONHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	if h.hello != nil {
-		o.Chat, o.Hello = "parley chat", func(text string) { h.hello <- text }
+		o.Chat, o.Console, o.Hello = "parley chat", "parley console", func(text string) { h.hello <- text }
 	}
 	h.localFile = filepath.Join(filepath.Dir(o.Config.Attachments.Dir), "local.token")
 	if o.Config.Store.Path != "" {

@@ -53,6 +53,7 @@ func openAskingWith(t *testing.T, approvers string) *asking {
 	a.harness = open(t, plan{files: map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
 shutdown: 3s
+console: {listen: "127.0.0.1:0"}
 agents:
   - {id: helper, kind: agui, url: "` + endpoint.URL + `", approvers: [` + mara + approvers + `]}
   - {id: echo, kind: echo}

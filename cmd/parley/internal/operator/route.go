@@ -38,6 +38,7 @@ func (r Route) FullPattern() string {
 func Routes() []Route {
 	return slices.Concat(
 		statusRoutes,
+		workspaceRoutes,
 		threadRoutes,
 		inputRoutes,
 		questionRoutes,

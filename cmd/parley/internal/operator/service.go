@@ -64,6 +64,8 @@ type Live struct {
 	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
 	// has no list.
 	Channels func(ctx context.Context, id string) ([]string, error)
+	// Check asks the platform of a workspace whether the account has the access that it needs.
+	Check func(ctx context.Context, id string) []Finding
 	// Agent returns how an agent does on this node.
 	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console; nil if there is no console.

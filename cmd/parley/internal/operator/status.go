@@ -71,6 +71,8 @@ type AgentStatus struct {
 	Running      int64   `json:"running"`
 	LastError    string  `json:"last_error"`
 	FirstTokenMS float64 `json:"first_token_ms"` // of the last answer; 0 if there was none
+	// Since is when it began to be well, or to fail, on this node.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // Needs counts what waits for an operator or an approver. Each number is at most
@@ -164,6 +166,7 @@ func (s *Service) agents(c *config.Config, counts listing.Counts) []AgentStatus 
 		if s.Live != nil {
 			health := s.Live.Agent(a.ID)
 			one.LastError, one.FirstTokenMS = health.LastError, float64(health.FirstToken.Microseconds())/1000
+			one.Since = health.Since
 			if health.Failing {
 				one.State = failing
 			}
