@@ -3,81 +3,120 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"parley/adapters/replay"
 	"parley/adapters/web/threads"
 	"parley/assembly/legacy"
+	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 )
 
+// conversations are the flags of the commands about threads.
+type conversations struct {
+	shared
+	workspace, run string
+	limit          int
+	input          bool
+}
+
 func threadsCommand() *cobra.Command {
-	var path, workspace string
-	var asJSON bool
-	var limit int
-	list := func(c *cobra.Command, _ []string) error {
-		return operate(c, path, func(ctx context.Context, client *operator.Client) error {
-			query := url.Values{}
-			if workspace != "" {
-				query.Set("workspace", workspace)
-			}
-			out := c.OutOrStdout()
-			if !asJSON {
-				fmt.Fprintln(out, "THREAD\tWORKSPACE\tLAST\tMESSAGES\tTITLE")
-			}
-			return pages(ctx, limit, query, client.Threads, func(items []operator.Thread) error {
-				if asJSON {
-					return printItems(out, items)
-				}
-				return printThreads(out, items, time.Now())
-			})
-		})
+	t := &conversations{}
+	c := t.command("threads", "Lists threads, shows one, or exports one for import", wrong(cobra.NoArgs), t.list)
+	c.Long = `Lists threads, shows one, or exports one for import.
+
+THREAD is the key of a thread, its UUID, or a message or a run of it as in parley why.`
+	c.Example = "  parley threads --workspace local\n  parley threads show slack:acme:C06RY3YBSLE:1700000000.000100\n" +
+		"  parley threads show --input https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley threads export 6ba7b810-9dad-41d1-80b4-00c04fd430c8 > thread.jsonl"
+	list := t.command("list", "Lists threads, the last active first", wrong(cobra.NoArgs), t.list)
+	for _, one := range []*cobra.Command{c, list} {
+		one.Flags().StringVar(&t.workspace, "workspace", "", "only the threads of this workspace")
+		one.Flags().IntVar(&t.limit, "limit", 50, "at most this many")
 	}
-	c := &cobra.Command{
-		Use:     "threads",
-		Short:   "Lists threads, shows one, or exports one for import",
-		Example: "  parley threads --workspace acme\n  parley threads show slack:acme:C06RY3YBSLE:1700000000.000100\n  parley threads export 6ba7b810-9dad-41d1-80b4-00c04fd430c8 > thread.jsonl",
-		Args:    wrong(cobra.NoArgs), RunE: list,
-	}
-	lists := &cobra.Command{Use: "list", Short: "Lists threads, the last active first", Args: wrong(cobra.NoArgs), RunE: list}
-	show := &cobra.Command{
-		Use: "show THREAD", Short: "Shows the messages of a thread, which is a UUID or a key", Args: wrong(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, path, func(ctx context.Context, client *operator.Client) error {
-				return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error { return printMessage(c.OutOrStdout(), m, asJSON) })
-			})
-		},
-	}
-	export := &cobra.Command{
-		Use: "export THREAD", Short: "Writes the messages of a thread in the form that parley import reads", Args: wrong(cobra.ExactArgs(1)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, path, func(ctx context.Context, client *operator.Client) error {
-				return eachMessage(ctx, client, args[0], func(t operator.Thread, m threads.Message) error { return exportMessage(c.OutOrStdout(), t, m) })
-			})
-		},
-	}
-	c.PersistentFlags().StringVar(&path, "config", "", "the configuration file (default "+ifExists+")")
-	c.PersistentFlags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	for _, one := range []*cobra.Command{c, lists} {
-		one.Flags().StringVar(&workspace, "workspace", "", "only the threads of this workspace")
-		one.Flags().IntVar(&limit, "limit", 50, "the greatest number of threads")
-	}
-	c.AddCommand(lists, show, export)
+	show := t.command("show THREAD", "Shows the messages of a thread, or what its agent got", wrong(cobra.RangeArgs(1, 2)), t.show)
+	show.Flags().BoolVar(&t.input, "input", false, "show the input of the newest run: the messages that the agent got")
+	show.Flags().StringVar(&t.run, "run", "", "with --input: of this run")
+	c.AddCommand(list, show, t.command("export THREAD", "Writes the messages of a thread in the form that parley import reads", wrong(cobra.ExactArgs(1)), t.export))
 	return c
 }
 
-func printThreads(out io.Writer, items []operator.Thread, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, t := range items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", t.Key, t.Workspace, age(now, t.LastAt), t.Messages, t.Title)
+func (t *conversations) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
+	query := url.Values{}
+	if t.workspace != "" {
+		query.Set("workspace", t.workspace)
 	}
-	return w.Flush()
+	out := c.OutOrStdout()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !t.json {
+		fmt.Fprintln(w, "THREAD\tWORKSPACE\tLAST\tMESSAGES\tTITLE")
+	}
+	now := time.Now()
+	err := pages(ctx, t.limit, query, client.Threads, func(items []operator.Thread) error {
+		if t.json {
+			return printItems(out, items)
+		}
+		for _, x := range items {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", x.Key, x.Workspace, age(now, x.LastAt), x.Messages, oneLine(x.Title))
+		}
+		return nil
+	})
+	return errors.Join(err, w.Flush())
+}
+
+func (t *conversations) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+	if len(args) > 1 {
+		t.run = args[1] // as in --input RUN
+	}
+	out := c.OutOrStdout()
+	switch {
+	case t.run != "" && !t.input:
+		return command.UsageError{Err: errors.New("a run needs --input")}
+	case !t.input:
+		return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error { return printMessage(out, m, t.json) })
+	}
+	in, err := client.Input(ctx, args[0], t.run)
+	switch {
+	case err != nil:
+		return err
+	case t.json:
+		return printJSON(out, in)
+	}
+	return printInput(out, in)
+}
+
+// printInput prints the input of a run in words.
+func printInput(out io.Writer, in operator.Input) error {
+	words := "as it would be now; it was not kept (retention.inputs)"
+	switch {
+	case in.Hidden:
+		words = "which your role may not read"
+	case in.Kept:
+		words = "as the agent got it"
+	}
+	of := ""
+	if in.Agent != "" {
+		of = " of agent " + in.Agent
+	}
+	fmt.Fprintf(out, "The input of run %s%s, %s:\n", in.Run, of, words)
+	for _, m := range in.Messages {
+		if _, err := fmt.Fprintf(out, "\n%s\n%s", m.Role, shownLines(m.Text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *conversations) export(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+	return eachMessage(ctx, client, args[0], func(x operator.Thread, m threads.Message) error { return exportMessage(c.OutOrStdout(), x, m) })
 }
 
 // eachMessage calls do with each message of a thread, in order.
@@ -108,8 +147,17 @@ func printMessage(out io.Writer, m threads.Message, asJSON bool) error {
 	if m.Reason != "" {
 		verdict += " (" + m.Reason + ")"
 	}
-	_, err := fmt.Fprintf(out, "%d  %s  %s  %s\n%s\n\n", m.ThreadSeq, m.CreatedAt.Local().Format(time.DateTime), m.SenderID, verdict, m.Content)
+	_, err := fmt.Fprintf(out, "%d  %s  %s  %s\n%s\n", m.ThreadSeq, m.CreatedAt.Local().Format(time.DateTime), replay.Visible(m.SenderID), verdict, shownLines(m.Content))
 	return err
+}
+
+// shownLines returns the lines of a text, none of which looks like a line of ours.
+func shownLines(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + replay.Visible(strings.TrimRight(line, "\r\n")) + "\n")
+	}
+	return b.String()
 }
 
 // exported is a line of an export.

@@ -27,6 +27,13 @@ func TestThreadsAreExported(t *testing.T) {
 	if show.status != 0 || strings.Count(show.stdout, "hello there") != 1 || !strings.Contains(show.stdout, "Hello.") {
 		t.Errorf("%+v", show)
 	}
+	input := parley(t, dir, "threads", "show", key, "--input")
+	if input.status != 0 || !strings.Contains(input.stdout, "as it would be now") || !strings.Contains(input.stdout, "\nuser\n  hello there\n") {
+		t.Errorf("%+v", input)
+	}
+	if got := parley(t, dir, "threads", "show", key, "--run", "1"); got.status != 2 {
+		t.Errorf("%+v", got)
+	}
 	exported := parley(t, dir, "threads", "export", key)
 	if exported.status != 0 || strings.Count(exported.stdout, "\n") != 2 {
 		t.Fatalf("%+v", exported)

@@ -45,8 +45,7 @@ var wide = runs.Window{Turns: 50, Bytes: 100_000, Context: 20}
 
 // transcript returns the run's transcript, one line for each message. The marks are "+"
 // for the opening, "^" for the root, "#" for context, ">" for a message of the turn, "<"
-// for the reply. A journal that remembers nothing must return the same, and LastInput if the run is the
-// thread's newest.
+// for the reply. A journal that remembers nothing must return the same, and PastInput too.
 func (f *fixture) transcript(run *runs.Run, window runs.Window) []string {
 	f.Helper()
 	read := *run
@@ -57,10 +56,14 @@ func (f *fixture) transcript(run *runs.Run, window runs.Window) []string {
 	turns, err = f.Transcript(f.ctx, run, window)
 	f.must(err)
 	same(f, "the transcript against one that was read", marked(turns), want)
-	last, err := f.LastInput(f.ctx, run.ThreadID, func(*runs.Run) runs.Window { return window })
+	bounds := func(*runs.Run) runs.Window { return window }
+	last, err := f.PastInput(f.ctx, run.ThreadID, "", bounds)
 	if f.must(err); last.Run.ID == run.ID {
 		same(f, "the input of the newest run", marked(last.Turns), want)
 	}
+	past, err := f.PastInput(f.ctx, run.ThreadID, run.ID, bounds)
+	f.must(err)
+	same(f, "the input of the run", marked(past.Turns), want)
 	return want
 }
 

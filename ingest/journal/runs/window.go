@@ -99,6 +99,7 @@ type transcript struct {
 	*storage.Txn
 	run    *Run
 	window Window
+	past   bool // turns may have begun after the run's
 	bytes  int
 	// inSight are the thread_seqs of the messages and replies of the turns in the window.
 	inSight []int64
@@ -182,14 +183,18 @@ func (t *transcript) page(behind, limit int) (spans []span) {
 		at, seq int64 // of the turn's first message
 		messages.Message
 	}
+	before, args := ``, []any{t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom}
+	if t.past {
+		before, args = ` AND context_after < $6`, append(args, t.run.BaseSeq)
+	}
 	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
 	lines := storage.Rows(t.Txn, func(l *line) []any {
 		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.at, &l.seq}, l.Line()...)
 	}, `
 		SELECT o.run, o.context_after, o.base_seq, o.gap, o.sent_at, o.seq, `+messages.LineColumns+`
-		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5
+		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5`+before+`
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
-		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom)
+		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, args...)
 	// A store would write all columns of the lines once more to sort them.
 	slices.SortFunc(lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.seq, a.seq), a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))

@@ -27,6 +27,21 @@ func (h *harness) operate() *operator.Client {
 	return c
 }
 
+// alone returns a client of the store of a daemon that has stopped.
+func (h *harness) alone() *operator.Client {
+	h.t.Helper()
+	c, err := config.Load(filepath.Join(h.dir, "parley.yaml"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	client, err := daemon.Operate(h.ctx, c, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
 // status returns the daemon's state.
 func (h *harness) status() operator.Status {
 	h.t.Helper()
@@ -71,15 +86,7 @@ func TestTheSocketEndsWithTheDaemon(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(h.dir, "data", "parley.sock")); !os.IsNotExist(err) {
 		t.Errorf("%v", err)
 	}
-	c, err := config.Load(filepath.Join(h.dir, "parley.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := daemon.Operate(h.ctx, c, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := h.alone()
 	if st, err := client.Status(h.ctx); err != nil || st.Running || !client.Stopped || st.Workspaces[0].State != "stopped" {
 		t.Errorf("%v %+v", err, st)
 	}

@@ -43,7 +43,7 @@ func TestBackup(t *testing.T) {
 			t.Errorf("another role: %v", refused)
 		}
 	}
-	for _, c := range []*operator.Client{operator.Alone(s.Service, func() error { return nil }), operator.DialURL(server.URL, operatorToken)} {
+	for i, c := range []*operator.Client{operator.Alone(s.Service, func() error { return nil }), operator.DialURL(server.URL, operatorToken)} {
 		made, err := save(t, c)
 		if err != nil || made.Schema != 1 || len(made.Tables) < 20 {
 			t.Fatalf("%+v, %v", made, err)
@@ -52,7 +52,7 @@ func TestBackup(t *testing.T) {
 		if last, err := backup.Last(t.Context(), s.Journal); err != nil || last.Equal(made.At.Truncate(time.Second)) {
 			t.Errorf("the last backup was at %v before it was read back (%v)", last, err)
 		}
-		made.At = made.At.Add(time.Second) // later than the one before
+		made.At = made.At.Add(time.Duration(20*(i+1)) * time.Second) // later than the one before, and than the next snapshot
 		if err := c.BackupVerified(t.Context(), made); err != nil {
 			t.Error(err)
 		}

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
 	"regexp"
 	"strings"
@@ -10,18 +11,20 @@ import (
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/config"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 var inputRoutes = []Route{
 	{Pattern: "GET threads/{id}/input", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
-		if err := c.Known(); err != nil {
+		if err := c.Known("run"); err != nil {
 			return nil, err
 		}
-		return s.Input(c.Context(), c.By, c.Path("id"))
+		return s.InputOf(c.Context(), c.By, c.Path("id"), c.Query("run"))
 	}},
 }
 
-// Input is the input of the newest run of a thread.
+// Input is the input of a run.
 type Input struct {
 	Run   string `json:"run"`
 	Agent string `json:"agent"`
@@ -52,16 +55,21 @@ type Piece struct {
 	ByParley bool `json:"by_parley"`
 }
 
-// Input returns the input of the newest run of a thread, by the thread's UUID.
+// Input returns the input of the newest run of a thread, by the thread's UUID or key.
 func (s *Service) Input(ctx context.Context, by Caller, thread string) (Input, error) {
-	if err := s.needsLive("the input of an agent"); err != nil {
-		return Input{}, err
-	}
-	t, err := s.Journal.ThreadOf(ctx, thread)
+	return s.InputOf(ctx, by, thread, "")
+}
+
+// InputOf returns the input of a run of a thread; an empty run is the newest.
+func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (Input, error) {
+	t, err := s.thread(ctx, thread)
 	if err != nil {
 		return Input{}, err
 	}
-	given, err := s.Live.LastInput(ctx, t.ID)
+	given, err := turn.GivenTo(ctx, s.Journal, t.ID, run, s.windowOf, config.Mentions)
+	if errors.Is(err, storage.ErrNotFound) && run != "" {
+		given, err = s.keptInput(ctx, t.ID, run)
+	}
 	if err != nil {
 		return Input{}, err
 	}
@@ -84,6 +92,27 @@ func inputOf(given turn.Given) []InputMessage {
 		list = append(list, InputMessage{ID: m.ID, Role: string(m.Role), Text: text, Pieces: pieces(text, m, given.Typed)})
 	}
 	return list
+}
+
+// keptInput returns the kept input of a run whose messages another run has answered since.
+func (s *Service) keptInput(ctx context.Context, thread, run string) (turn.Given, error) {
+	found, err := s.Journal.FindRun(ctx, run)
+	if err == nil && found.ThreadID != thread {
+		err = storage.ErrNotFound
+	}
+	if err != nil {
+		return turn.Given{}, err
+	}
+	_, kept, err := s.Journal.KeptInput(ctx, run)
+	return turn.Given{Run: run, Agent: found.Agent, Kept: kept}, err
+}
+
+// windowOf returns the window of a run's workspace; the default for one that is not configured any more.
+func (s *Service) windowOf(run *runs.Run) assembly.Window {
+	if w := s.Config().Workspace(run.Workspace); w != nil {
+		return w.Context
+	}
+	return config.NewWorkspace(run.Workspace, "", "").Context
 }
 
 // read adds the messages of a kept input.
@@ -158,7 +187,11 @@ func (s *split) block(text string) {
 	}
 }
 
-// Input returns the input of the newest run of a thread.
-func (c *Client) Input(ctx context.Context, thread string) (Input, error) {
-	return Get[Input](ctx, c, "threads/"+url.PathEscape(thread)+"/input", nil)
+// Input returns the input of a run of a thread; an empty run is the newest.
+func (c *Client) Input(ctx context.Context, thread, run string) (Input, error) {
+	query := url.Values{}
+	if run != "" {
+		query.Set("run", run)
+	}
+	return Get[Input](ctx, c, "threads/"+url.PathEscape(thread)+"/input", query)
 }

@@ -12,7 +12,6 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/replay"
 	"parley/adapters/web/exchange"
-	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/attach"
@@ -72,8 +71,6 @@ type Live struct {
 	Console func(by Caller) (url string, err error)
 	// Chat returns the address of the conversation in a browser; empty if no workspace has one.
 	Chat func() string
-	// LastInput returns the input of a thread's newest run; see turn.Runner.LastInput.
-	LastInput func(ctx context.Context, thread string) (turn.Given, error)
 	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
 	Resubmit func(ctx context.Context, envelope int64) error
 	// Answer gives an operator's answer to intake, and returns its envelope; see ingest.AnswerQuestion.

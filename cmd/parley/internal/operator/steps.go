@@ -17,7 +17,7 @@ var stepRoutes = []Route{
 		}
 		thread := c.Query("thread")
 		if thread != "" {
-			t, err := s.Journal.ThreadOf(c.Context(), thread)
+			t, err := s.thread(c.Context(), thread)
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/storage"
 )
 
 var threadRoutes = []Route{
@@ -80,10 +82,26 @@ func (s *Service) Threads(ctx context.Context, by Caller, workspace string, page
 	return listOf(items, more, func(Thread) string { return next }), nil
 }
 
-// Thread returns a thread, by its UUID or its key, with a page of its messages. Without a reader's
+// thread returns the thread that a reference names: its UUID or key, or a message or a run of it as in Why.
+func (s *Service) thread(ctx context.Context, ref string) (listing.Thread, error) {
+	t, err := s.Journal.ThreadOf(ctx, ref)
+	if !errors.Is(err, storage.ErrNotFound) || len(ref) > maxRef {
+		return t, err
+	}
+	_, life, err := s.find(ctx, strings.TrimSpace(ref))
+	if err != nil {
+		return t, err
+	}
+	if life.ThreadID == "" {
+		return t, storage.ErrNotFound
+	}
+	return s.Journal.ThreadOf(ctx, life.ThreadID)
+}
+
+// Thread returns the thread that a reference names, with a page of its messages. Without a reader's
 // rights, the messages of a thread outside rooms have no text.
 func (s *Service) Thread(ctx context.Context, by Caller, ref string, page messages.Page) (ThreadPage, error) {
-	t, err := s.Journal.ThreadOf(ctx, ref)
+	t, err := s.thread(ctx, ref)
 	if err != nil {
 		return ThreadPage{}, err
 	}
