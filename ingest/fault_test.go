@@ -303,7 +303,7 @@ func TestRefusing(t *testing.T) {
 	} {
 		inBubble(t, func(h *harness) {
 			h.refused("acme", err)
-			if h.Refusing() != want {
+			if (h.Refusing() != nil) != want {
 				t.Errorf("after %v: %v", err, !want)
 			}
 		})

@@ -71,9 +71,9 @@ type Parts struct {
 type Ingest struct {
 	Parts
 	workspaces atomic.Pointer[map[scope]*workspace]
-	waiting    atomic.Int64              // in bytes
-	refusedAt  atomic.Pointer[time.Time] // of the store's last refusal; nil if it has accepted a payload since
-	waiters    wake.Group[int64]         // by envelope id
+	waiting    atomic.Int64 // in bytes
+	refusals   refusals
+	waiters    wake.Group[int64] // by envelope id
 }
 
 var (
@@ -143,7 +143,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		in.processed(w.config.ID, 0, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 		return receipt, nil
 	}
-	in.refusedAt.Store(nil)
+	in.StoreWorks()
 	w.arrived(envelope, keys.Channel.ID)
 	switch {
 	case stored.Result != nil:

@@ -33,6 +33,28 @@ func TestRefusalsAreLoggedOnceASecond(t *testing.T) {
 	})
 }
 
+// TestTheRecoveryIsLogged proves that the next accept tells once how many refusals there were.
+func TestTheRecoveryIsLogged(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		var refused []int64
+		h.Ingest.Log = slog.New(logged{"refused", func(_ slog.Level, n slog.Value) { refused = append(refused, n.Int64()) }})
+		for round := range 2 {
+			h.engine.refuses.Store(true)
+			for n := range 3 {
+				if _, err := h.Accept(h.Context(), h.envelope(payload{ID: fmt.Sprint(n), Thread: "t"})); err == nil {
+					t.Error("the payload was accepted")
+				}
+			}
+			h.engine.refuses.Store(false)
+			h.accept(payload{ID: fmt.Sprint("of round ", round), Thread: "t"})
+			h.accept(payload{ID: fmt.Sprint("again of round ", round), Thread: "t"})
+		}
+		if diff := cmp.Diff([]int64{3, 3}, refused); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // TestARefusalCountsForAWhile proves that the store counts as refusing until it accepts a
 // payload, or until no refusal has come for a while.
 func TestARefusalCountsForAWhile(t *testing.T) {
@@ -46,8 +68,8 @@ func TestARefusalCountsForAWhile(t *testing.T) {
 		}
 		is := func(want bool, when string) {
 			t.Helper()
-			if h.Refusing() != want {
-				t.Errorf("%s: refusing is %v", when, !want)
+			if err := h.Refusing(); (err != nil) != want {
+				t.Errorf("%s: refusing is %v", when, err)
 			}
 		}
 		is(false, "at the start")

@@ -90,6 +90,9 @@ func failureOf(err error, notFound string) *failure {
 	case errors.Is(err, runs.ErrEnded):
 		return &failure{status: http.StatusGone, code: "ended", message: err.Error()}
 	}
-	logged := storage.Unavailable(err) || errors.Is(err, adapters.ErrBusy)
-	return &failure{status: http.StatusServiceUnavailable, code: "busy", message: "the store does not answer now; send the request again", fault: !logged}
+	logged, words := storage.Unavailable(err) || errors.Is(err, adapters.ErrBusy), "the store does not answer now; send the request again"
+	if errors.Is(err, storage.ErrFull) {
+		words = "the disk of the store is full; send the request again later"
+	}
+	return &failure{status: http.StatusServiceUnavailable, code: "busy", message: words, fault: !logged}
 }

@@ -51,6 +51,7 @@ const (
 	serializationFailure = "40001"
 	deadlock             = "40P01"
 	statementExists      = "42P05" // a pooler switched to a connection on which another node prepared the statement
+	diskFull             = "53100"
 	lockNotAvailable     = "55P03"
 	adminShutdown        = "57P01" // the session was terminated
 )
@@ -84,6 +85,9 @@ func ofStore(err error) bool {
 func unavailable(err error) error {
 	if err == nil || errors.Is(err, storage.ErrUnavailable) || !ofStore(err) {
 		return err
+	}
+	if code(err) == diskFull {
+		return fmt.Errorf("%w: %w", storage.ErrFull, err)
 	}
 	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 }

@@ -53,6 +53,9 @@ func unavailable(err error) error {
 	if primary(err) == lib.SQLITE_ERROR || primary(err) == lib.SQLITE_CONSTRAINT {
 		return err
 	}
+	if primary(err) == lib.SQLITE_FULL {
+		return fmt.Errorf("%w: %w", storage.ErrFull, err)
+	}
 	return fmt.Errorf("%w: %w", storage.ErrUnavailable, err)
 }
 

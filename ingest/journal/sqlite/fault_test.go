@@ -205,3 +205,18 @@ func TestAnUnclearCommitStaysUnclear(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestAFullDiskHasItsOwnError, and the next write after there is space succeeds.
+func TestAFullDiskHasItsOwnError(t *testing.T) {
+	fs, path := faulty(t), file(t)
+	e := open(t, path, sqlite.WithVFS(fs.Name))
+	fs.Inject(faultfs.Fault{Op: faultfs.Write, Nth: 1, Code: lib.SQLITE_FULL, Lasting: true})
+	if err := e.Write(t.Context(), storage.WriteOptions{}, insert("full")); !errors.Is(err, storage.ErrFull) || !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("error %v", err)
+	}
+	fs.Heal()
+	write(t, e, insert("space"))
+	if got := names(t, e); !slices.Equal(got, []string{"space"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -7,6 +7,7 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"parley/ingest/event"
@@ -26,6 +27,8 @@ var (
 	// ErrUnavailable means that the store failed, and that the data is not the cause: the
 	// disk is full, cannot be written, or is busy. The same call may succeed later.
 	ErrUnavailable = errors.New("the store cannot be written")
+	// ErrFull is an ErrUnavailable: the store has no space left.
+	ErrFull = fmt.Errorf("%w: its disk is full", ErrUnavailable)
 )
 
 // Unavailable reports whether an error is a failure of the store itself, so that the

@@ -160,7 +160,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.journal.Close())
 	}
-	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d.journal, d.now, &d.counts))
+	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d))
 	d.metrics.registry.MustRegister(newLiveMetrics(d))
 	d.metrics.remembered(d.journal)
 	d.metrics.describe(o.Version)

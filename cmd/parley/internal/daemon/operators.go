@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -28,8 +27,6 @@ type probe struct {
 	mu  sync.Mutex
 	at  time.Time
 	err error
-	// failed is when the store began to take no messages, if err is not nil.
-	failed time.Time
 }
 
 // operators serves a route for operators and their programs. The Host must be ours if the
@@ -114,16 +111,15 @@ func (d *Daemon) takesMessages(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others use the answer, too
 		defer cancel()
 		before := p.err
-		if p.err = d.journal.Probe(ctx); p.err != nil && before == nil {
-			p.failed = time.Now()
-			d.log.Error("store takes no messages", "err", p.err)
-		} else if p.err == nil && before != nil {
-			d.log.Info("store takes messages again", "after", time.Since(p.failed).Round(time.Second))
+		if p.err = d.journal.Probe(ctx); p.err != nil {
+			d.ingest.StoreFails(p.err, false)
+		} else if before != nil {
+			d.ingest.StoreWorks()
 		}
 		p.at = time.Now()
 	}
-	if p.err == nil && d.ingest.Refusing() {
-		return errors.New("the store refused an envelope a moment ago")
+	if p.err != nil {
+		return p.err
 	}
-	return p.err
+	return d.ingest.Refusing()
 }

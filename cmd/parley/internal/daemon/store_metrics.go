@@ -48,18 +48,19 @@ type storeMetrics struct {
 	journal *journal.Journal
 	now     func() time.Time
 	counts  *atomic.Bool // this node tells the figures of the store
+	takes   func(context.Context) error
 
 	up, pending, dead, bytes, free, backup                        *prometheus.Desc
 	deliveries, waiting, running, questions, behind, oldestSecond *prometheus.Desc
 }
 
-func newStoreMetrics(ctx context.Context, j *journal.Journal, now func() time.Time, counts *atomic.Bool) *storeMetrics {
+func newStoreMetrics(ctx context.Context, d *Daemon) *storeMetrics {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &storeMetrics{
-		ctx: ctx, journal: j, now: now, counts: counts,
-		up:           desc("parley_store_up", "1 if the store answers this node, else 0."),
+		ctx: ctx, journal: d.journal, now: d.now, counts: &d.counts, takes: d.takesMessages,
+		up:           desc("parley_store_up", "1 if the store takes messages of this node, else 0."),
 		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
 		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),
 		bytes:        desc("parley_store_bytes", "Size of the database."),
@@ -88,13 +89,13 @@ func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	f, err := m.journal.Figures(ctx)
-	if err != nil {
-		send(m.up, 0)
-		return
+	up := 0.0
+	if m.takes(ctx) == nil {
+		up = 1
 	}
-	send(m.up, 1)
-	if !m.counts.Load() {
+	send(m.up, up)
+	f, err := m.journal.Figures(ctx)
+	if err != nil || !m.counts.Load() {
 		return
 	}
 	send(m.pending, float64(f.Pending))
