@@ -203,6 +203,9 @@ func TestManyMessages(t *testing.T) {
 	tab := f.open(t, shows)
 	tab.Wait(in("[data-test=message]") + ".length === 1000")
 	tab.Wait("(l => l.scrollTop + l.clientHeight > l.scrollHeight - 80)(" + in(".list") + "[0])")
+	if high := browsertest.Eval[bool](tab, "document.documentElement.scrollHeight > innerHeight"); high {
+		t.Error("the page scrolls, too")
+	}
 	browsertest.Eval[any](tab, "void "+in(".list")+"[0].scrollTo(0, 0)")
 	f.say(message(7, "the newest", ""))
 	tab.Wait(in("[data-test=message]") + ".length === 1001 && getComputedStyle(" + in(".latest") + "[0]).visibility === 'visible'")

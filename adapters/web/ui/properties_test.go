@@ -34,6 +34,7 @@ func TestStart(t *testing.T) {
 		t.Errorf("the initial message is %q", text)
 	}
 	set(tab, `c.startWorkflow = async m => (calls.push(m), {run_id: '`+runID+`', workflow_id: '`+threadID+`'})`)
+	tab.Wait("(e => e.clientHeight > 20)(" + in("[data-test=input]") + "[0])") // as soon as it is shown
 	tab.Role("textbox", "What about the garden?").Type("water them")
 	tab.Role("button", "Ask").Click()
 	shown(t, tab, "[data-test=message]", "You: water them", "Answer: Done.")

@@ -1,5 +1,6 @@
 // The page /chat: a conversation, and the caller's conversations at its side.
 import "./conversation.js"
+import { ThreadsApi } from "../sdk/parley.js"
 
 const at = (id) => document.getElementById(id)
 const KEY = "parley-token"
@@ -14,11 +15,7 @@ const token = () => sessionStorage.getItem(KEY) ?? ""
 const conversation = at("conversation")
 conversation.token = token
 
-async function read(path) {
-  const response = await fetch(path, { headers: { Authorization: `Bearer ${token()}` } })
-  if (!response.ok) throw Object.assign(new Error((await response.json().catch(() => ({}))).error?.message ?? `The server answered ${response.status}.`), { status: response.status })
-  return response.json()
-}
+const api = new ThreadsApi({ token })
 
 function login(refused = "") {
   sessionStorage.removeItem(KEY)
@@ -77,14 +74,14 @@ function entry(thread) {
   button.onclick = () => show(thread.id)
   button.append(title, time)
   item.append(button)
-  read(`/api/v1/chat/threads/${thread.id}/messages?limit=1`).then(({ messages: [first] }) => {
+  api.retrieveMessages(thread.id, { limit: 1 }).then(({ messages: [first] }) => {
     title.textContent = first?.content.slice(0, 200) || first?.attachments?.[0]?.name || "No message yet"
   }, () => (title.textContent = "No message yet"))
   return item
 }
 
 async function page(before) {
-  const { threads, next } = await read(`/api/v1/chat/threads?limit=${PAGE}${before ? `&before=${encodeURIComponent(before)}` : ""}`)
+  const { threads, next } = await api.list({ before, limit: PAGE })
   at("threads").append(...threads.map(entry))
   at("more").hidden = !next
   at("more").onclick = () => page(next)

@@ -145,7 +145,7 @@ export class Composer {
     this.#input.setAttribute("part", `input ${p.inputClassName}`)
     this.form.setAttribute("part", `composer ${p.inputContainerClassName}`)
     this.#input.style.height = "auto"
-    this.#input.style.height = `${Math.min(this.#input.scrollHeight + 2, 200)}px`
+    this.#input.style.height = this.#input.scrollHeight + "px"
     this.#picker.accept = p.acceptedFileTypes
     this.#picker.multiple = p.maxFiles > 1
     this.#start.textContent = p.startButtonText

@@ -152,7 +152,10 @@ class ParleyConversation extends HTMLElement {
     p.root = part("section", "conversation", { className: "root", hidden: true }, h("header", {}, p.title, h("slot", { name: "header" }), p.connection, p.reset, p.close),
       p.tabs, h("div", { className: "middle" }, p.initial, p.lists, p.latest), this.#composer.form)
     this.#composer.drops(p.root)
-    style.onload = style.onerror = () => (p.root.hidden = false) // it does not show without its style
+    style.onload = style.onerror = () => { // it does not show without its style
+      p.root.hidden = false
+      this.#composer.update() // its size is known now
+    }
     this.shadowRoot.append(style, p.root)
     return p
   }

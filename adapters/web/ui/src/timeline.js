@@ -46,6 +46,7 @@ export class Timeline {
     this.#act = act
     this.#shown = shown
     this.clear()
+    new ResizeObserver(() => this.#selected.follows && this.toEnd()).observe(root)
   }
 
   /** asks says whether a question waits for an answer. */
@@ -342,9 +343,8 @@ export class Timeline {
     return inner
   }
 
-  _idle(inner, m) { return this._complete(inner, m) }
-
-  _terminated(inner, m) { return this._complete(inner, m) }
+  _idle = this._complete
+  _terminated = this._complete
 }
 
 /** file is a link to a file of a message: one with an address, or with its bytes; else only its name. */

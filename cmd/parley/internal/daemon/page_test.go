@@ -61,6 +61,10 @@ func TestChatPage(t *testing.T) {
 	tab.Wait(inElement("[data-test=message]") + ".length === 0")
 	tab.Find("#threads button").Click()
 	tab.Wait(inElement("[data-test=message]") + ".length === 4")
+	tab.Size(1000, 250)
+	if high := browsertest.Eval[bool](tab, "document.documentElement.scrollHeight > innerHeight"); high {
+		t.Error("the page scrolls instead of the conversation")
+	}
 	tab.Size(360, 640)
 	tab.Role("button", "Conversations").Click()
 	tab.Screenshot("chat-list-360")
