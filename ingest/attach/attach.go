@@ -83,6 +83,10 @@ type Store struct {
 	// Refused receives, at most once a minute, the error of a file for which there is no room. Set
 	// it before the first Put.
 	Refused func(error)
+	// Changed receives the error with which the place begins to fail, and nil when it takes files again.
+	// Set it before the first Put.
+	Changed func(error)
+	trouble trouble
 }
 
 // Books are the records about copies, which all daemons with the same store share. Each is a method of a
@@ -123,7 +127,7 @@ func New(config Config, books Books, shared Blobs) (*Store, error) {
 	local := directory(config.Dir)
 	s := &Store{
 		place: local, bucket: "attachments", where: config.Dir, drafts: filepath.Join(config.Dir, incoming), maxBytes: config.MaxBytes, hold: books.Hold,
-		unnamed: max(time.Hour, config.TTL), Refused: func(error) {},
+		unnamed: max(time.Hour, config.TTL), Refused: func(error) {}, Changed: func(error) {},
 		quota: quota{most: cmp.Or(config.Quota, unbounded), perSender: cmp.Or(config.PerSender, unbounded), disk: config.Dir, used: local.used, spend: books.Spend},
 	}
 	switch {
@@ -148,14 +152,15 @@ func (s *Store) Put(ctx context.Context, source io.Reader, announced event.Attac
 
 // PutFor copies all bytes of a sender's source and holds the copy, as Hold does. The announced type and
 // name help to identify the type of the bytes. A Size above the limit is refused without a
-// read. PutFor fails with ErrTooLarge, ErrOtherContent, ErrQuota, ErrSender, ctx's error, or the
-// error of the source, the hold or the place, and then there is no copy. It checks ctx between reads; a
+// read. PutFor fails with ErrTooLarge, ErrOtherContent, ErrQuota, ErrSender, ErrWrite, ctx's error, or
+// the error of the source or the hold, and then there is no copy. It checks ctx between reads; a
 // source that may block must check ctx too.
 func (s *Store) PutFor(ctx context.Context, sender string, source io.Reader, announced event.Attachment) (made Copy, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("store attachment %q: %w", announced.Name, err)
 		}
+		s.note(err)
 	}()
 	if err := s.Fits(announced.Size); err != nil {
 		return Copy{}, err
@@ -181,7 +186,7 @@ func (s *Store) PutFor(ctx context.Context, sender string, source io.Reader, ann
 	}
 	path := sum[:2] + "/" + sum // 256 directories, so that each stays small
 	if err = s.Hold(ctx, s.bucket, path); err == nil {
-		err = s.place.put(ctx, draft.File, size, path)
+		err = unwritten(s.place.put(ctx, draft.File, size, path))
 	}
 	if err != nil {
 		return Copy{}, fmt.Errorf("%w in %s: %w", ErrPlace, s.where, err)

@@ -18,10 +18,10 @@ type draft struct{ *os.File }
 // draft makes an empty one, with its folder.
 func (s *Store) draft() (draft, error) {
 	if err := os.MkdirAll(s.drafts, 0o700); err != nil {
-		return draft{}, fmt.Errorf("create attachments.dir: %w", err)
+		return draft{}, unwritten(fmt.Errorf("create attachments.dir: %w", err))
 	}
 	file, err := os.OpenFile(filepath.Join(s.drafts, rand.Text()), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	return draft{file}, err
+	return draft{file}, unwritten(err)
 }
 
 // discard removes the draft, unless a place has renamed it.
@@ -33,7 +33,7 @@ func (d draft) discard() {
 // fill writes the source, and returns the number of its bytes and their SHA-256.
 func (d draft) fill(source io.Reader) (size int64, sum string, err error) {
 	hash := sha256.New()
-	size, err = io.Copy(io.MultiWriter(d, hash), source)
+	size, err = io.Copy(io.MultiWriter(written{d.File}, hash), source)
 	return size, hex.EncodeToString(hash.Sum(nil)), err
 }
 

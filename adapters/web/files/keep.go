@@ -34,6 +34,8 @@ func (s Storage) Keep(ctx context.Context, w http.ResponseWriter, workspace, sen
 		switch {
 		case attach.IsRefused(err):
 			return noRoom(w, err)
+		case errors.Is(err, attach.ErrWrite):
+			return unwritten(err)
 		case errors.Is(err, attach.ErrTooLarge):
 			return event.FieldErrors{{Field: fmt.Sprintf("attachments[%d].data", i), Message: "has more bytes than attachments.max_bytes allows"}}
 		case errors.Is(err, attach.ErrOtherContent):

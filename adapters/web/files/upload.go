@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"parley/adapters/web/access"
@@ -149,6 +150,8 @@ func (s Storage) failedUpload(w http.ResponseWriter, err, broken error) error {
 			event.FieldError{Field: "file", Message: "must have the bytes of the type that its Content-Type announces; only text/html may be a web page"})
 	case attach.IsRefused(err):
 		return noRoom(w, err)
+	case errors.Is(err, attach.ErrWrite):
+		return unwritten(err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		w.Header().Set("Connection", "close")
 		return exchange.Fail(http.StatusRequestTimeout, "slow-body", "the file must arrive within two minutes")
@@ -165,6 +168,14 @@ func noRoom(w http.ResponseWriter, err error) error {
 		return exchange.Fail(http.StatusTooManyRequests, "sender-quota", attach.ErrSender.Error())
 	}
 	return exchange.Fail(http.StatusInsufficientStorage, "quota", attach.ErrQuota.Error())
+}
+
+// unwritten returns the error for the sender of a file whose place cannot be written.
+func unwritten(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return exchange.Fail(http.StatusInsufficientStorage, "files-full", "the disk of the files is full; send the request again later, or without the files")
+	}
+	return exchange.Fail(http.StatusServiceUnavailable, "files-unavailable", "files can't be stored now; send the request again, or without the files")
 }
 
 func (s Storage) tooLarge(w http.ResponseWriter) error {

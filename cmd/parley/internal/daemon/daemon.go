@@ -155,6 +155,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.files.Refused = func(err error) { d.log.Warn("files are refused; messages go on without them", "err", err) }
+	d.files.Changed = d.filesChanged
 	d.storage = d.newStorage(o.Config.Attachments)
 	d.assemble()
 	if err := d.configure(ctx, o.Config); err != nil {

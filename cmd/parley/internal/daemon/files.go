@@ -25,6 +25,15 @@ func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
 	return attach.New(c.Attachments, books, j)
 }
 
+// filesChanged logs that copies of attachments begin to fail, or are stored again if err is nil.
+func (d *Daemon) filesChanged(err error) {
+	if err != nil {
+		d.log.Error("copies of attachments can't be stored", "err", err)
+		return
+	}
+	d.log.Info("copies of attachments are stored again")
+}
+
 // newStorage returns the storage of files that clients send and read.
 func (d *Daemon) newStorage(c attach.Config) files.Storage {
 	return files.Storage{

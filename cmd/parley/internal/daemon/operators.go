@@ -81,13 +81,18 @@ func (d *Daemon) figures(w http.ResponseWriter, r *http.Request, trusted bool) {
 // workspace.
 func (d *Daemon) ready(w http.ResponseWriter, r *http.Request, trusted bool) {
 	body := struct {
-		Ready      bool                       `json:"ready"`
-		Store      string                     `json:"store"`
-		Workspaces map[string]adapters.Status `json:"workspaces,omitzero"`
-	}{Ready: true, Store: "ok"}
+		Ready bool   `json:"ready"`
+		Store string `json:"store"`
+		// Attachments says whether files can be stored. Messages go on without.
+		Attachments string                     `json:"attachments"`
+		Workspaces  map[string]adapters.Status `json:"workspaces,omitzero"`
+	}{Ready: true, Store: "ok", Attachments: "ok"}
 	status := http.StatusOK
 	if err := d.takesMessages(r.Context()); err != nil {
 		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
+	}
+	if d.files.Trouble() != nil {
+		body.Attachments = "can't be stored now"
 	}
 	if trusted {
 		body.Workspaces = map[string]adapters.Status{}
