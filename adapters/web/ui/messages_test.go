@@ -97,8 +97,9 @@ func TestEnds(t *testing.T) {
 
 // TestQuestion answers a question with a button, which then cannot be pressed again.
 func TestQuestion(t *testing.T) {
-	f := serve(t, message(8, "water", ""), message(9, "Which bed?", `,"d":{"ux":{"options":[{"id":"n","label":"North"},{"id":"s","label":"South"}]}}`))
+	f := serve(t, message(8, "water", ""), message(9, "Which bed?", `,"d":{"ux":{"options":[{"id":"n","label":"North"},{"id":"s","label":"South"}]}}`), message(4, "", ""))
 	tab := f.open(t, shows+" interactive=false")
+	shown(t, tab, "[data-type='4']", "Waiting for you")
 	tab.Role("button", "South").Click()
 	shown(t, tab, "[data-type='8']", "You: water", "You: South")
 	tab.Wait(in("[data-test=option]") + ".every(e => e.disabled)")

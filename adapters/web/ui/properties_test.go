@@ -206,6 +206,17 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestStartWithFiles shows the files of the first message.
+func TestStartWithFiles(t *testing.T) {
+	f := serve(t, message(7, "Seen.", ""))
+	tab := f.open(t, "")
+	tab.Find("[data-test=file]").Upload(files(t, "a.txt")...)
+	shown(t, tab, ".chip[data-state=ready]", "a.txt 1 KB ×")
+	tab.Find("[data-test=input]").Type("look")
+	tab.Press(kb.Enter)
+	shown(t, tab, "[data-test=message]", "You: look a.txt", "Answer: Seen.")
+}
+
 // TestAccessibility finds every control by its role and name, and uses the conversation with the keyboard alone.
 func TestAccessibility(t *testing.T) {
 	f := serve(t, message(8, "hi", ""), message(1, "thinking", ""), message(13, "Beds", `,"d":{"completed":1,"total":2}`), message(3, "x", `,"w":"side"`),

@@ -244,7 +244,8 @@ class ParleyConversation extends HTMLElement {
       const run = this.startWorkflow ? await this.startWorkflow(text || undefined) : await this.#backend.start(text, files, this.getMessageContext?.())
       if (!run) return this.#composer.update({ works: false })
       this.#values.run = this.#run = idsOf(run)
-      if (this.startWorkflow && files.length) await this.#send("", files)
+      if (files.length && this.startWorkflow) await this.#send("", files)
+      else if (files.length) this.#timeline.sent(this.#run.run_id, text, files)(null) // the run repeats only its words
       this.fire("runstart", this.#run)
       this.#backend.follow(this.#run)
     } catch (error) {

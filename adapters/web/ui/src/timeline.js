@@ -6,7 +6,7 @@ import { bar, h, link, list, part, rendered, schema, WEB, words } from "./view.j
 const KINDS = ["system", "thought", "plan", "update", "complete", "warning", "error", "answer", "question", "question", "idle", "terminated", "answer", "update"]
 // What a screen reader says before a message, by kind.
 const SPOKEN = { question: "You: ", answer: "Answer: ", warning: "Warning: ", error: "Error: ", plan: "Plan: ", asked: "Question: " }
-const ENDS = { [COMPLETE]: "Completed", [IDLE]: "Waiting for you", [TERMINATED]: "Stopped" }
+const ENDS = { complete: "Completed", idle: "Waiting for you", terminated: "Stopped" }
 const STATES = { running: "running", canceling: "stopping", completed: "completed", failed: "failed", timeout: "out of time", canceled: "stopped" }
 const BLOCK = 1000 // characters of streamed text that are laid out together
 const FRAME = 5 // milliseconds of a frame for messages; the rest is the browser's, which draws them
@@ -260,7 +260,7 @@ export class Timeline {
     s.answered = false
     s.texts.clear()
     s.lines.clear()
-    this.#append(s, m)
+    this.#append(s, { ...m, waits: m.type === COMPLETE && this.#open.has(s.panel.lastChild) }) // a run also ends with a question
   }
 
   #close(article, chosen) {
@@ -272,7 +272,7 @@ export class Timeline {
   }
 
   #fill(article, m) {
-    const kind = KINDS[m.type] ?? "system"
+    const kind = KINDS[m.waits ? IDLE : m.type] ?? "system"
     article.dataset.type = m.type
     this.#open.delete(article)
     const inner = part("div", kind, {}, h("span", { className: "spoken" }, SPOKEN[m.type === REQUEST_INPUT ? "asked" : kind] ?? ""))
@@ -339,7 +339,8 @@ export class Timeline {
   }
 
   _complete(inner, m) {
-    inner.append(h("span", {}, words(m.message) ? `${ENDS[m.type]}: ${lineOf(m.message)}` : ENDS[m.type]))
+    const end = ENDS[inner.dataset.test]
+    inner.append(h("span", {}, words(m.message) ? `${end}: ${lineOf(m.message)}` : end))
     return inner
   }
 
