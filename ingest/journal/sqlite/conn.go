@@ -44,7 +44,15 @@ type prepared interface {
 // connect opens path through the named VFS (empty: the system's) and runs the
 // given pragmas, such as "synchronous=FULL".
 func connect(ctx context.Context, path, vfs string, pragmas ...string) (*conn, error) {
+	return connectAs(ctx, path, vfs, "", pragmas...)
+}
+
+// connectAs is connect in a form: a parameter of SQLite's address, such as readOnly; empty for none.
+func connectAs(ctx context.Context, path, vfs, form string, pragmas ...string) (*conn, error) {
 	query := url.Values{}
+	if name, value, ok := strings.Cut(form, "="); ok {
+		query.Set(name, value)
+	}
 	if vfs != "" {
 		query.Set("vfs", vfs)
 	}

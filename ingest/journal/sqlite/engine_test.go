@@ -50,6 +50,7 @@ func names(t testing.TB, e storage.Engine) []string {
 	t.Helper()
 	var out []string
 	if err := e.Read(t.Context(), func(tx storage.Tx) error {
+		out = nil // it may run again
 		return tx.Rows(func(scan func(...any) error) error {
 			var name string
 			if err := scan(&name); err != nil {

@@ -22,6 +22,9 @@ func WithErase(wait time.Duration) Option { return func(o *Options) { o.erase = 
 // WithVFS opens the files through the named SQLite VFS instead of the system's.
 func WithVFS(name string) Option { return func(o *Options) { o.vfs = name } }
 
+// WithoutSharedMemory lets a reader open the database as in a folder where it may make no file.
+func WithoutSharedMemory() Option { return func(o *Options) { o.fixed = true } }
+
 // WithMigrations sets the schema.
 func WithMigrations(files fs.FS, pattern string) Option {
 	return func(o *Options) { o.Migrations, o.Pattern = files, pattern }

@@ -30,7 +30,8 @@ type Options struct {
 	Migrations fs.FS
 	Pattern    string
 
-	vfs string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
+	fixed bool   // a Reader begins with connections that believe that the database never changes; for tests
+	vfs   string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
 	// The log is checkpointed after it has grown by passivePages. It is restarted between
 	// two commits after longestPages have been written to it. 0 is the constant of that name.
 	passivePages, longestPages int

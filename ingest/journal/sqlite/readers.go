@@ -13,15 +13,25 @@ import (
 // connection first, so that a journal with few reads keeps few pages in memory.
 type readers struct{ *puddle.Pool[*conn] }
 
-func newReaders(path string, o Options) readers {
+func newReaders(path string, o Options) readers { return newReadersAs(path, "", o) }
+
+// newReadersAs is newReaders with connections in a form; see connectAs.
+func newReadersAs(path, form string, o Options) readers {
 	pool, _ := puddle.NewPool(&puddle.Config[*conn]{
 		Constructor: func(ctx context.Context) (*conn, error) {
-			return connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON", "cache_size=-2048", "mmap_size=0")
+			return connectAs(ctx, path, o.vfs, form, "busy_timeout=1000", "query_only=ON", "cache_size=-2048", "mmap_size=0")
 		},
 		Destructor: func(c *conn) { _ = c.close() }, // it has written nothing
 		MaxSize:    maxReaders,
 	}) // it fails only without a size
 	return readers{pool}
+}
+
+// close closes the connections after the reads that have begun.
+func (r readers) close() {
+	if r.Pool != nil {
+		r.Close()
+	}
 }
 
 // read runs fn, in a read transaction if it has more than one query.

@@ -181,12 +181,16 @@ func (e *Engine) ReadOne(ctx context.Context, fn func(tx storage.Tx) error) erro
 
 // Facts implements storage.Describer. The bytes do not include the log.
 func (e *Engine) Facts(ctx context.Context) (f storage.Facts, err error) {
+	return facts(ctx, e, e.path)
+}
+
+func facts(ctx context.Context, e storage.Engine, path string) (f storage.Facts, err error) {
 	err = e.ReadOne(ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&f.Schema, &f.Bytes}, `SELECT (SELECT max(version) FROM schema_migrations), page_count * page_size FROM pragma_page_count, pragma_page_size`)
 		return err
 	})
 	var disk syscall.Statfs_t
-	if syscall.Statfs(e.path, &disk) == nil {
+	if syscall.Statfs(path, &disk) == nil {
 		f.Free = int64(disk.Bavail) * int64(disk.Bsize)
 	}
 	return f, err

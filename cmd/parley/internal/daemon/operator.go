@@ -23,6 +23,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/listing"
+	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
 
@@ -164,8 +165,18 @@ func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, erro
 	return reader.Channels(ctx)
 }
 
+// openToRead opens the store for a command. An SQLite file is locked by the first write only, so that a daemon may start
+// meanwhile.
+func openToRead(ctx context.Context, store config.Store) (storage.Engine, error) {
+	log := slog.New(slog.DiscardHandler)
+	if store.Engine == config.SQLite {
+		return sqlite.OpenReader(ctx, store.Path, sqlite.Options{Log: log})
+	}
+	return openStore(ctx, store, log, newMetrics())
+}
+
 // Operate returns a client of the operator API for a configuration: of the daemon that runs, or
-// otherwise of the store itself, on which no daemon can start then if it is an SQLite file. It fails
+// otherwise of the store itself. It fails
 // with operator.ErrNoDaemon if there is neither. The caller closes the client.
 func Operate(ctx context.Context, c *config.Config, version string) (*operator.Client, error) {
 	client, err := operator.Dial(ctx, c.Socket())
@@ -177,7 +188,7 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 			return nil, fmt.Errorf("%w, and there is no store at %s yet: start it with parley run", operator.ErrNoDaemon, c.Store.Path)
 		}
 	}
-	engine, err := openStore(ctx, c.Store, slog.New(slog.DiscardHandler), newMetrics())
+	engine, err := openToRead(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}

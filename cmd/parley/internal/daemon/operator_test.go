@@ -276,3 +276,24 @@ func TestReloadOfNothing(t *testing.T) {
 		t.Errorf("%v %+v", err, got)
 	}
 }
+
+// TestACommandDisturbsNoDaemon: a daemon starts and answers while a command without a daemon has the store open, and the
+// command sees the new state.
+func TestACommandDisturbsNoDaemon(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	var client *operator.Client
+	h.restart(func() {
+		client = h.alone()
+		if list, err := client.Runs(h.ctx, nil); err != nil || len(list.Items) != 0 {
+			t.Errorf("%v %+v", err, list)
+		}
+	})
+	h.mention("one")
+	h.answerNext(replyWith("Noted."))
+	h.posts(1)
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	if list, err := client.Runs(h.ctx, nil); err != nil || len(list.Items) != 1 {
+		t.Errorf("%v %+v", err, list)
+	}
+}

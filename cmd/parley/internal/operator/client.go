@@ -24,8 +24,7 @@ var ErrNoDaemon = errors.New("no daemon runs")
 
 // Client calls the operator API.
 type Client struct {
-	// Stopped says that no daemon runs: the client works on the store itself, and ends a daemon's
-	// start meanwhile.
+	// Stopped says that no daemon runs: the client works on the store itself. Its first change locks an SQLite file.
 	Stopped bool
 
 	http  *http.Client
