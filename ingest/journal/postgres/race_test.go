@@ -2,8 +2,10 @@ package postgres_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -84,6 +86,58 @@ func TestALostInsertRaceIsRetried(t *testing.T) {
 	together(t, url, [2]func(storage.Tx) error{once(0), once(1)})
 	if diff := cmp.Diff([]string{"a"}, names(t, engine(t, postgres.Options{URL: url}))); diff != "" || runs[0]+runs[1] < 3 {
 		t.Errorf("in %v runs: %s", runs, diff)
+	}
+}
+
+// TestACallBehindALostRaceKeepsItsOrder proves that a later call about a thread is not committed, and does not tell its
+// caller, before an earlier one that runs alone because it waits for another node's lock.
+func TestACallBehindALostRaceKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e, other := engine(t, postgres.Options{URL: url}), engine(t, postgres.Options{URL: url})
+	write(t, e, insert("a"))
+	held, release := make(chan struct{}), make(chan struct{})
+	var calls sync.WaitGroup
+	calls.Go(func() {
+		if err := other.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+			_, err := tx.Exec("UPDATE facts SET n = n + 1 WHERE name = 'a'")
+			close(held)
+			<-release
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+	<-held
+	var order []string // the calls run one after the other
+	var queued atomic.Int64
+	call := func(name string, fn func(storage.Tx) error) {
+		options := storage.WriteOptions{Thread: "thread", Queued: func() { queued.Add(1) }, Committed: func() { order = append(order, name) }}
+		calls.Go(func() {
+			if err := e.Write(t.Context(), options, fn); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	var runs atomic.Int64
+	call("first", func(tx storage.Tx) error {
+		runs.Add(1)
+		_, err := tx.Exec("UPDATE facts SET n = n + 1 WHERE name = 'a'")
+		return err
+	})
+	for runs.Load() < 2 { // the second run is alone, and waits for the lock
+		yield()
+	}
+	for i := range 3 {
+		call("later", later(fmt.Sprint(i)))
+	}
+	for queued.Load() < 4 || e.Waiting() > 0 { // the line has taken the later ones
+		yield()
+	}
+	close(release)
+	calls.Wait()
+	if diff := cmp.Diff([]string{"first", "later", "later", "later"}, order); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"sync"
 	"time"
 
 	"parley/ingest/event"
@@ -37,13 +38,55 @@ type committer struct {
 	// most bounds the calls of the next transaction. It shrinks while shared
 	// transactions fail: nodes that work on the same threads wait for each other's
 	// locks, and large transactions hold more of them.
-	most int
+	most  int
+	apart apart
+}
+
+// apart are the calls that run alone, by thread and in their order. The zero value is ready.
+type apart struct {
+	mu      sync.Mutex
+	threads map[event.ThreadKey][]*queue.Call // the first one of each runs
+}
+
+// behind adds a call behind those of its thread that run alone, so that none overtakes another: not in its commit,
+// and not in what its caller does after the commit. It returns false, and adds nothing, if there are none.
+func (a *apart) behind(c *queue.Call) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.threads[c.Thread]) == 0 {
+		return false
+	}
+	a.threads[c.Thread] = append(a.threads[c.Thread], c)
+	return true
+}
+
+// begin notes the first call of a thread that runs alone.
+func (a *apart) begin(c *queue.Call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.threads == nil {
+		a.threads = map[event.ThreadKey][]*queue.Call{}
+	}
+	a.threads[c.Thread] = []*queue.Call{c}
+}
+
+// end removes the first call of a thread, and returns the next one; nil if there is none.
+func (a *apart) end(thread event.ThreadKey) *queue.Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.threads[thread] = a.threads[thread][1:]; len(a.threads[thread]) > 0 {
+		return a.threads[thread][0]
+	}
+	delete(a.threads, thread)
+	return nil
 }
 
 // serve runs calls until the engine is closed.
 func (e *committer) serve(ctx context.Context) {
 	for first := e.line.Next(e.quit); first != nil; first = e.line.Next(e.quit) {
-		e.share(ctx, first)
+		if !e.apart.behind(first) {
+			e.share(ctx, first)
+		}
 	}
 }
 
@@ -54,7 +97,7 @@ func (e *committer) share(ctx context.Context, first *queue.Call) {
 	began := time.Now()
 	err := e.write(ctx, min(shareWithin, e.within), e.opening(beginWrite), func(t *tx) (int, error) {
 		for c := first; c != nil; c = e.line.Behind(len(calls), began) {
-			if !c.Take() {
+			if c != first && e.apart.behind(c) || !c.Take() {
 				continue
 			}
 			before := t.calls
@@ -84,8 +127,26 @@ func (e *committer) share(ctx context.Context, first *queue.Call) {
 			continue
 		}
 		c.Release()
-		e.workers.Go(func() { e.alone(ctx, c) })
+		e.runApart(ctx, c)
 	}
+}
+
+// runApart runs a call in its own transaction, beside the line, and then those of its thread that come meanwhile. Calls
+// without a thread have no order.
+func (e *committer) runApart(ctx context.Context, c *queue.Call) {
+	if c.Thread == "" {
+		e.workers.Go(func() { e.alone(ctx, c) })
+		return
+	}
+	if e.apart.behind(c) {
+		return
+	}
+	e.apart.begin(c)
+	e.workers.Go(func() {
+		for ; c != nil; c = e.apart.end(c.Thread) {
+			e.alone(ctx, c)
+		}
+	})
 }
 
 // alone runs one call in its own transaction, which waits for row locks without a

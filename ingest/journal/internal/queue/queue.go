@@ -45,7 +45,7 @@ func (q *Queue) Submit(ctx context.Context, options storage.WriteOptions, fn fun
 	if ctx.Err() != nil {
 		return withdrawn(ctx)
 	}
-	c, line := &Call{fn: fn, committed: options.Committed, batch: options.Batch, result: make(chan error, 1)}, q.ordinary
+	c, line := &Call{Thread: options.Thread, fn: fn, committed: options.Committed, batch: options.Batch, result: make(chan error, 1)}, q.ordinary
 	if options.Urgent {
 		line = q.urgent
 	}
@@ -123,6 +123,8 @@ const (
 
 // Call is one call of Write.
 type Call struct {
+	Thread event.ThreadKey // of WriteOptions
+
 	fn        func(storage.Tx) error
 	committed func() // of WriteOptions
 	batch     *event.Batch
