@@ -16,6 +16,7 @@ func threadHistoryPromises() []promise {
 		{"the read messages of a thread precede its first turn, and no other", historyFirst},
 		{"a message that was edited while the thread was read is in its current state", historyEditedMeanwhile},
 		{"read messages are stored once", historyOnce},
+		{"a thread history without a message is not stored", historyEmpty},
 		{"a known message is not stored twice, and its later payload is a duplicate", historyKnown},
 		{"an interrupted first turn leaves its thread history to the next turn", historyInterrupted},
 		{"a run that begins with its message has the thread history of the previous run", historyBegun},
@@ -80,6 +81,15 @@ func historyOnce(f *fixture) {
 	f.readHistory(run, runs.ThreadHistory{Root: "C1/root", Gap: true}, read("C1/r3", "r3"))
 	same(f, "thread history of the first run", *run.History, runs.ThreadHistory{Root: "C1/root", Earlier: 7, First: 2, Last: 4})
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a", "2 root", "3 r1", "4 r2"})
+}
+
+func historyEmpty(f *fixture) {
+	f.say("a", triggers)
+	run := f.begin(threadKey(1))
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"})
+	same(f, "thread history of the run", run.History, nil)
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root", Gap: true})
+	same(f, "with a gap", *run.History, runs.ThreadHistory{Root: "C1/root", Gap: true})
 }
 
 func historyKnown(f *fixture) {

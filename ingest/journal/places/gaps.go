@@ -100,19 +100,16 @@ func (p *Places) CloseGap(ctx context.Context, workspace string, read event.Gap,
 	})
 }
 
-// recentlyBegun is the number of a channel's threads, the newest by begin, that
-// RecentThreads considers.
-const recentlyBegun = 500
+// recentlyActive is the number of a workspace's threads, the newest by message, that RecentThreads considers.
+const recentlyActive = 100_000
 
 // RecentThreads returns the threads of a channel whose newest message was recorded since
 // a time, by newest message. Threads with one message come last: in a room, each message
 // outside a thread is one.
 func (p *Places) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
 	return storage.List(ctx, p.db, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
-		SELECT key FROM (SELECT key, CASE WHEN next_seq > 2 THEN 0 ELSE 1 END AS single,
-			(SELECT created_at FROM messages WHERE thread = recent.id AND seq IS NOT NULL ORDER BY seq DESC LIMIT 1) AS newest
-			FROM (SELECT id, key, next_seq FROM threads WHERE workspace = $1 AND channel = $2
-				ORDER BY id DESC LIMIT CAST($3 AS BIGINT)) AS recent) AS found
-		WHERE newest >= $4 ORDER BY single, newest DESC LIMIT CAST($5 AS BIGINT)`,
-		workspace, channel, int64(recentlyBegun), storage.Millis(since), int64(limit))
+		SELECT key FROM (SELECT key, channel, next_seq, last_at FROM threads WHERE workspace = $1 AND last_at > 0 AND last_at >= $4
+			ORDER BY last_at DESC, id DESC LIMIT CAST($3 AS BIGINT)) AS recent
+		WHERE channel = $2 ORDER BY CASE WHEN next_seq > 2 THEN 0 ELSE 1 END, last_at DESC LIMIT CAST($5 AS BIGINT)`,
+		workspace, channel, int64(recentlyActive), storage.Millis(since), int64(limit))
 }

@@ -22,45 +22,61 @@ type Read struct {
 
 // SetThreadHistory stores the messages that were read of a thread for its run, in this order. A
 // known message does not change. If the thread has a thread history already, SetThreadHistory stores
-// nothing, and the run has that one.
+// nothing, and the run has that one. It stores no history without a message, because the thread's next run can
+// read that one again.
 func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, history runs.ThreadHistory, list []Read) error {
-	var changed int64 // of the thread: the run's messages may have changed while the history was read
-	made, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *runs.ThreadHistory {
-		var stored string
-		if places.Lock(tx, claim, []any{&stored, &changed}, `history, changed`); stored != "" {
-			return runs.ThreadHistoryOf(tx, stored)
+	if len(list) == 0 && !history.Gap && history.Earlier == 0 {
+		return nil
+	}
+	type result struct {
+		before, after int64 // the thread's number of changes
+		history       *runs.ThreadHistory
+		stored        []messages.Message // nil unless all of the list were
+	}
+	made, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (made result) {
+		var known string
+		if places.Lock(tx, claim, []any{&known, &made.before}, `history, changed`); known != "" {
+			made.history = runs.ThreadHistoryOf(tx, known)
+			return made
 		}
 		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: messages.FromContext}, Txn: tx, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{}}
-		h := history
+		h, stored := history, make([]messages.Message, 0, len(list))
 		for _, read := range list {
-			r.addRead(read, &h)
+			if row := r.addRead(read, &h); row != nil {
+				stored = append(stored, *row)
+			}
 		}
 		if r.moved > 0 {
 			envelopes.AddPending(tx, claim.Thread, r.moved, r.now)
 		}
-		runs.SetHistory(tx, claim.Thread, h)
-		return &h
+		tx.Later(nil, []any{&made.after}, runs.SetHistory, claim.Thread, tx.Pack(h, false))
+		if made.history = &h; len(stored) == len(list) && r.moved == 0 {
+			made.stored = stored
+		}
+		return made
 	})
 	if err == nil {
-		run.History, run.Fresh = made, run.Fresh && changed == run.Changed
+		run.SetHistory(made.history, made.before, made.after, made.stored)
 	}
 	return err
 }
 
-// addRead stores a message of a thread history, if it is not stored yet.
-func (r *recordTx) addRead(read Read, h *runs.ThreadHistory) {
+// addRead stores a message of a thread history, and returns its row; nil if it is stored already.
+func (r *recordTx) addRead(read Read, h *runs.ThreadHistory) *messages.Message {
 	m := *read.Message
 	if read.Agent != "" {
 		m.Metadata.SenderID = "agent:" + read.Agent
 	}
 	if !r.insert(&m, Decision{Trigger: messages.TriggerPassive, Metadata: read.Metadata}, 0) {
-		return
+		return nil
 	}
 	row := r.out.Message
 	if read.Agent != "" {
 		messages.SetOurs(r.Txn, row.Row)
+		row.Author = messages.ByAgent
 	}
 	h.First = cmp.Or(h.First, row.Seq)
 	h.Last = row.Seq
 	messages.GrowBefore(r.Txn, r.claim.Thread)
+	return row
 }

@@ -84,6 +84,7 @@ type Run struct {
 	Changed int64
 
 	shown *remembered // its transcript; nil before Transcript
+	first *firstTurn  // after SetHistory, if Transcript need not read the messages; else nil
 }
 
 // State is the state of a run that has ended.

@@ -61,6 +61,9 @@ func (r *Runs) transcript(ctx context.Context, run *Run, window Window) ([]Turn,
 	if run.alone() {
 		return []Turn{ownTurn(run)}, nil
 	}
+	if turns, err := r.firstTurn(ctx, run); turns != nil || err != nil {
+		return turns, err
+	}
 	if turns := r.windows.take(run, window); turns != nil {
 		return turns, nil
 	}

@@ -65,7 +65,6 @@ CREATE TABLE threads (
 	history TEXT NOT NULL DEFAULT '', -- JSON: the messages read from before it was known; empty: none were requested
 	changed BIGINT NOT NULL DEFAULT 0 -- rises when one of its messages changes, is removed, or gets another turn
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
 CREATE UNIQUE INDEX threads_web ON threads (uuid) WHERE platform = 'web';
 CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;

@@ -62,7 +62,6 @@ CREATE TABLE threads (
 	history TEXT NOT NULL DEFAULT '', -- JSON: the messages read from before it was known; empty: none were requested
 	changed INTEGER NOT NULL DEFAULT 0 -- rises when one of its messages changes, is removed, or gets another turn
 ) STRICT;
-CREATE INDEX threads_channel ON threads (workspace, channel, id);
 CREATE INDEX threads_uuid ON threads (uuid);
 CREATE UNIQUE INDEX threads_web ON threads (uuid) WHERE platform = 'web';
 CREATE INDEX threads_last ON threads (workspace, last_at, id) WHERE last_at > 0;
