@@ -20,14 +20,15 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// commits counts the transactions of an engine, the calls that share them, and their pages.
-type commits struct{ transactions, calls, pages atomic.Int64 }
+// commits counts the transactions of an engine, the calls that share them, and their pages and round trips.
+type commits struct{ transactions, calls, pages, trips atomic.Int64 }
 
 // Committed implements storage.Recorder.
 func (c *commits) Committed(commit storage.Commit) {
 	c.transactions.Add(1)
 	c.calls.Add(int64(commit.Calls))
 	c.pages.Add(int64(commit.Pages))
+	c.trips.Add(int64(commit.Trips))
 }
 
 // BenchmarkMessage measures the writes of a message in a new thread, with its answer and 64
