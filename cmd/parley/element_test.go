@@ -22,17 +22,18 @@ const pageOfElement = `<!doctype html><title>shop</title><link rel=icon href="da
 func TestConversationOverKilledDaemon(t *testing.T) {
 	t.Parallel()
 	var base string
-	pages := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprintf(w, pageOfElement, base, webToken)
 	}))
-	t.Cleanup(pages.Close)
-	origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
+	origin := strings.Replace("http://"+pages.Listener.Addr().String(), "127.0.0.1", "localhost", 1)
 	model := newCountingModel(t)
 	dir := clientDir(t, origin, model.URL)
 	daemon := start(t, dir, os.Args[0], "run")
 	address := daemon.address()
 	base = "http://" + address
+	pages.Start()
+	t.Cleanup(pages.Close)
 
 	tab := browsertest.Open(t)
 	tab.Goto(origin)
