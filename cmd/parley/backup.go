@@ -21,7 +21,7 @@ import (
 
 // backupFlags are the flags of the commands about backups.
 type backupFlags struct {
-	config        string
+	target
 	quiet, asJSON bool
 }
 
@@ -47,12 +47,13 @@ dump first.`,
   parley backup verify /backups/parley-2026-11-27.tar.zst`,
 		Args: wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, f.config, func(ctx context.Context, client *operator.Client) error {
+			return operate(c, &f.target, func(ctx context.Context, client *operator.Client) error {
 				return makeBackup(ctx, c, f, client, args[0])
 			})
 		},
 	}
 	f.add(c)
+	f.urlFlag(c)
 	c.AddCommand(verifyCommand())
 	return c
 }

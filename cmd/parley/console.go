@@ -15,7 +15,7 @@ import (
 )
 
 func consoleCommand() *cobra.Command {
-	var path string
+	var at target
 	var asJSON, print bool
 	c := &cobra.Command{
 		Use:     "console",
@@ -23,7 +23,7 @@ func consoleCommand() *cobra.Command {
 		Example: "  parley console\n  ssh -L 8485:127.0.0.1:8485 server parley console --print",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return operate(c, path, func(ctx context.Context, client *operator.Client) error {
+			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				door, err := client.Console(ctx)
 				if err != nil {
 					return err
@@ -40,7 +40,7 @@ func consoleCommand() *cobra.Command {
 			})
 		},
 	}
-	configFlag(c, &path, ifExists)
+	at.flags(c)
 	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&print, "print", false, "print the address; it is valid once, for one minute")
 	return c

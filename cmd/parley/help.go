@@ -27,6 +27,7 @@ func helpTopics() []*cobra.Command {
 		{Use: "environment", Short: "The environment variables that Parley reads", Long: `The environment variables that Parley reads:
 
   PARLEY_CONFIG       the configuration file of a command without --config
+  PARLEY_TOKEN        the token of an operator, for a command with --url
   NO_COLOR            no colours, if it is not empty (https://no-color.org)
   TERM=dumb           no colours and no progress bar
   GOGC, GOMEMLIMIT    the settings of Go's garbage collector for the daemon

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,10 +25,58 @@ const (
 	statusNoDaemon = 4
 )
 
-// operate calls do with a client of the daemon that runs with the configuration at path. Without a
-// daemon, the client works on the store, and the command says so.
-func operate(c *cobra.Command, path string, do func(context.Context, *operator.Client) error) (err error) {
-	client, err := connect(c.Context(), path)
+// target names the daemon of a command: that of a configuration, or one at an address.
+type target struct {
+	config, url string
+}
+
+// flags adds the flags that name the daemon.
+func (t *target) flags(c *cobra.Command) {
+	configFlag(c, &t.config, ifExists)
+	t.urlFlag(c)
+}
+
+func (t *target) urlFlag(c *cobra.Command) {
+	c.Flags().StringVar(&t.url, "url", "", "the address of operator.listen of another machine's daemon; PARLEY_TOKEN is your token there")
+}
+
+// tokenName is the variable with the token of an operator.
+const tokenName = "PARLEY_TOKEN"
+
+// remote returns a client of the daemon at the address; nil without an address.
+func (t *target) remote() (*operator.Client, error) {
+	if t.url == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(t.url)
+	switch token := os.Getenv(tokenName); {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || strings.Trim(u.Path, "/") != "":
+		return nil, command.UsageError{Err: errors.New("--url must be like https://parley.example:8486, without a path")}
+	case token == "":
+		return nil, command.UsageError{Err: errors.New("--url needs the token of an operator in the variable " + tokenName)}
+	default:
+		return operator.DialURL(strings.TrimSuffix(t.url, "/"), token), nil
+	}
+}
+
+// explain adds to the error of a command what to do about it.
+func (t *target) explain(err error) error {
+	if refused, ok := errors.AsType[*operator.Error](err); ok && refused.Status == http.StatusUnauthorized {
+		return fmt.Errorf("the daemon at %s knows no operator with the token in %s", t.url, tokenName)
+	}
+	if broken, ok := errors.AsType[*url.Error](err); ok && t.url != "" && !errors.Is(err, context.Canceled) {
+		return command.ExitError{Status: statusNoDaemon, Err: fmt.Errorf("no daemon answers at %s: %w", t.url, broken.Err)}
+	}
+	return err
+}
+
+// operate calls do with a client of the target's daemon. Without a daemon, the client works on the store, and the
+// command says so.
+func operate(c *cobra.Command, t *target, do func(context.Context, *operator.Client) error) (err error) {
+	client, err := t.remote()
+	if client == nil && err == nil {
+		client, err = connect(c.Context(), t.config)
+	}
 	if err != nil {
 		return err
 	}
@@ -32,7 +84,7 @@ func operate(c *cobra.Command, path string, do func(context.Context, *operator.C
 	if client.Stopped {
 		fmt.Fprintln(c.ErrOrStderr(), "(daemon stopped)")
 	}
-	return do(c.Context(), client)
+	return t.explain(do(c.Context(), client))
 }
 
 // connect returns a client of the operator API. The caller closes it.

@@ -14,7 +14,7 @@ import (
 )
 
 func reloadCommand() *cobra.Command {
-	var path string
+	var at target
 	var asJSON, quiet bool
 	c := &cobra.Command{
 		Use:   "reload",
@@ -25,15 +25,15 @@ status is 1.`,
 		Example: "  parley reload\n  parley reload --json",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), path)
+			client, err := dial(c.Context(), &at)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			return reload(c.Context(), c, client, asJSON, quiet)
+			return at.explain(reload(c.Context(), c, client, asJSON, quiet))
 		},
 	}
-	configFlag(c, &path, ifExists)
+	at.flags(c)
 	jsonFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only faults")
 	return c
@@ -69,8 +69,11 @@ func reload(ctx context.Context, c *cobra.Command, client *operator.Client, asJS
 
 // dial returns a client of the running daemon for a command that needs one. The files of the
 // configuration may have faults, as long as they name the store.
-func dial(ctx context.Context, path string) (*operator.Client, error) {
-	client, err := operator.Dial(ctx, config.SocketAt(path))
+func dial(ctx context.Context, t *target) (*operator.Client, error) {
+	if client, err := t.remote(); client != nil || err != nil {
+		return client, err
+	}
+	client, err := operator.Dial(ctx, config.SocketAt(t.config))
 	if errors.Is(err, operator.ErrNoDaemon) {
 		err = command.ExitError{Status: statusNoDaemon, Err: fmt.Errorf("%w with this configuration: start it with parley run", err)}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/journal/listing"
 )
@@ -19,7 +20,7 @@ import (
 type runs struct {
 	shared
 	failed bool
-	since  time.Duration
+	since  string
 }
 
 func runsCommand() *cobra.Command {
@@ -29,7 +30,7 @@ func runsCommand() *cobra.Command {
 	list := r.command("list", "Lists the runs, the unfinished ones first", wrong(cobra.NoArgs), r.list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().BoolVar(&r.failed, "failed", false, "only failed ones")
-		one.Flags().DurationVar(&r.since, "since", 0, "only those that ended within this time, such as 1h")
+		one.Flags().StringVar(&r.since, "since", "", "only those that ended since then: 90m, 7d, 2w, 2026-11-27 or 2026-11-27T09:00")
 	}
 	c.AddCommand(list, r.command("show RUN", "Shows a run with its attempts", wrong(cobra.ExactArgs(1)), r.show),
 		r.command("retry RUN", "Asks again for the messages of a failed run, in another run", wrong(cobra.ExactArgs(1)), r.retry),
@@ -42,8 +43,12 @@ func (r *runs) list(ctx context.Context, c *cobra.Command, client *operator.Clie
 	if r.failed {
 		query.Set("failed", "true")
 	}
-	if r.since > 0 {
-		query.Set("since", r.since.String())
+	if r.since != "" {
+		at, err := operator.Since(r.since, time.Now())
+		if err != nil {
+			return command.UsageError{Err: fmt.Errorf("--since %q %w", r.since, err)}
+		}
+		query.Set("since", at.Format(time.RFC3339))
 	}
 	page, err := client.Runs(ctx, query)
 	switch {

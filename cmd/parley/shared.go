@@ -13,7 +13,7 @@ import (
 
 // shared are the flags of an operator's command with subcommands.
 type shared struct {
-	path        string
+	target
 	json, quiet bool
 }
 
@@ -23,9 +23,9 @@ type action func(ctx context.Context, c *cobra.Command, client *operator.Client,
 // command returns a command with the shared flags.
 func (s *shared) command(use, short string, args cobra.PositionalArgs, do action) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(c *cobra.Command, args []string) error {
-		return operate(c, s.path, func(ctx context.Context, client *operator.Client) error { return do(ctx, c, client, args) })
+		return operate(c, &s.target, func(ctx context.Context, client *operator.Client) error { return do(ctx, c, client, args) })
 	}}
-	configFlag(c, &s.path, ifExists)
+	s.target.flags(c)
 	jsonFlag(c, &s.json)
 	quietFlag(c, &s.quiet)
 	return c

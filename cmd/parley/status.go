@@ -20,7 +20,7 @@ import (
 const watchEvery = 2 * time.Second
 
 func statusCommand() *cobra.Command {
-	var path string
+	var at target
 	var asJSON, quiet, watch bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -31,7 +31,7 @@ Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
 		Example: "  parley status\n  parley status --json | jq .needs",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return operate(c, path, func(ctx context.Context, client *operator.Client) error {
+			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				show := func() (operator.Status, error) { return showStatus(ctx, c.OutOrStdout(), client, asJSON, quiet) }
 				st, err := show()
 				for watch && err == nil {
@@ -46,7 +46,7 @@ Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
 			})
 		},
 	}
-	configFlag(c, &path, ifExists)
+	at.flags(c)
 	jsonFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, only set the exit status")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "print the state again every two seconds, until Ctrl-C")

@@ -13,7 +13,8 @@ import (
 )
 
 func tailCommand() *cobra.Command {
-	var path, workspace, thread string
+	var at target
+	var workspace, thread string
 	var asJSON, once bool
 	c := &cobra.Command{
 		Use:   "tail",
@@ -24,7 +25,7 @@ THREAD is the UUID or the key of a thread.`,
 		Example: "  parley tail --workspace acme\n  parley tail --json | jq -r .what",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), path)
+			client, err := dial(c.Context(), &at)
 			if err != nil {
 				return err
 			}
@@ -38,16 +39,16 @@ THREAD is the UUID or the key of a thread.`,
 			if once {
 				query.Set("follow", "false")
 			}
-			return operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
+			return at.explain(operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
 				if asJSON {
 					return printJSON(c.OutOrStdout(), s)
 				}
 				_, err := fmt.Fprintln(c.OutOrStdout(), stepLine(s))
 				return err
-			})
+			}))
 		},
 	}
-	configFlag(c, &path, ifExists)
+	at.flags(c)
 	jsonFlag(c, &asJSON)
 	c.Flags().StringVar(&workspace, "workspace", "", "only the steps of this workspace")
 	c.Flags().StringVar(&thread, "thread", "", "only the steps of this thread")

@@ -14,7 +14,7 @@ import (
 )
 
 func whyCommand() *cobra.Command {
-	var path string
+	var at target
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "why REF",
@@ -25,7 +25,7 @@ not have the message, the command tests the possible reasons.`,
 		Example: "  parley why https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley why --json C06RY3YBSLE/1795754356.388078 | jq .because",
 		Args:    wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, path, func(ctx context.Context, client *operator.Client) error {
+			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				w, err := client.Why(ctx, args[0])
 				if err == nil && asJSON {
 					return printJSON(c.OutOrStdout(), w)
@@ -37,7 +37,7 @@ not have the message, the command tests the possible reasons.`,
 			})
 		},
 	}
-	configFlag(c, &path, ifExists)
+	at.flags(c)
 	jsonFlag(c, &asJSON)
 	return c
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"parley/config"
 	"parley/ingest/event"
@@ -23,11 +22,9 @@ var runRoutes = []Route{
 		}
 		f := listing.RunFilter{Failed: c.Query("failed") == "true", After: page.Before, Limit: page.Limit}
 		if since := c.Query("since"); since != "" {
-			d, err := time.ParseDuration(since)
-			if err != nil || d <= 0 {
-				return nil, event.FieldErrors{{Field: "since", Message: "must be a duration, such as 1h"}}
+			if f.Since, err = Since(since, s.Now().UTC()); err != nil {
+				return nil, event.FieldErrors{{Field: "since", Message: err.Error()}}
 			}
-			f.Since = s.Now().Add(-d)
 		}
 		return s.Runs(c.Context(), f)
 	}},

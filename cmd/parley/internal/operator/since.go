@@ -1,0 +1,35 @@
+package operator
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"time"
+)
+
+// errSince is the error of a text that is no time.
+var errSince = errors.New("must be a duration such as 90m, 7d or 2w, or a time such as 2026-11-27 or 2026-11-27T09:00:00Z")
+
+// days matches a number of days or weeks.
+var days = regexp.MustCompile(`^([0-9]{1,5})([dw])$`)
+
+// Since reads a time in the past: a duration before now, in the units of Go or in days (d) or weeks (w), or a date with
+// or without a time of day, in the location of now unless it names its own.
+func Since(text string, now time.Time) (time.Time, error) {
+	if m := days.FindStringSubmatch(text); m != nil {
+		n, _ := strconv.Atoi(m[1]) // it matches
+		if m[2] == "w" {
+			n *= 7
+		}
+		return now.AddDate(0, 0, -n), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateTime} {
+		if at, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, errSince
+}
