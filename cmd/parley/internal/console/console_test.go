@@ -21,6 +21,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 func TestMain(m *testing.M) { browsertest.Main(m) }
@@ -30,6 +31,7 @@ type site struct {
 	*console.Console
 	journal *journal.Journal
 	config  *config.Config
+	service *operator.Service
 	address string
 
 	mu      sync.Mutex
@@ -38,24 +40,37 @@ type site struct {
 
 const viewerToken, operatorToken = "viewer-token-4c1d9a", "operator-token-72e0bb"
 
-func newSite(t *testing.T) *site {
+func newSite(t testing.TB) *site {
+	t.Helper()
+	c := config.Default()
+	c.Operators = []config.Operator{
+		{ID: "vera", Token: secret.New(viewerToken), Role: config.RoleViewer}, {ID: "olga", Token: secret.New(operatorToken), Role: config.RoleOperator},
+	}
+	return newSiteAt(t, c, time.Now)
+}
+
+// newSiteAt is newSite with a configuration and a clock.
+func newSiteAt(t testing.TB, c *config.Config, now func() time.Time) *site {
 	t.Helper()
 	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{config: config.Default(), journal: journal.New(engine, journal.Options{Node: "a"})}
+	return newSiteOn(t, engine, c, now)
+}
+
+// newSiteOn is newSiteAt on a store.
+func newSiteOn(t testing.TB, engine storage.Engine, c *config.Config, now func() time.Time) *site {
+	t.Helper()
+	s := &site{config: c, journal: journal.New(engine, journal.Options{Node: "a", Now: now})}
 	t.Cleanup(func() { _ = s.journal.Close() })
-	s.config.Operators = []config.Operator{
-		{ID: "vera", Token: secret.New(viewerToken), Role: config.RoleViewer}, {ID: "olga", Token: secret.New(operatorToken), Role: config.RoleOperator},
-	}
 	door := guard.New(func(reason string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.reasons = append(s.reasons, reason)
 	})
-	service := &operator.Service{Journal: s.journal, Config: func() *config.Config { return s.config }, Now: time.Now, Version: "0.0.0", Node: "a", Guard: door}
-	s.Console = console.New(console.Options{Service: service, PublicURL: func() string { return "https://ops.example" }, Guard: door, Now: time.Now})
+	s.service = &operator.Service{Journal: s.journal, Config: func() *config.Config { return s.config }, Now: now, Version: "0.0.0", Node: "a", Guard: door}
+	s.Console = console.New(console.Options{Service: s.service, PublicURL: func() string { return "https://ops.example" }, Guard: door, Now: time.Now})
 	server := httptest.NewUnstartedServer(s.Handler(true))
 	door.Protect(server.Config)
 	server.Start()
@@ -73,7 +88,7 @@ func newSite(t *testing.T) *site {
 }
 
 // browser returns a client with cookies that is logged in with a token.
-func (s *site) browser(t *testing.T, token string) *http.Client {
+func (s *site) browser(t testing.TB, token string) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -98,7 +113,7 @@ func (s *site) post(path string, values url.Values) *http.Request {
 	return r
 }
 
-func answer(t *testing.T, client *http.Client, r *http.Request) (int, string) {
+func answer(t testing.TB, client *http.Client, r *http.Request) (int, string) {
 	t.Helper()
 	response, err := client.Do(r)
 	if err != nil {

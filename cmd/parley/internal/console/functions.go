@@ -1,6 +1,8 @@
 package console
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"time"
@@ -16,12 +18,12 @@ var functions = template.FuncMap{
 	"bytes": func(n int64) string { return humanize.Bytes(uint64(n)) },
 	"count": func(n int64, thing string) string { return english.Plural(int(n), thing, "") },
 	"look":  look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
-	"author": author,
+	"author": author, "short": short, "pretty": pretty,
 }
 
 // looks has the look of each state: colour and shape.
 var looks = map[string]string{
-	"up": "well", "ready": "well", "ok": "well", "done": "well", "sent": "well", "idle": "well", "answered": "well",
+	"up": "well", "ready": "well", "ok": "well", "done": "well", "run": "well", "sent": "well", "idle": "well", "answered": "well",
 	"starting": "busy", "working": "busy", "running": "busy", "queued": "busy", "pending": "busy", "sending": "busy", "standby": "off", "stopped": "off", "dropped": "off", "discarded": "off",
 	"context": "off", "note": "well", "fault": "bad", "warning": "warn", "not ready": "bad", "ignored": "off", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
 }
@@ -46,6 +48,23 @@ func ms(from, to time.Time) string {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
+}
+
+// pretty returns a payload with a line for each member; as it is if it is no JSON.
+func pretty(payload *string) string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(*payload), "", "  ") != nil {
+		return *payload
+	}
+	return out.String()
+}
+
+// short returns the end of a UUID, which tells it from others.
+func short(id string) string {
+	if len(id) != 36 {
+		return id
+	}
+	return "…" + id[24:]
 }
 
 // act is an operation that a page offers.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"parley/adapters/web/threads"
 	"parley/cmd/parley/internal/operator"
@@ -30,6 +31,7 @@ func threadList(s *operator.Service, r request) (string, any, error) {
 type threadRow struct {
 	threads.Message
 	Given []operator.InputMessage
+	Cut   int // the number of bytes of a text that is not shown as a whole; 0 if each is
 }
 
 // author returns the name of who wrote a message, as its platform gave it.
@@ -38,7 +40,7 @@ func author(m *threads.Message) string {
 	if metadata.SenderDisplayName != "" {
 		return metadata.SenderDisplayName
 	}
-	return m.SenderID
+	return strings.TrimPrefix(m.SenderID, "agent:")
 }
 
 // Author returns the name of who wrote the message.
@@ -50,6 +52,44 @@ func (t threadRow) Treated() string {
 		return "context"
 	}
 	return string(t.Trigger)
+}
+
+// cutAt bounds the texts of a list of messages, in bytes, so that a page stays small. A message has a page of its own
+// for the rest.
+const cutAt = 1200
+
+// threadRows is the number of messages on a page.
+const threadRows = 25
+
+// cut returns the beginning of a text, at a whole character, and whether that is all of it.
+func cut(text string, most int) (string, bool) {
+	if len(text) <= most {
+		return text, true
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most], false
+}
+
+// shorten cuts the texts of the row.
+func (t *threadRow) shorten() {
+	text, all := cut(t.Content, cutAt)
+	if !all {
+		t.Content, t.Cut = text, len(t.Content)
+	}
+	for i := range t.Given {
+		left := cutAt
+		pieces := t.Given[i].Pieces
+		for j := range pieces {
+			pieces[j].Text, all = cut(pieces[j].Text, left)
+			if left -= len(pieces[j].Text); !all {
+				t.Given[i].Pieces = pieces[:j+1]
+				t.Cut = max(t.Cut, len(t.Given[i].Text))
+				break
+			}
+		}
+	}
 }
 
 // threadView is the data of the page of one thread.
@@ -65,8 +105,12 @@ type threadView struct {
 
 // thread shows the newest messages of a thread, or those before one.
 func thread(s *operator.Service, r request) (string, any, error) {
-	page := messages.Page{Limit: rows}
+	page := messages.Page{Limit: threadRows}
 	page.Before, _ = strconv.ParseInt(r.query("before"), 10, 64) // a wrong one is the newest page
+	one, _ := strconv.ParseInt(r.query("whole"), 10, 64)
+	if one > 0 {
+		page = messages.Page{Before: one + 1, Limit: 1}
+	}
 	if page.Before <= 0 {
 		page.Before = newest
 	}
@@ -75,7 +119,7 @@ func thread(s *operator.Service, r request) (string, any, error) {
 		return "", nil, err
 	}
 	v := threadView{Thread: got.Thread, Hidden: got.Hidden}
-	if got.Next != nil {
+	if got.Next != nil && one <= 0 {
 		v.Older = r.URL.Path + "?before=" + strconv.FormatInt(*got.Next, 10)
 	}
 	for i := range got.Messages {
@@ -83,6 +127,11 @@ func thread(s *operator.Service, r request) (string, any, error) {
 	}
 	if err := v.give(s, r); err != nil {
 		return "", nil, err
+	}
+	for i := range v.Rows {
+		if one <= 0 {
+			v.Rows[i].shorten()
+		}
 	}
 	title := got.Thread.Title
 	if title == "" {

@@ -127,11 +127,19 @@ func (in *Input) read(kept string) error {
 	return nil
 }
 
-// label matches the header of a message, or of a line of a block.
-var label = regexp.MustCompile(`^\[[^\n]*?\]: `)
+var (
+	// label matches the header of a message.
+	label = regexp.MustCompile(`^\[[^\n]*?\]: `)
+	// lineLabel matches the beginning of a line of a block. A name in a block has no colon before a space.
+	lineLabel = regexp.MustCompile(`^- (?:[^\n]*?: )?`)
+)
+
+// leftOut begins the line of a block that counts messages which are not in it.
+const leftOut = "- …"
 
 // pieces cuts a message of an input where its author changes. In a message of a person, Parley wrote all text
-// that the person has not typed. In a block, Parley wrote the labels and the lines without a label.
+// that the person has not typed. In a block, Parley wrote the
+// labels and the lines without a label.
 func pieces(text string, m assembly.Message, typed map[string]string) []Piece {
 	var p split
 	own, isTyped := typed[m.ID]
@@ -181,9 +189,9 @@ func (s *split) message(text string, typed []string) {
 
 func (s *split) block(text string) {
 	for line := range strings.Lines(text) {
-		header := label.FindString(line)
+		header := lineLabel.FindString(line)
 		s.add(header, true)
-		s.add(line[len(header):], header == "")
+		s.add(line[len(header):], header == "" || strings.HasPrefix(line, leftOut))
 	}
 }
 

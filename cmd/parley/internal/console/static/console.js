@@ -39,7 +39,7 @@ function apply({ id, html, list, after }) {
   if (!html) return there?.remove();
   const element = elementOf(html);
   showAges(element);
-  if (there) return there.replaceWith(element);
+  if (there) return there.isEqualNode(element) ? undefined : there.replaceWith(element);
   const before = after && document.getElementById(after);
   if (before) before.after(element);
   else document.getElementById(list)?.prepend(element);
@@ -93,8 +93,12 @@ if (login && location.hash.length > 1) {
   history.replaceState(null, "", location.pathname);
   login.submit();
 }
-if (document.querySelector("main[data-follow]")) {
-  showAges(document);
-  setInterval(() => showAges(document), 1000);
-  follow();
+showAges(document);
+setInterval(() => showAges(document), 1000);
+if (document.querySelector("main[data-follow]")) follow();
+// After a form, a screen reader and the keyboard go on at its result.
+const said = document.querySelector("main > .said, [data-test=try-result], [data-test=checked]");
+if (said) {
+  said.tabIndex = -1;
+  said.focus();
 }
