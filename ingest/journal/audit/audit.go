@@ -5,6 +5,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"math"
 	"time"
 
 	"parley/ingest/journal/storage"
@@ -95,11 +96,14 @@ func (a *Audit) FailAction(ctx context.Context, id int64, words string) error {
 
 // Actions returns the actions before an id, the newest first; 0 for the newest ones.
 func (a *Audit) Actions(ctx context.Context, before int64, limit int) ([]Action, error) {
+	if before == 0 {
+		before = math.MaxInt64
+	}
 	return storage.ReadOne(ctx, a.db, func(tx *storage.Txn) []Action {
 		return storage.UpTo(tx, (*Action).size, func(r *Action) []any {
 			return []any{&r.ID, &r.At, &r.Who, &r.What, &r.Subject, &r.Note, &r.Key, &r.Result, &r.Error}
 		}, `SELECT id, at, who, what, subject, note, key, result, error FROM operator_log
-			WHERE id < $1 OR $1 = 0 ORDER BY id DESC LIMIT CAST($2 AS BIGINT)`, before, int64(limit))
+			WHERE id < $1 ORDER BY id DESC LIMIT CAST($2 AS BIGINT)`, before, int64(limit))
 	})
 }
 

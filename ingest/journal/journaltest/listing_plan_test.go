@@ -1,0 +1,136 @@
+package journaltest_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"parley/ingest/journal/listing"
+	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+)
+
+// listings calls everything that operators look at, and returns the statements.
+func listings(t *testing.T) (*conversation, []string) {
+	t.Helper()
+	c := newConversation(t)
+	c.exchange("C1/1")
+	run, _ := c.ask("C1/2")
+	c.recorder.taken()
+	ctx := c.Context()
+	found := func(errs ...error) {
+		t.Helper()
+		for _, err := range errs {
+			if err != nil && !errors.Is(err, storage.ErrNotFound) {
+				t.Error(err)
+			}
+		}
+	}
+	_, err := c.Counts(ctx, []string{"acme"})
+	_, figures := c.Figures(ctx)
+	_, _, threads := c.AllThreads(ctx, []string{"acme"}, "", 50)
+	_, thread := c.ThreadOf(ctx, "slack:acme:C1:1")
+	found(err, figures, threads, thread)
+	for _, f := range []listing.RunFilter{{Limit: 50}, {Limit: 50, Failed: true}, {Limit: 50, Since: time.Now().Add(-time.Hour)}} {
+		_, _, err := c.ListRuns(ctx, f)
+		found(err)
+	}
+	for _, states := range append([][]string{nil}, func() (each [][]string) {
+		for _, s := range listing.DeliveryStates() {
+			each = append(each, []string{s})
+		}
+		return each
+	}()...) {
+		_, err := c.Deliveries(ctx, states, 0, 50)
+		found(err)
+	}
+	_, delivery := c.Delivery(ctx, 1)
+	_, letters := c.DeadLetters(ctx, 0, 50)
+	_, letter := c.DeadLetter(ctx, 1)
+	_, _, questions := c.Questions(ctx, "", 50)
+	_, question := c.FindQuestion(ctx, run.ID)
+	_, of := c.LifeOf(ctx, "C1/1", []string{"acme"})
+	_, posted := c.LifeOf(ctx, "C1/1/reply", []string{"acme"})
+	_, by := c.LifeByUUID(ctx, run.ID)
+	_, one := c.FindRun(ctx, run.ID)
+	_, _, kept := c.KeptInput(ctx, run.ID)
+	_, audit := c.Actions(ctx, 0, 50)
+	_, start := c.FirstStart(ctx)
+	window := func(*runs.Run) runs.Window { return runs.Window{Turns: 20, Bytes: 10_000, Context: 20} }
+	_, past := c.PastInput(ctx, run.ThreadID, run.ID, window)
+	found(delivery, letters, letter, questions, question, of, posted, by, one, kept, audit, start, past)
+	statements, _ := c.recorder.taken()
+	c.recorder.statements = statements
+	return c, statements
+}
+
+// growing are the tables that grow with the store, and the names that the statements of listings give them.
+var growing = []string{
+	"threads", "t", "envelopes", "e", "messages", "m", "f", "turn", "deliveries", "d", "o", "runs", "r", "questions", "q", "run_attempts", "run_inputs", "run_posts",
+	"operator_log", "attachments", "channels", "c", "participants",
+}
+
+// TestNoListingScansATable proves that the cost of what operators look at does not grow with the store.
+func TestNoListingScansATable(t *testing.T) {
+	t.Parallel()
+	c, _ := listings(t)
+	for statement, plan := range c.plans() {
+		if strings.HasSuffix(statement, "FROM messages ORDER BY row LIMIT 1") {
+			continue // it reads one row
+		}
+		for line := range strings.Lines(plan) {
+			for _, table := range growing {
+				if strings.TrimSpace(line) == "SCAN "+table && !strings.Contains(plan, "CO-ROUTINE "+table) {
+					t.Errorf("%s\nreads all of %s:\n%s", statement, table, plan)
+				}
+			}
+		}
+	}
+}
+
+// TestNoListingScansATableInPostgreSQL is the same for PostgreSQL, which has an index for each table here.
+func TestNoListingScansATableInPostgreSQL(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.Schema(t, postgrestest.URL(t))
+	engine, err := postgres.Open(t.Context(), postgres.Options{URL: url, Connections: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, engine)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	_, statements := listings(t)
+	for _, statement := range statements {
+		execute := "one"
+		most := 0
+		for strings.Contains(statement, fmt.Sprint("$", most+1)) {
+			most++
+		}
+		if most > 0 {
+			execute += "(" + strings.TrimSuffix(strings.Repeat("NULL,", most), ",") + ")"
+		}
+		results, err := conn.PgConn().Exec(t.Context(), "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; PREPARE one AS "+statement+
+			"; EXPLAIN EXECUTE "+execute+"; DEALLOCATE one").ReadAll()
+		if err != nil {
+			t.Errorf("%s\n%v", statement, err)
+			continue
+		}
+		for _, row := range results[len(results)-2].Rows {
+			line := string(row[0])
+			for _, table := range growing {
+				if strings.Contains(line, "Seq Scan on "+table+" ") {
+					t.Errorf("%s\nreads all of a table: %s", statement, line)
+				}
+			}
+		}
+	}
+}
