@@ -140,7 +140,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 	}
 	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Duplicate: stored.Duplicate}
 	if stored.Duplicate {
-		in.processed(w.config.ID, 0, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
+		in.repeated(&envelope, keys)
 		return receipt, nil
 	}
 	in.StoreWorks()
@@ -198,6 +198,14 @@ func (in *Ingest) readKeys(ctx context.Context, w *workspace, envelope *event.En
 		return event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}, nil
 	}
 	return keys, err
+}
+
+// repeated reports an envelope that is stored already. The read of missed messages tells of its own.
+func (in *Ingest) repeated(envelope *event.Envelope, keys event.Keys) {
+	if envelope.Transport != event.Backfilled {
+		in.Log.Debug("a repeated payload is known", "workspace", envelope.Workspace, "kind", keys.Kind, "thread", keys.Thread, "key", keys.Dedupe)
+	}
+	in.Observer.Processed(envelope.Workspace, 0, record.Result{Kind: keys.Kind, Result: event.Result{Disposition: event.Duplicate}})
 }
 
 // settledAtOnce reports an envelope whose keys have its result.

@@ -43,7 +43,7 @@ func (w *Workspace) background(ctx context.Context) {
 // channelRead is the reading of one channel's gap.
 type channelRead struct {
 	gap      event.Gap
-	messages atomic.Int64      // new ones
+	messages tally
 	threads  []event.ThreadKey // that are still to be read
 }
 
@@ -123,7 +123,7 @@ func (w *Workspace) readChannel(ctx context.Context, c *channelRead) (err error)
 		return err
 	}
 	c.threads = w.newestFirst(c.gap, reach, slices.Concat(found.Threads, recent))
-	w.Log.Info("missed messages of a channel are read", "channel", channel, "messages", c.messages.Load(), "cut", found.Cut)
+	w.Log.Info("missed messages of a channel are read", "channel", channel, "messages", c.messages.stored.Load(), "known", c.messages.known.Load(), "cut", found.Cut)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (w *Workspace) readChannel(ctx context.Context, c *channelRead) (err error)
 func (w *Workspace) readThreads(ctx context.Context, c *channelRead) error {
 	var failures []error
 	for i, thread := range c.threads {
-		if c.messages.Load() >= int64(w.Config().Messages) {
+		if c.messages.stored.Load() >= int64(w.Config().Messages) {
 			w.Log.Info("a channel has more missed messages than catch_up.messages", "channel", c.gap.Channel, "unread_threads", len(c.threads)-i)
 			break
 		}
@@ -185,11 +185,14 @@ func (w *Workspace) once(ctx context.Context, thread event.ThreadKey, gap event.
 	}
 }
 
+// tally counts the messages that were read: those that are new, and those that were stored before.
+type tally struct{ stored, known atomic.Int64 }
+
 // handBatch bounds the messages that are accepted together.
 const handBatch = 100
 
 // hand hands messages over and counts the new ones.
-func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *atomic.Int64) error {
+func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *tally) error {
 	for batch := range slices.Chunk(list, handBatch) {
 		errs := adapters.InOrder(ctx, len(batch), func(i int, placed func(), _ *event.Batch) error {
 			return w.handOne(ctx, batch[i], placed, messages)
@@ -203,7 +206,7 @@ func (w *Workspace) hand(ctx context.Context, list []adapters.Missed, messages *
 
 // handOne hands a message over, and counts it if it is new. A known message may have been
 // changed since. placed is called when the message has its place before the next ones.
-func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func(), messages *atomic.Int64) (err error) {
+func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func(), messages *tally) (err error) {
 	defer adapters.Recover(w.Log, &err)
 	known := true
 	if m.New != nil {
@@ -214,9 +217,12 @@ func (w *Workspace) handOne(ctx context.Context, m adapters.Missed, placed func(
 	switch {
 	case err != nil:
 	case !known:
-		messages.Add(1)
+		messages.stored.Add(1)
 	case m.Change != nil:
+		messages.known.Add(1)
 		_, err = w.accept(ctx, *m.Change)
+	default:
+		messages.known.Add(1)
 	}
 	return err
 }

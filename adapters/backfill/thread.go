@@ -3,7 +3,6 @@ package backfill
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"parley/adapters"
@@ -120,7 +119,7 @@ func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 	defer cancel()
 	err := context.DeadlineExceeded // if no attempt begins in time
 	w.retry(ctx, "read missed messages of a thread", nil, func(ctx context.Context) error {
-		err = w.readThread(ctx, r, new(atomic.Int64))
+		err = w.readThread(ctx, r, new(tally))
 		if _, refused := errors.AsType[*adapters.RefusedError](err); refused {
 			return nil // only the operator can resolve it
 		}
@@ -132,7 +131,7 @@ func (w *Workspace) readUrgently(ctx context.Context, r *threadRead) {
 }
 
 // readThread reads a thread and counts its new messages.
-func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *atomic.Int64) (err error) {
+func (w *Workspace) readThread(ctx context.Context, r *threadRead, messages *tally) (err error) {
 	defer adapters.Recover(w.Log, &err, "thread", r.thread)
 	return w.Platform.ReadThread(ctx, r.thread, adapters.Reading{
 		Gap: w.reach(r.gap), Urgent: r.urgent,

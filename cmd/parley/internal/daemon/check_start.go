@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
 
@@ -12,6 +13,17 @@ import (
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 )
+
+// inUse is the hint for an address that another program has.
+const inUse = "the address is in use: unless this daemon runs already, stop the other program or change the address"
+
+// hinted adds a hint to the error of a listener.
+func hinted(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w: %s", err, inUse)
+	}
+	return err
+}
 
 // checkStart reports a store that the daemon can't open, and an address that it can't listen
 // on. It changes no store. A daemon may be running: its own
@@ -28,7 +40,7 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 		err = l.Close()
 	case errors.Is(err, syscall.EADDRINUSE):
 		err = nil
-		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: unless this daemon runs already, stop the other program or change the address"}})
+		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: inUse}})
 	}
 	report("listen", err)
 	if c.Store.Engine == config.Postgres {

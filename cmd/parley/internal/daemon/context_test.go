@@ -146,7 +146,7 @@ func TestThreadHistoryHasNoDuplicates(t *testing.T) {
 	h.posts(1)
 	h.call(read)
 	h.accept(messageOf(root).Event()) // its event is late
-	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+	h.awaitMetric(envelopesMetric("message", "duplicate", "duplicate"), 1)
 	own := h.putMessage("a thread of our own time")
 	h.accept(messageOf(own).Event())
 	h.awaitMetric(envelopesMetric("message", "stored", "no-mention"), 2)

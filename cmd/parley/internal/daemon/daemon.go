@@ -166,7 +166,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	d.metrics.remembered(d.journal)
 	d.metrics.describe(o.Version)
 	if d.listener, err = listen(o.Config); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w", err), d.journal.Close())
+		return nil, errors.Join(fmt.Errorf("listen: %w", hinted(err)), d.journal.Close())
 	}
 	if err := d.openOperator(o.Config, o.Version); err != nil {
 		d.closeOperators()

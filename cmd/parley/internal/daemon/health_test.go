@@ -92,17 +92,14 @@ func TestMetrics(t *testing.T) {
 		"parley_pending_envelopes":                        "",
 		"parley_dead_letters":                             "",
 		"parley_remembered_bytes":                         "",
-		"parley_windows_remembered_total":                 "",
-		"parley_windows_read_total":                       "",
+		"parley_windows_total":                            "source",
 		"parley_rejected_requests_total":                  "reason",
 		"parley_last_inbound_timestamp_seconds":           "workspace",
 		"parley_workspace_up":                             "workspace",
 		"parley_build_info":                               "commit go_version version",
 		"parley_store_up":                                 "",
 		"parley_store_bytes":                              "",
-		"parley_store_calls_total":                        "",
-		"parley_store_pages_total":                        "",
-		"parley_store_trips_total":                        "",
+		"parley_store_writes_total":                       "unit",
 		"parley_store_transaction_seconds_total":          "",
 		"parley_config_last_reload_successful":            "",
 		"parley_config_last_reload_timestamp_seconds":     "",
@@ -157,7 +154,20 @@ func TestPageForBrowsers(t *testing.T) {
 	if got := h.request(http.MethodGet, "/", "metrics-7f3a9c51d2e84b60a1c35e97", "", ""); !strings.Contains(got.body, "<td>acme<td>Slack<td>") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
-	if got := h.get("/nothing"); got.status != http.StatusNotFound {
-		t.Errorf("another path: %d %s", got.status, got.body)
+	for request, want := range map[string]int{"GET /nothing": 404, "POST /healthz": 405, "DELETE /api/v1/chat/threads": 405, "GET /api/v2": 404} {
+		method, path, _ := strings.Cut(request, " ")
+		got := h.request(method, path, "", "", "")
+		failed := decode[struct {
+			Error struct{ Code, Message string }
+		}](t, got.body)
+		if got.status != want || failed.Error.Code == "" || failed.Error.Message == "" || (got.header.Get("Allow") != "") != (want == 405) ||
+			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
+			t.Errorf("%s: %d %v %s", request, got.status, got.header, got.body)
+		}
+	}
+	for _, path := range []string{"/metrics", "/api/v1/chat/threads"} {
+		if got := h.request(http.MethodGet, path, "a-wrong-token-of-24-characters", "", ""); got.status != http.StatusUnauthorized || got.header.Get("WWW-Authenticate") != "Bearer" {
+			t.Errorf("%s: %d %v", path, got.status, got.header)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	agents "parley/adapters/agent"
 	"parley/adapters/web"
 	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
 	"parley/adapters/web/runs"
 	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
@@ -68,7 +69,7 @@ func (d *Daemon) newServer() *http.Server {
 		mux.HandleFunc(r.pattern, r.serve)
 	}
 	server := &http.Server{
-		Handler:           api.Gate.WithOrigins(mux),
+		Handler:           api.Gate.WithOrigins(explained(mux)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
@@ -79,6 +80,38 @@ func (d *Daemon) newServer() *http.Server {
 	d.guard.Protect(server)
 	return server
 }
+
+// explained lets a request that no route takes get the API's form of an error.
+func explained(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		found := statusOnly{header: w.Header()}
+		mux.ServeHTTP(&found, r)
+		code, message := "not-found", "there is no such address; /openapi.json has all"
+		if found.status == http.StatusMethodNotAllowed {
+			code, message = "method", "this address takes only "+w.Header().Get("Allow")
+		}
+		_ = exchange.Respond(w, found.status, map[string]any{"error": map[string]string{"code": code, "message": message}})
+	})
+}
+
+// statusOnly is a response without a body.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (s *statusOnly) Header() http.Header { return s.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (s *statusOnly) WriteHeader(status int) { s.status = status }
+
+// Write implements http.ResponseWriter.
+func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 // hook passes a request to its workspace's adapter. A request to an unknown workspace goes to an adapter
 // without secrets, which refuses every caller, so that neither the answer nor its time tells which

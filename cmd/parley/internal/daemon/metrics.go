@@ -82,7 +82,7 @@ func newMetrics() *metrics {
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
 	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
-	m.registry.MustRegister(m.store.calls, m.store.pages, m.store.trips, m.store.seconds)
+	m.registry.MustRegister(m.store.writes, m.store.seconds)
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -103,10 +103,15 @@ func (m *metrics) remembered(j *journal.Journal) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_remembered_bytes", Help: "Memory of the remembered windows of threads."},
 			func() float64 { return float64(j.Remembered().Bytes) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "parley_windows_remembered_total", Help: "Runs whose window of the thread was remembered."},
-			func() float64 { return float64(j.Remembered().Used) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "parley_windows_read_total", Help: "Runs whose window of the thread was read from the store."},
-			func() float64 { return float64(j.Remembered().Read) }))
+		windows("remembered", func() float64 { return float64(j.Remembered().Used) }),
+		windows("read", func() float64 { return float64(j.Remembered().Read) }))
+}
+
+// windows returns the figure of the windows from one source.
+func windows(source string, count func() float64) prometheus.CounterFunc {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "parley_windows_total", Help: "Windows of threads for runs by source: remembered, or read from the store.", ConstLabels: prometheus.Labels{"source": source},
+	}, count)
 }
 
 func (m *metrics) attempted(run *runs.Run, r turn.Report) {

@@ -40,7 +40,11 @@ func (d *Daemon) step(s operator.Step) {
 
 // Processed implements ingest.Observer.
 func (d *Daemon) Processed(workspace string, _ int64, r record.Result) {
-	d.metrics.envelopes.WithLabelValues(workspace, string(r.Kind), string(r.Disposition), r.Reason).Inc()
+	reason := r.Reason
+	if r.Disposition == event.Duplicate {
+		reason = "duplicate"
+	}
+	d.metrics.envelopes.WithLabelValues(workspace, string(r.Kind), string(r.Disposition), reason).Inc()
 	s := operator.Step{Workspace: workspace, Thread: string(r.Thread), What: operator.StepDecided, Detail: words(string(r.Kind), string(r.Disposition), string(r.Trigger), r.Reason)}
 	if r.Message != nil {
 		s.Agent = r.Message.Agent

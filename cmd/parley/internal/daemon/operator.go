@@ -61,7 +61,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	}
 	l, err := net.Listen("tcp", c.OperatorAPI.Listen)
 	if err != nil {
-		return fmt.Errorf("operator.listen: %w", err)
+		return fmt.Errorf("operator.listen: %w", hinted(err))
 	}
 	d.operatorAddr = l.Addr()
 	server := d.newOperatorServer(d.operator.Remote(isLoopback(l.Addr())))

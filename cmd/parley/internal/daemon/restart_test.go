@@ -41,7 +41,7 @@ func TestMessagesSurviveRestart(t *testing.T) {
 	h.awaitMetric(sent, 1)
 	h.restart()
 	h.accept(m.Mention())
-	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+	h.awaitMetric(envelopesMetric("message", "duplicate", "duplicate"), 1)
 	next := h.newMessage("<@U0BOT> what was it?")
 	next.ThreadTS = m.TS
 	h.accept(next.Mention())

@@ -82,7 +82,7 @@ func TestMessageAndMentionEventAreAnsweredOnce(t *testing.T) {
 			for _, body := range events(h.newMessage("<@U0BOT> once, please")) {
 				h.accept(body)
 			}
-			h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+			h.awaitMetric(envelopesMetric("message", "duplicate", "duplicate"), 1)
 			h.answerNext(replyWith("Once."))
 			h.posts(1) // the next one is in another thread, so it might be faster
 			h.mention("and the next")
@@ -181,7 +181,7 @@ func TestRetriedHookIsDuplicate(t *testing.T) {
 			t.Errorf("retry %s: %d %s", number, got.status, got.body)
 		}
 	}
-	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+	h.awaitMetric(envelopesMetric("message", "duplicate", "duplicate"), 1)
 	h.answerNext(replyWith("Hello."))
 	if posts := h.posts(1); len(posts) != 1 {
 		t.Errorf("%+v", posts)

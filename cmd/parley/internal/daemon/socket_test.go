@@ -53,7 +53,7 @@ func TestMentionOverSocket(t *testing.T) {
 			t.Errorf("%+v, %v", result, err)
 		}
 	}
-	h.awaitMetric(envelopesMetric("message", "duplicate", ""), 1)
+	h.awaitMetric(envelopesMetric("message", "duplicate", "duplicate"), 1)
 	h.awaitMetric(sent, 1)
 	if posts := h.slack.Posts(); len(posts) != 1 {
 		t.Errorf("%+v", posts)

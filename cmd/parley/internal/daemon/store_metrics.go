@@ -17,26 +17,28 @@ import (
 const scrapeTimeout = 2 * time.Second
 
 // committed are the figures of this node's transactions in the store. parley_commit_seconds counts them.
-type committed struct{ calls, pages, trips, seconds prometheus.Counter }
+type committed struct {
+	writes  *prometheus.CounterVec
+	seconds prometheus.Counter
+}
 
 func newCommitted() committed {
-	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
-	}
 	return committed{
-		calls:   counter("parley_store_calls_total", "Writes in the store; those that wait at the same time share a transaction."),
-		pages:   counter("parley_store_pages_total", "Pages that SQLite wrote to its log."),
-		trips:   counter("parley_store_trips_total", "Round trips of the transactions that write to PostgreSQL."),
-		seconds: counter("parley_store_transaction_seconds_total", "Time of the transactions that write in the store."),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "parley_store_writes_total", Help: "Writes in the store by unit: call (those that wait at the same time share a transaction), page of SQLite's log, round trip to PostgreSQL.",
+		}, []string{"unit"}),
+		seconds: prometheus.NewCounter(prometheus.CounterOpts{Name: "parley_store_transaction_seconds_total", Help: "Time of the transactions that write in the store."}),
 	}
 }
 
 // Committed implements storage.Recorder.
 func (m *metrics) Committed(c storage.Commit) {
 	m.commit.Observe(c.Took.Seconds())
-	m.store.calls.Add(float64(c.Calls))
-	m.store.pages.Add(float64(c.Pages))
-	m.store.trips.Add(float64(c.Trips))
+	for unit, n := range map[string]float64{"call": float64(c.Calls), "page": float64(c.Pages), "trip": float64(c.Trips)} {
+		if n > 0 {
+			m.store.writes.WithLabelValues(unit).Add(n)
+		}
+	}
 	m.store.seconds.Add(c.Held.Seconds())
 }
 

@@ -207,10 +207,10 @@ func storePerMessage(now, earlier map[string]float64, n int) string {
 	if transactions == 0 {
 		return ""
 	}
-	kind, count := "pages", each("parley_store_pages_total")
-	if trips := each("parley_store_trips_total"); trips > 0 {
+	kind, count := "pages", each(`parley_store_writes_total{unit="page"}`)
+	if trips := each(`parley_store_writes_total{unit="trip"}`); trips > 0 {
 		kind, count = "trips", trips
 	}
 	return fmt.Sprintf(", store %.2f calls in %.2f transactions, %.1f %s, %.2f ms",
-		each("parley_store_calls_total"), transactions, count, kind, 1e3*each("parley_store_transaction_seconds_total"))
+		each(`parley_store_writes_total{unit="call"}`), transactions, count, kind, 1e3*each("parley_store_transaction_seconds_total"))
 }
