@@ -67,6 +67,9 @@ func whyText(w operator.Why) string {
 	for _, s := range w.Because {
 		fmt.Fprintf(&b, "    %s\n", replay.Visible(because(s)))
 	}
+	if w.Changed != "" {
+		fmt.Fprintf(&b, "    %s\n", replay.Visible(w.Changed))
+	}
 	if w.Change != "" && !w.Answered {
 		fmt.Fprintf(&b, "  To change it: %s\n", w.Change)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,7 +52,9 @@ type Why struct {
 	Change string `json:"change,omitempty"`
 	// Because are the settings that decided, with their present values.
 	Because []config.Setting `json:"because"`
-	Steps   []LifeStep       `json:"steps"` // in the order of their times
+	// Changed tells that a file of Because was changed after the decision; empty if none was.
+	Changed string     `json:"changed,omitempty"`
+	Steps   []LifeStep `json:"steps"` // in the order of their times
 	// Possible are the reasons for which a message is not in the store.
 	Possible []Possible `json:"possible"`
 }
@@ -259,6 +262,20 @@ func (w *Why) judge(l *listing.Life, c *config.Config) {
 	if len(w.Because) == 0 {
 		w.Because = append(w.Because, unset...)
 	}
+	if l.Message != nil {
+		w.Changed = changedSince(l.Message.CreatedAt, w.Because)
+	}
+}
+
+// changedSince returns words about the first setting whose file was changed after a time; empty for none.
+func changedSince(decided time.Time, because []config.Setting) string {
+	for _, s := range because {
+		if info, err := os.Stat(s.File); s.File != "" && err == nil && info.ModTime().After(decided) {
+			return fmt.Sprintf("%s was changed at %s, after this decision: %s may have had another value then",
+				s.File, info.ModTime().UTC().Format("2006-01-02 15:04:05 MST"), s.Key)
+		}
+	}
+	return ""
 }
 
 // settingOf returns a setting that decides about a message, by its key in the table of reasons.
