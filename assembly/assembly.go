@@ -37,6 +37,8 @@ type Line struct {
 	Files      []File
 	// Own means that the asked agent wrote the message.
 	Own bool
+	// System means that Parley itself wrote it. It has no header.
+	System bool
 	// Version is the contract version of the row. In version 0, the content includes a
 	// header.
 	Version int

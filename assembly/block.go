@@ -58,6 +58,7 @@ func (b *block) line(l *Line) {
 	switch {
 	case l.Own:
 		name = b.agent
+	case l.System:
 	case l.Version > 0:
 		name = b.person(&l.Metadata)
 	}

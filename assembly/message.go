@@ -10,11 +10,14 @@ import (
 )
 
 // message returns the transcript's message of a line: the text, then each file. The text
-// has the author's header, unless the line is ours or its content includes a header. Below
+// has the author's header, unless the line is ours or Parley's, or its content includes a header. Below
 // the header, no line looks like the beginning of another message.
 func (n naming) message(l *Line) Message {
 	if l.Own {
 		return Message{ID: l.ID, Role: RoleAssistant, Parts: l.parts(l.Content, false)}
+	}
+	if l.System {
+		return Message{ID: l.ID, Role: RoleSystem, Parts: l.parts(indentImitations(l.Content), false)}
 	}
 	if l.Version == 0 {
 		return Message{ID: l.ID, Role: RoleUser, Parts: l.parts(l.Content, false)}

@@ -26,6 +26,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/assembly"
 	"parley/assembly/turn"
+	"parley/assembly/workstream"
 	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/attach"
@@ -84,6 +85,11 @@ func (l Log) Severity() slog.Level {
 	return level
 }
 
+// defaultAgent returns the settings that an entry of agents changes.
+func defaultAgent() Agent {
+	return Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Workstreams: workstream.DefaultConfig()}
+}
+
 // Agent is one configured agent.
 type Agent struct {
 	ID   string `yaml:"id"`
@@ -94,6 +100,8 @@ type Agent struct {
 	Files string `yaml:"files"`
 	// QuietReply is the answer with which the agent says that it has nothing to say; empty for none.
 	QuietReply string `yaml:"quiet_reply"`
+	// Workstreams are the bounds of the agents that work for it.
+	Workstreams workstream.Config `yaml:"workstreams"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`
 }
@@ -177,6 +185,8 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 
 // defaults returns the configuration that parley.yaml changes.
 func defaults() *Config {
+	agent := defaultAgent()
+	agent.ID, agent.Kind, agent.Config = "echo", "echo", new(echo.Config)
 	return &Config{
 		Listen:            "127.0.0.1:8484",
 		Store:             Store{Engine: SQLite, Path: "data/parley.db"},
@@ -188,6 +198,6 @@ func defaults() *Config {
 		Attachments:       attach.DefaultConfig(),
 		OperatorAPI:       OperatorAPI{Dir: "data"},
 		Console:           Console{Listen: "127.0.0.1:8485"},
-		Agents:            []Agent{{ID: "echo", Kind: "echo", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Config: new(echo.Config)}},
+		Agents:            []Agent{agent},
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"parley/assembly/turn"
 	"parley/ingest/attach"
 )
 
@@ -93,14 +92,14 @@ func (l *loader) config() *Config {
 }
 
 // agentKeys are the keys of an agent of any kind.
-var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply"}
+var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply", "workstreams"}
 
 // agents reads the list of agents. A key of another kind of agent is a fault.
 func (f *file) agents(items []map[string]any) []Agent {
 	agents := make([]Agent, len(items))
 	for i, item := range items {
 		at := fmt.Sprintf("agents[%d]", i)
-		agents[i].Show, agents[i].Files, agents[i].QuietReply = turn.DefaultShow(), turn.FilesText, turn.DefaultQuietReply
+		agents[i] = defaultAgent()
 		f.decode(at, &agents[i], pick(item, agentKeys...))
 		kind, ok := Kind(agents[i].Kind)
 		if !ok {

@@ -9,7 +9,6 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/adapters/web/access"
-	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/attach"
@@ -144,7 +143,7 @@ func entry(t reflect.Type) reflect.Value {
 	case reflect.TypeFor[access.Token]():
 		return reflect.ValueOf(access.Token{Senders: access.SendersOwn})
 	case reflect.TypeFor[Agent]():
-		return reflect.ValueOf(Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply})
+		return reflect.ValueOf(defaultAgent())
 	}
 	return reflect.Zero(t)
 }

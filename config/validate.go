@@ -80,6 +80,12 @@ func (c *Config) faults() event.FieldErrors {
 		before := ids.add(agent.ID, at)
 		check.require(before == "", at+".id", "is also the id of "+before+": give each agent its own id")
 	}
+	for i, agent := range c.Agents {
+		for k, id := range agent.Workstreams.Agents {
+			known := slices.ContainsFunc(c.Agents, func(a Agent) bool { return a.ID == id })
+			check.require(known, fmt.Sprintf("agents[%d].workstreams.agents[%d]", i, k), fmt.Sprintf("%q is no id of agents", id))
+		}
+	}
 	return check.faults
 }
 
@@ -92,6 +98,7 @@ func (a Agent) faults() event.FieldErrors {
 	for i, name := range a.Show {
 		check.oneOf(fmt.Sprintf("show[%d]", i), name, turn.Shown()...)
 	}
+	check.under("workstreams", a.Workstreams.Validate())
 	if a.Config != nil {
 		check.under("", a.Config.Validate())
 		for i, id := range a.Config.Bounds().Approvers {

@@ -19,7 +19,7 @@ type Backfill interface {
 
 // isLive reports whether the platform sent a payload of its own accord.
 func isLive(envelope event.Envelope) bool {
-	return envelope.Transport != event.Backfilled && envelope.Transport != event.ByOperator
+	return envelope.Transport != event.Backfilled && !event.IsOurs(envelope.Transport)
 }
 
 // arrived reports to the backfill that a live payload of a channel is durable.

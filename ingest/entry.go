@@ -32,7 +32,7 @@ func (in *Ingest) keys(ctx context.Context, w *workspace, envelope *event.Envelo
 	d, before := in.directory(ctx, w), w.Self()
 	keys := w.config.Normalizer.Keys(*envelope, d)
 	envelope.Parsed = keys.Parsed
-	if introduce := w.config.Introduce; introduce != nil && envelope.Transport != event.ByOperator {
+	if introduce := w.config.Introduce; introduce != nil && !event.IsOurs(envelope.Transport) {
 		if told := introduce(*envelope, before); told != before { // otherwise another identity may be known by now
 			if err := in.setSelf(ctx, w, told); err != nil {
 				return keys, err
@@ -164,6 +164,8 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		}
 		g.hide(r.Message)
 		switch agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); {
+		case r.Message.Internal != nil:
+			g.Agent = r.Message.Internal.Agent
 		case !ok || g.Asks == nil:
 		case g.Asks(agent):
 			g.Agent = agent

@@ -34,8 +34,11 @@ type gate struct {
 
 // decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look record.Look) record.Decision {
-	if m.Answers != "" {
+	switch {
+	case m.Answers != "":
 		return g.byOperator(m, look)
+	case m.Internal != nil:
+		return g.byParley(m, look)
 	}
 	if reason := g.refusesHere(senderOf(m), m.Channel); reason != "" {
 		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: reason}

@@ -44,6 +44,9 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 	if !ok {
 		return platform, to, fmt.Errorf("workspace %q is not configured", run.Workspace)
 	}
+	if event.IsWorkstream(run.ThreadKey) {
+		platform.Sender = nil
+	}
 	if platform.Sender == nil {
 		return platform, to, nil
 	}

@@ -43,8 +43,9 @@ func (l *lines) one(m *messages.Message) *assembly.Line {
 	}
 	line := &assembly.Line{
 		ID: m.UUID, ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
-		Own:   m.Author == messages.ByAgent && m.SenderID == "agent:"+l.agent,
-		Names: m.Quotes.Names, Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
+		Own:    m.Author == messages.ByAgent && m.SenderID == "agent:"+l.agent,
+		System: m.Author == messages.BySystem && m.SenderID == messages.SystemSender,
+		Names:  m.Quotes.Names, Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}
 	if !line.Own { // our own replies have no header
 		line.Metadata = l.metadata(m)

@@ -28,6 +28,15 @@ const (
 // it; to all other code it is opaque.
 type ThreadKey string
 
+// workstreams begins the keys of the threads of workstreams.
+const workstreams = "workstream:"
+
+// WorkstreamThread returns the key of the thread of a workstream.
+func WorkstreamThread(id string) ThreadKey { return ThreadKey(workstreams + id) }
+
+// IsWorkstream reports whether a thread is that of a workstream. No platform shows it.
+func IsWorkstream(thread ThreadKey) bool { return strings.HasPrefix(string(thread), workstreams) }
+
 // Kind is the kind of event in an envelope.
 type Kind string
 
@@ -53,7 +62,7 @@ func (k Kind) MakesMessage() bool {
 type Envelope struct {
 	Workspace  string
 	Platform   Platform
-	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled, Reread or ByOperator
+	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled, Reread, ByOperator or ByParley
 	ReceivedAt time.Time // zero if the arrival is unknown: then the age is not judged
 	Body       []byte
 	// Retried says that the platform has sent the payload before.
@@ -112,6 +121,7 @@ const (
 	ReasonOtherWorkspace = "other-workspace" // ignored: another team's or app's event
 	ReasonSystemMessage  = "system-message"  // ignored: the platform itself wrote it
 	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON, but an unknown event
+	ReasonWorkstream     = "workstream"      // runs, or passive: Parley's own, about a workstream
 	ReasonInteraction    = "interaction"     // ignored: a form, or an interaction without a message
 	ReasonGroupEvent     = "group-event"     // ignored: a chat's name or picture changed
 )
@@ -243,6 +253,21 @@ const (
 	AddressedAction Addressed = ReasonAction
 )
 
+// Internal is a message that Parley itself puts into a thread, such as the task of a workstream. It is the body of an
+// envelope with the transport ByParley, so that any node can record it.
+type Internal struct {
+	// ID makes the message the same as an earlier one with the ID.
+	ID      string    `json:"id"`
+	Thread  ThreadKey `json:"thread"`
+	Channel string    `json:"channel"`
+	Parent  string    `json:"parent,omitempty"` // of the channel
+	From    string    `json:"from,omitempty"`   // the agent whose words they are; empty for Parley's own
+	Agent   string    `json:"agent"`            // that it is for
+	Runs    bool      `json:"runs,omitempty"`   // it asks the agent; otherwise the agent's next input has it
+	Stops   bool      `json:"stops,omitempty"`  // it ends what goes on in the thread; then it has no text
+	Text    string    `json:"text,omitempty"`
+}
+
 // Message is one utterance of a person or bot.
 type Message struct {
 	// ExternalID is unique in the workspace: Slack "<channel>/<ts>" or
@@ -286,6 +311,8 @@ type Message struct {
 	// Answers is the run whose question the message of an operator answers; empty for the message of
 	// anybody else.
 	Answers string
+	// Internal says that Parley itself puts the message into the thread; nil for the message of anybody else.
+	Internal *Internal
 	// LimitedAs is the sender whose limits count the runs of a message, if a caller of our API has
 	// several ids; empty for SenderID.
 	LimitedAs string

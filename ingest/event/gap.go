@@ -40,3 +40,10 @@ const Reread = "context"
 // ByOperator is the transport of an envelope that an operator's answer to a question made. Its body is in a form
 // of our own on each platform.
 const ByOperator = "operator"
+
+// ByParley is the transport of an envelope that Parley itself made, such as the task of a workstream. Its body is in
+// a form of our own on each platform.
+const ByParley = "parley"
+
+// IsOurs reports whether envelopes of a transport have a body in a form of our own on each platform.
+func IsOurs(transport string) bool { return transport == ByOperator || transport == ByParley }

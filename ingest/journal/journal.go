@@ -19,6 +19,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // Journal is the durable store of envelopes, messages, runs and deliveries.
@@ -31,6 +32,7 @@ type Journal struct {
 	*outbox.Outbox
 	*runs.Runs
 	*record.Recorder
+	*workstreams.Workstreams
 	*audit.Audit
 	*listing.Listing
 
@@ -66,7 +68,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
-		Audit: audit.New(db), Listing: listing.New(db), db: db,
+		Workstreams: workstreams.New(db), Audit: audit.New(db), Listing: listing.New(db), db: db,
 	}
 }
 

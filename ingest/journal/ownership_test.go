@@ -24,6 +24,7 @@ var owners = map[string]string{
 	"envelopes":  "envelopes",
 	"deliveries": "outbox", "paces": "outbox",
 	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs",
+	"workstreams":        "workstreams",
 	"operator_log":       "audit",
 	"retention_progress": ".",
 	"unfinished_copy":    "transfer",

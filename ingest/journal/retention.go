@@ -14,6 +14,7 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
 )
 
@@ -40,6 +41,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
 		runs.Aged(before(r.Runs), before(r.RunEvents), before(r.Inputs)),
 		places.Aged(before(r.RunEvents), before(0)),
+		[]storage.Step{workstreams.Aged(before(r.Runs))},
 		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge))},
 	)
 }

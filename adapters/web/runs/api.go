@@ -37,6 +37,9 @@ type API struct {
 	Stop func(ctx context.Context, run string, notice outbox.Notice) error
 	// Replies takes the requests of agents that answer later.
 	Replies Replies
+	// Workstreams launches the workstreams of runs, and Children reads them.
+	Workstreams Workstreams
+	Children    WorkstreamStore
 }
 
 // call is a request of a caller about runs.
@@ -63,6 +66,7 @@ func (a API) Routes() []access.Route {
 	for i := range routes {
 		routes[i].NotFound = "there is no such run"
 	}
+	routes = append(routes, a.workstreamRoutes()...)
 	begin := access.Route{Right: access.ForUsers, TooLarge: runinput.TooLarge.Error(), Take: access.Take(a.of, call.postRun)}
 	for _, pattern := range []string{"POST /api/v1/agent/run", "POST /api/v1/agent/runs"} {
 		begin.Pattern = pattern

@@ -362,7 +362,10 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 	if r.Envelope != 0 {
 		row.AddEnvelope(r.Envelope)
 	}
-	if m.Metadata.SenderType == event.Bot {
+	switch {
+	case m.Internal != nil:
+		row.Author = messages.BySystem
+	case m.Metadata.SenderType == event.Bot:
 		row.Author = messages.ByBot
 	}
 	if row.SentAt.IsZero() || row.SentAt.After(row.CreatedAt) {

@@ -13,6 +13,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // Reply is an agent's answer, ready to commit.
@@ -237,6 +238,7 @@ func (e *endRunTx) end(state State, cause string, answeredAt time.Time) {
 	if state != Failed || !e.reopen() {
 		Close(e.Txn, e.run.Question, "expired", "", e.now)
 	}
+	workstreams.RunEnded(e.Txn, e.run.ThreadKey, e.now)
 	e.Later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL`+messages.Grows+`,
 		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
 		RETURNING turn_since IS NOT NULL, run_seq - run_events`, e.run.Thread, e.added, e.now)

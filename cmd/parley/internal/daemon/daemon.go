@@ -21,6 +21,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/assembly/turn"
+	"parley/assembly/workstream"
 	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
@@ -47,13 +48,14 @@ type Daemon struct {
 	lease   time.Duration
 	metrics *metrics
 
-	journal *journal.Journal
-	work    *work.Scheduler
-	ingest  *ingest.Ingest
-	turns   *turn.Runner
-	outbox  *deliver.Outbox
-	files   *attach.Store
-	storage files.Storage
+	journal     *journal.Journal
+	work        *work.Scheduler
+	ingest      *ingest.Ingest
+	turns       *turn.Runner
+	workstreams *workstream.Service
+	outbox      *deliver.Outbox
+	files       *attach.Store
+	storage     files.Storage
 
 	current    atomic.Pointer[setup]
 	listener   net.Listener
@@ -240,6 +242,7 @@ func (d *Daemon) assemble() {
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
+	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
 }
 
 // Addr returns the address that the daemon listens on.
@@ -300,6 +303,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGroup, failed chan<- error) {
 	d.run(workers, "intake", func() error { return d.ingest.Run(claim) })
 	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
+	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
 	d.startAccounts(serve)

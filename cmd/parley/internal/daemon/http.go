@@ -152,6 +152,7 @@ func (d *Daemon) api() web.API {
 	}
 	runs := runs.API{
 		Threads: threads, Store: d.journal, Updates: d.journal, Stop: d.turns.Stop,
+		Workstreams: d.workstreams, Children: d.journal,
 		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
 	return web.API{Gate: gate, Storage: d.storage, Threads: threads, Runs: runs}

@@ -16,6 +16,7 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/assembly/turn"
+	"parley/assembly/workstream"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
@@ -246,6 +247,19 @@ func (d *Daemon) tokenName(ctx context.Context, run *runs.Run, token string) (st
 func (d *Daemon) profile(id string) (turn.Profile, bool) {
 	a, ok := d.current.Load().agents[id]
 	return a.Profile, ok
+}
+
+// workstreamConfig returns the setting of an agent that may launch workstreams. It leaves out agents that are not
+// configured.
+func (d *Daemon) workstreamConfig(agent string) (workstream.Config, bool) {
+	agents := d.current.Load().agents
+	a, ok := agents[agent]
+	config := a.Workstreams
+	config.Agents = slices.DeleteFunc(slices.Clone(config.Agents), func(id string) bool {
+		_, known := agents[id]
+		return !known
+	})
+	return config, ok
 }
 
 // platform returns the platform to which a workspace's deliveries go.

@@ -311,6 +311,39 @@ CREATE TABLE run_posts (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX run_posts_at ON run_posts (at);
 
+-- The children of runs, each with a thread of its own.
+CREATE TABLE workstreams (
+	id TEXT PRIMARY KEY, -- the launch_id
+	run TEXT NOT NULL, -- that launched it
+	asker TEXT NOT NULL, -- the agent of that run
+	workspace TEXT NOT NULL,
+	platform TEXT NOT NULL,
+	parent TEXT NOT NULL, -- key of that run's thread
+	channel TEXT NOT NULL, -- of that thread
+	channel_parent TEXT NOT NULL,
+	thread TEXT NOT NULL UNIQUE, -- key of its own thread, which its task makes
+	agent TEXT NOT NULL,
+	name TEXT NOT NULL,
+	task TEXT NOT NULL,
+	interactive INTEGER NOT NULL, -- 1: it ends only if its parent says so
+	merges INTEGER NOT NULL, -- 1: its files are among those of its parent
+	state TEXT NOT NULL, -- running, canceling, completed, failed, timeout, canceled
+	phase TEXT NOT NULL, -- planning, executing_tool, synthesizing, blocked, done
+	tool TEXT NOT NULL DEFAULT '', -- of executing_tool
+	iteration INTEGER NOT NULL DEFAULT 0,
+	message TEXT NOT NULL DEFAULT '', -- its own words about its work
+	launched_at INTEGER NOT NULL,
+	deadline_at INTEGER NOT NULL,
+	ended_at INTEGER, -- of a canceling one when its end was asked for; null: it works
+	summary TEXT NOT NULL DEFAULT '',
+	error TEXT NOT NULL DEFAULT '',
+	said INTEGER NOT NULL DEFAULT 0, -- number of the steps of its life that its parent or it was told of
+	due_at INTEGER -- when its next step is due; null: none is left
+) STRICT, WITHOUT ROWID;
+CREATE INDEX workstreams_run ON workstreams (run);
+CREATE INDEX workstreams_due ON workstreams (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX workstreams_ended ON workstreams (ended_at) WHERE ended_at IS NOT NULL;
+
 -- Tickets admit one request each, instead of a token.
 CREATE TABLE tickets (
 	hash TEXT PRIMARY KEY, -- SHA-256 of the ticket

@@ -1,0 +1,296 @@
+package runs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/payload"
+	"parley/assembly/workstream"
+	"parley/ingest/event"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
+)
+
+// Workstreams launches the workstreams of runs and changes them.
+type Workstreams interface {
+	Launch(ctx context.Context, run, asker string, t workstream.Task) (workstreams.Workstream, error)
+	Tell(ctx context.Context, id string, t workstream.Telling) error
+	Terminate(ctx context.Context, id string) error
+	Report(ctx context.Context, id string, p workstreams.Progress) error
+}
+
+// WorkstreamStore reads the workstreams of runs.
+type WorkstreamStore interface {
+	Workstream(ctx context.Context, id string) (workstreams.Workstream, error)
+	WorkstreamsOf(ctx context.Context, run string) ([]workstreams.Workstream, error)
+}
+
+// action is a request about a run's workstreams, of a caller who may write in the run's thread or of the run's own
+// agent.
+type action func(a API, w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error
+
+// workstreamRoutes returns the routes of workstreams.
+func (a API) workstreamRoutes() (routes []access.Route) {
+	for _, prefix := range []string{"", "/api/v1"} {
+		of := prefix + "/runs/{runId}/workstreams"
+		one := of + "/{launchId}/"
+		routes = append(routes,
+			a.list("GET "+of),
+			a.action("POST "+of, API.launch),
+			a.action("POST "+one+"messages", API.messageWorkstream),
+			a.action("POST "+one+"steer", API.steerWorkstream),
+			a.action("POST "+one+"terminate", API.terminateWorkstream),
+			a.action("POST "+one+"progress", API.reportProgress),
+		)
+	}
+	for i := range routes {
+		routes[i].NotFound = "there is no such run that works, or no such workstream of it"
+	}
+	return routes
+}
+
+// action returns the route of an action. The agents of a workstream's parent and of the workstream itself act with
+// their secrets.
+func (a API) action(pattern string, act action) access.Route {
+	return access.Route{
+		Pattern: pattern,
+		Take: func(c access.Call, w http.ResponseWriter, r *http.Request, body []byte) error {
+			own, err := a.of(c).ownRun(r)
+			if err != nil {
+				return err
+			}
+			run, err := a.Replies.Runs.LaterRun(r.Context(), own.ID)
+			if err != nil {
+				return err
+			}
+			return act(a, w, r, run, body)
+		},
+		Own: func(w http.ResponseWriter, r *http.Request, body []byte, agents map[string]bool) error {
+			run, err := a.Replies.Runs.LaterRun(r.Context(), r.PathValue("runId"))
+			if err != nil {
+				return err
+			}
+			if !agents[run.Agent] {
+				child, err := a.child(r, run.ID)
+				if err != nil || !agents[child.Agent] {
+					return storage.ErrNotFound
+				}
+			}
+			return act(a, w, r, run, body)
+		},
+	}
+}
+
+// child returns the workstream that the path names, of a run.
+func (a API) child(r *http.Request, run string) (workstreams.Workstream, error) {
+	child, err := a.Children.Workstream(r.Context(), r.PathValue("launchId"))
+	if err == nil && child.Run != run {
+		err = storage.ErrNotFound
+	}
+	return child, err
+}
+
+// launch launches a workstream: POST /runs/{runId}/workstreams
+func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+	var given struct {
+		Task        string `json:"task"`
+		Agent       string `json:"agent"`
+		Name        string `json:"name"`
+		Interactive bool   `json:"interactive"`
+		Deadline    *int64 `json:"deadline_seconds"`
+		Merge       *bool  `json:"merge_child_artifacts"`
+	}
+	if err := readMembers(body, &given); err != nil {
+		return err
+	}
+	task := workstream.Task{
+		Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive,
+		Merge: given.Merge == nil || *given.Merge, Deadline: workstream.DefaultDeadline, Key: r.Header.Get("Idempotency-Key"),
+	}
+	if given.Deadline != nil {
+		task.Deadline = time.Duration(min(max(*given.Deadline, 0), 1e6)) * time.Second
+	}
+	child, err := a.Workstreams.Launch(r.Context(), run.ID, run.Agent, task)
+	if err != nil {
+		return workstreamError(err)
+	}
+	return exchange.Respond(w, http.StatusCreated, map[string]any{
+		"launch_id": child.ID, "run_id": r.PathValue("runId"), "state": child.State, "deadline_at": child.DeadlineAt.UTC(),
+	})
+}
+
+// readMembers reads the members of a request's object, whose types are checked.
+func readMembers(body []byte, given any) error {
+	err := json.Unmarshal(body, given)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return event.FieldErrors{{Field: wrong.Field, Message: "must not be a " + wrong.Value}}
+	}
+	if err != nil {
+		return event.FieldErrors{{Field: payload.Whole, Message: "must be a JSON object"}}
+	}
+	return nil
+}
+
+// workstreamError returns the response to an error of workstreams.
+func workstreamError(err error) error {
+	fault, faulty := errors.AsType[workstream.Fault](err)
+	switch {
+	case faulty && fault.Field == "":
+		return exchange.Fail(http.StatusForbidden, "forbidden", fault.Words)
+	case faulty:
+		return event.FieldErrors{{Field: fault.Field, Message: fault.Words}}
+	case errors.Is(err, workstreams.ErrTooMany):
+		return exchange.Fail(http.StatusConflict, "too-many", err.Error())
+	case errors.Is(err, workstreams.ErrTooDeep):
+		return exchange.Fail(http.StatusForbidden, "forbidden", err.Error())
+	case errors.Is(err, workstreams.ErrEnded):
+		return exchange.Fail(http.StatusConflict, "ended", err.Error())
+	}
+	return err
+}
+
+// tell gives a workstream words of its parent.
+func (a API) tell(w http.ResponseWriter, r *http.Request, run runs.Later, t workstream.Telling) error {
+	child, err := a.child(r, run.ID)
+	if err == nil {
+		t.Key = r.Header.Get("Idempotency-Key")
+		err = workstreamError(a.Workstreams.Tell(r.Context(), child.ID, t))
+	}
+	if err != nil {
+		return err
+	}
+	return accepted(w, child.ID)
+}
+
+// accepted responds to a request about a workstream that takes effect soon.
+func accepted(w http.ResponseWriter, id string) error {
+	return exchange.Respond(w, http.StatusAccepted, map[string]any{"launch_id": id})
+}
+
+// messageWorkstream gives a workstream a further message: POST …/{launchId}/messages {"message"}
+func (a API) messageWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+	var given struct {
+		Message string `json:"message"`
+	}
+	if err := readMembers(body, &given); err != nil {
+		return err
+	}
+	return a.tell(w, r, run, workstream.Telling{Text: event.Text(given.Message)})
+}
+
+// steerWorkstream gives a workstream a directive: POST …/{launchId}/steer {"command","text"}
+func (a API) steerWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+	var given struct {
+		Command string `json:"command"`
+		Text    string `json:"text"`
+	}
+	if err := readMembers(body, &given); err != nil {
+		return err
+	}
+	if given.Command == "" {
+		return event.FieldErrors{{Field: "command", Message: "is required"}}
+	}
+	return a.tell(w, r, run, workstream.Telling{Command: given.Command, Text: event.Text(given.Text)})
+}
+
+// terminateWorkstream makes a workstream end: POST …/{launchId}/terminate
+func (a API) terminateWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, _ []byte) error {
+	child, err := a.child(r, run.ID)
+	if err == nil {
+		err = workstreamError(a.Workstreams.Terminate(r.Context(), child.ID))
+	}
+	if err != nil {
+		return err
+	}
+	return accepted(w, child.ID)
+}
+
+// reportProgress stores what a workstream says about its work: POST …/{launchId}/progress
+func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+	var given struct {
+		Phase     workstreams.Phase `json:"phase"`
+		Tool      string            `json:"tool"`
+		Iteration int64             `json:"iteration"`
+		Message   string            `json:"message"`
+	}
+	if err := readMembers(body, &given); err != nil {
+		return err
+	}
+	child, err := a.child(r, run.ID)
+	if err == nil {
+		err = workstreamError(a.Workstreams.Report(r.Context(), child.ID, workstreams.Progress{
+			Phase: given.Phase, Tool: event.Text(given.Tool), Iteration: given.Iteration, Message: event.Text(given.Message),
+		}))
+	}
+	if err != nil {
+		return err
+	}
+	return accepted(w, child.ID)
+}
+
+// listed is a workstream as our API shows it.
+type listed struct {
+	ID          string            `json:"launch_id"`
+	Run         string            `json:"run_id"`
+	Agent       string            `json:"agent"`
+	Name        string            `json:"name"`
+	State       workstreams.State `json:"state"`
+	Phase       workstreams.Phase `json:"phase"`
+	Tool        string            `json:"tool"`
+	Iteration   int64             `json:"iteration"`
+	Message     string            `json:"message"`
+	Elapsed     int64             `json:"deadline_elapsed"` // in percent
+	LaunchedAt  time.Time         `json:"launched_at"`
+	EndedAt     *time.Time        `json:"ended_at"`
+	Summary     string            `json:"summary"`
+	Error       string            `json:"error"`
+	Interactive bool              `json:"interactive"`
+}
+
+// list returns the route that lists the workstreams of a run: GET /runs/{runId}/workstreams
+func (a API) list(pattern string) access.Route {
+	return access.Route{
+		Pattern: pattern,
+		Serve: func(c access.Call, w http.ResponseWriter, r *http.Request) error {
+			run, err := a.of(c).run(r)
+			if err != nil {
+				return err
+			}
+			return a.listWorkstreams(w, r, run.ID)
+		},
+		Own: func(w http.ResponseWriter, r *http.Request, _ []byte, agents map[string]bool) error {
+			run, err := a.Replies.run(r, "runId", agents)
+			if err != nil {
+				return err
+			}
+			return a.listWorkstreams(w, r, run.ID)
+		},
+	}
+}
+
+// listWorkstreams responds with the workstreams of a run.
+func (a API) listWorkstreams(w http.ResponseWriter, r *http.Request, run string) error {
+	children, err := a.Children.WorkstreamsOf(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	list := make([]listed, len(children))
+	for i := range children {
+		child := &children[i]
+		list[i] = listed{
+			ID: child.ID, Run: run, Agent: child.Agent, Name: child.Name, State: child.State, Phase: child.Phase, Tool: child.Tool, Iteration: child.Iteration,
+			Message: child.Message, Elapsed: workstream.Elapsed(child, a.Threads.Now()), LaunchedAt: child.LaunchedAt.UTC(),
+			Summary: child.Summary, Error: child.Error, Interactive: child.Interactive,
+		}
+		if child.State.Ended() {
+			list[i].EndedAt = new(child.EndedAt.UTC())
+		}
+	}
+	return exchange.Respond(w, http.StatusOK, map[string]any{"workstreams": list})
+}

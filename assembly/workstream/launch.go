@@ -1,0 +1,174 @@
+package workstream
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/workstreams"
+)
+
+// The bounds of a workstream.
+const (
+	DefaultDeadline = 5 * time.Minute
+	MinDeadline     = 30 * time.Second
+	MaxDeadline     = 30 * time.Minute
+	maxTask         = 32_000 // characters of a task, a message or a directive
+	maxName         = 80     // characters
+)
+
+// Task is what a parent asks of a workstream.
+type Task struct {
+	Task        string
+	Agent       string
+	Name        string
+	Interactive bool
+	Deadline    time.Duration // 0 for DefaultDeadline
+	Merge       bool
+	// Key makes the launch the same as an earlier one of the run with the key; empty for none.
+	Key string
+}
+
+// Fault is an error in a request, for its sender.
+type Fault struct {
+	Field string // empty for the request as a whole
+	Words string
+}
+
+// Error implements error.
+func (f Fault) Error() string {
+	if f.Field == "" {
+		return f.Words
+	}
+	return f.Field + ": " + f.Words
+}
+
+// namespace is the namespace of the ids of launches with a key.
+var namespace = uuid.MustParse("5e0f5b39-6a5c-4c6e-9a1c-0a7d41c1d1c4")
+
+// Launch launches a workstream of an unfinished run, whose agent is asker. It returns a Fault if the task is not
+// allowed, workstreams.ErrTooMany and ErrTooDeep, and storage.ErrNotFound if the run has ended or is unknown.
+func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w workstreams.Workstream, err error) {
+	config, _ := s.Config(asker)
+	t.Deadline = cmp.Or(t.Deadline, DefaultDeadline)
+	if err := t.check(asker, config); err != nil {
+		return w, err
+	}
+	w = workstreams.Workstream{
+		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive, Merge: t.Merge,
+		DeadlineAt: s.Now().Add(t.Deadline),
+	}
+	if t.Key != "" {
+		w.ID = uuid.NewSHA1(namespace, []byte(run+"\n"+t.Key)).String()
+	}
+	w, err = s.Journal.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
+	if err == nil {
+		s.due.Set()
+	}
+	return w, err
+}
+
+// check returns the first fault of a task.
+func (t *Task) check(asker string, config Config) error {
+	switch {
+	case len(config.Agents) == 0:
+		return Fault{"", fmt.Sprintf("the agent %s may launch no workstreams: its workstreams.agents is empty", asker)}
+	case t.Task == "" || utf8.RuneCountInString(t.Task) > maxTask:
+		return Fault{"task", fmt.Sprintf("must have 1 to %d characters", maxTask)}
+	case !slices.Contains(config.Agents, t.Agent):
+		return Fault{"agent", fmt.Sprintf("must be one of %q", config.Agents)}
+	case utf8.RuneCountInString(t.Name) > maxName:
+		return Fault{"name", fmt.Sprintf("must have at most %d characters", maxName)}
+	case t.Deadline < MinDeadline || t.Deadline > MaxDeadline:
+		return Fault{"deadline_seconds", fmt.Sprintf("must be from %d to %d", int(MinDeadline.Seconds()), int(MaxDeadline.Seconds()))}
+	}
+	return nil
+}
+
+// Telling is what a parent says to a workstream.
+type Telling struct {
+	// Command is one of commands for a directive, which the agent gets with its next input; empty for a message, which
+	// it answers.
+	Command string
+	Text    string
+	// Key makes it the same as an earlier one of the workstream with the key; empty for none.
+	Key string
+}
+
+// commands are the words of directives.
+var commands = []string{"add_instruction", "set_priority", "add_constraint", "pause_requested", "resume_requested"}
+
+// Tell gives a workstream a message or a directive. It returns a Fault, workstreams.ErrEnded if the workstream does not
+// work any more, and storage.ErrNotFound if there is none.
+func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error {
+	if err := t.check(); err != nil {
+		return err
+	}
+	w, err := s.Journal.Workstream(ctx, workstream)
+	switch {
+	case err != nil:
+		return err
+	case w.State != workstreams.Running:
+		return workstreams.ErrEnded
+	}
+	name, text := "message/", t.Text
+	if t.Command != "" {
+		name, text = "steer/", strings.TrimSuffix(t.Command+": "+t.Text, ": ")
+	}
+	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, event.Internal{
+		ID: id(&w, name+cmp.Or(t.Key, uuid.NewString())), Thread: w.Key(), Channel: w.Of.Channel, Parent: w.Of.Parent, From: w.Asker, Agent: w.Agent,
+		Runs: t.Command == "", Text: text,
+	})
+}
+
+// check returns the first fault of what a parent says.
+func (t *Telling) check() error {
+	field, short := "message", t.Command == "pause_requested" || t.Command == "resume_requested"
+	if t.Command != "" {
+		field = "text"
+	}
+	switch {
+	case t.Command != "" && !slices.Contains(commands, t.Command):
+		return Fault{"command", fmt.Sprintf("must be one of %q", commands)}
+	case t.Text == "" && !short, utf8.RuneCountInString(t.Text) > maxTask:
+		return Fault{field, fmt.Sprintf("must have 1 to %d characters", maxTask)}
+	}
+	return nil
+}
+
+// Terminate makes a workstream end.
+func (s *Service) Terminate(ctx context.Context, id string) error {
+	err := s.Journal.Terminate(ctx, id)
+	if err == nil {
+		s.due.Set()
+	}
+	return err
+}
+
+// Report stores what a workstream says about its work.
+func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress) error {
+	switch p.Phase {
+	case workstreams.Planning, workstreams.ExecutingTool, workstreams.Synthesizing, workstreams.Blocked:
+	default:
+		return Fault{"phase", "must be planning, executing_tool, synthesizing or blocked"}
+	}
+	if p.Iteration < 0 || utf8.RuneCountInString(p.Tool) > maxName || utf8.RuneCountInString(p.Message) > maxTask {
+		return Fault{"", fmt.Sprintf("iteration must not be negative, tool has at most %d characters, and message %d", maxName, maxTask)}
+	}
+	return s.Journal.Report(ctx, id, p)
+}
+
+// Elapsed returns the share of the workstream's time that is over, in percent.
+func Elapsed(w *workstreams.Workstream, now time.Time) int64 {
+	if w.State.Ended() {
+		now = w.EndedAt
+	}
+	return min(100, 100*int64(now.Sub(w.LaunchedAt))/max(1, int64(w.DeadlineAt.Sub(w.LaunchedAt))))
+}

@@ -1,0 +1,156 @@
+package workstream
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/workstreams"
+)
+
+// The steps of a workstream's life that somebody is told of; Workstream.Said has their sum.
+const (
+	saidTask    = 1 << iota // the child has its task
+	saidEarly               // the parent knows that 75 % of the time are over
+	saidWrapUp              // the child knows that it must come to an end
+	saidLate                // the parent knows that 90 % of the time are over
+	saidStopped             // what goes on in the child's thread ends
+	saidEnd                 // the parent knows the end
+)
+
+const (
+	// grace is the time that a child has to end after its parent terminated it.
+	grace = time.Minute
+	// stopAgain is the time after which a child is looked at that is being stopped.
+	stopAgain = time.Second
+	// maxSummary bounds the characters of a child's answer that its parent gets.
+	maxSummary = 16_000
+)
+
+// marks are the parts of a child's time, in percent, at which somebody is told.
+var marks = []struct {
+	percent int64
+	said    int64
+}{{75, saidEarly}, {80, saidWrapUp}, {90, saidLate}}
+
+// stepOf returns the next step of a workstream, and the messages that must be durable before it is taken.
+func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next workstreams.Step) {
+	next = workstreams.Step{State: d.State, Phase: d.Phase, Said: d.Said, Summary: d.Summary, Error: d.Error, DueAt: d.DeadlineAt}
+	if d.Said&saidTask == 0 {
+		puts = append(puts, toChild(d, "task", event.Internal{From: d.Asker, Runs: true, Text: d.Task}))
+		next.Said |= saidTask
+	} else if !d.State.Ended() {
+		puts = settle(d, &next, now)
+	}
+	if !next.State.Ended() {
+		puts = append(puts, warn(d, &next, now)...)
+		if next.Said&saidStopped != 0 && next.State == workstreams.Canceling {
+			next.DueAt = now.Add(stopAgain)
+		}
+		return puts, next
+	}
+	if next.Said&saidStopped == 0 && !d.Idle() {
+		puts, next.Said = append(puts, toChild(d, "stop", event.Internal{Stops: true})), next.Said|saidStopped
+	}
+	next.Phase, next.Said, next.DueAt = workstreams.Done, next.Said|saidEnd, time.Time{}
+	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, ended(d, &next))), next
+}
+
+// settle finds out whether a workstream has ended, and passes the reply of one that goes on to its parent.
+func settle(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []event.Internal) {
+	stands := d.Idle() && d.Last.Run != ""
+	answers := stands && d.Last.State == "done"
+	switch {
+	case d.State == workstreams.Canceling && (d.Idle() || now.Sub(d.EndedAt) >= grace):
+		next.State = workstreams.Canceled
+	case d.State == workstreams.Canceling && d.Said&saidStopped == 0:
+		next.Said |= saidStopped
+		return []event.Internal{toChild(d, "stop", event.Internal{Stops: true})}
+	case answers && (d.Interactive || d.Last.Asks):
+		next.Phase = workstreams.Blocked
+		puts = append(puts, toParent(d, "reply/"+d.Last.Run, true, title(d)+" says:\n\n"+bounded(d.Last.Reply)))
+	case answers:
+		next.State, next.Summary = workstreams.Completed, bounded(d.Last.Reply)
+		return nil
+	}
+	switch {
+	case d.State != workstreams.Running:
+	case !now.Before(d.DeadlineAt):
+		next.State, next.Error = workstreams.Timeout, "its deadline passed"
+	case stands && d.Last.State == "failed":
+		next.State, next.Error = workstreams.Failed, d.Last.Error
+	case stands && !answers:
+		next.State, next.Error = workstreams.Canceled, cmp.Or(d.Last.Error, d.Last.State)
+	}
+	return puts
+}
+
+// warn tells parent and child of the time that is over, and sets the time of the next step.
+func warn(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []event.Internal) {
+	whole := d.DeadlineAt.Sub(d.LaunchedAt)
+	for _, m := range marks {
+		at := d.LaunchedAt.Add(whole * time.Duration(m.percent) / 100)
+		switch {
+		case next.Said&m.said != 0:
+		case at.After(now):
+			next.DueAt = at
+			return puts
+		case m.said == saidWrapUp:
+			puts = append(puts, toChild(d, "wrap-up", event.Internal{
+				Text: fmt.Sprintf("Your time ends at %s. Come to an end now: answer with what you have.", d.DeadlineAt.UTC().Format(time.RFC3339)),
+			}))
+			next.Said |= m.said
+		default:
+			puts = append(puts, toParent(d, fmt.Sprint(m.percent), false, fmt.Sprintf("%s has used %d %% of its time.", title(d), m.percent)))
+			next.Said |= m.said
+		}
+	}
+	return puts
+}
+
+// toChild returns a message of the workstream's own thread, with an id from a name.
+func toChild(d *workstreams.Due, name string, m event.Internal) event.Internal {
+	m.ID, m.Thread, m.Channel, m.Parent, m.Agent = id(&d.Workstream, name), d.Key(), d.Of.Channel, d.Of.Parent, d.Agent
+	return m
+}
+
+// toParent returns a message of the thread of the workstream's parent, with an id from a name.
+func toParent(d *workstreams.Due, name string, runs bool, text string) event.Internal {
+	return event.Internal{
+		ID: id(&d.Workstream, "parent/"+name), Thread: d.Of.Thread, Channel: d.Of.Channel, Parent: d.Of.Parent, Agent: d.Asker, Runs: runs, Text: text,
+	}
+}
+
+// id returns the id of a message about a workstream.
+func id(w *workstreams.Workstream, name string) string { return string(w.Key()) + "/" + name }
+
+// ended returns the report of a workstream's end.
+func ended(d *workstreams.Due, next *workstreams.Step) string {
+	switch next.State {
+	case workstreams.Completed:
+		return title(d) + " is completed. Its answer:\n\n" + next.Summary
+	case workstreams.Timeout:
+		return title(d) + " was ended because its deadline passed."
+	case workstreams.Failed:
+		return title(d) + " has failed: " + next.Error
+	}
+	return title(d) + " is canceled."
+}
+
+// title names a workstream to its parent.
+func title(d *workstreams.Due) string {
+	return fmt.Sprintf("Workstream %s (launch_id %s, agent %s)", oneLine(cmp.Or(d.Name, d.Agent)), d.ID, d.Agent)
+}
+
+// oneLine returns a text on one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// bounded returns a text of at most maxSummary characters.
+func bounded(text string) string {
+	if short := event.Beginning(text, maxSummary); len(short) < len(text) {
+		return short + "\n…"
+	}
+	return text
+}

@@ -1,0 +1,123 @@
+// Package workstream has agents work for other agents: it launches workstreams, watches their deadlines, and tells
+// parent and child what happens.
+//
+// A workstream is a thread of its own. Its task, the messages and directives of its parent, and the reports to the
+// parent are envelopes of Parley itself, so they are durable, recorded once and in order, and any node works on them.
+// Each step of a workstream's life puts such envelopes first, under ids that make a repetition harmless, and is
+// then taken in the store. A process that ends in between repeats the step.
+package workstream
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal"
+	"parley/ingest/journal/workstreams"
+	"parley/ingest/wake"
+)
+
+// Inbox takes the messages of Parley itself.
+type Inbox interface {
+	// Put makes a message durable. A repetition with the same id changes nothing.
+	Put(ctx context.Context, platform event.Platform, workspace string, m event.Internal) error
+}
+
+// Config is the setting of an agent that may launch workstreams.
+type Config struct {
+	// Agents are the ids of the agents that may work for it; none if it may launch no workstream.
+	Agents []string `yaml:"agents"`
+	// Max bounds the workstreams of a run that work at once.
+	Max int `yaml:"max"`
+	// Depth is the number of generations below a run that a person asked for.
+	Depth int `yaml:"depth"`
+}
+
+// DefaultConfig returns the settings that the configuration changes.
+func DefaultConfig() Config { return Config{Max: 4, Depth: 1} }
+
+// maxWorkstreams and maxDepth bound what a configuration may allow.
+const maxWorkstreams, maxDepth = 100, 5
+
+// Validate returns every fault by key.
+func (c Config) Validate() event.FieldErrors {
+	var faults event.FieldErrors
+	faults.Check(c.Max > 0 && c.Max <= maxWorkstreams, "max", "must be from 1 to 100")
+	faults.Check(c.Depth > 0 && c.Depth <= maxDepth, "depth", "must be from 1 to 5")
+	return faults
+}
+
+// Parts are the components that a Service uses.
+type Parts struct {
+	Journal *journal.Journal
+	Inbox   Inbox
+	// Config returns the setting of an agent. It returns false if the agent is not configured.
+	Config func(agent string) (Config, bool)
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+// Service launches workstreams and takes their steps.
+type Service struct {
+	Parts
+	due wake.Signal
+}
+
+// New returns a service whose steps are taken by Serve.
+func New(p Parts) *Service { return &Service{Parts: p, due: wake.NewSignal()} }
+
+const (
+	// lookEvery is the greatest time between two looks for steps that are due.
+	lookEvery = time.Second
+	// most is the number of steps that one look takes.
+	most = 100
+)
+
+// RunEnded reports that a run of a thread has ended, so that a step of a workstream may be due.
+func (s *Service) RunEnded(thread event.ThreadKey) {
+	if event.IsWorkstream(thread) {
+		s.due.Set()
+	}
+}
+
+// Serve takes the steps that are due until ctx ends. It may run on every node.
+func (s *Service) Serve(ctx context.Context) error {
+	for tick := time.Tick(lookEvery); ; {
+		s.Tend(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick:
+		case <-s.due:
+		}
+	}
+}
+
+// Tend takes the steps that are due now.
+func (s *Service) Tend(ctx context.Context) {
+	list, err := s.Journal.DueWorkstreams(ctx, most)
+	if err != nil && ctx.Err() == nil {
+		s.Log.Warn("the steps of workstreams wait for the store", "err", err)
+	}
+	for i := range list {
+		if err := s.step(ctx, &list[i]); err != nil && ctx.Err() == nil {
+			s.Log.Warn("a step of a workstream waits", "workstream", list[i].ID, "err", err)
+		}
+	}
+	if len(list) == most {
+		s.due.Set()
+	}
+}
+
+// step takes the next step of a workstream.
+func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
+	puts, next := stepOf(d, s.Now())
+	for _, m := range puts {
+		if err := s.Inbox.Put(ctx, d.Of.Platform, d.Of.Workspace, m); err != nil {
+			return err
+		}
+	}
+	_, err := s.Journal.Settle(ctx, d, next)
+	return err
+}

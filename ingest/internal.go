@@ -1,0 +1,87 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
+)
+
+// Put gives a message of Parley itself to intake. A repetition changes nothing.
+func (in *Ingest) Put(ctx context.Context, platform event.Platform, workspace string, m event.Internal) error {
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	_, err = in.Accept(ctx, event.Envelope{Workspace: workspace, Platform: platform, Transport: event.ByParley, ReceivedAt: in.Now(), Body: body})
+	return err
+}
+
+// withOurs normalises the messages of Parley itself, and leaves other envelopes to the next normaliser.
+type withOurs struct{ adapters.Normalizer }
+
+// Keys implements adapters.Normalizer.
+func (n withOurs) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
+	if envelope.Transport != event.ByParley {
+		return n.Normalizer.Keys(envelope, facts)
+	}
+	m, err := readInternal(envelope)
+	if err != nil {
+		return event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
+	}
+	return event.Keys{Kind: event.KindMessage, Dedupe: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, MessageID: m.ID}
+}
+
+// Normalize implements adapters.Normalizer.
+func (n withOurs) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
+	if envelope.Transport != event.ByParley {
+		return n.Normalizer.Normalize(ctx, envelope, directory)
+	}
+	m, err := readInternal(envelope)
+	if err != nil {
+		return event.Event{}, err
+	}
+	metadata := event.Metadata{
+		Source: string(envelope.Platform), SenderID: messages.SystemSender, SenderDisplayName: "Parley", SenderType: event.Bot, ChannelExternalID: m.Channel,
+	}
+	if m.From != "" {
+		metadata.SenderID, metadata.SenderDisplayName = "agent:"+m.From, m.From
+	}
+	return event.Event{Kind: event.KindMessage, Message: &event.Message{
+		ExternalID: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, Content: m.Text, SentAt: envelope.ReceivedAt,
+		Metadata: metadata, Internal: &m,
+	}}, nil
+}
+
+func readInternal(envelope event.Envelope) (m event.Internal, err error) {
+	if err = json.Unmarshal(envelope.Body, &m); err == nil && (m.ID == "" || m.Thread == "" || m.Agent == "") {
+		err = errors.New("a message of Parley needs id, thread and agent")
+	}
+	return m, err
+}
+
+// byParley decides about a message of Parley itself. The policy is about people and bots of the platform.
+func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
+	d := record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonWorkstream}
+	switch {
+	case m.Internal.Stops:
+		d.Trigger, d.Command, d.NoMemory = messages.TriggerNone, record.CommandStop, true
+		d.Reply = func(record.ThreadState) *outbox.Notice { return nil }
+	case m.Internal.Runs:
+		d.Trigger = messages.TriggerRun
+		if g.question(look) != nil {
+			d.Answer = &runs.Answer{Text: m.Content}
+		}
+	}
+	metadata := m.Metadata
+	metadata.Passive, metadata.TriggerRAG = new(!m.Internal.Runs), new(m.Internal.Runs)
+	metadata.RecipientID = "bot:" + m.Internal.Agent
+	d.Metadata = metadata.Bytes()
+	return d
+}

@@ -1,0 +1,92 @@
+package workstreams
+
+import (
+	"context"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
+
+// Due is a workstream whose next step is due, with the state of its thread.
+type Due struct {
+	Workstream
+	// Run is the unfinished run of its thread; empty for none.
+	Going string
+	// Waits says that a message of its thread waits for intake or for a turn.
+	Waits bool
+	// Last is the last run of its thread that has ended.
+	Last Last
+
+	dueAt int64
+}
+
+// Last is a run of a workstream's thread that has ended.
+type Last struct {
+	Run   string // empty for none
+	State string // as in package runs
+	Error string
+	Reply string // empty if it has none
+	Asks  bool   // it has asked a question that is open
+}
+
+// Idle reports whether nothing of the thread goes on.
+func (d *Due) Idle() bool { return d.Going == "" && !d.Waits }
+
+// DueWorkstreams returns the workstreams whose next step is due, the longest due first.
+func (s *Workstreams) DueWorkstreams(ctx context.Context, limit int) ([]Due, error) {
+	now := storage.Millis(s.db.Now())
+	return storage.Read(ctx, s.db, func(tx *storage.Txn) []Due {
+		list := storage.Rows(tx, func(d *Due) []any {
+			return append(d.dest(), &d.Going, &d.Waits, &d.dueAt)
+		}, `SELECT `+columns+`, t.run_id, coalesce(t.pending > 0 OR t.turn_since IS NOT NULL, w.said = 0), w.due_at
+			FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.due_at <= $1 ORDER BY w.due_at LIMIT CAST($2 AS BIGINT)`, now, int64(limit))
+		for i := range list {
+			if list[i].Idle() && !list[i].State.Ended() {
+				list[i].Last = lastRun(tx, list[i].Key())
+			}
+		}
+		return list
+	})
+}
+
+// lastRun returns the last run of a thread that has ended: that of its newest message with a run.
+func lastRun(tx *storage.Txn, thread event.ThreadKey) (l Last) {
+	tx.Row([]any{&l.Run, &l.State, &l.Error}, `SELECT r.id, r.state, r.error FROM messages m JOIN runs r ON r.id = m.run
+		WHERE m.thread = (SELECT id FROM threads WHERE key = $1) AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT 1`, string(thread))
+	if l.Run != "" {
+		tx.Row([]any{&l.Reply}, `SELECT content FROM messages WHERE run = $1 AND author = 'agent' LIMIT 1`, l.Run)
+		l.Asks = tx.Has(`SELECT 1 FROM questions WHERE run = $1 AND state = 'open'`, l.Run)
+	}
+	return l
+}
+
+// Step is the next state of a workstream.
+type Step struct {
+	State          State
+	Phase          Phase
+	Said           int64
+	Summary, Error string
+	DueAt          time.Time // of the step after it; zero for none
+}
+
+// Settle takes a step of a workstream, unless another node has taken it, or something has happened since the
+// workstream was read. It reports whether it took the step; otherwise the workstream is still due.
+func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool, error) {
+	now := s.db.Now()
+	var due, ended any
+	if !next.DueAt.IsZero() {
+		due = storage.Millis(next.DueAt)
+	}
+	switch {
+	case next.State.Ended() && !before.State.Ended():
+		ended = storage.Millis(now)
+	case !before.EndedAt.IsZero():
+		ended = storage.Millis(before.EndedAt)
+	}
+	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
+		return tx.Exec(`UPDATE workstreams SET state = $4, phase = $5, said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10
+			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11`, before.ID, string(before.State), before.Said,
+			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt) > 0
+	})
+}

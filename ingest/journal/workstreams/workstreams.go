@@ -1,0 +1,229 @@
+// Package workstreams stores the children of runs: which run gave which task to which agent, how far the
+// child is, and what its parent was told of it.
+package workstreams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
+
+// State is the state of a workstream, in the spelling of our API.
+type State string
+
+// The states.
+const (
+	Running   State = "running"
+	Canceling State = "canceling" // its parent wants it to end
+	Completed State = "completed"
+	Failed    State = "failed"
+	Timeout   State = "timeout" // its deadline passed
+	Canceled  State = "canceled"
+)
+
+// Ended reports whether the state is final.
+func (s State) Ended() bool { return s != Running && s != Canceling }
+
+// Phase is what a running workstream is doing, in the spelling of our API.
+type Phase string
+
+// The phases.
+const (
+	Planning      Phase = "planning"
+	ExecutingTool Phase = "executing_tool"
+	Synthesizing  Phase = "synthesizing"
+	Blocked       Phase = "blocked" // it waits for a message
+	Done          Phase = "done"
+)
+
+// The errors of Launch.
+var (
+	// ErrTooMany means that as many children of the run work as its agent may have.
+	ErrTooMany = errors.New("the run has as many workstreams as it may")
+	// ErrTooDeep means that a child may not have children.
+	ErrTooDeep = errors.New("a workstream may not launch one of its own")
+)
+
+// ErrEnded is the error of a change to a workstream that has ended.
+var ErrEnded = errors.New("the workstream has ended")
+
+// Place is the place of a thread.
+type Place struct {
+	Workspace string
+	Platform  event.Platform
+	Thread    event.ThreadKey
+	Channel   string
+	Parent    string // of the channel; empty for none
+}
+
+// Progress is what a workstream last said about its work.
+type Progress struct {
+	Phase     Phase
+	Tool      string // of ExecutingTool
+	Iteration int64
+	Message   string
+}
+
+// Workstream is a child of a run.
+type Workstream struct {
+	ID    string // the launch_id
+	Run   string // that launched it
+	Asker string // the agent of that run
+	Of    Place  // the place of that run
+	Agent string
+	Name  string
+	Task  string
+
+	Interactive bool // it waits for further messages after its task, and ends only if its parent says so
+	Merge       bool // its files are among those of its parent
+
+	State State
+	Progress
+	LaunchedAt, DeadlineAt time.Time
+	EndedAt                time.Time // zero if it has not ended
+	Summary, Error         string
+
+	// Said counts the steps of its life that its parent or it was told of; see package workstream.
+	Said int64
+}
+
+// Key is the key of the workstream's own thread.
+func (w *Workstream) Key() event.ThreadKey { return event.WorkstreamThread(w.ID) }
+
+// Workstreams are the workstreams in a journal.
+type Workstreams struct{ db *storage.DB }
+
+// New returns the workstreams in a store.
+func New(db *storage.DB) *Workstreams { return &Workstreams{db} }
+
+const columns = `w.id, w.run, w.asker, w.workspace, w.platform, w.parent, w.channel, w.channel_parent, w.agent, w.name, w.task, w.interactive, w.merges,
+	w.state, w.phase, w.tool, w.iteration, w.message, w.launched_at, w.deadline_at, w.ended_at, w.summary, w.error, w.said`
+
+func (w *Workstream) dest() []any {
+	return []any{
+		&w.ID, &w.Run, &w.Asker, &w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Agent, &w.Name, &w.Task, &w.Interactive, &w.Merge,
+		(*string)(&w.State), (*string)(&w.Phase), &w.Tool, &w.Iteration, &w.Message, &w.LaunchedAt, &w.DeadlineAt, &w.EndedAt, &w.Summary, &w.Error, &w.Said,
+	}
+}
+
+// Bounds are the bounds of a run's workstreams.
+type Bounds struct {
+	Max   int64 // number of children that work at once
+	Depth int64 // number of generations below a person's run
+}
+
+// Launch stores a workstream of an unfinished run, which is due at once. It sets the run's place and agent, and
+// returns the stored one if there is one with its ID. It fails with ErrNotFound if the run is unknown or has
+// ended, with ErrTooMany and with ErrTooDeep.
+func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (Workstream, error) {
+	now := storage.Millis(s.db.Now())
+	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) Workstream {
+		if known := find(tx, `w.id = $1`, w.ID); known != nil {
+			return *known
+		}
+		if !tx.Row([]any{&w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Asker},
+			`SELECT workspace, platform, key, channel, parent, agent FROM threads WHERE run_id = $1 FOR UPDATE`, w.Run) {
+			tx.Fail(storage.ErrNotFound)
+			return w
+		}
+		var working int64
+		tx.Row([]any{&working}, `SELECT count(*) FROM workstreams WHERE run = $1 AND state IN ('running', 'canceling')`, w.Run)
+		switch {
+		case depth(tx, w.Of.Thread) > bounds.Depth:
+			tx.Fail(ErrTooDeep)
+		case working >= bounds.Max:
+			tx.Fail(ErrTooMany)
+		}
+		w.LaunchedAt, w.DeadlineAt, w.State, w.Phase = storage.Instant(now), storage.Instant(storage.Millis(w.DeadlineAt)), Running, Planning
+		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive, merges,
+				state, phase, launched_at, deadline_at, due_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'running', 'planning', $15, $16, $15)`,
+			w.ID, w.Run, w.Asker, w.Of.Workspace, string(w.Of.Platform), string(w.Of.Thread), w.Of.Channel, w.Of.Parent, string(w.Key()), w.Agent, w.Name, w.Task,
+			flag(w.Interactive), flag(w.Merge), now, storage.Millis(w.DeadlineAt))
+		return w
+	})
+}
+
+// flag returns a column's value for a condition.
+func flag(set bool) int64 {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// depth returns the generation of a child of a thread: 1 below a thread of people.
+func depth(tx *storage.Txn, thread event.ThreadKey) int64 {
+	n := int64(1)
+	for tx.Err == nil && event.IsWorkstream(thread) {
+		n++
+		if !tx.Row([]any{(*string)(&thread)}, `SELECT parent FROM workstreams WHERE thread = $1`, string(thread)) {
+			break
+		}
+	}
+	return n
+}
+
+// find returns the workstream that meets a condition; nil for none.
+func find(tx *storage.Txn, condition string, args ...any) *Workstream {
+	w := &Workstream{}
+	if !tx.Row(w.dest(), `SELECT `+columns+` FROM workstreams w WHERE `+condition, args...) {
+		return nil
+	}
+	return w
+}
+
+// Workstream returns a workstream. It fails with ErrNotFound if there is none.
+func (s *Workstreams) Workstream(ctx context.Context, id string) (w Workstream, err error) {
+	err = s.db.One(ctx, w.dest(), `SELECT `+columns+` FROM workstreams w WHERE w.id = $1`, id)
+	return w, err
+}
+
+// WorkstreamsOf returns the workstreams of a run, the first launched one first.
+func (s *Workstreams) WorkstreamsOf(ctx context.Context, run string) ([]Workstream, error) {
+	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.run = $1 ORDER BY w.launched_at, w.id`, run)
+}
+
+// Report stores what a working workstream says about its work. It fails with ErrEnded if it does not work any
+// more, and with ErrNotFound if there is none.
+func (s *Workstreams) Report(ctx context.Context, id string, p Progress) error {
+	return s.change(ctx, id, `phase = $2, tool = $3, iteration = $4, message = $5 WHERE id = $1 AND state IN ('running', 'canceling')`,
+		string(p.Phase), p.Tool, p.Iteration, p.Message)
+}
+
+// Terminate makes a running workstream end. It is due at once. It fails with ErrEnded if it has ended, and with
+// ErrNotFound if there is none. A further call changes nothing.
+func (s *Workstreams) Terminate(ctx context.Context, id string) error {
+	now := storage.Millis(s.db.Now())
+	return s.change(ctx, id, `state = 'canceling', ended_at = CASE WHEN state = 'running' THEN CAST($2 AS BIGINT) ELSE ended_at END, due_at = $2
+		WHERE id = $1 AND state IN ('running', 'canceling')`, now)
+}
+
+// change changes a workstream that works.
+func (s *Workstreams) change(ctx context.Context, id, set string, args ...any) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
+		if tx.Exec(`UPDATE workstreams SET `+set, append([]any{id}, args...)...) > 0 {
+			return
+		}
+		if tx.Has(`SELECT 1 FROM workstreams WHERE id = $1`, id) {
+			tx.Fail(ErrEnded)
+		}
+		tx.Fail(storage.ErrNotFound)
+	})
+}
+
+// RunEnded makes the workstream of a thread due, because a run of the thread has ended. Other threads have
+// none.
+func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
+	if event.IsWorkstream(thread) {
+		tx.Do(`UPDATE workstreams SET due_at = $2 WHERE thread = $1 AND state IN ('running', 'canceling')`, string(thread), now)
+	}
+}
+
+// Aged returns the step for workstreams that ended before a bound.
+func Aged(before int64) storage.Step {
+	return storage.ByAge("workstreams", "id", "ended_at", before)
+}
