@@ -45,11 +45,11 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		puts = settle(d, &next, now)
 	}
 	if !next.State.Ended() {
-		puts = append(puts, warn(d, &next, now)...)
-		if next.Said&saidStopped != 0 && next.State == workstreams.Canceling {
+		if next.State == workstreams.Canceling {
 			next.DueAt = now.Add(stopAgain)
+			return puts, next
 		}
-		return puts, next
+		return append(puts, warn(d, &next, now)...), next
 	}
 	if next.Said&saidStopped == 0 && !d.Idle() {
 		puts, next.Said = append(puts, toChild(d, "stop", event.Internal{Stops: true})), next.Said|saidStopped

@@ -24,7 +24,7 @@ var layers = [][]string{
 	5:  {"ingest/journal/runs"},
 	6:  {"ingest/journal/listing", "ingest/journal/record"},
 	7:  {"ingest/journal"},
-	8:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload"},
+	8:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "assembly/workstream"},
 	9:  {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	10: {"adapters/web/access"},
 	11: {"adapters/web/files", "adapters/slack/slacktest/internal/life", "adapters/slack/slacktest/internal/wire"},

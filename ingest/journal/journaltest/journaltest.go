@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},
 		{"transcript", transcriptPromises()},
+		{"workstreams", workstreamPromises()},
 		{"thread history", threadHistoryPromises()},
 		{"facts", factPromises()},
 		{"adapter state", adapterStatePromises()},

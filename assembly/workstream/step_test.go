@@ -1,0 +1,123 @@
+package workstream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/ingest/journal/workstreams"
+)
+
+var launched = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// child returns a workstream of 100 seconds whose thread works.
+func child(change func(*workstreams.Due)) *workstreams.Due {
+	d := &workstreams.Due{Workstream: workstreams.Workstream{
+		ID: "w1", Asker: "lead", Agent: "coder", Task: "do it", State: workstreams.Running, Progress: workstreams.Progress{Phase: workstreams.Planning},
+		LaunchedAt: launched, DeadlineAt: launched.Add(100 * time.Second), Said: saidTask,
+	}, Going: "run-1"}
+	if change != nil {
+		change(d)
+	}
+	return d
+}
+
+// done makes the child's run end with an answer.
+func done(d *workstreams.Due) {
+	d.Going, d.Last = "", workstreams.Last{Run: "run-1", State: "done", Reply: "42"}
+}
+
+// TestSteps checks who is told what at each point of a workstream's life.
+func TestSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*workstreams.Due)
+		after  time.Duration
+		puts   []string // recipient, name, and + if it asks for a run
+		state  workstreams.State
+		due    time.Duration // of the next step; 0 for none
+	}{
+		"the launch":        {func(d *workstreams.Due) { d.Said = 0 }, 0, []string{"child task +"}, workstreams.Running, 75 * time.Second},
+		"nothing yet":       {nil, 74 * time.Second, nil, workstreams.Running, 75 * time.Second},
+		"75 percent":        {nil, 75 * time.Second, []string{"parent parent/75"}, workstreams.Running, 80 * time.Second},
+		"80 percent":        {func(d *workstreams.Due) { d.Said |= saidEarly }, 80 * time.Second, []string{"child wrap-up"}, workstreams.Running, 90 * time.Second},
+		"90 percent":        {func(d *workstreams.Due) { d.Said |= saidEarly | saidWrapUp }, 90 * time.Second, []string{"parent parent/90"}, workstreams.Running, 100 * time.Second},
+		"a node was away":   {nil, 95 * time.Second, []string{"parent parent/75", "child wrap-up", "parent parent/90"}, workstreams.Running, 100 * time.Second},
+		"the deadline":      {nil, 100 * time.Second, []string{"child stop", "parent parent/end +"}, workstreams.Timeout, 0},
+		"an answer":         {done, 10 * time.Second, []string{"parent parent/end +"}, workstreams.Completed, 0},
+		"an answer in time": {done, 101 * time.Second, []string{"parent parent/end +"}, workstreams.Completed, 0},
+		"an answer, and a message waits": {func(d *workstreams.Due) {
+			done(d)
+			d.Waits = true
+		}, 10 * time.Second, nil, workstreams.Running, 75 * time.Second},
+		"an interactive answer": {func(d *workstreams.Due) {
+			done(d)
+			d.Interactive = true
+		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
+		"an interactive deadline": {func(d *workstreams.Due) {
+			done(d)
+			d.Interactive = true
+		}, 100 * time.Second, []string{"parent parent/reply/run-1 +", "parent parent/end +"}, workstreams.Timeout, 0},
+		"a question": {func(d *workstreams.Due) {
+			done(d)
+			d.Last.Asks = true
+		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
+		"a failure": {func(d *workstreams.Due) {
+			done(d)
+			d.Last.State = "failed"
+		}, 10 * time.Second, []string{"parent parent/end +"}, workstreams.Failed, 0},
+		"stopped by a person": {func(d *workstreams.Due) {
+			done(d)
+			d.Last.State = "canceled"
+		}, 10 * time.Second, []string{"parent parent/end"}, workstreams.Canceled, 0},
+		"terminated": {func(d *workstreams.Due) {
+			d.State, d.EndedAt = workstreams.Canceling, launched.Add(10*time.Second)
+		}, 10 * time.Second, []string{"child stop"}, workstreams.Canceling, 11 * time.Second},
+		"terminated, and still at work": {func(d *workstreams.Due) {
+			d.State, d.EndedAt, d.Said = workstreams.Canceling, launched.Add(10*time.Second), saidTask|saidStopped
+		}, 69 * time.Second, nil, workstreams.Canceling, 70 * time.Second},
+		"terminated, after the grace": {func(d *workstreams.Due) {
+			d.State, d.EndedAt, d.Said = workstreams.Canceling, launched.Add(10*time.Second), saidTask|saidStopped
+		}, 70 * time.Second, []string{"parent parent/end"}, workstreams.Canceled, 0},
+		"terminated, and idle": {func(d *workstreams.Due) {
+			done(d)
+			d.State, d.EndedAt = workstreams.Canceling, launched.Add(10*time.Second)
+		}, 11 * time.Second, []string{"parent parent/end"}, workstreams.Canceled, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := child(c.change)
+			puts, next := stepOf(d, launched.Add(c.after))
+			var got []string
+			for _, m := range puts {
+				to := "parent "
+				if m.Thread == d.Key() {
+					to = "child "
+				}
+				line := to + strings.TrimPrefix(m.ID, string(d.Key())+"/")
+				if m.Runs {
+					line += " +"
+				}
+				got = append(got, line)
+			}
+			var due time.Duration
+			if !next.DueAt.IsZero() {
+				due = next.DueAt.Sub(launched)
+			}
+			if diff := cmp.Diff([]any{c.puts, c.state, c.due}, []any{got, next.State, due}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestBoundedSummary checks that a parent gets a bounded part of a long answer.
+func TestBoundedSummary(t *testing.T) {
+	_, next := stepOf(child(func(d *workstreams.Due) {
+		done(d)
+		d.Last.Reply = strings.Repeat("ü", 20_000)
+	}), launched)
+	if got := strings.Count(next.Summary, "ü"); got != maxSummary {
+		t.Errorf("the summary has %d characters", got)
+	}
+}

@@ -1,0 +1,132 @@
+package journaltest
+
+import (
+	"errors"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
+)
+
+func workstreamPromises() []promise {
+	return []promise{
+		{"a launch is stored once, for a run that works", launches},
+		{"the number and the depth of workstreams are bounded", workstreamBounds},
+		{"a workstream is due at its launch, and when a run of its thread has ended", workstreamDue},
+		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
+		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
+	}
+}
+
+// launch launches a workstream of a run.
+func (f *fixture) launch(run, id string, bounds workstreams.Bounds) (workstreams.Workstream, error) {
+	return f.Launch(f.ctx, workstreams.Workstream{ID: id, Run: run, Agent: agent, Task: "do it", DeadlineAt: f.clock.Now().Add(time.Minute)}, bounds)
+}
+
+var fewWorkstreams = workstreams.Bounds{Max: 2, Depth: 1}
+
+// parent begins a run that may have workstreams.
+func (f *fixture) parent() string {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	return f.begin(threadKey(1)).ID
+}
+
+// dueWorkstream returns the workstream that is due; the test fails if there is not exactly one.
+func (f *fixture) dueWorkstream() *workstreams.Due {
+	f.Helper()
+	list, err := f.DueWorkstreams(f.ctx, 10)
+	f.must(err)
+	if len(list) != 1 {
+		f.Fatalf("%d workstreams are due", len(list))
+	}
+	return &list[0]
+}
+
+// settle takes a step, and reports whether it was taken.
+func (f *fixture) settle(d *workstreams.Due, next workstreams.Step) bool {
+	f.Helper()
+	taken, err := f.Settle(f.ctx, d, next)
+	f.must(err)
+	return taken
+}
+
+func launches(f *fixture) {
+	run := f.parent()
+	first, err := f.launch(run, "w1", fewWorkstreams)
+	f.must(err)
+	f.clock.advance(time.Second)
+	again, err := f.launch(run, "w1", fewWorkstreams)
+	f.must(err)
+	same(f, "a repetition", again, first)
+	same(f, "the place of its parent", []string{string(first.Of.Thread), first.Of.Workspace, first.Asker}, []string{string(threadKey(1)), workspace, agent})
+	f.commit(f.begin(threadKey(1)), answer("hello"))
+	_, err = f.launch(run, "w2", fewWorkstreams)
+	same(f, "of a run that has ended", errors.Is(err, storage.ErrNotFound), true)
+	list, err := f.WorkstreamsOf(f.ctx, run)
+	f.must(err)
+	same(f, "workstreams", list, []workstreams.Workstream{first})
+}
+
+func workstreamBounds(f *fixture) {
+	run := f.parent()
+	for _, id := range []string{"w1", "w2"} {
+		_, err := f.launch(run, id, fewWorkstreams)
+		f.must(err)
+	}
+	_, err := f.launch(run, "w3", fewWorkstreams)
+	same(f, "a third one", errors.Is(err, workstreams.ErrTooMany), true)
+	f.message(event.WorkstreamThread("w1"), said("C1/2", "do it"), triggers)
+	below := f.begin(event.WorkstreamThread("w1")).ID
+	_, err = f.launch(below, "w4", fewWorkstreams)
+	same(f, "a second generation", errors.Is(err, workstreams.ErrTooDeep), true)
+	_, err = f.launch(below, "w4", workstreams.Bounds{Max: 1, Depth: 2})
+	f.must(err)
+}
+
+func workstreamDue(f *fixture) {
+	_, err := f.launch(f.parent(), "w1", fewWorkstreams)
+	f.must(err)
+	d := f.dueWorkstream()
+	same(f, "idle before its task", d.Idle(), false)
+	same(f, "taken", f.settle(d, workstreams.Step{State: workstreams.Running, Said: 1, DueAt: f.clock.Now().Add(time.Hour)}), true)
+	thread := event.WorkstreamThread("w1")
+	f.message(thread, said("C1/2", "do it"), triggers)
+	run := f.begin(thread)
+	list, err := f.DueWorkstreams(f.ctx, 10)
+	f.must(err)
+	same(f, "due during the run", len(list), 0)
+	f.commit(run, answer("42"))
+	d = f.dueWorkstream()
+	same(f, "idle after its run", d.Idle(), true)
+	same(f, "its last run", d.Last, workstreams.Last{Run: run.ID, State: "done", Reply: "42"})
+}
+
+func workstreamSteps(f *fixture) {
+	_, err := f.launch(f.parent(), "w1", fewWorkstreams)
+	f.must(err)
+	d, next := f.dueWorkstream(), workstreams.Step{State: workstreams.Running, Said: 1, DueAt: f.clock.Now()}
+	f.clock.advance(time.Second)
+	f.must(f.Terminate(f.ctx, "w1"))
+	same(f, "after something has happened", f.settle(d, next), false)
+	d = f.dueWorkstream()
+	next.State = workstreams.Canceling
+	same(f, "taken", f.settle(d, next), true)
+	same(f, "taken again", f.settle(d, next), false)
+}
+
+func workstreamEnds(f *fixture) {
+	_, err := f.launch(f.parent(), "w1", fewWorkstreams)
+	f.must(err)
+	f.must(f.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Iteration: 2, Message: "page 2"}))
+	f.settle(f.dueWorkstream(), workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done, Said: 1, Summary: "42"})
+	same(f, "a report", errors.Is(f.Report(f.ctx, "w1", workstreams.Progress{}), workstreams.ErrEnded), true)
+	same(f, "a termination", errors.Is(f.Terminate(f.ctx, "w1"), workstreams.ErrEnded), true)
+	same(f, "a termination of none", errors.Is(f.Terminate(f.ctx, "w2"), storage.ErrNotFound), true)
+	w, err := f.Workstream(f.ctx, "w1")
+	f.must(err)
+	same(f, "workstream", []any{w.State, w.Tool, w.Iteration, w.Summary, w.EndedAt}, []any{workstreams.Completed, "search", int64(2), "42", f.clock.Now()})
+	f.clock.advance(90 * day)
+	f.prune()
+	same(f, "after 90 days", f.count("workstreams"), 0)
+}
