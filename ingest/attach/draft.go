@@ -33,7 +33,7 @@ func (d draft) discard() {
 // fill writes the source, and returns the number of its bytes and their SHA-256.
 func (d draft) fill(source io.Reader) (size int64, sum string, err error) {
 	hash := sha256.New()
-	size, err = io.Copy(io.MultiWriter(written{d.File}, hash), source)
+	size, err = io.Copy(io.MultiWriter(written(d), hash), source)
 	return size, hex.EncodeToString(hash.Sum(nil)), err
 }
 
