@@ -39,7 +39,10 @@ function apply({ id, html, list, after }) {
   if (!html) return there?.remove();
   const element = elementOf(html);
   showAges(element);
-  if (there) return there.isEqualNode(element) ? undefined : there.replaceWith(element);
+  if (there) {
+    showAges(there); // so that an element that only got older stays
+    return there.isEqualNode(element) ? undefined : there.replaceWith(element);
+  }
   const before = after && document.getElementById(after);
   if (before) before.after(element);
   else document.getElementById(list)?.prepend(element);
