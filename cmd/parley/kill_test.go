@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"parley/ingest/journal/listing"
 )
 
 // TestKilledBetweenRefusalAndRepetition kills the daemon while a model's server refuses the form of a request,
@@ -67,12 +69,29 @@ func TestKilledBetweenRefusalAndRepetition(t *testing.T) {
 			second := start(t, dir, os.Args[0], "run")
 			ours.address = second.address()
 			ours.await("is it dry?", "Yes.")
+			killedRun(t, dir)
 			ours.say("and now?")
 			ours.await("is it dry?", "Yes.", "and now?", "Yes.")
 			if n := asked.Load(); n != c.requests {
 				t.Errorf("%d requests, want %d", n, c.requests)
 			}
 		})
+	}
+}
+
+// killedRun checks that the operator sees the request of the only run that ended with its daemon.
+func killedRun(t *testing.T, dir string) {
+	t.Helper()
+	var run listing.Run
+	got := parley(t, dir, "runs", "--json")
+	if err := json.Unmarshal([]byte(got.stdout), &run); err != nil || len(run.Attempts) != 2 || !run.Attempts[0].Lost() || run.Attempts[1].Lost() {
+		t.Errorf("%v: %+v", err, got)
+	}
+	if got := parley(t, dir, "runs", "show", run.ID); !strings.Contains(got.stdout, "attempt 1  lost: ") {
+		t.Errorf("%+v", got)
+	}
+	if got := parley(t, dir, "why", run.ID); !strings.Contains(got.stdout, "1 is lost: ") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -85,6 +85,10 @@ func printRun(out io.Writer, x listing.Run) error {
 		fmt.Fprintf(w, "error\t%s\n", oneLine(x.Error))
 	}
 	for _, a := range x.Attempts {
+		if a.Lost() {
+			fmt.Fprintf(w, "attempt %d\tlost: %s\n", a.N, a.Error)
+			continue
+		}
 		fmt.Fprintf(w, "attempt %d\t%s, %d ms, %d→%d tokens, %s\n", a.N, clock(&a.BegunAt), a.EndedAt.Sub(a.BegunAt).Milliseconds(), a.TokensIn, a.TokensOut,
 			cmp.Or(oneLine(a.Error), a.Finish, "answered"))
 	}

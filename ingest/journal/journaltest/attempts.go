@@ -13,6 +13,7 @@ import (
 func attemptPromises() []promise {
 	return []promise{
 		{"each attempt of a run is stored with its end", attempts},
+		{"an attempt that ended with its process is listed from the next one on", lostAttempts},
 		{"an attempt of a stopped run is stored after its end", stoppedAttempt},
 		{"the inputs of agents are kept only if they are given, up to their bound", keptInputs},
 		{"a deleted message removes the kept inputs of its thread", inputsForgotten},
@@ -38,6 +39,30 @@ func attempts(f *fixture) {
 	f.clock.advance(90 * day)
 	f.prune()
 	same(f, "after 90 days", f.count("run_attempts"), 0)
+}
+
+func lostAttempts(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	lost := listing.Attempt{Error: "its process ended"}
+	attempt := func(node string) listing.Attempt {
+		return listing.Attempt{Node: node, BegunAt: f.clock.Now(), EndedAt: f.clock.Now()}
+	}
+	run := f.begin(threadKey(1))
+	f.node("idle").claim(run.Thread)
+	f.node("two").begin(threadKey(1))
+	three := f.node("three")
+	third := three.begin(threadKey(1))
+	for range 2 { // both losses have their rows already at the second time
+		three.leaves(third, runs.Unanswered{At: f.clock.Now(), Failed: true, Attempt: runs.Attempt{BegunAt: f.clock.Now()}})
+		third = three.begin(threadKey(1))
+	}
+	four := f.node("four")
+	four.leaves(four.begin(threadKey(1)), runs.Unanswered{State: runs.Failed, Cause: "given up"})
+	want := []listing.Attempt{lost, lost, attempt("three"), attempt("three"), lost}
+	for i := range want {
+		want[i].N = int64(i + 1)
+	}
+	same(f, "attempts", f.run(run.ID).Attempts, want)
 }
 
 // run returns a run as it is listed.

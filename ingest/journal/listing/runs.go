@@ -28,22 +28,26 @@ type Run struct {
 	FirstAt  time.Time `json:"first_byte_at,omitzero"`
 	EndedAt  time.Time `json:"ended_at,omitzero"`
 	Error    string    `json:"error"`    // empty for none
-	Attempts []Attempt `json:"attempts"` // those that have ended
+	Attempts []Attempt `json:"attempts"` // those that have ended or are lost
 }
 
-// Attempt is one request of a run to its agent that has ended.
+// Attempt is one request of a run to its agent that has ended, or whose process has. Of such a lost one, only the
+// number and the error are known; it is listed from the run's next attempt on.
 type Attempt struct {
 	N           int64     `json:"n"` // 1, 2, 3 … of the run
 	Node        string    `json:"node"`
-	BegunAt     time.Time `json:"begun_at"`
+	BegunAt     time.Time `json:"begun_at,omitzero"`
 	FirstAt     time.Time `json:"first_byte_at,omitzero"`
-	EndedAt     time.Time `json:"ended_at"`
+	EndedAt     time.Time `json:"ended_at,omitzero"`
 	Error       string    `json:"error"`        // empty for none
 	InputSHA256 string    `json:"input_sha256"` // empty if the agent got no input
 	TokensIn    int64     `json:"tokens_in"`    // 0 if the server sent no count
 	TokensOut   int64     `json:"tokens_out"`
 	Finish      string    `json:"finish_reason"` // the model's own word; empty for none
 }
+
+// Lost reports whether the attempt ended with its process.
+func (a Attempt) Lost() bool { return a.EndedAt.IsZero() }
 
 // RunFilter chooses runs.
 type RunFilter struct {

@@ -31,7 +31,17 @@ func (r *Runs) AddAttempt(ctx context.Context, run *Run, a Attempt) error {
 	return r.db.Change(ctx, run.ThreadKey, func(tx *storage.Txn) { addAttempt(tx, run, a, r.db.Node, storage.Millis(r.db.Now())) })
 }
 
+// lostAttempt is the error of an attempt whose process ended before it could store the attempt.
+const lostAttempt = "its process ended"
+
+// addAttempt stores an attempt of a run, behind those of the run that were lost and have no row yet. Nobody knows the
+// node and the times of a lost one.
 func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
+	for range run.Claims {
+		tx.Do(`INSERT INTO run_attempts (run, n, node, begun_at, answered_at, ended_at, error, finish, tokens_in, tokens_out, input_sha256)
+			SELECT $1, coalesce(max(n), 0) + 1, '', 0, 0, 0, $2, '', 0, 0, '' FROM run_attempts WHERE run = $1
+			HAVING count(CASE WHEN ended_at = 0 THEN 1 END) < $3`, run.ID, lostAttempt, run.Claims)
+	}
 	if a.BegunAt.IsZero() {
 		return
 	}

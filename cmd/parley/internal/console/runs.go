@@ -1,6 +1,7 @@
 package console
 
 import (
+	"slices"
 	"time"
 
 	"parley/cmd/parley/internal/operator"
@@ -32,8 +33,9 @@ const (
 	barHeight        = 20
 )
 
-// barsOf returns the waterfall of a run's attempts.
+// barsOf returns the waterfall of a run's attempts. A lost one has a line without a bar.
 func barsOf(attempts []listing.Attempt) (bars []bar) {
+	attempts = slices.DeleteFunc(slices.Clone(attempts), listing.Attempt.Lost) // it has no times
 	if len(attempts) == 0 {
 		return nil
 	}

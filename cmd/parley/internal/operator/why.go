@@ -214,6 +214,10 @@ func (w *Why) run(l *listing.Life) {
 	w.Answered = r.State == "done"
 	w.step(r.BegunAt, "turn", "run %s of agent %s, %s", r.ID, r.Agent, english.Plural(int(l.Turn), "message", ""))
 	for _, a := range r.Attempts {
+		if a.Lost() {
+			w.step(r.BegunAt, "attempt", "%d is lost: %s", a.N, a.Error)
+			continue
+		}
 		words := "answered"
 		if a.Error != "" {
 			words = a.Error
