@@ -37,8 +37,9 @@ var reasons = map[string]reason{
 	event.ReasonFromMe: {"the owner of the account wrote it", []string{".from_me"}, "bluebubbles.from_me: run"},
 	event.ReasonSMS: {"it is a text message, whose sender can claim any address", []string{".sms", "policy.allow_users"},
 		"bluebubbles.sms: run"},
-	event.ReasonAction:   {"somebody pressed a button", nil, ""},
-	event.ReasonNoAnswer: {"it does not answer the open question of the agent, or its sender may not answer it", []string{"agents[].approvers"}, "approvers of the agent"},
+	event.ReasonAction:     {"somebody pressed a button", nil, ""},
+	event.ReasonWorkstream: {"it is Parley's own, about a workstream", []string{"agents[].workstreams.agents"}, ""},
+	event.ReasonNoAnswer:   {"it does not answer the open question of the agent, or its sender may not answer it", []string{"agents[].approvers"}, "approvers of the agent"},
 
 	event.ReasonOwnMessage: {"the bot itself wrote it", nil, ""},
 	event.ReasonBotMessage: {"a bot wrote it", []string{"policy.bot_messages", "policy.allow_bots"},
