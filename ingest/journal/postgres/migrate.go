@@ -33,15 +33,38 @@ func Check(ctx context.Context, o Options) error {
 	if _, err := parse(cmp.Or(o.ListenURL, o.URL)); err != nil {
 		return fmt.Errorf("listen_url: %w", err)
 	}
-	c, err := connect(ctx, config.ConnConfig)
-	if err != nil {
+	_, _, err = applied(ctx, config.ConnConfig)
+	return err
+}
+
+// ErrOtherSchema means that a database needs the program that made it, or a start of the daemon, which updates it.
+var ErrOtherSchema = errors.New("the store has another schema")
+
+// keep fails with ErrOtherSchema if the database does not have the schema of this program.
+func keep(ctx context.Context, config *pgx.ConnConfig) error {
+	have, known, err := applied(ctx, config)
+	switch {
+	case err != nil || have == known:
 		return err
+	case have == 0:
+		return fmt.Errorf("%w: parley run makes it", ErrOtherSchema)
+	default:
+		return fmt.Errorf("%w: %d, and this program has %d; a start of the newer daemon updates it", ErrOtherSchema, have, known)
+	}
+}
+
+// applied returns the number of migrations that a database has, and that of this program's. It refuses a server that
+// Open would refuse.
+func applied(ctx context.Context, config *pgx.ConnConfig) (have, known int64, err error) {
+	c, err := connect(ctx, config)
+	if err != nil {
+		return 0, 0, err
 	}
 	steps, err := fs.Glob(embedded, pattern)
 	if err == nil {
-		_, err = schema.Applied(len(steps), exists, numbers(ctx, c))
+		have, err = schema.Applied(len(steps), exists, numbers(ctx, c))
 	}
-	return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	return have, int64(len(steps)), errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 }
 
 // pattern matches the files of the migrations.

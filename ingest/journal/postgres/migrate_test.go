@@ -1,6 +1,7 @@
 package postgres_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -73,6 +74,24 @@ func TestCheckChangesNothing(t *testing.T) {
 	}
 	if err := postgres.Check(t.Context(), postgres.Options{URL: url, ListenURL: "postgres://a:b@c@d/e"}); err == nil {
 		t.Error("a wrong listen_url is accepted")
+	}
+}
+
+// TestKeepSchema proves that Open with KeepSchema makes no table, and opens a current database.
+func TestKeepSchema(t *testing.T) {
+	t.Parallel()
+	o := postgres.Options{URL: postgrestest.URL(t), KeepSchema: true}
+	if _, err := postgres.Open(t.Context(), o); !errors.Is(err, postgres.ErrOtherSchema) {
+		t.Errorf("an empty database: %v", err)
+	}
+	if found, err := postgres.Inspect(t.Context(), o); err != nil || found.Schema != 0 || found.Bytes == 0 || found.Connections == 0 || found.Limit < found.Connections || found.Version == "" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	engine(t, postgres.Options{URL: o.URL})
+	engine(t, o)
+	run(t, o.URL, `DELETE FROM schema_migrations`)
+	if _, err := postgres.Open(t.Context(), o); !errors.Is(err, postgres.ErrOtherSchema) {
+		t.Errorf("an older database: %v", err)
 	}
 }
 

@@ -75,8 +75,10 @@ type Options struct {
 	// Connections bounds the open connections, besides the one that listens. 0 means
 	// DefaultConnections.
 	Connections int
-	Log         *slog.Logger     // nil: no log
-	Recorder    storage.Recorder // nil: no measurements
+	// KeepSchema makes Open fail with ErrOtherSchema instead of updating the schema.
+	KeepSchema bool
+	Log        *slog.Logger     // nil: no log
+	Recorder   storage.Recorder // nil: no measurements
 }
 
 // DefaultConnections is the default bound of a node's open connections, besides the one
@@ -91,7 +93,7 @@ const (
 	apartShare     = 4
 )
 
-// Open connects to the database and updates its schema. The end of ctx does not stop
+// Open connects to the database and updates its schema, unless Options.KeepSchema is set. The end of ctx does not stop
 // the engine; Close does.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	e, err := open(ctx, o)
@@ -117,7 +119,11 @@ func open(ctx context.Context, o Options) (*Engine, error) {
 	if keepsState {
 		config.AfterConnect = configure
 	}
-	if err := insist(func() error { return prepare(ctx, config.ConnConfig) }); err != nil {
+	first := prepare
+	if o.KeepSchema {
+		first = keep
+	}
+	if err := insist(func() error { return first(ctx, config.ConnConfig) }); err != nil {
 		return nil, err
 	}
 	var pool *pgxpool.Pool
