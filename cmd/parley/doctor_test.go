@@ -6,12 +6,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"parley/cmd/parley/internal/doctor"
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 const modelKey = "sk-canary-2f61c09d"
@@ -133,6 +138,70 @@ func TestDoctorOfFiles(t *testing.T) {
 	}
 	if c := examine(t, dir, 0, "--fix")["files"]; c.State != doctor.OK || mode() != 0o600 {
 		t.Errorf("%+v, %v", c, mode())
+	}
+}
+
+// TestDoctorOfPostgreSQL examines an empty database, in which it makes no table, the same one of a running daemon
+// whose port the system chose, and one that does not answer.
+func TestDoctorOfPostgreSQL(t *testing.T) {
+	t.Parallel()
+	dir, store := t.TempDir(), postgrestest.URL(t)
+	configure := func(url string) { write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nstore: "+url+"\n") }
+	configure(store)
+	for range 2 {
+		got := examine(t, dir, 0)
+		if c := got["store"]; c.State != doctor.OK || !strings.Contains(c.Words, "connections used; its tables are made") || got["daemon"].State != doctor.Warning {
+			t.Errorf("before the first start: %+v, %+v", c, got["daemon"])
+		}
+		if got := parley(t, dir, "runs"); got.status != 1 || !strings.Contains(got.stderr, "another schema") {
+			t.Errorf("a command makes the tables: %+v", got)
+		}
+	}
+	start(t, dir, os.Args[0], "run").address()
+	got := examine(t, dir, 0)
+	if c := got["store"]; c.State != doctor.OK || !strings.HasSuffix(c.Words, "connections used") || got["daemon"].State != doctor.OK {
+		t.Errorf("%+v, %+v", c, got["daemon"])
+	}
+	configure("postgres://nobody@" + freeAddress(t) + "/none?sslmode=disable")
+	if c := examine(t, dir, 1)["store"]; c.State != doctor.Fault || c.Key != "store" || c.Line != 2 {
+		t.Errorf("a server that does not answer: %+v", c)
+	}
+}
+
+// TestDoctorOfClocks examines a machine whose clock is as its platform's, and one whose clock is wrong.
+func TestDoctorOfClocks(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	real := startSlack(t, dir, "acme", without("acme", ""))
+	address, err := url.Parse(real.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shift atomic.Int64 // of the platform's clock
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		r.Header.Set("Date", time.Now().Add(time.Duration(shift.Load())).UTC().Format(http.TimeFormat))
+		return nil
+	}
+	front := httptest.NewServer(proxy)
+	t.Cleanup(front.Close)
+	file, err := os.ReadFile(filepath.Join(dir, "workspaces/acme.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "workspaces/acme.yaml", strings.ReplaceAll(string(file), "http://"+address.Host, front.URL))
+	for _, c := range []struct {
+		shift  time.Duration
+		status int
+		state  doctor.State
+		words  string
+	}{
+		{0, 0, doctor.OK, ""}, {-2 * time.Minute, 0, doctor.Warning, " ahead of that of slack"}, {time.Hour, 1, doctor.Fault, " behind that of slack"},
+	} {
+		shift.Store(int64(c.shift))
+		if got := examine(t, dir, c.status)["clock"]; got.State != c.state || !strings.Contains(got.Words, c.words) {
+			t.Errorf("shifted by %v: %+v", c.shift, got)
+		}
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/listing"
+	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
@@ -39,7 +40,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	d.operator = &operator.Service{
 		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
-			Since: d.now().UTC(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
+			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.health.of,
 			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
 			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
@@ -165,14 +166,16 @@ func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, erro
 	return reader.Channels(ctx)
 }
 
-// openToRead opens the store for a command. An SQLite file is locked by the first write only, so that a daemon may start
+// openToRead opens the store for a command, which never changes its schema. An SQLite file is locked by the first write only, so that a daemon may start
 // meanwhile.
 func openToRead(ctx context.Context, store config.Store) (storage.Engine, error) {
 	log := slog.New(slog.DiscardHandler)
 	if store.Engine == config.SQLite {
 		return sqlite.OpenReader(ctx, store.Path, sqlite.Options{Log: log})
 	}
-	return openStore(ctx, store, log, newMetrics())
+	o := postgresOptions(store)
+	o.Log, o.KeepSchema = log, true
+	return postgres.Open(ctx, o)
 }
 
 // Operate returns a client of the operator API for a configuration: of the daemon that runs, or

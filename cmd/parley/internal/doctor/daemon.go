@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"time"
 
 	"parley/adapters"
 	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 )
 
@@ -35,7 +37,7 @@ func get(ctx context.Context, method, address, token string) (*http.Response, er
 func (v *visit) daemon(ctx context.Context) []Check {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	address := daemon.BaseURL(v.config.Listen)
+	address := daemon.BaseURL(v.address(ctx))
 	response, err := get(ctx, http.MethodGet, address+"/readyz", v.config.Metrics.Token.Reveal())
 	if err != nil {
 		return []Check{v.at("daemon", Warning, "", "listen", "does not run at "+address+": start it with parley run")}
@@ -57,6 +59,24 @@ func (v *visit) daemon(ctx context.Context) []Check {
 		all = append(all, v.connection(id, state.Workspaces[id]))
 	}
 	return all
+}
+
+// address returns the address of the daemon's HTTP server. If listen leaves the port to the system, a running daemon
+// tells it over its socket.
+func (v *visit) address(ctx context.Context) string {
+	if _, port, _ := net.SplitHostPort(v.config.Listen); port != "0" { // the configuration is checked
+		return v.config.Listen
+	}
+	client, err := operator.Dial(ctx, v.config.Socket())
+	if err != nil {
+		return v.config.Listen
+	}
+	defer client.Close()
+	status, err := client.Status(ctx)
+	if err != nil {
+		return v.config.Listen
+	}
+	return status.Address
 }
 
 // connection returns the finding about the state of a workspace's connection.

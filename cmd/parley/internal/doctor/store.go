@@ -14,6 +14,7 @@ import (
 
 	"parley/config"
 	"parley/ingest/backup"
+	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -26,10 +27,28 @@ const (
 	fewDays = 14
 )
 
-// store looks at an embedded store and its disk. PostgreSQL has tools of its own.
+// postgres looks at a PostgreSQL store, which has tools of its own for its integrity and its disk.
+func (v *visit) postgres(ctx context.Context) Check {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	found, err := postgres.Inspect(ctx, postgres.Options{URL: v.config.Store.URL.Reveal()})
+	if err != nil {
+		return v.at("store", Fault, "", "store", "can't be used: "+err.Error())
+	}
+	check := v.at("store", OK, "", "store", fmt.Sprintf("PostgreSQL %s, %s, %d of %d connections used", found.Version, humanize.IBytes(uint64(found.Bytes)), found.Connections, found.Limit))
+	switch {
+	case found.Schema == 0:
+		check.Words += "; its tables are made at the first start"
+	case found.Connections*10 >= found.Limit*9:
+		check.State, check.Words = Warning, check.Words+": few are left, so raise max_connections or lower store.connections"
+	}
+	return check
+}
+
+// store looks at the store, and at the disk of an embedded one.
 func (v *visit) store(ctx context.Context) []Check {
 	if v.config.Store.Engine != config.SQLite {
-		return []Check{{Name: "store", State: OK, Words: "PostgreSQL, which looks after its integrity and its disk"}}
+		return []Check{v.postgres(ctx)}
 	}
 	path := v.config.Store.Path
 	bytes, err := sizeOf(path)

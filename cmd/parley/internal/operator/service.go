@@ -49,7 +49,8 @@ type Service struct {
 
 // Live is what the service asks of the running daemon. Its functions may be called concurrently.
 type Live struct {
-	Since time.Time // when the daemon began
+	Since   time.Time // when the daemon began
+	Address string    // of its HTTP server, host:port
 	// ConfiguredAt returns when the configuration was last read.
 	ConfiguredAt func() time.Time
 	// TakesMessages returns the error for which the store takes no messages; nil if it does.

@@ -31,7 +31,8 @@ type Status struct {
 	Node    string    `json:"node"` // the name of the process; empty if the daemon is stopped
 	Host    string    `json:"host"`
 	Running bool      `json:"running"`
-	Ready   bool      `json:"ready"` // it takes messages
+	Ready   bool      `json:"ready"`   // it takes messages
+	Address string    `json:"address"` // at which its HTTP server listens; empty if the daemon is stopped
 	Since   time.Time `json:"since,omitzero"`
 	// ConfiguredAt is when the configuration was last read.
 	ConfiguredAt time.Time         `json:"configured_at,omitzero"`
@@ -122,7 +123,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 		st.Store.Schema, st.Store.Bytes, err = facts.Schema, facts.Bytes, broken
 	}
 	if s.Live != nil {
-		st.Since, st.ConfiguredAt = s.Live.Since, s.Live.ConfiguredAt()
+		st.Address, st.Since, st.ConfiguredAt = s.Live.Address, s.Live.Since, s.Live.ConfiguredAt()
 		err = cmp.Or(s.Live.TakesMessages(ctx), err)
 		st.Ready = err == nil
 	}
