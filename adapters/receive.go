@@ -23,6 +23,8 @@ type Receipt struct {
 	ID int64
 	// MessageUUID is the UUID of the message that the envelope makes.
 	MessageUUID string
+	// Thread is the thread that the payload names; empty if it names only a message.
+	Thread event.ThreadKey
 	// Duplicate reports that the same payload was accepted before.
 	Duplicate bool
 	// Waits reports that the envelope is about a message that is not known yet.

@@ -138,7 +138,7 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		in.lost(w, envelope)
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
-	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Duplicate: stored.Duplicate}
+	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Thread: keys.Thread, Duplicate: stored.Duplicate}
 	if stored.Duplicate {
 		in.repeated(&envelope, keys)
 		return receipt, nil

@@ -27,7 +27,7 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	receipt, err := t.Ingest.Accept(ctx, envelope)
 	if err == nil {
 		t.daemon.metrics.acknowledged(envelope.Workspace, begun)
-		t.daemon.step(operator.Step{Workspace: envelope.Workspace, What: operator.StepReceived, MS: time.Since(begun).Milliseconds(), Detail: envelope.Transport})
+		t.daemon.step(operator.Step{Workspace: envelope.Workspace, Thread: string(receipt.Thread), What: operator.StepReceived, MS: time.Since(begun).Milliseconds(), Detail: envelope.Transport})
 	}
 	return receipt, err
 }

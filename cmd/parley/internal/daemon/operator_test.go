@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -216,9 +217,17 @@ func TestTheStepsOfAMessage(t *testing.T) {
 	}
 	for _, what := range []string{operator.StepReceived, operator.StepDecided, operator.StepTurn, operator.StepAttempt, operator.StepAnswered, operator.StepDelivery} {
 		s, known := seen[what]
-		if !known || s.Workspace != "acme" || s.At.IsZero() || what != operator.StepReceived && what != operator.StepDelivery && !strings.HasPrefix(s.Thread, "slack:acme:"+room) || strings.Contains(s.Detail, "private") {
+		if !known || s.Workspace != "acme" || s.At.IsZero() || what != operator.StepDelivery && !strings.HasPrefix(s.Thread, "slack:acme:"+room) || strings.Contains(s.Detail, "private") {
 			t.Errorf("%s: %v %+v", what, known, s)
 		}
+	}
+	ofThread := url.Values{"thread": {seen[operator.StepDecided].Thread}, "follow": {"false"}}
+	var first operator.Step
+	if err := operator.Follow(ctx, client, "steps", ofThread, func(s operator.Step) error {
+		first = cmp.Or(first, s)
+		return nil
+	}); err != nil || first.What != operator.StepReceived {
+		t.Errorf("the first step of the thread: %+v, %v", first, err)
 	}
 	if d := seen[operator.StepDecided].Detail; d != "message stored run mention" {
 		t.Errorf("%s", d)
