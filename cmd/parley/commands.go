@@ -106,7 +106,7 @@ func faults(err error) error {
 
 func replayCommand() *cobra.Command {
 	var path, platform, format string
-	var asJSON bool
+	var asJSON, quiet bool
 	names := strings.Join(config.PlatformNames(), ", ")
 	c := &cobra.Command{
 		Use:   "replay FILE…",
@@ -127,33 +127,52 @@ func replayCommand() *cobra.Command {
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
 				return command.UsageError{Err: fmt.Errorf("%s is not a .jsonl recording, so it must contain one raw payload: name its platform with --platform, one of %s", files[i], names)}
 			}
-			return play(c, path, event.Platform(platform), format, files)
+			return play(c, path, daemon.Recording{Files: files, Platform: event.Platform(platform), JSON: format == "json"}, newProgress(c, quiet))
 		},
 	}
 	configFlag(c, &path, "none: the echo agent and the default policy")
 	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+names)
 	c.Flags().StringVar(&format, "format", "text", "text or json")
 	jsonFlag(c, &asJSON)
+	quietFlag(c, &quiet)
 	return c
 }
 
-// play replays files. If the reader of the output wants no more, as in "parley replay | head",
+// play replays the files of a recording. A terminal that shows the results needs no progress. If the reader of the output wants no more, as in "parley replay | head",
 // the replay ends without an error.
-func play(c *cobra.Command, path string, platform event.Platform, format string, files []string) error {
-	var conf *config.Config // nil for the defaults of a replay
-	if path != "" {
-		var err error
-		if conf, err = config.Load(path); err != nil {
+func play(c *cobra.Command, path string, r daemon.Recording, shown *progress) (err error) {
+	if path != "" { // else the defaults of a replay
+		if r.Config, err = config.Load(path); err != nil {
 			return faults(err)
 		}
 	}
+	r.Out, r.Log = c.OutOrStdout(), newLogger("auto", os.Stderr, slog.LevelError)
+	if out, ok := r.Out.(*os.File); !ok || !isatty.IsTerminal(out.Fd()) {
+		shown.begin("replaying", countLines(r.Files), false)
+		defer shown.end()
+		r.Progress = shown.at
+	}
 	signal.Ignore(syscall.SIGPIPE) // so that the replay gets an error and removes its scratch store
-	err := daemon.Replay(c.Context(), daemon.Recording{
-		Config: conf, Files: files, Platform: platform, JSON: format == "json", Out: c.OutOrStdout(),
-		Log: newLogger("auto", os.Stderr, slog.LevelError),
-	})
+	err = daemon.Replay(c.Context(), r)
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	return err
+}
+
+// countLines returns the number of lines of recordings, where a raw payload is one; -1 if a file, such as a pipe,
+// can't be read twice or at all.
+func countLines(files []string) (n int64) {
+	for _, path := range files {
+		info, err := os.Stat(path)
+		switch {
+		case err != nil || !info.Mode().IsRegular():
+			return -1
+		case replay.Raw(path):
+			n++
+		case replay.Lines(path, func(int, []byte, error) error { n++; return nil }) != nil:
+			return -1
+		}
+	}
+	return n
 }

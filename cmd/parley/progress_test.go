@@ -2,9 +2,16 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/parley/internal/daemon"
+	"parley/ingest/event"
 )
 
 // TestProgressInLines is silent at first, and then prints a line every ten seconds with the rate and the rest.
@@ -28,6 +35,31 @@ func TestProgressInLines(t *testing.T) {
 		"reading back: 8.2 kB, 819 B/s\n"
 	if out.String() != want {
 		t.Errorf("%q", out.String())
+	}
+}
+
+// TestProgressOfAReplay counts the lines of all recordings.
+func TestProgressOfAReplay(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "hello.json", hello)
+	write(t, dir, "lines.jsonl", `{"platform":"slack","body":`+hello+"}\n\nno JSON\n")
+	files := []string{filepath.Join(dir, "hello.json"), filepath.Join(dir, "lines.jsonl")}
+	var out strings.Builder
+	now := time.Now()
+	p := &progress{out: &out, now: func() time.Time { now = now.Add(lineEvery); return now }}
+	c := &cobra.Command{}
+	c.SetOut(io.Discard)
+	c.SetContext(t.Context())
+	if err := play(c, "", daemon.Recording{Files: files, Platform: event.Slack}, p); err != nil {
+		t.Fatal(err)
+	}
+	const want = "replaying: 33 %, 1 of 3, 0/s, 20s left\nreplaying: 66 %, 2 of 3, 0/s, 10s left\nreplaying: 100 %, 3 of 3, 0/s, 0s left\n"
+	if out.String() != want {
+		t.Errorf("%q", out.String())
+	}
+	if n := countLines(append(files, os.DevNull)); n != -1 {
+		t.Errorf("%d lines, of which some can't be read twice", n)
 	}
 }
 

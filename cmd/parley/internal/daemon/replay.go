@@ -38,6 +38,8 @@ type Recording struct {
 	JSON     bool
 	Out      io.Writer
 	Log      *slog.Logger
+	// Progress is called with the number of lines that were read; nil for no call.
+	Progress func(lines int64)
 }
 
 // defaultWorkspace is the workspace of a line that names none.
@@ -185,8 +187,16 @@ var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // feedFiles feeds the lines of every file.
 func (p *player) feedFiles(ctx context.Context) error {
+	fed := int64(0)
+	line := func(l replay.Line) error {
+		err := p.line(ctx, l)
+		if fed++; p.Progress != nil {
+			p.Progress(fed)
+		}
+		return err
+	}
 	for _, path := range p.Files {
-		if err := replay.Read(path, p.Platform, config.PlatformNames(), func(l replay.Line) error { return p.line(ctx, l) }); err != nil {
+		if err := replay.Read(path, p.Platform, config.PlatformNames(), line); err != nil {
 			return err
 		}
 	}
