@@ -250,14 +250,14 @@ CREATE INDEX runs_ended ON runs (ended_at, id);
 CREATE INDEX runs_failed ON runs (ended_at, id) WHERE state = 'failed';
 CREATE INDEX runs_bot ON runs (bot_channel, begun_at) WHERE bot_channel IS NOT NULL;
 
--- The requests of a run to its agent that have ended.
+-- The requests of a run to its agent that have ended, or whose process has.
 CREATE TABLE run_attempts (
 	run TEXT NOT NULL,
 	n BIGINT NOT NULL, -- 1, 2, 3 … of the run
 	node TEXT NOT NULL, -- that made it
-	begun_at BIGINT NOT NULL,
+	begun_at BIGINT NOT NULL, -- 0: unknown, of a lost one
 	answered_at BIGINT NOT NULL, -- first message of the agent; 0: none
-	ended_at BIGINT NOT NULL,
+	ended_at BIGINT NOT NULL, -- 0: its process ended first, so that it is lost
 	error TEXT NOT NULL,
 	finish TEXT NOT NULL, -- the model's own word for the end of its answer; empty: it gave none
 	tokens_in BIGINT NOT NULL, -- 0: unknown, like tokens_out
