@@ -332,6 +332,7 @@ export class Timeline {
       e.onclick = () => {
         this.#close(article, e)
         this.#answer(words(o.label), words(o.id))
+        this.#shown()
       }
       return e
     })))
