@@ -92,7 +92,7 @@ func (g gate) answer(command record.Command, state record.ThreadState) string {
 		return "I begin anew: from now on I don't see what was said here before."
 	case command == record.CommandStatus:
 		return g.status(state)
-	case state.Run != "" || state.Waiting > 0 || state.Asks:
+	case state.Run != "" || state.Waiting > 0 || state.Asks || state.Working > 0:
 		return "Stopped."
 	}
 	return "There is nothing to stop."

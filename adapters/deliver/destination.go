@@ -90,13 +90,15 @@ func fileName(name string) string {
 	return base + extension
 }
 
-// answered returns the external id of the last message in a run's turn. It is empty if
-// the turn has none.
+// answered returns the external id of the last message in a run's turn that the platform knows. It is empty if
+// the turn has none: Parley's own messages are not on the platform.
 func answered(run *runs.Run) string {
-	if len(run.Messages) == 0 {
-		return ""
+	for i := len(run.Messages) - 1; i >= 0; i-- {
+		if m := &run.Messages[i]; m.Author != messages.BySystem {
+			return m.ExternalID
+		}
 	}
-	return run.Messages[len(run.Messages)-1].ExternalID
+	return ""
 }
 
 // asker returns the platform's id of the author of the last message in a run's turn. It

@@ -51,6 +51,10 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		}
 		return append(puts, warn(d, &next, now)...), next
 	}
+	if !d.State.Ended() { // what the parent is told must not depend on what happens until then
+		next.Phase, next.DueAt = workstreams.Done, now
+		return puts, next
+	}
 	if next.Said&saidStopped == 0 && !d.Idle() {
 		puts, next.Said = append(puts, toChild(d, "stop", event.Internal{Stops: true})), next.Said|saidStopped
 	}

@@ -72,6 +72,9 @@ const (
 	lookEvery = time.Second
 	// most is the number of steps that one look takes.
 	most = 100
+	// failedAgain is the time after which a step is tried again that could not be taken, so that it keeps no other one
+	// back. The workspace of a workstream may be gone.
+	failedAgain = 5 * time.Second
 )
 
 // RunEnded reports that a run of a thread has ended, so that a step of a workstream may be due.
@@ -103,6 +106,7 @@ func (s *Service) Tend(ctx context.Context) {
 	for i := range list {
 		if err := s.step(ctx, &list[i]); err != nil && ctx.Err() == nil {
 			s.Log.Warn("a step of a workstream waits", "workstream", list[i].ID, "err", err)
+			s.postpone(ctx, &list[i])
 		}
 	}
 	if len(list) == most {
@@ -118,6 +122,17 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 			return err
 		}
 	}
-	_, err := s.Journal.Settle(ctx, d, next)
+	taken, err := s.Journal.Settle(ctx, d, next)
+	if taken && next.State.Ended() && !d.State.Ended() {
+		s.due.Set() // the parent is told next
+	}
 	return err
+}
+
+// postpone tries a step again later.
+func (s *Service) postpone(ctx context.Context, d *workstreams.Due) {
+	same := workstreams.Step{State: d.State, Phase: d.Phase, Said: d.Said, Summary: d.Summary, Error: d.Error, DueAt: s.Now().Add(failedAgain)}
+	if _, err := s.Journal.Settle(ctx, d, same); err != nil && ctx.Err() == nil {
+		s.Log.Warn("a step of a workstream is still due", "workstream", d.ID, "err", err)
+	}
 }

@@ -75,8 +75,11 @@ func (s *Sender) status(ctx context.Context, sign adapters.Sign, text string) er
 }
 
 // react calls a method of reactions. A refusal with one of the done codes means that
-// there is nothing to do, and is no error.
+// there is nothing to do, and is no error. So is the sign of a turn that no message on Slack asked for.
 func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, do func(context.Context, string, slack.ItemRef) error, done ...string) error {
+	if sign.Message == "" {
+		return nil
+	}
 	channel, ts, err := payload.SplitID(sign.Message)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"parley/adapters/web/access"
@@ -55,9 +56,10 @@ func (a API) workstreamRoutes() (routes []access.Route) {
 	return routes
 }
 
-// action returns the route of an action. The agents of a workstream's parent and of the workstream itself act with
-// their secrets.
+// action returns the route of an action. The run's agent acts with its secret, and so does the agent of the workstream
+// if it reports.
 func (a API) action(pattern string, act action) access.Route {
+	reports := strings.HasSuffix(pattern, "/progress")
 	return access.Route{
 		Pattern: pattern,
 		Take: func(c access.Call, w http.ResponseWriter, r *http.Request, body []byte) error {
@@ -76,15 +78,18 @@ func (a API) action(pattern string, act action) access.Route {
 			if err != nil {
 				return err
 			}
-			if !agents[run.Agent] {
-				child, err := a.child(r, run.ID)
-				if err != nil || !agents[child.Agent] {
-					return storage.ErrNotFound
-				}
+			if !agents[run.Agent] && !(reports && a.isChildOf(r, run.ID, agents)) {
+				return storage.ErrNotFound
 			}
 			return act(a, w, r, run, body)
 		},
 	}
+}
+
+// isChildOf reports whether the path names a workstream of a run that one of agents works for.
+func (a API) isChildOf(r *http.Request, run string, agents map[string]bool) bool {
+	child, err := a.child(r, run)
+	return err == nil && agents[child.Agent]
 }
 
 // child returns the workstream that the path names, of a run.

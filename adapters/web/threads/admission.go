@@ -7,20 +7,21 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
+	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
 
 // Uses returns storage.ErrNotFound if a caller may not use a thread of a workspace that it reads.
 // madeBy is the client that made the thread; empty for none. A client's thread is for those who take
-// part in it, and for those who may list it.
+// part in it, and for those who may list it. That of a workstream is for the latter alone.
 func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threadID string) error {
 	actor := c.Token.ActorIn(c.Workspace)
-	if madeBy == "" || madeBy == string(actor) || c.Lists(workspace) {
+	if madeBy == string(actor) || c.Lists(workspace) || madeBy == "" && !places.IsDerived(threadID) {
 		return nil
 	}
 	t, err := a.Store.Thread(ctx, workspace, threadID)
-	if err == nil {
+	if err == nil && isPrivate(&t) {
 		err = takesPart(ctx, a.Store, actor, &t)
 	}
 	return err
@@ -36,11 +37,14 @@ func (a API) admitThread(r *http.Request, c access.Caller, workspace, id string)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil
-	case err == nil && t.MadeBy != "":
+	case err == nil && isPrivate(&t):
 		err = takesPart(r.Context(), a.Store, c.Token.ActorIn(c.Workspace), &t)
 	}
 	return err
 }
+
+// isPrivate reports whether not every caller of a thread's workspace may use it.
+func isPrivate(t *places.Thread) bool { return t.MadeBy != "" || event.IsWorkstream(t.Key) }
 
 // seenThread returns the thread with an id, if the caller may read and write it, or else
 // storage.ErrNotFound.
@@ -60,6 +64,9 @@ func (c call) sees(ctx context.Context, t *places.Thread) error {
 // takesPart returns storage.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
 func takesPart(ctx context.Context, store Participation, actor payload.Actor, t *places.Thread) error {
+	if event.IsWorkstream(t.Key) { // no client takes part in it, and a message of one would not reach it
+		return storage.ErrNotFound
+	}
 	if t.MadeBy == string(actor) || actor.IsAgent() && !t.Closed {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/workstreams"
 )
 
 // Command is a chat command.
@@ -12,7 +13,7 @@ type Command string
 
 // The chat commands.
 const (
-	CommandStop   Command = "stop"   // ends the unfinished run, or else the turn that waits and the open question
+	CommandStop   Command = "stop"   // ends the workstreams and the unfinished run, or else the turn that waits and the open question
 	CommandNew    Command = "new"    // later turns see nothing from before it
 	CommandStatus Command = "status" // changes nothing
 )
@@ -26,6 +27,7 @@ type ThreadState struct {
 	Taken    bool  // the agent answers later
 	Waiting  int64 // messages that wait for a turn
 	Asks     bool  // a question is open
+	Working  int64 // workstreams that a stop has ended
 }
 
 // state reads the work in the thread.
@@ -40,6 +42,9 @@ func (r *recordTx) state() (s ThreadState) {
 // obey carries out the command that a new message is, and answers it with a notice.
 func (r *recordTx) obey(row *messages.Message, d Decision) {
 	state, thread := r.state(), r.claim.Thread
+	if d.Command == CommandStop {
+		state.Working = workstreams.StopBelow(r.Txn, r.claim.Key, r.now)
+	}
 	switch {
 	case d.Command == CommandNew:
 		runs.NewContext(r.Txn, thread, row.Seq)

@@ -9,6 +9,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // Stopped is a run that a person has stopped.
@@ -81,8 +82,9 @@ func StopWaiting(tx *storage.Txn, thread, now int64) {
 	tx.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 
-// stop ends the run. Messages that wait for a turn are due at once.
+// stop ends the run and its workstreams. Messages that wait for a turn are due at once.
 func (e *endRunTx) stop() {
+	workstreams.StopOf(e.Txn, e.run.ID, e.now)
 	e.end(Canceled, "stopped", time.Time{})
 	e.Do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
 }

@@ -13,7 +13,7 @@ type Due struct {
 	Workstream
 	// Run is the unfinished run of its thread; empty for none.
 	Going string
-	// Waits says that a message of its thread waits for intake or for a turn.
+	// Waits says that a message of its thread waits for intake or for a turn, or that a workstream of its own works.
 	Waits bool
 	// Last is the last run of its thread that has ended.
 	Last Last
@@ -39,7 +39,8 @@ func (s *Workstreams) DueWorkstreams(ctx context.Context, limit int) ([]Due, err
 	return storage.Read(ctx, s.db, func(tx *storage.Txn) []Due {
 		list := storage.Rows(tx, func(d *Due) []any {
 			return append(d.dest(), &d.Going, &d.Waits, &d.dueAt)
-		}, `SELECT `+columns+`, t.run_id, coalesce(t.pending > 0 OR t.turn_since IS NOT NULL, w.said = 0), w.due_at
+		}, `SELECT `+columns+`, t.run_id, coalesce(t.pending > 0 OR t.turn_since IS NOT NULL, w.said = 0)
+				OR EXISTS (SELECT 1 FROM workstreams c WHERE c.parent = w.thread AND c.due_at IS NOT NULL), w.due_at
 			FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.due_at <= $1 ORDER BY w.due_at LIMIT CAST($2 AS BIGINT)`, now, int64(limit))
 		for i := range list {
 			if list[i].Idle() && !list[i].State.Ended() {
@@ -85,8 +86,13 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 		ended = storage.Millis(before.EndedAt)
 	}
 	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
-		return tx.Exec(`UPDATE workstreams SET state = $4, phase = $5, said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10
+		taken := tx.Exec(`UPDATE workstreams SET state = $4, phase = CASE WHEN CAST($5 AS TEXT) = $12 THEN phase ELSE $5 END,
+			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10
 			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11`, before.ID, string(before.State), before.Said,
-			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt) > 0
+			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase)) > 0
+		if taken && due == nil {
+			RunEnded(tx, before.Of.Thread, storage.Millis(now))
+		}
+		return taken
 	})
 }

@@ -197,9 +197,26 @@ func (s *Workstreams) Report(ctx context.Context, id string, p Progress) error {
 // Terminate makes a running workstream end. It is due at once. It fails with ErrEnded if it has ended, and with
 // ErrNotFound if there is none. A further call changes nothing.
 func (s *Workstreams) Terminate(ctx context.Context, id string) error {
-	now := storage.Millis(s.db.Now())
-	return s.change(ctx, id, `state = 'canceling', ended_at = CASE WHEN state = 'running' THEN CAST($2 AS BIGINT) ELSE ended_at END, due_at = $2
-		WHERE id = $1 AND state IN ('running', 'canceling')`, now)
+	return s.change(ctx, id, canceling+` WHERE id = $1 AND state IN ('running', 'canceling')`, storage.Millis(s.db.Now()))
+}
+
+const (
+	// isDue makes a workstream due at $2, or earlier. It always changes due_at, so that a step that was read before is not
+	// taken.
+	isDue = `due_at = CASE WHEN due_at <= $2 THEN due_at - 1 ELSE CAST($2 AS BIGINT) END`
+	// canceling makes a workstream end that works.
+	canceling = `state = 'canceling', ended_at = CASE WHEN state = 'running' THEN CAST($2 AS BIGINT) ELSE ended_at END, ` + isDue
+)
+
+// StopBelow makes the running workstreams of a thread end, because a person has stopped the work there. It returns
+// their number.
+func StopBelow(tx *storage.Txn, parent event.ThreadKey, now int64) int64 {
+	return tx.Exec(`UPDATE workstreams SET `+canceling+` WHERE parent = $1 AND state = 'running' AND due_at IS NOT NULL`, string(parent), now)
+}
+
+// StopOf makes the running workstreams of a run end, because a person has stopped the run.
+func StopOf(tx *storage.Txn, run string, now int64) {
+	tx.Do(`UPDATE workstreams SET `+canceling+` WHERE run = $1 AND state = 'running'`, run, now)
 }
 
 // change changes a workstream that works.
@@ -215,11 +232,11 @@ func (s *Workstreams) change(ctx context.Context, id, set string, args ...any) e
 	})
 }
 
-// RunEnded makes the workstream of a thread due, because a run of the thread has ended. Other threads have
+// RunEnded makes the workstream of a thread due, because a run or a workstream of the thread has ended. Other threads have
 // none.
 func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
 	if event.IsWorkstream(thread) {
-		tx.Do(`UPDATE workstreams SET due_at = $2 WHERE thread = $1 AND state IN ('running', 'canceling')`, string(thread), now)
+		tx.Do(`UPDATE workstreams SET `+isDue+` WHERE thread = $1 AND state IN ('running', 'canceling')`, string(thread), now)
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"parley/adapters/slack/slacktest"
 )
 
 // delegating is a daemon whose agent lead takes each run and answers it later. Meanwhile it may launch workstreams, for
@@ -15,13 +18,16 @@ type delegating struct {
 	inputs chan leadInput
 }
 
+// otherSecret is the secret of the agent other, which works as helper does.
+const otherSecret = "webhook-secret-of-another"
+
 // leadInput is a request to the agent.
 type leadInput struct {
 	RunID    string                           `json:"run_id"`
 	Messages []struct{ Role, Content string } `json:"messages"`
 }
 
-func openLead(t *testing.T) *delegating {
+func openLead(t *testing.T, p plan) *delegating {
 	t.Helper()
 	l := &delegating{inputs: make(chan leadInput, 16)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,13 +39,15 @@ func openLead(t *testing.T) *delegating {
 		l.inputs <- input
 	}))
 	t.Cleanup(hook.Close)
-	l.harness = open(t, plan{files: map[string]string{"parley.yaml": `
+	p.files = map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
-  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper], max: 2}}
+  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: 2}}
+  - {id: other, kind: webhook, url: "` + hook.URL + `", secret: ` + otherSecret + `}
   - {id: echo, kind: echo}
-`}})
+`}
+	l.harness = open(t, p)
 	return l
 }
 
@@ -76,7 +84,7 @@ func (i *leadInput) last() string {
 // it is posted where the person asked.
 func TestAWorkstreamReports(t *testing.T) {
 	t.Parallel()
-	h := openLead(t)
+	h := openLead(t, plan{})
 	h.mention("who is right?")
 	asked := <-h.inputs
 	id := h.launch(asked.RunID, `{"task":"Look it up.","agent":"echo","name":"the books"}`)
@@ -102,7 +110,7 @@ func TestAWorkstreamReports(t *testing.T) {
 // says so.
 func TestAnInteractiveWorkstream(t *testing.T) {
 	t.Parallel()
-	h := openLead(t)
+	h := openLead(t, plan{})
 	h.mention("who is right?")
 	asked := <-h.inputs
 	id := h.launch(asked.RunID, `{"task":"Say one.","agent":"echo","interactive":true}`)
@@ -130,7 +138,7 @@ func TestAnInteractiveWorkstream(t *testing.T) {
 // TestWorkstreamBounds checks what a launch is refused for.
 func TestWorkstreamBounds(t *testing.T) {
 	t.Parallel()
-	h := openLead(t)
+	h := openLead(t, plan{})
 	h.mention("who is right?")
 	run := (<-h.inputs).RunID
 	of := "/runs/" + run + "/workstreams"
@@ -156,4 +164,127 @@ func TestWorkstreamBounds(t *testing.T) {
 	if got := h.request(http.MethodPost, of, ownToken, "application/json", `{"task":"a","agent":"echo"}`).status; got != http.StatusNotFound {
 		t.Errorf("a token of another workspace got %d", got)
 	}
+}
+
+// childrenOf returns the workstreams of a run as the API lists them.
+func (l *delegating) childrenOf(run string) []listedWorkstream {
+	l.t.Helper()
+	return decode[struct{ Workstreams []listedWorkstream }](l.t, l.call(http.MethodGet, "/runs/"+run+"/workstreams", "{}", http.StatusOK)).Workstreams
+}
+
+type listedWorkstream struct {
+	State   string    `json:"state"`
+	Phase   string    `json:"phase"`
+	EndedAt time.Time `json:"ended_at"`
+}
+
+// count returns how many messages of an input contain words.
+func (i *leadInput) count(words string) (n int) {
+	for _, m := range i.Messages {
+		n += strings.Count(m.Content, words)
+	}
+	return n
+}
+
+// TestAWorkstreamMissesItsDeadline checks that a child that does not answer ends at its deadline, that its run is
+// stopped, and that its parent is told once.
+func TestAWorkstreamMissesItsDeadline(t *testing.T) {
+	t.Parallel()
+	begun := time.Now().Truncate(time.Millisecond)
+	h := openLead(t, plan{clock: &clock{at: begun}})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	h.launch(asked.RunID, `{"task":"Think.","agent":"helper","deadline_seconds":30}`)
+	child := <-h.inputs
+	h.reply(asked.RunID, "Wait.")
+	h.posts(1)
+	h.clock.advance(29 * time.Second)
+	same(t, h.childrenOf(asked.RunID)[0].State, "running")
+	h.clock.advance(time.Second)
+	told := <-h.inputs
+	same(t, told.count("was ended because its deadline passed"), 1)
+	if ended := h.childrenOf(asked.RunID)[0]; ended.State != "timeout" || ended.EndedAt.Sub(begun) > 32*time.Second {
+		t.Errorf("the child is %s since %s after its launch", ended.State, ended.EndedAt.Sub(begun))
+	}
+	h.reply(told.RunID, "Nobody knows.")
+	h.posts(2)
+	h.restart()
+	h.call(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", `{"content":"Late."}`, http.StatusGone)
+	same(t, len(h.inputs), 0)
+}
+
+// TestAStopEndsWorkstreams checks that a person's stop in the parent's thread ends the children there, whether the
+// run that launched them goes on or not.
+func TestAStopEndsWorkstreams(t *testing.T) {
+	for name, ended := range map[string]bool{"during the run": false, "after the run": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := openLead(t, plan{})
+			question := h.mention("who is right?")
+			asked := <-h.inputs
+			h.launch(asked.RunID, `{"task":"Think.","agent":"other"}`)
+			child := <-h.inputs
+			posts := 0
+			if ended {
+				h.reply(asked.RunID, "Wait.")
+				posts = len(h.posts(1))
+			}
+			stop := h.newMessage("<@" + slacktest.BotUser + "> /stop")
+			stop.ThreadTS = question.TS
+			h.slack.Put(slacktest.Post{Channel: stop.Channel, User: stop.User, Text: stop.Text, TS: stop.TS, ThreadTS: stop.ThreadTS})
+			h.accept(stop.Mention())
+			same(t, h.private(1).Text, "Stopped.")
+			for h.childrenOf(asked.RunID)[0].State != "canceled" && h.poll() {
+			}
+			got := h.request(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", otherSecret, "application/json", `{"content":"Late."}`)
+			same(t, []int{got.status, len(h.inputs), len(h.posts(posts))}, []int{http.StatusGone, 0, posts})
+		})
+	}
+}
+
+// TestAWorkstreamIsPrivate checks that the agent of a child may report, and change nothing else of it, and that no
+// client of the workspace reads or writes in its thread, unless it may list all threads.
+func TestAWorkstreamIsPrivate(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.postWeb("who is right?")
+	asked := <-h.inputs
+	id := h.launch(asked.RunID, `{"task":"Think.","agent":"other"}`)
+	child := <-h.inputs
+	one := "/runs/" + asked.RunID + "/workstreams/" + id
+	as := func(method, path, token, body string, status int) string {
+		t.Helper()
+		got := h.request(method, path, token, "application/json", body)
+		if got.status != status {
+			t.Errorf("%s %s: %d %s", method, path, got.status, got.body)
+		}
+		return got.body
+	}
+	as(http.MethodPost, one+"/progress", otherSecret, `{"phase":"synthesizing"}`, http.StatusAccepted)
+	as(http.MethodPost, one+"/messages", otherSecret, `{"message":"Think of me."}`, http.StatusNotFound)
+	as(http.MethodPost, one+"/steer", otherSecret, `{"command":"set_priority","text":"high"}`, http.StatusNotFound)
+	as(http.MethodPost, one+"/terminate", otherSecret, `{}`, http.StatusNotFound)
+	as(http.MethodPost, "/runs/"+asked.RunID+"/workstreams", otherSecret, `{"task":"a","agent":"echo"}`, http.StatusNotFound)
+	same(t, h.childrenOf(asked.RunID)[0], listedWorkstream{State: "running", Phase: "synthesizing"})
+
+	list := decode[struct {
+		Threads []struct {
+			ID  string `json:"thread_id"`
+			Key string `json:"key"`
+		}
+	}](t, as(http.MethodGet, "/api/v1/workspaces/ours/threads", anyToken, "", http.StatusOK))
+	thread := ""
+	for _, known := range list.Threads {
+		if known.Key == "workstream:"+id {
+			thread = known.ID
+		}
+	}
+	messages := "/api/v1/workspaces/ours/threads/" + thread + "/messages"
+	as(http.MethodGet, messages, anyToken, "", http.StatusOK)
+	as(http.MethodGet, messages, ownToken, "", http.StatusNotFound)
+	as(http.MethodGet, "/api/v1/runs/"+child.RunID+"/events", anyToken, "", http.StatusOK)
+	as(http.MethodGet, "/api/v1/runs/"+child.RunID+"/events", ownToken, "", http.StatusNotFound)
+	as(http.MethodGet, "/api/v1/chat/threads/"+thread, anyToken, "", http.StatusNotFound)
+	as(http.MethodPost, "/api/v1/chat/threads/"+thread+"/messages", anyToken, `{"content":"hi"}`, http.StatusNotFound)
+	as(http.MethodPost, "/api/v1/workspaces/ours/messages", ownToken, `{"thread_id":"`+thread+`","content":"hi"}`, http.StatusBadRequest)
 }

@@ -346,6 +346,7 @@ CREATE TABLE workstreams (
 	due_at BIGINT -- when its next step is due; null: none is left
 );
 CREATE INDEX workstreams_run ON workstreams (run);
+CREATE INDEX workstreams_parent ON workstreams (parent) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_due ON workstreams (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_ended ON workstreams (ended_at) WHERE ended_at IS NOT NULL;
 

@@ -341,6 +341,7 @@ CREATE TABLE workstreams (
 	due_at INTEGER -- when its next step is due; null: none is left
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workstreams_run ON workstreams (run);
+CREATE INDEX workstreams_parent ON workstreams (parent) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_due ON workstreams (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_ended ON workstreams (ended_at) WHERE ended_at IS NOT NULL;
 
