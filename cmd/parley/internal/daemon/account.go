@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"strings"
 	"sync"
 	"time"
 
@@ -186,21 +185,14 @@ func (d *Daemon) serveAgents(claim, running context.Context, workers *sync.WaitG
 // Ready implements turn.History. The turns of a workspace that was removed wait in the store,
 // until it is configured again or another node takes over the thread.
 func (d *Daemon) Ready(lease *places.Claim, wake func()) (ready, gap bool) {
-	switch a := d.current.Load().accounts[workspaceOf(lease.Key)]; {
+	switch a := d.current.Load().accounts[lease.Workspace]; {
 	case a == nil:
 		return false, false
-	case a.backfill == nil:
+	case a.backfill == nil, event.IsWorkstream(lease.Key):
 		return true, false
 	default:
 		return a.backfill.Ready(lease.Key, wake)
 	}
-}
-
-// workspaceOf returns the workspace in a thread's key.
-func workspaceOf(key event.ThreadKey) string {
-	_, rest, _ := strings.Cut(string(key), ":")
-	workspace, _, _ := strings.Cut(rest, ":")
-	return workspace
 }
 
 // ReadHistory implements turn.History.

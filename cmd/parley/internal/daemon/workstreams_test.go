@@ -288,3 +288,27 @@ func TestAWorkstreamIsPrivate(t *testing.T) {
 	as(http.MethodPost, "/api/v1/chat/threads/"+thread+"/messages", anyToken, `{"content":"hi"}`, http.StatusNotFound)
 	as(http.MethodPost, "/api/v1/workspaces/ours/messages", ownToken, `{"thread_id":"`+thread+`","content":"hi"}`, http.StatusBadRequest)
 }
+
+// TestWorkstreamsThatAnswerLater checks children whose agent takes their tasks and answers later, at once or not: each
+// is a run with a second attempt.
+func TestWorkstreamsThatAnswerLater(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	const children = 2
+	for range children {
+		h.launch(asked.RunID, `{"task":"Look it up.","agent":"helper"}`)
+		task := <-h.inputs
+		h.reply(task.RunID, "Found.")
+	}
+	h.reply(asked.RunID, "I have asked two.")
+	for range children {
+		told := <-h.inputs
+		if !strings.HasSuffix(told.last(), "is completed. Its answer:\n\nFound.") {
+			t.Errorf("the parent is told\n%s", told.last())
+		}
+		h.reply(told.RunID, "Thanks.")
+	}
+	h.posts(1 + children)
+}
