@@ -68,4 +68,12 @@ func TestSkipIDs(t *testing.T) {
 			t.Errorf("LastIDs = %v, %v", ids, err)
 		}
 	}
+	var counted float64
+	err = engine.Read(t.Context(), func(tx storage.Tx) error {
+		_, err := tx.Row([]any{&counted}, `SELECT CAST(reltuples AS DOUBLE PRECISION) FROM pg_class WHERE oid = CAST('attachments' AS REGCLASS)`)
+		return err
+	})
+	if err != nil || counted < 1 {
+		t.Errorf("the planner counts %v attachments, %v", counted, err)
+	}
 }

@@ -78,7 +78,7 @@ var whyAsked = []asked{
 	{name: "mention", workspace: "follow", body: slackBody("000105", "<@U0BOT> hi", ""), ref: permalink("000105"), trigger: "run", cause: "policy.require_mention: true (default)"},
 	{name: "followed", workspace: "follow", body: slackBody("000106", "and now?", `,"thread_ts":"1700000000.000105"`), ref: permalink("000106"), trigger: "run", cause: "policy.follow_threads: true (workspaces/follow.yaml:7)"},
 	{name: "command", workspace: "acme", body: `{"type":"message_action","callback_id":"ask","trigger_id":"1.2.a","user":{"id":"U06STGBF4Q0"},"channel":{"id":"C06RY3YBSLE"},"message":{"type":"message","user":"U9","text":"look","ts":"1700000000.000107"}}`,
-		trigger: "run", cause: "commands.prefix: / (default)"},
+		trigger: "run"},
 	{name: "too-old", workspace: "acme", body: slackBody("000108", "<@U0BOT> hi", ""), received: "2023-11-15T22:13:20Z", ref: permalink("000108"), trigger: "passive", cause: "policy.max_age: 1h (default)"},
 	{name: "bot-message", workspace: "acme", body: slackBody("000109", "beep", `,"bot_id":"B1","subtype":"bot_message"`), ref: permalink("000109"), trigger: "passive", cause: "policy.bot_messages: context (default)"},
 	{name: "bot-message", workspace: "nobots", body: slackBody("000110", "beep", `,"bot_id":"B1","subtype":"bot_message"`), ref: permalink("000110"), trigger: "none", cause: "policy.bot_messages: ignore (workspaces/nobots.yaml:7)"},

@@ -256,7 +256,7 @@ func (w *Why) judge(l *listing.Life, c *config.Config) {
 	var unset []config.Setting
 	for _, key := range known.keys {
 		switch setting, ok := settingOf(c, l, w.Reason, key); {
-		case !ok:
+		case !ok, w.Reason == event.ReasonCommand && w.Trigger == string(messages.TriggerRun): // nobody typed a prefix
 		case setting.File == "" && (setting.Value == "" || setting.Value == "0"):
 			unset = append(unset, setting)
 		default:
