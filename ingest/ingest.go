@@ -96,7 +96,7 @@ func (in *Ingest) Configure(ctx context.Context, list []Workspace) error {
 	var served []string
 	for _, config := range list {
 		at := scope{config.Platform, config.ID}
-		config.Normalizer = withOurs{withOperators{config.Normalizer}}
+		config.Normalizer = withOurs{config.Normalizer}
 		w := &workspace{config: config}
 		if known := before[at]; known != nil {
 			w.memory = known.memory

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
@@ -23,30 +22,19 @@ func (in *Ingest) Put(ctx context.Context, platform event.Platform, workspace st
 	return err
 }
 
-// withOurs normalises the messages of Parley itself, and leaves other envelopes to the next normaliser.
-type withOurs struct{ adapters.Normalizer }
+// internal is the body of a message of Parley itself.
+type internal struct{ event.Internal }
 
-// Keys implements adapters.Normalizer.
-func (n withOurs) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	if envelope.Transport != event.ByParley {
-		return n.Normalizer.Keys(envelope, facts)
+// keys implements ours.
+func (m *internal) keys() (keys event.Keys, err error) {
+	if m.ID == "" || m.Thread == "" || m.Agent == "" {
+		return keys, errors.New("a message of Parley needs id, thread and agent")
 	}
-	m, err := readInternal(envelope)
-	if err != nil {
-		return event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
-	}
-	return event.Keys{Kind: event.KindMessage, Dedupe: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, MessageID: m.ID}
+	return event.Keys{Kind: event.KindMessage, Dedupe: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, MessageID: m.ID}, nil
 }
 
-// Normalize implements adapters.Normalizer.
-func (n withOurs) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	if envelope.Transport != event.ByParley {
-		return n.Normalizer.Normalize(ctx, envelope, directory)
-	}
-	m, err := readInternal(envelope)
-	if err != nil {
-		return event.Event{}, err
-	}
+// event implements ours.
+func (m *internal) event(envelope event.Envelope) event.Event {
 	metadata := event.Metadata{
 		Source: string(envelope.Platform), SenderID: messages.SystemSender, SenderDisplayName: "Parley", SenderType: event.Bot, ChannelExternalID: m.Channel,
 	}
@@ -55,15 +43,8 @@ func (n withOurs) Normalize(ctx context.Context, envelope event.Envelope, direct
 	}
 	return event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, Content: m.Text, SentAt: envelope.ReceivedAt,
-		Metadata: metadata, Internal: &m,
-	}}, nil
-}
-
-func readInternal(envelope event.Envelope) (m event.Internal, err error) {
-	if err = json.Unmarshal(envelope.Body, &m); err == nil && (m.ID == "" || m.Thread == "" || m.Agent == "") {
-		err = errors.New("a message of Parley needs id, thread and agent")
-	}
-	return m, err
+		Metadata: metadata, Internal: &m.Internal,
+	}}
 }
 
 // byParley decides about a message of Parley itself. The policy is about people and bots of the platform.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
@@ -39,32 +38,18 @@ func (in *Ingest) AnswerQuestion(ctx context.Context, platform event.Platform, w
 	return receipt.ID, err
 }
 
-// withOperators normalises the answers of operators, and leaves other envelopes to the adapter.
-type withOperators struct{ adapters.Normalizer }
-
-// Keys implements adapters.Normalizer.
-func (n withOperators) Keys(envelope event.Envelope, facts adapters.Facts) event.Keys {
-	if envelope.Transport != event.ByOperator {
-		return n.Normalizer.Keys(envelope, facts)
-	}
-	a, err := readAnswer(envelope)
-	if err != nil {
-		return event.Keys{Kind: event.KindOther, Dedupe: adapters.BodyKey(envelope.Body), Result: event.Refuse(err)}
+// keys implements ours.
+func (a *OperatorAnswer) keys() (keys event.Keys, err error) {
+	if a.ID == "" || a.By == "" || a.Run == "" || a.Thread == "" {
+		return keys, errors.New("an operator's answer needs id, by, run and thread")
 	}
 	return event.Keys{
 		Kind: event.KindAction, Dedupe: a.externalID(), Thread: a.Thread, Channel: event.Channel{ID: a.Channel, Parent: a.Parent}, MessageID: a.externalID(),
-	}
+	}, nil
 }
 
-// Normalize implements adapters.Normalizer.
-func (n withOperators) Normalize(ctx context.Context, envelope event.Envelope, directory adapters.Directory) (event.Event, error) {
-	if envelope.Transport != event.ByOperator {
-		return n.Normalizer.Normalize(ctx, envelope, directory)
-	}
-	a, err := readAnswer(envelope)
-	if err != nil {
-		return event.Event{}, err
-	}
+// event implements ours.
+func (a *OperatorAnswer) event(envelope event.Envelope) event.Event {
 	m := &event.Message{
 		ExternalID: a.externalID(), Thread: a.Thread, Channel: event.Channel{ID: a.Channel, Parent: a.Parent}, Content: a.Text, SentAt: envelope.ReceivedAt,
 		Addressed: event.AddressedAction, Answers: a.Run, Metadata: event.Metadata{
@@ -75,14 +60,7 @@ func (n withOperators) Normalize(ctx context.Context, envelope event.Envelope, d
 	if a.Option >= 0 {
 		m.Pressed = runs.Button(a.Run, a.Option)
 	}
-	return event.Event{Kind: event.KindAction, Message: m}, nil
-}
-
-func readAnswer(envelope event.Envelope) (a OperatorAnswer, err error) {
-	if err = json.Unmarshal(envelope.Body, &a); err == nil && (a.ID == "" || a.By == "" || a.Run == "" || a.Thread == "") {
-		err = errors.New("an operator's answer needs id, by, run and thread")
-	}
-	return a, err
+	return event.Event{Kind: event.KindAction, Message: m}
 }
 
 // externalID is the id of the answer's message in its workspace.

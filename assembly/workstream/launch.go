@@ -24,14 +24,13 @@ const (
 	maxName         = 80     // characters
 )
 
-// Task is what a parent asks of a workstream.
+// Task is the work that a run gives to an agent.
 type Task struct {
 	Task        string
 	Agent       string
 	Name        string
 	Interactive bool
 	Deadline    time.Duration // 0 for DefaultDeadline
-	Merge       bool
 	// Key makes the launch the same as an earlier one of the run with the key; empty for none.
 	Key string
 }
@@ -62,7 +61,7 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		return w, err
 	}
 	w = workstreams.Workstream{
-		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive, Merge: t.Merge,
+		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive,
 		DeadlineAt: s.Now().Add(t.Deadline),
 	}
 	if t.Key != "" {
@@ -92,7 +91,7 @@ func (t *Task) check(asker string, config Config) error {
 	return nil
 }
 
-// Telling is what a parent says to a workstream.
+// Telling is a message or a directive to a workstream.
 type Telling struct {
 	// Command is one of commands for a directive, which the agent gets with its next input; empty for a message, which
 	// it answers.
@@ -128,7 +127,7 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 	})
 }
 
-// check returns the first fault of what a parent says.
+// check returns the first fault.
 func (t *Telling) check() error {
 	field, short := "message", t.Command == "pause_requested" || t.Command == "resume_requested"
 	if t.Command != "" {
@@ -152,7 +151,7 @@ func (s *Service) Terminate(ctx context.Context, id string) error {
 	return err
 }
 
-// Report stores what a workstream says about its work.
+// Report stores the progress of a workstream. It returns a Fault, and the errors of Workstreams.Report.
 func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress) error {
 	switch p.Phase {
 	case workstreams.Planning, workstreams.ExecutingTool, workstreams.Synthesizing, workstreams.Blocked:

@@ -10,14 +10,14 @@ import (
 	"parley/ingest/journal/workstreams"
 )
 
-// The steps of a workstream's life that somebody is told of; Workstream.Said has their sum.
+// The messages about a workstream that are durable; Workstream.Said has their sum.
 const (
-	saidTask    = 1 << iota // the child has its task
-	saidEarly               // the parent knows that 75 % of the time are over
-	saidWrapUp              // the child knows that it must come to an end
-	saidLate                // the parent knows that 90 % of the time are over
-	saidStopped             // what goes on in the child's thread ends
-	saidEnd                 // the parent knows the end
+	saidTask    = 1 << iota // its task, to the child
+	saidEarly               // 75 % of the time are over, to the parent
+	saidWrapUp              // it must come to an end, to the child
+	saidLate                // 90 % of the time are over, to the parent
+	saidStopped             // the command that ends the work in the child's thread
+	saidEnd                 // the end, to the parent
 )
 
 const (
@@ -29,7 +29,7 @@ const (
 	maxSummary = 16_000
 )
 
-// marks are the parts of a child's time, in percent, at which somebody is told.
+// marks are the messages about a child's time, by the part of it that is over.
 var marks = []struct {
 	percent int64
 	said    int64
@@ -51,7 +51,7 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		}
 		return append(puts, warn(d, &next, now)...), next
 	}
-	if !d.State.Ended() { // what the parent is told must not depend on what happens until then
+	if !d.State.Ended() { // the report must not depend on later events
 		next.Phase, next.DueAt = workstreams.Done, now
 		return puts, next
 	}

@@ -19,7 +19,7 @@ const (
 	Bot   SenderType = "bot"
 )
 
-// operators is the namespace of the sender ids of operators, who are no users of a platform.
+// operators is the namespace of the sender ids of operators. They are not users of a platform.
 const operators = "operator:"
 
 // OperatorSender returns the sender id of an operator.

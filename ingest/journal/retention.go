@@ -51,7 +51,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 func workspaceSteps(workspace string) []storage.Step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
 	const ofMessages, ofRuns = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
-	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace)},
+	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace)},
 		outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), places.OfWorkspace(workspace))
 }
 

@@ -80,7 +80,7 @@ func (c *caller) count(method string, response *http.Response, body []byte) {
 		method = httpcall.Other
 	}
 	var answer struct{ OK *bool }
-	if len(body) <= maxRefusal && json.Unmarshal(body, &answer) == nil && answer.OK != nil && !*answer.OK && response.StatusCode == http.StatusOK {
+	if len(body) <= maxRefusal && bytes.Contains(body, []byte("false")) && json.Unmarshal(body, &answer) == nil && answer.OK != nil && !*answer.OK && response.StatusCode == http.StatusOK {
 		c.meter.Refused(method)
 		return
 	}

@@ -109,14 +109,13 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body
 		Name        string `json:"name"`
 		Interactive bool   `json:"interactive"`
 		Deadline    *int64 `json:"deadline_seconds"`
-		Merge       *bool  `json:"merge_child_artifacts"`
 	}
 	if err := readMembers(body, &given); err != nil {
 		return err
 	}
 	task := workstream.Task{
 		Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive,
-		Merge: given.Merge == nil || *given.Merge, Deadline: workstream.DefaultDeadline, Key: r.Header.Get("Idempotency-Key"),
+		Deadline: workstream.DefaultDeadline, Key: r.Header.Get("Idempotency-Key"),
 	}
 	if given.Deadline != nil {
 		task.Deadline = time.Duration(min(max(*given.Deadline, 0), 1e6)) * time.Second
@@ -216,7 +215,7 @@ func (a API) terminateWorkstream(w http.ResponseWriter, r *http.Request, run run
 	return accepted(w, child.ID)
 }
 
-// reportProgress stores what a workstream says about its work: POST …/{launchId}/progress
+// reportProgress stores the progress of a workstream: POST …/{launchId}/progress
 func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
 	var given struct {
 		Phase     workstreams.Phase `json:"phase"`

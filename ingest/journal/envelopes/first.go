@@ -22,8 +22,8 @@ type First struct {
 	accept *acceptTx
 }
 
-// first returns the envelope if it has what a first message needs; nil if not, or if an embedded store knows its
-// thread. A server is not asked, because that would take a round trip.
+// first returns the envelope if its message may be the first of a thread; nil if not. Of a known thread, it returns
+// nil only if the store is embedded: asking a server would take a round trip.
 func (a *acceptTx) first() *First {
 	if a.Keys.Result != nil || a.Keys.Thread == "" || a.Keys.PostID != "" || !a.Claim ||
 		a.db.Lease == 0 && a.Has(`SELECT 1 FROM threads WHERE key = $1`, string(a.Keys.Thread)) {

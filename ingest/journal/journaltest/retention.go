@@ -263,7 +263,12 @@ func (f *fixture) inWorkspaces() {
 			f.must(f.SetAttachment(f.ctx, file, "sum"))
 			reply := answer("Yes.", "Yes.", "And no.")
 			reply.Events = []stream.Message{{Type: stream.Thought, Text: "hm", Time: f.clock.Now()}}
-			f.commit(f.begin(key), reply)
+			run := f.begin(key)
+			if n == 0 {
+				_, err = f.launch(run.ID, id, fewWorkstreams)
+				f.must(err)
+			}
+			f.commit(run, reply)
 			f.slot(f.delivery(key), time.Second)
 		}
 		f.must(f.AdapterState(id).Put(f.ctx, "cursor", "7"))
@@ -276,7 +281,7 @@ func (f *fixture) rows() map[string]int64 {
 	f.Helper()
 	counts := map[string]int64{}
 	for _, table := range []string{
-		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state",
+		"workspaces", "channels", "threads", "envelopes", "messages", "attachments", "runs", "run_events", "deliveries", "paces", "watermarks", "gaps", "adapter_state", "workstreams",
 	} {
 		counts[table] = f.count(table)
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Inspection is what a look at a database tells.
+// Inspection has facts about a database.
 type Inspection struct {
 	Version string // of the server, such as "16.4"
 	Schema  int64  // the number of its migrations; 0 before the first start

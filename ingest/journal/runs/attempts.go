@@ -34,8 +34,8 @@ func (r *Runs) AddAttempt(ctx context.Context, run *Run, a Attempt) error {
 // lostAttempt is the error of an attempt whose process ended before it could store the attempt.
 const lostAttempt = "its process ended"
 
-// addAttempt stores an attempt of a run, behind those of the run that were lost and have no row yet. Nobody knows the
-// node and the times of a lost one.
+// addAttempt stores an attempt of a run, behind those of the run that were lost and have no row yet. The node and
+// the times of a lost one are unknown.
 func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
 	for range run.Claims {
 		tx.Do(`INSERT INTO run_attempts (run, n, node, begun_at, answered_at, ended_at, error, finish, tokens_in, tokens_out, input_sha256)

@@ -8,7 +8,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// PastInput is what a run that has begun is made from: the input that its agent got, if it is kept, and otherwise its
+// PastInput has the input of a run that has begun: the input that its agent got, if it is kept, and otherwise its
 // turns as they are now.
 type PastInput struct {
 	Run   *Run

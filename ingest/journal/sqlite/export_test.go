@@ -22,7 +22,7 @@ func WithErase(wait time.Duration) Option { return func(o *Options) { o.erase = 
 // WithVFS opens the files through the named SQLite VFS instead of the system's.
 func WithVFS(name string) Option { return func(o *Options) { o.vfs = name } }
 
-// WithoutSharedMemory lets a reader open the database as in a folder where it may make no file.
+// WithoutSharedMemory lets a reader open the database as if it may make no file in the folder.
 func WithoutSharedMemory() Option { return func(o *Options) { o.fixed = true } }
 
 // WithMigrations sets the schema.

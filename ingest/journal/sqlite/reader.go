@@ -36,8 +36,8 @@ type Reader struct {
 	writer *Engine   // nil before the first Write
 }
 
-// The forms of a connection that only reads. A database in WAL mode needs its shared memory. If nobody may make that
-// file in the folder, and no log is there, the connection may only believe that the database never changes.
+// The forms of a connection that only reads. A database in WAL mode needs a file for its shared memory. If the process
+// may not make that file, and there is no log, it opens the database as immutable.
 const (
 	readOnly  = "mode=ro"
 	immutable = "immutable=1"

@@ -11,7 +11,7 @@ import (
 // Due is a workstream whose next step is due, with the state of its thread.
 type Due struct {
 	Workstream
-	// Run is the unfinished run of its thread; empty for none.
+	// Going is the unfinished run of its thread; empty for none.
 	Going string
 	// Waits says that a message of its thread waits for intake or for a turn, or that a workstream of its own works.
 	Waits bool

@@ -27,7 +27,7 @@ const (
 // Ended reports whether the state is final.
 func (s State) Ended() bool { return s != Running && s != Canceling }
 
-// Phase is what a running workstream is doing, in the spelling of our API.
+// Phase is the kind of work of a running workstream, in the spelling of our API.
 type Phase string
 
 // The phases.
@@ -59,7 +59,7 @@ type Place struct {
 	Parent    string // of the channel; empty for none
 }
 
-// Progress is what a workstream last said about its work.
+// Progress is the last report of a workstream about its work.
 type Progress struct {
 	Phase     Phase
 	Tool      string // of ExecutingTool
@@ -78,7 +78,6 @@ type Workstream struct {
 	Task  string
 
 	Interactive bool // it waits for further messages after its task, and ends only if its parent says so
-	Merge       bool // its files are among those of its parent
 
 	State State
 	Progress
@@ -99,12 +98,12 @@ type Workstreams struct{ db *storage.DB }
 // New returns the workstreams in a store.
 func New(db *storage.DB) *Workstreams { return &Workstreams{db} }
 
-const columns = `w.id, w.run, w.asker, w.workspace, w.platform, w.parent, w.channel, w.channel_parent, w.agent, w.name, w.task, w.interactive, w.merges,
+const columns = `w.id, w.run, w.asker, w.workspace, w.platform, w.parent, w.channel, w.channel_parent, w.agent, w.name, w.task, w.interactive,
 	w.state, w.phase, w.tool, w.iteration, w.message, w.launched_at, w.deadline_at, w.ended_at, w.summary, w.error, w.said`
 
 func (w *Workstream) dest() []any {
 	return []any{
-		&w.ID, &w.Run, &w.Asker, &w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Agent, &w.Name, &w.Task, &w.Interactive, &w.Merge,
+		&w.ID, &w.Run, &w.Asker, &w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Agent, &w.Name, &w.Task, &w.Interactive,
 		(*string)(&w.State), (*string)(&w.Phase), &w.Tool, &w.Iteration, &w.Message, &w.LaunchedAt, &w.DeadlineAt, &w.EndedAt, &w.Summary, &w.Error, &w.Said,
 	}
 }
@@ -138,21 +137,13 @@ func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (
 			tx.Fail(ErrTooMany)
 		}
 		w.LaunchedAt, w.DeadlineAt, w.State, w.Phase = storage.Instant(now), storage.Instant(storage.Millis(w.DeadlineAt)), Running, Planning
-		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive, merges,
+		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive,
 				state, phase, launched_at, deadline_at, due_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'running', 'planning', $15, $16, $15)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'running', 'planning', $14, $15, $14)`,
 			w.ID, w.Run, w.Asker, w.Of.Workspace, string(w.Of.Platform), string(w.Of.Thread), w.Of.Channel, w.Of.Parent, string(w.Key()), w.Agent, w.Name, w.Task,
-			flag(w.Interactive), flag(w.Merge), now, storage.Millis(w.DeadlineAt))
+			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt))
 		return w
 	})
-}
-
-// flag returns a column's value for a condition.
-func flag(set bool) int64 {
-	if set {
-		return 1
-	}
-	return 0
 }
 
 // depth returns the generation of a child of a thread: 1 below a thread of people.
@@ -187,7 +178,7 @@ func (s *Workstreams) WorkstreamsOf(ctx context.Context, run string) ([]Workstre
 	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.run = $1 ORDER BY w.launched_at, w.id`, run)
 }
 
-// Report stores what a working workstream says about its work. It fails with ErrEnded if it does not work any
+// Report stores the progress of a workstream that works. It fails with ErrEnded if it does not work any
 // more, and with ErrNotFound if there is none.
 func (s *Workstreams) Report(ctx context.Context, id string, p Progress) error {
 	return s.change(ctx, id, `phase = $2, tool = $3, iteration = $4, message = $5 WHERE id = $1 AND state IN ('running', 'canceling')`,
@@ -244,3 +235,6 @@ func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
 func Aged(before int64) storage.Step {
 	return storage.ByAge("workstreams", "id", "ended_at", before)
 }
+
+// OfWorkspace returns the step for the workstreams of a removed workspace.
+func OfWorkspace(workspace string) storage.Step { return storage.ByKey(workspace, "workstreams", "id") }

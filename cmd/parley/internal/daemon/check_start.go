@@ -15,7 +15,7 @@ import (
 )
 
 // inUse is the hint for an address that another program has.
-const inUse = "the address is in use: unless this daemon runs already, stop the other program or change the address"
+const inUse = "unless this daemon runs already, stop the other program or change the address"
 
 // hinted adds a hint to the error of a listener.
 func hinted(err error) error {
@@ -40,7 +40,7 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 		err = l.Close()
 	case errors.Is(err, syscall.EADDRINUSE):
 		err = nil
-		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: inUse}})
+		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: " + inUse}})
 	}
 	report("listen", err)
 	if c.Store.Engine == config.Postgres {

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"parley/adapters"
@@ -68,8 +69,9 @@ func (d *Daemon) newServer() *http.Server {
 	for _, r := range d.routes(api) {
 		mux.HandleFunc(r.pattern, r.serve)
 	}
+	mux.HandleFunc(everyPath, func(w http.ResponseWriter, r *http.Request) { unrouted(mux, w, r) })
 	server := &http.Server{
-		Handler:           api.Gate.WithOrigins(explained(mux)),
+		Handler:           api.Gate.WithOrigins(mux),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       requestTimeout,
 		WriteTimeout:      requestTimeout,
@@ -81,37 +83,27 @@ func (d *Daemon) newServer() *http.Server {
 	return server
 }
 
-// explained lets a request that no route takes get the API's form of an error.
-func explained(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern != "" {
-			mux.ServeHTTP(w, r)
-			return
+// unrouted answers a request that no route takes, in the API's form of an error.
+func unrouted(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	var takes []string
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := *r
+		other.Method = method
+		if _, pattern := mux.Handler(&other); pattern != everyPath {
+			takes = append(takes, method)
 		}
-		found := statusOnly{header: w.Header()}
-		mux.ServeHTTP(&found, r)
-		code, message := "not-found", "there is no such address; /openapi.json has all"
-		if found.status == http.StatusMethodNotAllowed {
-			code, message = "method", "this address takes only "+w.Header().Get("Allow")
-		}
-		_ = exchange.Respond(w, found.status, map[string]any{"error": map[string]string{"code": code, "message": message}})
-	})
+	}
+	status, code, message := http.StatusNotFound, "not-found", "there is no such address; /openapi.json has all"
+	if len(takes) > 0 {
+		allow := strings.Join(takes, ", ")
+		w.Header().Set("Allow", allow)
+		status, code, message = http.StatusMethodNotAllowed, "method", "this address takes only "+allow
+	}
+	_ = exchange.Respond(w, status, map[string]any{"error": map[string]string{"code": code, "message": message}})
 }
 
-// statusOnly is a response without a body.
-type statusOnly struct {
-	header http.Header
-	status int
-}
-
-// Header implements http.ResponseWriter.
-func (s *statusOnly) Header() http.Header { return s.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (s *statusOnly) WriteHeader(status int) { s.status = status }
-
-// Write implements http.ResponseWriter.
-func (s *statusOnly) Write(p []byte) (int, error) { return len(p), nil }
+// everyPath is the pattern of the requests that no route takes.
+const everyPath = "/"
 
 // hook passes a request to its workspace's adapter. A request to an unknown workspace goes to an adapter
 // without secrets, which refuses every caller, so that neither the answer nor its time tells which
