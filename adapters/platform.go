@@ -42,7 +42,7 @@ type Platform struct {
 	// MessageOf reads a link to a message, or an external id of one. It is nil for a platform without
 	// links, whose ids have no form.
 	MessageOf func(ref string) (MessageRef, bool)
-	// Draft returns the payload in which the platform would send a message. It is nil if nobody can try one.
+	// Draft returns the payload in which the platform would send a message. It is nil if the platform has no such payload.
 	Draft func(Draft) []byte
 	// API says that the messages come from callers of our own API: a token admits its
 	// holder, also a bot, and the metadata is stored as the holder gave it.

@@ -101,8 +101,8 @@ func answered(run *runs.Run) string {
 	return ""
 }
 
-// asker returns the platform's id of the author of the last message in a run's turn. It
-// is empty if unknown, or if the author is an operator, who is no user of the platform.
+// asker returns the platform's id of the author of the last message in a run's turn. It is
+// empty if the author is unknown, or is an operator: the platform does not know operators.
 func asker(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
 		if m := &run.Messages[i]; m.Author == messages.ByHuman && !event.IsOperator(m.SenderID) {

@@ -138,8 +138,8 @@ func replayCommand() *cobra.Command {
 	return c
 }
 
-// play replays the files of a recording. A terminal that shows the results needs no progress. If the reader of the output wants no more, as in "parley replay | head",
-// the replay ends without an error.
+// play replays the files of a recording. A terminal that shows the results needs no progress. If the reader of the
+// output wants no more, as in "parley replay | head", the replay ends without an error.
 func play(c *cobra.Command, path string, r daemon.Recording, shown *progress) (err error) {
 	if path != "" { // else the defaults of a replay
 		if r.Config, err = config.Load(path); err != nil {

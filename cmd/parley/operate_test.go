@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestCommandsOfAnotherMachine ask the daemon at an address with the token of an operator, and say what is wrong with
-// either.
+// TestCommandsOfAnotherMachine asks a daemon by its address and the token of an operator. A fault names the address
+// or the token.
 func TestCommandsOfAnotherMachine(t *testing.T) {
 	const token = "canary-operator-6a2e94d7-1b58"
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

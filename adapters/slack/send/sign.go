@@ -75,7 +75,8 @@ func (s *Sender) status(ctx context.Context, sign adapters.Sign, text string) er
 }
 
 // react calls a method of reactions. A refusal with one of the done codes means that
-// there is nothing to do, and is no error. So is the sign of a turn that no message on Slack asked for.
+// there is nothing to do, and is no error. A sign without a message needs no reaction: Slack does not have the
+// message that asked.
 func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, do func(context.Context, string, slack.ItemRef) error, done ...string) error {
 	if sign.Message == "" {
 		return nil

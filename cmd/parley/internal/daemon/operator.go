@@ -166,8 +166,8 @@ func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, erro
 	return reader.Channels(ctx)
 }
 
-// openToRead opens the store for a command, which never changes its schema. An SQLite file is locked by the first write only, so that a daemon may start
-// meanwhile.
+// openToRead opens the store for a command. It never changes the schema. Only the first write locks an SQLite file,
+// so a daemon may start meanwhile.
 func openToRead(ctx context.Context, store config.Store) (storage.Engine, error) {
 	log := slog.New(slog.DiscardHandler)
 	if store.Engine == config.SQLite {
@@ -179,8 +179,8 @@ func openToRead(ctx context.Context, store config.Store) (storage.Engine, error)
 }
 
 // Operate returns a client of the operator API for a configuration: of the daemon that runs, or
-// otherwise of the store itself. It fails
-// with operator.ErrNoDaemon if there is neither. The caller closes the client.
+// otherwise of the store itself. It fails with operator.ErrNoDaemon if there is neither. The caller
+// closes the client.
 func Operate(ctx context.Context, c *config.Config, version string) (*operator.Client, error) {
 	client, err := operator.Dial(ctx, c.Socket())
 	if !errors.Is(err, operator.ErrNoDaemon) {

@@ -55,8 +55,8 @@ func (d *Daemon) try(ctx context.Context, t operator.Trial, thread *listing.Thre
 	return try(ctx, s.config, d.journal, names, d.now(), t, thread)
 }
 
-// try plays a message that nobody has written on a scratch store, on which the earlier messages of the thread are. It asks the
-// agent if the trial says so, and stores and sends nothing.
+// try plays an invented message on a scratch store that has the earlier messages of the thread. It asks the agent if the
+// trial says so, and stores and sends nothing.
 func try(ctx context.Context, c *config.Config, j *journal.Journal, names ingest.Names, now time.Time, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
 	w := c.Workspace(t.Workspace)
 	platform, _ := config.Platform(w.Platform) // the configuration is checked

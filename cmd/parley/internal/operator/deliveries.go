@@ -76,7 +76,7 @@ type Delivery struct {
 	Parts      int64     `json:"parts"` // of the reply
 	State      string    `json:"state"`
 	Attempts   int64     `json:"attempts"`
-	DueAt      time.Time `json:"due_at"` // of the next look at it; after its end, about the time of that
+	DueAt      time.Time `json:"due_at"` // when a worker looks at it next; if it has ended, about when
 	CreatedAt  time.Time `json:"created_at"`
 	Error      string    `json:"error"`
 	PlatformID string    `json:"platform_id"`

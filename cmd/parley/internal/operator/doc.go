@@ -1,5 +1,5 @@
-// Package operator is the operator API: what an operator of a daemon sees and does, as operations
-// with typed results, as routes, and as a client for commands.
+// Package operator is the operator API of a daemon: operations with typed results, their routes, and
+// a client for commands.
 //
 // [Service] has one method per operation, and is used by the routes and by the console. The routes
 // are served on a socket that only the user of the daemon can open ([Listen], [Service.Local]), and

@@ -138,8 +138,7 @@ var (
 const leftOut = "- …"
 
 // pieces cuts a message of an input where its author changes. In a message of a person, Parley wrote all text
-// that the person has not typed. In a block, Parley wrote the
-// labels and the lines without a label.
+// that the person has not typed. In a block, Parley wrote the labels and the lines without a label.
 func pieces(text string, m assembly.Message, typed map[string]string) []Piece {
 	var p split
 	own, isTyped := typed[m.ID]

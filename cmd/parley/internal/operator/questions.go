@@ -37,8 +37,8 @@ type Question struct {
 	AskedAt   time.Time       `json:"asked_at"`
 	UntilAt   time.Time       `json:"until_at"`
 	Approval  bool            `json:"approval"`
-	Text      string          `json:"text"`    // empty for who may not read it
-	Options   []stream.Option `json:"options"` // none for who may not read them
+	Text      string          `json:"text"`    // empty if the caller may not read it
+	Options   []stream.Option `json:"options"` // none if the caller may not read them
 	// MayAnswer tells that the caller may answer it.
 	MayAnswer bool `json:"may_answer"`
 }

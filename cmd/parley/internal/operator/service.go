@@ -40,14 +40,13 @@ type Service struct {
 	Guard *guard.Guard
 	// Play plays a dead letter with this program on a scratch store; it stores and sends nothing.
 	Play func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error)
-	// Trial plays a message that nobody has written on a scratch store, in the thread, or in a new one if it is nil. It
-	// stores and sends nothing.
+	// Trial plays an invented message on a scratch store. A nil thread is a new one. It stores and sends nothing.
 	Trial func(ctx context.Context, t Trial, thread *listing.Thread) (Played, error)
 	// Live is the running daemon; nil if the service works on the store alone.
 	Live *Live
 }
 
-// Live is what the service asks of the running daemon. Its functions may be called concurrently.
+// Live has the functions of the running daemon. Its functions may be called concurrently.
 type Live struct {
 	Since   time.Time // when the daemon began
 	Address string    // of its HTTP server, host:port

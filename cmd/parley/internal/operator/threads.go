@@ -42,7 +42,7 @@ type Thread struct {
 	Key       event.ThreadKey `json:"key"`
 	Workspace string          `json:"workspace"`
 	Channel   string          `json:"channel"`
-	Title     string          `json:"title"` // empty for who may not read it
+	Title     string          `json:"title"` // empty if the caller may not read it
 	LastAt    time.Time       `json:"last_at"`
 	Messages  int64           `json:"messages"` // its highest thread_seq
 	Waiting   int64           `json:"waiting"`  // envelopes without a result yet

@@ -24,7 +24,7 @@ var tryRoutes = []Route{
 	}},
 }
 
-// Trial is a message that nobody has written.
+// Trial is an invented message.
 type Trial struct {
 	Workspace string `json:"workspace"`
 	// Thread is the UUID or the key of a thread that the message continues; empty for a new one.

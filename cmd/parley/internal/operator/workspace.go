@@ -16,7 +16,7 @@ var workspaceRoutes = []Route{
 	}},
 }
 
-// WorkspaceCheck is what the platform of a workspace says about its account.
+// WorkspaceCheck has the answers of the platform about the account of a workspace.
 type WorkspaceCheck struct {
 	Findings []Finding `json:"findings"`
 	// Channels are the channels whose messages reach the workspace; nil if the platform has no list.
