@@ -49,8 +49,8 @@ func eachMember(object map[string]any, level int, yield func(string)) {
 	case level > words.MaxLevels:
 	case strings.HasPrefix(kind, "rich_text_"):
 		yield(richText(object, level))
-	case kind == "table":
-		eachRow(object["rows"], level, yield)
+	case kind == "image" && level == 1 && object["title"] == nil: // deeper ones are icons
+		yield(plain(member(object, "alt_text")))
 	default:
 		for _, name := range shownMembers {
 			if text, ok := object[name].(string); ok {
@@ -62,19 +62,26 @@ func eachMember(object map[string]any, level int, yield func(string)) {
 		isMenu := strings.HasSuffix(kind, "_select") || kind == "overflow"
 		for _, name := range slices.Sorted(maps.Keys(object)) {
 			isClosed := isMenu && strings.HasPrefix(name, "option")
-			if !isClosed && !slices.Contains(shownMembers, name) && !slices.Contains(hiddenMembers, name) {
+			if name == "rows" {
+				eachRow(object[name], level, yield)
+			} else if !isClosed && !slices.Contains(shownMembers, name) && !slices.Contains(hiddenMembers, name) {
 				eachText(object[name], level+1, yield)
 			}
 		}
 	}
 }
 
-// eachRow calls yield for each row of a table.
+// eachRow calls yield for each row of a table, whose cells are a list.
 // https://docs.slack.dev/reference/block-kit/blocks/table-block
+// https://docs.slack.dev/reference/block-kit/blocks/data-table-block
 func eachRow(rows any, level int, yield func(string)) {
 	list, _ := rows.([]any)
 	for _, row := range list {
-		cells, _ := row.([]any)
+		cells, ok := row.([]any)
+		if !ok {
+			eachText(row, level+1, yield)
+			continue
+		}
 		texts := make([]string, len(cells))
 		for i, cell := range cells {
 			var parts []string
@@ -116,7 +123,7 @@ func richText(e map[string]any, level int) string {
 	if token := richToken(e); token != "" {
 		return token
 	}
-	return escape(member(e, "text")) + richParts(e, level)
+	return escape(member(e, "text")+member(e, "label")) + richParts(e, level) // a canvas has a label
 }
 
 // richParts joins the elements of an element. The line that Slack ends before the next element
@@ -138,10 +145,6 @@ func richToken(e map[string]any) string {
 		return ""
 	}
 	switch kind := member(e, "type"); {
-	case kind == "link" && member(e, "text") != "":
-		return "<" + escape(member(e, "url")) + "|" + escape(member(e, "text")) + ">"
-	case kind == "link":
-		return "<" + escape(member(e, "url")) + ">"
 	case kind == "emoji":
 		return ":" + escape(member(e, "name")) + ":"
 	case kind == "user" && id("user_id") != "":
@@ -156,6 +159,10 @@ func richToken(e map[string]any) string {
 		return escape(member(e, "fallback"))
 	case kind == "color":
 		return escape(member(e, "value"))
+	case member(e, "url") != "" && member(e, "text") != "": // a link, or a later kind of one
+		return "<" + escape(member(e, "url")) + "|" + escape(member(e, "text")) + ">"
+	case member(e, "url") != "":
+		return "<" + escape(member(e, "url")) + ">"
 	}
 	return ""
 }

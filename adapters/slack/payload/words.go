@@ -13,8 +13,12 @@ import (
 // text are its visible blocks, or else its visible attachments. The methods of this file
 // find them for every reader: of events, edits, history, quotations and forwards.
 
-// noPreview is Slack's fallback of an attachment with blocks.
-const noPreview = "[no preview available]"
+const (
+	// noPreview is Slack's fallback of an attachment with blocks.
+	noPreview = "[no preview available]"
+	// noText is Slack's text of a message that an app posted with blocks alone.
+	noText = "This content can't be displayed."
+)
 
 // content returns the words of the message.
 func (m *Message) content() string {
@@ -35,8 +39,15 @@ func (m *Message) encoded() string {
 	return m.Text + m.shown().encoded.String()
 }
 
-// isTyped reports whether the message has a typed text. Apps may send white space with their blocks.
-func (m *Message) isTyped() bool { return strings.TrimSpace(m.Text) != "" }
+// isTyped reports whether the message has a typed text.
+func (m *Message) isTyped() bool { return hasWords(m.Text) }
+
+// hasWords reports whether a text is more than the white space that apps send with their blocks, and not
+// Slack's own.
+func hasWords(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && text != noText
+}
 
 // shown returns the visible texts of the message beside its typed text.
 func (m *Message) shown() *visible {
@@ -94,11 +105,13 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 	before := v.encoded.Len()
 	v.line(a.Pretext)
 	v.line(a.Title)
-	v.line(a.Text)
+	if hasWords(a.Text) {
+		v.line(a.Text)
+	}
 	for _, field := range a.Fields {
 		v.field(string(field.Title), string(field.Value))
 	}
-	if !a.IsShare || strings.TrimSpace(a.Text) == "" {
+	if !a.IsShare || !hasWords(a.Text) {
 		v.blocks(a.Blocks)
 		v.blocks(a.MessageBlocks)
 	}

@@ -43,6 +43,9 @@ func TestWordsOfAMessageWithoutTypedText(t *testing.T) {
 		"typed text is all":         {object{"text": "typed", "blocks": []object{section}, "attachments": []object{alert}}, "typed"},
 		"white space is no text":    {object{"text": " ", "blocks": []object{section}}, "3 < 4 tests"},
 		"white space alone is kept": {object{"text": " "}, " "},
+		"Slack's text for blocks":   {object{"text": "This content can't be displayed.", "blocks": []object{section}}, "3 < 4 tests"},
+		"Slack's text beside files": {object{"text": "This content can't be displayed.", "attachments": []object{alert}}, "Report\nDisk\nhost-7\nHost: db1\nFree: 2\nalone"},
+		"Slack's text alone":        {object{"text": "This content can't be displayed.", "blocks": []object{{"type": "divider"}}}, "This content can't be displayed."},
 		"blocks before attachments": {object{"blocks": []object{section}, "attachments": []object{alert}}, "3 < 4 tests"},
 		"an alert":                  {object{"attachments": []object{alert}}, "Report\nDisk\nhost-7\nHost: db1\nFree: 2\nalone"},
 		"blocks of an attachment":   {object{"attachments": []object{{"fallback": "[no preview available]", "blocks": []object{section, {"type": "divider"}}}}}, "3 < 4 tests"},
@@ -78,10 +81,11 @@ func TestWordsOfBlocks(t *testing.T) {
 		"a header": {object{"type": "header", "text": plainText("R&D <@U1>")}, "R&D <@U1>"},
 		"a section": {object{"type": "section", "block_id": "b", "text": mrkdwn("Disk"), "fields": []object{mrkdwn("Since"), mrkdwn("09:00")},
 			"accessory": button}, "Disk\nSince\n09:00\nSilence"},
-		"a context":  {object{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, mrkdwn("by cron")}}, "by cron"},
-		"Markdown":   {object{"type": "markdown", "text": "all *green*"}, "all *green*"},
-		"an actions": {object{"type": "actions", "elements": []object{button, {"type": "button", "text": plainText("Open")}}}, "Silence\nOpen"},
-		"an image":   {object{"type": "image", "title": plainText("The well"), "image_url": "https://example.com/a.png", "alt_text": "a"}, "The well"},
+		"a context":                {object{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, mrkdwn("by cron")}}, "by cron"},
+		"Markdown":                 {object{"type": "markdown", "text": "all *green*"}, "all *green*"},
+		"an actions":               {object{"type": "actions", "elements": []object{button, {"type": "button", "text": plainText("Open")}}}, "Silence\nOpen"},
+		"an image":                 {object{"type": "image", "title": plainText("The well"), "image_url": "https://example.com/a.png", "alt_text": "a"}, "The well"},
+		"an image without a title": {object{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "the well <b>"}, "the well <b>"},
 		"a menu": {object{"type": "actions", "elements": []object{{"type": "static_select", "placeholder": plainText("Choose"),
 			"initial_option": object{"text": plainText("one"), "value": "1"}, "options": []object{{"text": plainText("two")}}}}}, "Choose\none"},
 		"a list of choices": {object{"type": "input", "label": plainText("Which?"), "element": object{"type": "radio_buttons", "options": []object{{"text": plainText("this")}, {"text": plainText("that")}}}},
@@ -91,6 +95,11 @@ func TestWordsOfBlocks(t *testing.T) {
 			[]object{rich(part("section", run("db1 "), object{"type": "user", "user_id": "U1"})), {"type": "raw_text", "text": "two\nlines"}},
 			[]object{{"type": "raw_text", "text": ""}, {"type": "raw_text", "text": "2 %"}},
 		}}, "host | free <b>\ndb1 <@U1> | two lines\n | 2 %"},
+		"a data table": {object{"type": "data_table", "caption": "Hosts", "rows": []any{
+			[]object{{"type": "raw_text", "text": "host"}, {"type": "raw_text", "text": "free"}},
+			[]object{{"type": "raw_text", "text": "db1"}, {"type": "raw_number", "value": 2, "text": "2 %"}},
+		}}, "Hosts\nhost | free\ndb1 | 2 %"},
+		"rows of another form": {object{"type": "later", "rows": []object{{"text": "one"}, {"text": plainText("two")}}}, "one\ntwo"},
 		"an unknown block": {object{"type": "card", "style": "big", "id": "c1", "title": plainText("Build"), "subtitle": "of today",
 			"sections": []object{{"body": mrkdwn("all &lt;green&gt;"), "url": "https://example.com"}}}, "Build\nof today\nall <green>"},
 	} {
@@ -119,10 +128,12 @@ func TestWordsOfRichText(t *testing.T) {
 		list("ordered", 0, 2, "three", "four"), list("ordered", 1, 0, "a letter"), list("ordered", 2, 3, "a numeral"), list("ordered", 1, 26, "no letter left"),
 		part("quote", run("said\nbefore")), part("preformatted", run("go run .")),
 		object{"type": "rich_text_section", "elements": "none"}, part("later_kind", run("of later")),
+		part("section", object{"type": "work_object_mention", "url": "https://example.com/1", "text": "a pump"}, object{"type": "attachment_mention", "url": "https://example.com/2"},
+			object{"type": "canvas", "file_id": "F1", "label": "a plan"}),
 	)}})
 	want := "3 < 4 &amp; <@U1>, :tomato:\nhttps://example.com/?a=1&b=2 [a page](https://example.com)\n<#C1><!subteam^S1><!here>noon#fff\n" +
 		"• one\n• two\n    ◦ inside\n        ▪ deep\n3. three\n4. four\n    a. a letter\n        iv. a numeral\n    27. no letter left\n" +
-		"> said\n> before\n```\ngo run .\n```\nof later"
+		"> said\n> before\n```\ngo run .\n```\nof later\n[a pump](https://example.com/1)https://example.com/2a plan"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -233,6 +244,7 @@ func TestWordsOfForwards(t *testing.T) {
 		"text":                  {object{"text": "the well is &lt;dry&gt;", "message_blocks": []object{{"message": object{"blocks": blocks}}}}, "the well is <dry>"},
 		"blocks":                {object{"text": "", "message_blocks": []object{{"team": "T1", "channel": "C9", "ts": "1.2", "message": object{"blocks": blocks}}}}, "in blocks"},
 		"blocks of its own":     {object{"blocks": blocks}, "in blocks"},
+		"blocks alone":          {object{"text": "This content can't be displayed.", "message_blocks": []object{{"message": object{"blocks": blocks}}}}, "in blocks"},
 		"an alert":              {object{"pretext": "Report", "title": "Disk", "fields": []object{{"title": "Host", "value": "db1"}}}, "Report\nDisk\nHost: db1"},
 		"words and an embed":    {object{"text": "look", "attachments": []object{{"title": "card", "text": "embedded report"}}}, "look\ncard\nembedded report"},
 		"a forward":             {object{"text": "look", "attachments": []object{{"is_share": true, "is_msg_unfurl": true, "text": "of a forward"}}}, "look\nof a forward"},
