@@ -108,6 +108,7 @@ func TestUnreadFields(t *testing.T) {
 	data := posted("hello").with(fields{
 		"embeds": "none", "components": 5, "nonce": []int{1}, "from_the_future": fields{"a": 1},
 		"reactions": true, "webhook_id": null, "poll": null, "member": null,
+		"message_snapshots": []fields{{"message": fields{"content": "before", "type": "0", "flags": "none", "edited_timestamp": 5, "timestamp": "then"}}},
 	})
 	if got := created(t, data).Content; got != "hello" {
 		t.Errorf("the content is %q", got)

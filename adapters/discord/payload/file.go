@@ -22,7 +22,7 @@ func readFiles(d jsonobject.Fields) []event.Attachment {
 			Size:       more.Number("size"),
 			DurationMS: readDuration(more),
 		}
-		if more.Has("waveform") || discordgo.MessageFlags(d.Number("flags"))&discordgo.MessageFlagsIsVoiceMessage != 0 {
+		if more.Has("waveform") || discordgo.MessageFlags(d.Optional().Number("flags"))&discordgo.MessageFlagsIsVoiceMessage != 0 {
 			a.Type = event.TypeVoice
 		}
 		if more.Has("filename") || more.Has("content_type") {

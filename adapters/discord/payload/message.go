@@ -93,6 +93,8 @@ func readBody(d jsonobject.Fields) message {
 	author, ok := readAuthor(d)
 	m := readContents(d, author.bot)
 	m.author, m.hasAuthor = author, ok
+	m.kind, m.flags = discordgo.MessageType(d.Number("type")), discordgo.MessageFlags(d.Number("flags"))
+	m.edited = timestamp(d, "edited_timestamp")
 	return m
 }
 
@@ -101,13 +103,10 @@ func readBody(d jsonobject.Fields) message {
 func readContents(d jsonobject.Fields, follow bool) message {
 	content := readWords(d, follow)
 	return message{
-		kind:    discordgo.MessageType(d.Number("type")),
-		flags:   discordgo.MessageFlags(d.Number("flags")),
 		content: content,
 		names:   readNames(d.Optional()).In(content),
 		files:   readFiles(d),
 		sent:    timestamp(d.Optional(), "timestamp"),
-		edited:  timestamp(d, "edited_timestamp"),
 	}
 }
 
