@@ -139,8 +139,9 @@ func TestStreamFormats(t *testing.T) {
 // TestServersThatDoNotStream checks servers that answer with one completion.
 func TestServersThatDoNotStream(t *testing.T) {
 	for kind, body := range map[string]string{
-		"application/json": `{"choices":[{"message":{"content":"<think>Hm.</think>hi","tool_calls":[{"id":"c1","function":{"name":"find","arguments":"{}"}},{"id":"c2","function":{"name":"look","arguments":{}}}]},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`,
-		"text/plain":       "\n" + `{"choices":[{"message":{"reasoning_content":"Hm.","content":[{"type":"text","text":"hi"}],"tool_calls":[{"function":{"name":"find"}},{"function":{"name":"look"}}]}}],"usage":{"total_tokens":7},"error":null}`,
+		"application/json":  `{"choices":[{"message":{"content":"<think>Hm.</think>hi","tool_calls":[{"id":"c1","function":{"name":"find","arguments":"{}"}},{"id":"c2","function":{"name":"look","arguments":{}}}]},"finish_reason":"stop"}],"usage":{"total_tokens":7}}`,
+		"text/event-stream": `{"choices":[{"message":{"reasoning":"Hm.","content":"hi","tool_calls":[{"function":{"name":"find"}},{"function":{"name":"look"}}]}}],"usage":{"total_tokens":7}}`,
+		"text/plain":        "\n" + `{"choices":[{"message":{"reasoning_content":"Hm.","content":[{"type":"text","text":"hi"}],"tool_calls":[{"function":{"name":"find"}},{"function":{"name":"look"}}]}}],"usage":{"total_tokens":7},"error":null}`,
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)

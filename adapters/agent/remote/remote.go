@@ -329,18 +329,18 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 }
 
 // FollowOrTake is Follow for a server that may ignore the wish for a stream: take gets its one JSON
-// object as an event, after which no end mark is missing. Some servers call the object text.
+// object as an event, after which no end mark is missing. Some servers call the object text, or a stream.
 func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func(Event) error) error {
-	if r.IsStream() {
-		return c.Follow(r, answer, end, take)
-	}
 	body := bufio.NewReader(r.Body)
-	head, _ := body.Peek(64)
 	r.Body = struct {
 		io.Reader
 		io.Closer
 	}{body, r.Body}
-	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+	length := 64
+	if r.IsStream() {
+		length = 1 // the next byte may be long in coming
+	}
+	if head, _ := body.Peek(length); !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
 		return c.Follow(r, answer, end, take)
 	}
 	whole, err := c.whole(r)
