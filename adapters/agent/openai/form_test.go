@@ -20,6 +20,7 @@ import (
 // sent is a request as a strict server reads it.
 type sent struct {
 	Options  any `json:"stream_options"`
+	Stream   bool
 	Messages []struct {
 		Role    string
 		Content json.RawMessage
@@ -137,6 +138,18 @@ var strictServers = map[string]func(s sent) (int, string){
 	"no system role, in code": func(s sent) (int, string) {
 		if slices.Contains(s.roles(), "system") {
 			return 400, "{\"error\":{\"message\":\"`system` role is not supported with this model\"}}"
+		}
+		return 0, ""
+	},
+	"roles of a list": func(s sent) (int, string) {
+		if slices.Contains(s.roles(), "system") {
+			return 422, `{"detail":[{"type":"literal_error","loc":["body","messages",0,"role"],"msg":"Input should be 'user' or 'assistant'","input":"system"}]}`
+		}
+		return 0, ""
+	},
+	"no stream": func(s sent) (int, string) {
+		if s.Stream {
+			return 400, `{"error":{"message":"Unsupported value: 'stream' does not support true with this model.","param":"stream","code":"unsupported_value"}}`
 		}
 		return 0, ""
 	},
@@ -285,13 +298,27 @@ func TestRefusalsThatStay(t *testing.T) {
 	}
 }
 
-// TestDeclinedAnswers checks answers that the provider's filter cuts off before their first word.
+// TestDeclinedAnswers checks answers that the provider's filter cuts off before their first word, and inputs that
+// it refuses.
 func TestDeclinedAnswers(t *testing.T) {
-	for _, reason := range []string{"content_filter", "refusal"} {
-		agent := model(t, func(w http.ResponseWriter, _ *http.Request) { speak(w).finish(reason).done() })
+	for _, said := range []string{
+		"content_filter", "refusal", "content_filter: PROHIBITED_CONTENT", "SAFETY", "sensitive",
+		`{"type":"error","error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}`,
+		`{"error":{"message":"The request was rejected because it was considered high risk","type":"content_filter"}}`,
+		`{"error":{"message":"The request was rejected","type":"content_filter"}}`,
+		`{"error":{"message":"<400> InternalError.Algo.DataInspectionFailed: Input text data may contain inappropriate content."}}`,
+		`{"error":{"code":403,"message":"The model requires moderation. Your input was flagged for \"violence\"."}}`,
+	} {
+		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
+			if said[0] == '{' {
+				http.Error(w, said, 400)
+				return
+			}
+			speak(w).finish(said).done()
+		})
 		_, err := run(t.Context(), agent)
 		if f := fault(t, err); !f.Permanent || f.Sentence() != "The model's provider declined to answer this." {
-			t.Errorf("%s: %v, %q", reason, err, f.Sentence())
+			t.Errorf("%s: %v, %q", said, err, f.Sentence())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"regexp"
 
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
@@ -51,9 +52,9 @@ func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 // the model stopped early, then the ANSWER. Run fails with a *remote.Error, with the error of
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
-	parameters := []string{streamOptions}
+	parameters := []remote.Parameter{streamOptions, streaming}
 	if a.TakesGiven().Tools && input.Given.Tools != nil {
-		parameters = append(parameters, toolsName)
+		parameters = append(parameters, clientTools)
 	}
 	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: parameters, NewImages: func() *remote.Images {
 		return remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
@@ -67,7 +68,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
 	tools, err := a.config.Tools(input)
-	if err == nil && a.TakesGiven().Tools && !form.Has(toolsName) {
+	if err == nil && a.TakesGiven().Tools && !form.Has(clientTools.Name) {
 		tools = remote.Tools{}
 		form.Input.Messages, err = assembly.AddTools(form.Input.Messages, &input.Given)
 	}
@@ -108,20 +109,24 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "content_filter" || c.finish == "refusal" || c.finish == "safety", Tools: &c.tools}
+	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "refusal" || filtered.MatchString(c.finish), Tools: &c.tools}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage
 	}
 	return c.agent.client.Finish(c.answer, end)
 }
 
+// filtered matches the finish_reason of an answer that a filter has cut off, which gateways also name as
+// Google and Zhipu do.
+var filtered = regexp.MustCompile(`(?i)content_?filter|safety|prohibited|blocklist|recitation|sensitive`)
+
 // earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string
 // for a complete one.
 func earlyEnd(finish string) string {
-	switch finish {
-	case "length":
+	switch {
+	case finish == "length":
 		return "The answer ends here because it reached the model's length limit."
-	case "content_filter":
+	case filtered.MatchString(finish):
 		return "The answer ends here because the provider's content filter cut it off."
 	}
 	return ""

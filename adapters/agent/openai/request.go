@@ -31,10 +31,11 @@ type function struct {
 	Parameters  json.RawMessage `json:"parameters"`
 }
 
-// The names of the parameters that some servers do not know.
-const (
-	streamOptions = "stream_options"
-	toolsName     = "tools"
+// The parameters that some servers do not know.
+var (
+	streamOptions = remote.NewParameter("stream_options", `stream_option|include_usage`, true)
+	streaming     = remote.NewParameter("stream", `['"`+"`"+`]stream['"`+"`"+`]|\bstreaming\b`, false)
+	clientTools   = remote.NewParameter("tools", `\btools?\b`, false)
 )
 
 // options ask the server to end its stream with the counts of tokens.
@@ -63,8 +64,8 @@ type imageURL struct {
 
 // request returns the body of a run's request.
 func (a *Agent) request(ctx context.Context, form remote.Form, tools *remote.Tools) request {
-	body := request{Model: a.config.Model, Stream: true}
-	if form.Has(streamOptions) {
+	body := request{Model: a.config.Model, Stream: form.Has(streaming.Name)}
+	if body.Stream && form.Has(streamOptions.Name) {
 		body.Options = &options{IncludeUsage: true}
 	}
 	said, prompt := form.Input.Messages, a.config.Prompt(form.Input.Notes)

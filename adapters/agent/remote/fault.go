@@ -148,7 +148,7 @@ func (c *Client) refused(response *http.Response) error {
 // model itself, refuses.
 const Declined = "The model's provider declined to answer this."
 
-var declinedWords = regexp.MustCompile(`(?i)content_?filter|content management policy|content_policy_violation|ResponsibleAIPolicy`)
+var declinedWords = regexp.MustCompile(`(?i)content[ _]?filter|content[ _]management|content_policy|ResponsibleAI|data_?inspection|inappropriate content|considered high risk|prohibited_content|safety (?:system|filter|reasons)|usage policy|moderation|\bflagged\b`)
 
 // declined completes the error of a server whose filter has refused the input: a repetition is refused too.
 func (e *Error) declined() *Error {

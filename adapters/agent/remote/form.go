@@ -51,10 +51,26 @@ type Forms struct {
 	// Messages is Auto, Contract or Strict; empty for a kind with one form of messages.
 	Messages string
 	Images   Switch
-	// Parameters are the parameters that a request can do without.
-	Parameters []string
+	// Parameters are the parameters that a request can do without. If a refusal speaks of several, the
+	// first is left out.
+	Parameters []Parameter
 	// NewImages returns the images of a request.
 	NewImages func() *Images
+}
+
+// Parameter is a parameter that a request can do without.
+type Parameter struct {
+	Name    string
+	refused *regexp.Regexp // the words of a refusal
+}
+
+// NewParameter returns a parameter. The pattern matches its name in the words of a refusal. If other refusals
+// also use that name, the words must say too that it is unknown.
+func NewParameter(name, pattern string, unmistakable bool) Parameter {
+	if !unmistakable {
+		pattern = unknown + ".*(?:" + pattern + ")|(?:" + pattern + ").*" + unknown
+	}
+	return Parameter{name, regexp.MustCompile("(?is)" + pattern)}
 }
 
 // Form is the form of one request.
@@ -203,7 +219,7 @@ func (c *Client) learn(cause refusal, fault *Error, forms Forms, f Form) bool {
 	case cause == badImages && forms.Images == AutoSwitch:
 		l.until = time.Now().Add(pictureless)
 	case cause == badRoles && forms.Messages == Auto && !f.Strict:
-		l.strict, l.noRole = true, l.noRole || noSystem.MatchString(fault.said)
+		l.strict, l.noRole = true, l.noRole || lacksSystem(fault.said)
 	case cause == badRoles && f.Strict && !f.NoRole:
 		l.noRole = true
 	default:
@@ -270,16 +286,25 @@ const (
 	badRoles
 )
 
-// The words of OpenAI, Anthropic, Google, Mistral, OpenRouter, vLLM, llama.cpp, Ollama and LM Studio.
+// unknown matches the words of a refusal of a parameter.
+const unknown = `(?:unknown|unrecogni[sz]ed|unsupported|(?:not|n't) (?:supported|permitted|allowed|recogni[sz]ed|support)|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|tool choice requires)`
+
+// The words of servers; TestRefusals names them.
 var (
-	unknownWords = regexp.MustCompile(`(?i)unknown|unrecogni[sz]ed|unsupported|not supported|not permitted|not allowed|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|not recogni[sz]ed|does(?:n't| not) support|tool choice requires`)
-	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|number of tokens|input)|input token count|input length|reduce the length|tokens to keep|\bn_ctx\b`)
+	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|prompt|model|number of tokens|input)|input token count|input length|model token limit|reduce the length|tokens to keep|\bn_ctx\b|\bmax_(?:seq|model)_len|\bmax_new_tokens|prompt\W[^.]{0,60}(?:too long|exceed|(?:long|great)er than)`)
 	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
-	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja`)
+	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja|['"` + "`" + `]system['"` + "`" + `]`)
 	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
 	passingWords = regexp.MustCompile(`(?i)internal (?:server )?error|had an error|overload|busy|unavailable|try again|retry|temporar|time(?:d )?[ -]?out`)
-	noSystem     = regexp.MustCompile(`(?i)(?:system|developer)[ _'"` + "`" + `a-z]*(?:not |un)(?:supported|enabled|allowed|available)|not support[ '"` + "`" + `a-z]*system|only user and assistant|(?:unknown|invalid|unsupported|unexpected) role[:=' "]*system`)
+	orderWords   = regexp.MustCompile(`(?i)alternat|interleav|successive|consecutive|beginning|\b(?:first|last|after|before|start|end with|only one|more than one|multiple)\b`)
+	noSystem     = regexp.MustCompile(`(?i)system (?:role|message|prompt)s?(?: is| are)? not supported|only user and assistant|first message (?:must|should)[^.]*user`)
 )
+
+// lacksSystem reports whether a refusal means that there is no system role: its words are about roles and not
+// about their order, or they say so in the source of a template that llama.cpp shows with them.
+func lacksSystem(words string) bool {
+	return noSystem.MatchString(words) || roleWords.MatchString(words) && !orderWords.MatchString(words)
+}
 
 // isRefusal reports whether the server may have refused the form of the request. A status of 0 with words is
 // an error in a stream.
@@ -312,12 +337,9 @@ func refusalOf(fault *Error, forms Forms, f Form) refusal {
 
 // namedParameter returns the parameter that a refusal names; empty for none.
 func namedParameter(words string, forms Forms, f Form) string {
-	if !unknownWords.MatchString(words) {
-		return ""
-	}
-	for _, name := range forms.Parameters {
-		if f.Has(name) && regexp.MustCompile(`\b`+strings.TrimSuffix(name, "s")+`s?\b`).MatchString(words) {
-			return name
+	for _, p := range forms.Parameters {
+		if f.Has(p.Name) && p.refused.MatchString(words) {
+			return p.Name
 		}
 	}
 	return ""

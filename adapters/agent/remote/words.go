@@ -85,8 +85,11 @@ func objectWords(object map[string]any, depth int) (words string, status int) {
 		}
 		words = strings.Join(names, ".") + ": " + words
 	}
-	if kind, _ := object["type"].(string); words == "" && depth > 0 {
+	switch kind, _ := object["type"].(string); {
+	case words == "" && depth > 0:
 		words = kind
+	case declinedWords.MatchString(kind) && !declinedWords.MatchString(words):
+		words += " (" + kind + ")"
 	}
 	if code, ok := object["code"].(string); ok && asStatus(code) == 0 && words != "" && !strings.Contains(words, code) {
 		words += " (" + code + ")"
