@@ -96,6 +96,11 @@ func printStatus(out io.Writer, st operator.Status, now time.Time) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", a.ID, a.Kind, a.State, a.Running, first, cmp.Or(a.LastError, "-"))
 	}
+	for _, a := range st.Agents {
+		if len(a.Form) > 0 {
+			fmt.Fprintf(w, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
+		}
+	}
 	if words := needs(st.Needs); words != "" {
 		fmt.Fprintln(w, "Needs you: "+words)
 	}

@@ -27,6 +27,17 @@ func (h *health) of(id string) operator.AgentHealth {
 	return operator.AgentHealth{}
 }
 
+// agentHealth returns how an agent does, and what it has learnt about its server.
+func (d *Daemon) agentHealth(id string) operator.AgentHealth {
+	health := d.health.of(id)
+	if profile, _ := d.profile(id); profile.Agent != nil {
+		if learner, ok := profile.Agent.(turn.Learner); ok {
+			health.Form = learner.Learnt()
+		}
+	}
+	return health
+}
+
 // attempted takes the end of an attempt. It reports whether the agent began to fail with it, or works
 // again after that.
 func (h *health) attempted(id string, r turn.Report, now time.Time) (began, recovered bool) {

@@ -41,7 +41,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
 			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.health.of,
+			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.agentHealth,
 			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld,
 			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},

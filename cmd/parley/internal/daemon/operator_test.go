@@ -75,6 +75,19 @@ func TestStatusShowsAFailingAgent(t *testing.T) {
 	}
 }
 
+// TestStatusShowsTheFormOfRequests: the agent's server has refused another one.
+func TestStatusShowsTheFormOfRequests(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{turns: "coalesce: 0s, max_attempts: 1"})
+	h.mention("one")
+	h.answerNext(func(w http.ResponseWriter) { http.Error(w, "System role not supported", http.StatusBadRequest) })
+	h.answerNext(replyWith("Noted."))
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	if form := h.status().Agents[0].Form; len(form) != 1 || !strings.Contains(form[0], "strict") {
+		t.Errorf("%q", form)
+	}
+}
+
 // TestTheSocketEndsWithTheDaemon: no file of it is left, and a command reads the store then.
 func TestTheSocketEndsWithTheDaemon(t *testing.T) {
 	t.Parallel()

@@ -94,6 +94,7 @@ type AgentHealth struct {
 	Since     time.Time // of Failing; zero if no attempt has ended
 	// FirstToken is how long the last answer's first token took; 0 if there was none.
 	FirstToken time.Duration
+	Form       []string // of its requests; see turn.Learner
 }
 
 // Write names who asks for a change.

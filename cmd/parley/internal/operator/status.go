@@ -74,6 +74,8 @@ type AgentStatus struct {
 	FirstTokenMS float64 `json:"first_token_ms"` // of the last answer; 0 if there was none
 	// Since is when it began to be well, or to fail, on this node.
 	Since time.Time `json:"since,omitzero"`
+	// Form says in which form its server takes requests, if it has refused the configured one.
+	Form []string `json:"form,omitempty"`
 }
 
 // Needs counts what waits for an operator or an approver. Each number is at most
@@ -167,7 +169,7 @@ func (s *Service) agents(c *config.Config, counts listing.Counts) []AgentStatus 
 		if s.Live != nil {
 			health := s.Live.Agent(a.ID)
 			one.LastError, one.FirstTokenMS = health.LastError, float64(health.FirstToken.Microseconds())/1000
-			one.Since = health.Since
+			one.Since, one.Form = health.Since, health.Form
 			if health.Failing {
 				one.State = failing
 			}
