@@ -6,6 +6,9 @@ import "slices"
 type Speakers struct {
 	// Agent is the agent's own name.
 	Agent string
+	// Account returns the name of the agent's account on the platform; empty if it is unknown. It may ask the
+	// platform. Nil without an account.
+	Account func() string
 	// Headers are the headers of the other authors of the turns, such as "[Olivia (<@U06>)]:".
 	Headers []string
 }
@@ -26,4 +29,12 @@ func FindSpeakers(agent string, turns []Turn, mentions Mentions) Speakers {
 		})
 	}
 	return s
+}
+
+// AccountName returns the name of the agent's account as a header has it; empty if it is unknown.
+func (s Speakers) AccountName() string {
+	if s.Account == nil {
+		return ""
+	}
+	return clean(s.Account())
 }

@@ -86,6 +86,14 @@ func (w *workspace) Self() event.Self {
 	return *w.self.Load()
 }
 
+// Self returns the identity of a workspace; nothing for an unknown one.
+func (in *Ingest) Self(platform event.Platform, workspace string) event.Self {
+	if w := in.workspace(platform, workspace); w != nil {
+		return w.Self()
+	}
+	return event.Self{}
+}
+
 // unintroduced reports whether the platform of a live workspace has not confirmed our identity
 // yet. Until then any event may be another team's.
 func (w *workspace) unintroduced() bool {

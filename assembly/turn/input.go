@@ -53,6 +53,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
 	input.Said = said(current.Messages)
 	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions)
+	input.Speakers.Account = func() string { return a.account(ctx) }
 	input.Notes = a.notes(ctx, input.Messages, shown)
 	return input, a.addGiven(ctx, &input)
 }
@@ -60,20 +61,40 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 // namesTime bounds the lookups of names for one input.
 const namesTime = time.Second
 
+// lookup returns a function that finds the name behind a token, until namesTime is over.
+func (a *attempt) lookup(ctx context.Context) (name func(token string) (string, bool), cancel func()) {
+	ctx, cancel = context.WithTimeout(ctx, namesTime)
+	return func(token string) (string, bool) {
+		if a.Name == nil || ctx.Err() != nil {
+			return "", false
+		}
+		return a.Name(ctx, a.run, token)
+	}, cancel
+}
+
+// account returns the name of the agent's account on the platform; empty if it is unknown.
+func (a *attempt) account(ctx context.Context) string {
+	if a.Self == nil {
+		return ""
+	}
+	id := a.Self(a.run).UserID
+	if id == "" {
+		return ""
+	}
+	lookup, cancel := a.lookup(ctx)
+	defer cancel()
+	name, _ := lookup("<@" + id + ">")
+	return name
+}
+
 // notes returns the facts beside the messages.
 func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns []assembly.Turn) assembly.Notes {
 	zone := a.settings.TimeZone
 	if zone == nil {
 		zone = time.UTC
 	}
-	ctx, cancel := context.WithTimeout(ctx, namesTime)
+	lookup, cancel := a.lookup(ctx)
 	defer cancel()
-	lookup := func(token string) (string, bool) {
-		if a.Name == nil || ctx.Err() != nil {
-			return "", false
-		}
-		return a.Name(ctx, a.run, token)
-	}
 	return assembly.Notes{
 		Now: a.Now().In(zone), Names: assembly.FindNames(messages, turns, lookup), Days: assembly.FindDays(messages, turns, zone),
 	}

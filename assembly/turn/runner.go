@@ -11,6 +11,7 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
@@ -171,6 +172,8 @@ type Parts struct {
 	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
 	// knows the name in time; nil without names.
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
+	// Self returns the account of a run's workspace; nil without accounts.
+	Self func(run *runs.Run) event.Self
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }

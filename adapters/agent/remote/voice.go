@@ -11,6 +11,7 @@ import (
 // author ends the answer: the model goes on writing the conversation. Inside a fence no line does.
 type voice struct {
 	speakers assembly.Speakers
+	names    []string // of the agent and its account
 	state    voiceState
 	space    strings.Builder // white space before the first words
 	named    bool            // the own header has come
@@ -124,34 +125,53 @@ func (v *voice) isOther(text string) (whole, more bool) {
 // maxToken is more than the length of a mention token in a header, in bytes.
 const maxToken = 64
 
-// isOwn is isOther for the agent: [Name]:, [Name (token)]: and Name:, in any case, because the ids of agents
-// consist of ASCII.
+// isOwn is isOther for the agent: [Name]: and [Name (token)]: with the name of the agent or of its account, and
+// Name: with that of the agent, in any case.
 func (v *voice) isOwn(text string) (whole, more bool) {
-	name := v.speakers.Agent
-	if name == "" {
-		return false, false
-	}
-	for _, header := range []string{"[" + name + "]:", name + ":"} {
-		if len(text) <= len(header) && strings.EqualFold(header[:len(text)], text) {
-			if len(text) == len(header) {
-				return true, false
-			}
-			more = true
+	if v.names == nil {
+		v.names = []string{v.speakers.Agent}
+		if text[0] == '[' {
+			v.names = append(v.names, v.speakers.AccountName())
 		}
 	}
-	begin := "[" + name + " ("
-	if len(text) <= len(begin) {
-		return false, more || strings.EqualFold(begin[:len(text)], text)
+	for _, name := range v.names {
+		if name == "" {
+			continue
+		}
+		headers := []string{"[" + name + "]:"}
+		if name == v.speakers.Agent {
+			headers = append(headers, name+":")
+		}
+		for _, header := range headers {
+			if begins(header, text) {
+				whole, more = whole || len(text) == len(header), more || len(text) < len(header)
+			}
+		}
+		w, m := isNamed(text, "["+name+" (")
+		whole, more = whole || w, more || m
 	}
-	if !strings.EqualFold(text[:len(begin)], begin) || len(text) > len(begin)+maxToken {
-		return false, more
+	return whole, more && !whole
+}
+
+// begins reports whether a header begins with a text, in any case of ASCII letters.
+func begins(header, text string) bool {
+	return len(text) <= len(header) && strings.EqualFold(header[:len(text)], text)
+}
+
+// isNamed reports whether a text is a header with a token behind a beginning, and whether a longer one may be.
+func isNamed(text, begin string) (whole, more bool) {
+	if len(text) <= len(begin) {
+		return false, begins(begin, text)
+	}
+	if !begins(text, begin) || len(text) > len(begin)+maxToken {
+		return false, false
 	}
 	token, end, ended := strings.Cut(text[len(begin):], ")")
 	switch {
 	case token != "" && ended && end == "]:":
 		return true, false
 	case strings.ContainsAny(token, "[]\r\n"):
-		return false, more
+		return false, false
 	}
 	return false, !ended || strings.HasPrefix("]:", end)
 }

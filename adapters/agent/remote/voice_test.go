@@ -10,7 +10,7 @@ import (
 	"parley/assembly"
 )
 
-var speakers = assembly.Speakers{Agent: "helper", Headers: []string{"[Ash]:", "[Ash Ketchum (<@U06>)]:"}}
+var speakers = assembly.Speakers{Agent: "helper", Account: func() string { return "Pärley Bot" }, Headers: []string{"[Ash]:", "[Ash Ketchum (<@U06>)]:"}}
 
 // speak returns the answer and the rest of a text that comes in chunks.
 func speak(chunks ...string) (answer, rest string) {
@@ -33,6 +33,9 @@ func TestAnswerSpeaksForTheAgentAlone(t *testing.T) {
 		"helper: Hi":                      {"Hi"},
 		"[helper (<@U0BOT>)]: Hi":         {"Hi"},
 		"[helper]: [helper]: Hi":          {"Hi"},
+		"[Pärley Bot]: Hi":                {"Hi"},
+		"[pärley bot (<@U0BOT>)]:\nHi":    {"Hi"},
+		"Pärley Bot: three words":         {"Pärley Bot: three words"},
 		"[helper]":                        {"[helper]"},
 		"[helper (soon)] is a word":       {"[helper (soon)] is a word"},
 		"helpers: three":                  {"helpers: three"},

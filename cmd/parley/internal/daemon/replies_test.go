@@ -112,3 +112,14 @@ func TestReplyMentionsOnlyUsersOfTranscript(t *testing.T) {
 	want := "<@" + mara + "> and <\u200b@U0EVE>: <\u200b!here> <\u200b!subteam^S0ALL>"
 	h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
 }
+
+// TestReplyHasNoHeaderOfTheAccount: the model knows the bot by the name of its account on the platform.
+func TestReplyHasNoHeaderOfTheAccount(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.mention("are you there?")
+	h.answerNext(replyWith("[Parley]: Noted."))
+	if got := h.posts(1)[0].Text; got != "Noted." {
+		t.Errorf("%q", got)
+	}
+}

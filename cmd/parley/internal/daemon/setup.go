@@ -244,6 +244,9 @@ func (d *Daemon) tokenName(ctx context.Context, run *runs.Run, token string) (st
 	return a.names.Mention(ctx, cmp.Or(run.Parent, run.Channel), token)
 }
 
+// self returns the account of a run's workspace.
+func (d *Daemon) self(run *runs.Run) event.Self { return d.ingest.Self(run.Platform, run.Workspace) }
+
 func (d *Daemon) profile(id string) (turn.Profile, bool) {
 	a, ok := d.current.Load().agents[id]
 	return a.Profile, ok
