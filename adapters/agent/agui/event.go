@@ -152,7 +152,8 @@ func (e streamEvent) mustBegin(kind string) error {
 	return nil
 }
 
-// typeOf returns the type of an event of which only the beginning is known; empty if that has none.
+// typeOf returns the type of an event of which only the beginning is known; empty if that does not tell it. The
+// type of a snapshot may stand behind the state.
 func typeOf(beginning []byte) string {
 	members := json.NewDecoder(bytes.NewReader(beginning))
 	if begin, err := members.Token(); err != nil || begin != json.Delim('{') {
@@ -161,7 +162,12 @@ func typeOf(beginning []byte) string {
 	for {
 		name, err := members.Token()
 		var value json.RawMessage
-		if err != nil || members.Decode(&value) != nil {
+		switch {
+		case err != nil:
+			return ""
+		case members.Decode(&value) != nil && name == "snapshot":
+			return "STATE_SNAPSHOT"
+		case value == nil:
 			return ""
 		}
 		if name == "type" {

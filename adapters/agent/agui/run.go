@@ -67,7 +67,7 @@ func newRun(client *remote.Client, answer *remote.Answer, limit int, input assem
 }
 
 // take reads one event of the stream. It ignores events after RUN_FINISHED and RUN_ERROR. A fault of
-// order is permanent: the agent has begun to work, and its tools have effects.
+// form or order is permanent: the agent has begun to work, and its tools have effects.
 func (r *run) take(ctx context.Context, event remote.Event) error {
 	if r.order.ended {
 		return nil
@@ -76,10 +76,13 @@ func (r *run) take(ctx context.Context, event remote.Event) error {
 		return r.skip(typeOf(event.Data))
 	}
 	e, err := decode(event.Data)
-	if err != nil {
+	if err != nil && e.Type == "" { // the connection may have broken it
 		return r.client.Invalid("the stream contains an invalid event", err)
 	}
-	events, err := r.chunks.expand(e)
+	var events []streamEvent
+	if err == nil {
+		events, err = r.chunks.expand(e)
+	}
 	if err != nil {
 		return r.disordered("the stream contains an invalid event", err)
 	}
