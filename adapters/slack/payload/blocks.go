@@ -26,6 +26,17 @@ func (v *visible) blocks(raw json.RawMessage) {
 	}
 }
 
+// pictures adds the descriptions of the images among blocks.
+func (v *visible) pictures(raw json.RawMessage) {
+	var list []struct {
+		AltText shownText `json:"alt_text"`
+	}
+	_ = json.Unmarshal(raw, &list) // as in attachments
+	for _, block := range list {
+		v.line(plain(string(block.AltText)))
+	}
+}
+
 // eachText calls yield for each visible text of a value, in Slack's encoding.
 func eachText(value any, level int, yield func(string)) {
 	switch value := value.(type) {
@@ -49,8 +60,6 @@ func eachMember(object map[string]any, level int, yield func(string)) {
 	case level > words.MaxLevels:
 	case strings.HasPrefix(kind, "rich_text_"):
 		yield(richText(object, level))
-	case kind == "image" && level == 1 && object["title"] == nil: // deeper ones are icons
-		yield(plain(member(object, "alt_text")))
 	default:
 		for _, name := range shownMembers {
 			if text, ok := object[name].(string); ok {

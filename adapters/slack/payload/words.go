@@ -57,6 +57,9 @@ func (m *Message) shown() *visible {
 		if v.isEmpty() && !m.isTyped() {
 			v.attachments(m.Attachments, 1)
 		}
+		if v.isEmpty() && !m.isTyped() {
+			v.pictures(m.Blocks)
+		}
 		m.visible = v
 	}
 	return m.visible

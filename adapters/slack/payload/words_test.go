@@ -34,6 +34,7 @@ func wordsOf(t *testing.T, more object) string {
 
 func TestWordsOfAMessageWithoutTypedText(t *testing.T) {
 	section := object{"type": "section", "text": mrkdwn("3 &lt; 4 tests")}
+	picture := object{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "the well <b>"}
 	alert := object{"pretext": "Report", "title": "Disk", "title_link": "https://example.com", "text": "host-7", "fallback": "disk", "color": "bad",
 		"fields": []object{{"title": "Host", "value": "db1", "short": true}, {"title": "Free", "value": 2}, {"value": "alone"}}}
 	for name, c := range map[string]struct {
@@ -50,6 +51,8 @@ func TestWordsOfAMessageWithoutTypedText(t *testing.T) {
 		"an alert":                  {object{"attachments": []object{alert}}, "Report\nDisk\nhost-7\nHost: db1\nFree: 2\nalone"},
 		"blocks of an attachment":   {object{"attachments": []object{{"fallback": "[no preview available]", "blocks": []object{section, {"type": "divider"}}}}}, "3 < 4 tests"},
 		"a fallback":                {object{"attachments": []object{{"fallback": "see <https://ci.example/9|the log>"}}}, "see [the log](https://ci.example/9)"},
+		"a picture alone":           {object{"blocks": []object{picture, {"type": "context", "elements": []object{picture}}}}, "the well <b>"},
+		"a picture above an alert":  {object{"blocks": []object{picture}, "attachments": []object{{"title": "Disk"}}}, "Disk"},
 		"nothing to see":            {object{"blocks": []object{{"type": "divider"}}, "attachments": []object{{"fallback": "[no preview available]"}}}, ""},
 		"empty leading elements": {object{"blocks": []object{rich(part("section")), {"type": "section", "text": mrkdwn("")}, section},
 			"attachments": []object{{}, alert}}, "3 < 4 tests"},
@@ -81,11 +84,10 @@ func TestWordsOfBlocks(t *testing.T) {
 		"a header": {object{"type": "header", "text": plainText("R&D <@U1>")}, "R&D <@U1>"},
 		"a section": {object{"type": "section", "block_id": "b", "text": mrkdwn("Disk"), "fields": []object{mrkdwn("Since"), mrkdwn("09:00")},
 			"accessory": button}, "Disk\nSince\n09:00\nSilence"},
-		"a context":                {object{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, mrkdwn("by cron")}}, "by cron"},
-		"Markdown":                 {object{"type": "markdown", "text": "all *green*"}, "all *green*"},
-		"an actions":               {object{"type": "actions", "elements": []object{button, {"type": "button", "text": plainText("Open")}}}, "Silence\nOpen"},
-		"an image":                 {object{"type": "image", "title": plainText("The well"), "image_url": "https://example.com/a.png", "alt_text": "a"}, "The well"},
-		"an image without a title": {object{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "the well <b>"}, "the well <b>"},
+		"a context":  {object{"type": "context", "elements": []object{{"type": "image", "image_url": "https://example.com/a.png", "alt_text": "a"}, mrkdwn("by cron")}}, "by cron"},
+		"Markdown":   {object{"type": "markdown", "text": "all *green*"}, "all *green*"},
+		"an actions": {object{"type": "actions", "elements": []object{button, {"type": "button", "text": plainText("Open")}}}, "Silence\nOpen"},
+		"an image":   {object{"type": "image", "title": plainText("The well"), "image_url": "https://example.com/a.png", "alt_text": "a"}, "The well"},
 		"a menu": {object{"type": "actions", "elements": []object{{"type": "static_select", "placeholder": plainText("Choose"),
 			"initial_option": object{"text": plainText("one"), "value": "1"}, "options": []object{{"text": plainText("two")}}}}}, "Choose\none"},
 		"a list of choices": {object{"type": "input", "label": plainText("Which?"), "element": object{"type": "radio_buttons", "options": []object{{"text": plainText("this")}, {"text": plainText("that")}}}},
