@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/outbox"
@@ -16,7 +17,7 @@ func attemptPromises() []promise {
 		{"an attempt that ended with its process is listed from the next one on", lostAttempts},
 		{"an attempt of a stopped run is stored after its end", stoppedAttempt},
 		{"the inputs of agents are kept only if they are given, up to their bound", keptInputs},
-		{"a deleted message removes the kept inputs of its thread", inputsForgotten},
+		{"a deleted message removes the kept inputs of its thread and of the threads that quote it, and those of unfinished runs", inputsForgotten},
 		{"runs are listed from the newest to the oldest, the unfinished ones first", listedRuns},
 	}
 }
@@ -107,14 +108,31 @@ func keptInputs(f *fixture) {
 }
 
 func inputsForgotten(f *fixture) {
-	for i := range 2 {
-		f.message(threadKey(1+i), said(fmt.Sprintf("C1/%d", i), "hi"), triggers)
+	asks := func(i int, m *event.Message) *runs.Run {
+		f.message(threadKey(i), m, triggers)
+		return f.begin(threadKey(i))
+	}
+	kept := func(run *runs.Run) {
 		reply := answer("Hello.")
 		reply.Attempt = runs.Attempt{BegunAt: f.clock.Now(), Input: `["hi"]`}
-		f.commit(f.begin(threadKey(1+i)), reply)
+		f.commit(run, reply)
 	}
-	f.change(threadKey(1), deleted("C1/0"), triggers)
-	same(f, "of the other thread", f.count("run_inputs"), 1)
+	quotes := func(id string) *event.Message {
+		m := said(id, "look")
+		m.Forwarded = []event.Quote{{ExternalID: "C1/1", Content: "hi"}}
+		return m
+	}
+	kept(asks(1, said("C1/1", "hi")))
+	kept(asks(2, quotes("C1/2")))
+	kept(asks(3, said("C1/3", "hi")))
+	working := []*runs.Run{asks(1, said("C1/4", "ho")), asks(4, quotes("C1/5"))}
+	f.change(threadKey(1), deleted("C1/1"), triggers)
+	for _, run := range working {
+		kept(run)
+	}
+	same(f, "kept", f.count(`run_inputs WHERE input <> ''`), 1)
+	kept(asks(1, said("C1/6", "ho")))
+	same(f, "and of a later run", f.count(`run_inputs WHERE input <> ''`), 2)
 }
 
 func listedRuns(f *fixture) {

@@ -126,7 +126,7 @@ func findRun(tx *storage.Txn, id string) *Run {
 // KeptInput returns the messages that an agent got in the last attempt of a run, as JSON, with the number of the attempt.
 // It fails with ErrNotFound if they were not kept.
 func (l *Listing) KeptInput(ctx context.Context, run string) (attempt int64, input string, err error) {
-	err = l.db.One(ctx, []any{&attempt, &input}, `SELECT n, input FROM run_inputs WHERE run = $1 ORDER BY n DESC LIMIT 1`, run)
+	err = l.db.One(ctx, []any{&attempt, &input}, `SELECT n, input FROM run_inputs WHERE run = $1 AND n > 0 ORDER BY n DESC LIMIT 1`, run)
 	return attempt, input, err
 }
 

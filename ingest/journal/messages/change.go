@@ -50,8 +50,8 @@ func Carries(tx *storage.Txn, workspace, id string, row int64) (isDeleted bool) 
 // ChangeQuotes changes the quotations of a message, by one of its ids, in the messages that quote it. It
 // removes a quotation for which change returns false. It returns the messages that quote it.
 func ChangeQuotes(tx *storage.Txn, workspace, externalID, platformID string, change func(q *event.Quote) (keep bool)) []Message {
-	list := storage.Rows(tx, func(m *Message) []any { return []any{&m.Row, &m.quotes, &m.Envelopes} },
-		`SELECT row, quotes, envelopes FROM messages WHERE row IN (SELECT message FROM carried WHERE workspace = $1 AND message_id IN ($2, $3))`,
+	list := storage.Rows(tx, func(m *Message) []any { return []any{&m.Row, &m.Thread, &m.quotes, &m.Envelopes} },
+		`SELECT row, thread, quotes, envelopes FROM messages WHERE row IN (SELECT message FROM carried WHERE workspace = $1 AND message_id IN ($2, $3))`,
 		workspace, externalID, platformID)
 	for i := range list {
 		m := &list[i]

@@ -6,6 +6,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/runs"
 )
 
 // carry notes the messages whose words a recorded message quotes or its envelope contains. The words
@@ -30,9 +31,11 @@ func (r *recordTx) carry(m *messages.Message) {
 }
 
 // dropWords removes a message's words, by one of its ids, from the messages that quote it, from the
-// bodies of their envelopes, and from dead letters about it.
+// bodies of their envelopes, from the kept inputs of their threads, and from dead letters about it.
 func (r *recordTx) dropWords(externalID, platformID string) {
-	r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false })
+	for _, thread := range r.changeQuotes(externalID, platformID, func(*event.Quote) bool { return false }) {
+		runs.ForgetInputs(r.Txn, thread, r.now)
+	}
 	envelopes.EmptyDead(r.Txn, r.Workspace, externalID, platformID)
 	r.erased = true
 }
@@ -49,10 +52,14 @@ func (r *recordTx) renewWords(m *messages.Message) {
 }
 
 // changeQuotes changes the quotations of a message, by one of its ids, in the messages that quote it, and
-// empties the bodies of their envelopes. It removes a quotation for which change returns false.
-func (r *recordTx) changeQuotes(externalID, platformID string, change func(q *event.Quote) (keep bool)) {
+// empties the bodies of their envelopes. It removes a quotation for which change returns false. It returns
+// the threads of those messages, each once.
+func (r *recordTx) changeQuotes(externalID, platformID string, change func(q *event.Quote) (keep bool)) (threads []int64) {
 	for _, m := range messages.ChangeQuotes(r.Txn, r.Workspace, externalID, platformID, change) {
 		envelopes.EmptyBodies(r.Txn, &m)
 		r.erased = true
+		threads = append(threads, m.Thread)
 	}
+	slices.Sort(threads)
+	return slices.Compact(threads)
 }

@@ -277,7 +277,7 @@ func (r *recordTx) blank(m *messages.Message, platformID string) {
 	}
 	messages.EmptyMetadata(r.Txn, m)
 	r.dropWords(m.ExternalID, platformID)
-	runs.ForgetInputs(r.Txn, m.Thread)
+	runs.ForgetInputs(r.Txn, m.Thread, r.now)
 	if m.Author == messages.ByAgent {
 		r.blankReply(m)
 		return

@@ -50,11 +50,14 @@ func addAttempt(tx *storage.Txn, run *Run, a Attempt, node string, now int64) {
 		SELECT $1, `+next+`, $2, $3, $4, $5, $6, $7, $8, $9, $10 FROM run_attempts WHERE run = $1`,
 		run.ID, node, storage.Millis(a.BegunAt), storage.Millis(a.FirstAt), now, a.Error, a.Finish, a.TokensIn, a.TokensOut, a.InputSHA256)
 	if a.Input != "" {
-		tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT $1, max(n), $2, $3, $4 FROM run_attempts WHERE run = $1`, run.ID, run.Thread, now, a.Input)
+		tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT $1, max(n), $2, $3, $4 FROM run_attempts WHERE run = $1
+			HAVING NOT EXISTS (SELECT 1 FROM run_inputs WHERE run = $1 AND n = 0)`, run.ID, run.Thread, now, a.Input)
 	}
 }
 
-// ForgetInputs removes the kept inputs of a thread, because one of its messages was deleted.
-func ForgetInputs(tx *storage.Txn, thread int64) {
+// ForgetInputs removes the kept inputs of a thread, because a message with words in it was deleted. The inputs of an
+// unfinished run, which may have the words too, will not be kept: an empty one with the number 0 says so.
+func ForgetInputs(tx *storage.Txn, thread, now int64) {
 	tx.Do(`DELETE FROM run_inputs WHERE thread = $1`, thread)
+	tx.Do(`INSERT INTO run_inputs (run, n, thread, at, input) SELECT run_id, 0, id, $2, '' FROM threads WHERE id = $1 AND run_id IS NOT NULL`, thread, now)
 }

@@ -269,7 +269,7 @@ CREATE TABLE run_attempts (
 -- The inputs of agents, if the configuration keeps them.
 CREATE TABLE run_inputs (
 	run TEXT NOT NULL,
-	n BIGINT NOT NULL, -- of the attempt
+	n BIGINT NOT NULL, -- of the attempt; 0: a delete during the run, whose inputs are not kept
 	thread BIGINT NOT NULL,
 	at BIGINT NOT NULL,
 	input TEXT NOT NULL, -- JSON: the messages

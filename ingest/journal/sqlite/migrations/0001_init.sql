@@ -264,7 +264,7 @@ CREATE TABLE run_attempts (
 -- The inputs of agents, if the configuration keeps them.
 CREATE TABLE run_inputs (
 	run TEXT NOT NULL,
-	n INTEGER NOT NULL, -- of the attempt
+	n INTEGER NOT NULL, -- of the attempt; 0: a delete during the run, whose inputs are not kept
 	thread INTEGER NOT NULL,
 	at INTEGER NOT NULL,
 	input TEXT NOT NULL, -- JSON: the messages
