@@ -366,15 +366,23 @@ type Message struct {
 // Names are the names of people, groups and channels by their tokens, such as "<@80351110224678912>".
 type Names map[string]string
 
-// In returns the names whose tokens the text contains; nil for none.
+// In returns the names whose tokens the text contains; nil for none. It reads the text once, however many
+// names there are.
 func (n Names) In(text string) (found Names) {
-	for token, name := range n {
-		if strings.Contains(text, token) {
-			if found == nil {
-				found = Names{}
-			}
-			found[token] = name
+	for len(n) > 0 {
+		end := strings.IndexByte(text, '>') + 1
+		if end == 0 {
+			break
 		}
+		if begin := strings.LastIndexByte(text[:end], '<'); begin >= 0 {
+			if name, ok := n[text[begin:end]]; ok {
+				if found == nil {
+					found = Names{}
+				}
+				found[text[begin:end]] = name
+			}
+		}
+		text = text[end:]
 	}
 	return found
 }
