@@ -2,6 +2,7 @@ package markdown
 
 import (
 	"bytes"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -51,7 +52,10 @@ var safeHTML = sync.OnceValue(func() *bluemonday.Policy {
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|center|right)$`)).OnElements("th", "td")
 	p.AllowAttrs("start").Matching(bluemonday.Integer).OnElements("ol")
 	p.RequireParseableURLs(true)
-	p.AllowURLSchemes("http", "https", "mailto")
+	p.AllowURLSchemes("mailto")
+	for _, scheme := range []string{"http", "https"} { // without a host, "https:/x" is a path of the page itself
+		p.AllowURLSchemeWithCustomPolicy(scheme, func(address *url.URL) bool { return address.Host != "" })
+	}
 	p.RequireNoFollowOnLinks(true)
 	p.RequireNoReferrerOnLinks(true)
 	p.AddTargetBlankToFullyQualifiedLinks(true)

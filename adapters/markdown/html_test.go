@@ -35,7 +35,7 @@ func TestHTML(t *testing.T) {
 // hostile are texts of an agent that would act on the page that shows them.
 var hostile = []string{
 	"<script>alert(1)</script>", "a <img src=x onerror=alert(1)> b", "<!-- x --><b onclick=alert(1)>c</b>", "<svg/onload=alert(1)>", "<iframe src=https://x.y>",
-	"[a](javascript:alert(1))", "[a](JaVaScRiPt:alert(1))", "[a](&#106;avascript:alert(1))", "[a](java\tscript:alert(1))", "[a](data:text/html;base64,AAAA)", "[a](//x.y)", "[a](/api/v1/tickets)", "[a](vbscript:x)",
+	"[a](javascript:alert(1))", "[a](JaVaScRiPt:alert(1))", "[a](&#106;avascript:alert(1))", "[a](java\tscript:alert(1))", "[a](data:text/html;base64,AAAA)", "[a](//x.y)", "[a](/api/v1/tickets)", "[a](https:/api/v1/tickets)", "![a](http:x)", "<https:/x.y>", "[a](vbscript:x)",
 	"![a](javascript:alert(1))", "![a](data:image/svg+xml;base64,AAAA)", "![a](https://x.y/\"onerror=alert(1))", "![a\" onerror=\"alert(1)](https://x.y)", "![<script>](https://x.y)",
 	"```html\" onclick=\"alert(1)\n</code></pre><script>alert(1)</script>\n```", "```x\n</code></pre><script>\n", "`</code><script>`", "<https://x.y/\"onclick=alert(1)>", "<javascript:alert(1)>",
 	"| <script> |\n|---|\n| </table><script>alert(1)</script> |", "&lt;script&gt;alert(1)&lt;/script&gt;", "<style>*{display:none}</style>", "<form action=https://x.y><input>", "<a href=https://x.y target=_self>",
