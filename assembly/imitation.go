@@ -29,22 +29,12 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 // block.
 var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
 
-// visible returns a line as readers see it: without invisible characters, with plain spaces as
-// its white space, without leading ones, and with the ASCII that its characters look like.
+// visible returns a line as readers see it, without leading spaces; empty if it begins like no imitation.
 func visible(line string) string {
 	if !mayImitate(line) {
 		return ""
 	}
-	shown := strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case invisible(r):
-			return -1
-		}
-		return r
-	}, line)
-	return strings.TrimLeft(lookalike.Fold(shown), " ")
+	return strings.TrimLeft(lookalike.Seen(line), " ")
 }
 
 // mayImitate reports whether a line begins with a character with which an imitation can begin.
