@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"parley/adapters"
 	"parley/adapters/agent/openai"
 	"parley/adapters/slack"
 	"parley/adapters/web/access"
@@ -251,6 +252,24 @@ func TestRelativePaths(t *testing.T) {
 	}
 	if got := c.Workspaces[0].Config.(*access.Config).Tokens[0].Token.Reveal(); got != "ci-7f3a9c51d2e84b60a1c35e97" {
 		t.Errorf("token %q, want the text of the file without its line end", got)
+	}
+}
+
+// TestSwitches writes settings that are on, off or decide themselves with and without quotes.
+func TestSwitches(t *testing.T) {
+	write(t, map[string]string{
+		"parley.yaml": "agents: [{id: m, kind: openai, model: m, images: false}]\n",
+		"workspaces/w.yaml": "id: w\nplatform: web\nagent: m\nweb:\n  tokens:\n" +
+			"    - {id: ci, name: CI, token: ci-7f3a9c51d2e84b60a1c35e97, instructions: true}\n" +
+			"    - {id: me, name: Me, token: me-7f3a9c51d2e84b60a1c35e97, instructions: 'false', senders: any}\n",
+	})
+	c, err := config.Load("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := c.Workspaces[0].Config.(*access.Config).Tokens
+	if images := c.Agents[0].Config.(*openai.Config).Images; images != adapters.Off || !tokens[0].Instructs() || tokens[1].Instructs() {
+		t.Errorf("images %q, instructions %q and %q", images, tokens[0].Instructions, tokens[1].Instructions)
 	}
 }
 

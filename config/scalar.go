@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/adapters/agent/remote"
+	"parley/adapters"
 	"parley/ingest"
 )
 
@@ -41,7 +41,7 @@ func (s scalar) read(t reflect.Type) (any, error) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		if !s.is("!!str") && !(t == reflect.TypeFor[remote.Switch]() && s.is("!!bool")) {
+		if !s.is("!!str") && !(t == reflect.TypeFor[adapters.Switch]() && s.is("!!bool")) {
 			return nil, errNotText
 		}
 		return s.text, nil

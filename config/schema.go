@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"time"
 
-	"parley/adapters/agent/remote"
+	"parley/adapters"
 	"parley/adapters/web/access"
 	"parley/config/secret"
 	"parley/ingest"
@@ -107,7 +107,7 @@ func scalarSchema(at string, t reflect.Type) map[string]any {
 		return map[string]any{"type": "string"}
 	case t == reflect.TypeFor[time.Duration]():
 		return map[string]any{"type": []string{"string", "integer"}, "pattern": `^0$|^([0-9.]+(d|h|m|s|ms|us|µs|ns))+$|` + withReference, "maximum": 0}
-	case t == reflect.TypeFor[remote.Switch]():
+	case t == reflect.TypeFor[adapters.Switch]():
 		return map[string]any{"type": []string{"string", "boolean"}}
 	case t.Kind() == reflect.Bool:
 		return either("boolean")

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"parley/adapters"
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/remote"
@@ -171,7 +172,7 @@ func TestRefusedImages(t *testing.T) {
 	const words = "this model has no image input"
 	for name, c := range map[string]struct {
 		refuse   func(w http.ResponseWriter)
-		images   remote.Switch
+		images   adapters.Switch
 		answered bool
 		requests int // for two runs
 	}{
@@ -179,8 +180,8 @@ func TestRefusedImages(t *testing.T) {
 		"begun": {func(w http.ResponseWriter) {
 			agenttest.Stream(w, events(started, `{"type":"RUN_ERROR","message":"`+words+`"}`))
 		}, remote.AutoSwitch, false, 2},
-		"always sent":  {func(w http.ResponseWriter) { http.Error(w, words, http.StatusBadRequest) }, remote.On, false, 2},
-		"never sent":   {nil, remote.Off, true, 2},
+		"always sent":  {func(w http.ResponseWriter) { http.Error(w, words, http.StatusBadRequest) }, adapters.On, false, 2},
+		"never sent":   {nil, adapters.Off, true, 2},
 		"refused, 500": {func(w http.ResponseWriter) { http.Error(w, words, http.StatusInternalServerError) }, remote.AutoSwitch, true, 3},
 	} {
 		requests := 0

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/adapters"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/event"
@@ -22,20 +23,13 @@ const (
 	Strict   = "strict"
 )
 
-// Switch is a setting that is on, off, or on until the server refuses it.
-type Switch string
-
-// The values of a Switch.
-const (
-	AutoSwitch Switch = "auto"
-	On         Switch = "true"
-	Off        Switch = "false"
-)
+// AutoSwitch is on until the server refuses the setting.
+const AutoSwitch adapters.Switch = "auto"
 
 // Pictures is the settings of the agents that send images.
 type Pictures struct {
 	// Images says whether images are sent.
-	Images Switch `yaml:"images"`
+	Images adapters.Switch `yaml:"images"`
 }
 
 // DefaultPictures returns the defaults.
@@ -43,14 +37,14 @@ func DefaultPictures() Pictures { return Pictures{Images: AutoSwitch} }
 
 // Check adds the faults of the settings.
 func (p Pictures) Check(faults *event.FieldErrors) {
-	faults.Check(slices.Contains([]Switch{AutoSwitch, On, Off}, p.Images), "images", "must be auto, true or false")
+	faults.Check(slices.Contains([]adapters.Switch{AutoSwitch, adapters.On, adapters.Off}, p.Images), "images", "must be auto, true or false")
 }
 
 // Forms are the forms that a kind's requests can have.
 type Forms struct {
 	// Messages is Auto, Contract or Strict; empty for a kind with one form of messages.
 	Messages string
-	Images   Switch
+	Images   adapters.Switch
 	// Parameters are the parameters that a request can do without. If a refusal speaks of several, the
 	// first is left out.
 	Parameters []Parameter
@@ -134,7 +128,7 @@ func (c *Client) form(input assembly.Input, forms Forms, limit int) Form {
 		Input: input, Images: NewImages(nil, 0, 0), NoRole: l.noRole, without: slices.Clone(l.without),
 		Strict: forms.Messages == Strict || forms.Messages == Auto && l.strict,
 	}
-	if forms.Images == On || forms.Images == AutoSwitch && !time.Now().Before(l.until) {
+	if forms.Images == adapters.On || forms.Images == AutoSwitch && !time.Now().Before(l.until) {
 		f.Images = forms.NewImages()
 	}
 	if limit == 0 {

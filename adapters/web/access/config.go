@@ -46,7 +46,7 @@ type Token struct {
 	// Instructions says whether the system messages of the caller's runs are instructions like
 	// the operator's: true or false; if it is empty, only those of SendersAny are. Others reach the
 	// agent in a block that names their author.
-	Instructions string `yaml:"instructions"`
+	Instructions adapters.Switch `yaml:"instructions"`
 	// Read are the ids of further workspaces whose threads the caller may list and read.
 	Read []string `yaml:"read"`
 	// Actor is the caller on the documents' routes; empty for a user of the token's own.
@@ -60,7 +60,7 @@ func LocalConfig(token secret.Value) *Config {
 
 // Instructs reports whether the system messages of the token's runs are instructions.
 func (t *Token) Instructs() bool {
-	return t.Instructions == "true" || t.Instructions == "" && t.Senders == SendersAny
+	return t.Instructions == adapters.On || t.Instructions == "" && t.Senders == SendersAny
 }
 
 // DefaultConfig returns the defaults: no tokens, so every request is refused.
@@ -111,7 +111,7 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(!t.Token.IsWeak(secret.MinLength), "token", "must be a random word of at least 24 characters, which the caller sends as its bearer token")
 	check(strings.TrimSpace(t.Name) != "", "name", "is required: the display name of messages sent by this token")
 	check(t.Senders == "" || t.Senders == SendersOwn || t.Senders == SendersAny, "senders", "must be own or any")
-	check(t.Instructions == "" || t.Instructions == "true" || t.Instructions == "false", "instructions", "must be true or false")
+	check(t.Instructions == "" || t.Instructions == adapters.On || t.Instructions == adapters.Off, "instructions", "must be true or false")
 	check(t.Actor == "" || t.Actor.IsValid(), "actor", "must be user:<uuid> or agent:<uuid>, in lower case")
 	for i, id := range t.Read {
 		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
