@@ -20,6 +20,7 @@ var rows = []row{
 	{"emphasis over two lines", "**one\ntwo**", "*one*\n*two*", "one\ntwo"},
 	{"name with underscores", "__init__.py and __main__, __Note__ and __b__", "*init*.py and *main*, *Note* and *b*", "__init__.py and __main__, Note and b"},
 	{"product", "2*x*y and *so* (*x*), a*b", "2\u200b_x_\u200by and _so_ (_x_), a*b", "2*x*y and so (x), a*b"},
+	{"single tildes", "10~15 or 20~30, ~about~ 5 and ~~not 6~~", "10~15 or 20~30, ~about~ 5 and ~not 6~", "10~15 or 20~30, ~about~ 5 and not 6"},
 	{"formula", `$$\int_0^1 x\,dx$$, $x^{2}\;$ and \( y\_1 \); \*5 and $6`, "$$\\int_0^1 x,dx$$, $x^{2};$ and ( y_1 ); *5 and $6",
 		`$$\int_0^1 x\,dx$$, $x^{2}\;$ and \( y\_1 \); *5 and $6`},
 	{"snake case", "a_snake_case", "a_snake_case", "a_snake_case"},

@@ -37,7 +37,7 @@ func parse(source []byte) (document ast.Node, work int) {
 // "[Bob]: hello" is ordinary text. It is safe for concurrent use.
 var commonMark = sync.OnceValue(func() parser.Parser {
 	blocks, inlines := parser.DefaultBlockParsers(), parser.DefaultInlineParsers()
-	inlines = append(inlines, util.Prioritized(extension.NewStrikethroughParser(), 500))
+	inlines = append(inlines, util.Prioritized(doubleTildes{extension.NewStrikethroughParser()}, 500))
 	for i, p := range blocks {
 		switch inner := p.Value.(parser.BlockParser); inner {
 		case parser.NewBlockquoteParser(), parser.NewListParser():
@@ -55,6 +55,18 @@ var commonMark = sync.OnceValue(func() parser.Parser {
 		parser.WithASTTransformers(util.Prioritized(extension.NewTableASTTransformer(), 0)),
 	)
 })
+
+// doubleTildes is the parser of strikethrough without single tildes. They stand between numbers or mean "about",
+// so that "10~15 or 20~30" strikes nothing out.
+type doubleTildes struct{ parser.InlineParser }
+
+// Parse implements parser.InlineParser.
+func (d doubleTildes) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
+	if line, _ := block.PeekLine(); !bytes.HasPrefix(line, []byte("~~")) {
+		return nil
+	}
+	return d.InlineParser.Parse(parent, block, pc)
+}
 
 // boundedInline is a parser of inlines whose work is counted.
 type boundedInline struct {
