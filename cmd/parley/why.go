@@ -60,8 +60,11 @@ func whyText(w operator.Why) string {
 		fmt.Fprintf(&b, "  %s  %-9s %s\n", s.At.Format("15:04:05.000"), s.What, replay.Visible(s.Detail))
 	}
 	outcome := "NOT ANSWERED"
-	if w.Answered {
+	switch {
+	case w.Answered:
 		outcome = "ANSWERED"
+	case w.Quiet:
+		outcome = "QUIET"
 	}
 	fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Reason, w.Words)
 	for _, s := range w.Because {
@@ -70,7 +73,7 @@ func whyText(w operator.Why) string {
 	if w.Changed != "" {
 		fmt.Fprintf(&b, "    %s\n", replay.Visible(w.Changed))
 	}
-	if w.Change != "" && !w.Answered {
+	if w.Change != "" && !w.Answered && !w.Quiet {
 		fmt.Fprintf(&b, "  To change it: %s\n", w.Change)
 	}
 	return b.String()

@@ -22,7 +22,7 @@ type Run struct {
 	ThreadID  string          `json:"thread_id"` // the thread's UUID
 	Workspace string          `json:"workspace"`
 	Agent     string          `json:"agent"`
-	State     string          `json:"state"` // running, done, failed, cancelled
+	State     string          `json:"state"` // running, done, quiet (the agent chose to say nothing), failed, cancelled
 	BegunAt   time.Time       `json:"begun_at"`
 	// FirstAt is the time of the answer's first part; zero for none. EndedAt is zero for an unfinished run.
 	FirstAt  time.Time `json:"first_byte_at,omitzero"`
@@ -130,11 +130,16 @@ func (l *Listing) KeptInput(ctx context.Context, run string) (attempt int64, inp
 	return attempt, input, err
 }
 
+// Quiet is the state of a run whose agent chose to say nothing. In the API it is done.
+const Quiet = "quiet"
+
 // complete gives the runs their attempts, and their states the external names.
 func complete(tx *storage.Txn, list []Run) {
 	for i := range list {
 		r := &list[i]
-		r.State = cmp.Or(messages.StateOf(r.State), r.State)
+		if r.State != Quiet {
+			r.State = cmp.Or(messages.StateOf(r.State), r.State)
+		}
 		r.Attempts = attempts(tx, r.ID)
 	}
 }

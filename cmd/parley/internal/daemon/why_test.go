@@ -22,6 +22,7 @@ type asked struct {
 	received              string // empty: its age is not judged
 	ref                   string // empty: the id that replay prints
 	trigger, cause        string // cause is the first setting, with its place
+	quiet                 bool   // the agent chooses to say nothing
 }
 
 // slackBody returns an event of Slack in a room, sent by a person.
@@ -75,6 +76,7 @@ var whyAsked = []asked{
 	{name: "direct", workspace: "acme", body: strings.Replace(slackBody("000102", "hi", `,"channel_type":"im"`), "C06RY3YBSLE", "D06RY3YBSLE", 1), ref: "D06RY3YBSLE/1700000000.000102", trigger: "run", cause: "policy.require_mention: true (default)"},
 	{name: "no-mention", workspace: "acme", body: slackBody("000103", "hi all", ""), ref: permalink("000103"), trigger: "passive", cause: "policy.require_mention: true (default)"},
 	{name: "open", workspace: "open", body: slackBody("000104", "hi all", ""), ref: permalink("000104"), trigger: "run", cause: "channels[0].policy.require_mention: false (workspaces/open.yaml:9)"},
+	{name: "open", workspace: "open", body: slackBody("000120", "NO_REPLY", ""), ref: permalink("000120"), trigger: "run", cause: "channels[0].policy.require_mention: false (workspaces/open.yaml:9)", quiet: true},
 	{name: "mention", workspace: "follow", body: slackBody("000105", "<@U0BOT> hi", ""), ref: permalink("000105"), trigger: "run", cause: "policy.require_mention: true (default)"},
 	{name: "followed", workspace: "follow", body: slackBody("000106", "and now?", `,"thread_ts":"1700000000.000105"`), ref: permalink("000106"), trigger: "run", cause: "policy.follow_threads: true (workspaces/follow.yaml:7)"},
 	{name: "command", workspace: "acme", body: `{"type":"message_action","callback_id":"ask","trigger_id":"1.2.a","user":{"id":"U06STGBF4Q0"},"channel":{"id":"C06RY3YBSLE"},"message":{"type":"message","user":"U9","text":"look","ts":"1700000000.000107"}}`,
@@ -180,7 +182,7 @@ func (a asked) check(ctx context.Context, t *testing.T, s *operator.Service, dir
 	if cause != a.cause {
 		t.Errorf("%s: because of %q, want %q", a.name, cause, a.cause)
 	}
-	if runs := a.trigger == "run"; w.Answered != runs || !has(w, "received") || !has(w, "durable") || !has(w, "decided") || has(w, "attempt") != runs {
+	if runs := a.trigger == "run"; w.Answered != (runs && !a.quiet) || w.Quiet != a.quiet || has(w, "quiet") != a.quiet || !has(w, "received") || !has(w, "durable") || !has(w, "decided") || has(w, "attempt") != runs {
 		t.Errorf("%s: answered %t, steps %+v", a.name, w.Answered, w.Steps)
 	}
 }

@@ -45,6 +45,7 @@ type Why struct {
 	Thread    string `json:"thread,omitempty"`
 	Channel   string `json:"channel,omitempty"`
 	Answered  bool   `json:"answered"`
+	Quiet     bool   `json:"quiet"`   // the agent chose to say nothing
 	Trigger   string `json:"trigger"` // run, passive, none
 	Reason    string `json:"reason"`  // empty for one that is not decided
 	// Words tell the reason, and Change the key that changes the outcome; empty if none does.
@@ -62,8 +63,8 @@ type Why struct {
 // LifeStep is one step in the life of a message.
 type LifeStep struct {
 	At time.Time `json:"at"`
-	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, answered, failed,
-	// delivery, sent or dead.
+	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, answered, quiet,
+	// failed, delivery, sent or dead.
 	What   string `json:"what"`
 	Detail string `json:"detail"`
 }
@@ -211,23 +212,25 @@ func (w *Why) payload(i int, p listing.Payload) {
 // run adds the steps of the run that answers the message.
 func (w *Why) run(l *listing.Life) {
 	r := l.Run
-	w.Answered = r.State == "done"
+	w.Answered, w.Quiet = r.State == "done", r.State == listing.Quiet
 	w.step(r.BegunAt, "turn", "run %s of agent %s, %s", r.ID, r.Agent, english.Plural(int(l.Turn), "message", ""))
+	said := "answered"
+	if w.Quiet {
+		said = listing.Quiet
+	}
 	for _, a := range r.Attempts {
 		if a.Lost() {
 			w.step(r.BegunAt, "attempt", "%d is lost: %s", a.N, a.Error)
 			continue
 		}
-		words := "answered"
-		if a.Error != "" {
-			words = a.Error
-		}
-		w.step(a.BegunAt, "attempt", "%d on node %s, %d ms: %s", a.N, a.Node, a.EndedAt.Sub(a.BegunAt).Milliseconds(), words)
+		w.step(a.BegunAt, "attempt", "%d on node %s, %d ms: %s", a.N, a.Node, a.EndedAt.Sub(a.BegunAt).Milliseconds(), cmp.Or(a.Error, said))
 	}
 	switch {
 	case r.EndedAt.IsZero():
 	case w.Answered:
 		w.step(r.EndedAt, "answered", "after %d ms", r.EndedAt.Sub(r.BegunAt).Milliseconds())
+	case w.Quiet:
+		w.step(r.EndedAt, "quiet", "the agent chose to say nothing")
 	default:
 		w.step(r.EndedAt, "failed", "%s: %s", r.State, r.Error)
 	}
