@@ -157,7 +157,7 @@ func TestReplayedFilesShareStore(t *testing.T) {
 func TestReplayWithConfiguration(t *testing.T) {
 	t.Parallel()
 	m := newModel(t)
-	p := plan{dir: t.TempDir(), acme: "policy: {allow_users: [U06STGBF4Q0]}"}
+	p := plan{dir: t.TempDir(), helper: "notes: [time]", acme: "policy: {allow_users: [U06STGBF4Q0]}\ntime_zone: Asia/Tokyo"}
 	p.write(t, strings.NewReplacer("AGENT", m.URL, "SLACK", "http://127.0.0.1:1/"))
 	path := filepath.Join(p.dir, "example.jsonl")
 	write(t, path, strings.TrimPrefix(example, "\n"))
@@ -172,7 +172,11 @@ func TestReplayWithConfiguration(t *testing.T) {
 		answered <- a
 	}()
 	lines := strings.Split(replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true}), "\n")
-	same(t, (<-answered).messages, []chatMessage{{"user", "[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}})
+	asked := (<-answered).messages
+	same(t, asked[1:], []chatMessage{{"user", "[Olivia (<@U06STGBF4Q0>)]: <@U0BOT> testing from slack"}})
+	if !strings.Contains(asked[0].Content, "(Asia/Tokyo)") {
+		t.Errorf("the notes are %q", asked[0].Content)
+	}
 	if !strings.Contains(lines[0], `"reason":"user-refused"`) || !strings.Contains(lines[1], `"text":"It works."`) || !strings.Contains(lines[1], `"recipient_id":"bot:helper"`) {
 		t.Errorf("%s\n%s", lines[0], lines[1])
 	}

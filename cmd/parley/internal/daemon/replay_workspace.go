@@ -93,8 +93,7 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 // turnSettings returns the settings of a run's channel.
 func (p *player) turnSettings(run *runs.Run) turn.Settings {
 	if w, err := p.configured(run.Platform, run.Workspace); err == nil {
-		return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context}
+		return settingsOf(w, run)
 	}
-	w := config.NewWorkspace(run.Workspace, "", "")
-	return turn.Settings{Config: w.Turns, Window: w.Context}
+	return defaultSettings(run)
 }

@@ -225,10 +225,22 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, platform adapt
 func (d *Daemon) turnSettings(run *runs.Run) turn.Settings {
 	a := d.current.Load().accounts[run.Workspace]
 	if a == nil {
-		w := config.NewWorkspace(run.Workspace, "", "")
-		return turn.Settings{Config: w.Turns, Window: w.Context}
+		return defaultSettings(run)
 	}
-	return turn.Settings{Config: a.Channel(run.Channel, run.Parent).Turns, Window: a.Context, API: a.platform.API, MaxConcurrent: a.MaxConcurrent, KeepInputs: d.current.Load().config.Retention.Inputs > 0, TimeZone: a.Location()}
+	s := settingsOf(&a.Workspace, run)
+	s.API, s.KeepInputs = a.platform.API, d.current.Load().config.Retention.Inputs > 0
+	return s
+}
+
+// settingsOf returns the settings of a run's channel in its workspace.
+func settingsOf(w *config.Workspace, run *runs.Run) turn.Settings {
+	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+}
+
+// defaultSettings returns the settings of a run whose workspace is not configured.
+func defaultSettings(run *runs.Run) turn.Settings {
+	w := config.NewWorkspace(run.Workspace, "", "")
+	return settingsOf(&w, run)
 }
 
 // tokenName returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>".
