@@ -70,12 +70,13 @@ type player struct {
 	live       *liveFacts // replace those of the recording; nil for none
 
 	mu        sync.Mutex
-	results   []*replay.Result           // in the order of the input
-	envelopes map[int64]*replay.Result   // by envelope id
-	repeats   map[int64][]*replay.Result // of lines that repeat a waiting envelope, by its id
-	asked     map[int64]*replay.Result   // of messages that wait for their run, by row
-	printed   int                        // the number of printed results
-	changed   wake.Signal                // set after a change of a result
+	results   []*replay.Result               // in the order of the input
+	envelopes map[int64]*replay.Result       // by envelope id
+	repeats   map[int64][]*replay.Result     // of lines that repeat a waiting envelope, by its id
+	asked     map[int64]*replay.Result       // of messages that wait for their run, by row
+	early     map[int64]func(*replay.Result) // the ends of runs before the results of their messages, by row
+	printed   int                            // the number of printed results
+	changed   wake.Signal                    // set after a change of a result
 }
 
 // scope identifies a workspace. Workspaces of two platforms may have the same id in a
@@ -101,7 +102,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	d.journal = journal.New(engine, journal.Options{Node: node})
 	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
-		envelopes: map[int64]*replay.Result{}, repeats: map[int64][]*replay.Result{}, asked: map[int64]*replay.Result{}, changed: wake.NewSignal()}
+		envelopes: map[int64]*replay.Result{}, repeats: map[int64][]*replay.Result{}, asked: map[int64]*replay.Result{}, early: map[int64]func(*replay.Result){}, changed: wake.NewSignal()}
 	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(agent{}, a)
@@ -343,7 +344,12 @@ func (p *player) Processed(_ string, envelope int64, o record.Result) {
 	result.Disposition, result.Reason, result.Error = o.Disposition, o.Reason, o.Error
 	result.Kind, result.Trigger, result.Thread, result.Message, result.Reaction = o.Kind, o.Trigger, o.Thread, viewOf(o.Message), o.Reaction
 	if !o.TurnAt.IsZero() && o.Message != nil {
-		p.asked[o.Message.Row] = result
+		if end := p.early[o.Message.Row]; end != nil {
+			end(result)
+			delete(p.early, o.Message.Row)
+		} else {
+			p.asked[o.Message.Row] = result
+		}
 	}
 	for _, repeat := range p.repeats[envelope] {
 		setDuplicate(repeat, o.Kind, o.Thread, o.Message)
@@ -354,15 +360,18 @@ func (p *player) Processed(_ string, envelope int64, o record.Result) {
 }
 
 // RunEnded implements turn.Observer. It adds the agent's input and reply to the result of
-// the last message of the turn.
+// the last message of the turn. A worker finds a due turn as soon as it is stored, so that a run may end before
+// the result of its message is reported.
 func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 	if r.Outcome == turn.Retried || r.Outcome == turn.LeftOff {
 		return
 	}
 	p.mu.Lock()
 	for i, m := range run.Messages {
-		result := p.asked[m.Row]
-		if result != nil && i == len(run.Messages)-1 {
+		end := func(result *replay.Result) {
+			if i < len(run.Messages)-1 {
+				return
+			}
 			result.Assembled = r.Input.Messages
 			if r.Reply != nil {
 				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: r.Reply.Content})
@@ -371,7 +380,14 @@ func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 				result.Error = "the agent failed: " + r.Err.Error()
 			}
 		}
-		if r.Outcome != turn.Rerun && r.Outcome != turn.Interrupted {
+		result, again := p.asked[m.Row], r.Outcome == turn.Rerun || r.Outcome == turn.Interrupted
+		switch {
+		case result != nil:
+			end(result)
+		case !again:
+			p.early[m.Row] = end
+		}
+		if !again {
 			delete(p.asked, m.Row)
 		}
 	}
