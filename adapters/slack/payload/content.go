@@ -101,11 +101,12 @@ func (f *File) IsRemoved() bool {
 	return slices.Contains([]string{"tombstone", "hidden_by_limit"}, f.Mode) || slices.Contains([]string{"file_not_found", "slack_file_not_found"}, f.FileAccess)
 }
 
-// isBeingProcessed reports whether Slack is still processing an uploaded file. Slack gives its type when
-// that is done, in a change of the message.
+// isBeingProcessed reports whether Slack is still processing an uploaded file, or the words of a clip. Slack
+// gives the type and the words when that is done, in a change of the message.
 // https://docs.slack.dev/reference/methods/files.completeUploadExternal
+// https://docs.slack.dev/reference/objects/file-object
 func (f File) isBeingProcessed() bool {
-	return f.Mode == "hosted" && f.FileAccess != "check_file_info" && f.Mimetype == "" && f.Filetype == ""
+	return f.Transcription.Status == "processing" || f.Mode == "hosted" && f.FileAccess != "check_file_info" && f.Mimetype == "" && f.Filetype == ""
 }
 
 // voiceClip returns the name and type of a voice clip. Slack gives some clips a video

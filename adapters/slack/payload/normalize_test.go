@@ -154,22 +154,30 @@ func TestFilesThatNobodySees(t *testing.T) {
 	}
 }
 
-// TestFilesBeingProcessed: a message waits for a file whose type Slack does not know yet, and the change
-// that brings the type ends the wait.
+// TestFilesBeingProcessed: a message waits for a file whose type Slack does not know yet, and for the words of a clip. The
+// change that brings them, or brings none, ends the wait.
 func TestFilesBeingProcessed(t *testing.T) {
-	raw, done := object{"id": "F1", "name": "a.png", "mode": "hosted", "size": 9}, object{"id": "F1", "name": "a.png", "mode": "hosted", "mimetype": "image/png", "size": 9}
 	state := func(file object) object {
 		return messageEvent("look", object{"subtype": "file_share", "files": []object{file}})
 	}
-	if m := messageOf(t, state(raw), fakeDirectory{self: us}); !m.AwaitsFiles || len(m.Attachments) != 1 {
-		t.Errorf("a file without a type: %+v", m)
+	clip := func(status string) object {
+		return object{"id": "F1", "name": "a.m4a", "mode": "hosted", "mimetype": "audio/mp4", "subtype": "slack_audio", "transcription": object{"status": status}}
 	}
-	if m := messageOf(t, state(done), fakeDirectory{self: us}); m.AwaitsFiles {
-		t.Error("a whole file is waited for")
-	}
-	change := object{"type": "message", "subtype": "message_changed", "channel": "C1", "ts": "1750000010.000000", "message": state(done), "previous_message": state(raw)}
-	if m := messageOf(t, change, fakeDirectory{self: us}); m.AwaitsFiles || m.Revision == "" {
-		t.Errorf("the change: %+v", m)
+	for name, c := range map[string]struct{ raw, done object }{
+		"a type":   {object{"id": "F1", "name": "a.png", "mode": "hosted", "size": 9}, object{"id": "F1", "name": "a.png", "mode": "hosted", "mimetype": "image/png", "size": 9}},
+		"words":    {clip("processing"), clip("complete")},
+		"no words": {clip("processing"), clip("failed")},
+	} {
+		if m := messageOf(t, state(c.raw), fakeDirectory{self: us}); !m.AwaitsFiles || len(m.Attachments) != 1 {
+			t.Errorf("%s that is missing: %+v", name, m)
+		}
+		if m := messageOf(t, state(c.done), fakeDirectory{self: us}); m.AwaitsFiles {
+			t.Errorf("%s: a whole file is waited for", name)
+		}
+		change := object{"type": "message", "subtype": "message_changed", "channel": "C1", "ts": "1750000010.000000", "message": state(c.done), "previous_message": state(c.raw)}
+		if m := messageOf(t, change, fakeDirectory{self: us}); m.AwaitsFiles || m.Revision == "" {
+			t.Errorf("%s: the change: %+v", name, m)
+		}
 	}
 }
 
