@@ -47,6 +47,7 @@ type wireInteraction struct {
 	CallbackID          string            `json:"callback_id"`
 	TriggerID           string            `json:"trigger_id"`
 	ActionTS            string            `json:"action_ts"`
+	ResponseURL         string            `json:"response_url"`
 }
 
 type wireID struct {
@@ -81,9 +82,10 @@ type interaction struct {
 	word string // the name of a command without a text
 	// pressed is the id of a pressed button of ours; empty for none.
 	pressed string
-	// responseURL takes answers to a command where the bot may not post.
-	responseURL string
-	ts          string // time of the interaction, as a ts; empty if Slack gives none
+	// responseURL takes answers to a command or a shortcut where the bot may not post; responder is the id
+	// of its Response.
+	responseURL, responder string
+	ts                     string // time of the interaction, as a ts; empty if Slack gives none
 	// target is the message with which the user interacted; nil for a command.
 	target *Message
 	extra  []event.Extra
@@ -119,7 +121,7 @@ func (p *Payload) readCommand(raw []byte, path string) *Payload {
 	if c.Text != "" {
 		typed += " " + decode(c.Text)
 	}
-	p.interaction = &interaction{user: c.UserID, text: typed, responseURL: c.ResponseURL}
+	p.interaction = &interaction{user: c.UserID, text: typed, responseURL: c.ResponseURL, responder: p.ts}
 	if c.Text == "" {
 		p.interaction.word = strings.TrimPrefix(c.Command, "/")
 	}
@@ -148,7 +150,8 @@ func (p *Payload) readShortcut(i *wireInteraction, f *fields) *Payload {
 	p.kind = event.KindCommand
 	p.setLocation(i.Channel.ID, i.Channel.Name, interactionID("shortcut", FirstOf(i.TriggerID, i.ActionTS), p.raw))
 	f.channel("channel.id", i.Channel.ID)
-	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID, ts: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID)}
+	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID, ts: i.ActionTS, extra: extra("slack_callback_id", i.CallbackID),
+		responseURL: i.ResponseURL, responder: ShortcutsOf(i.Channel.ID, i.User.ID)}
 	f.required("user.id", i.User.ID)
 	p.readTarget(i, f)
 	return p.checkFields(f)
@@ -216,25 +219,29 @@ const ResponsesName = "commands"
 // https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 const ResponsesFor = 30 * time.Minute
 
-// Response is the response URL of a command.
+// Response is the response URL of a command or a shortcut.
 type Response struct {
-	ID   string    `json:"id"` // "command-<id>"
+	ID   string    `json:"id"` // "command-<id>", or as ShortcutsOf returns it
 	URL  string    `json:"url"`
 	At   time.Time `json:"at"` // when the command arrived
 	Used int       `json:"used,omitempty"`
 }
 
-// rememberCommand stores the response URL of a command, and forgets those that have ended.
+// ShortcutsOf returns the id of the responses to a user's shortcuts in a channel. Their answers go to threads, whose
+// address names no shortcut.
+func ShortcutsOf(channel, user string) string { return channel + "/" + user }
+
+// rememberCommand stores the response URL of a command or a shortcut, and forgets those that have ended.
 func (p *Payload) rememberCommand(ctx context.Context, envelope event.Envelope, state adapters.State) error {
 	if p.interaction.responseURL == "" {
 		return nil
 	}
 	err := adapters.UpdateList(ctx, state, ResponsesName, func(list []Response) []Response {
-		if slices.ContainsFunc(list, func(c Response) bool { return c.ID == p.ts }) {
+		if slices.ContainsFunc(list, func(c Response) bool { return c.ID == p.interaction.responder && c.URL == p.interaction.responseURL }) {
 			return list
 		}
 		list = slices.DeleteFunc(list, func(c Response) bool { return envelope.ReceivedAt.Sub(c.At) > ResponsesFor })
-		return append(list, Response{ID: p.ts, URL: p.interaction.responseURL, At: envelope.ReceivedAt})
+		return append(list, Response{ID: p.interaction.responder, URL: p.interaction.responseURL, At: envelope.ReceivedAt})
 	})
 	if err != nil {
 		return fmt.Errorf("store a command: %w", err)

@@ -18,7 +18,7 @@ import (
 	"parley/adapters/slack/payload"
 )
 
-// A user may give a command in a channel without the bot. Slack then refuses every post, but takes
+// A user may give a command or use a shortcut in a channel without the bot. Slack then refuses every post, but takes
 // a few messages at the command's response URL.
 // https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 const (
@@ -42,19 +42,28 @@ const (
 	lastWords     = "Slack takes no more of my words here. If something is missing, invite me to the channel with /invite, and ask again."
 )
 
-// respond posts a text at the response URL of the command that the post answers, if Slack has
+// respond posts a text at the response URL of the command or the shortcut that the post answers, if Slack has
 // refused the post because the bot is not in the channel. It returns false for any other post.
 func (s *Sender) respond(ctx context.Context, post adapters.Post, refused error, kind string) (ok bool, err error) {
-	if s.state == nil || post.Growing || !strings.HasPrefix(post.To.Place, payload.CommandPrefix) || !slices.Contains(notHere, call.Code(refused)) {
+	if s.state == nil || post.Growing || !slices.Contains(notHere, call.Code(refused)) {
 		return false, nil
+	}
+	responder, isCommand := post.To.Place, strings.HasPrefix(post.To.Place, payload.CommandPrefix)
+	if !isCommand {
+		responder = payload.ShortcutsOf(post.To.Channel, post.Asker)
+	}
+	target, last, err := s.useResponse(ctx, responder)
+	switch {
+	case err != nil:
+		return true, err
+	case target == "" && !isCommand:
+		return false, nil
+	case target == "":
+		return true, adapters.Permanently("the bot is not in the channel, and the command takes no more answers: invite the bot to the channel")
 	}
 	text := post.Text
 	if post.File != nil {
 		kind, text = "ephemeral", fmt.Sprintf(fileRefused, post.File.Name)
-	}
-	target, last, err := s.useResponse(ctx, post.To.Place)
-	if err != nil {
-		return true, err
 	}
 	whole := strings.Join(markdown.Format(text, markdown.Slack, maxResponse), "\n")
 	for i, b := range post.Buttons {
@@ -90,13 +99,13 @@ func (s *Sender) respond(ctx context.Context, post adapters.Post, refused error,
 	return true, failure
 }
 
-// useResponse counts one use of a command's response URL, and returns the URL. last says that it takes no
-// further message.
-func (s *Sender) useResponse(ctx context.Context, command string) (target string, last bool, err error) {
+// useResponse counts one use of a response URL, and returns it; empty if none is left. last says that it takes
+// no further message.
+func (s *Sender) useResponse(ctx context.Context, responder string) (target string, last bool, err error) {
 	err = adapters.UpdateList(ctx, s.state, payload.ResponsesName, func(list []payload.Response) []payload.Response {
 		target = ""
 		for i := range list {
-			if c := &list[i]; c.ID == command && c.Used < maxResponses && s.client.Now().Sub(c.At) < payload.ResponsesFor {
+			if c := &list[i]; target == "" && c.ID == responder && c.Used < maxResponses && s.client.Now().Sub(c.At) < payload.ResponsesFor {
 				c.Used++
 				target, last = c.URL, c.Used == maxResponses
 			}
@@ -107,10 +116,7 @@ func (s *Sender) useResponse(ctx context.Context, command string) (target string
 		return "", false, &adapters.SendError{Failure: adapters.NotSent, Err: fmt.Errorf("read a command: %w", err)}
 	}
 	location, err := url.Parse(target)
-	switch {
-	case target == "":
-		return "", false, adapters.Permanently("the bot is not in the channel, and the command takes no more answers: invite the bot to the channel")
-	case err != nil || !httpcall.IsAt(location, s.client.Base, call.SlackDomains...):
+	if target != "" && (err != nil || !httpcall.IsAt(location, s.client.Base, call.SlackDomains...)) {
 		return "", false, &adapters.SendError{Failure: adapters.Permanent, Err: errors.New("the response url of the command is not slack's")}
 	}
 	return target, last, nil

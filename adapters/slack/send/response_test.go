@@ -44,7 +44,14 @@ func (directory) User(context.Context, string) (adapters.User, bool) { return ad
 
 func (d directory) State() adapters.State { return d.state }
 
-func startOutside(t *testing.T, channel string) *outside {
+// shortcutIn returns a shortcut of a user on a message in a channel.
+func shortcutIn(channel, responseURL string, at time.Time) event.Envelope {
+	body := fmt.Sprintf(`{"type":"message_action","callback_id":"ask","trigger_id":"1.2.a","channel":{"id":%q},"user":{"id":"UMARA0001"},"response_url":%q,
+		"message":{"type":"message","user":"UTOMAS001","text":"look","ts":"1750000000.000100"}}`, channel, responseURL)
+	return event.Envelope{Workspace: "acme", Platform: event.Slack, ReceivedAt: at, Body: []byte(body)}
+}
+
+func startOutside(t *testing.T, channel string, askedIn func(channel, responseURL string, at time.Time) event.Envelope) *outside {
 	t.Helper()
 	o := &outside{now: time.Now()}
 	o.server, o.adapter = testapp.Start(t, slacktest.Options{Now: func() time.Time { return o.now }})
@@ -52,7 +59,7 @@ func startOutside(t *testing.T, channel string) *outside {
 	o.adapter.Client.Now = func() time.Time { return o.now }
 	state := adaptertest.NewState()
 	o.adapter.UseState(state)
-	envelope := commandIn(channel, o.server.ResponseURL("one"), o.now)
+	envelope := askedIn(channel, o.server.ResponseURL("one"), o.now)
 	for range 2 { // the event is read again after a failure
 		got, err := o.adapter.Normalize(t.Context(), envelope, directory{state})
 		if err != nil {
@@ -73,7 +80,7 @@ func startOutside(t *testing.T, channel string) *outside {
 // last message says that no further one can follow.
 func TestCommandsWhereTheBotIsNoMember(t *testing.T) {
 	for _, channel := range []string{"C0AWAY", "D0TWO"} {
-		t.Run(channel, func(t *testing.T) { checkOutside(t, startOutside(t, channel)) })
+		t.Run(channel, func(t *testing.T) { checkOutside(t, startOutside(t, channel, commandIn)) })
 	}
 }
 
@@ -119,9 +126,32 @@ func checkOutside(t *testing.T, o *outside) {
 	}
 }
 
+// TestShortcutsWhereTheBotIsNoMember: the answers and the notices of a shortcut go to its response URL, and those to
+// other people do not.
+func TestShortcutsWhereTheBotIsNoMember(t *testing.T) {
+	o := startOutside(t, "C0AWAY", shortcutIn)
+	if _, err := o.adapter.Send(t.Context(), o.post); err != nil {
+		t.Error(err)
+	}
+	notice := o.post
+	notice.To = o.adapter.EphemeralAddress(notice.To, o.message.ExternalID)
+	if err := o.adapter.PostEphemeral(t.Context(), notice); err != nil {
+		t.Error(err)
+	}
+	other := o.post
+	other.Asker = "UTOMAS001"
+	if _, err := o.adapter.Send(t.Context(), other); failureOf(err) != adapters.Permanent || strings.Contains(err.Error(), "command") {
+		t.Errorf("the answer to another person: %v", err)
+	}
+	want := []slacktest.Response{{Text: "*Because.*", Everybody: true}, {Text: "*Because.*"}}
+	if diff := cmp.Diff(want, o.server.Responses("one")); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestResponseURLsEnd after half an hour, and an address outside Slack gets nothing.
 func TestResponseURLsEnd(t *testing.T) {
-	o := startOutside(t, "C0AWAY")
+	o := startOutside(t, "C0AWAY", commandIn)
 	o.now = o.now.Add(31 * time.Minute)
 	if _, err := o.adapter.Send(t.Context(), o.post); failureOf(err) != adapters.Permanent {
 		t.Errorf("after half an hour: %v", err)
@@ -139,7 +169,7 @@ func TestResponseURLsEnd(t *testing.T) {
 
 // TestCommandsOfMembersArePosted: the response URL is only for channels without the bot.
 func TestCommandsOfMembersArePosted(t *testing.T) {
-	o := startOutside(t, "C0AWAY")
+	o := startOutside(t, "C0AWAY", commandIn)
 	o.server.SetChannel(slacktest.Channel{ID: "C0AWAY"})
 	if _, err := o.adapter.Send(t.Context(), o.post); err != nil {
 		t.Fatal(err)
