@@ -47,7 +47,7 @@ func (w wakeWords) match(channel event.Channel, text string) string {
 // address matches a web or e-mail address, or the place of a file on another machine. A word in it
 // addresses nobody.
 var address = regexp.MustCompile(`(?i)(?:mailto:|www\.|[a-z][a-z0-9+.-]*://)[!-~]+|[a-z0-9._%+-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[!-~]+)?|` +
-	`(?:[a-z0-9-]+\.)+(?:(?:com|org|net|edu|gov|io|ai|dev|app|co|me|info)\b|[a-z]{2,}/)[!-~]*|` +
+	`(?:[a-z0-9-]+\.)+(?:(?:com|org|net|edu|gov|io|ai|dev|app|co|me|info|eu|uk|de|fr|nl|ch|pl|ru|jp|cn|kr|br|ca|au|nz)\b|[a-z]{2,}/)[!-~]*|` +
 	`(?:localhost|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?/[!-~]*`)
 
 // edge matches a character beside which a word can begin or end: one that is part of no word, or one

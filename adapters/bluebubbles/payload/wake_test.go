@@ -36,7 +36,7 @@ func TestWakeWords(t *testing.T) {
 		{group, 43, "", event.AddressedNone},
 		{group, 43, "see https://example.org/parley?a=parley", event.AddressedNone},
 		{group, 43, "write to parley@example.org or a.b@parley.example.org", event.AddressedNone},
-		{group, 43, "parley.com and docs.parley.zone/x, www.parley.zone", event.AddressedNone},
+		{group, 43, "parley.com and docs.parley.zone/x, www.parley.zone or parley.co.uk and parley.de", event.AddressedNone},
 		{group, 43, "clone git@example.org:acme/parley.git from localhost:8080/parley or 10.0.0.7/parley", event.AddressedNone},
 		{group, 43, "ann@example.org: parley, hello", event.AddressedMention},
 		{group, 43, "https://example.org/parley, parley?", event.AddressedMention},
