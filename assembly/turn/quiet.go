@@ -30,6 +30,19 @@ func (a *attempt) isQuiet(err error) bool {
 	return err == nil || errors.Is(err, ErrEmpty)
 }
 
+// isEmpty reports whether the agent gave nothing that people or, over the API, programs could read. The
+// echo of a message without words and files is an answer.
+func (a *attempt) isEmpty() bool {
+	said, last := &a.said, &a.run.Messages[len(a.run.Messages)-1]
+	switch {
+	case !said.answered:
+		return true
+	case strings.TrimSpace(said.text) != "", said.asks != nil, len(said.files) > 0, len(said.own) > 0 && a.settings.API:
+		return false
+	}
+	return strings.TrimSpace(last.Content) != "" || last.FileCount > 0
+}
+
 // addressed reports whether a message of the turn addressed the bot.
 func (a *attempt) addressed() bool {
 	return slices.ContainsFunc(a.run.Messages, func(m messages.Message) bool {

@@ -31,6 +31,7 @@ func TestSilence(t *testing.T) {
 		"an agent without words":              {event.ReasonFollowed, empty, quiet, nil, nil},
 		"no answer":                           {event.ReasonOpen, fails(nil), quiet, nil, nil},
 		"an agent without words to a mention": {event.ReasonMention, empty, failed, []string{"Sorry, something went wrong while I was answering this. Please ask again later."}, nil},
+		"an empty answer to a mention":        {event.ReasonMention, answers(" \n"), failed, []string{"Sorry, something went wrong while I was answering this. Please ask again later."}, nil},
 		"words that begin like it": {
 			event.ReasonOpen, streams(token("NO"), token("_R"), token("OOM left"), stream.Message{Type: stream.Answer, Text: "NO_ROOM left"}),
 			[]turn.Outcome{turn.Answered}, []string{"NO_ROOM left"}, []string{"NO_ROOM left"},

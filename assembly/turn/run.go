@@ -128,7 +128,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return a.said.refused // even if the agent has ignored it
 	case a.isQuiet(err):
 		return errQuiet
-	case err == nil && !a.said.answered:
+	case err == nil && a.isEmpty():
 		return fmt.Errorf("the agent ended without an answer: %w", ErrEmpty)
 	}
 	return err

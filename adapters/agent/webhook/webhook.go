@@ -97,7 +97,7 @@ func (a *Agent) TakesGiven() assembly.Native {
 
 // Run posts the run. The response is JSON {"content"}, whose other keys become keys of the
 // reply; or an event stream of data: {"content":"piece"} that ends with data: [DONE]; or 202,
-// for which Run returns turn.ErrLater. A run that was taken is not posted again. An empty content is an answer without a post.
+// for which Run returns turn.ErrLater. A run that was taken is not posted again.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	if input.Taken {
 		return turn.ErrLater
