@@ -20,24 +20,38 @@ type place struct {
 	restore   func()            // and no more from here on
 	// unclear lets the next post take effect when release is closed, and answers it with nothing.
 	unclear func(release <-chan struct{})
-	calls   chan struct{} // a value for each call that posts
+	slow    func(release <-chan struct{}) // answers the next read of messages when release is closed
+	calls   chan string                   // the kind of each call that posts or reads messages
 	posts   func() []string
 }
 
-// lead is the time by which the clock leads at first.
+// lead is the time by which the clock leads or lags at first.
 const lead = 12 * time.Hour
 
-// places open a daemon each, whose clock leads.
-var leading = map[string]func(t *testing.T) *place{
-	"slack": func(t *testing.T) *place {
-		p := &place{workspace: "acme", calls: make(chan struct{}, 100)}
+// notes returns a function that notes the kinds of calls, by their routes.
+func (p *place) notes(kinds map[string]string) func(route string) {
+	p.calls = make(chan string, 1000)
+	return func(route string) {
+		if kind := kinds[route]; kind != "" {
+			p.calls <- kind
+		}
+	}
+}
+
+// await waits for a call of a kind.
+func (p *place) await(kind string) {
+	for <-p.calls != kind {
+	}
+}
+
+// leading opens a daemon on each platform, whose clock leads by a time.
+var leading = map[string]func(t *testing.T, lead time.Duration) *place{
+	"slack": func(t *testing.T, lead time.Duration) *place {
+		p := &place{workspace: "acme"}
+		note := p.notes(map[string]string{"chat.postMessage": "post", "conversations.history": "read", "conversations.replies": "read"})
 		p.harness = open(t, plan{
 			clock: &clock{ahead: lead}, steps: true,
-			fake: slacktest.Options{OnCall: func(c slacktest.Call) {
-				if c.Method == "chat.postMessage" {
-					p.calls <- struct{}{}
-				}
-			}},
+			fake:  slacktest.Options{OnCall: func(c slacktest.Call) { note(c.Method) }},
 			files: map[string]string{"workspaces/acme.yaml": strings.Replace(socketMode, "sockets: %d", "timeout: 1s, preview: off, working: off", 1)},
 		})
 		p.slack.AddChannel(room, "garden")
@@ -61,6 +75,9 @@ var leading = map[string]func(t *testing.T) *place{
 		p.unclear = func(release <-chan struct{}) {
 			p.slack.Script("chat.postMessage", slacktest.Fault{Hold: release, Effect: true, Cut: true})
 		}
+		p.slow = func(release <-chan struct{}) {
+			p.slack.Script("conversations.history", slacktest.Fault{Hold: release, Effect: true})
+		}
 		p.harness.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
 		p.posts = func() (texts []string) {
 			for _, post := range p.slack.Posts() {
@@ -70,14 +87,11 @@ var leading = map[string]func(t *testing.T) *place{
 		}
 		return p
 	},
-	"discord": func(t *testing.T) *place {
+	"discord": func(t *testing.T, lead time.Duration) *place {
 		const guild, shed, olivia = "700000000000000001", "700000000000000002", "700000000000000005"
-		p := &place{workspace: "guild", calls: make(chan struct{}, 100)}
-		fake, err := discordtest.Start(discordtest.Options{Heartbeat: 100 * time.Millisecond, OnCall: func(c discordtest.Call) {
-			if c.Route == discordtest.Post {
-				p.calls <- struct{}{}
-			}
-		}})
+		p := &place{workspace: "guild"}
+		note := p.notes(map[string]string{discordtest.Post: "post", discordtest.Read: "read"})
+		fake, err := discordtest.Start(discordtest.Options{Heartbeat: 100 * time.Millisecond, OnCall: func(c discordtest.Call) { note(c.Route) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,6 +126,7 @@ turns: {coalesce: 0s}
 		p.unclear = func(release <-chan struct{}) {
 			fake.Script(discordtest.Post, discordtest.Fault{Hold: release, Effect: true, Cut: true})
 		}
+		p.slow = func(release <-chan struct{}) { fake.Script(discordtest.Read, discordtest.Fault{Hold: release}) }
 		p.posts = func() (texts []string) {
 			for _, post := range fake.Posts(shed) {
 				texts = append(texts, strings.TrimPrefix(post.Content, mention))
@@ -120,13 +135,10 @@ turns: {coalesce: 0s}
 		}
 		return p
 	},
-	"bluebubbles": func(t *testing.T) *place {
-		p := &place{workspace: "home", calls: make(chan struct{}, 100)}
-		mac, err := bluebubblestest.Start(bluebubblestest.Options{Password: macPassword, OnCall: func(c bluebubblestest.Call) {
-			if c.Route == "POST message/text" {
-				p.calls <- struct{}{}
-			}
-		}})
+	"bluebubbles": func(t *testing.T, lead time.Duration) *place {
+		p := &place{workspace: "home"}
+		note := p.notes(map[string]string{"POST message/text": "post", "POST message/query": "read"})
+		mac, err := bluebubblestest.Start(bluebubblestest.Options{Password: macPassword, OnCall: func(c bluebubblestest.Call) { note(c.Route) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,6 +163,9 @@ turns: {coalesce: 0s}
 		p.restore = func() { cut = false; mac.SetAway(false) }
 		p.unclear = func(release <-chan struct{}) {
 			mac.Script("POST message/text", bluebubblestest.Fault{Hold: release, Effect: true, Cut: true})
+		}
+		p.slow = func(release <-chan struct{}) {
+			mac.Script("POST message/query", bluebubblestest.Fault{Hold: release})
 		}
 		p.posts = func() (texts []string) {
 			for _, m := range mac.Sent() {
@@ -196,41 +211,64 @@ func (p *place) again(text string) {
 	p.awaitState(p.workspace, "up")
 }
 
-// TestAClockThatLedIsSetRight: the daemon's clock leads by half a day and steps back, while events get lost or
-// while the outcome of a post is open. Every message is answered once, also one that comes before the next
-// start.
+// TestAClockThatLedIsSetRight: the daemon's clock leads or lags by half a day and is set right, while events get
+// lost, while they are read, or while the outcome of a post is open. Every message is answered once, also one
+// that comes before the next start.
 func TestAClockThatLedIsSetRight(t *testing.T) {
 	t.Parallel()
 	for name, at := range leading {
-		t.Run(name+" during a gap", func(t *testing.T) {
-			t.Parallel()
-			p := at(t)
-			p.awaitState(p.workspace, "up")
-			p.say("one")
-			p.answered("one")
-			p.disturb()
-			p.say("two")
-			p.clock.advance(-lead)
-			p.restore()
-			p.answered("one", "two")
-			p.say("three")
-			p.answered("one", "two", "three")
-			p.again("four")
-			p.answered("one", "two", "three", "four")
-		})
-		t.Run(name+" during a post", func(t *testing.T) {
-			t.Parallel()
-			p := at(t)
-			p.awaitState(p.workspace, "up")
-			release := make(chan struct{})
-			p.unclear(release)
-			p.say("one")
-			<-p.calls
-			p.clock.advance(-lead)
-			close(release)
-			p.answered("one")
-			p.again("two")
-			p.answered("one", "two")
-		})
+		for way, lead := range map[string]time.Duration{"led": lead, "lagged": -lead} {
+			t.Run(name+" "+way+" during a gap", func(t *testing.T) {
+				t.Parallel()
+				p := at(t, lead)
+				p.awaitState(p.workspace, "up")
+				p.say("one")
+				p.answered("one")
+				p.disturb()
+				p.say("two")
+				p.clock.advance(-lead)
+				p.restore()
+				p.answered("one", "two")
+				p.say("three")
+				p.answered("one", "two", "three")
+				p.again("four")
+				p.answered("one", "two", "three", "four")
+			})
+			t.Run(name+" "+way+" during a read", func(t *testing.T) {
+				t.Parallel()
+				p := at(t, lead)
+				p.awaitState(p.workspace, "up")
+				p.say("one")
+				p.answered("one")
+				p.disturb()
+				p.say("two")
+				release := make(chan struct{})
+				p.slow(release)
+				for len(p.calls) > 0 {
+					<-p.calls
+				}
+				p.restore()
+				p.await("read")
+				p.clock.advance(-lead)
+				close(release)
+				p.answered("one", "two")
+				p.again("three")
+				p.answered("one", "two", "three")
+			})
+			t.Run(name+" "+way+" during a post", func(t *testing.T) {
+				t.Parallel()
+				p := at(t, lead)
+				p.awaitState(p.workspace, "up")
+				release := make(chan struct{})
+				p.unclear(release)
+				p.say("one")
+				p.await("post")
+				p.clock.advance(-lead)
+				close(release)
+				p.answered("one")
+				p.again("two")
+				p.answered("one", "two")
+			})
+		}
 	}
 }
