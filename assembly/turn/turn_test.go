@@ -761,6 +761,33 @@ func TestTextFilesAreRead(t *testing.T) {
 	}
 }
 
+// TestTextsOfOtherForms: a file that is a text by its name or its type has words in any form, other files
+// only in UTF-8 and UTF-16.
+func TestTextsOfOtherForms(t *testing.T) {
+	for _, c := range []struct{ name, kind, content, want string }{
+		{"build.log", "", "\x1b[1;31mit\x1b[0m fails\x07", "it fails"},
+		{"build", "", "\x1b[1;31mit\x1b[0m fails", "it fails"},
+		{"build", "", "it fails\x07", ""},
+		{"notes.txt", "", "\xff\xfeG\x00r\x00\xfc\x00\xdf\x00e\x00", "Grüße"},
+		{"notes", "", "\xfe\xff\x00H\x00i", "Hi"},
+		{"table", "text/csv", "Gr\xfc\xdfe;1", "Gr\uFFFDe;1"},
+		{"table", "", "Gr\xfc\xdfe;1", ""},
+		{"notes.txt", "text/plain", "a\x00b", ""},
+		{"index.ts", "video/mp2t", "let a = 1", "let a = 1"},
+		{"film.ts", "video/mp2t", "G@\x00\x10", ""},
+		{"voice.ogg", "audio/ogg", "text", ""},
+	} {
+		inBubble(t, nil, func(d *fixture) {
+			d.copies = map[string]string{c.name: c.content}
+			m := human("1", "")
+			m.Attachments = []event.Attachment{{ID: c.name, Name: c.name, MimeType: c.kind}}
+			d.record(messages.TriggerRun, m)
+			d.outcomes()
+			same(t, fmt.Sprintf("words of %s %q", c.name, c.content), d.agent.inputs[0].Said[0].Files[0].Words, c.want)
+		})
+	}
+}
+
 // TestWordsOfFilesAreWithinTheWindow, the newest first.
 func TestWordsOfFilesAreWithinTheWindow(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
