@@ -277,7 +277,8 @@ func TestRefusalsThatStay(t *testing.T) {
 	}{
 		{`{"error":{"message":"prompt is too long: 208310 tokens > 200000 maximum"}}`, 1, 4, "Sorry, this is too long for the model that I ask. Please send it in smaller parts. /new starts afresh, without the messages before it."},
 		{`{"error":"input length exceeds the context length"}`, 0, 1, "Sorry, this is too long for the model that I ask. Please send it in smaller parts."},
-		{`{"error":{"message":"Conversation roles must alternate"}}`, 0, 3, ""},
+		{`{"error":{"message":"Conversation roles must alternate"}}`, 0, 2, ""},
+		{`{"error":{"message":"Conversation roles must alternate"}}`, 1, 3, ""},
 		{`{"error":{"message":"image input is not supported"}}`, 0, 1, ""},
 		{`{"error":{"message":"The response was filtered","code":"content_filter"}}`, 0, 1, remote.Declined},
 	} {

@@ -213,7 +213,7 @@ func (c *Client) learn(cause refusal, fault *Error, forms Forms, f Form) bool {
 	case cause == badImages && forms.Images == AutoSwitch:
 		l.until = time.Now().Add(pictureless)
 	case cause == badRoles && forms.Messages == Auto && !f.Strict:
-		l.strict, l.noRole = true, l.noRole || lacksSystem(fault.said)
+		l.strict, l.noRole = true, l.noRole || lacksSystem(fault.said) || areStrict(f.Input.Messages)
 	case cause == badRoles && f.Strict && !f.NoRole:
 		l.noRole = true
 	default:
@@ -298,6 +298,17 @@ var (
 // about their order, or they say so in the source of a template that llama.cpp shows with them.
 func lacksSystem(words string) bool {
 	return noSystem.MatchString(words) || roleWords.MatchString(words) && !orderWords.MatchString(words)
+}
+
+// areStrict reports whether the strict form of messages is that of the contract: only a system prompt can be
+// refused then.
+func areStrict(messages []assembly.Message) bool {
+	for i, m := range messages {
+		if m.Role != []assembly.Role{assembly.RoleUser, assembly.RoleAssistant}[i%2] || len(m.Calls) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // isRefusal reports whether the server may have refused the form of the request. A status of 0 with words is
