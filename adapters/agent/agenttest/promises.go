@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,6 +35,8 @@ type Protocol struct {
 	// Say returns the event stream of an answer in these pieces; nil for a kind whose thinking does not
 	// come as text.
 	Say func(pieces ...string) string
+	// Grows are event streams of n like parts, by the kind of the part.
+	Grows map[string]func(n int) string
 	// Signs says that the requests carry a signature instead of the secret.
 	Signs bool
 	// Accepts answers the request before that of the stream; nil if there is none. Then the
@@ -54,6 +59,7 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("secrets", p.secrets)
 	t.Run("notes", p.notes)
 	t.Run("outdated inputs", p.outdatedInputs)
+	t.Run("work", p.work)
 	if p.Say != nil {
 		t.Run("thinking", p.thinking)
 	}
@@ -125,6 +131,37 @@ func (p Protocol) framing(t *testing.T) {
 		}
 		if chunks := strings.Join(Texts(emitted, stream.StreamingChunk), ""); chunks != p.Text {
 			t.Errorf("%s: the chunks are %q", name, chunks)
+		}
+	}
+}
+
+// work doubles the parts of an answer. The work for them, counted in allocated bytes, grows with their number and
+// not with its square.
+func (p Protocol) work(t *testing.T) {
+	grows := map[string]func(n int) string{}
+	maps.Copy(grows, p.Grows)
+	if p.Say != nil {
+		for name, piece := range map[string]string{"words": "word ", "lines": "a\n", "signs of a fence": "```\n", "beginnings of a header": "\n[Ol", "beginnings of a thought": "<thi"} {
+			grows[name] = func(n int) string { return p.Say(slices.Repeat([]string{piece}, n)...) }
+		}
+		grows["thoughts"] = func(n int) string {
+			return p.Say(append(append([]string{"<think>"}, slices.Repeat([]string{"hm "}, n)...), "</think>", "Hi")...)
+		}
+	}
+	for name, grow := range grows {
+		spent := func(n int) uint64 {
+			answer := grow(n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, _, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, _ *http.Request) { Stream(w, answer) }); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		spent(1)
+		if once, twice := spent(2000), spent(4000); twice > 3*once {
+			t.Errorf("%s: %d bytes for 2,000 parts, %d for 4,000", name, once, twice)
 		}
 	}
 }

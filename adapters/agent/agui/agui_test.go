@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,6 +61,22 @@ func TestMisbehavingServers(t *testing.T) {
 				bodies = append(bodies, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":`+string(quoted)+`}`)
 			}
 			return events(append(bodies, end, finished)...)
+		},
+		Grows: map[string]func(n int) string{
+			"arguments of a call": func(n int) string {
+				bodies := []string{started, `{"type":"TOOL_CALL_START","toolCallId":"t","toolCallName":"f"}`}
+				bodies = append(bodies, slices.Repeat([]string{`{"type":"TOOL_CALL_ARGS","toolCallId":"t","delta":"` + strings.Repeat("x", 100) + `"}`}, n)...)
+				return events(append(bodies, `{"type":"TOOL_CALL_END","toolCallId":"t"}`, start, content, end, finished)...)
+			},
+			"messages": func(n int) string {
+				bodies := []string{started}
+				for i := range n {
+					for _, body := range []string{start, content, end} {
+						bodies = append(bodies, strings.Replace(body, `"m"`, fmt.Sprintf(`"m%d"`, i), 1))
+					}
+				}
+				return events(append(bodies, finished)...)
+			},
 		},
 	})
 }

@@ -58,6 +58,16 @@ func TestMisbehavingServers(t *testing.T) {
 			}
 			return events(append(bodies, end, delta, stop)...)
 		},
+		Grows: map[string]func(n int) string{
+			"blocks": func(n int) string {
+				return events(append(append([]string{start}, slices.Repeat([]string{block, one, end}, n)...), delta, stop)...)
+			},
+			"parts of a thought": func(n int) string {
+				bodies := []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`}
+				bodies = append(bodies, slices.Repeat([]string{`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"` + strings.Repeat("x", 100) + `"}}`}, n)...)
+				return events(append(bodies, end, block, one, end, delta, stop)...)
+			},
+		},
 	})
 }
 

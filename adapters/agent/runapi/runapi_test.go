@@ -529,6 +529,18 @@ func TestMisbehavingServers(t *testing.T) {
 			w.WriteHeader(http.StatusAccepted)
 			fmt.Fprint(w, `{"runId":"run-1"}`)
 		},
+		Grows: map[string]func(n int) string{
+			"chunks": func(n int) string {
+				return strings.Repeat(one, n) + `data: {"t":4}` + "\n\n"
+			},
+			"activities": func(n int) string {
+				var b strings.Builder
+				for i := range n {
+					fmt.Fprintf(&b, `data: {"t":12,"m":"word ","i":"a%d"}`+"\n\n", i)
+				}
+				return b.String() + `data: {"t":7,"m":"Hi"}` + "\n\n" + `data: {"t":4}` + "\n\n"
+			},
+		},
 	})
 }
 
