@@ -35,7 +35,7 @@ type function struct {
 var (
 	streamOptions = remote.NewParameter("stream_options", `stream_option|include_usage`, true)
 	streaming     = remote.NewParameter("stream", `['"`+"`"+`]stream['"`+"`"+`]|\bstreaming\b`, false)
-	clientTools   = remote.NewParameter("tools", `\btools?\b`, false)
+	clientTools   = remote.NewParameter("tools", `\b(?:tools?|functions?)\b`, false)
 )
 
 // options ask the server to end its stream with the counts of tokens.

@@ -92,7 +92,8 @@ func TestAServerWithoutTools(t *testing.T) {
 
 // TestAServerWithoutFunctions gets the tools as a block of text, with one request more in the process.
 func TestAServerWithoutFunctions(t *testing.T) {
-	for _, words := range []string{"registry.ollama.ai/library/gemma3:4b does not support tools", `\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`, "Unrecognized request argument supplied: tools"} {
+	for _, words := range []string{"registry.ollama.ai/library/gemma3:4b does not support tools", `\"auto\" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set`, "Unrecognized request argument supplied: tools",
+		"tools param requires --jinja flag", "No endpoints found that support tool use.", "Function calling is not enabled for this model"} {
 		var bodies []map[string]any
 		address := agenttest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 			var body map[string]any

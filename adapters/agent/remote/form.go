@@ -281,7 +281,7 @@ const (
 )
 
 // unknown matches the words of a refusal of a parameter.
-const unknown = `(?:unknown|unrecogni[sz]ed|unsupported|(?:not|n't) (?:supported|permitted|allowed|recogni[sz]ed|support)|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|tool choice requires)`
+const unknown = `(?:unknown|unrecogni[sz]ed|unsupported|(?:not|n't) (?:supported|permitted|allowed|enabled|recogni[sz]ed|support)|no endpoints found|unexpected|extra_forbidden|additional properties|(?:in|not (?:a )?)valid (?:param|argument|field)|requires --)`
 
 // The words of servers; TestRefusals names them.
 var (
