@@ -16,7 +16,7 @@ var formula = regexp.MustCompile(`\$\$[^$]+\$\$|\$[^$\s][^$\n]*\$|\\\(.+?\\\)|\\
 var literalName = regexp.MustCompile(`^[a-z][a-z0-9_]+$`)
 
 // literalMark returns the mark of an emphasis that is no emphasis to a reader, but part of a name
-// (__init__.py) or of a formula (a*b*c); else "". Only plain text needs it: elsewhere a mark shows.
+// (__init__.py, src/*/*.go) or of a formula (a*b*c, 2**10); else "". Only plain text needs it: elsewhere a mark shows.
 func (b *builder) literalMark(n *ast.Emphasis) string {
 	if !b.style.literal {
 		return ""
@@ -28,21 +28,30 @@ func (b *builder) literalMark(n *ast.Emphasis) string {
 	mark := strings.Repeat(string(b.source[start]), n.Level)
 	before, _ := utf8.DecodeLastRune(b.source[:start])
 	after, _ := utf8.DecodeRune(b.source[end:])
+	inside := b.source[start+n.Level : end-n.Level]
+	isLiteral := false
 	switch mark {
 	case "__":
-		if literalName.Match(b.source[start+n.Level : end-n.Level]) {
-			return mark
-		}
+		isLiteral = literalName.Match(inside)
 	case "*":
-		if isOperand(before) || isOperand(after) {
-			return mark
-		}
+		isLiteral = isOperand(before) || isOperand(after)
+	case "**":
+		isLiteral = isPower(before, rune(inside[0])) || isPower(rune(inside[len(inside)-1]), after)
+	}
+	if isLiteral {
+		return mark
 	}
 	return ""
 }
 
-// isOperand reports whether a character beside an asterisk makes it a multiplication.
-func isOperand(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// isOperand reports whether a character beside an asterisk makes it a multiplication, or a part of a path.
+func isOperand(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '/' }
+
+// isPower reports whether two asterisks between the characters raise one to the other: a letter or a digit of
+// ASCII on both sides, and one of them a digit.
+func isPower(base, exponent rune) bool {
+	return max(base, exponent) < utf8.RuneSelf && (unicode.IsDigit(base) && isOperand(exponent) || isOperand(base) && unicode.IsDigit(exponent))
+}
 
 // extent returns where an emphasis begins and ends in the source, with its marks; a negative start if
 // it begins or ends with another kind of node than text.

@@ -20,6 +20,8 @@ var rows = []row{
 	{"emphasis over two lines", "**one\ntwo**", "*one*\n*two*", "one\ntwo"},
 	{"name with underscores", "__init__.py and __main__, __Note__ and __b__", "*init*.py and *main*, *Note* and *b*", "__init__.py and __main__, Note and b"},
 	{"product", "2*x*y and *so* (*x*), a*b", "2\u200b_x_\u200by and _so_ (_x_), a*b", "2*x*y and so (x), a*b"},
+	{"powers", "2**10 = 1024 and x**8 = 256, **so** 这是**重点**内容", "2\u200b*10 = 1024 and x*\u200b8 = 256, *so* 这是\u200b*重点*\u200b内容", "2**10 = 1024 and x**8 = 256, so 这是重点内容"},
+	{"paths", "src/*.go and lib/*/x.go, *or* this", "src/_.go and lib/_/x.go, _or_ this", "src/*.go and lib/*/x.go, or this"},
 	{"single tildes", "10~15 or 20~30, ~about~ 5 and ~~not 6~~", "10~15 or 20~30, ~about~ 5 and ~not 6~", "10~15 or 20~30, ~about~ 5 and not 6"},
 	{"formula", `$$\int_0^1 x\,dx$$, $x^{2}\;$ and \( y\_1 \); \*5 and $6`, "$$\\int_0^1 x,dx$$, $x^{2};$ and ( y_1 ); *5 and $6",
 		`$$\int_0^1 x\,dx$$, $x^{2}\;$ and \( y\_1 \); *5 and $6`},
