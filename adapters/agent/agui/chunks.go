@@ -10,9 +10,12 @@ import (
 
 // chunks turns the chunk events of a run into the events that begin, continue and end a
 // message or a tool call. The agent and each of its subagents have a lane of their own, by
-// subagentRunId, in which one message or tool call may be open. Its Type is its kind, such as
-// TEXT_MESSAGE.
-type chunks map[string]streamEvent
+// subagentRunId, in which one reasoning message, one tool call or several text messages may be open,
+// the last continued one last. Their Type is their kind, such as TEXT_MESSAGE.
+type chunks map[string][]streamEvent
+
+// maxOpen bounds the open text messages of a lane.
+const maxOpen = 64
 
 // expand returns the events that take the place of an event. An event that is no chunk ends
 // the open message of its lane before it.
@@ -37,10 +40,11 @@ func (c chunks) grow(kind string, e streamEvent) (events []streamEvent, err erro
 	if err != nil {
 		return nil, err
 	}
-	open, going := c[lane]
-	id := e.chunkID(kind)
-	if !going || open.Type != kind || id != "" && id != open.chunkID(kind) {
-		events = c.end(lane)
+	open, going := c.goOn(lane, kind, e.chunkID(kind))
+	if !going {
+		if list := c[lane]; kind != "TEXT_MESSAGE" || len(list) == maxOpen || len(list) > 0 && list[0].Type != kind {
+			events = c.end(lane)
+		}
 		if err := e.mustBegin(kind); err != nil {
 			return nil, err
 		}
@@ -49,7 +53,7 @@ func (c chunks) grow(kind string, e streamEvent) (events []streamEvent, err erro
 		if kind == "TEXT_MESSAGE" {
 			open.Role = cmp.Or(e.Role, "assistant")
 		}
-		c[lane] = open
+		c[lane] = append(c[lane], open)
 		begin := e
 		begin.Type = kind + "_START"
 		events = append(events, begin)
@@ -68,13 +72,24 @@ func (c chunks) grow(kind string, e streamEvent) (events []streamEvent, err erro
 	return events, nil
 }
 
+// goOn returns the open one that a chunk continues, and makes it the last one of its lane.
+func (c chunks) goOn(lane, kind, id string) (open streamEvent, going bool) {
+	for i, open := range slices.Backward(c[lane]) {
+		if open.is(kind, id) {
+			c[lane] = append(slices.Delete(c[lane], i, i+1), open)
+			return open, true
+		}
+	}
+	return open, false
+}
+
 // lane returns the lane of a chunk. Without a subagent's id, it is the lane of the message
 // that the chunk names or continues.
 func (c chunks) lane(kind string, e streamEvent) (string, error) {
 	var same []string // lanes with an open one of this kind, or with this very one
 	id := e.chunkID(kind)
-	for lane, open := range c {
-		if open.Type == kind && (id == "" || id == open.chunkID(kind)) {
+	for lane, list := range c {
+		if slices.ContainsFunc(list, func(open streamEvent) bool { return open.is(kind, id) }) {
 			same = append(same, lane)
 		}
 	}
@@ -89,15 +104,19 @@ func (c chunks) lane(kind string, e streamEvent) (string, error) {
 	return same[0], nil
 }
 
-// end ends the open message or tool call of a lane, if there is one.
+// end ends what is open in a lane.
 func (c chunks) end(lane string) []streamEvent {
-	open, ok := c[lane]
-	if !ok {
-		return nil
-	}
+	list := c[lane]
 	delete(c, lane)
-	open.Type += "_END"
-	return []streamEvent{open}
+	for i := range list {
+		list[i].Type += "_END"
+	}
+	return list
+}
+
+// is reports whether an open one has this kind and id; an empty id is that of any.
+func (e streamEvent) is(kind, id string) bool {
+	return e.Type == kind && (id == "" || id == e.chunkID(kind))
 }
 
 // chunkID returns the id of the message or tool call of a chunk.
