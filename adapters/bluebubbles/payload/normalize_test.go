@@ -1,11 +1,13 @@
 package payload_test
 
 import (
-	"runtime"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"parley/adapters/adaptertest"
 	"parley/adapters/bluebubbles/payload"
 	"parley/ingest/event"
 
@@ -136,28 +138,31 @@ func TestTextMessages(t *testing.T) {
 	}
 }
 
-// TestTheWorkOfATextIsLinear reads the text of attributedBody in many parts. Twice the parts are about
-// twice the work, counted in bytes.
+// TestTheWorkOfATextIsLinear reads the text of attributedBody in many parts, and many files.
 func TestTheWorkOfATextIsLinear(t *testing.T) {
-	work := func(parts int) uint64 {
-		list := make([]any, parts)
-		for i := range list {
-			list[i] = fields{"string": "words ", "runs": []any{fields{"attributes": fields{}}}}
-		}
-		e := webhook(t, "new-message", hello().with(fields{"text": nil, "attributedBody": list}))
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		keys := payload.Normalizer{}.Keys(e, contacts{})
-		runtime.ReadMemStats(&after)
-		if keys.Result != nil {
-			t.Fatal(keys.Result)
-		}
-		return after.TotalAlloc - before.TotalAlloc
+	grows := func(change func(n int) fields) func(n int) []byte {
+		return func(n int) []byte { return webhook(t, "new-message", hello().with(change(n))).Body }
 	}
-	work(100)
-	if once, twice := work(5000), work(10000); twice > 3*once {
-		t.Errorf("5,000 parts allocate %d bytes, 10,000 parts %d", once, twice)
-	}
+	adaptertest.Work(t, map[string]func(n int) []byte{
+		"parts": grows(func(n int) fields {
+			return fields{"text": nil, "attributedBody": slices.Repeat([]any{fields{"string": "words ", "runs": []any{fields{"attributes": fields{}}}}}, n)}
+		}),
+		"runs": grows(func(n int) fields {
+			run := fields{"range": []int{0, 1}, "attributes": fields{"__kIMMessagePartAttributeName": 0}}
+			return fields{"text": nil, "attributedBody": []any{fields{"string": strings.Repeat("w", n), "runs": slices.Repeat([]any{run}, n)}}}
+		}),
+		"files": grows(func(n int) fields {
+			return fields{"attachments": slices.Repeat([]any{fields{"guid": "at_0", "transferName": "a.png"}}, n)}
+		}),
+	}, func(body []byte) error {
+		e := webhook(t, "new-message", hello())
+		e.Body = body
+		if keys := (payload.Normalizer{}).Keys(e, contacts{}); keys.Result != nil {
+			return fmt.Errorf("%+v", keys.Result)
+		}
+		_, err := payload.Normalizer{}.Normalize(t.Context(), e, contacts{})
+		return err
+	})
 }
 
 // TestOptionalFields checks that a fault in a field without which a message keeps its meaning is no

@@ -1,0 +1,28 @@
+package adaptertest
+
+import (
+	"runtime"
+	"testing"
+)
+
+// Work checks the work of reading payloads of n like parts, by the kind of the part: counted in allocated bytes,
+// it grows with their number and not with its square. Read is a normaliser, which may not fail.
+func Work(t *testing.T, grows map[string]func(n int) []byte, read func(body []byte) error) {
+	t.Helper()
+	for name, grow := range grows {
+		spent := func(n int) uint64 {
+			body := grow(n)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if err := read(body); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		spent(1)
+		if once, twice := spent(4000), spent(8000); twice > 3*once {
+			t.Errorf("%s: 4,000 parts allocate %d bytes, 8,000 parts %d", name, once, twice)
+		}
+	}
+}
