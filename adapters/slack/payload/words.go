@@ -3,6 +3,7 @@ package payload
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"parley/adapters/words"
@@ -13,12 +14,8 @@ import (
 // text are its visible blocks, or else its visible attachments. The methods of this file
 // find them for every reader: of events, edits, history, quotations and forwards.
 
-const (
-	// noPreview is Slack's fallback of an attachment with blocks.
-	noPreview = "[no preview available]"
-	// noText is Slack's text of a message that an app posted with blocks alone.
-	noText = "This content can't be displayed."
-)
+// instead are Slack's own texts of a message, or fallbacks of an attachment, that an app gave blocks alone.
+var instead = []string{"This content can't be displayed.", "This message contains interactive elements.", "[no preview available]"}
 
 // content returns the words of the message.
 func (m *Message) content() string {
@@ -46,7 +43,7 @@ func (m *Message) isTyped() bool { return hasWords(m.Text) }
 // Slack's own.
 func hasWords(text string) bool {
 	text = strings.TrimSpace(text)
-	return text != "" && text != noText
+	return text != "" && !slices.Contains(instead, text)
 }
 
 // shown returns the visible texts of the message beside its typed text.
@@ -120,7 +117,7 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 	}
 	v.files = append(v.files, a.Files...)
 	v.nested(a, level+1)
-	if v.encoded.Len() == before && a.Fallback != noPreview && !(a.IsShare && len(a.Files) > 0) {
+	if v.encoded.Len() == before && hasWords(a.Fallback) && !(a.IsShare && len(a.Files) > 0) {
 		v.line(a.Fallback)
 	}
 }
