@@ -18,7 +18,7 @@ import (
 // Later takes the later answers of agents that have taken a run.
 type Later interface {
 	LaterRun(ctx context.Context, known string) (runs.Later, error)
-	AnswerRun(ctx context.Context, run string, answer stream.Message) error
+	AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error
 	AddEvents(ctx context.Context, run string, added runs.Added) error
 	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 }

@@ -223,6 +223,9 @@ func TestUpdatesOfTheRunsOwnAgent(t *testing.T) {
 		if c.want == nil {
 			continue
 		}
+		if status, _ := testapi.Post(t, server, c.secret, path, c.body); status != http.StatusAccepted {
+			t.Errorf("%s: the same again: %d", name, status)
+		}
 		if status, _ := testapi.Post(t, server, c.secret, path, `{"t":7,"m":"again"}`); status != http.StatusConflict {
 			t.Errorf("%s: a second answer: %d", name, status)
 		}

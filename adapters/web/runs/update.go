@@ -3,8 +3,10 @@ package runs
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -115,11 +117,12 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 		return err
 	}
 	said, end := parted(messages)
+	key := r.Header.Get("Idempotency-Key")
 	if len(said) > 0 {
-		err = p.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: said, Key: r.Header.Get("Idempotency-Key")})
+		err = p.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: said, Key: key})
 	}
 	if err == nil && end != nil {
-		err = p.end(r.Context(), run.ID, end)
+		err = p.end(r.Context(), run.ID, end, key)
 	}
 	if err != nil {
 		return err
@@ -160,8 +163,12 @@ func endsRun(t stream.Type) bool {
 }
 
 // end ends a run with a message. A COMPLETE and an IDLE mean the text that the run has streamed, and say
-// nothing new after an answer.
-func (p Replies) end(ctx context.Context, run string, m *stream.Message) error {
+// nothing new after an answer. key is the one of the request, empty for none.
+func (p Replies) end(ctx context.Context, run string, m *stream.Message, key string) error {
+	keys := []string{fmt.Sprintf("answer %x", sha256.Sum256([]byte(m.Type.String()+" "+m.ActivityID+" "+m.Text)))}
+	if key != "" {
+		keys = append(keys, "answer "+key)
+	}
 	after := m.Type == stream.Complete || m.Type == stream.Idle
 	if after {
 		text, err := p.streamed(ctx, run)
@@ -176,7 +183,7 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message) error {
 		}
 		m = &stream.Message{Type: stream.Answer, Text: text, Details: m.Details}
 	}
-	err := p.Runs.AnswerRun(ctx, run, *m)
+	err := p.Runs.AnswerRun(ctx, run, *m, keys...)
 	switch {
 	case errors.Is(err, runs.ErrAnswered) && after:
 		return nil

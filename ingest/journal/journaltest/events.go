@@ -225,14 +225,17 @@ func eventsFenced(f *fixture) {
 	run := f.asked()
 	other := f.successor("second")
 	other.append(other.begin(threadKey(1)), thought("hm"))
+	keyed := runs.Added{Messages: []stream.Message{{Type: stream.Update, Text: "half"}}, Key: "k"}
+	f.must(f.AddEvents(f.ctx, run.ID, keyed))
 	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), storage.ErrFenced)
-	other.sameEvents(run.ID, "1 THOUGHT hm")
+	other.sameEvents(run.ID, "1 THOUGHT hm", "2 UPDATE half")
 	other.commit(run, answer("Hello."))
+	f.must(f.AddEvents(f.ctx, run.ID, keyed))
 	f.fails("after the end", f.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("late")}}), runs.ErrEnded)
 	f.fails("an unknown run", f.AddEvents(f.ctx, "another", runs.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
 	_, err := f.RunEvents(f.ctx, "another", 0, 1)
 	f.fails("an unknown run", err, storage.ErrNotFound)
-	f.sameEvents(run.ID, "1 THOUGHT hm")
+	f.sameEvents(run.ID, "1 THOUGHT hm", "2 UPDATE half")
 }
 
 func followersWoken(f *fixture) {

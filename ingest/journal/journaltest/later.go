@@ -87,10 +87,13 @@ func oneLaterAnswer(f *fixture) {
 	same(f, "taken", f.begin(threadKey(1)).Taken, true)
 	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, false))
 	same(f, "not taken after all", f.begin(threadKey(1)).Taken, false)
-	f.must(f.AnswerRun(f.ctx, run.ID, late("one")))
+	f.must(f.AnswerRun(f.ctx, run.ID, late("one"), "k1", "k2"))
 	f.fails("the second answer", f.AnswerRun(f.ctx, run.ID, late("two")), runs.ErrAnswered)
+	f.fails("the second answer with a key", f.AnswerRun(f.ctx, run.ID, late("two"), "k3"), runs.ErrAnswered)
+	f.must(f.AnswerRun(f.ctx, run.ID, late("two"), "k3", "k2"))
 	f.commit(f.begin(threadKey(1)), answer("one"))
 	f.fails("an answer after the end", f.AnswerRun(f.ctx, run.ID, late("two")), runs.ErrAnswered)
+	f.must(f.AnswerRun(f.ctx, run.ID, late("one"), "k1"))
 }
 
 func answerDuringRequest(f *fixture) {

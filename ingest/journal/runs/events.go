@@ -72,12 +72,13 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 	err := r.db.Change(ctx, "", func(tx *storage.Txn) {
 		a := appender{Txn: tx, run: run, now: storage.Millis(r.db.Now())}
-		if !tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run) {
-			failEnded(tx, run)
-		}
+		works := tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run)
 		key := cmp.Or(added.Key, uuid.Must(uuid.NewV7()).String())
 		if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
 			return
+		}
+		if !works {
+			failEnded(tx, run)
 		}
 		seq := a.seq
 		for _, m := range added.Messages {

@@ -40,13 +40,22 @@ func (r *Runs) LaterRun(ctx context.Context, known string) (run Later, err error
 }
 
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
-// before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late.
-func (r *Runs) AnswerRun(ctx context.Context, run string, answer stream.Message) error {
+// before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late. An answer
+// that has one of its keys in common with the run's answer is a repetition, which does nothing.
+func (r *Runs) AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error {
 	return r.db.Change(ctx, "", func(tx *storage.Txn) {
 		now := storage.Millis(r.db.Now())
 		if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
 			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(answer, false)) > 0 {
+			for _, key := range keys {
+				tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, 0, $3) ON CONFLICT DO NOTHING`, run, key, now)
+			}
 			return
+		}
+		for _, key := range keys {
+			if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
+				return
+			}
 		}
 		if tx.Has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
 			tx.Fail(ErrAnswered)

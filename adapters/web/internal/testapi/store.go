@@ -29,16 +29,17 @@ import (
 
 // Store is a fake journal with one run.
 type Store struct {
-	Mu       sync.Mutex
-	Page     runs.Page
-	messages []messages.Message
-	Changed  chan struct{}
-	Added    []stream.Message
-	key      string // of the last request that added messages
-	Answer   *stream.Message
-	Woken    int
-	tickets  map[string]places.Ticket
-	Named    map[string]string // the ids of runs, by the names that a client gave them
+	Mu         sync.Mutex
+	Page       runs.Page
+	messages   []messages.Message
+	Changed    chan struct{}
+	Added      []stream.Message
+	key        string // of the last request that added messages
+	Answer     *stream.Message
+	AnswerKeys []string
+	Woken      int
+	tickets    map[string]places.Ticket
+	Named      map[string]string // the ids of runs, by the names that a client gave them
 	Backend
 	Stopped []string // run and notice
 	Until   time.Time
@@ -150,11 +151,14 @@ func (s *Store) LaterRun(_ context.Context, id string) (runs.Later, error) {
 }
 
 // AnswerRun notes the answer; a run has one.
-func (s *Store) AnswerRun(_ context.Context, _ string, answer stream.Message) error {
+func (s *Store) AnswerRun(_ context.Context, _ string, answer stream.Message, keys ...string) error {
 	if s.Answer != nil {
+		if slices.ContainsFunc(keys, func(key string) bool { return slices.Contains(s.AnswerKeys, key) }) {
+			return nil
+		}
 		return runs.ErrAnswered
 	}
-	s.Answer = &answer
+	s.Answer, s.AnswerKeys = &answer, keys
 	return nil
 }
 
