@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/daemon"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
@@ -21,14 +22,14 @@ import (
 
 // backupFlags are the flags of the commands about backups.
 type backupFlags struct {
-	target
+	cmdline.Target
 	quiet, asJSON bool
 }
 
 func (f *backupFlags) add(c *cobra.Command) {
-	configFlag(c, &f.config, ifExists)
-	quietFlag(c, &f.quiet)
-	jsonFlag(c, &f.asJSON)
+	cmdline.ConfigFlag(c, &f.Config, cmdline.IfExists)
+	cmdline.QuietFlag(c, &f.quiet)
+	cmdline.JSONFlag(c, &f.asJSON)
 }
 
 func backupCommand() *cobra.Command {
@@ -45,15 +46,15 @@ the database, so that pg_dump may leave them out with --exclude-table-data=blobs
 dump first.`,
 		Example: `  parley backup /backups/parley-$(date +%F).tar.zst
   parley backup verify /backups/parley-2026-11-27.tar.zst`,
-		Args: wrong(cobra.ExactArgs(1)),
+		Args: cmdline.Wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, &f.target, func(ctx context.Context, client *operator.Client) error {
+			return cmdline.Operate(c, &f.Target, func(ctx context.Context, client *operator.Client) error {
 				return makeBackup(ctx, c, f, client, args[0])
 			})
 		},
 	}
 	f.add(c)
-	f.urlFlag(c)
+	f.URLFlag(c)
 	c.AddCommand(verifyCommand())
 	return c
 }
@@ -95,12 +96,12 @@ func makeBackup(ctx context.Context, c *cobra.Command, f backupFlags, client *op
 // printBackup prints the description of an archive, and the files that are not in it to stderr.
 func printBackup(c *cobra.Command, f backupFlags, r backup.Result, end string) error {
 	if n := len(r.Missing); n > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "warning: %s of the journal could not be read, removed meanwhile or damaged: %s\n", count(n, "file"), strings.Join(r.Missing[:min(n, 5)], ", "))
+		fmt.Fprintf(c.ErrOrStderr(), "warning: %s of the journal could not be read, removed meanwhile or damaged: %s\n", cmdline.Count(n, "file"), strings.Join(r.Missing[:min(n, 5)], ", "))
 	}
 	if f.asJSON {
-		return printJSON(c.OutOrStdout(), operator.BackupOf(r))
+		return cmdline.PrintJSON(c.OutOrStdout(), operator.BackupOf(r))
 	}
-	_, err := fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s; schema %d; %s\n", size(r.Bytes), count(r.Tables["messages"], "message"), count(r.Files, "file"), r.Schema, end)
+	_, err := fmt.Fprintf(c.OutOrStdout(), "%s, %s, %s; schema %d; %s\n", cmdline.Size(r.Bytes), cmdline.Count(r.Tables["messages"], "message"), cmdline.Count(r.Files, "file"), r.Schema, end)
 	return err
 }
 
@@ -111,7 +112,7 @@ func verifyCommand() *cobra.Command {
 		Short:   "Reads a backup, and compares everything with its sums and counts",
 		Long:    "Reads a backup, and compares everything with its sums and counts. It needs as much free space beside FILE, or else in the folder of temporary files, as the database has.",
 		Example: "  parley backup verify /backups/parley-2026-11-27.tar.zst",
-		Args:    wrong(cobra.ExactArgs(1)),
+		Args:    cmdline.Wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			shown := newProgress(c, f.quiet)
 			result, err := withArchive(args[0], "verifying", shown, func(archive io.Reader) (backup.Result, error) {
@@ -123,8 +124,8 @@ func verifyCommand() *cobra.Command {
 			return printBackup(c, f, result, "the backup is whole, of "+result.At.Local().Format(time.DateTime))
 		},
 	}
-	quietFlag(c, &f.quiet)
-	jsonFlag(c, &f.asJSON)
+	cmdline.QuietFlag(c, &f.quiet)
+	cmdline.JSONFlag(c, &f.asJSON)
 	return c
 }
 
@@ -174,11 +175,11 @@ the messages that were missed since, and may send again a post that left since.
 With PostgreSQL, restore the database with pg_restore first; then this command restores the
 attachments into it. ${NAME} and ${file:path} in STORE are replaced.`,
 		Example: `  parley restore /backups/parley-2026-11-27.tar.zst --to sqlite:data/parley.db`,
-		Args:    wrong(cobra.ExactArgs(1)),
+		Args:    cmdline.Wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			conf, err := config.Load(f.config)
+			conf, err := config.Load(f.Config)
 			if err != nil {
-				return faults(err)
+				return cmdline.Faults(err)
 			}
 			if c.Flags().Changed("to") {
 				if conf.Store, err = config.ReadStore(to); err != nil {

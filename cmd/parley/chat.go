@@ -14,11 +14,11 @@ import (
 	"syscall"
 
 	"github.com/google/uuid"
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/chat"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/config/secret"
@@ -53,10 +53,10 @@ The token of the built-in workspace is found beside the store. For another works
 
 Exit status: 0 answered, 1 refused, 4 no daemon, 5 no answer to the last question, 130 interrupted.`,
 		Example: "  parley chat\n  parley chat --once 'What is new?'",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return talk(c, f) },
 	}
-	configFlag(c, &f.config, ifExists)
+	cmdline.ConfigFlag(c, &f.config, cmdline.IfExists)
 	flags := c.Flags()
 	flags.StringVar(&f.workspace, "workspace", "", "a web workspace (default local, or the only one)")
 	flags.StringVar(&f.thread, "thread", "", "the UUID of a thread to go on with (default a new thread)")
@@ -74,7 +74,7 @@ func talk(c *cobra.Command, f chatFlags) error {
 	if err != nil {
 		return err
 	}
-	s := &chat.Session{Client: client, Screen: &chat.Screen{Out: c.OutOrStdout(), Aside: c.ErrOrStderr(), Live: isTerminal(os.Stdout) && !f.json, JSON: f.json, Colour: isColoured(os.Stderr)}}
+	s := &chat.Session{Client: client, Screen: &chat.Screen{Out: c.OutOrStdout(), Aside: c.ErrOrStderr(), Live: cmdline.IsTerminal(os.Stdout) && !f.json, JSON: f.json, Colour: isColoured(os.Stderr)}}
 	if f.quiet {
 		s.Screen.Aside = io.Discard
 	}
@@ -87,7 +87,7 @@ func talk(c *cobra.Command, f chatFlags) error {
 	if c.Flags().Changed("once") {
 		return chatStatus(s.Once(ctx, f.once))
 	}
-	if isTerminal(os.Stdin) {
+	if cmdline.IsTerminal(os.Stdin) {
 		s.Prompt = "> "
 		fmt.Fprintf(s.Screen.Aside, "Workspace %s, thread %s. Ctrl-C stops an answer, Ctrl-D ends.\n", client.Workspace, client.Thread)
 	}
@@ -99,7 +99,7 @@ func chatStatus(err error) error {
 	for _, known := range []struct {
 		err    error
 		status int
-	}{{chat.ErrAway, statusNoDaemon}, {chat.ErrNoAnswer, statusNoAnswer}, {chat.ErrInterrupted, statusInterrupted}} {
+	}{{chat.ErrAway, cmdline.StatusNoDaemon}, {chat.ErrNoAnswer, statusNoAnswer}, {chat.ErrInterrupted, statusInterrupted}} {
 		if errors.Is(err, known.err) {
 			return command.ExitError{Status: known.status, Err: err}
 		}
@@ -115,7 +115,7 @@ func (f chatFlags) client() (*chat.Client, error) {
 	}
 	conf, err := config.Load(f.config)
 	if err != nil {
-		return nil, faults(err)
+		return nil, cmdline.Faults(err)
 	}
 	w, err := f.webWorkspace(conf)
 	if err != nil {
@@ -167,14 +167,12 @@ func (f chatFlags) token(conf *config.Config, workspace string) (secret.Value, e
 	}
 	token, err := daemon.LocalToken(conf)
 	if errors.Is(err, fs.ErrNotExist) {
-		return token, command.ExitError{Status: statusNoDaemon, Err: errors.New("no daemon has run with this configuration: start it with parley run")}
+		return token, command.ExitError{Status: cmdline.StatusNoDaemon, Err: errors.New("no daemon has run with this configuration: start it with parley run")}
 	}
 	return token, err
 }
 
-func isTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
-
 // isColoured reports whether a person wants colours in a file: https://no-color.org.
 func isColoured(f *os.File) bool {
-	return isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return cmdline.IsTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

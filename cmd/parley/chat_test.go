@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/cmd/parley/internal/chat"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/config/secret"
 )
 
@@ -109,14 +110,14 @@ func TestChatWithoutDaemon(t *testing.T) {
 	write(t, dir, "ours/workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c}]}\n")
 	write(t, dir, "new/parley.yaml", "")
 	for line, status := range map[string]int{
-		"--config new/parley.yaml --once hello":                                                             statusNoDaemon,
-		"--config ran/parley.yaml --once hello":                                                             statusNoDaemon,
+		"--config new/parley.yaml --once hello":                                                             cmdline.StatusNoDaemon,
+		"--config ran/parley.yaml --once hello":                                                             cmdline.StatusNoDaemon,
 		"--config ours/parley.yaml --once hello":                                                            2,
 		"--config ours/parley.yaml --workspace theirs":                                                      2,
 		"--config ran/parley.yaml --thread one --once hello":                                                2,
 		"--config ran/parley.yaml --token-file none --once hello":                                           1,
 		"--config none/parley.yaml --workspace ours --once hello":                                           1,
-		"--config ours/parley.yaml --token-file ran/data/local.token --once hello --url http://127.0.0.1:1": statusNoDaemon,
+		"--config ours/parley.yaml --token-file ran/data/local.token --once hello --url http://127.0.0.1:1": cmdline.StatusNoDaemon,
 	} {
 		if got := parley(t, dir, append([]string{"chat"}, strings.Fields(line)...)...); got.status != status || got.stdout != "" || got.stderr == "" {
 			t.Errorf("%s: %+v, want %d", line, got, status)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 )
@@ -20,7 +21,7 @@ func checkCommand() *cobra.Command {
 		Short: "Reports the faults of the configuration, the store and the address, and asks the platforms and the agents for further faults",
 		Example: `  parley check
   parley check --offline --json | jq -r .findings[].words`,
-		Args: wrong(cobra.NoArgs),
+		Args: cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			found, err := check(c, path, offline)
 			if err != nil {
@@ -29,9 +30,9 @@ func checkCommand() *cobra.Command {
 			return found.print(c, asJSON)
 		},
 	}
-	configFlag(c, &path, ifExists)
+	cmdline.ConfigFlag(c, &path, cmdline.IfExists)
 	c.Flags().BoolVar(&offline, "offline", false, "only read the files")
-	jsonFlag(c, &asJSON)
+	cmdline.JSONFlag(c, &asJSON)
 	return c
 }
 
@@ -120,15 +121,15 @@ func (r *checked) print(c *cobra.Command, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		if err := printJSON(c.OutOrStdout(), r); err != nil {
+		if err := cmdline.PrintJSON(c.OutOrStdout(), r); err != nil {
 			return err
 		}
 	}
 	if faults > 0 {
-		return fmt.Errorf("the configuration has %s", count(faults, "fault"))
+		return fmt.Errorf("the configuration has %s", cmdline.Count(faults, "fault"))
 	}
 	if !asJSON {
-		fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %s, %s\n", count(r.Workspaces, "workspace"), count(r.Agents, "agent"))
+		fmt.Fprintf(c.OutOrStdout(), "the configuration is sound: %s, %s\n", cmdline.Count(r.Workspaces, "workspace"), cmdline.Count(r.Agents, "agent"))
 	}
 	return nil
 }

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/ingest/attach/s3test"
 )
 
 // sound is the output of check for a configuration without faults.
 func sound(workspaces int) string {
-	return fmt.Sprintf("the configuration is sound: %s, 1 agent\n", count(workspaces, "workspace"))
+	return fmt.Sprintf("the configuration is sound: %s, 1 agent\n", cmdline.Count(workspaces, "workspace"))
 }
 
 // startSlack starts a fake Slack, and writes the file of its workspace into dir.

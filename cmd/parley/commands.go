@@ -16,23 +16,11 @@ import (
 
 	"parley/adapters/replay"
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 	"parley/ingest/event"
 )
-
-// configFlag adds the flag --config. If it is not given, the command reads otherwise.
-func configFlag(c *cobra.Command, path *string, otherwise string) {
-	given := ""
-	if otherwise == ifExists {
-		given = os.Getenv("PARLEY_CONFIG")
-	}
-	c.Flags().StringVar(path, "config", given, "the configuration file (default "+otherwise+")")
-	c.Flags().Lookup("config").DefValue = "" // the help shows no value of the environment
-}
-
-// ifExists names the file that a command reads without --config.
-const ifExists = "$PARLEY_CONFIG, else " + config.File + ", if it exists"
 
 func runCommand() *cobra.Command {
 	var path string
@@ -41,10 +29,10 @@ func runCommand() *cobra.Command {
 		Short: "Runs the daemon until SIGINT or SIGTERM; SIGHUP reloads the configuration",
 		Example: `  parley run
   parley run --config /etc/parley/parley.yaml --env-file /etc/parley/env`,
-		Args: wrong(cobra.NoArgs),
+		Args: cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, path) },
 	}
-	configFlag(c, &path, ifExists)
+	cmdline.ConfigFlag(c, &path, cmdline.IfExists)
 	return c
 }
 
@@ -55,13 +43,13 @@ func run(c *cobra.Command, path string) error {
 	collectLess()
 	conf, err := config.Load(path)
 	if err != nil {
-		return faults(err)
+		return cmdline.Faults(err)
 	}
 	log, logging := liveLogger(os.Stderr, conf.Log)
 	d, err := daemon.New(c.Context(), daemon.Options{
 		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
-		Hello: helloOn(os.Stdout), Chat: commandLine("chat", path), Console: commandLine("console", path), Version: version + " (" + commit() + ")",
+		Hello: helloOn(os.Stdout), Chat: commandLine("chat", path), Console: commandLine("console", path), Version: release(),
 	})
 	if err != nil {
 		return err
@@ -96,14 +84,6 @@ func commandLine(command, path string) string {
 	return "parley " + command + " --config " + path
 }
 
-// faults puts each fault of a configuration on its own line.
-func faults(err error) error {
-	if _, ok := errors.AsType[config.Faults](err); ok {
-		return fmt.Errorf("the configuration has faults:\n%w", err)
-	}
-	return err
-}
-
 func replayCommand() *cobra.Command {
 	var path, platform, format string
 	var asJSON, quiet bool
@@ -113,7 +93,7 @@ func replayCommand() *cobra.Command {
 		Short: "Feeds recorded envelopes through the real pipeline on a scratch store, and prints the result of each",
 		Example: `  parley replay --json recording.jsonl | jq -r .disposition
   parley replay --platform slack payload.json`,
-		Args: wrong(cobra.MinimumNArgs(1)),
+		Args: cmdline.Wrong(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, files []string) error {
 			if asJSON {
 				format = "json"
@@ -130,11 +110,11 @@ func replayCommand() *cobra.Command {
 			return play(c, path, daemon.Recording{Files: files, Platform: event.Platform(platform), JSON: format == "json"}, newProgress(c, quiet))
 		},
 	}
-	configFlag(c, &path, "none: the echo agent and the default policy")
+	cmdline.ConfigFlag(c, &path, "none: the echo agent and the default policy")
 	c.Flags().StringVar(&platform, "platform", "", "the platform of a file with one raw payload: "+names)
 	c.Flags().StringVar(&format, "format", "text", "text or json")
-	jsonFlag(c, &asJSON)
-	quietFlag(c, &quiet)
+	cmdline.JSONFlag(c, &asJSON)
+	cmdline.QuietFlag(c, &quiet)
 	return c
 }
 
@@ -143,7 +123,7 @@ func replayCommand() *cobra.Command {
 func play(c *cobra.Command, path string, r daemon.Recording, shown *progress) (err error) {
 	if path != "" { // else the defaults of a replay
 		if r.Config, err = config.Load(path); err != nil {
-			return faults(err)
+			return cmdline.Faults(err)
 		}
 	}
 	r.Out, r.Log = c.OutOrStdout(), newLogger("auto", os.Stderr, slog.LevelError)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/config"
 )
 
@@ -22,7 +23,7 @@ func schemaCommand() *cobra.Command {
 
   # yaml-language-server: $schema=parley.schema.json`,
 		Example: "  parley schema > parley.schema.json",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			schema := config.Schema()
 			switch file {
@@ -32,7 +33,7 @@ func schemaCommand() *cobra.Command {
 			default:
 				return command.UsageError{Err: fmt.Errorf("--file must be %s or %s", config.SchemaMain, config.SchemaWorkspace)}
 			}
-			return printJSON(c.OutOrStdout(), schema)
+			return cmdline.PrintJSON(c.OutOrStdout(), schema)
 		},
 	}
 	c.Flags().StringVar(&file, "file", "", "only that of parley or of a workspace")
@@ -43,7 +44,7 @@ func configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "Shows the configuration",
-		Args:  wrong(cobra.NoArgs),
+		Args:  cmdline.Wrong(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			return command.UsageError{Err: errors.New("a command is needed: config show")}
 		},
@@ -62,11 +63,11 @@ func configShowCommand() *cobra.Command {
 is written. With --channel, it prints the values for one channel, such as acme:C06RY3YBSLE, or only C06RY3YBSLE if there is one
 workspace; a channel without settings of its own has those of its workspace.`,
 		Example: "  parley config show\n  parley config show --channel acme:C06RY3YBSLE --json",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			conf, err := config.Load(path)
 			if err != nil {
-				return faults(err)
+				return cmdline.Faults(err)
 			}
 			parts := []shownPart{{"", conf.Main()}}
 			for _, w := range conf.Workspaces {
@@ -82,8 +83,8 @@ workspace; a channel without settings of its own has those of its workspace.`,
 			return printSettings(c, parts, asJSON)
 		},
 	}
-	configFlag(c, &path, ifExists)
-	jsonFlag(c, &asJSON)
+	cmdline.ConfigFlag(c, &path, cmdline.IfExists)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().StringVar(&channel, "channel", "", "a channel, as WORKSPACE:CHANNEL or CHANNEL")
 	return c
 }
@@ -112,7 +113,7 @@ func printSettings(c *cobra.Command, parts []shownPart, asJSON bool) error {
 				Workspace string `json:"workspace"`
 				config.Setting
 			}{p.workspace, s}
-			if err := printJSON(c.OutOrStdout(), line); err != nil {
+			if err := cmdline.PrintJSON(c.OutOrStdout(), line); err != nil {
 				return err
 			}
 		}

@@ -11,25 +11,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
 func consoleCommand() *cobra.Command {
-	var at target
+	var at cmdline.Target
 	var asJSON, print bool
 	c := &cobra.Command{
 		Use:     "console",
 		Short:   "Opens the console of the running daemon in a browser, and logs you in",
 		Example: "  parley console\n  ssh -L 8485:127.0.0.1:8485 server parley console --print",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
+			return cmdline.Operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				door, err := client.Console(ctx)
 				if err != nil {
 					return err
 				}
 				if asJSON {
-					return printJSON(c.OutOrStdout(), door)
+					return cmdline.PrintJSON(c.OutOrStdout(), door)
 				}
 				if !print && browse(ctx, door.URL) == nil {
 					fmt.Fprintln(c.OutOrStdout(), "The browser opens the console.")
@@ -40,8 +41,8 @@ func consoleCommand() *cobra.Command {
 			})
 		},
 	}
-	at.flags(c)
-	jsonFlag(c, &asJSON)
+	at.Flags(c)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().BoolVar(&print, "print", false, "print the address; it is valid once, for one minute")
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/config"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
@@ -39,7 +40,7 @@ starts on TO. After an interruption, start again with an empty TO. FROM is not c
 Files in attachments.dir are not copied.`,
 		Example: `  parley copy-store sqlite:data/parley.db 'postgres://parley:${DB_PASSWORD}@db/parley'
   parley copy-store --from-config parley.yaml --to-config new/parley.yaml`,
-		Args: wrong(cobra.MaximumNArgs(2)),
+		Args: cmdline.Wrong(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			from, to, err := named.read(args)
 			if err != nil {
@@ -54,8 +55,8 @@ Files in attachments.dir are not copied.`,
 	}
 	c.Flags().StringVar(&named.from, "from-config", "", "the configuration whose store is FROM")
 	c.Flags().StringVar(&named.to, "to-config", "", "the configuration whose store is TO")
-	quietFlag(c, &quiet)
-	jsonFlag(c, &asJSON)
+	cmdline.QuietFlag(c, &quiet)
+	cmdline.JSONFlag(c, &asJSON)
 	return c
 }
 
@@ -84,7 +85,7 @@ func oneStore(name, path string, args []string) (rest []string, s config.Store, 
 	if path != "" {
 		c, err := config.Load(path)
 		if err != nil {
-			return args, s, faults(err)
+			return args, s, cmdline.Faults(err)
 		}
 		return args, c.Store, nil
 	}
@@ -144,13 +145,13 @@ func copying(shown *progress, rows map[string]int64) func(transfer.Progress) {
 // printCopied prints the copied tables that have rows.
 func printCopied(to io.Writer, rows map[string]int64, asJSON bool) error {
 	if asJSON {
-		return printJSON(to, struct {
+		return cmdline.PrintJSON(to, struct {
 			Tables map[string]int64 `json:"tables"`
 		}{rows})
 	}
 	for _, table := range slices.Sorted(maps.Keys(rows)) {
 		if n := rows[table]; n > 0 {
-			fmt.Fprintf(to, "%s: %s\n", table, count(n, "row"))
+			fmt.Fprintf(to, "%s: %s\n", table, cmdline.Count(n, "row"))
 		}
 	}
 	_, err := fmt.Fprintln(to, "the copy is complete: every table has the same row count and checksum in both stores")

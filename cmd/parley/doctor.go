@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/doctor"
 )
 
@@ -27,7 +28,7 @@ It asks the running daemon, each platform and each agent, with the cheapest requ
 
 Exit status: 0 without a fault, also with warnings; 1 with one.`,
 		Example: "  parley doctor\n  parley doctor --json | jq 'select(.checks[].state == \"fault\")'",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Now = time.Now
 			checks, err := doctor.Run(c.Context(), o)
@@ -36,15 +37,15 @@ Exit status: 0 without a fault, also with warnings; 1 with one.`,
 			}
 			switch {
 			case asJSON:
-				err = printJSON(c.OutOrStdout(), map[string]any{"checks": checks})
+				err = cmdline.PrintJSON(c.OutOrStdout(), map[string]any{"checks": checks})
 			case !quiet:
 				err = printChecks(c.OutOrStdout(), checks)
 			}
 			return cmp.Or(err, diagnosis(checks))
 		},
 	}
-	configFlag(c, &o.Config, ifExists)
-	jsonFlag(c, &asJSON)
+	cmdline.ConfigFlag(c, &o.Config, cmdline.IfExists)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, only set the exit status")
 	c.Flags().BoolVar(&o.Fix, "fix", false, "correct the modes of files, and nothing else")
 	return c
@@ -56,7 +57,7 @@ func diagnosis(checks []doctor.Check) error {
 	if faults == 0 {
 		return nil
 	}
-	return errors.New(count(faults, "fault"))
+	return errors.New(cmdline.Count(faults, "fault"))
 }
 
 // stateSigns are the signs of a check's state.

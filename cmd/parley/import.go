@@ -18,6 +18,7 @@ import (
 	"parley/adapters/jsonobject"
 	"parley/adapters/replay"
 	"parley/adapters/web/payload"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -43,11 +44,11 @@ finished turns: they start no run, and agents see them as they are. If a line ha
 nothing is imported. With SQLite the daemon must be stopped.`,
 		Example: `  parley import old.jsonl
   zcat old.jsonl.gz | parley import -`,
-		Args: wrong(cobra.ExactArgs(1)),
+		Args: cmdline.Wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			conf, err := config.Load(path)
 			if err != nil {
-				return faults(err)
+				return cmdline.Faults(err)
 			}
 			file, done, err := importFrom(args[0], c.InOrStdin())
 			if err != nil {
@@ -61,9 +62,9 @@ nothing is imported. With SQLite the daemon must be stopped.`,
 			return printImported(c.OutOrStdout(), added, known, asJSON)
 		},
 	}
-	configFlag(c, &path, ifExists)
-	quietFlag(c, &quiet)
-	jsonFlag(c, &asJSON)
+	cmdline.ConfigFlag(c, &path, cmdline.IfExists)
+	cmdline.QuietFlag(c, &quiet)
+	cmdline.JSONFlag(c, &asJSON)
 	return c
 }
 
@@ -98,13 +99,13 @@ func importFrom(argument string, stdin io.Reader) (file pastFile, done func(), e
 // printImported prints the result.
 func printImported(to io.Writer, added, known int, asJSON bool) error {
 	if asJSON {
-		return printJSON(to, map[string]int{"imported": added, "known": known})
+		return cmdline.PrintJSON(to, map[string]int{"imported": added, "known": known})
 	}
 	verb := "were"
 	if known == 1 {
 		verb = "was"
 	}
-	_, err := fmt.Fprintf(to, "%s %s imported; %d %s known\n", count(added, "message"), are(added), known, verb)
+	_, err := fmt.Fprintf(to, "%s %s imported; %d %s known\n", cmdline.Count(added, "message"), cmdline.Are(added), known, verb)
 	return err
 }
 

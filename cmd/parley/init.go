@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/setup"
 )
 
@@ -36,7 +37,7 @@ environment (SLACK_APP_TOKEN, SLACK_BOT_TOKEN, DISCORD_TOKEN, BLUEBUBBLES_URL, B
 ANTHROPIC_API_KEY, AGUI_TOKEN, WEBHOOK_SECRET). If a platform or an agent refuses an answer, it writes nothing and exits with 1.`,
 		Example: `  parley init
   SLACK_APP_TOKEN=… SLACK_BOT_TOKEN=… parley init --non-interactive --platform slack --workspace acme --agent ollama --set ollama.model=llama3.2`,
-		Args: wrong(cobra.NoArgs),
+		Args: cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
 	}
 	flags := c.Flags()
@@ -49,7 +50,7 @@ ANTHROPIC_API_KEY, AGUI_TOKEN, WEBHOOK_SECRET). If a platform or an agent refuse
 	flags.BoolVar(&f.script, "non-interactive", false, "ask nothing")
 	flags.BoolVar(&f.force, "force", false, "replace files")
 	flags.BoolVar(&f.offline, "offline", false, "test no answer")
-	jsonFlag(c, &f.json)
+	cmdline.JSONFlag(c, &f.json)
 	return c
 }
 
@@ -64,7 +65,7 @@ func ids(all []setup.Choice) string {
 
 // run completes the plan and writes its files.
 func (f *initFlags) run(c *cobra.Command) error {
-	if !f.script && !isTerminal(os.Stdin) {
+	if !f.script && !cmdline.IsTerminal(os.Stdin) {
 		return command.UsageError{Err: errors.New("init asks on a terminal: use one, or --non-interactive with the answers in flags")}
 	}
 	agents := setup.Agents(setup.Models(c.Context(), cmp.Or(f.set["ollama.base_url"], setup.OllamaURL)))
@@ -88,7 +89,7 @@ func (f *initFlags) run(c *cobra.Command) error {
 		return err
 	}
 	if f.json {
-		return printJSON(c.OutOrStdout(), map[string]any{"files": paths})
+		return cmdline.PrintJSON(c.OutOrStdout(), map[string]any{"files": paths})
 	}
 	fmt.Fprintf(c.OutOrStdout(), "wrote %s\nnext: %s\n", strings.Join(paths, ", "), f.next())
 	return nil

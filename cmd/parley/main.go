@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
+	"parley/cmd/parley/internal/operate"
 )
 
 func main() { command.Main("parley", execute) }
@@ -21,8 +23,9 @@ func execute(ctx context.Context, args []string) error {
 		Example: `  parley run
   parley status
   parley backup parley.tar.zst`,
-		Version: thisProgram().String(),
-		Args:    known,
+		Version:     thisProgram().String(),
+		Annotations: map[string]string{cmdline.Program: release()},
+		Args:        known,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return command.UsageError{Err: errors.New("a command is needed, such as run, status, chat or check")}
 		},
@@ -37,28 +40,16 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(helpTopics()...)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(deadCommand(), deliveriesCommand(), statusCommand(), whyCommand(), runsCommand(), questionsCommand())
+	root.AddCommand(operate.Commands()...)
+	root.AddCommand(statusCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())
-	root.AddCommand(reloadCommand(), tailCommand(), threadsCommand())
+	root.AddCommand(reloadCommand())
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if _, usage := errors.AsType[command.UsageError](err); usage {
 		return fmt.Errorf("%w (see parley --help)", err)
 	}
 	return err
-}
-
-// wrong turns an error of a check of arguments into a UsageError.
-func wrong(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if err := check(c, args); err != nil {
-			if c.HasParent() {
-				err = fmt.Errorf("%w: the form is %s", err, c.UseLine())
-			}
-			return command.UsageError{Err: err}
-		}
-		return nil
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+
+	"parley/cmd/parley/internal/cmdline"
 )
 
 const (
@@ -114,7 +116,7 @@ func (p *progress) line(after time.Duration) string {
 // amount returns a number of things or bytes.
 func (p *progress) amount(n int64) string {
 	if p.bytes {
-		return size(n)
+		return cmdline.Size(n)
 	}
 	return humanize.Comma(n)
 }

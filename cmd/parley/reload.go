@@ -8,13 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
-	"parley/config"
 )
 
 func reloadCommand() *cobra.Command {
-	var at target
+	var at cmdline.Target
 	var asJSON, quiet bool
 	c := &cobra.Command{
 		Use:   "reload",
@@ -23,18 +22,18 @@ func reloadCommand() *cobra.Command {
 good configuration stays, each fault is printed as file:line: key: words, and the exit
 status is 1.`,
 		Example: "  parley reload\n  parley reload --json",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), &at)
+			client, err := cmdline.Dial(c.Context(), &at)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
-			return at.explain(reload(c.Context(), c, client, asJSON, quiet))
+			return at.Explain(reload(c.Context(), c, client, asJSON, quiet))
 		},
 	}
-	at.flags(c)
-	jsonFlag(c, &asJSON)
+	at.Flags(c)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print only faults")
 	return c
 }
@@ -47,7 +46,7 @@ func reload(ctx context.Context, c *cobra.Command, client *operator.Client, asJS
 	out := c.OutOrStdout()
 	switch {
 	case asJSON:
-		err = printJSON(out, result)
+		err = cmdline.PrintJSON(out, result)
 	case !result.Applied:
 		for _, f := range result.Faults {
 			fmt.Fprintln(out, f)
@@ -65,17 +64,4 @@ func reload(ctx context.Context, c *cobra.Command, client *operator.Client, asJS
 		err = errors.New("the last good configuration stays")
 	}
 	return err
-}
-
-// dial returns a client of the running daemon for a command that needs one. The files of the
-// configuration may have faults, as long as they name the store.
-func dial(ctx context.Context, t *target) (*operator.Client, error) {
-	if client, err := t.remote(); client != nil || err != nil {
-		return client, err
-	}
-	client, err := operator.Dial(ctx, config.SocketAt(t.config))
-	if errors.Is(err, operator.ErrNoDaemon) {
-		err = command.ExitError{Status: statusNoDaemon, Err: fmt.Errorf("%w with this configuration: start it with parley run", err)}
-	}
-	return client, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
@@ -20,7 +21,7 @@ import (
 const watchEvery = 2 * time.Second
 
 func statusCommand() *cobra.Command {
-	var at target
+	var at cmdline.Target
 	var asJSON, quiet, watch bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -29,9 +30,9 @@ func statusCommand() *cobra.Command {
 
 Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
 		Example: "  parley status\n  parley status --json | jq .needs",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
+			return cmdline.Operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				show := func() (operator.Status, error) { return showStatus(ctx, c.OutOrStdout(), client, asJSON, quiet) }
 				st, err := show()
 				for watch && err == nil {
@@ -46,8 +47,8 @@ Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
 			})
 		},
 	}
-	at.flags(c)
-	jsonFlag(c, &asJSON)
+	at.Flags(c)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, only set the exit status")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "print the state again every two seconds, until Ctrl-C")
 	return c
@@ -60,7 +61,7 @@ func showStatus(ctx context.Context, out io.Writer, client *operator.Client, asJ
 	case err != nil, quiet:
 		return st, err
 	case asJSON:
-		return st, printJSON(out, st)
+		return st, cmdline.PrintJSON(out, st)
 	}
 	return st, printStatus(out, st, time.Now())
 }
@@ -69,9 +70,9 @@ func showStatus(ctx context.Context, out io.Writer, client *operator.Client, asJ
 func wellness(st operator.Status) error {
 	switch {
 	case !st.Running:
-		return command.ExitError{Status: statusNoDaemon, Err: operator.ErrNoDaemon}
+		return command.ExitError{Status: cmdline.StatusNoDaemon, Err: operator.ErrNoDaemon}
 	case st.Degraded():
-		return command.ExitError{Status: statusDegraded, Err: errors.New("a part of the daemon does not work")}
+		return command.ExitError{Status: cmdline.StatusDegraded, Err: errors.New("a part of the daemon does not work")}
 	}
 	return nil
 }
@@ -86,7 +87,7 @@ func printStatus(out io.Writer, st operator.Status, now time.Time) error {
 		if s.LastEventAt != nil {
 			last = *s.LastEventAt
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.ID, s.Platform, s.State, age(now, s.Since), age(now, last), s.Waiting, s.Behind, s.Dead, s.Error)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.ID, s.Platform, s.State, cmdline.Age(now, s.Since), cmdline.Age(now, last), s.Waiting, s.Behind, s.Dead, s.Error)
 	}
 	fmt.Fprintln(w, "AGENT\tKIND\tSTATE\tRUNNING\tFIRST TOKEN\tLAST ERROR\t")
 	for _, a := range st.Agents {
@@ -112,7 +113,7 @@ func since(st operator.Status, now time.Time) string {
 	if !st.Running {
 		return ", stopped"
 	}
-	return fmt.Sprintf(", up %s, configured %s ago", age(now, st.Since), age(now, st.ConfiguredAt))
+	return fmt.Sprintf(", up %s, configured %s ago", cmdline.Age(now, st.Since), cmdline.Age(now, st.ConfiguredAt))
 }
 
 func trouble(s operator.StoreStatus) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/internal/cmdline"
 	"parley/ingest/journal/sqlite"
 )
 
@@ -38,18 +39,21 @@ func versionCommand() *cobra.Command {
 		Use:     "version",
 		Short:   "Prints version, commit, Go version, platform and the schema of the journal",
 		Example: "  parley version\n  parley version --json | jq -r .schema",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if asJSON {
-				return printJSON(c.OutOrStdout(), thisProgram())
+				return cmdline.PrintJSON(c.OutOrStdout(), thisProgram())
 			}
 			_, err := fmt.Fprintln(c.OutOrStdout(), thisProgram())
 			return err
 		},
 	}
-	jsonFlag(c, &asJSON)
+	cmdline.JSONFlag(c, &asJSON)
 	return c
 }
+
+// release returns the release and the commit in words.
+func release() string { return version + " (" + commit() + ")" }
 
 // commit returns the revision from which the binary was built, or "unknown".
 func commit() string {

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"cmp"
@@ -12,29 +12,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/journal/listing"
 )
 
 // runs are the flags of the commands about runs.
 type runs struct {
-	shared
+	cmdline.Shared
 	failed bool
 	since  string
 }
 
 func runsCommand() *cobra.Command {
 	r := &runs{}
-	c := r.command("runs", "Lists the runs of agents, and asks again or stops one", wrong(cobra.NoArgs), r.list)
+	c := r.Command("runs", "Lists the runs of agents, and asks again or stops one", cmdline.Wrong(cobra.NoArgs), r.list)
 	c.Example = "  parley runs --failed --since 1h\n  parley runs show 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b\n  parley runs retry 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
-	list := r.command("list", "Lists the runs, the unfinished ones first", wrong(cobra.NoArgs), r.list)
+	list := r.Command("list", "Lists the runs, the unfinished ones first", cmdline.Wrong(cobra.NoArgs), r.list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().BoolVar(&r.failed, "failed", false, "only failed ones")
 		one.Flags().StringVar(&r.since, "since", "", "only those that ended since then: 90m, 7d, 2w, 2026-11-27 or 2026-11-27T09:00")
 	}
-	c.AddCommand(list, r.command("show RUN", "Shows a run with its attempts", wrong(cobra.ExactArgs(1)), r.show),
-		r.command("retry RUN", "Asks again for the messages of a failed run, in another run", wrong(cobra.ExactArgs(1)), r.retry),
-		r.command("stop RUN", "Ends an unfinished run, and tells its thread", wrong(cobra.ExactArgs(1)), r.stop))
+	c.AddCommand(list, r.Command("show RUN", "Shows a run with its attempts", cmdline.Wrong(cobra.ExactArgs(1)), r.show),
+		r.Command("retry RUN", "Asks again for the messages of a failed run, in another run", cmdline.Wrong(cobra.ExactArgs(1)), r.retry),
+		r.Command("stop RUN", "Ends an unfinished run, and tells its thread", cmdline.Wrong(cobra.ExactArgs(1)), r.stop))
 	return c
 }
 
@@ -54,16 +55,16 @@ func (r *runs) list(ctx context.Context, c *cobra.Command, client *operator.Clie
 	switch {
 	case err != nil:
 		return err
-	case r.json:
-		return printItems(c.OutOrStdout(), page.Items)
+	case r.JSON:
+		return cmdline.PrintItems(c.OutOrStdout(), page.Items)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tTHREAD\tAGENT\tSTATE\tTRIES\tAGE\tERROR")
 	now := time.Now()
 	for _, x := range page.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", x.ID, oneLine(string(x.Thread)), x.Agent, x.State, len(x.Attempts), age(now, x.BegunAt), cmp.Or(oneLine(x.Error), "-"))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", x.ID, oneLine(string(x.Thread)), x.Agent, x.State, len(x.Attempts), cmdline.Age(now, x.BegunAt), cmp.Or(oneLine(x.Error), "-"))
 	}
-	if page.Next != nil && !r.quiet {
+	if page.Next != nil && !r.Quiet {
 		fmt.Fprintln(c.ErrOrStderr(), "there are more: see --failed and --since")
 	}
 	return w.Flush()
@@ -116,8 +117,8 @@ func (r *runs) stop(ctx context.Context, c *cobra.Command, client *operator.Clie
 
 // print prints a result as JSON, or in words.
 func (r *runs) print(out io.Writer, x any, words func(io.Writer) error) error {
-	if r.json {
-		return printJSON(out, x)
+	if r.JSON {
+		return cmdline.PrintJSON(out, x)
 	}
 	return words(out)
 }

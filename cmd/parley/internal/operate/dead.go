@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"bufio"
@@ -22,30 +22,31 @@ import (
 	"parley/adapters/replay"
 	"parley/assembly"
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
 // letters are the flags of the commands about dead letters.
 type letters struct {
-	shared
+	cmdline.Shared
 	raw, all, dryRun, yes bool
 	pattern, note         string
 }
 
 func deadCommand() *cobra.Command {
 	l := &letters{}
-	c := l.command("dead", "Lists the payloads that could not be recorded, and resubmits or discards them", wrong(cobra.NoArgs), l.list)
+	c := l.Command("dead", "Lists the payloads that could not be recorded, and resubmits or discards them", cmdline.Wrong(cobra.NoArgs), l.list)
 	c.Example = "  parley dead\n  parley dead show 7\n  parley dead retry 7 --dry-run\n  parley dead retry --all --error 'event.text*' --yes"
-	list := l.command("list", "Lists the dead letters, the newest first", wrong(cobra.NoArgs), l.list)
+	list := l.Command("list", "Lists the dead letters, the newest first", cmdline.Wrong(cobra.NoArgs), l.list)
 	list.Flags().StringVar(&l.pattern, "error", "", "only those whose error has this form; * stands for any text")
-	show := l.command("show ID", "Shows a dead letter with its payload, in which tokens are masked", wrong(cobra.ExactArgs(1)), l.show)
+	show := l.Command("show ID", "Shows a dead letter with its payload, in which tokens are masked", cmdline.Wrong(cobra.ExactArgs(1)), l.show)
 	show.Flags().BoolVar(&l.raw, "raw", false, "print the bytes of the payload alone, with its tokens")
 	c.AddCommand(list, show, l.retryCommand(), l.discardCommand(), l.exportCommand())
 	return c
 }
 
 func (l *letters) retryCommand() *cobra.Command {
-	c := l.command("retry ID… | --all", "Gives dead letters to this daemon again", wrong(l.someOrAll), l.retry)
+	c := l.Command("retry ID… | --all", "Gives dead letters to this daemon again", cmdline.Wrong(l.someOrAll), l.retry)
 	c.Long = `Gives dead letters to this daemon again.
 
 A letter keeps its id, its dedupe key and the id of its message, so nothing is recorded twice. A
@@ -63,13 +64,13 @@ Exit status: 0 all have a result, 1 a letter is dead again or was refused.`
 }
 
 func (l *letters) discardCommand() *cobra.Command {
-	c := l.command("discard ID --note T", "Gives up a dead letter and empties its payload", wrong(cobra.ExactArgs(1)), l.discard)
+	c := l.Command("discard ID --note T", "Gives up a dead letter and empties its payload", cmdline.Wrong(cobra.ExactArgs(1)), l.discard)
 	c.Flags().StringVar(&l.note, "note", "", "why; required, and kept in the audit")
 	return c
 }
 
 func (l *letters) exportCommand() *cobra.Command {
-	c := l.command("export", "Prints the dead letters as a recording for parley replay, the oldest first", wrong(cobra.NoArgs), l.export)
+	c := l.Command("export", "Prints the dead letters as a recording for parley replay, the oldest first", cmdline.Wrong(cobra.NoArgs), l.export)
 	c.Example = "  parley dead export > dead.jsonl\n  parley replay dead.jsonl"
 	c.Flags().BoolVar(&l.raw, "raw", false, "leave tokens in the payloads")
 	return c
@@ -120,8 +121,8 @@ func glob(pattern string) (*regexp.Regexp, error) {
 }
 
 func (l *letters) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	if l.json {
-		return l.each(ctx, client, func(d operator.DeadLetter) error { return printJSON(c.OutOrStdout(), d) })
+	if l.JSON {
+		return l.each(ctx, client, func(d operator.DeadLetter) error { return cmdline.PrintJSON(c.OutOrStdout(), d) })
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tWORKSPACE\tRECEIVED\tKIND\tERROR")
@@ -151,7 +152,7 @@ func oneLine(text string) string {
 }
 
 func (l *letters) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
-	id, err := number(args[0])
+	id, err := cmdline.Number(args[0])
 	if err != nil {
 		return err
 	}
@@ -160,8 +161,8 @@ func (l *letters) show(ctx context.Context, c *cobra.Command, client *operator.C
 	switch {
 	case err != nil:
 		return err
-	case l.json:
-		return printJSON(out, d)
+	case l.JSON:
+		return cmdline.PrintJSON(out, d)
 	case l.raw && d.Payload == nil:
 		return fmt.Errorf("dead letter %d has no payload any more", id)
 	case l.raw:
@@ -191,7 +192,7 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 		return err
 	}
 	if l.all && !l.dryRun && len(ids) > 0 {
-		if err := l.sure(c, "resubmit "+count(len(ids), "dead letter")); err != nil {
+		if err := l.sure(c, "resubmit "+cmdline.Count(len(ids), "dead letter")); err != nil {
 			return err
 		}
 	}
@@ -215,11 +216,11 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 			return err
 		}
 	}
-	if !l.json && len(ids) != 1 {
+	if !l.JSON && len(ids) != 1 {
 		fmt.Fprintln(c.OutOrStdout(), summary(len(ids), l.dryRun, sum))
 	}
 	if n := sum["dead"] + sum["refused"]; n > 0 && !l.dryRun {
-		return fmt.Errorf("%s without a result: see parley dead", count(n, "letter"))
+		return fmt.Errorf("%s without a result: see parley dead", cmdline.Count(n, "letter"))
 	}
 	return nil
 }
@@ -227,7 +228,7 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 // chosen returns the ids of the letters that are meant, the oldest first.
 func (l *letters) chosen(ctx context.Context, client *operator.Client, args []string) (ids []int64, err error) {
 	for _, arg := range args {
-		id, err := number(arg)
+		id, err := cmdline.Number(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -249,7 +250,7 @@ func (l *letters) sure(c *cobra.Command, change string) error {
 		return nil
 	}
 	in, ok := c.InOrStdin().(*os.File)
-	if !ok || !isTerminal(in) {
+	if !ok || !cmdline.IsTerminal(in) {
 		return command.UsageError{Err: errors.New("to " + change + ", say --yes")}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s? [y/N] ", strings.ToUpper(change[:1])+change[1:])
@@ -289,8 +290,8 @@ func summary(n int, dryRun bool, sum map[string]int) string {
 
 // printRetried prints the result of a letter.
 func (l *letters) printRetried(out io.Writer, r operator.Retried) error {
-	if l.json {
-		return printJSON(out, r)
+	if l.JSON {
+		return cmdline.PrintJSON(out, r)
 	}
 	words := fmt.Sprintf("%d  %s", r.ID, r.Disposition)
 	switch {
@@ -319,7 +320,7 @@ func (l *letters) printRetried(out io.Writer, r operator.Retried) error {
 }
 
 func (l *letters) discard(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
-	id, err := number(args[0])
+	id, err := cmdline.Number(args[0])
 	switch {
 	case err != nil:
 		return err
@@ -330,8 +331,8 @@ func (l *letters) discard(ctx context.Context, c *cobra.Command, client *operato
 	switch {
 	case err != nil:
 		return err
-	case l.json:
-		return printJSON(c.OutOrStdout(), d)
+	case l.JSON:
+		return cmdline.PrintJSON(c.OutOrStdout(), d)
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "dead letter %d is %s\n", d.ID, d.State)
 	return err
@@ -353,7 +354,7 @@ func (l *letters) export(ctx context.Context, c *cobra.Command, client *operator
 			fmt.Fprintf(c.ErrOrStderr(), "dead letter %d is left out: its payload is gone or no JSON; see parley dead show %d --raw\n", id, id)
 			continue
 		}
-		if err := printJSON(c.OutOrStdout(), recordedLetter{d.Platform, d.Workspace, d.Transport, d.ReceivedAt, json.RawMessage(*d.Payload)}); err != nil {
+		if err := cmdline.PrintJSON(c.OutOrStdout(), recordedLetter{d.Platform, d.Workspace, d.Transport, d.ReceivedAt, json.RawMessage(*d.Payload)}); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/adapters/replay"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
 
 func whyCommand() *cobra.Command {
-	var at target
+	var at cmdline.Target
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "why REF",
@@ -23,12 +24,12 @@ func whyCommand() *cobra.Command {
 Slack or Discord, its id on its platform, its UUID in the API, or the id of a run. If the store does
 not have the message, the command tests the possible reasons.`,
 		Example: "  parley why https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley why --json C06RY3YBSLE/1795754356.388078 | jq .because",
-		Args:    wrong(cobra.ExactArgs(1)),
+		Args:    cmdline.Wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
+			return cmdline.Operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				w, err := client.Why(ctx, args[0])
 				if err == nil && asJSON {
-					return printJSON(c.OutOrStdout(), w)
+					return cmdline.PrintJSON(c.OutOrStdout(), w)
 				}
 				if err == nil {
 					_, err = io.WriteString(c.OutOrStdout(), whyText(w))
@@ -37,8 +38,8 @@ not have the message, the command tests the possible reasons.`,
 			})
 		},
 	}
-	at.flags(c)
-	jsonFlag(c, &asJSON)
+	at.Flags(c)
+	cmdline.JSONFlag(c, &asJSON)
 	return c
 }
 

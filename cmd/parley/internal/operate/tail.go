@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
 func tailCommand() *cobra.Command {
-	var at target
+	var at cmdline.Target
 	var workspace, thread string
 	var asJSON, once bool
 	c := &cobra.Command{
@@ -23,9 +24,9 @@ func tailCommand() *cobra.Command {
 received, decided, turn, attempt, answered and delivery. It never shows a text of a person.
 THREAD is the UUID or the key of a thread.`,
 		Example: "  parley tail --workspace acme\n  parley tail --json | jq -r .what",
-		Args:    wrong(cobra.NoArgs),
+		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), &at)
+			client, err := cmdline.Dial(c.Context(), &at)
 			if err != nil {
 				return err
 			}
@@ -39,17 +40,17 @@ THREAD is the UUID or the key of a thread.`,
 			if once {
 				query.Set("follow", "false")
 			}
-			return at.explain(operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
+			return at.Explain(operator.Follow(c.Context(), client, "steps", query, func(s operator.Step) error {
 				if asJSON {
-					return printJSON(c.OutOrStdout(), s)
+					return cmdline.PrintJSON(c.OutOrStdout(), s)
 				}
 				_, err := fmt.Fprintln(c.OutOrStdout(), stepLine(s))
 				return err
 			}))
 		},
 	}
-	at.flags(c)
-	jsonFlag(c, &asJSON)
+	at.Flags(c)
+	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().StringVar(&workspace, "workspace", "", "only the steps of this workspace")
 	c.Flags().StringVar(&thread, "thread", "", "only the steps of this thread")
 	c.Flags().BoolVar(&once, "once", false, "show the last steps, and do not wait for more")

@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"cmp"
@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
 // deliveries are the flags of the commands about deliveries.
 type deliveries struct {
-	shared
+	cmdline.Shared
 	state, post string
 	limit       int
 	force       bool
@@ -27,23 +28,23 @@ type deliveries struct {
 
 func deliveriesCommand() *cobra.Command {
 	d := &deliveries{}
-	c := d.command("deliveries", "Lists the posts of replies, and sends, confirms or drops those that are not sent", wrong(cobra.NoArgs), d.list)
+	c := d.Command("deliveries", "Lists the posts of replies, and sends, confirms or drops those that are not sent", cmdline.Wrong(cobra.NoArgs), d.list)
 	c.Long = `Lists the posts of replies, and sends, confirms or drops those that are not sent.
 
 A delivery is unknown if its platform could not tell whether the post arrived and turns.unknown is
 hold. It is failed if its platform refused the post.`
 	c.Example = "  parley deliveries --state unknown,failed\n  parley deliveries resend 88\n  parley deliveries confirm 88 --post C06RY3YBSLE/1795754999.000100"
-	list := d.command("list", "Lists the deliveries, the newest first", wrong(cobra.NoArgs), d.list)
+	list := d.Command("list", "Lists the deliveries, the newest first", cmdline.Wrong(cobra.NoArgs), d.list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().StringVar(&d.state, "state", "", "only those in these states: pending, sending, sent, unknown, failed, dropped")
 		one.Flags().IntVar(&d.limit, "limit", 100, "at most this many, up to 500")
 	}
-	resend := d.command("resend ID", "Sends a delivery again, unless its post is there", wrong(cobra.ExactArgs(1)), d.resend)
+	resend := d.Command("resend ID", "Sends a delivery again, unless its post is there", cmdline.Wrong(cobra.ExactArgs(1)), d.resend)
 	resend.Flags().BoolVar(&d.force, "force", false, "do not look at the platform first; people may see the post twice")
-	confirm := d.command("confirm ID --post POST", "Records that the post of a delivery is on the platform", wrong(cobra.ExactArgs(1)), d.confirm)
+	confirm := d.Command("confirm ID --post POST", "Records that the post of a delivery is on the platform", cmdline.Wrong(cobra.ExactArgs(1)), d.confirm)
 	confirm.Flags().StringVar(&d.post, "post", "", "the platform's id of the post, as parley deliveries shows those of others; required")
-	c.AddCommand(list, d.command("show ID", "Shows a delivery and its text", wrong(cobra.ExactArgs(1)), d.show), resend, confirm,
-		d.command("drop ID", "Gives up a delivery, and the rest of its reply that failed with it", wrong(cobra.ExactArgs(1)), d.drop))
+	c.AddCommand(list, d.Command("show ID", "Shows a delivery and its text", cmdline.Wrong(cobra.ExactArgs(1)), d.show), resend, confirm,
+		d.Command("drop ID", "Gives up a delivery, and the rest of its reply that failed with it", cmdline.Wrong(cobra.ExactArgs(1)), d.drop))
 	return c
 }
 
@@ -52,17 +53,17 @@ func (d *deliveries) list(ctx context.Context, c *cobra.Command, client *operato
 	switch {
 	case err != nil:
 		return err
-	case d.json:
-		return printItems(c.OutOrStdout(), page.Items)
+	case d.JSON:
+		return cmdline.PrintItems(c.OutOrStdout(), page.Items)
 	}
 	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tTHREAD\tPART\tSTATE\tTRIES\tAGE\tERROR\tPLATFORM")
 	now := time.Now()
 	for _, x := range page.Items {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", x.ID, oneLine(x.Thread), part(x), x.State, x.Attempts, age(now, x.CreatedAt),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", x.ID, oneLine(x.Thread), part(x), x.State, x.Attempts, cmdline.Age(now, x.CreatedAt),
 			cmp.Or(oneLine(x.Error), "-"), cmp.Or(x.PlatformID, "-"))
 	}
-	if page.Next != nil && !d.quiet {
+	if page.Next != nil && !d.Quiet {
 		fmt.Fprintln(c.ErrOrStderr(), "there are more: see --limit and --state")
 	}
 	return w.Flush()
@@ -77,7 +78,7 @@ func part(x operator.Delivery) string {
 }
 
 func (d *deliveries) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
-	id, err := number(args[0])
+	id, err := cmdline.Number(args[0])
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (d *deliveries) drop(ctx context.Context, c *cobra.Command, client *operato
 // change asks for a change of a delivery and prints the result.
 func (d *deliveries) change(ctx context.Context, c *cobra.Command, client *operator.Client, args []string, change string, body any,
 	words func(io.Writer, operator.Delivery) error) error {
-	id, err := number(args[0])
+	id, err := cmdline.Number(args[0])
 	if err != nil {
 		return err
 	}
@@ -151,8 +152,8 @@ func (d *deliveries) change(ctx context.Context, c *cobra.Command, client *opera
 
 // print prints a delivery as JSON or in words.
 func (d *deliveries) print(out io.Writer, x operator.Delivery, words func(io.Writer) error) error {
-	if d.json {
-		return printJSON(out, x)
+	if d.JSON {
+		return cmdline.PrintJSON(out, x)
 	}
 	return words(out)
 }

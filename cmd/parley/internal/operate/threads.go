@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -17,13 +17,14 @@ import (
 	"parley/adapters/web/threads"
 	"parley/assembly/legacy"
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 )
 
 // conversations are the flags of the commands about threads.
 type conversations struct {
-	shared
+	cmdline.Shared
 	workspace, run string
 	limit          int
 	input          bool
@@ -31,21 +32,21 @@ type conversations struct {
 
 func threadsCommand() *cobra.Command {
 	t := &conversations{}
-	c := t.command("threads", "Lists threads, shows one, or exports one for import", wrong(cobra.NoArgs), t.list)
+	c := t.Command("threads", "Lists threads, shows one, or exports one for import", cmdline.Wrong(cobra.NoArgs), t.list)
 	c.Long = `Lists threads, shows one, or exports one for import.
 
 THREAD is the key of a thread, its UUID, or a message or a run of it as in parley why.`
 	c.Example = "  parley threads --workspace local\n  parley threads show slack:acme:C06RY3YBSLE:1700000000.000100\n" +
 		"  parley threads show --input https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley threads export 6ba7b810-9dad-41d1-80b4-00c04fd430c8 > thread.jsonl"
-	list := t.command("list", "Lists threads, the last active first", wrong(cobra.NoArgs), t.list)
+	list := t.Command("list", "Lists threads, the last active first", cmdline.Wrong(cobra.NoArgs), t.list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().StringVar(&t.workspace, "workspace", "", "only the threads of this workspace")
 		one.Flags().IntVar(&t.limit, "limit", 50, "at most this many")
 	}
-	show := t.command("show THREAD", "Shows the messages of a thread, or what its agent got", wrong(cobra.RangeArgs(1, 2)), t.show)
+	show := t.Command("show THREAD", "Shows the messages of a thread, or what its agent got", cmdline.Wrong(cobra.RangeArgs(1, 2)), t.show)
 	show.Flags().BoolVar(&t.input, "input", false, "show the input of the newest run: the messages that the agent got")
 	show.Flags().StringVar(&t.run, "run", "", "with --input: of this run")
-	c.AddCommand(list, show, t.command("export THREAD", "Writes the messages of a thread in the form that parley import reads", wrong(cobra.ExactArgs(1)), t.export))
+	c.AddCommand(list, show, t.Command("export THREAD", "Writes the messages of a thread in the form that parley import reads", cmdline.Wrong(cobra.ExactArgs(1)), t.export))
 	return c
 }
 
@@ -56,16 +57,16 @@ func (t *conversations) list(ctx context.Context, c *cobra.Command, client *oper
 	}
 	out := c.OutOrStdout()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !t.json {
+	if !t.JSON {
 		fmt.Fprintln(w, "THREAD\tWORKSPACE\tLAST\tMESSAGES\tTITLE")
 	}
 	now := time.Now()
 	err := pages(ctx, t.limit, query, client.Threads, func(items []operator.Thread) error {
-		if t.json {
-			return printItems(out, items)
+		if t.JSON {
+			return cmdline.PrintItems(out, items)
 		}
 		for _, x := range items {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", x.Key, x.Workspace, age(now, x.LastAt), x.Messages, oneLine(x.Title))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", x.Key, x.Workspace, cmdline.Age(now, x.LastAt), x.Messages, oneLine(x.Title))
 		}
 		return nil
 	})
@@ -81,14 +82,14 @@ func (t *conversations) show(ctx context.Context, c *cobra.Command, client *oper
 	case t.run != "" && !t.input:
 		return command.UsageError{Err: errors.New("a run needs --input")}
 	case !t.input:
-		return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error { return printMessage(out, m, t.json) })
+		return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error { return printMessage(out, m, t.JSON) })
 	}
 	in, err := client.Input(ctx, args[0], t.run)
 	switch {
 	case err != nil:
 		return err
-	case t.json:
-		return printJSON(out, in)
+	case t.JSON:
+		return cmdline.PrintJSON(out, in)
 	}
 	return printInput(out, in)
 }
@@ -141,7 +142,7 @@ func eachMessage(ctx context.Context, client *operator.Client, ref string, do fu
 
 func printMessage(out io.Writer, m threads.Message, asJSON bool) error {
 	if asJSON {
-		return printJSON(out, m)
+		return cmdline.PrintJSON(out, m)
 	}
 	verdict := string(m.Trigger)
 	if m.Reason != "" {
@@ -185,5 +186,5 @@ func exportMessage(out io.Writer, t operator.Thread, m threads.Message) error {
 		}
 		line.Content = legacy.Add(m.Content, &author)
 	}
-	return printJSON(out, line)
+	return cmdline.PrintJSON(out, line)
 }

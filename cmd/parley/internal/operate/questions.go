@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -13,29 +13,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/operator"
 )
 
 // questions are the flags of the commands about questions of agents.
 type questions struct {
-	shared
+	cmdline.Shared
 	limit      int
 	text, note string
 }
 
 func questionsCommand() *cobra.Command {
 	q := &questions{}
-	c := q.command("questions", "Lists the open questions of agents, and answers one", wrong(cobra.NoArgs), q.list)
+	c := q.Command("questions", "Lists the open questions of agents, and answers one", cmdline.Wrong(cobra.NoArgs), q.list)
 	c.Long = `Lists the open questions of agents, and answers one.
 
 An answer is a message of yours in the thread of the question: the agent goes on as after an answer in the
 chat. If the agent has approvers, an approval needs operator:ID among them, on this machine operator:local.`
 	c.Example = "  parley questions\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b approve\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b --text 'Only the roses.'"
-	list := q.command("list", "Lists the open questions, the one whose time ends first before the others", wrong(cobra.NoArgs), q.list)
+	list := q.Command("list", "Lists the open questions, the one whose time ends first before the others", cmdline.Wrong(cobra.NoArgs), q.list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().IntVar(&q.limit, "limit", 100, "at most this many")
 	}
-	answer := q.command("answer RUN [OPTION]", "Answers the question of a run, by the id, label or number of an option", wrong(cobra.RangeArgs(1, 2)), q.answer)
+	answer := q.Command("answer RUN [OPTION]", "Answers the question of a run, by the id, label or number of an option", cmdline.Wrong(cobra.RangeArgs(1, 2)), q.answer)
 	answer.Flags().StringVar(&q.text, "text", "", "other words instead of an option")
 	answer.Flags().StringVar(&q.note, "note", "", "why, for the audit")
 	c.AddCommand(list, answer)
@@ -45,15 +46,15 @@ chat. If the agent has approvers, an approval needs operator:ID among them, on t
 func (q *questions) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
 	out := c.OutOrStdout()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !q.json {
+	if !q.JSON {
 		fmt.Fprintln(w, "RUN\tWORKSPACE\tAGENT\tLEFT\tOPTIONS\tQUESTION")
 	}
 	err := pages(ctx, q.limit, url.Values{}, client.Questions, func(items []operator.Question) error {
-		if q.json {
-			return printItems(out, items)
+		if q.JSON {
+			return cmdline.PrintItems(out, items)
 		}
 		for _, x := range items {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", x.Run, x.Workspace, x.Agent, age(x.UntilAt, time.Now()), optionsOf(x), firstLine(x.Text))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", x.Run, x.Workspace, x.Agent, cmdline.Age(x.UntilAt, time.Now()), optionsOf(x), firstLine(x.Text))
 		}
 		return nil
 	})
@@ -90,8 +91,8 @@ func (q *questions) answer(ctx context.Context, c *cobra.Command, client *operat
 	switch {
 	case err != nil:
 		return err
-	case q.json:
-		return printJSON(c.OutOrStdout(), made)
+	case q.JSON:
+		return cmdline.PrintJSON(c.OutOrStdout(), made)
 	case made.State == operator.Pending:
 		fmt.Fprintln(c.OutOrStdout(), "The answer is stored, and waits for its turn.")
 	default:

@@ -1,0 +1,79 @@
+package cmdline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"parley/cmd/internal/command"
+	"parley/config"
+)
+
+// QuietFlag adds the flag --quiet of a command that shows its progress.
+func QuietFlag(c *cobra.Command, quiet *bool) {
+	c.Flags().BoolVarP(quiet, "quiet", "q", false, "show no progress")
+}
+
+// JSONFlag adds the flag --json of a command that prints one object.
+func JSONFlag(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVar(asJSON, "json", false, "print the result as JSON")
+}
+
+// PrintJSON prints one object on a line.
+func PrintJSON(to io.Writer, value any) error {
+	encoder := json.NewEncoder(to)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// PrintItems prints each item of a list as one JSON object a line.
+func PrintItems[T any](to io.Writer, items []T) error {
+	for _, item := range items {
+		if err := PrintJSON(to, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ConfigFlag adds the flag --config. If it is not given, the command reads otherwise.
+func ConfigFlag(c *cobra.Command, path *string, otherwise string) {
+	given := ""
+	if otherwise == IfExists {
+		given = os.Getenv("PARLEY_CONFIG")
+	}
+	c.Flags().StringVar(path, "config", given, "the configuration file (default "+otherwise+")")
+	c.Flags().Lookup("config").DefValue = "" // the help shows no value of the environment
+}
+
+// IfExists names the file that a command reads without --config.
+const IfExists = "$PARLEY_CONFIG, else " + config.File + ", if it exists"
+
+// Faults puts each fault of a configuration on its own line.
+func Faults(err error) error {
+	if _, ok := errors.AsType[config.Faults](err); ok {
+		return fmt.Errorf("the configuration has faults:\n%w", err)
+	}
+	return err
+}
+
+// Wrong turns an error of a check of arguments into a UsageError.
+func Wrong(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			if c.HasParent() {
+				err = fmt.Errorf("%w: the form is %s", err, c.UseLine())
+			}
+			return command.UsageError{Err: err}
+		}
+		return nil
+	}
+}
+
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(f *os.File) bool { return isatty.IsTerminal(f.Fd()) }
