@@ -61,12 +61,17 @@ func (s *Server) allChannels() []*channel {
 	return all
 }
 
+// newTS returns a new ts, which is later than those before it and not before now.
+func (c *channel) newTS(now time.Time) string {
+	c.last = max(now.UnixMicro(), c.last+1)
+	return Timestamp(time.UnixMicro(c.last))
+}
+
 // add stores the post. A post without a ts gets the channel's next one.
 func (c *channel) add(now time.Time, post Post) Post {
 	post.At = now
 	if post.TS == "" {
-		c.last = max(now.UnixMicro(), c.last+1)
-		post.TS = Timestamp(time.UnixMicro(c.last))
+		post.TS = c.newTS(now)
 		c.posts = append(c.posts, post)
 	} else if at, found := c.search(post.TS); found {
 		c.posts[at] = post

@@ -3,7 +3,6 @@ package slacktest
 import (
 	"encoding/json"
 	"sync"
-	"time"
 
 	"parley/adapters/slack/slacktest/internal/wire"
 )
@@ -73,8 +72,7 @@ func (c *channel) messageEvent(s *Server, p *Post) []byte {
 // https://docs.slack.dev/reference/events/message/message_changed
 // https://docs.slack.dev/reference/events/message/message_deleted
 func (c *channel) changeEvent(s *Server, before, after *Post) []byte {
-	c.last++ // the event has a ts of its own
-	ts := Timestamp(time.UnixMicro(c.last))
+	ts := c.newTS(s.options.Now()) // the event has a ts of its own
 	event := map[string]any{"type": "message", "hidden": true, "channel": c.id, "ts": ts, "event_ts": ts,
 		"channel_type":     channelTypes[c.info.kind()],
 		"previous_message": json.RawMessage(c.appendMessage(nil, s, before, true))}

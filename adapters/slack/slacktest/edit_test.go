@@ -138,7 +138,7 @@ func TestEventOfOthersChange(t *testing.T) {
 	moving.pass(90*time.Second + time.Millisecond)
 
 	edit := readEvent(t, server.Edit(channel, ts, "two"))
-	if edit.SubType != "message_changed" || edit.Message.Text != "two" || edit.Message.Timestamp != ts ||
+	if edit.SubType != "message_changed" || edit.Message.Text != "two" || edit.Message.Timestamp != ts || edit.Timestamp != "1700000090.001000" ||
 		edit.Message.Edited.Timestamp != "1700000090.000000" || edit.Previous.Text != "one" || edit.Channel != channel {
 		t.Errorf("the edit is %+v", edit)
 	}
