@@ -16,16 +16,22 @@ const (
 	absentTTL = time.Minute
 	// nameLimit bounds each generation of cached names.
 	nameLimit = 10_000
+	// restAfter is the number of lookups in a row without an answer after which the lookups rest for restTime:
+	// each of them holds a worker, which other workspaces need too.
+	restAfter = 5
+	restTime  = 5 * time.Second
 )
 
 // Names looks up names on a platform and caches the answers for a while. It does not cache
-// failures. It is safe for concurrent use.
+// failures, but rests while the platform hangs. It is safe for concurrent use.
 type Names struct {
 	namer Namer
 	mu    sync.Mutex
 	// newer and old are the two generations of a bounded cache. When the newer one is
 	// full, it replaces the old one, so names without a recent lookup are dropped.
 	newer, old map[string]cachedUser
+	silent     int       // lookups in a row without an answer
+	rests      time.Time // no lookup before this
 }
 
 type cachedUser struct {
@@ -65,11 +71,17 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	if !ok {
 		r = n.old[key]
 	}
+	isKnown := time.Now().Before(r.until)
+	rests := !isKnown && n.isResting()
 	n.mu.Unlock()
-	if !time.Now().Before(r.until) {
-		ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
+	if rests {
+		return User{}, false
+	}
+	if !isKnown {
+		asked, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
-		user, err := lookup(ctx)
+		user, err := lookup(asked)
+		n.note(err != nil && asked.Err() != nil, ctx.Err() != nil)
 		switch {
 		case err == nil:
 			r = cachedUser{user, true, time.Now().Add(nameTTL)}
@@ -86,4 +98,31 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	}
 	n.newer[key] = r
 	return r.user, r.known
+}
+
+// isResting reports whether no name may be looked up now. After a rest, one lookup shows whether the platform
+// answers again. The caller holds the mutex.
+func (n *Names) isResting() bool {
+	now := time.Now()
+	if now.Before(n.rests) {
+		return true
+	}
+	if n.silent >= restAfter {
+		n.rests = now.Add(restTime)
+	}
+	return false
+}
+
+// note notes whether a lookup had no answer. One that its caller has ended tells nothing.
+func (n *Names) note(isSilent, ended bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case !isSilent:
+		n.silent, n.rests = 0, time.Time{}
+	case !ended:
+		if n.silent++; n.silent >= restAfter {
+			n.rests = time.Now().Add(restTime)
+		}
+	}
 }

@@ -137,3 +137,37 @@ func TestMentionsAreCachedByChannel(t *testing.T) {
 		t.Error("a name is known without a Namer")
 	}
 }
+
+// TestLookupsRestWhileThePlatformHangs checks that messages do not wait for names, each for a second, and that one
+// lookup at a time tells whether the platform answers again.
+func TestLookupsRestWhileThePlatformHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		platform := &register{asked: map[string]int{}, slow: true}
+		names := adapters.NewNames(platform)
+		for i := range 5 {
+			user(t, names, fmt.Sprint("U", i))
+		}
+		begun := time.Now()
+		for i := range 100 {
+			user(t, names, fmt.Sprint("V", i))
+		}
+		if waited := time.Since(begun); waited != 0 || len(platform.asked) != 5 {
+			t.Errorf("100 names took %v after 5 lookups without an answer; %d were looked up", waited, len(platform.asked))
+		}
+		advance(5 * time.Second)
+		begun = time.Now()
+		for i := range 100 {
+			user(t, names, fmt.Sprint("W", i))
+		}
+		if waited := time.Since(begun); waited != time.Second || len(platform.asked) != 6 {
+			t.Errorf("100 names took %v after the rest; %d were looked up", waited, len(platform.asked))
+		}
+		platform.slow = false
+		advance(5 * time.Second)
+		for _, id := range []string{"X1", "X2"} {
+			if got := user(t, names, id); got != id+" 1" {
+				t.Errorf("%s is %q once the platform answers", id, got)
+			}
+		}
+	})
+}
