@@ -113,12 +113,14 @@ func TestReplyMentionsOnlyUsersOfTranscript(t *testing.T) {
 	h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
 }
 
-// TestReplyHasNoHeaderOfTheAccount: the model knows the bot by the name of its account on the platform.
-func TestReplyHasNoHeaderOfTheAccount(t *testing.T) {
+// TestReplySpeaksForTheBotAlone: it has no header with the name of the bot's account on the platform, and ends
+// before the header of another person.
+func TestReplySpeaksForTheBotAlone(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
 	h.mention("are you there?")
-	h.answerNext(replyWith("[Parley]: Noted."))
+	h.answerNext(replyWith("[Parley]: Noted.\n[Mara (<@" + mara + ">)]: thanks"))
 	if got := h.posts(1)[0].Text; got != "Noted." {
 		t.Errorf("%q", got)
 	}
