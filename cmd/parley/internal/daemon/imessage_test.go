@@ -330,3 +330,31 @@ func TestALinkBelongsToItsText(t *testing.T) {
 		t.Errorf("sent %q", sent[0].Text)
 	}
 }
+
+// TestAPictureComesAfterItsText: Messages tells the text first, and its picture later. The agent is asked once, with the
+// picture. A picture that no text has told of is input of its run's repetition.
+func TestAPictureComesAfterItsText(t *testing.T) {
+	t.Parallel()
+	m := openIMessage(t, bluebubblestest.Options{PrivateAPI: true}, `channels: [{id: "`+noraChat+`", agent: helper}]`)
+	ends := func(a *modelRequest, picture string) {
+		t.Helper()
+		if last := a.messages[len(a.messages)-1]; !strings.HasSuffix(last.Content, "(file: "+picture+", image/png)") {
+			t.Errorf("the agent was asked %q", last.Content)
+		}
+	}
+	said, _ := m.mac.Say(bluebubblestest.Message{Chat: noraChat, From: nora, Text: "what is this?", Pending: 1})
+	m.awaitMetric(results("stored", "direct"), 1)
+	m.mac.Arrive(said.GUID, bluebubblestest.Attachment{GUID: "at_1", Name: "fern.png", MimeType: "image/png"})
+	ends(m.answerNext(replyWith("A fern.")), "fern.png")
+	m.sent(1)
+
+	said, _ = m.mac.Say(bluebubblestest.Message{Chat: noraChat, From: nora, Text: "and this?"})
+	first := m.nextRequest()
+	m.mac.Arrive(said.GUID, bluebubblestest.Attachment{GUID: "at_2", Name: "moss.png", MimeType: "image/png"})
+	m.awaitMetric(strings.Replace(results("updated", ""), `"message"`, `"edit"`, 1), 1)
+	m.answer(first, replyWith("What?"))
+	ends(m.answerNext(replyWith("Moss.")), "moss.png")
+	if sent := m.sent(2); sent[0].Text != "A fern." || sent[1].Text != "Moss." {
+		t.Errorf("sent %q and %q", sent[0].Text, sent[1].Text)
+	}
+}
