@@ -16,10 +16,6 @@ const (
 	absentTTL = time.Minute
 	// nameLimit bounds each generation of cached names.
 	nameLimit = 10_000
-	// restAfter is the number of lookups in a row without an answer after which the lookups rest for restTime:
-	// each of them holds a worker, which other workspaces need too.
-	restAfter = 5
-	restTime  = 5 * time.Second
 )
 
 // Names looks up names on a platform and caches the answers for a while. It does not cache
@@ -30,8 +26,7 @@ type Names struct {
 	// newer and old are the two generations of a bounded cache. When the newer one is
 	// full, it replaces the old one, so names without a recent lookup are dropped.
 	newer, old map[string]cachedUser
-	silent     int       // lookups in a row without an answer
-	rests      time.Time // no lookup before this
+	rest       Rest
 }
 
 type cachedUser struct {
@@ -71,17 +66,15 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	if !ok {
 		r = n.old[key]
 	}
-	isKnown := time.Now().Before(r.until)
-	rests := !isKnown && n.isResting()
 	n.mu.Unlock()
-	if rests {
-		return User{}, false
-	}
-	if !isKnown {
+	if !time.Now().Before(r.until) {
+		if n.rest.Now() {
+			return User{}, false
+		}
 		asked, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
 		user, err := lookup(asked)
-		n.note(err != nil && asked.Err() != nil, ctx.Err() != nil)
+		n.rest.Note(ctx, err)
 		switch {
 		case err == nil:
 			r = cachedUser{user, true, time.Now().Add(nameTTL)}
@@ -98,31 +91,4 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	}
 	n.newer[key] = r
 	return r.user, r.known
-}
-
-// isResting reports whether no name may be looked up now. After a rest, one lookup shows whether the platform
-// answers again. The caller holds the mutex.
-func (n *Names) isResting() bool {
-	now := time.Now()
-	if now.Before(n.rests) {
-		return true
-	}
-	if n.silent >= restAfter {
-		n.rests = now.Add(restTime)
-	}
-	return false
-}
-
-// note notes whether a lookup had no answer. One that its caller has ended tells nothing.
-func (n *Names) note(isSilent, ended bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case !isSilent:
-		n.silent, n.rests = 0, time.Time{}
-	case !ended:
-		if n.silent++; n.silent >= restAfter {
-			n.rests = time.Now().Add(restTime)
-		}
-	}
 }

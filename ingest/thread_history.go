@@ -17,7 +17,8 @@ import (
 const historyTimeout = 3 * time.Second
 
 // ReadHistory implements turn.History. It stores the messages of a thread from before the
-// journal knew it, for the thread's first run. It stores nothing of refused senders.
+// journal knew it, for the thread's first run. It stores nothing of refused senders. While the
+// platform hangs it reads nothing, because each read would hold a slot of the agent.
 func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {
@@ -37,13 +38,18 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *run
 	}
 	reading, cancel := context.WithTimeout(ctx, historyTimeout)
 	defer cancel()
-	history, err := w.config.Context.ReadHistory(reading, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
-	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		in.Log.Warn("earlier messages of a thread cannot be read", "workspace", w.config.ID, "err", err)
-		history = adapters.ThreadHistory{Gap: true}
+	history := adapters.ThreadHistory{Gap: true}
+	if !w.rest.Now() {
+		read, err := w.config.Context.ReadHistory(reading, run.ThreadKey, run.Messages[len(run.Messages)-1].ExternalID, newest)
+		w.rest.Note(ctx, err)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			in.Log.Warn("earlier messages of a thread cannot be read", "workspace", w.config.ID, "err", err)
+		default:
+			history = read
+		}
 	}
 	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, history)
 	return in.Journal.SetThreadHistory(ctx, claim, run, runs.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)

@@ -150,6 +150,7 @@ type memory struct {
 	self  atomic.Pointer[event.Self] // as stored
 	waits atomic.Bool                // an envelope waits for our identity
 	since time.Time                  // when this process began with the workspace
+	rest  adapters.Rest              // of reads of earlier messages
 
 	mu       sync.Mutex
 	channels map[string]knownType // of recent channels

@@ -72,6 +72,30 @@ func TestThreadHistoryIsReadOnce(t *testing.T) {
 	same(t, h.mentionIn(root, "still?")[:5], again[:5])
 }
 
+// TestNoHistoryIsReadWhileThePlatformHangs mentions the bot in threads whose earlier messages Slack does not show. After
+// five of them, the next turn does not wait.
+func TestNoHistoryIsReadWhileThePlatformHangs(t *testing.T) {
+	t.Parallel()
+	options, read := calls("conversations.replies")
+	h, root := openMidThread(t, plan{fake: options}, 1)
+	for i := range 5 {
+		h.slack.Script("conversations.replies", slacktest.Fault{Hold: t.Context().Done()})
+		unread := h.putMessage("who waters?", byUser(ash))
+		h.accept(messageOf(h.putMessage(fmt.Sprint("<@U0BOT> and ", i), inThreadOf(unread.TS))).Mention())
+	}
+	for range 5 {
+		h.call(read)
+		h.answerNext(replyWith("Well."))
+	}
+	h.posts(5)
+	same(t, h.mentionIn(root, "and now?")[0].Content, blockHead+"\n- … (earlier messages could not be read)")
+	select {
+	case c := <-read:
+		t.Errorf("%v was read", c.Form)
+	default:
+	}
+}
+
 // TestAlertInThreadHistory asks below an alert that Parley did not get. The words of the alert are in
 // its blocks alone.
 func TestAlertInThreadHistory(t *testing.T) {
