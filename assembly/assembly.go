@@ -6,7 +6,9 @@
 package assembly
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"parley/assembly/runinput"
@@ -128,6 +130,22 @@ type Input struct {
 	Speakers Speakers
 	// Notes are facts beside the messages.
 	Notes Notes
+	// Tools are Parley's own functions, which the agent may call; none for most runs. An agent that can be asked
+	// again gives its calls to Called at the end of its request, with the text before them, instead of an answer.
+	// An agent that goes on meanwhile makes them with Call, which returns the result.
+	Tools  []runinput.Tool
+	Called func(text string, calls []runinput.Call)
+	Call   func(ctx context.Context, call runinput.Call) (result string, err error)
+	// Step is the number of the run's earlier requests that ended with calls.
+	Step int
+}
+
+// RequestID is the id of the run, and for a further request about it, one that differs.
+func (in *Input) RequestID() string {
+	if in.Step == 0 {
+		return in.RunID
+	}
+	return fmt.Sprintf("%s-%d", in.RunID, in.Step+1)
 }
 
 // Usage is the report of a model's server about a request.

@@ -76,6 +76,43 @@ func AddTools(messages []Message, given *runinput.Rest) ([]Message, error) {
 	return slices.Insert(slices.Clone(messages), at, block), nil
 }
 
+// Step is a request to the agent that ended with calls of Parley's tools.
+type Step struct {
+	Text    string // before the calls
+	Calls   []runinput.Call
+	Results []string // of the calls, in their order
+	// Joined are the UUIDs of the messages that joined the run after the calls, and Told what Parley has told it.
+	Joined []string
+	Told   []string
+}
+
+// AddStep adds step n of a run behind the messages of its input: the agent's words and calls, their results, and
+// what was said after them.
+func AddStep(messages []Message, n int, s Step) []Message {
+	var kept, joined []Message
+	for _, m := range messages {
+		if slices.Contains(s.Joined, m.ID) {
+			joined = append(joined, m)
+		} else {
+			kept = append(kept, m)
+		}
+	}
+	id := func(part int) string { return fmt.Sprintf("%sstep-%d-%d", furtherID, n, part) }
+	said := Message{ID: id(0), Role: RoleAssistant, Parts: []Part{{Text: s.Text}}}
+	results := make([]Message, len(s.Calls))
+	for i, call := range s.Calls {
+		// Some servers take ids of nine letters and digits alone, and some models use an id once more.
+		callID := fmt.Sprintf("step%02d%03d", n, i)
+		said.Calls = append(said.Calls, runinput.Call{ID: callID, Name: runinput.Safe(call.Name), Arguments: string(call.Object())})
+		results[i] = Message{ID: id(1 + i), Role: RoleTool, CallID: callID, Parts: []Part{{Text: s.Results[i]}}}
+	}
+	kept = append(append(kept, said), results...)
+	for i, text := range s.Told {
+		kept = append(kept, Message{ID: id(1 + len(results) + i), Role: RoleSystem, Parts: []Part{{Text: indentImitations(text)}}})
+	}
+	return append(kept, joined...)
+}
+
 // noResult replaces the result of a call if the client gave none.
 const noResult = "(no result)"
 

@@ -41,6 +41,11 @@ func (a *attempt) keep(messages []assembly.Message) error {
 	return nil
 }
 
+// measure adds the usage of a request. The end is that of the last one.
+func (a *attempt) measure(u assembly.Usage) {
+	a.asked.usage = assembly.Usage{Finish: u.Finish, TokensIn: a.asked.usage.TokensIn + u.TokensIn, TokensOut: a.asked.usage.TokensOut + u.TokensOut}
+}
+
 // record returns the attempt for the journal. cause is the error that ended it, or nil.
 func (a *attempt) record(cause error) runs.Attempt {
 	made := runs.Attempt{

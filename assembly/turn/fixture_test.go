@@ -151,6 +151,7 @@ type fixture struct {
 	// ended is called at the end of a run, before its worker has left it; nil for none.
 	ended   func()
 	history turn.History          // usually nil
+	tools   turn.Tools            // usually nil
 	keep    func(context.Context) // is called before a file is copied; nil for none
 	copied  files.State           // the state of a file after that; empty for the one before
 	cannot  error                 // to show a run
@@ -224,7 +225,7 @@ func (d *fixture) work() {
 	scheduler := work.New(d.engine, work.Options{Node: node, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
 	d.scheduler = scheduler
 	parts := turn.Parts{
-		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now,
+		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
 		Settings: func(*runs.Run) turn.Settings { return d.settings },
 		Profile: func(agent string) (turn.Profile, bool) {
 			d.mu.Lock()

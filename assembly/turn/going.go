@@ -89,7 +89,9 @@ func (g *going) record(agent string, result record.Result) {
 	defer g.mu.Unlock()
 	g.changed = g.changed || result.Disposition == event.Updated
 	if !result.TurnAt.IsZero() && agent == g.agent {
-		g.newest = max(g.newest, result.Message.Seq)
+		if result.Message.Reason != event.ReasonWorkstream { // the report of a workstream waits
+			g.newest = max(g.newest, result.Message.Seq)
+		}
 		g.arrived.Set()
 	}
 	g.edited = cmp.Or(result.Edited, g.edited)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
@@ -112,12 +111,12 @@ func (a *attempt) ask(running, asking context.Context) error {
 			}
 			return err
 		}
-		a.report.Input.Measure = func(u assembly.Usage) { a.asked.usage = u }
+		a.report.Input.Measure = a.measure
 		if err := a.keep(a.report.Input.Messages); err != nil {
 			return err
 		}
 		defer a.noteLearnt()()
-		return a.profile.Agent.Run(a.proved(ctx), a.report.Input, a.said.emit)
+		return a.work(a.proved(ctx), a.report.Input)
 	})
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, ErrStopped):

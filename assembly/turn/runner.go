@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -120,6 +121,15 @@ type History interface {
 	ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error
 }
 
+// Tools are the functions of Parley that agents may call while they work on a run.
+type Tools interface {
+	// Offered returns the functions that the agent of a run may call; none for most agents.
+	Offered(run *runs.Run) []runinput.Tool
+	// Call makes a call and returns its result as JSON, also if something is wrong with the call. A repetition with the
+	// same key has no further effect. An error is the store's.
+	Call(ctx context.Context, run *runs.Run, key string, call runinput.Call) (result string, err error)
+}
+
 // Observer sees the end of each attempt of a run, for metrics and for replay. It is
 // called concurrently.
 type Observer interface {
@@ -174,6 +184,8 @@ type Parts struct {
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
 	// Self returns the account of a run's workspace; nil without accounts.
 	Self func(run *runs.Run) event.Self
+	// Tools are the functions of Parley that agents may call; nil for none.
+	Tools Tools
 	// Profile finds an agent. It returns false if the agent is not configured.
 	Profile func(agent string) (Profile, bool)
 }

@@ -30,9 +30,17 @@ type Task struct {
 	Agent       string
 	Name        string
 	Interactive bool
-	Deadline    time.Duration // 0 for DefaultDeadline
+	Deadline    time.Duration // see DeadlineOf
 	// Key makes the launch the same as an earlier one of the run with the key; empty for none.
 	Key string
+}
+
+// DeadlineOf returns a deadline that a request gives in seconds; DefaultDeadline for none.
+func DeadlineOf(seconds *int64) time.Duration {
+	if seconds == nil {
+		return DefaultDeadline
+	}
+	return time.Duration(min(max(*seconds, 0), 1e6)) * time.Second
 }
 
 // Fault is an error in a request, for its sender.
@@ -56,7 +64,6 @@ var namespace = uuid.MustParse("5e0f5b39-6a5c-4c6e-9a1c-0a7d41c1d1c4")
 // allowed, workstreams.ErrTooMany and ErrTooDeep, and storage.ErrNotFound if the run has ended or is unknown.
 func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w workstreams.Workstream, err error) {
 	config, _ := s.Config(asker)
-	t.Deadline = cmp.Or(t.Deadline, DefaultDeadline)
 	if err := t.check(asker, config); err != nil {
 		return w, err
 	}

@@ -23,7 +23,7 @@ var owners = map[string]string{
 	"messages": "messages", "carried": "messages",
 	"envelopes":  "envelopes",
 	"deliveries": "outbox", "paces": "outbox",
-	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs",
+	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_steps": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs",
 	"workstreams":        "workstreams",
 	"operator_log":       "audit",
 	"retention_progress": ".",

@@ -107,7 +107,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	}
 	defer begun.Close()
 	begun.TakeCut = true
-	r := newRun(a.client, remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
+	r := newRun(a.client, remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers), int(a.config.MaxBytes), input)
 	take := func(e remote.Event) error { return r.take(ctx, e) }
 	if err := a.client.Follow(begun, r.answer, "RUN_FINISHED or RUN_ERROR", take); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (a *Agent) post(ctx context.Context, form remote.Form) (*remote.Response, e
 	if err != nil {
 		return nil, err
 	}
-	return a.client.Ask(ctx, a.config.URL, form.Input.RunID, in, form.Images, func(r *http.Request) error {
+	return a.client.Ask(ctx, a.config.URL, form.Input.RequestID(), in, form.Images, func(r *http.Request) error {
 		a.prepare(r)
 		return nil
 	})

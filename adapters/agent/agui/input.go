@@ -3,6 +3,7 @@ package agui
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
@@ -30,6 +31,10 @@ type message struct {
 	ID      string        `json:"id"`
 	Role    assembly.Role `json:"role"`
 	Content any           `json:"content"`
+	// ToolCalls are the calls of Parley's tools in an earlier answer of the run, and ToolCallID is the one that a
+	// tool's message answers.
+	ToolCalls  []runinput.Call `json:"toolCalls,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty"`
 }
 
 // TakesGiven implements turn.TakesGiven.
@@ -54,29 +59,70 @@ type source struct {
 func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.Images) (runInput, error) {
 	given := input.Given
 	out := runInput{
-		ThreadID: input.ThreadID, RunID: input.RunID, Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
-		Tools: runinput.Or(given.Tools, `[]`), Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(runinput.Or(given.ForwardedProps, `{}`)),
+		ThreadID: input.ThreadID, RunID: input.RequestID(), Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
+		Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(runinput.Or(given.ForwardedProps, `{}`)),
+	}
+	tools, err := offered(input)
+	if err != nil {
+		return out, err
+	}
+	if out.Tools, err = json.Marshal(tools); err != nil {
+		return out, err
 	}
 	contents := images.Contents(ctx, input.Messages, func(kind, mark string) any {
 		return imagePart{"image", source{"data", mark, kind}}
 	})
 	var messages []message
 	if a.config.SystemPrompt != "" {
-		messages = append(messages, message{"system", assembly.RoleSystem, a.config.SystemPrompt})
+		messages = append(messages, message{ID: "system", Role: assembly.RoleSystem, Content: a.config.SystemPrompt})
 	}
 	for i, m := range input.Messages {
-		messages = append(messages, message{m.ID, m.Role, contents[i]})
+		messages = append(messages, message{m.ID, m.Role, contents[i], m.Calls, m.CallID})
+	}
+	said := len(messages) - 1 // the user's message, before the steps of the run
+	for said > 0 && input.Step > 0 && messages[said].Role != assembly.RoleUser {
+		said--
 	}
 	for i, m := range messages {
 		raw, err := json.Marshal(m)
 		if err != nil {
 			return out, err
 		}
-		if i == len(messages)-1 {
-			raw = runinput.With(raw, given.User)
+		if i == said {
+			out.Messages = append(append(out.Messages, runinput.With(raw, given.User)), given.More...)
+			continue
 		}
 		out.Messages = append(out.Messages, raw)
 	}
-	out.Messages = append(out.Messages, given.More...)
 	return out, nil
+}
+
+// offered returns the tools that Parley and the client offer, each as a JSON object; of several with one name the
+// first.
+func offered(input assembly.Input) (list []json.RawMessage, err error) {
+	list = []json.RawMessage{}
+	for _, tool := range input.Tools {
+		raw, err := json.Marshal(tool)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, raw)
+	}
+	var clients []json.RawMessage
+	if err := json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &clients); err != nil {
+		return nil, err
+	}
+	for _, raw := range clients {
+		var tool runinput.Tool
+		_ = json.Unmarshal(raw, &tool) // the reader has checked it
+		if !isOurs(input, tool.Name) {
+			list = append(list, raw)
+		}
+	}
+	return list, nil
+}
+
+// isOurs reports whether a tool is Parley's.
+func isOurs(input assembly.Input, name string) bool {
+	return slices.ContainsFunc(input.Tools, func(t runinput.Tool) bool { return t.Name == name })
 }

@@ -29,9 +29,10 @@ type run struct {
 	calls  map[string]*call
 	begun  []*call         // in their order
 	tools  map[string]bool // the names of the client's own tools
-	limit  int             // of the answer, in bytes
-	room   int             // for messages about the agent's work, in bytes
-	lost   bool            // a MESSAGES_SNAPSHOT was too long
+	input  assembly.Input
+	limit  int  // of the answer, in bytes
+	room   int  // for messages about the agent's work, in bytes
+	lost   bool // a MESSAGES_SNAPSHOT was too long
 
 	given  json.RawMessage // the client's state, with which the agent's begins; nil after a patch that did not fit
 	state  *document       // nil if no event was about it, or if it is unknown
@@ -52,7 +53,7 @@ type call struct {
 
 func newRun(client *remote.Client, answer *remote.Answer, limit int, input assembly.Input) *run {
 	r := &run{
-		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, given: runinput.Or(input.Given.State, `{}`), limit: limit, room: limit / 2, work: maxWork,
+		client: client, answer: answer, chunks: chunks{}, asked: map[string]bool{}, input: input, given: runinput.Or(input.Given.State, `{}`), limit: limit, room: limit / 2, work: maxWork,
 		halves: map[string]*remote.Halves{}, texts: texts{open: map[string]*textMessage{}}, calls: map[string]*call{}, tools: map[string]bool{},
 	}
 	for _, m := range input.Messages {
@@ -61,7 +62,7 @@ func newRun(client *remote.Client, answer *remote.Answer, limit int, input assem
 	var tools []runinput.Tool
 	_ = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &tools) // the reader has checked it
 	for _, t := range tools {
-		r.tools[t.Name] = true
+		r.tools[t.Name] = !isOurs(input, t.Name)
 	}
 	return r
 }
@@ -284,6 +285,9 @@ func (r *run) end() error {
 	if err != nil {
 		return err
 	}
+	if calls := r.ourCalls(); len(calls) > 0 && len(r.asks) == 0 {
+		return r.answer.Calls(r.input.Called, calls)
+	}
 	if len(r.asks) == 0 {
 		if err := r.unanswered(); err != nil {
 			return err
@@ -337,10 +341,20 @@ func (r *run) own() (json.RawMessage, error) {
 	return raw, nil
 }
 
+// ourCalls returns the calls of Parley's tools that have no result.
+func (r *run) ourCalls() []runinput.Call {
+	return r.open(func(name string) bool { return isOurs(r.input, name) })
+}
+
 // clientCalls returns the calls of the client's own tools that have no result.
-func (r *run) clientCalls() (calls []runinput.Call) {
+func (r *run) clientCalls() []runinput.Call {
+	return r.open(func(name string) bool { return r.tools[name] })
+}
+
+// open returns the calls of some tools that have no result.
+func (r *run) open(of func(name string) bool) (calls []runinput.Call) {
 	for _, c := range r.begun {
-		if r.calls[c.id] == c && !c.done && !c.cut && r.tools[c.name] {
+		if r.calls[c.id] == c && !c.done && !c.cut && of(c.name) {
 			calls = append(calls, runinput.Call{ID: c.id, Name: c.name, Arguments: c.args.String()})
 		}
 	}

@@ -119,7 +119,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 	if err != nil {
 		return err
 	}
-	response, err := a.client.Ask(ctx, a.address("/v1/messages"), input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, a.address("/v1/messages"), input.RequestID(), a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		a.authorize(r)
 		return nil
 	})
@@ -127,7 +127,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), usage: map[string]json.RawMessage{}}
+	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), usage: map[string]json.RawMessage{}}
 	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 //
 // The agent streams: it emits deltas as paced STREAMING_CHUNKs, and then one ANSWER with the
 // whole text, which replaces them. Reasoning becomes a THOUGHT, and a tool call an UPDATE. The agent
-// offers no tools but those of a client of the run protocol.
+// offers the tools of Parley and those of a client of the run protocol.
 package openai
 
 import (
@@ -53,7 +53,7 @@ func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	parameters := []remote.Parameter{streamOptions, streaming}
-	if a.TakesGiven().Tools && input.Given.Tools != nil {
+	if len(input.Tools) > 0 || a.TakesGiven().Tools && input.Given.Tools != nil {
 		parameters = append(parameters, clientTools)
 	}
 	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: parameters, NewImages: func() *remote.Images {
@@ -68,14 +68,15 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Message) error) error {
 	input := form.Input
 	tools, err := a.config.Tools(input)
-	if err == nil && a.TakesGiven().Tools && !form.Has(clientTools.Name) {
-		tools = remote.Tools{}
-		form.Input.Messages, err = assembly.AddTools(form.Input.Messages, &input.Given)
+	if err == nil && !form.Has(clientTools.Name) {
+		if tools = (remote.Tools{}); a.TakesGiven().Tools {
+			form.Input.Messages, err = assembly.AddTools(form.Input.Messages, &input.Given)
+		}
 	}
 	if err != nil {
 		return err
 	}
-	response, err := a.client.Ask(ctx, a.address("/chat/completions"), input.RunID, a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
+	response, err := a.client.Ask(ctx, a.address("/chat/completions"), input.RequestID(), a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		a.authorize(r)
 		return nil
 	})
@@ -83,7 +84,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	c := &completion{agent: a, tools: tools, answer: remote.NewAnswer(input.RunID, a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure)}
+	c := &completion{agent: a, tools: tools, answer: remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure)}
 	if err := a.client.FollowOrTake(response, c.answer, "finish_reason or [DONE]", c.take); err != nil {
 		return err
 	}

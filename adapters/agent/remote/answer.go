@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
@@ -324,14 +325,17 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 		in, out := spent(e.Usage)
 		a.measure(assembly.Usage{Finish: e.Finish, TokensIn: in, TokensOut: out})
 	}
+	if e.Tools.goesOn && e.Early == "" {
+		return a.Calls(e.Tools.called, e.Tools.calls)
+	}
 	calls, empty := e.Tools.calls, fmt.Sprintf("the model returned no text (%s %q)", e.Key, e.Finish)
 	if e.Early != "" {
 		calls = nil // the last one may be incomplete
 	}
 	switch {
 	case strings.TrimSpace(a.String()) != "" || len(calls) > 0:
-	case e.Tools.called != "":
-		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.called), nil)
+	case e.Tools.unknown != "":
+		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.unknown), nil)
 	case e.Declined:
 		return c.Rejected(empty, Declined)
 	default:
@@ -355,6 +359,21 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 		details, _ = json.Marshal(own) // texts and decoded JSON always encode
 	}
 	return a.Finish(e.Early, details)
+}
+
+// Calls ends a request with calls of Parley's tools. The text so far is a thought, because an answer follows.
+func (a *Answer) Calls(called func(text string, calls []runinput.Call), calls []runinput.Call) error {
+	if err := a.EndThought(); err != nil {
+		return err
+	}
+	text := strings.TrimSpace(a.whole())
+	if text != "" {
+		if err := a.say(stream.Message{Type: stream.Thought, Text: text, ActivityID: a.id()}); err != nil {
+			return err
+		}
+	}
+	called(text, calls)
+	return nil
 }
 
 // Ask ends the answer with a REQUEST_INPUT: the agent needs an answer of the people in the

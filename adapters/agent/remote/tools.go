@@ -36,19 +36,23 @@ func (c ClientTools) TakesGiven() assembly.Native {
 	return assembly.Native{Tools: c.ClientTools == FunctionsTools}
 }
 
-// Tools returns the tools of one run.
+// Tools returns the tools of one request.
 func (c ClientTools) Tools(input assembly.Input) (t Tools, err error) {
+	t.ours, t.called = input.Tools, input.Called
 	if c.ClientTools == FunctionsTools {
-		err = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &t.tools)
+		err = json.Unmarshal(runinput.Or(input.Given.Tools, `[]`), &t.clients)
 	}
 	return t, err
 }
 
-// Tools are the tools that the client offers to the model, and the model's calls. The zero value offers none.
+// Tools are the tools that Parley and the client offer to the model, and the model's calls. The zero value offers
+// none.
 type Tools struct {
-	tools  []runinput.Tool
-	calls  []runinput.Call // of offered tools
-	called string          // the name of the last call of another tool
+	ours, clients []runinput.Tool
+	called        func(text string, calls []runinput.Call) // takes the calls if one is for Parley
+	calls         []runinput.Call
+	goesOn        bool   // one of the calls is for Parley
+	unknown       string // the name of the last call of a tool that was not offered
 }
 
 // Function is a tool in a form that model servers take.
@@ -60,7 +64,7 @@ type Function struct {
 
 // Functions returns the offered tools; of several with one name the first.
 func (t *Tools) Functions() (list []Function) {
-	for _, tool := range t.tools {
+	for _, tool := range slices.Concat(t.ours, t.clients) {
 		name := runinput.Safe(tool.Name)
 		if !slices.ContainsFunc(list, func(f Function) bool { return f.Name == name }) {
 			list = append(list, Function{name, tool.Description, objectSchema(tool.Parameters)})
@@ -83,19 +87,24 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 	return event.WriteObject(members)
 }
 
-// Call notes a call of the model and returns the message about it, with the client's name of the tool.
+// Call notes a call of the model and returns the message about it, with the offered name of the tool. If Parley
+// offers tools, it also answers a call of a tool that nobody offers.
 func (t *Tools) Call(id, name, arguments string) stream.Message {
-	at := slices.IndexFunc(t.tools, func(tool runinput.Tool) bool { return runinput.Safe(tool.Name) == name })
-	if at < 0 {
-		t.called = name
+	offered := slices.Concat(t.ours, t.clients)
+	at := slices.IndexFunc(offered, func(tool runinput.Tool) bool { return runinput.Safe(tool.Name) == name })
+	switch {
+	case at >= 0:
+		name = offered[at].Name
+	case len(t.ours) == 0:
+		t.unknown = name
 		return ToolCall(id, name, arguments)
 	}
+	t.goesOn = t.goesOn || at < len(t.ours)
 	if id == "" {
 		id = fmt.Sprintf("call_%d", len(t.calls)+1)
 	}
-	call := runinput.Call{ID: id, Name: t.tools[at].Name, Arguments: arguments}
-	t.calls = append(t.calls, call)
-	return ToolCall(id, call.Name, arguments)
+	t.calls = append(t.calls, runinput.Call{ID: id, Name: name, Arguments: arguments})
+	return ToolCall(id, name, arguments)
 }
 
 // UsesTools reports whether messages have calls of tools.

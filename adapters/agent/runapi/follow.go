@@ -25,6 +25,7 @@ const (
 // follower reads the stream of a run.
 type follower struct {
 	agent *Agent
+	input assembly.Input
 	run   string
 	emit  func(stream.Message) error
 	// speech keeps the messages in the agent's own voice.
@@ -49,7 +50,7 @@ type follower struct {
 
 func newFollower(a *Agent, input assembly.Input, emit func(stream.Message) error) *follower {
 	return &follower{
-		agent: a, run: input.RunID, emit: emit, speech: remote.NewSpeech(input.Speakers),
+		agent: a, input: input, run: input.RunID, emit: emit, speech: remote.NewSpeech(input.Speakers),
 		taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{},
 	}
 }
@@ -105,7 +106,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
 	return f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
-		err := f.read(e)
+		err := f.read(ctx, e)
 		if f.ended {
 			answer.Done()
 		}
@@ -114,7 +115,7 @@ func (f *follower) connect(ctx context.Context) error {
 }
 
 // read reads one event of the stream. It ignores events after the end of the run.
-func (f *follower) read(e remote.Event) error {
+func (f *follower) read(ctx context.Context, e remote.Event) error {
 	f.begun = true
 	if f.ended {
 		return nil
@@ -123,12 +124,12 @@ func (f *follower) read(e remote.Event) error {
 	if err != nil {
 		return f.agent.client.Invalid("the stream contains an invalid message", err)
 	}
-	return f.take(m, e)
+	return f.take(ctx, m, e)
 }
 
 // take emits a message, unless it was emitted over an earlier connection, and notes the end
 // of the run.
-func (f *follower) take(m stream.Message, e remote.Event) error {
+func (f *follower) take(ctx context.Context, m stream.Message, e remote.Event) error {
 	if f.known(m, e) {
 		return nil
 	}
@@ -145,7 +146,7 @@ func (f *follower) take(m stream.Message, e remote.Event) error {
 			return err
 		}
 	}
-	return nil
+	return f.call(ctx, m)
 }
 
 // end notes the end of the run, if the message of the main workstream is one.

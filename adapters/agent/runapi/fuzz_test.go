@@ -1,6 +1,7 @@
 package runapi
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -18,7 +19,7 @@ func FuzzMessages(f *testing.F) {
 			}
 			return nil
 		})
-		return r.read, func() error {
+		return func(e remote.Event) error { return r.read(context.Background(), e) }, func() error {
 			if !r.ended {
 				return errors.New("the stream ended")
 			}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"parley/adapters"
@@ -196,6 +197,9 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
 		return in, err
 	}
+	in.Tools = append(slices.Clone(input.Tools), slices.DeleteFunc(in.Tools, func(client runinput.Tool) bool {
+		return slices.ContainsFunc(input.Tools, func(ours runinput.Tool) bool { return ours.Name == client.Name })
+	})...)
 	in.Context = foreign(in.Context)
 	if r := input.Resume; r != nil && r.Answered { // other words than an answer must not pass for one
 		in.ParentRunID = r.RunID

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-	"time"
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
@@ -115,10 +114,7 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body
 	}
 	task := workstream.Task{
 		Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive,
-		Deadline: workstream.DefaultDeadline, Key: r.Header.Get("Idempotency-Key"),
-	}
-	if given.Deadline != nil {
-		task.Deadline = time.Duration(min(max(*given.Deadline, 0), 1e6)) * time.Second
+		Deadline: workstream.DeadlineOf(given.Deadline), Key: r.Header.Get("Idempotency-Key"),
 	}
 	child, err := a.Workstreams.Launch(r.Context(), run.ID, run.Agent, task)
 	if err != nil {
@@ -238,25 +234,6 @@ func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Lat
 	return accepted(w, child.ID)
 }
 
-// listed is a workstream as our API shows it.
-type listed struct {
-	ID          string            `json:"launch_id"`
-	Run         string            `json:"run_id"`
-	Agent       string            `json:"agent"`
-	Name        string            `json:"name"`
-	State       workstreams.State `json:"state"`
-	Phase       workstreams.Phase `json:"phase"`
-	Tool        string            `json:"tool"`
-	Iteration   int64             `json:"iteration"`
-	Message     string            `json:"message"`
-	Elapsed     int64             `json:"deadline_elapsed"` // in percent
-	LaunchedAt  time.Time         `json:"launched_at"`
-	EndedAt     *time.Time        `json:"ended_at"`
-	Summary     string            `json:"summary"`
-	Error       string            `json:"error"`
-	Interactive bool              `json:"interactive"`
-}
-
 // list returns the route that lists the workstreams of a run: GET /runs/{runId}/workstreams
 func (a API) list(pattern string) access.Route {
 	return access.Route{
@@ -284,17 +261,5 @@ func (a API) listWorkstreams(w http.ResponseWriter, r *http.Request, run string)
 	if err != nil {
 		return err
 	}
-	list := make([]listed, len(children))
-	for i := range children {
-		child := &children[i]
-		list[i] = listed{
-			ID: child.ID, Run: run, Agent: child.Agent, Name: child.Name, State: child.State, Phase: child.Phase, Tool: child.Tool, Iteration: child.Iteration,
-			Message: child.Message, Elapsed: workstream.Elapsed(child, a.Threads.Now()), LaunchedAt: child.LaunchedAt.UTC(),
-			Summary: child.Summary, Error: child.Error, Interactive: child.Interactive,
-		}
-		if child.State.Ended() {
-			list[i].EndedAt = new(child.EndedAt.UTC())
-		}
-	}
-	return exchange.Respond(w, http.StatusOK, map[string]any{"workstreams": list})
+	return exchange.Respond(w, http.StatusOK, map[string]any{"workstreams": workstream.List(children, a.Threads.Now())})
 }

@@ -72,7 +72,7 @@ func listings(t *testing.T) (*conversation, []string) {
 
 // growing are the tables that grow with the store, and the names that the statements of listings give them.
 var growing = []string{
-	"threads", "t", "envelopes", "e", "messages", "m", "f", "turn", "deliveries", "d", "o", "runs", "r", "questions", "q", "run_attempts", "run_inputs", "run_posts",
+	"threads", "t", "envelopes", "e", "messages", "m", "f", "turn", "deliveries", "d", "o", "runs", "r", "questions", "q", "run_attempts", "run_inputs", "run_posts", "run_steps",
 	"operator_log", "attachments", "channels", "c", "participants",
 }
 

@@ -175,7 +175,7 @@ func (e *endRunTx) stale() bool {
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier
 // ones may wait too: they could not be in the same run.
 func (e *endRunTx) asked() bool {
-	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+messages.ForAgent+` AND seq > $3 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq)
+	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+messages.ForAgent+` AND seq > $3 AND reason <> $4 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq, string(event.ReasonWorkstream))
 }
 
 // join gives the run the messages that may join it, or one of them, and returns their number. The
@@ -260,6 +260,7 @@ func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
 	e.record(Interrupted, "interrupted by a newer message", time.Time{})
 	messages.GiveBack(e.Txn, e.run.ID)
+	workstreams.StopOf(e.Txn, e.run.ID, e.now)
 	e.Later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
 		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)

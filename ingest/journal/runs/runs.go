@@ -23,6 +23,7 @@ func Aged(runs, events, inputs int64) []storage.Step {
 	return []storage.Step{
 		old, storage.ByAge("questions", "run", "asked_at", runs), storage.ByAge("run_inputs", "run, n", "at", inputs),
 		storage.ByAge("run_events", "run, seq", "at", events), storage.ByAge("run_posts", "run, key", "at", events),
+		storage.ByAge("run_steps", "run, n", "at", events),
 	}
 }
 
@@ -30,7 +31,7 @@ func Aged(runs, events, inputs int64) []storage.Step {
 // their id.
 func Deletes(condition string) []string {
 	return []string{
-		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition,
+		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition, `DELETE FROM run_steps WHERE run` + condition,
 		`DELETE FROM run_attempts WHERE run` + condition, `DELETE FROM run_inputs WHERE run` + condition,
 		`DELETE FROM questions WHERE run` + condition, `DELETE FROM runs WHERE id` + condition,
 	}

@@ -47,6 +47,7 @@ var tables = []table{
 	newTable("questions", 1, `run text, thread int, agent text, state text, body text, answer text, asked_at int, until_at int`),
 	newTable("run_events", 2, `run text, seq int, type int, workstream text, activity text, text text, details bytes, final int, at int`),
 	newTable("run_posts", 2, `run text, key text, messages int, at int`),
+	newTable("run_steps", 2, `run text, n int, body text, at int`),
 	newTable("workstreams", 1, `id text, run text, asker text, workspace text, platform text, parent text, channel text, channel_parent text, thread text, agent text,
 		name text, task text, interactive int, state text, phase text, tool text, iteration int, message text, launched_at int, deadline_at int,
 		ended_at int, summary text, error text, said int, due_at int`),

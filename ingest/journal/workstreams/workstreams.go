@@ -178,6 +178,13 @@ func (s *Workstreams) WorkstreamsOf(ctx context.Context, run string) ([]Workstre
 	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.run = $1 ORDER BY w.launched_at, w.id`, run)
 }
 
+// WorkstreamsBelow returns the workstreams that an agent has launched from a thread, those that work before those that
+// have ended, the newest first.
+func (s *Workstreams) WorkstreamsBelow(ctx context.Context, thread event.ThreadKey, asker string, limit int) ([]Workstream, error) {
+	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.parent = $1 AND w.asker = $2
+		ORDER BY w.due_at IS NULL, w.launched_at DESC, w.id LIMIT CAST($3 AS BIGINT)`, string(thread), asker, int64(limit))
+}
+
 // Report stores the progress of a workstream that works. It fails with ErrEnded if it does not work any
 // more, and with ErrNotFound if there is none.
 func (s *Workstreams) Report(ctx context.Context, id string, p Progress) error {
@@ -205,7 +212,7 @@ func StopBelow(tx *storage.Txn, parent event.ThreadKey, now int64) int64 {
 	return tx.Exec(`UPDATE workstreams SET `+canceling+` WHERE parent = $1 AND state = 'running' AND due_at IS NOT NULL`, string(parent), now)
 }
 
-// StopOf makes the running workstreams of a run end, because a person has stopped the run.
+// StopOf makes the running workstreams of a run end, because the run was stopped or begins again.
 func StopOf(tx *storage.Txn, run string, now int64) {
 	tx.Do(`UPDATE workstreams SET `+canceling+` WHERE run = $1 AND state = 'running'`, run, now)
 }

@@ -243,6 +243,7 @@ func (d *Daemon) assemble() {
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
 	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
+	d.turns.Tools = d.workstreams
 }
 
 // Addr returns the address that the daemon listens on.

@@ -316,6 +316,16 @@ CREATE TABLE run_posts (
 );
 CREATE INDEX run_posts_at ON run_posts (at);
 
+-- The requests of a run to its agent that ended with calls of tools.
+CREATE TABLE run_steps (
+	run TEXT NOT NULL,
+	n BIGINT NOT NULL, -- 0, 1, 2 … of the run
+	body TEXT NOT NULL, -- JSON: the calls and their results
+	at BIGINT NOT NULL,
+	PRIMARY KEY (run, n)
+);
+CREATE INDEX run_steps_at ON run_steps (at);
+
 -- The children of runs, each with a thread of its own.
 CREATE TABLE workstreams (
 	id TEXT PRIMARY KEY, -- the launch_id
@@ -345,7 +355,7 @@ CREATE TABLE workstreams (
 	due_at BIGINT -- when its next step is due; null: none is left
 );
 CREATE INDEX workstreams_run ON workstreams (run);
-CREATE INDEX workstreams_parent ON workstreams (parent) WHERE due_at IS NOT NULL;
+CREATE INDEX workstreams_parent ON workstreams (parent);
 CREATE INDEX workstreams_due ON workstreams (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_ended ON workstreams (ended_at) WHERE ended_at IS NOT NULL;
 
