@@ -49,7 +49,11 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 			next.DueAt = now.Add(stopAgain)
 			return puts, next
 		}
-		return append(puts, warn(d, &next, now)...), next
+		puts = append(puts, warn(d, &next, now)...)
+		if len(d.Replies) == workstreams.MaxReplies {
+			next.DueAt = now
+		}
+		return puts, next
 	}
 	if !d.State.Ended() { // the report must not depend on later events
 		next.Phase, next.DueAt = workstreams.Done, now
@@ -62,22 +66,33 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, ended(d, &next))), next
 }
 
-// settle finds out whether a workstream has ended, and passes the reply of one that goes on to its parent.
+// settle finds out whether a workstream has ended, and passes its replies to its parent, except the one with which it
+// ends.
 func settle(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []event.Internal) {
-	stands := d.Idle() && d.Last.Run != ""
+	more := len(d.Replies) == workstreams.MaxReplies // the next step has further ones
+	stands := d.Idle() && d.Last.Run != "" && !more
 	answers := stands && d.Last.State == "done"
+	replies := d.Replies
+	if d.State != workstreams.Running {
+		replies = nil // its parent, or a person, wants no more of it
+	}
+	if last := len(replies) - 1; answers && !d.Interactive && !d.Last.Asks && last >= 0 && replies[last].Run == d.Last.Run {
+		next.Summary, replies = bounded(replies[last].Text), replies[:last] // the end reports it
+	}
+	for _, r := range replies {
+		puts, next.Reported = append(puts, toParent(d, "reply/"+r.Run, true, title(d)+" says:\n\n"+bounded(r.Text))), r.Seq
+	}
 	switch {
 	case d.State == workstreams.Canceling && (d.Idle() || now.Sub(d.EndedAt) >= grace):
 		next.State = workstreams.Canceled
 	case d.State == workstreams.Canceling && d.Said&saidStopped == 0:
 		next.Said |= saidStopped
-		return []event.Internal{toChild(d, "stop", event.Internal{Stops: true})}
+		return append(puts, toChild(d, "stop", event.Internal{Stops: true}))
 	case answers && (d.Interactive || d.Last.Asks):
 		next.Phase = workstreams.Blocked
-		puts = append(puts, toParent(d, "reply/"+d.Last.Run, true, title(d)+" says:\n\n"+bounded(d.Last.Reply)))
 	case answers:
-		next.State, next.Summary = workstreams.Completed, bounded(d.Last.Reply)
-		return nil
+		next.State = workstreams.Completed
+		return puts
 	}
 	switch {
 	case d.State != workstreams.Running:

@@ -1,6 +1,7 @@
 package workstream
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func child(change func(*workstreams.Due)) *workstreams.Due {
 
 // done makes the child's run end with an answer.
 func done(d *workstreams.Due) {
-	d.Going, d.Last = "", workstreams.Last{Run: "run-1", State: "done", Reply: "42"}
+	d.Going, d.Last, d.Replies = "", workstreams.Last{Run: "run-1", State: "done"}, []workstreams.Reply{{Run: "run-1", Text: "42", Seq: 2}}
 }
 
 // TestSteps checks who is told what at each point of a workstream's life.
@@ -51,11 +52,27 @@ func TestSteps(t *testing.T) {
 		"an answer, and a message waits": {func(d *workstreams.Due) {
 			done(d)
 			d.Waits = true
-		}, 10 * time.Second, nil, workstreams.Running, 75 * time.Second},
+		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
 		"an interactive answer": {func(d *workstreams.Due) {
 			done(d)
 			d.Interactive = true
 		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
+		"several answers": {func(d *workstreams.Due) {
+			done(d)
+			d.Replies = append([]workstreams.Reply{{Run: "run-0", Text: "41", Seq: 1}}, d.Replies...)
+		}, 10 * time.Second, []string{"parent parent/reply/run-0 +", "parent parent/end +"}, workstreams.Completed, 0},
+		"an interactive answer at work": {func(d *workstreams.Due) {
+			done(d)
+			d.Interactive, d.Going, d.Last = true, "run-2", workstreams.Last{}
+		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
+		"many answers": {func(d *workstreams.Due) {
+			done(d)
+			d.Replies = make([]workstreams.Reply, workstreams.MaxReplies)
+			d.Said |= saidEarly
+			for i := range d.Replies {
+				d.Replies[i] = workstreams.Reply{Run: "r", Seq: int64(i)}
+			}
+		}, 10 * time.Second, slices.Repeat([]string{"parent parent/reply/r +"}, workstreams.MaxReplies), workstreams.Running, 10 * time.Second},
 		"an interactive deadline": {func(d *workstreams.Due) {
 			done(d)
 			d.Interactive = true
@@ -66,11 +83,11 @@ func TestSteps(t *testing.T) {
 		}, 10 * time.Second, []string{"parent parent/reply/run-1 +"}, workstreams.Running, 75 * time.Second},
 		"a failure": {func(d *workstreams.Due) {
 			done(d)
-			d.Last.State = "failed"
+			d.Last.State, d.Replies = "failed", nil
 		}, 10 * time.Second, []string{"parent parent/end +"}, workstreams.Failed, 0},
 		"stopped by a person": {func(d *workstreams.Due) {
 			done(d)
-			d.Last.State = "canceled"
+			d.Last.State, d.Replies = "canceled", nil
 		}, 10 * time.Second, []string{"parent parent/end"}, workstreams.Canceled, 0},
 		"terminated": {func(d *workstreams.Due) {
 			d.State, d.EndedAt = workstreams.Canceling, launched.Add(10*time.Second)
@@ -125,7 +142,7 @@ func TestSteps(t *testing.T) {
 func TestBoundedSummary(t *testing.T) {
 	_, next := stepOf(child(func(d *workstreams.Due) {
 		done(d)
-		d.Last.Reply = strings.Repeat("ü", 20_000)
+		d.Replies[0].Text = strings.Repeat("ü", 20_000)
 	}), launched)
 	if got := strings.Count(next.Summary, "ü"); got != maxSummary {
 		t.Errorf("the summary has %d characters", got)

@@ -9,6 +9,7 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/runinput"
+	"parley/assembly/stream"
 	"parley/assembly/turn"
 )
 
@@ -52,3 +53,48 @@ func Sent(t testing.TB, create func(address string) turn.Agent, input func(agent
 
 // ClientTools are the settings with which a model may call a client's tools.
 var ClientTools = remote.ClientTools{ClientTools: remote.FunctionsTools}
+
+// Loops lets an agent call Parley's tool look, with the answer called as the server's first, and gives it the result. It
+// checks that the words before the call are a THOUGHT and no answer, and that the second request has an id of its own.
+// It returns the bodies of both requests, the second of which gets the answer ended.
+func Loops(t testing.TB, create func(address string) turn.Agent, called, ended string) (bodies []map[string]any) {
+	t.Helper()
+	var keys []string
+	address := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var body map[string]any
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		bodies, keys = append(bodies, body), append(keys, r.Header.Get("Idempotency-Key"))
+		Stream(w, []string{called, ended}[len(bodies)-1])
+	})
+	agent, input := create(address), Hello()
+	input.Tools = []runinput.Tool{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
+	step := assembly.Step{Results: []string{"seen"}}
+	input.Called = func(text string, calls []runinput.Call) { step.Text, step.Calls = text, calls }
+	for ; input.Step < 2; input.Step++ {
+		emitted, err := Run(t.Context(), agent, input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var words []string
+		for _, m := range emitted {
+			if m.Type == stream.Thought || m.Type == stream.Answer {
+				words = append(words, m.Type.String()+" "+m.Text)
+			}
+		}
+		if want := []string{"THOUGHT Let me look.", "ANSWER hi"}[input.Step]; len(words) != 1 || words[0] != want {
+			t.Errorf("step %d says %q", input.Step, words)
+		}
+		if input.Step == 0 {
+			if len(step.Calls) != 1 || step.Calls[0].Name != "look" || string(step.Calls[0].Object()) != `{"at":1}` || step.Text != "Let me look." {
+				t.Fatalf("called %+v", step)
+			}
+			input.Messages = assembly.AddStep(input.Messages, 0, step)
+		}
+	}
+	if len(keys) != 2 || keys[0] != "run-1" || keys[1] == keys[0] {
+		t.Errorf("the requests have the keys %q", keys)
+	}
+	return bodies
+}

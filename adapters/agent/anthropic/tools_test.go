@@ -71,3 +71,22 @@ func TestACallEndsTheRun(t *testing.T) {
 		t.Errorf("%v\n%+v", err, emitted)
 	}
 }
+
+// TestOurTools lets the model call a tool of Parley.
+func TestOurTools(t *testing.T) {
+	type object = map[string]any
+	called := events(start, block, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"Let me look."}}`, `{"type":"content_block_stop"}`,
+		`{"type":"content_block_start","content_block":{"type":"tool_use","id":"c1","name":"look"}}`,
+		`{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"at\":1}"}}`, end, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, stop)
+	ended := events(start, block, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"hi"}}`, end, stop)
+	bodies := agenttest.Loops(t, func(address string) turn.Agent { return newAgent(address, remote.DefaultConfig(), http.DefaultTransport) }, called, ended)
+	want := []any{
+		object{"role": "user", "content": "[Olivia]: hi"},
+		object{"role": "assistant", "content": []any{object{"type": "text", "text": "Let me look."}, object{"type": "tool_use", "id": "step00000", "name": "look", "input": object{"at": 1.0}}}},
+		object{"role": "user", "content": []any{object{"type": "tool_result", "tool_use_id": "step00000", "content": "seen"}}},
+	}
+	tools := []any{object{"name": "look", "description": "Looks.", "input_schema": object{"type": "object", "properties": object{}}}}
+	if diff := cmp.Diff([]any{want, tools, nil}, []any{bodies[1]["messages"], bodies[1]["tools"], bodies[1]["tool_choice"]}); diff != "" {
+		t.Error(diff)
+	}
+}

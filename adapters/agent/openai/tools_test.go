@@ -158,3 +158,22 @@ func TestACallEndsTheRun(t *testing.T) {
 		}
 	}
 }
+
+// TestOurTools lets the model call a tool of Parley.
+func TestOurTools(t *testing.T) {
+	called := `data: {"choices":[{"delta":{"content":"Let me look.","tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{\"at\":1}"}}]}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	bodies := agenttest.Loops(t, func(address string) turn.Agent { return openai.New(config(address), nil, nil) }, called, spoken)
+	want := []any{
+		object{"role": "user", "content": "[Olivia]: hi"},
+		object{"role": "assistant", "content": "Let me look.", "tool_calls": []any{object{"id": "step00000", "type": "function", "function": object{"name": "look", "arguments": `{"at":1}`}}}},
+		object{"role": "tool", "content": "seen", "tool_call_id": "step00000"},
+	}
+	if diff := cmp.Diff(want, bodies[1]["messages"]); diff != "" {
+		t.Error(diff)
+	}
+	tools := []any{object{"type": "function", "function": object{"name": "look", "description": "Looks.", "parameters": object{"type": "object", "properties": object{}}}}}
+	if diff := cmp.Diff([]any{tools, tools}, []any{bodies[0]["tools"], bodies[1]["tools"]}); diff != "" {
+		t.Error(diff)
+	}
+}

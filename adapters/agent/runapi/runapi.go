@@ -197,7 +197,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {
 		return in, err
 	}
-	in.Tools = append(slices.Clone(input.Tools), slices.DeleteFunc(in.Tools, func(client runinput.Tool) bool {
+	in.Tools = append(append([]runinput.Tool{}, input.Tools...), slices.DeleteFunc(in.Tools, func(client runinput.Tool) bool {
 		return slices.ContainsFunc(input.Tools, func(ours runinput.Tool) bool { return ours.Name == client.Name })
 	})...)
 	in.Context = foreign(in.Context)

@@ -19,6 +19,7 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/runapi"
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -550,4 +551,34 @@ type taker struct{ turn.Agent }
 func (a taker) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	input.Take = func() error { return nil }
 	return a.Agent.Run(ctx, input, emit)
+}
+
+// TestOurTools lets the agent call a tool of Parley during its run. A stream that begins again repeats the call under
+// its id.
+func TestOurTools(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		call := `{"t":3,"m":"look","ts":1000,"d":{"tool":"look","tool_event":"started","tool_use_id":"c1","arguments":{"at":1}}}`
+		s := &server{signal: func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }, scripts: []func(http.ResponseWriter){
+			streams(call, `{"t":3,"m":"other","ts":1100,"d":{"tool":"other","tool_event":"started","tool_use_id":"c2"}}`),
+			streams(call, `{"t":7,"m":"hi","ts":2000}`, `{"t":4,"ts":2000}`),
+		}}
+		var calls []string
+		_, _, err := run(t, s, func(in *assembly.Input) {
+			in.Tools = []runinput.Tool{{Name: "look", Parameters: json.RawMessage(`{}`)}}
+			in.Call = func(_ context.Context, c runinput.Call) (string, error) {
+				calls = append(calls, c.ID+" "+c.Name+" "+c.Arguments)
+				return `{"seen":true}`, nil
+			}
+		})
+		if diff := cmp.Diff([]string{`c1 look {"at":1}`}, calls); diff != "" || err != nil {
+			t.Errorf("%v %s", err, diff)
+		}
+		want := []string{`{"data":{"message":"{\"result\":{\"seen\":true},\"tool\":\"look\",\"tool_use_id\":\"c1\"}","client_message_id":"tool-c1"},"signal":"UserInput"}`}
+		if diff := cmp.Diff(want, s.signals); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]any{map[string]any{"name": "look", "description": "", "parameters": map[string]any{}}}, s.posts[0]["tools"]); diff != "" {
+			t.Error(diff)
+		}
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 func attemptPromises() []promise {
@@ -18,6 +19,7 @@ func attemptPromises() []promise {
 		{"an attempt of a stopped run is stored after its end", stoppedAttempt},
 		{"the inputs of agents are kept only if they are given, up to their bound", keptInputs},
 		{"a deleted message removes the kept inputs of its thread and of the threads that quote it, and those of unfinished runs", inputsForgotten},
+		{"the steps of a run are stored under their claim, and go with its events", runSteps},
 		{"runs are listed from the newest to the oldest, the unfinished ones first", listedRuns},
 	}
 }
@@ -105,6 +107,28 @@ func keptInputs(f *fixture) {
 	_, err = f.Prune(f.ctx, retention)
 	f.must(err)
 	same(f, "at its bound", []int64{f.count("run_inputs"), f.count("run_attempts")}, []int64{0, 2})
+}
+
+func runSteps(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	claim := f.claim(run.Thread)
+	f.must(f.PutStep(f.ctx, claim, run, 0, "a"))
+	f.must(f.PutStep(f.ctx, claim, run, 1, "b"))
+	f.must(f.PutStep(f.ctx, claim, run, 0, "a, done"))
+	steps, err := f.RunSteps(f.ctx, run)
+	f.must(err)
+	same(f, "steps", steps, []string{"a, done", "b"})
+	other := f.successor("second")
+	again := other.begin(threadKey(1))
+	f.fails("a fenced write", f.PutStep(f.ctx, claim, run, 2, "c"), storage.ErrFenced)
+	other.commit(again, answer("Hello."))
+	f.fails("after the end", other.PutStep(f.ctx, other.claim(run.Thread), again, 2, "c"), storage.ErrFenced)
+	same(f, "kept", f.count("run_steps"), 2)
+	f.clock.advance(91 * day)
+	_, err = f.Prune(f.ctx, journal.DefaultRetention())
+	f.must(err)
+	same(f, "at the bound of events", f.count("run_steps"), 0)
 }
 
 func inputsForgotten(f *fixture) {

@@ -99,7 +99,8 @@ func workstreamDue(f *fixture) {
 	f.commit(run, answer("42"))
 	d = f.dueWorkstream()
 	same(f, "idle after its run", d.Idle(), true)
-	same(f, "its last run", d.Last, workstreams.Last{Run: run.ID, State: "done", Reply: "42"})
+	same(f, "its last run", d.Last, workstreams.Last{Run: run.ID, State: "done"})
+	same(f, "its replies", []any{len(d.Replies), d.Replies[0].Run, d.Replies[0].Text}, []any{1, run.ID, "42"})
 }
 
 func workstreamSteps(f *fixture) {

@@ -17,8 +17,10 @@ type Due struct {
 	Waits bool
 	// Last is the last run of its thread that has ended.
 	Last Last
+	// Replies are the answers of its thread that its parent was not told of, the first one first.
+	Replies []Reply
 
-	dueAt int64
+	dueAt, reported int64
 }
 
 // Last is a run of a workstream's thread that has ended.
@@ -26,9 +28,18 @@ type Last struct {
 	Run   string // empty for none
 	State string // as in package runs
 	Error string
-	Reply string // empty if it has none
-	Asks  bool   // it has asked a question that is open
+	Asks  bool // it has asked a question that is open
 }
+
+// Reply is an answer of a workstream.
+type Reply struct {
+	Run  string
+	Text string
+	Seq  int64
+}
+
+// MaxReplies bounds the replies that one step takes.
+const MaxReplies = 20
 
 // Idle reports whether nothing of the thread goes on.
 func (d *Due) Idle() bool { return d.Going == "" && !d.Waits }
@@ -38,14 +49,20 @@ func (s *Workstreams) DueWorkstreams(ctx context.Context, limit int) ([]Due, err
 	now := storage.Millis(s.db.Now())
 	return storage.Read(ctx, s.db, func(tx *storage.Txn) []Due {
 		list := storage.Rows(tx, func(d *Due) []any {
-			return append(d.dest(), &d.Going, &d.Waits, &d.dueAt)
+			return append(d.dest(), &d.Going, &d.Waits, &d.dueAt, &d.reported)
 		}, `SELECT `+columns+`, t.run_id, coalesce(t.pending > 0 OR t.turn_since IS NOT NULL, w.said = 0)
-				OR EXISTS (SELECT 1 FROM workstreams c WHERE c.parent = w.thread AND c.due_at IS NOT NULL), w.due_at
+				OR EXISTS (SELECT 1 FROM workstreams c WHERE c.parent = w.thread AND c.due_at IS NOT NULL), w.due_at, w.reported
 			FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.due_at <= $1 ORDER BY w.due_at LIMIT CAST($2 AS BIGINT)`, now, int64(limit))
 		for i := range list {
-			if list[i].Idle() && !list[i].State.Ended() {
+			if list[i].State.Ended() {
+				continue
+			}
+			if list[i].Idle() {
 				list[i].Last = lastRun(tx, list[i].Key())
 			}
+			list[i].Replies = storage.Rows(tx, func(r *Reply) []any { return []any{&r.Run, &r.Text, &r.Seq} }, `SELECT run, content, seq FROM messages
+				WHERE thread = (SELECT id FROM threads WHERE key = $1) AND seq > $2 AND author = 'agent' AND run IS NOT NULL ORDER BY seq LIMIT CAST($3 AS BIGINT)`,
+				string(list[i].Key()), list[i].reported, int64(MaxReplies))
 		}
 		return list
 	})
@@ -56,7 +73,6 @@ func lastRun(tx *storage.Txn, thread event.ThreadKey) (l Last) {
 	tx.Row([]any{&l.Run, &l.State, &l.Error}, `SELECT r.id, r.state, r.error FROM messages m JOIN runs r ON r.id = m.run
 		WHERE m.thread = (SELECT id FROM threads WHERE key = $1) AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT 1`, string(thread))
 	if l.Run != "" {
-		tx.Row([]any{&l.Reply}, `SELECT content FROM messages WHERE run = $1 AND author = 'agent' LIMIT 1`, l.Run)
 		l.Asks = tx.Has(`SELECT 1 FROM questions WHERE run = $1 AND state = 'open'`, l.Run)
 	}
 	return l
@@ -68,6 +84,7 @@ type Step struct {
 	Phase          Phase
 	Said           int64
 	Summary, Error string
+	Reported       int64     // Seq of the last reply that the parent was told of; 0 for no further one
 	DueAt          time.Time // of the step after it; zero for none
 }
 
@@ -87,9 +104,9 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 	}
 	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
 		taken := tx.Exec(`UPDATE workstreams SET state = $4, phase = CASE WHEN CAST($5 AS TEXT) = $12 THEN phase ELSE $5 END,
-			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10
+			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10, reported = $13
 			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11`, before.ID, string(before.State), before.Said,
-			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase)) > 0
+			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase), max(before.reported, next.Reported)) > 0
 		if taken && due == nil {
 			RunEnded(tx, before.Of.Thread, storage.Millis(now))
 		}

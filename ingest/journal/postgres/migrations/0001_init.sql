@@ -352,6 +352,7 @@ CREATE TABLE workstreams (
 	summary TEXT NOT NULL DEFAULT '',
 	error TEXT NOT NULL DEFAULT '',
 	said BIGINT NOT NULL DEFAULT 0, -- number of the steps of its life that its parent or it was told of
+	reported BIGINT NOT NULL DEFAULT 0, -- thread_seq of its last reply that its parent was told of
 	due_at BIGINT -- when its next step is due; null: none is left
 );
 CREATE INDEX workstreams_run ON workstreams (run);

@@ -347,6 +347,7 @@ CREATE TABLE workstreams (
 	summary TEXT NOT NULL DEFAULT '',
 	error TEXT NOT NULL DEFAULT '',
 	said INTEGER NOT NULL DEFAULT 0, -- number of the steps of its life that its parent or it was told of
+	reported INTEGER NOT NULL DEFAULT 0, -- thread_seq of its last reply that its parent was told of
 	due_at INTEGER -- when its next step is due; null: none is left
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX workstreams_run ON workstreams (run);
