@@ -128,10 +128,14 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 	if t.Command != "" {
 		name, text = "steer/", strings.TrimSuffix(t.Command+": "+t.Text, ": ")
 	}
-	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, event.Internal{
-		ID: id(&w, name+cmp.Or(t.Key, uuid.NewString())), Thread: w.Key(), Channel: w.Of.Channel, Parent: w.Of.Parent, From: w.Asker, Agent: w.Agent,
-		Runs: t.Command == "", Text: text,
-	})
+	if w.Said&saidTask == 0 {
+		if err := s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, task(&w)); err != nil {
+			return err
+		}
+	}
+	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(&w, name+cmp.Or(t.Key, uuid.NewString()), event.Internal{
+		From: w.Asker, Runs: t.Command == "", Text: text,
+	}))
 }
 
 // check returns the first fault.

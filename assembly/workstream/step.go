@@ -39,10 +39,11 @@ var marks = []struct {
 func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next workstreams.Step) {
 	next = workstreams.Step{State: d.State, Phase: d.Phase, Said: d.Said, Summary: d.Summary, Error: d.Error, DueAt: d.DeadlineAt}
 	if d.Said&saidTask == 0 {
-		puts = append(puts, toChild(d, "task", event.Internal{From: d.Asker, Runs: true, Text: d.Task}))
+		puts = append(puts, task(&d.Workstream))
 		next.Said |= saidTask
-	} else if !d.State.Ended() {
-		puts = settle(d, &next, now)
+	}
+	if !d.State.Ended() { // its thread may have come to an end before an earlier try of this step was taken
+		puts = append(puts, settle(d, &next, now)...)
 	}
 	if !next.State.Ended() {
 		if next.State == workstreams.Canceling {
@@ -60,7 +61,7 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		return puts, next
 	}
 	if next.Said&saidStopped == 0 && !d.Idle() {
-		puts, next.Said = append(puts, toChild(d, "stop", event.Internal{Stops: true})), next.Said|saidStopped
+		puts, next.Said = append(puts, toChild(&d.Workstream, "stop", event.Internal{Stops: true})), next.Said|saidStopped
 	}
 	next.Phase, next.Said, next.DueAt = workstreams.Done, next.Said|saidEnd, time.Time{}
 	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, ended(d, &next))), next
@@ -87,7 +88,7 @@ func settle(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []e
 		next.State = workstreams.Canceled
 	case d.State == workstreams.Canceling && d.Said&saidStopped == 0:
 		next.Said |= saidStopped
-		return append(puts, toChild(d, "stop", event.Internal{Stops: true}))
+		return append(puts, toChild(&d.Workstream, "stop", event.Internal{Stops: true}))
 	case answers && (d.Interactive || d.Last.Asks):
 		next.Phase = workstreams.Blocked
 	case answers:
@@ -117,7 +118,7 @@ func warn(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []eve
 			next.DueAt = at
 			return puts
 		case m.said == saidWrapUp:
-			puts = append(puts, toChild(d, "wrap-up", event.Internal{
+			puts = append(puts, toChild(&d.Workstream, "wrap-up", event.Internal{
 				Text: fmt.Sprintf("Your time ends at %s. Come to an end now: answer with what you have.", d.DeadlineAt.UTC().Format(time.RFC3339)),
 			}))
 			next.Said |= m.said
@@ -130,9 +131,14 @@ func warn(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []eve
 }
 
 // toChild returns a message of the workstream's own thread, with an id from a name.
-func toChild(d *workstreams.Due, name string, m event.Internal) event.Internal {
-	m.ID, m.Thread, m.Channel, m.Parent, m.Agent = id(&d.Workstream, name), d.Key(), d.Of.Channel, d.Of.Parent, d.Agent
+func toChild(w *workstreams.Workstream, name string, m event.Internal) event.Internal {
+	m.ID, m.Thread, m.Channel, m.Parent, m.Agent = id(w, name), w.Key(), w.Of.Channel, w.Of.Parent, w.Agent
 	return m
+}
+
+// task returns the task of a workstream, which is the first message of its thread.
+func task(w *workstreams.Workstream) event.Internal {
+	return toChild(w, "task", event.Internal{From: w.Asker, Runs: true, Text: w.Task})
 }
 
 // toParent returns a message of the thread of the workstream's parent, with an id from a name.

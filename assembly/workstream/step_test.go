@@ -40,7 +40,11 @@ func TestSteps(t *testing.T) {
 		state  workstreams.State
 		due    time.Duration // of the next step; 0 for none
 	}{
-		"the launch":        {func(d *workstreams.Due) { d.Said = 0 }, 0, []string{"child task +"}, workstreams.Running, 75 * time.Second},
+		"the launch": {func(d *workstreams.Due) { d.Said = 0 }, 0, []string{"child task +"}, workstreams.Running, 75 * time.Second},
+		"the launch, again": {func(d *workstreams.Due) {
+			done(d)
+			d.Said = 0
+		}, time.Second, []string{"child task +", "parent parent/end +"}, workstreams.Completed, 0},
 		"nothing yet":       {nil, 74 * time.Second, nil, workstreams.Running, 75 * time.Second},
 		"75 percent":        {nil, 75 * time.Second, []string{"parent parent/75"}, workstreams.Running, 80 * time.Second},
 		"80 percent":        {func(d *workstreams.Due) { d.Said |= saidEarly }, 80 * time.Second, []string{"child wrap-up"}, workstreams.Running, 90 * time.Second},
