@@ -492,7 +492,9 @@ func TestOurTools(t *testing.T) {
 	called := events(started, `{"type":"TEXT_MESSAGE_START","messageId":"t","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"t","delta":"Let me look."}`, `{"type":"TEXT_MESSAGE_END","messageId":"t"}`,
 		`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"look"}`, `{"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"at\":1}"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`, finished)
 	ended := events(started, `{"type":"TEXT_MESSAGE_START","messageId":"u","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"u","delta":"hi"}`, `{"type":"TEXT_MESSAGE_END","messageId":"u"}`, finished)
-	bodies := agenttest.Loops(t, func(address string) turn.Agent { return newAgent(address, remote.DefaultConfig(), http.DefaultTransport) }, called, ended)
+	bodies := agenttest.Loops(t, func(address string) turn.Agent {
+		return newAgent(address, remote.DefaultConfig(), http.DefaultTransport)
+	}, called, ended)
 	want := []any{
 		object{"id": "m1", "role": "user", "content": "[Olivia]: hi"},
 		object{"id": "further-step-0-0", "role": "assistant", "content": "Let me look.", "toolCalls": []any{object{"id": "step00000", "type": "function", "function": object{"name": "look", "arguments": `{"at":1}`}}}},

@@ -79,7 +79,9 @@ func TestOurTools(t *testing.T) {
 		`{"type":"content_block_start","content_block":{"type":"tool_use","id":"c1","name":"look"}}`,
 		`{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"at\":1}"}}`, end, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, stop)
 	ended := events(start, block, `{"type":"content_block_delta","delta":{"type":"text_delta","text":"hi"}}`, end, stop)
-	bodies := agenttest.Loops(t, func(address string) turn.Agent { return newAgent(address, remote.DefaultConfig(), http.DefaultTransport) }, called, ended)
+	bodies := agenttest.Loops(t, func(address string) turn.Agent {
+		return newAgent(address, remote.DefaultConfig(), http.DefaultTransport)
+	}, called, ended)
 	want := []any{
 		object{"role": "user", "content": "[Olivia]: hi"},
 		object{"role": "assistant", "content": []any{object{"type": "text", "text": "Let me look."}, object{"type": "tool_use", "id": "step00000", "name": "look", "input": object{"at": 1.0}}}},
