@@ -8,12 +8,18 @@
 package workstream
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"log/slog"
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
 )
@@ -117,6 +123,9 @@ func (s *Service) Tend(ctx context.Context) {
 // step takes the next step of a workstream.
 func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	puts, next := stepOf(d, s.Now())
+	if err := s.tellReaders(ctx, d, next); err != nil { // before the child and its parent do anything about it
+		return err
+	}
 	for _, m := range puts {
 		if err := s.Inbox.Put(ctx, d.Of.Platform, d.Of.Workspace, m); err != nil {
 			return err
@@ -125,6 +134,25 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	taken, err := s.Journal.Settle(ctx, d, next)
 	if taken && next.State.Ended() && !d.State.Ended() {
 		s.due.Set() // the parent is told next
+	}
+	return err
+}
+
+// tellReaders gives the run that launched a workstream a message of its begin and its end, while that run goes on.
+func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next workstreams.Step) error {
+	m := stream.Message{Type: stream.Terminated, Workstream: d.ID, Text: ended(d, &next)}
+	switch said := next.Said &^ d.Said; {
+	case said&saidTask != 0:
+		m.Type, m.Text = stream.System, d.Task
+	case said&saidEnd == 0:
+		return nil
+	case next.State == workstreams.Completed:
+		m.Type, m.Text = stream.Complete, next.Summary
+	}
+	m.Details, _ = json.Marshal(map[string]string{"workstream_name": cmp.Or(d.Name, d.Agent), "state": string(next.State)}) // strings
+	err := s.Journal.AddEvents(ctx, d.Run, runs.Added{Messages: []stream.Message{m}, Key: id(&d.Workstream, m.Type.String())})
+	if errors.Is(err, runs.ErrEnded) || errors.Is(err, storage.ErrNotFound) {
+		return nil
 	}
 	return err
 }

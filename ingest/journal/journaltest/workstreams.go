@@ -2,9 +2,12 @@ package journaltest
 
 import (
 	"errors"
+	"strings"
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 )
@@ -15,6 +18,7 @@ func workstreamPromises() []promise {
 		{"the number and the depth of workstreams are bounded", workstreamBounds},
 		{"a workstream is due at its launch, and when a run of its thread has ended", workstreamDue},
 		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
+		{"the run that launched a workstream has the messages of its runs, while it goes on", workstreamMessages},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
 	}
 }
@@ -114,6 +118,49 @@ func workstreamSteps(f *fixture) {
 	next.State = workstreams.Canceling
 	same(f, "taken", f.settle(d, next), true)
 	same(f, "taken again", f.settle(d, next), false)
+}
+
+// launched begins a run of a new workstream of a run.
+func (f *fixture) launched(run, id string) *runs.Run {
+	f.Helper()
+	_, err := f.launch(run, id, workstreams.Bounds{Max: 2, Depth: 2})
+	f.must(err)
+	f.message(event.WorkstreamThread(id), said("C1/"+id, "do it"), triggers)
+	return f.begin(event.WorkstreamThread(id))
+}
+
+func workstreamMessages(f *fixture) {
+	lead := f.asked()
+	child := f.launched(lead.ID, "w1")
+	below := f.launched(child.ID, "w2")
+	changed, stop := f.FollowRun(lead.ID)
+	defer stop()
+	f.append(lead, chunk("a", "I "))
+	<-changed
+	f.append(child, chunk("a", "He"), thought("hm"), stream.Message{Type: stream.Complete, Text: "left out"})
+	<-changed
+	f.append(below, thought("deep"))
+	<-changed
+	list := func() []string {
+		page, err := f.RunEvents(f.ctx, lead.ID, 0, 100)
+		f.must(err)
+		return each(page.Events, func(e runs.Event) string {
+			return strings.Join([]string{e.Type.String(), e.Text, e.Workstream, strings.NewReplacer(child.ID, "child", lead.ID, "lead").Replace(e.ActivityID)}, " ")
+		})
+	}
+	same(f, "while all work", list(), []string{"STREAMING_CHUNK I   a", "STREAMING_CHUNK He w1 child/a", "THOUGHT hm w1 ", "THOUGHT deep w2 "})
+	f.leaves(lead, runs.Unanswered{At: f.clock.Now(), Failed: true})
+	lead = f.begin(threadKey(1))
+	again := []string{"STREAMING_CHUNK He w1 child/a", "THOUGHT hm w1 ", "THOUGHT deep w2 ", "THOUGHT The answer begins again.  a"}
+	same(f, "in another attempt of the parent", list(), again)
+	reply := answer("Hello.")
+	reply.Events = []stream.Message{{Type: stream.Answer, Text: "Hello.", ActivityID: "a"}, {Type: stream.Complete}}
+	f.commit(child, reply)
+	<-changed
+	same(f, "after the child's run", list(), append(again[1:], "ANSWER Hello. w1 child/a"))
+	f.commit(lead, answer("Done."))
+	f.append(below, thought("late"))
+	same(f, "after the parent's run", len(list()), 4)
 }
 
 func workstreamEnds(f *fixture) {

@@ -67,6 +67,7 @@ func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, r
 		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
 	RunEnded(ctx, r.db, run, e.chunks)
+	runsChanged(r.db, e.told)
 	if e.Message != nil {
 		r.windows.put(run, e.Message)
 	}
@@ -98,6 +99,7 @@ type endRunTx struct {
 	EndResult           // its Begun may not be marked as sending
 	added     int64     // messages that got a thread_seq: the reply or the notice
 	chunks    int64     // that were stored of the run, if it has ended
+	told      []string  // the runs above it that got its last messages
 	next      time.Time // when the run is due again, if an attempt without an answer has not ended it
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
@@ -315,6 +317,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u 
 	}
 	run.Followed = run.Followed || len(u.Events) > 0
 	RunEnded(ctx, r.db, run, e.chunks)
+	runsChanged(r.db, e.told)
 	return e.next, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
@@ -36,6 +37,7 @@ func AnswerActivity(run string) string { return run + "/answer" }
 // with an unknown outcome may be repeated with the same messages.
 func (r *Runs) AppendEvents(ctx context.Context, claim *places.Claim, run *Run, messages []stream.Message) error {
 	var seq int64
+	var told []string
 	again, known := run.unclear, max(run.appended, run.EventSeq)
 	err := r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		a := appender{Txn: tx, run: run.ID, now: storage.Millis(r.db.Now())}
@@ -44,11 +46,11 @@ func (r *Runs) AppendEvents(ctx context.Context, claim *places.Claim, run *Run, 
 			AND workstream = $4 AND activity = $5 AND text = $6`, run.ID, known, int64(m.Type), m.Workstream, m.ActivityID, m.Text) {
 			a.append(messages, false)
 		}
-		seq = a.seq
+		seq, told = a.seq, a.told
 	})
 	if run.unclear = errors.Is(err, storage.ErrUnclear) || err != nil && again; err == nil {
 		run.appended, run.Followed = seq, true
-		runChanged(r.db, run.ID, true)
+		runsChanged(r.db, append(told, run.ID))
 	}
 	return err
 }
@@ -70,6 +72,7 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 // has already is left out. AddEvents fails with ErrEnded if the run has ended, with ErrNotFound if there
 // is none, and with ErrManyEvents.
 func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
+	told := []string{run}
 	err := r.db.Change(ctx, "", func(tx *storage.Txn) {
 		a := appender{Txn: tx, run: run, now: storage.Millis(r.db.Now())}
 		works := tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run)
@@ -95,9 +98,10 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 			tx.Fail(ErrManyEvents)
 		}
 		tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, $3, $4)`, run, key, counted, a.now)
+		told = append(told, a.told...)
 	})
 	if err == nil {
-		runChanged(r.db, run, true)
+		runsChanged(r.db, told)
 	}
 	return err
 }
@@ -117,14 +121,18 @@ type appender struct {
 	thread         int64
 	seq, count, at int64
 	dropped        int64 // number of its events, without chunks, that were removed
+	key            event.ThreadKey
+	told           []string // the runs above it that got its messages, too
 }
 
-const appenderColumns = `id, run_seq, run_events, run_event_at, run_dropped`
+const appenderColumns = `key, id, run_seq, run_events, run_event_at, run_dropped`
 
 // noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
 const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_dropped = 0, run_taken = 0, run_answer = NULL`
 
-func (a *appender) dest() []any { return []any{&a.thread, &a.seq, &a.count, &a.at, &a.dropped} }
+func (a *appender) dest() []any {
+	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped}
+}
 
 // append stores messages. ends means that the run ends with them. The times of a run's
 // events differ and rise, because clients order by them and continue behind them.
@@ -152,6 +160,39 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 		a.evict()
 		a.Do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
 	}
+	if !ends {
+		a.tellAbove(messages)
+	}
+}
+
+// tellAbove gives the messages of a workstream's run to the run that launched the workstream, while that one
+// goes on. A message of main gets the launch_id as its workstream. Activities get the run's id, because other
+// runs may have the same ones. The rows of threads are locked from the child to its parent.
+func (a *appender) tellAbove(said []stream.Message) {
+	if !event.IsWorkstream(a.key) {
+		return
+	}
+	above := appender{Txn: a.Txn, now: a.now}
+	var launched string
+	if !a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
+		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key)) {
+		return
+	}
+	given := make([]stream.Message, 0, len(said))
+	for _, m := range said {
+		switch {
+		case isLast(m):
+			continue // the end of the workstream, and not that of its run, is its last message
+		case m.OfMain():
+			m.Workstream = launched
+		}
+		if m.ActivityID != "" && !strings.HasPrefix(m.ActivityID, a.run) {
+			m.ActivityID = a.run + "/" + m.ActivityID
+		}
+		given = append(given, m)
+	}
+	above.append(given, false)
+	a.told = append(append(a.told, above.run), above.told...)
 }
 
 // evict removes the oldest events of a run beyond its bounds, but none that a live reader may not have.
@@ -195,6 +236,7 @@ func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	repeats := func(m stream.Message) bool {
 		return m.OfMain() && m.Text == reply && len(m.Details) == 0 && (m.ActivityID == "" || m.ActivityID == AnswerActivity(e.run.ID))
 	}
+	e.tellAbove(events, state, reply)
 	kept := slices.DeleteFunc(slices.Clone(events), func(m stream.Message) bool {
 		return isLast(m) && (state != Done || len(m.Details) == 0 && (m.Text == "" || m.Text == reply))
 	})
@@ -209,21 +251,39 @@ func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	a.append(kept, true)
 }
 
+// tellAbove gives the run that launched a workstream the messages at the end of a run of the workstream. The
+// reply is one of them.
+func (e *endRunTx) tellAbove(events []stream.Message, state State, reply string) {
+	said := slices.DeleteFunc(slices.Clone(events), func(m stream.Message) bool { return m.OfMain() && m.Type == stream.Idle })
+	answers := func(m stream.Message) bool {
+		return m.OfMain() && (m.Type == stream.Answer || m.Type == stream.RequestInput)
+	}
+	if state == Done && reply != "" && !slices.ContainsFunc(said, answers) {
+		said = append(said, stream.Message{Type: stream.Answer, Text: reply, ActivityID: AnswerActivity(e.run.ID)})
+	}
+	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now, key: e.run.ThreadKey}
+	a.tellAbove(said)
+	e.told = a.told
+}
+
 // replaceChunks replaces the chunks of an attempt that has ended, because the next one begins its
-// texts again, as other activities. Clients replace chunks by a THOUGHT of their activity. It
-// returns the seq of the run's last event.
+// texts again, as other activities. Those of its workstreams go on. Clients replace chunks by a THOUGHT of their
+// activity. It returns the seq of the run's last event.
 func (b *beginRunTx) replaceChunks(run *Run) (last int64) {
 	again := storage.Rows(b.Txn, func(m *stream.Message) []any { return []any{&m.Workstream, &m.ActivityID} },
-		`SELECT workstream, activity FROM run_events WHERE run = $1 AND type = 12 AND activity <> '' GROUP BY workstream, activity ORDER BY min(seq)`, run.ID)
+		`SELECT workstream, activity FROM run_events WHERE run = $1 AND type = 12 AND activity <> '' AND `+ownChunks+` GROUP BY workstream, activity ORDER BY min(seq)`, run.ID)
 	for i := range again {
 		again[i].Type, again[i].Text = stream.Thought, "The answer begins again."
 	}
 	a := appender{Txn: b.Txn, run: run.ID, now: b.now}
 	b.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
-	dropChunks(b.Txn, run.ID)
+	b.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND `+ownChunks, run.ID)
 	a.append(again, false)
 	return a.seq
 }
+
+// ownChunks matches the events of a run's own agent, and none of its workstreams.
+const ownChunks = `NOT EXISTS (SELECT 1 FROM workstreams w WHERE w.id = run_events.workstream)`
 
 // dropChunks removes the chunks of a run.
 func dropChunks(tx *storage.Txn, run string) {

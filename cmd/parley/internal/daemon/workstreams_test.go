@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/assembly/stream"
 )
 
 // delegating is a daemon whose agent lead takes each run and answers it later. Meanwhile it may launch workstreams, for
@@ -311,4 +312,47 @@ func TestWorkstreamsThatAnswerLater(t *testing.T) {
 		h.reply(told.RunID, "Thanks.")
 	}
 	h.posts(1 + children)
+}
+
+// TestStreamOfWorkstreams checks that the readers of a run get the messages of its workstreams with their ids, and
+// that the end of a workstream ends no stream.
+func TestStreamOfWorkstreams(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.postWeb("who is right?")
+	asked := <-h.inputs
+	path := "/runs/" + thread + "/" + asked.RunID
+	lines := h.stream(path+"/stream?skipHistory=true", ownToken, "")
+	next := func() (m stream.Message) {
+		t.Helper()
+		for lines.Scan() {
+			if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				if m = decode[stream.Message](t, data); m.Type != stream.StreamingChunk {
+					return m
+				}
+			}
+		}
+		return m
+	}
+	heard := func(kind stream.Type, workstream, words string) {
+		t.Helper()
+		if m := next(); m.Type != kind || m.Workstream != workstream || !strings.Contains(m.Text, words) {
+			t.Errorf("heard %+v; want %s of %q with %q", m, kind, workstream, words)
+		}
+	}
+	done := h.launch(asked.RunID, `{"task":"Look it up.","agent":"echo"}`)
+	heard(stream.System, done, "Look it up.")
+	heard(stream.Answer, done, "Look it up.")
+	heard(stream.Complete, done, "Look it up.")
+	ended := h.launch(asked.RunID, `{"task":"Think.","agent":"other"}`)
+	<-h.inputs
+	heard(stream.System, ended, "Think.")
+	h.call(http.MethodPost, "/runs/"+asked.RunID+"/workstreams/"+ended+"/terminate", `{}`, http.StatusAccepted)
+	heard(stream.Terminated, ended, "is canceled")
+	h.reply(asked.RunID, "Both are.")
+	heard(stream.Answer, "", "Both are.")
+	heard(stream.Complete, "", "")
+	if updates := h.request(http.MethodGet, path+"/updates", ownToken, "", "").body; strings.Count(updates, `"w":"`+done) != 3 {
+		t.Errorf("the updates are %s", updates)
+	}
 }
