@@ -33,5 +33,18 @@ func (m Message) Stage() string {
 	return StageExecution
 }
 
+// Tool returns the name of the tool that the details of a message tell of, and the event of its call: "started",
+// "progress", "completed" or "failed". Both are empty for none.
+func (m Message) Tool() (name, happened string) {
+	var details struct {
+		Tool  string `json:"tool"`
+		Event string `json:"tool_event"`
+	}
+	if len(m.Details) == 0 || json.Unmarshal(m.Details, &details) != nil {
+		return "", ""
+	}
+	return details.Tool, details.Event
+}
+
 // OfMain reports whether the message belongs to the main workstream.
 func (m Message) OfMain() bool { return m.Workstream == "" || m.Workstream == Main }

@@ -169,8 +169,8 @@ func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress)
 	default:
 		return Fault{"phase", "must be planning, executing_tool, synthesizing or blocked"}
 	}
-	if p.Iteration < 0 || utf8.RuneCountInString(p.Tool) > maxName || utf8.RuneCountInString(p.Message) > maxTask {
-		return Fault{"", fmt.Sprintf("iteration must not be negative, tool has at most %d characters, and message %d", maxName, maxTask)}
+	if p.Iteration < 0 || utf8.RuneCountInString(p.Tool) > workstreams.MaxTool || utf8.RuneCountInString(p.Message) > maxTask {
+		return Fault{"", fmt.Sprintf("iteration must not be negative, tool has at most %d characters, and message %d", workstreams.MaxTool, maxTask)}
 	}
 	return s.Journal.Report(ctx, id, p)
 }

@@ -19,6 +19,7 @@ func workstreamPromises() []promise {
 		{"a workstream is due at its launch, and when a run of its thread has ended", workstreamDue},
 		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
 		{"the run that launched a workstream has the messages of its runs, while it goes on", workstreamMessages},
+		{"the progress of a workstream is what its run tells of", workstreamProgress},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
 	}
 }
@@ -161,6 +162,30 @@ func workstreamMessages(f *fixture) {
 	f.commit(lead, answer("Done."))
 	f.append(below, thought("late"))
 	same(f, "after the parent's run", len(list()), 4)
+}
+
+func workstreamProgress(f *fixture) {
+	run := f.launched(f.parent(), "w1")
+	for _, c := range []struct {
+		said stream.Message
+		want workstreams.Progress
+	}{
+		{stream.Message{Type: stream.Update, Details: []byte(`{"tool":"search","tool_event":"started"}`)}, workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}},
+		{stream.Message{Type: stream.Update, Text: "halfway"}, workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}},
+		{stream.Message{Type: stream.Thought, Text: "of another", Workstream: "w2"}, workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}},
+		{stream.Message{Type: stream.Update, Details: []byte(`{"tool":"search","tool_event":"completed"}`)}, workstreams.Progress{Phase: workstreams.Synthesizing}},
+		{thought("hm"), workstreams.Progress{Phase: workstreams.Planning}},
+		{chunk("a", "He"), workstreams.Progress{Phase: workstreams.Synthesizing}},
+	} {
+		f.append(run, c.said)
+		w, err := f.Workstream(f.ctx, "w1")
+		f.must(err)
+		same(f, c.said.Type.String()+string(c.said.Details), w.Progress, c.want)
+	}
+	f.must(f.PutStep(f.ctx, f.claim(run.Thread), run, 2, "{}"))
+	w, err := f.Workstream(f.ctx, "w1")
+	f.must(err)
+	same(f, "the third request", w.Iteration, int64(3))
 }
 
 func workstreamEnds(f *fixture) {

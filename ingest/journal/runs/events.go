@@ -165,36 +165,6 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	}
 }
 
-// tellAbove gives the messages of a workstream's run to the run that launched the workstream, while that one
-// goes on. A message of main gets the launch_id as its workstream. Activities get the run's id, because other
-// runs may have the same ones. The rows of threads are locked from the child to its parent.
-func (a *appender) tellAbove(said []stream.Message) {
-	if !event.IsWorkstream(a.key) {
-		return
-	}
-	above := appender{Txn: a.Txn, now: a.now}
-	var launched string
-	if !a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
-		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key)) {
-		return
-	}
-	given := make([]stream.Message, 0, len(said))
-	for _, m := range said {
-		switch {
-		case isLast(m):
-			continue // the end of the workstream, and not that of its run, is its last message
-		case m.OfMain():
-			m.Workstream = launched
-		}
-		if m.ActivityID != "" && !strings.HasPrefix(m.ActivityID, a.run) {
-			m.ActivityID = a.run + "/" + m.ActivityID
-		}
-		given = append(given, m)
-	}
-	above.append(given, false)
-	a.told = append(append(a.told, above.run), above.told...)
-}
-
 // evict removes the oldest events of a run beyond its bounds, but none that a live reader may not have.
 func (a *appender) evict() {
 	before := a.now - keptFor.Milliseconds()
@@ -249,21 +219,6 @@ func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now}
 	e.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, e.run.Thread)
 	a.append(kept, true)
-}
-
-// tellAbove gives the run that launched a workstream the messages at the end of a run of the workstream. The
-// reply is one of them.
-func (e *endRunTx) tellAbove(events []stream.Message, state State, reply string) {
-	said := slices.DeleteFunc(slices.Clone(events), func(m stream.Message) bool { return m.OfMain() && m.Type == stream.Idle })
-	answers := func(m stream.Message) bool {
-		return m.OfMain() && (m.Type == stream.Answer || m.Type == stream.RequestInput)
-	}
-	if state == Done && reply != "" && !slices.ContainsFunc(said, answers) {
-		said = append(said, stream.Message{Type: stream.Answer, Text: reply, ActivityID: AnswerActivity(e.run.ID)})
-	}
-	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now, key: e.run.ThreadKey}
-	a.tellAbove(said)
-	e.told = a.told
 }
 
 // replaceChunks replaces the chunks of an attempt that has ended, because the next one begins its

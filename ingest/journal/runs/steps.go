@@ -7,6 +7,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // RunSteps returns the stored steps of a run, in their order. A step is a request to the agent that ended with
@@ -23,6 +24,7 @@ func (r *Runs) PutStep(ctx context.Context, claim *places.Claim, run *Run, n int
 		lockRun(tx, claim, run, []any{&seq}, `run_seq`)
 		tx.Do(`INSERT INTO run_steps (run, n, body, at) VALUES ($1, $2, $3, $4) ON CONFLICT (run, n) DO UPDATE SET body = $3`,
 			run.ID, int64(n), body, storage.Millis(r.db.Now()))
+		workstreams.Iterates(tx, run.ThreadKey, int64(n)+1)
 	})
 }
 

@@ -238,6 +238,22 @@ func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
 	}
 }
 
+// MaxTool bounds the characters of a tool's name.
+const MaxTool = 80
+
+// Works notes what the run of a workstream's thread does. It writes only a change.
+func Works(tx *storage.Txn, thread event.ThreadKey, phase Phase, tool string) {
+	tx.Do(`UPDATE workstreams SET phase = $2, tool = $3 WHERE thread = $1 AND state IN ('running', 'canceling') AND (phase <> $2 OR tool <> $3)`,
+		string(thread), string(phase), tool)
+}
+
+// Iterates notes the number of the requests to the agent in a run of a thread. Other threads have none.
+func Iterates(tx *storage.Txn, thread event.ThreadKey, n int64) {
+	if event.IsWorkstream(thread) {
+		tx.Do(`UPDATE workstreams SET iteration = $2 WHERE thread = $1 AND state IN ('running', 'canceling') AND iteration <> $2`, string(thread), n)
+	}
+}
+
 // Aged returns the step for workstreams that ended before a bound.
 func Aged(before int64) storage.Step {
 	return storage.ByAge("workstreams", "id", "ended_at", before)
