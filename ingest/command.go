@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,8 +99,18 @@ func (g gate) answer(command record.Command, state record.ThreadState) string {
 	return "There is nothing to stop."
 }
 
-// status describes the work in a thread.
+// status describes the work in a thread, with its workstreams.
 func (g gate) status(state record.ThreadState) string {
+	lines := []string{g.working(state)}
+	for i := range state.Workstreams {
+		w := &state.Workstreams[i]
+		lines = append(lines, fmt.Sprintf("- %s works for %s since %s: %s", cmp.Or(w.Name, w.Agent), w.Asker, w.LaunchedAt.UTC().Format("15:04:05 UTC"), w.Progress))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// working describes the run and the waiting messages of a thread.
+func (g gate) working(state record.ThreadState) string {
 	text := g.Agent + " has nothing to do here."
 	if state.Asks {
 		text = g.Agent + " waits for the answer to its question."

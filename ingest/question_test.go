@@ -139,10 +139,11 @@ func TestAButtonWithoutAQuestion(t *testing.T) {
 // TestStopClosesAQuestion checks what its sender and others are told.
 func TestStopClosesAQuestion(t *testing.T) {
 	g := defaultGate()
-	for state, want := range map[record.ThreadState][2]string{
-		{Asks: true}: {"Stopped.", "helper waits for the answer to its question."},
-		{}:           {"There is nothing to stop.", "helper has nothing to do here."},
+	for asks, want := range map[bool][2]string{
+		true:  {"Stopped.", "helper waits for the answer to its question."},
+		false: {"There is nothing to stop.", "helper has nothing to do here."},
 	} {
+		state := record.ThreadState{Asks: asks}
 		if got := [2]string{g.answer(record.CommandStop, state), g.answer(record.CommandStatus, state)}; got != want {
 			t.Errorf("%+v: %q", state, got)
 		}

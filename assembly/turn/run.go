@@ -97,6 +97,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 			return err
 		}
 		a.showSaid()
+		a.showWorkstreams(ctx)
 		if a.run.Answer != nil {
 			return a.later(*a.run.Answer)
 		}

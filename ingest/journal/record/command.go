@@ -28,7 +28,12 @@ type ThreadState struct {
 	Waiting  int64 // messages that wait for a turn
 	Asks     bool  // a question is open
 	Working  int64 // workstreams that a stop has ended
+	// Workstreams are those that work, the first launched ones, for a status.
+	Workstreams []workstreams.Workstream
 }
+
+// maxWorkstreams bounds ThreadState.Workstreams.
+const maxWorkstreams = 20
 
 // state reads the work in the thread.
 func (r *recordTx) state() (s ThreadState) {
@@ -46,6 +51,8 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 		state.Working = workstreams.StopBelow(r.Txn, r.claim.Key, r.now)
 	}
 	switch {
+	case d.Command == CommandStatus:
+		state.Workstreams = workstreams.WorkingBelow(r.Txn, r.claim.Key, maxWorkstreams)
 	case d.Command == CommandNew:
 		runs.NewContext(r.Txn, thread, row.Seq)
 		r.forget()

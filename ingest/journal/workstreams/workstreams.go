@@ -5,6 +5,7 @@ package workstreams
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -65,6 +66,14 @@ type Progress struct {
 	Tool      string // of ExecutingTool
 	Iteration int64
 	Message   string
+}
+
+// String returns what the workstream is doing, for people.
+func (p Progress) String() string {
+	if p.Phase == ExecutingTool && p.Tool != "" {
+		return "executing " + p.Tool
+	}
+	return strings.ReplaceAll(string(p.Phase), "_", " ")
 }
 
 // Workstream is a child of a run.
@@ -183,6 +192,12 @@ func (s *Workstreams) WorkstreamsOf(ctx context.Context, run string) ([]Workstre
 func (s *Workstreams) WorkstreamsBelow(ctx context.Context, thread event.ThreadKey, asker string, limit int) ([]Workstream, error) {
 	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.parent = $1 AND w.asker = $2
 		ORDER BY w.due_at IS NULL, w.launched_at DESC, w.id LIMIT CAST($3 AS BIGINT)`, string(thread), asker, int64(limit))
+}
+
+// WorkingBelow returns the workstreams of a thread that work, the first launched one first.
+func WorkingBelow(tx *storage.Txn, thread event.ThreadKey, limit int) []Workstream {
+	return storage.Rows(tx, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.parent = $1 AND w.state IN ('running', 'canceling')
+		ORDER BY w.launched_at, w.id LIMIT CAST($2 AS BIGINT)`, string(thread), int64(limit))
 }
 
 // Report stores the progress of a workstream that works. It fails with ErrEnded if it does not work any

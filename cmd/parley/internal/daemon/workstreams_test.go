@@ -215,7 +215,7 @@ func TestAWorkstreamMissesItsDeadline(t *testing.T) {
 }
 
 // TestAStopEndsWorkstreams checks that a person's stop in the parent's thread ends the children there, whether the
-// run that launched them goes on or not.
+// run that launched them goes on or not. Before that, their status tells of them.
 func TestAStopEndsWorkstreams(t *testing.T) {
 	for name, ended := range map[string]bool{"during the run": false, "after the run": true} {
 		t.Run(name, func(t *testing.T) {
@@ -230,11 +230,15 @@ func TestAStopEndsWorkstreams(t *testing.T) {
 				h.reply(asked.RunID, "Wait.")
 				posts = len(h.posts(1))
 			}
-			stop := h.newMessage("<@" + slacktest.BotUser + "> /stop")
-			stop.ThreadTS = question.TS
-			h.slack.Put(slacktest.Post{Channel: stop.Channel, User: stop.User, Text: stop.Text, TS: stop.TS, ThreadTS: stop.ThreadTS})
-			h.accept(stop.Mention())
-			same(t, h.private(1).Text, "Stopped.")
+			for i, c := range []struct{ command, want string }{{"/status", "- other works for helper since "}, {"/stop", "Stopped."}} {
+				m := h.newMessage("<@" + slacktest.BotUser + "> " + c.command)
+				m.ThreadTS = question.TS
+				h.slack.Put(slacktest.Post{Channel: m.Channel, User: m.User, Text: m.Text, TS: m.TS, ThreadTS: m.ThreadTS})
+				h.accept(m.Mention())
+				if got := h.private(i + 1).Text; !strings.Contains(got, c.want) {
+					t.Errorf("%s: %q", c.command, got)
+				}
+			}
 			for h.childrenOf(asked.RunID)[0].State != "canceled" && h.poll() {
 			}
 			got := h.request(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", otherSecret, "application/json", `{"content":"Late."}`)

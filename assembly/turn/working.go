@@ -1,0 +1,67 @@
+package turn
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"parley/ingest/journal/workstreams"
+	"parley/ingest/wake"
+)
+
+// workingEvery is the least time between two looks at the workstreams of a run.
+const workingEvery = time.Second
+
+// showWorkstreams lets people see how many workstreams of the run are at work, in the sign of its work, until ctx ends.
+func (a *attempt) showWorkstreams(ctx context.Context) {
+	if a.Tools == nil || len(a.Tools.Offered(a.run)) == 0 {
+		return
+	}
+	a.show(func() {
+		changed, stop := a.Journal.FollowRun(a.run.ID)
+		defer stop()
+		var before []workstreams.Workstream
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
+			}
+			children, err := a.Journal.WorkstreamsOf(ctx, a.run.ID)
+			if words := working(before, children); err == nil && words != "" {
+				a.preview.Note(words)
+			}
+			before = children
+			if !wake.After(ctx, workingEvery) {
+				return
+			}
+		}
+	})
+}
+
+// working says how many workstreams are at work, and what the one does that was launched or has changed last; empty if
+// nothing has changed. Both lists have the first launched one first, and the later list has those of the earlier one.
+func working(before, now []workstreams.Workstream) string {
+	n, newest, changed := 0, -1, -1
+	for i := range now {
+		differs := i >= len(before) || before[i].State != now[i].State || before[i].Progress != now[i].Progress
+		if differs {
+			changed = i
+		}
+		if !now[i].State.Ended() {
+			n++
+			if differs || newest < 0 {
+				newest = i
+			}
+		}
+	}
+	switch {
+	case changed < 0:
+		return ""
+	case n == 0:
+		return "all workstreams have ended"
+	case n == 1:
+		return "1 workstream at work: " + now[newest].Progress.String()
+	}
+	return fmt.Sprintf("%d workstreams at work: %s", n, now[newest].Progress)
+}
