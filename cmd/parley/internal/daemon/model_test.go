@@ -115,6 +115,14 @@ func replyWith(text string) func(http.ResponseWriter) {
 	}
 }
 
+// callTool streams a call of a tool, after words.
+func callTool(words, name, arguments string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, `data: {"choices":[{"delta":{"content":%s,"tool_calls":[{"index":0,"id":"c","function":{"name":%q,"arguments":%s}}]},"finish_reason":"tool_calls"}]}`+"\n\ndata: [DONE]\n\n", quoted(words), name, quoted(arguments))
+	}
+}
+
 // failWith answers with a status.
 func failWith(status int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {

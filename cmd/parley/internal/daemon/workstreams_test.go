@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +32,12 @@ type leadInput struct {
 
 func openLead(t *testing.T, p plan) *delegating {
 	t.Helper()
+	return openLeadOf(t, p, 2)
+}
+
+// openLeadOf opens the agent lead with a bound of its workstreams.
+func openLeadOf(t *testing.T, p plan, most int) *delegating {
+	t.Helper()
 	l := &delegating{inputs: make(chan leadInput, 16)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var input leadInput
@@ -44,7 +52,7 @@ func openLead(t *testing.T, p plan) *delegating {
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
-  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: 2}}
+  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: ` + strconv.Itoa(most) + `}}
   - {id: other, kind: webhook, url: "` + hook.URL + `", secret: ` + otherSecret + `}
   - {id: echo, kind: echo}
 `}
@@ -359,4 +367,106 @@ func TestStreamOfWorkstreams(t *testing.T) {
 	if updates := h.request(http.MethodGet, path+"/updates", ownToken, "", "").body; strings.Count(updates, `"w":"`+done) != 3 {
 		t.Errorf("the updates are %s", updates)
 	}
+}
+
+// modelLead lets the model of the harness have echo work for it.
+const modelLead = "workstreams: {agents: [echo], max: 4}"
+
+// launched returns the launch_id in the result of a call, the last message of a request.
+func launched(t *testing.T, asked *modelRequest) string {
+	t.Helper()
+	last := asked.messages[len(asked.messages)-1]
+	if last.Role != "tool" {
+		t.Fatalf("the result of the call is %+v", last)
+	}
+	return decode[struct {
+		ID string `json:"launch_id"`
+	}](t, last.Content).ID
+}
+
+// TestAModelHasOthersWork lets a model launch an interactive workstream from a question in Slack, talk with it, and
+// end it. People see its answers alone, in the thread where they asked.
+func TestAModelHasOthersWork(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{helper: modelLead})
+	question := h.mention("who is right?")
+	h.answerNext(callTool("I ask echo.", "launch_workstream", `{"task":"Say one.","agent":"echo","name":"books","interactive":true}`))
+	asked := h.nextRequest()
+	id := launched(t, asked)
+	h.answer(asked, callTool("", "launch_workstream", `{"task":"Say one.","agent":"nobody"}`))
+	asked = h.nextRequest()
+	if last := asked.messages[len(asked.messages)-1].Content; last != `{"error":"agent: must be one of [\"echo\"]"}` {
+		t.Errorf("the result is %s", last)
+	}
+	var posted []string
+	hears := func(asked *modelRequest, words string) *modelRequest { // a report that comes during the run is in it
+		if !strings.Contains(all(asked), words) {
+			posted = append(posted, "Wait.")
+			h.answer(asked, replyWith("Wait."))
+			asked = h.nextRequest()
+		}
+		if told := "Workstream books (launch_id " + id + ", agent echo) says:\n\n" + words; !strings.Contains(all(asked), told) {
+			t.Errorf("the parent is told\n%s", all(asked))
+		}
+		return asked
+	}
+	h.answer(hears(asked, "Say one."), callTool("", "message_workstream", `{"launch_id":"`+id+`","message":"Say two."}`))
+	second := hears(h.nextRequest(), "Say two.")
+	h.answer(second, callTool("", "terminate_workstream", `{"launch_id":"`+id+`"}`))
+	h.answerNext(replyWith("Both are."))
+	posted = append(posted, "Both are.")
+	var texts []string
+	for _, post := range h.posts(len(posted)) {
+		texts = append(texts, post.Text)
+		same(t, post.ThreadTS, question.TS)
+	}
+	same(t, texts, posted)
+}
+
+// all returns the texts of a request.
+func all(asked *modelRequest) string {
+	var b strings.Builder
+	for _, m := range asked.messages {
+		b.WriteString(m.Role + ": " + m.Content + "\n")
+	}
+	return b.String()
+}
+
+// TestManyWorkstreams checks that a node works on many workstreams: each task is asked and each result is reported once,
+// and none is left.
+func TestManyWorkstreams(t *testing.T) {
+	t.Parallel()
+	many := 60
+	if n, err := strconv.Atoi(os.Getenv("PARLEY_TEST_WORKSTREAMS")); err == nil {
+		many = n
+	}
+	const each = 20
+	h := openLeadOf(t, plan{}, each)
+	begun := time.Now()
+	asked := map[string]int{}
+	for len(asked) < many/each {
+		h.mention("who is right?")
+		run := (<-h.inputs).RunID
+		for range each {
+			h.launch(run, `{"task":"Look it up.","agent":"echo"}`)
+		}
+		asked[run] = 0
+		h.reply(run, "Wait.")
+	}
+	t.Logf("%d launched after %v", many, time.Since(begun))
+	for reports := 0; reports < many; {
+		told := <-h.inputs
+		reports++
+		h.reply(told.RunID, "Noted.")
+	}
+	t.Logf("reported after %v", time.Since(begun))
+	for run := range asked {
+		for _, child := range h.childrenOf(run) {
+			same(t, child.State, "completed")
+			asked[run]++
+		}
+		same(t, asked[run], each)
+	}
+	h.posts(many + len(asked))
+	same(t, len(h.inputs), 0)
 }
