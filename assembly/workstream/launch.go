@@ -31,6 +31,7 @@ type Task struct {
 	Name        string
 	Interactive bool
 	Deadline    time.Duration // see DeadlineOf
+	Apart       bool          // its files are not among those of the run
 	// Key makes the launch the same as an earlier one of the run with the key; empty for none.
 	Key string
 }
@@ -68,7 +69,7 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		return w, err
 	}
 	w = workstreams.Workstream{
-		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive,
+		ID: uuid.Must(uuid.NewV7()).String(), Run: run, Agent: t.Agent, Name: t.Name, Task: t.Task, Interactive: t.Interactive, Apart: t.Apart,
 		DeadlineAt: s.Now().Add(t.Deadline),
 	}
 	if t.Key != "" {

@@ -52,9 +52,10 @@ func (s *Service) Offered(run *runs.Run) []runinput.Tool {
 			"The result comes later as a system message; do not wait for it, and tell the people what you have asked for.",
 			Parameters: object([]string{"task", "agent"}, schema{
 				"task": text("All that the agent needs to know: it does not see this conversation."), "agent": schema{"type": "string", "enum": config.Agents},
-				"name":             text("A short name for people."),
-				"interactive":      schema{"type": "boolean", "description": "After the task, the agent waits for further messages until it is terminated."},
-				"deadline_seconds": schema{"type": "integer", "minimum": int(MinDeadline.Seconds()), "maximum": int(MaxDeadline.Seconds()), "default": int(DefaultDeadline.Seconds())},
+				"name":                  text("A short name for people."),
+				"interactive":           schema{"type": "boolean", "description": "After the task, the agent waits for further messages until it is terminated."},
+				"deadline_seconds":      schema{"type": "integer", "minimum": int(MinDeadline.Seconds()), "maximum": int(MaxDeadline.Seconds()), "default": int(DefaultDeadline.Seconds())},
+				"merge_child_artifacts": schema{"type": "boolean", "default": true, "description": "Lists the files that it makes among those of this run."},
 			})},
 		{Name: messageTool, Description: "Sends a workstream a further message, which it answers. The answer comes later as a system message.",
 			Parameters: object([]string{"launch_id", "message"}, schema{"launch_id": launchID, "message": text("The message.")})},
@@ -72,6 +73,7 @@ type arguments struct {
 	Name        string `json:"name"`
 	Interactive bool   `json:"interactive"`
 	Deadline    *int64 `json:"deadline_seconds"`
+	Merge       *bool  `json:"merge_child_artifacts"`
 	ID          string `json:"launch_id"`
 	Message     string `json:"message"`
 	Command     string `json:"command"`
@@ -120,6 +122,7 @@ func (s *Service) call(ctx context.Context, run *runs.Run, key, name string, giv
 	case launchTool:
 		w, err := s.Launch(ctx, run.ID, run.Agent, Task{
 			Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive, Deadline: DeadlineOf(given.Deadline), Key: key,
+			Apart: given.Merge != nil && !*given.Merge,
 		})
 		return map[string]any{"launch_id": w.ID, "state": w.State, "deadline_at": w.DeadlineAt.UTC()}, err
 	case listTool:

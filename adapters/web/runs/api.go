@@ -18,6 +18,7 @@ type Store interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
+	Artifacts(ctx context.Context, run string) ([]runs.Artifact, error)
 	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.Named, error)
 }
 
@@ -63,6 +64,7 @@ func (a API) Routes() []access.Route {
 			access.Route{Pattern: "POST " + prefix + "/runs/{runId}/signals", Right: access.ForUsers, Take: access.Take(a.of, call.signal)},
 		)
 	}
+	routes = append(routes, a.artifactRoutes()...)
 	for i := range routes {
 		routes[i].NotFound = "there is no such run"
 	}

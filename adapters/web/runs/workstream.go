@@ -41,7 +41,7 @@ func (a API) workstreamRoutes() (routes []access.Route) {
 		of := prefix + "/runs/{runId}/workstreams"
 		one := of + "/{launchId}/"
 		routes = append(routes,
-			a.list("GET "+of),
+			a.reads("GET "+of, API.listWorkstreams),
 			a.action("POST "+of, API.launch),
 			a.action("POST "+one+"messages", API.messageWorkstream),
 			a.action("POST "+one+"steer", API.steerWorkstream),
@@ -108,6 +108,7 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body
 		Name        string `json:"name"`
 		Interactive bool   `json:"interactive"`
 		Deadline    *int64 `json:"deadline_seconds"`
+		Merge       *bool  `json:"merge_child_artifacts"`
 	}
 	if err := readMembers(body, &given); err != nil {
 		return err
@@ -115,6 +116,7 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body
 	task := workstream.Task{
 		Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive,
 		Deadline: workstream.DeadlineOf(given.Deadline), Key: r.Header.Get("Idempotency-Key"),
+		Apart: given.Merge != nil && !*given.Merge,
 	}
 	child, err := a.Workstreams.Launch(r.Context(), run.ID, run.Agent, task)
 	if err != nil {
@@ -234,8 +236,8 @@ func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Lat
 	return accepted(w, child.ID)
 }
 
-// list returns the route that lists the workstreams of a run: GET /runs/{runId}/workstreams
-func (a API) list(pattern string) access.Route {
+// reads returns a route that shows something of a run to those who may read its thread, and to the run's agent.
+func (a API) reads(pattern string, show func(a API, w http.ResponseWriter, r *http.Request, run string) error) access.Route {
 	return access.Route{
 		Pattern: pattern,
 		Serve: func(c access.Call, w http.ResponseWriter, r *http.Request) error {
@@ -243,19 +245,19 @@ func (a API) list(pattern string) access.Route {
 			if err != nil {
 				return err
 			}
-			return a.listWorkstreams(w, r, run.ID)
+			return show(a, w, r, run.ID)
 		},
 		Own: func(w http.ResponseWriter, r *http.Request, _ []byte, agents map[string]bool) error {
 			run, err := a.Replies.run(r, "runId", agents)
 			if err != nil {
 				return err
 			}
-			return a.listWorkstreams(w, r, run.ID)
+			return show(a, w, r, run.ID)
 		},
 	}
 }
 
-// listWorkstreams responds with the workstreams of a run.
+// listWorkstreams responds with the workstreams of a run: GET /runs/{runId}/workstreams
 func (a API) listWorkstreams(w http.ResponseWriter, r *http.Request, run string) error {
 	children, err := a.Children.WorkstreamsOf(r.Context(), run)
 	if err != nil {

@@ -2,11 +2,13 @@ package journaltest
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
@@ -20,6 +22,7 @@ func workstreamPromises() []promise {
 		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
 		{"the run that launched a workstream has the messages of its runs, while it goes on", workstreamMessages},
 		{"the progress of a workstream is what its run tells of", workstreamProgress},
+		{"the files of a run are its own and those of its workstreams, unless they are apart", artifacts},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
 	}
 }
@@ -186,6 +189,43 @@ func workstreamProgress(f *fixture) {
 	w, err := f.Workstream(f.ctx, "w1")
 	f.must(err)
 	same(f, "the third request", w.Iteration, int64(3))
+}
+
+func artifacts(f *fixture) {
+	copied := func(path string) event.Attachment {
+		f.must(f.HoldCopy(f.ctx, "attachments", path, day))
+		return event.Attachment{ID: path, Name: path + ".txt", MimeType: "text/plain", Size: 3, Copy: &event.Copy{Bucket: "attachments", Path: path}}
+	}
+	asked := said("C1/1", "hi")
+	asked.Attachments = []event.Attachment{copied("given")}
+	f.message(threadKey(1), asked, triggers)
+	lead := f.begin(threadKey(1))
+	_, err := f.Launch(f.ctx, workstreams.Workstream{ID: "apart", Run: lead.ID, Agent: agent, Task: "do it", Apart: true, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
+	f.must(err)
+	f.message(event.WorkstreamThread("apart"), said("C1/apart", "do it"), triggers)
+	made := func(run *runs.Run, path string) {
+		reply := answer("Here.")
+		reply.Files = []event.Attachment{copied(path)}
+		f.commit(run, reply)
+	}
+	made(f.begin(event.WorkstreamThread("apart")), "hidden")
+	child := f.launched(lead.ID, "w1")
+	below := f.launched(child.ID, "w2")
+	made(below, "deep")
+	made(child, "child")
+	reply := answer("Here.", "Here.")
+	own := copied("own")
+	reply.Posts[0].File = &outbox.File{Name: own.Name, MimeType: own.MimeType, Size: own.Size, Bucket: "attachments", Path: "own"}
+	f.commit(lead, reply)
+	list, err := f.Artifacts(f.ctx, lead.ID)
+	f.must(err)
+	got := each(list, func(a runs.Artifact) string {
+		return fmt.Sprint(a.Child, " ", a.Made, " ", a.File.Name, " ", a.File.Size, " ", *a.File.Copy)
+	})
+	same(f, "files", got, []string{
+		" true own.txt 3 {attachments own}", " false given.txt 3 {attachments given}",
+		"w1 true child.txt 3 {attachments child}", "w1/w2 true deep.txt 3 {attachments deep}",
+	})
 }
 
 func workstreamEnds(f *fixture) {

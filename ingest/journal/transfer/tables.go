@@ -49,7 +49,7 @@ var tables = []table{
 	newTable("run_posts", 2, `run text, key text, messages int, at int`),
 	newTable("run_steps", 2, `run text, n int, body text, at int`),
 	newTable("workstreams", 1, `id text, run text, asker text, workspace text, platform text, parent text, channel text, channel_parent text, thread text, agent text,
-		name text, task text, interactive int, state text, phase text, tool text, iteration int, message text, launched_at int, deadline_at int,
+		name text, task text, interactive int, apart int, state text, phase text, tool text, iteration int, message text, launched_at int, deadline_at int,
 		ended_at int, summary text, error text, said int, reported int, due_at int`),
 	newTable("tickets", 1, `hash text, workspace text, token text, path text, until_at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state

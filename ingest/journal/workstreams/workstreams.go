@@ -87,6 +87,7 @@ type Workstream struct {
 	Task  string
 
 	Interactive bool // it waits for further messages after its task, and ends only if its parent says so
+	Apart       bool // its files are not among those of the run
 
 	State State
 	Progress
@@ -107,12 +108,12 @@ type Workstreams struct{ db *storage.DB }
 // New returns the workstreams in a store.
 func New(db *storage.DB) *Workstreams { return &Workstreams{db} }
 
-const columns = `w.id, w.run, w.asker, w.workspace, w.platform, w.parent, w.channel, w.channel_parent, w.agent, w.name, w.task, w.interactive,
+const columns = `w.id, w.run, w.asker, w.workspace, w.platform, w.parent, w.channel, w.channel_parent, w.agent, w.name, w.task, w.interactive, w.apart,
 	w.state, w.phase, w.tool, w.iteration, w.message, w.launched_at, w.deadline_at, w.ended_at, w.summary, w.error, w.said`
 
 func (w *Workstream) dest() []any {
 	return []any{
-		&w.ID, &w.Run, &w.Asker, &w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Agent, &w.Name, &w.Task, &w.Interactive,
+		&w.ID, &w.Run, &w.Asker, &w.Of.Workspace, (*string)(&w.Of.Platform), (*string)(&w.Of.Thread), &w.Of.Channel, &w.Of.Parent, &w.Agent, &w.Name, &w.Task, &w.Interactive, &w.Apart,
 		(*string)(&w.State), (*string)(&w.Phase), &w.Tool, &w.Iteration, &w.Message, &w.LaunchedAt, &w.DeadlineAt, &w.EndedAt, &w.Summary, &w.Error, &w.Said,
 	}
 }
@@ -146,11 +147,11 @@ func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (
 			tx.Fail(ErrTooMany)
 		}
 		w.LaunchedAt, w.DeadlineAt, w.State, w.Phase = storage.Instant(now), storage.Instant(storage.Millis(w.DeadlineAt)), Running, Planning
-		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive,
+		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive, apart,
 				state, phase, launched_at, deadline_at, due_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, 'running', 'planning', $14, $15, $14)`,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $16, 'running', 'planning', $14, $15, $14)`,
 			w.ID, w.Run, w.Asker, w.Of.Workspace, string(w.Of.Platform), string(w.Of.Thread), w.Of.Channel, w.Of.Parent, string(w.Key()), w.Agent, w.Name, w.Task,
-			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt))
+			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt), storage.Number(w.Apart))
 		return w
 	})
 }

@@ -103,6 +103,9 @@ func (s *Store) RunMessages(context.Context, string) ([]messages.Message, error)
 	return slices.Clone(s.messages), nil
 }
 
+// Artifacts implements runs.Store: the run has no files.
+func (s *Store) Artifacts(context.Context, string) ([]runs.Artifact, error) { return nil, nil }
+
 // NamedRun finds the named runs of a user of ours.
 func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name string) (runs.Named, error) {
 	s.Mu.Lock()

@@ -470,3 +470,46 @@ func TestManyWorkstreams(t *testing.T) {
 	h.posts(many + len(asked))
 	same(t, len(h.inputs), 0)
 }
+
+// TestArtifactsOfARun checks that the files of a run are listed with links, and those of its workstreams among them.
+func TestArtifactsOfARun(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.postWeb("who is right?", `"attachments":[{"name":"given.txt","mime_type":"text/plain","data":"aGk="}]`)
+	asked := <-h.inputs
+	answer := func(run, name string) {
+		t.Helper()
+		h.call(http.MethodPost, "/api/v1/runs/"+run+"/reply", `{"content":"Here.","files":[{"name":"`+name+`","mime_type":"text/plain","data":"aGkh"}]}`, http.StatusAccepted)
+	}
+	apart := h.launch(asked.RunID, `{"task":"Think.","agent":"helper","merge_child_artifacts":false}`)
+	answer((<-h.inputs).RunID, "hidden.txt")
+	child := h.launch(asked.RunID, `{"task":"Think.","agent":"helper"}`)
+	answer((<-h.inputs).RunID, "found.txt")
+	answer(asked.RunID, "own.txt")
+	<-h.inputs // the report of a child
+	type file struct {
+		Path string
+		Name string
+		Type string `json:"mime_type"`
+		Size int64
+		URL  string
+	}
+	got := h.request(http.MethodGet, "/api/v1/runs/"+asked.RunID+"/artifacts", ownToken, "", "")
+	list := decode[struct{ Artifacts []file }](t, got.body).Artifacts
+	for i, f := range list {
+		content := "hi!"
+		if f.Path == "files/given.txt" {
+			content = "hi"
+		}
+		same(t, h.get(strings.TrimPrefix(f.URL, h.url)).body, content)
+		list[i].URL = ""
+	}
+	same(t, list, []file{
+		{"out/own.txt", "own.txt", "text/plain", 3, ""}, {"files/given.txt", "given.txt", "text/plain", 2, ""},
+		{"files/" + child + "/found.txt", "found.txt", "text/plain", 3, ""},
+	})
+	h.call(http.MethodGet, "/runs/"+asked.RunID+"/artifacts", "", http.StatusOK)
+	if status := h.request(http.MethodGet, "/runs/"+asked.RunID+"/artifacts", otherSecret, "", "").status; status != http.StatusNotFound || strings.Contains(got.body, apart) {
+		t.Errorf("another agent gets %d; %s", status, got.body)
+	}
+}

@@ -336,6 +336,7 @@ CREATE TABLE workstreams (
 	name TEXT NOT NULL,
 	task TEXT NOT NULL,
 	interactive INTEGER NOT NULL, -- 1: it ends only if its parent says so
+	apart INTEGER NOT NULL, -- 1: its files are not among those of the run
 	state TEXT NOT NULL, -- running, canceling, completed, failed, timeout, canceled
 	phase TEXT NOT NULL, -- planning, executing_tool, synthesizing, blocked, done
 	tool TEXT NOT NULL DEFAULT '', -- of executing_tool

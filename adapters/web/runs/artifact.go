@@ -1,0 +1,76 @@
+package runs
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/ingest/journal/runs"
+)
+
+// artifact is a file of a run as our API shows it.
+type artifact struct {
+	Path     string `json:"path"`
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size"`
+	URL      string `json:"url"` // a link that ends
+}
+
+// artifactRoutes returns the routes of the files of runs.
+func (a API) artifactRoutes() (routes []access.Route) {
+	for _, prefix := range []string{"", "/api/v1"} {
+		routes = append(routes, a.reads("GET "+prefix+"/runs/{runId}/artifacts", API.listArtifacts))
+	}
+	return routes
+}
+
+// listArtifacts responds with the files of a run: GET /runs/{runId}/artifacts. Those that its agent has made are below
+// out/, those of the messages that it answers below files/, and those of its workstreams below files/{launchId}/.
+func (a API) listArtifacts(w http.ResponseWriter, r *http.Request, run string) error {
+	if run == "" { // it has not begun
+		return exchange.Respond(w, http.StatusOK, map[string]any{"artifacts": []artifact{}})
+	}
+	page, err := a.Store.RunEvents(r.Context(), run, 0, 0)
+	if err != nil {
+		return err
+	}
+	files, err := a.Store.Artifacts(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	list, taken := make([]artifact, len(files)), map[string]bool{}
+	for i, f := range files {
+		list[i] = artifact{Path: pathOf(f, taken), Name: f.File.Name, MimeType: f.File.MimeType, Size: f.File.Size}
+		if list[i].URL, err = a.Threads.Storage.Sign(r.Context(), page.Workspace, f.File); err != nil {
+			return err
+		}
+	}
+	return exchange.Respond(w, http.StatusOK, map[string]any{"artifacts": list})
+}
+
+// pathOf returns the path of a file, which no other file of taken has. A second a.png is a-2.png.
+func pathOf(f runs.Artifact, taken map[string]bool) string {
+	folder := "files/"
+	switch {
+	case f.Child != "":
+		folder += f.Child + "/"
+	case f.Made:
+		folder = "out/"
+	}
+	name := strings.ReplaceAll(cmp.Or(f.File.Name, "file"), "/", "_")
+	if name == "." || name == ".." {
+		name = strings.ReplaceAll(name, ".", "_")
+	}
+	end := path.Ext(name)
+	place := folder + name
+	for n := 2; taken[place]; n++ {
+		place = fmt.Sprintf("%s%s-%d%s", folder, strings.TrimSuffix(name, end), n, end)
+	}
+	taken[place] = true
+	return place
+}
