@@ -7,6 +7,7 @@ import (
 	"parley/adapters/web/files"
 	"parley/adapters/web/runs"
 	"parley/adapters/web/threads"
+	"parley/adapters/web/tools"
 )
 
 // API serves the routes of the HTTP API.
@@ -15,10 +16,11 @@ type API struct {
 	Storage files.Storage
 	Threads threads.API
 	Runs    runs.API
+	Tools   tools.API
 }
 
 // Routes returns the routes that name no workspace, because the caller's token does. Gate.Handler
 // returns the handler of each.
 func (a API) Routes() []access.Route {
-	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Storage.Routes(), a.Gate.Routes())
+	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Storage.Routes(), a.Tools.Routes(), a.Gate.Routes())
 }

@@ -18,6 +18,7 @@ type Call struct {
 	Token     Token
 	Actor     payload.Actor
 
+	local bool // the workspace is the built-in one
 	// mark names the token with its rights.
 	mark string
 	// admitted reports whether the token is still configured with the same rights.
@@ -36,6 +37,9 @@ func (c Call) IsAdmitted() bool { return c.admitted() }
 func (c Call) AsCaller(kind event.SenderType) Caller {
 	return Caller{Workspace: c.Workspace, Token: c.Token, Sender: string(c.Actor), kind: kind, bare: true}
 }
+
+// AsReader returns the caller as one that reads.
+func (c Call) AsReader() Caller { return Caller{Workspace: c.Workspace, Token: c.Token, any: c.local} }
 
 // Route is a route that names no workspace: the caller's token does.
 type Route struct {

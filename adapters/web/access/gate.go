@@ -108,7 +108,7 @@ func (g Gate) identify(w http.ResponseWriter, r *http.Request) (Call, error) {
 // call returns the call of a token.
 func (g Gate) call(of Workspace, token Token) Call {
 	return Call{
-		Workspace: of.ID, Agents: of.Agents, Tokens: of.Tokens, Token: token, Actor: token.ActorIn(of.ID), mark: token.mark(),
+		Workspace: of.ID, Agents: of.Agents, Tokens: of.Tokens, Token: token, Actor: token.ActorIn(of.ID), local: of.Local, mark: token.mark(),
 		admitted: func() bool { return g.has(of.ID, token) },
 	}
 }

@@ -17,8 +17,8 @@ const (
 	MaxBody = 256 << 10
 	// bodyTimeout bounds the arrival of a body.
 	bodyTimeout = 10 * time.Second
-	// pageLimit is the largest page of a list; defaultPage is the default.
-	pageLimit, defaultPage = 500, 100
+	// PageLimit is the largest page of a list, in rows; DefaultPage is the default.
+	PageLimit, DefaultPage = 500, 100
 )
 
 // ReadBody reads a body, which must be UTF-8. tooLarge is the message of the error for one that is too long.
@@ -61,10 +61,10 @@ func isJSON(r *http.Request) bool {
 func LimitOf(r *http.Request, faults *event.FieldErrors) int {
 	s := r.URL.Query().Get("limit")
 	if s == "" {
-		return defaultPage
+		return DefaultPage
 	}
 	n, err := strconv.Atoi(s)
-	faults.Check(err == nil && n >= 1 && n <= pageLimit, "limit", "must be 1 to "+strconv.Itoa(pageLimit))
+	faults.Check(err == nil && n >= 1 && n <= PageLimit, "limit", "must be 1 to "+strconv.Itoa(PageLimit))
 	return n
 }
 

@@ -3,7 +3,6 @@ package threads
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
@@ -29,16 +28,16 @@ func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threa
 
 // admitThread returns an error if the caller may not use the thread of a workspace with an id; there may
 // be none yet. Another client's thread is like an unknown one.
-func (a API) admitThread(r *http.Request, c access.Caller, workspace, id string) error {
+func (a API) admitThread(ctx context.Context, c access.Caller, workspace, id string) error {
 	if c.Lists(workspace) {
 		return nil
 	}
-	t, err := a.Store.Thread(r.Context(), workspace, id)
+	t, err := a.Store.Thread(ctx, workspace, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil
 	case err == nil && isPrivate(&t):
-		err = takesPart(r.Context(), a.Store, c.Token.ActorIn(c.Workspace), &t)
+		err = takesPart(ctx, a.Store, c.Token.ActorIn(c.Workspace), &t)
 	}
 	return err
 }

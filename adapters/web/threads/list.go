@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"time"
@@ -11,8 +12,8 @@ import (
 	"parley/ingest/journal/messages"
 )
 
-// thread is a thread in a response.
-type thread struct {
+// Thread is a thread in a response.
+type Thread struct {
 	ID       string          `json:"thread_id"`
 	Key      event.ThreadKey `json:"key"`
 	Title    string          `json:"title"`
@@ -42,17 +43,26 @@ func (a API) listThreads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer end()
-	threads, err := a.Store.Threads(r.Context(), workspace, r.URL.Query().Get("before"), limit)
+	list, next, err := a.List(r.Context(), workspace, r.URL.Query().Get("before"), limit)
 	if err != nil {
 		return err
 	}
-	var next *string
+	return exchange.RespondList(w, "threads", list, func(t Thread) any { return t }, exchange.Member{Key: "next", Value: next})
+}
+
+// List returns a page of the threads of a workspace, the last active first. It begins behind the position
+// before. next is the position of the following page; nil if there is none.
+func (a API) List(ctx context.Context, workspace, before string, limit int) (list []Thread, next *string, err error) {
+	threads, err := a.Store.Threads(ctx, workspace, before, limit)
 	if messages.AreMoreThreads(threads, limit) {
 		next = given(threads[len(threads)-1].Cursor())
 	}
-	return exchange.RespondList(w, "threads", pointers(threads), func(t *messages.ThreadSummary) any {
-		return thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
-	}, exchange.Member{Key: "next", Value: next})
+	list = make([]Thread, len(threads))
+	for i := range threads {
+		t := &threads[i]
+		list[i] = Thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
+	}
+	return list, next, err
 }
 
 // maxTitle is the greatest length of a thread's title, in characters.

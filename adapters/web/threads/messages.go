@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -39,7 +40,7 @@ func (a API) postMessage(w http.ResponseWriter, r *http.Request) error {
 func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
 	b, err := caller.Complete(raw)
 	if err == nil {
-		err = a.admitThread(r, caller, workspace, b.ThreadID)
+		err = a.admitThread(r.Context(), caller, workspace, b.ThreadID)
 	}
 	if err == nil {
 		err = a.Storage.Keep(r.Context(), w, workspace, caller.Sender, &b)
@@ -77,19 +78,26 @@ func (a API) listMessages(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	if err := a.admitThread(r, c, workspace, id); err != nil {
-		return err
-	}
 	end, err := a.Streams.Begin(r.Context(), c.Owner())
 	if err != nil {
 		return err
 	}
 	defer end()
-	list, err := a.Store.ThreadMessages(r.Context(), workspace, id, page)
+	list, next, err := a.Read(r.Context(), c, workspace, id, page)
 	if err != nil {
 		return err
 	}
-	return exchange.RespondList(w, "messages", pointers(list), func(m *messages.Listed) any { return view(m, c) }, exchange.Member{Key: "next", Value: nextSeq(list, page)})
+	return exchange.RespondList(w, "messages", pointers(list), func(m *messages.Listed) any { return view(m, c) }, exchange.Member{Key: "next", Value: next})
+}
+
+// Read returns a page of the messages of a thread in a workspace that the caller reads. next is the thread_seq
+// where the following page begins; nil if there is none. A thread that the caller may not see is storage.ErrNotFound.
+func (a API) Read(ctx context.Context, c access.Caller, workspace, id string, page messages.Page) (list []messages.Listed, next *int64, err error) {
+	if err := a.admitThread(ctx, c, workspace, id); err != nil {
+		return nil, nil, err
+	}
+	list, err = a.Store.ThreadMessages(ctx, workspace, id, page)
+	return list, nextSeq(list, page), err
 }
 
 // pointers returns the addresses of a list's elements.

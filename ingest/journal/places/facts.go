@@ -34,6 +34,18 @@ func StoreSelf(ctx context.Context, db *storage.DB, workspace string, self event
 	})
 }
 
+// Channel is a channel that a payload has named.
+type Channel struct {
+	ID   string // the platform's
+	Type event.ChannelType
+}
+
+// Channels returns the channels of a workspace behind an id, in the order of their ids; all begin behind "".
+func (p *Places) Channels(ctx context.Context, workspace, after string, limit int) ([]Channel, error) {
+	return storage.List(ctx, p.db, func(c *Channel) []any { return []any{&c.ID, (*string)(&c.Type)} },
+		`SELECT id, type FROM channels WHERE workspace = $1 AND id > $2 ORDER BY id LIMIT CAST($3 AS BIGINT)`, workspace, after, int64(limit))
+}
+
 // ChannelType returns the stored type of a channel; empty if no payload has named it.
 func (p *Places) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
 	_, err = p.db.Row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)

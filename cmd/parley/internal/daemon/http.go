@@ -13,6 +13,7 @@ import (
 	"parley/adapters/web/runs"
 	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
+	"parley/adapters/web/tools"
 	"parley/adapters/web/ui"
 	"parley/config"
 	"parley/config/secret"
@@ -147,7 +148,7 @@ func (d *Daemon) api() web.API {
 		Workstreams: d.workstreams, Children: d.journal,
 		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
-	return web.API{Gate: gate, Storage: d.storage, Threads: threads, Runs: runs}
+	return web.API{Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, ChannelName: d.channelName}}
 }
 
 // replySecrets returns the secrets of the agents that may answer later, by agent.

@@ -256,6 +256,15 @@ func (d *Daemon) tokenName(ctx context.Context, run *runs.Run, token string) (st
 	return a.names.Mention(ctx, cmp.Or(run.Parent, run.Channel), token)
 }
 
+// channelName returns the name of a channel, as the platform tells those who are in it.
+func (d *Daemon) channelName(ctx context.Context, workspace, channel string) (string, bool) {
+	a := d.current.Load().accounts[workspace]
+	if a == nil {
+		return "", false
+	}
+	return a.names.Mention(ctx, channel, "<#"+channel+">")
+}
+
 // self returns the account of a run's workspace.
 func (d *Daemon) self(run *runs.Run) event.Self { return d.ingest.Self(run.Platform, run.Workspace) }
 

@@ -1,0 +1,167 @@
+package tools
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/payload"
+	"parley/adapters/web/threads"
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+)
+
+// message is a message in a result. The members that name its author and its place are data of their own, so that
+// no text can pretend to be them.
+type message struct {
+	ID        string     `json:"id"`
+	ThreadID  string     `json:"thread_id"`
+	ThreadSeq int64      `json:"thread_seq" jsonschema:"the message's number in its thread"`
+	SenderID  string     `json:"sender_id" jsonschema:"the author, which Parley has verified: the platform and its id of the user"`
+	Name      string     `json:"name" jsonschema:"the display name of the author, which the author may choose"`
+	Role      string     `json:"role" jsonschema:"user, assistant or system"`
+	Content   string     `json:"content" jsonschema:"what the author wrote"`
+	Time      time.Time  `json:"time"`
+	EditedAt  *time.Time `json:"edited_at,omitempty"`
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
+	Files     []file     `json:"files,omitempty"`
+}
+
+// file is a file of a message.
+type file struct {
+	Name     string `json:"name"`
+	MimeType string `json:"mime_type"`
+	Size     int64  `json:"size" jsonschema:"in bytes"`
+}
+
+// viewOf returns a stored message as a result has it.
+func viewOf(threadID string, m *messages.Message) message {
+	metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names nobody
+	view := message{
+		ID: m.UUID, ThreadID: threadID, ThreadSeq: m.Seq, SenderID: m.SenderID, Name: metadata.SenderDisplayName, Role: m.Role(),
+		Content: threads.Display(m), Time: m.SentAt,
+	}
+	if !m.EditedAt.IsZero() {
+		view.EditedAt = &m.EditedAt
+	}
+	if !m.DeletedAt.IsZero() {
+		view.DeletedAt = &m.DeletedAt
+	}
+	for _, a := range m.Attachments {
+		view.Files = append(view.Files, file{a.Name, a.MimeType, a.Size})
+	}
+	return view
+}
+
+// limitOf returns the length of a page that a call asks for.
+func limitOf(given *int, faults *event.FieldErrors) int {
+	if given == nil {
+		return exchange.DefaultPage
+	}
+	faults.Check(*given >= 1 && *given <= exchange.PageLimit, "limit", "must be 1 to 500")
+	return *given
+}
+
+type readThread struct {
+	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
+	ThreadID  string `json:"thread_id" jsonschema:"the UUID of the thread"`
+	After     int64  `json:"after,omitempty" jsonschema:"only messages with a higher thread_seq"`
+	Before    int64  `json:"before,omitempty" jsonschema:"only messages with a lower thread_seq; without after, the last ones of them"`
+	Limit     *int   `json:"limit,omitempty" jsonschema:"1 to 500 messages; without it, 100"`
+}
+
+type threadPage struct {
+	Messages []message `json:"messages"`
+	Next     *int64    `json:"next" jsonschema:"after of the next page, or before if the call had no after; null if there is none"`
+}
+
+// readThread returns a page of a thread. A caller that may not list a workspace's threads reads those of its own
+// workspace of which it knows the UUID.
+func (c call) readThread(ctx context.Context, in readThread) (out threadPage, err error) {
+	var faults event.FieldErrors
+	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, &faults)}
+	id := strings.ToLower(in.ThreadID)
+	faults.Check(payload.IsUUID(id), "thread_id", "must be a UUID")
+	faults.Check(in.After >= 0, "after", "must be a thread_seq: 0 or more")
+	faults.Check(in.Before >= 0, "before", "must be a thread_seq: 0 or more")
+	if len(faults) > 0 {
+		return out, faults
+	}
+	workspace, err := c.workspace(in.Workspace, access.Caller.Reads)
+	if err != nil {
+		return out, err
+	}
+	list, next, err := c.Threads.Read(ctx, c.Caller, workspace, id, page)
+	out = threadPage{Messages: make([]message, len(list)), Next: next}
+	for i := range list {
+		out.Messages[i] = viewOf(id, &list[i].Message)
+	}
+	return out, err
+}
+
+type listThreads struct {
+	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
+	Before    string `json:"before,omitempty" jsonschema:"next of the page before"`
+	Limit     *int   `json:"limit,omitempty" jsonschema:"1 to 500 threads; without it, 100"`
+}
+
+type threadList struct {
+	Threads []threads.Thread `json:"threads"`
+	Next    *string          `json:"next" jsonschema:"before of the next page; null if there is none"`
+}
+
+// listThreads returns a page of the threads of a workspace.
+func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, err error) {
+	var faults event.FieldErrors
+	limit := limitOf(in.Limit, &faults)
+	if len(faults) > 0 {
+		return out, faults
+	}
+	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	if err != nil {
+		return out, err
+	}
+	out.Threads, out.Next, err = c.Threads.List(ctx, workspace, in.Before, limit)
+	return out, err
+}
+
+// channelPage bounds a page of channels, because the platform may be asked for each name.
+const channelPage = 20
+
+type listChannels struct {
+	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
+	After     string `json:"after,omitempty" jsonschema:"next of the page before"`
+}
+
+type channelList struct {
+	Channels []channel `json:"channels"`
+	Next     *string   `json:"next" jsonschema:"after of the next page; null if there is none"`
+}
+
+type channel struct {
+	ID   string            `json:"id"`
+	Type event.ChannelType `json:"type" jsonschema:"room, group or direct"`
+	Name string            `json:"name,omitempty" jsonschema:"absent if it is not known"`
+}
+
+// listChannels returns a page of the channels of a workspace from which something has come.
+func (c call) listChannels(ctx context.Context, in listChannels) (out channelList, err error) {
+	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	if err != nil {
+		return out, err
+	}
+	list, err := c.Store.Channels(ctx, workspace, in.After, channelPage)
+	out.Channels = make([]channel, len(list))
+	for i, found := range list {
+		out.Channels[i] = channel{ID: found.ID, Type: found.Type}
+		if found.Type == event.ChannelRoom {
+			out.Channels[i].Name, _ = c.ChannelName(ctx, workspace, found.ID)
+		}
+	}
+	if len(list) == channelPage {
+		out.Next = &list[channelPage-1].ID
+	}
+	return out, err
+}
