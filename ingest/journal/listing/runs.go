@@ -13,6 +13,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // Run is a run of a thread's agent.
@@ -29,6 +30,35 @@ type Run struct {
 	EndedAt  time.Time `json:"ended_at,omitzero"`
 	Error    string    `json:"error"`    // empty for none
 	Attempts []Attempt `json:"attempts"` // those that have ended or are lost
+	// Workstreams are those that the run has launched, the first launched one first. A list of runs has none.
+	Workstreams []Workstream `json:"workstreams,omitempty"`
+}
+
+// Workstream is a child of a run, without the words that its parent and it have for each other.
+type Workstream struct {
+	ID         string    `json:"launch_id"`
+	ThreadID   string    `json:"thread_id"` // the UUID of its own thread; empty until its task is recorded
+	Agent      string    `json:"agent"`
+	State      string    `json:"state"`
+	Phase      string    `json:"phase"`
+	Tool       string    `json:"tool"` // of executing_tool
+	Iteration  int64     `json:"iteration"`
+	LaunchedAt time.Time `json:"launched_at"`
+	DeadlineAt time.Time `json:"deadline_at"`
+	EndedAt    time.Time `json:"ended_at,omitzero"`
+	Error      string    `json:"error"` // empty for none
+}
+
+// String returns the workstream in one line.
+func (w Workstream) String() string {
+	words := fmt.Sprintf("%s of agent %s: %s", w.ID, w.Agent, w.State)
+	if w.EndedAt.IsZero() {
+		words += ", " + workstreams.Progress{Phase: workstreams.Phase(w.Phase), Tool: w.Tool}.String()
+	}
+	if w.Error != "" {
+		words += ": " + w.Error
+	}
+	return words
 }
 
 // Attempt is one request of a run to its agent that has ended, or whose process has. Of such a lost one, only the
@@ -120,6 +150,11 @@ func findRun(tx *storage.Txn, id string) *Run {
 		return nil
 	}
 	complete(tx, list)
+	list[0].Workstreams = storage.Rows(tx, func(w *Workstream) []any {
+		return []any{&w.ID, &w.ThreadID, &w.Agent, &w.State, &w.Phase, &w.Tool, &w.Iteration, &w.LaunchedAt, &w.DeadlineAt, &w.EndedAt, &w.Error}
+	}, `SELECT w.id, coalesce(t.uuid, ''), w.agent, w.state, w.phase, w.tool, w.iteration, w.launched_at, w.deadline_at,
+			CASE WHEN w.state IN ('running', 'canceling') THEN 0 ELSE coalesce(w.ended_at, 0) END, w.error
+		FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.run = $1 ORDER BY w.launched_at, w.id`, id)
 	return &list[0]
 }
 

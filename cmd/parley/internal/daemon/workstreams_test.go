@@ -2,9 +2,11 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"parley/adapters/slack/slacktest"
 	"parley/assembly/stream"
+	"parley/cmd/parley/internal/operator"
 )
 
 // delegating is a daemon whose agent lead takes each run and answers it later. Meanwhile it may launch workstreams, for
@@ -469,6 +472,30 @@ func TestManyWorkstreams(t *testing.T) {
 	}
 	h.posts(many + len(asked))
 	same(t, len(h.inputs), 0)
+}
+
+// TestOperatorsSeeWorkstreams checks that a run and the life of its message show the run's workstreams, without words.
+func TestOperatorsSeeWorkstreams(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	id := h.launch(asked.RunID, `{"task":"Think of me.","agent":"other","name":"the thinker"}`)
+	<-h.inputs
+	client := h.operate()
+	run, err := client.Run(h.ctx, asked.RunID)
+	if err != nil || len(run.Workstreams) != 1 || run.Workstreams[0].ThreadID == "" || run.Workstreams[0].String() != id+" of agent other: running, planning" {
+		t.Errorf("%v %+v", err, run)
+	}
+	why, err := client.Why(h.ctx, asked.RunID)
+	if err != nil || !slices.ContainsFunc(why.Steps, func(s operator.LifeStep) bool {
+		return s.What == "workstream" && s.Detail == run.Workstreams[0].String()
+	}) {
+		t.Errorf("%v %+v", err, why.Steps)
+	}
+	if shown := fmt.Sprint(run.Workstreams, why.Steps); strings.Contains(shown, "hink") {
+		t.Error(shown)
+	}
 }
 
 // TestArtifactsOfARun checks that the files of a run are listed with links, and those of its workstreams among them.

@@ -78,7 +78,7 @@ func (r *runs) show(ctx context.Context, c *cobra.Command, client *operator.Clie
 	return r.print(c.OutOrStdout(), x, func(out io.Writer) error { return printRun(out, x) })
 }
 
-// printRun prints a run with its attempts.
+// printRun prints a run with its attempts and its workstreams.
 func printRun(out io.Writer, x listing.Run) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "run\t%s, %s\nthread\t%s\nagent\t%s\nbegun\t%s\n", x.ID, x.State, oneLine(string(x.Thread)), x.Agent, clock(&x.BegunAt))
@@ -92,6 +92,9 @@ func printRun(out io.Writer, x listing.Run) error {
 		}
 		fmt.Fprintf(w, "attempt %d\t%s, %d ms, %d→%d tokens, %s\n", a.N, clock(&a.BegunAt), a.EndedAt.Sub(a.BegunAt).Milliseconds(), a.TokensIn, a.TokensOut,
 			cmp.Or(oneLine(a.Error), a.Finish, "answered"))
+	}
+	for _, child := range x.Workstreams {
+		fmt.Fprintf(w, "workstream\t%s\n", oneLine(child.String()))
 	}
 	return w.Flush()
 }

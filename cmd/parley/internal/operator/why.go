@@ -225,6 +225,9 @@ func (w *Why) run(l *listing.Life) {
 		}
 		w.step(a.BegunAt, "attempt", "%d on node %s, %d ms: %s", a.N, a.Node, a.EndedAt.Sub(a.BegunAt).Milliseconds(), cmp.Or(a.Error, said))
 	}
+	for _, child := range r.Workstreams {
+		w.step(child.LaunchedAt, "workstream", "%v", child)
+	}
 	switch {
 	case r.EndedAt.IsZero():
 	case w.Answered:
