@@ -7,14 +7,11 @@ import (
 	"errors"
 
 	"parley/assembly/runinput"
-	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 )
-
-var _ turn.Tools = (*Service)(nil)
 
 // The tools of an agent that may launch workstreams.
 const (
