@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
 
@@ -34,4 +35,15 @@ func (r *Runner) verify(ctx context.Context, thread int64) {
 	if unfinished, err := r.Journal.UnfinishedRun(ctx, thread); err == nil && unfinished != run {
 		g.(*going).stop(run)
 	}
+}
+
+// Retry asks again for the messages of a failed run, whichever node works on the thread; see runs.RetryRun.
+func (r *Runner) Retry(ctx context.Context, run string) (runs.Again, error) {
+	again, err := r.Journal.RetryRun(ctx, run)
+	if err != nil {
+		return again, err
+	}
+	r.Work.Tell(again.Owner, work.Turns, again.Agent, again.Thread)
+	r.Work.Wake(work.Turns, again.Agent, again.Thread)
+	return again, nil
 }
