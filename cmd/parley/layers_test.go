@@ -22,7 +22,7 @@ var layers = [][]string{
 	3:  {"ingest/journal/messages"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
 	5:  {"ingest/journal/runs"},
-	6:  {"ingest/journal/listing", "ingest/journal/record"},
+	6:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search"},
 	7:  {"ingest/journal"},
 	8:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "assembly/workstream"},
 	9:  {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},

@@ -18,6 +18,7 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 )
@@ -35,6 +36,7 @@ type Journal struct {
 	*workstreams.Workstreams
 	*audit.Audit
 	*listing.Listing
+	*search.Search
 
 	db *storage.DB
 }
@@ -68,7 +70,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
-		Workstreams: workstreams.New(db), Audit: audit.New(db), Listing: listing.New(db), db: db,
+		Workstreams: workstreams.New(db), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
 	}
 }
 

@@ -24,8 +24,9 @@ var owners = map[string]string{
 	"envelopes":  "envelopes",
 	"deliveries": "outbox", "paces": "outbox",
 	"runs": "runs", "run_events": "runs", "run_posts": "runs", "run_steps": "runs", "run_attempts": "runs", "run_inputs": "runs", "questions": "runs",
-	"workstreams":        "workstreams",
-	"operator_log":       "audit",
+	"workstreams":  "workstreams",
+	"operator_log": "audit",
+	"search_words": "search", "search_changes": "search", "search_progress": "search", "search_people": "search",
 	"retention_progress": ".",
 	"unfinished_copy":    "transfer",
 }

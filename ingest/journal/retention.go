@@ -13,6 +13,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
@@ -51,7 +52,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 func workspaceSteps(workspace string) []storage.Step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
 	const ofMessages, ofRuns = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
-	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace)},
+	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace)},
 		outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), places.OfWorkspace(workspace))
 }
 

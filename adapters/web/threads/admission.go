@@ -26,9 +26,9 @@ func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threa
 	return err
 }
 
-// admitThread returns an error if the caller may not use the thread of a workspace with an id; there may
+// Admit returns an error if the caller may not use the thread of a workspace with an id; there may
 // be none yet. Another client's thread is like an unknown one.
-func (a API) admitThread(ctx context.Context, c access.Caller, workspace, id string) error {
+func (a API) Admit(ctx context.Context, c access.Caller, workspace, id string) error {
 	if c.Lists(workspace) {
 		return nil
 	}

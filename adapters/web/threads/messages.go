@@ -40,7 +40,7 @@ func (a API) postMessage(w http.ResponseWriter, r *http.Request) error {
 func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
 	b, err := caller.Complete(raw)
 	if err == nil {
-		err = a.admitThread(r.Context(), caller, workspace, b.ThreadID)
+		err = a.Admit(r.Context(), caller, workspace, b.ThreadID)
 	}
 	if err == nil {
 		err = a.Storage.Keep(r.Context(), w, workspace, caller.Sender, &b)
@@ -93,7 +93,7 @@ func (a API) listMessages(w http.ResponseWriter, r *http.Request) error {
 // Read returns a page of the messages of a thread in a workspace that the caller reads. next is the thread_seq
 // where the following page begins; nil if there is none. A thread that the caller may not see is storage.ErrNotFound.
 func (a API) Read(ctx context.Context, c access.Caller, workspace, id string, page messages.Page) (list []messages.Listed, next *int64, err error) {
-	if err := a.admitThread(ctx, c, workspace, id); err != nil {
+	if err := a.Admit(ctx, c, workspace, id); err != nil {
 		return nil, nil, err
 	}
 	list, err = a.Store.ThreadMessages(ctx, workspace, id, page)

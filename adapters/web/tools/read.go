@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type message struct {
 	EditedAt  *time.Time `json:"edited_at,omitempty"`
 	DeletedAt *time.Time `json:"deleted_at,omitempty"`
 	Files     []file     `json:"files,omitempty"`
+	Channel   string     `json:"channel,omitempty" jsonschema:"of a message that was found"`
 }
 
 // file is a file of a message.
@@ -56,11 +58,11 @@ func viewOf(threadID string, m *messages.Message) message {
 }
 
 // limitOf returns the length of a page that a call asks for.
-func limitOf(given *int, faults *event.FieldErrors) int {
+func limitOf(given *int, usual, most int, faults *event.FieldErrors) int {
 	if given == nil {
-		return exchange.DefaultPage
+		return usual
 	}
-	faults.Check(*given >= 1 && *given <= exchange.PageLimit, "limit", "must be 1 to 500")
+	faults.Check(*given >= 1 && *given <= most, "limit", "must be 1 to "+strconv.Itoa(most))
 	return *given
 }
 
@@ -81,7 +83,7 @@ type threadPage struct {
 // workspace of which it knows the UUID.
 func (c call) readThread(ctx context.Context, in readThread) (out threadPage, err error) {
 	var faults event.FieldErrors
-	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, &faults)}
+	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)}
 	id := strings.ToLower(in.ThreadID)
 	faults.Check(payload.IsUUID(id), "thread_id", "must be a UUID")
 	faults.Check(in.After >= 0, "after", "must be a thread_seq: 0 or more")
@@ -115,7 +117,7 @@ type threadList struct {
 // listThreads returns a page of the threads of a workspace.
 func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, err error) {
 	var faults event.FieldErrors
-	limit := limitOf(in.Limit, &faults)
+	limit := limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)
 	if len(faults) > 0 {
 		return out, faults
 	}

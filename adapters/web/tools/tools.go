@@ -14,6 +14,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 )
 
@@ -28,6 +29,8 @@ type API struct {
 // Store reads from the journal. The tools need no more of it.
 type Store interface {
 	Channels(ctx context.Context, workspace, after string, limit int) ([]places.Channel, error)
+	SearchMessages(ctx context.Context, q search.Query) (list []search.Found, next string, err error)
+	FindPeople(ctx context.Context, workspace, text string, limit int) ([]search.Person, error)
 }
 
 // schemas are those of the tools, which are the same in each request.
@@ -74,6 +77,8 @@ func (c call) server() *mcp.Server {
 	})
 	add(s, c, "read_thread", "Reads the messages of a thread in their order. Deleted messages have deleted_at and no content.", c.readThread)
 	add(s, c, "list_threads", "Lists the threads of a workspace, the last active first.", c.listThreads)
+	add(s, c, "search_messages", "Finds messages by their words, the newest first. A message is found if it has each word of the query, whole and in any order. It is found a few seconds after it was sent.", c.searchMessages)
+	add(s, c, "find_person", "Finds people and bots that have written in a workspace, the last active first.", c.findPerson)
 	add(s, c, "list_channels", "Lists the channels of a workspace, in the order of their ids.", c.listChannels)
 	return s
 }

@@ -73,6 +73,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"gaps", gapPromises()},
 		{"actions", actionPromises()},
 		{"counts", countPromises()},
+		{"search", searchPromises()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, p := range group.promises {

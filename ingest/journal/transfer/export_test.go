@@ -19,9 +19,10 @@ func Known() map[string]map[string]Column {
 }
 
 // NotCopied lists the tables that are not copied: nodes' exclusive leases, the marker
-// of an unfinished copy, and the version of the schema.
+// of an unfinished copy, the version of the schema, and the index of words, which the new store
+// makes from the messages.
 func NotCopied() []string {
-	return []string{"exclusive_leases", "unfinished_copy", "schema_migrations"}
+	return []string{"exclusive_leases", "unfinished_copy", "schema_migrations", "search_words", "search_changes", "search_progress", "search_people"}
 }
 
 // Checksum returns the checksum of some rows.

@@ -76,7 +76,7 @@ func exec(t tester, store transfer.Store, query string, args ...any) {
 // can be null, and whether it is in the primary key.
 const (
 	sqliteCatalogue = `SELECT m.name, c.name, c.type, 1 - c."notnull", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'`
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'search_words_%'`
 	postgresCatalogue = `SELECT CAST(k.relname AS TEXT), CAST(a.attname AS TEXT), format_type(a.atttypid, NULL), NOT a.attnotnull,
 		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.oid AND i.indisprimary AND a.attnum = ANY (i.indkey))
 		FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid

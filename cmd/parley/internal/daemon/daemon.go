@@ -306,6 +306,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
+	d.run(workers, "index of words", func() error { return d.fillSearch(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
 	d.startAccounts(serve)
 	d.serveAgents(claim, work, workers)

@@ -35,6 +35,21 @@ func (d *Daemon) retain(ctx context.Context) error {
 	})
 }
 
+// searchEvery is the time after which a new message is found.
+const searchEvery = time.Second
+
+// fillSearch keeps the index of words up to date until ctx ends. One node does this for all nodes.
+func (d *Daemon) fillSearch(ctx context.Context) error {
+	lease := adapters.ExclusiveLease{Store: d.journal, Name: "search", Log: d.log}
+	return lease.While(ctx, func(ctx context.Context) error {
+		return every(ctx, searchEvery, nil, func(ctx context.Context) {
+			if err := d.journal.FillSearch(ctx); err != nil && ctx.Err() == nil {
+				d.log.Warn("the index of words is not up to date", "err", err)
+			}
+		})
+	})
+}
+
 // assignOrphans gives the turns of agents that the current setup lacks to the first agent of
 // the setup. It only logs an error, because retain repeats the call.
 func (d *Daemon) assignOrphans(ctx context.Context) {

@@ -139,7 +139,7 @@ func TestToolsAreListed(t *testing.T) {
 			t.Errorf("%+v", tool)
 		}
 	}
-	same(t, names, []string{"list_channels", "list_threads", "read_thread"})
+	same(t, names, []string{"find_person", "list_channels", "list_threads", "read_thread", "search_messages"})
 }
 
 // TestToolsAreGuarded: a token reads what it reads by the HTTP API, and no more.
@@ -156,6 +156,15 @@ func TestToolsAreGuarded(t *testing.T) {
 		{anyToken, "list_threads", `{}`, ""},
 		{ownToken, "list_threads", `{}`, unknown},
 		{ownToken, "list_channels", `{}`, unknown},
+		{ownToken, "search_messages", `{"query":"ours","thread_id":"` + thread + `"}`, ""},
+		{anyToken, "search_messages", `{"query":"ours"}`, ""},
+		{ownToken, "search_messages", `{"query":"ours"}`, unknown},
+		{ownToken, "search_messages", `{"query":"secret","thread_id":"` + foreign + `"}`, unknown},
+		{anyToken, "search_messages", `{"query":"secret","workspace":"acme"}`, unknown},
+		{ownToken, "find_person", `{"name":"olivia"}`, unknown},
+		{anyToken, "find_person", `{"name":"mara","workspace":"acme"}`, unknown},
+		{anyToken, "find_person", `{"name":" "}`, "name: is required"},
+		{anyToken, "search_messages", `{"query":"!"}`, "query: must have 1 to 20 words"},
 		{ownToken, "read_thread", `{"thread_id":"` + foreign + `"}`, unknown},
 		{ownToken, "read_thread", `{"workspace":"acme","thread_id":"` + foreign + `"}`, unknown},
 		{anyToken, "list_threads", `{"workspace":"acme"}`, unknown},
@@ -202,5 +211,42 @@ func TestToolsDoors(t *testing.T) {
 	request.Header = http.Header{"Authorization": {"Bearer " + ownToken}, "Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	if got := h.send(request, nil); got.status != http.StatusOK {
 		t.Errorf("behind a proxy: %d %s", got.status, got.body)
+	}
+}
+
+// TestToolsSearch: a client of the protocol finds messages and people soon after the messages, and no deleted ones.
+func TestToolsSearch(t *testing.T) {
+	t.Parallel()
+	everyStore(t, func(t *testing.T, h *harness) {
+		found := func(tool, arguments string) (result toolResult) {
+			return h.callTool(anyToken, tool, arguments)
+		}
+		h.postWeb("the first deploy failed")
+		h.postWeb("the second deploy went well")
+		awaitTool(h, func() bool { return len(found("search_messages", `{"query":"Deploy"}`).Messages) == 2 })
+		page := found("search_messages", `{"query":"deploy","limit":1}`)
+		m := page.Messages[0]
+		if m.Content != "the second deploy went well" || m.ThreadID != thread || m.SenderID != "web:olivia" || m.Name != "Olivia" || page.Next == nil {
+			t.Errorf("%+v", page)
+		}
+		if rest := found("search_messages", `{"query":"deploy","before":"`+page.Next.(string)+`"}`).Messages; len(rest) != 1 || rest[0].Content != "the first deploy failed" {
+			t.Errorf("%+v", rest)
+		}
+		if people := found("find_person", `{"name":"oliv"}`).People; len(people) != 1 || people[0].SenderID != "web:olivia" || people[0].Name != "Olivia" {
+			t.Errorf("%+v", people)
+		}
+		if other := found("search_messages", `{"query":"deploy nowhere"}`); len(other.Messages) != 0 || other.fault != "" {
+			t.Errorf("%+v", other)
+		}
+	})
+}
+
+// awaitTool waits until a tool has the wanted result.
+func awaitTool(h *harness, done func() bool) {
+	h.t.Helper()
+	for !done() {
+		if !h.poll() {
+			h.t.Fatal("the tool has not the wanted result in time")
+		}
 	}
 }

@@ -473,6 +473,39 @@ CREATE TABLE operator_log (
 CREATE UNIQUE INDEX operator_log_key ON operator_log (who, key) WHERE key <> '';
 CREATE INDEX operator_log_at ON operator_log (at);
 
+-- The words of messages, by the messages' rows. The index is filled after the messages are stored. What it has of a
+-- removed text is overwritten.
+CREATE VIRTUAL TABLE search_words USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
+INSERT INTO search_words (search_words, rank) VALUES ('secure-delete', 1);
+
+-- The messages that were changed or removed since the index was last brought up to date.
+CREATE TABLE search_changes (
+	id INTEGER PRIMARY KEY AUTOINCREMENT,
+	message INTEGER NOT NULL
+) STRICT;
+CREATE TRIGGER messages_search AFTER UPDATE OF content, deleted_at ON messages WHEN old.content <> new.content OR old.deleted_at <> new.deleted_at BEGIN
+	INSERT INTO search_changes (message) VALUES (new.row);
+END;
+CREATE TRIGGER messages_search_removed AFTER DELETE ON messages BEGIN
+	INSERT INTO search_changes (message) VALUES (old.row);
+END;
+
+-- Has one row: the index is complete up to the message with the row position.
+CREATE TABLE search_progress (
+	id INTEGER PRIMARY KEY, -- always 1
+	position INTEGER NOT NULL
+) STRICT;
+
+-- The people and bots that have written in workspaces, with their newest names.
+CREATE TABLE search_people (
+	workspace TEXT NOT NULL,
+	sender_id TEXT NOT NULL,
+	name TEXT NOT NULL,
+	words TEXT NOT NULL, -- of the name, as in search_words
+	last_at INTEGER NOT NULL, -- of the newest message
+	PRIMARY KEY (workspace, sender_id)
+) STRICT, WITHOUT ROWID;
+
 -- Has one row while copy-store fills this store; no daemon may use the store then.
 CREATE TABLE unfinished_copy (
 	id       INTEGER PRIMARY KEY,  -- always 1
