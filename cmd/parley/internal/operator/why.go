@@ -63,7 +63,7 @@ type Why struct {
 // LifeStep is one step in the life of a message.
 type LifeStep struct {
 	At time.Time `json:"at"`
-	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, answered, quiet,
+	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, workstream, answered, quiet,
 	// failed, delivery, sent or dead.
 	What   string `json:"what"`
 	Detail string `json:"detail"`
