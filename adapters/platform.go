@@ -42,6 +42,12 @@ type Platform struct {
 	// MessageOf reads a link to a message, or an external id of one. It is nil for a platform without
 	// links, whose ids have no form.
 	MessageOf func(ref string) (MessageRef, bool)
+	// Conversation returns the key of the thread of posts in a channel that belong to no other thread. It is
+	// nil for a platform without channels, where only a known thread takes posts.
+	Conversation func(workspace, channel string) event.ThreadKey
+	// ThreadUnder returns the key of the thread of the replies to a post at the top of a channel, by the post's
+	// external id. It is nil if the replies belong to the thread of the post.
+	ThreadUnder func(workspace, post string) event.ThreadKey
 	// Draft returns the payload in which the platform would send a message. It is nil if the platform has no such payload.
 	Draft func(Draft) []byte
 	// API says that the messages come from callers of our own API: a token admits its

@@ -40,7 +40,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.BlueBubbles, Senders: payload.Senders, Title: "iMessage", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: payload.Normalizer{}, ID: payload.ConfiguredID, Draft: payload.Draft,
+		Normalizer: payload.Normalizer{}, ID: payload.ConfiguredID, Conversation: payload.ThreadKey, Draft: payload.Draft,
 	}
 }
 

@@ -70,6 +70,9 @@ type Platform struct {
 	Limits adapters.Limits
 	// Unknown returns the policy of a delivery's channel for an unknown outcome.
 	Unknown func(*outbox.Delivery) string
+	// Of describes the platform, and Agent returns the agent of a channel; for posts of programs.
+	Of    adapters.Platform
+	Agent func(channel string) string
 }
 
 // Observer sees the final state of each delivery, and the first post of each run. It is called concurrently.
@@ -260,7 +263,9 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
 	err = work.Insist(ctx, storeTime, func() (err error) {
-		more, err = o.Journal.Sent(ctx, d, id)
+		if err = o.openUnder(ctx, d, id); err == nil {
+			more, err = o.Journal.Sent(ctx, d, id)
+		}
 		return err
 	})
 	switch {

@@ -118,18 +118,8 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []outbox.File) (
 	if buttons == nil {
 		text = ask.Numbered(text)
 	}
-	texts := s.format(text)
-	if isOver(text, s.platform.Limits.FileOver) && strings.TrimSpace(text) != "" {
-		texts = texts[:min(len(texts), 1)]
-		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
-	}
-	list := s.withButtons(posts(s.to, texts), buttons)
-	for _, file := range files {
-		file.Name = fileName(file.Name)
-		post := s.to
-		post.File = &file
-		list = append(list, post)
-	}
+	texts, attached := s.platform.posts(s.to, text, s.mentions, files)
+	list := append(s.withButtons(texts, buttons), attached...)
 	if !s.outbox.Work.Room(work.Deliveries, "", s.run.Workspace) { // a post must not wait for a worker once it has begun
 		return list, nil
 	}
@@ -178,14 +168,31 @@ func isOver(text string, over int) bool {
 // firstPost is more characters than the first post of a text can show.
 const firstPost = 20_000
 
-// format returns the texts of an answer's posts. Of an answer that becomes a file only the first
+// posts returns the posts of a text, and those of files, at the destination of to. A text that is too long becomes a file
+// behind its first post.
+func (p Platform) posts(to outbox.Post, text string, mentions []string, files []outbox.File) (list, attached []outbox.Post) {
+	texts := p.format(text, mentions)
+	if isOver(text, p.Limits.FileOver) && strings.TrimSpace(text) != "" {
+		texts = texts[:min(len(texts), 1)]
+		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
+	}
+	for _, file := range files {
+		file.Name = fileName(file.Name)
+		post := to
+		post.File = &file
+		attached = append(attached, post)
+	}
+	return posts(to, texts), attached
+}
+
+// format returns the texts of a text's posts. Of a text that becomes a file only the first
 // post is used, so only its beginning is formatted: the time can grow with the square of the
 // length.
-func (s *LivePreview) format(text string) []string {
-	if over := s.platform.Limits.FileOver; over > 0 {
+func (p Platform) format(text string, mentions []string) []string {
+	if over := p.Limits.FileOver; over > 0 {
 		text = event.Beginning(text, max(over, firstPost))
 	}
-	return s.platform.Sender.Format(text, s.mentions)
+	return p.Sender.Format(text, mentions)
 }
 
 // write runs f, which writes to the journal, unless the preview has ended. It returns

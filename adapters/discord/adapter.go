@@ -51,7 +51,7 @@ func Platform() adapters.Platform {
 		Name: event.Discord, Title: "Discord", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsID, IsChannel: payload.IsID, IsServer: payload.IsID, IsMention: payload.IsMention,
-		MessageOf: payload.MessageOf, Draft: payload.Draft,
+		MessageOf: payload.MessageOf, Conversation: payload.ThreadKey, Draft: payload.Draft,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/files"
+	"parley/adapters/web/posts"
 	"parley/adapters/web/runs"
 	"parley/adapters/web/threads"
 	"parley/adapters/web/tools"
@@ -17,10 +18,11 @@ type API struct {
 	Threads threads.API
 	Runs    runs.API
 	Tools   tools.API
+	Posts   posts.API
 }
 
 // Routes returns the routes that name no workspace, because the caller's token does. Gate.Handler
 // returns the handler of each.
 func (a API) Routes() []access.Route {
-	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Storage.Routes(), a.Tools.Routes(), a.Gate.Routes())
+	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Posts.Routes(), a.Storage.Routes(), a.Tools.Routes(), a.Gate.Routes())
 }

@@ -118,7 +118,13 @@ const threadID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 
 func (c conversation) call(method, path, body string) []byte {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), method, "http://"+c.address+"/api/v1/workspaces/ours/"+path, strings.NewReader(body))
+	return c.at(method, "/api/v1/workspaces/ours/"+path, body)
+}
+
+// at calls a route with the token.
+func (c conversation) at(method, path, body string) []byte {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), method, "http://"+c.address+path, strings.NewReader(body))
 	if err != nil {
 		c.t.Fatal(err)
 	}

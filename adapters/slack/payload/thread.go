@@ -24,7 +24,7 @@ import (
 // The channel's type must be known or Unknown. Unknown counts as a direct message if
 // the id begins with D, and as a room otherwise.
 func ThreadKey(workspace string, channel event.Channel, ts, threadTS string) event.ThreadKey {
-	conversation := event.ThreadKey("slack:" + workspace + ":" + channel.ID)
+	conversation := Conversation(workspace, channel.ID)
 	if threadTS != "" && threadTS != ts {
 		return conversation + event.ThreadKey(":"+threadTS)
 	}
@@ -32,6 +32,20 @@ func ThreadKey(workspace string, channel event.Channel, ts, threadTS string) eve
 		return conversation + event.ThreadKey(":"+ts)
 	}
 	return conversation
+}
+
+// Conversation returns the key of the thread of messages in a channel that are in no thread under a message.
+func Conversation(workspace, channel string) event.ThreadKey {
+	return event.ThreadKey("slack:" + workspace + ":" + channel)
+}
+
+// ThreadUnder returns the key of the thread under a message, by its external id; empty for an id in another form.
+func ThreadUnder(workspace, id string) event.ThreadKey {
+	channel, ts, err := SplitID(id)
+	if err != nil {
+		return ""
+	}
+	return Conversation(workspace, channel) + event.ThreadKey(":"+ts)
 }
 
 // ParseThreadKey parses a key made by ThreadKey. The root is empty for a direct or

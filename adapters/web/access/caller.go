@@ -35,6 +35,9 @@ func (c Caller) Lists(workspace string) bool {
 	return c.IsIntegration() && c.Workspace == workspace || slices.Contains(c.Token.Read, workspace)
 }
 
+// Posts reports whether the caller may speak first somewhere in a workspace.
+func (c Caller) Posts(workspace string) bool { return slices.Contains(c.Token.Posting(), workspace) }
+
 // Owner returns the caller's token, to which its answers count.
 func (c Caller) Owner() exchange.Owner {
 	return exchange.Owner{Workspace: c.Workspace, Token: c.Token.ID}
@@ -44,7 +47,7 @@ func (c Caller) Owner() exchange.Owner {
 func (c Caller) IsIntegration() bool { return c.any || c.Token.Senders == SendersAny }
 
 // Admit authenticates a request about a workspace. right is Caller.Writes,
-// Caller.Reads or Caller.Lists.
+// Caller.Reads, Caller.Lists or Caller.Posts.
 func (g Gate) Admit(w http.ResponseWriter, r *http.Request, workspace string, right func(Caller, string) bool) (Caller, error) {
 	c, err := g.caller(r.Context(), workspace, guard.Bearer(r))
 	switch {
@@ -53,7 +56,7 @@ func (g Gate) Admit(w http.ResponseWriter, r *http.Request, workspace string, ri
 	case c == nil || c.Workspace != workspace && !right(*c, workspace):
 		return Caller{}, g.RefuseToken(w, r, "the request needs a token of this workspace: Authorization: Bearer …")
 	case !right(*c, workspace):
-		return Caller{}, exchange.Fail(http.StatusForbidden, "forbidden", "this token may not list threads: it needs senders: any, or read with this workspace")
+		return Caller{}, exchange.Fail(http.StatusForbidden, "forbidden", "this token lacks the right: lists of threads need senders: any, or read with this workspace; posts need posts with it")
 	}
 	g.Guard.Admit(r)
 	return *c, nil
@@ -73,7 +76,7 @@ func (g Gate) caller(ctx context.Context, workspace, given string) (*Caller, err
 		return &Caller{Workspace: workspace, Token: *token, Sender: payload.OwnSender(token.ID), kind: event.Human, any: any || of.Local, bare: !any}, nil
 	}
 	for _, other := range all {
-		if token := other.find(given); token != nil && slices.Contains(token.Read, workspace) {
+		if token := other.find(given); token != nil && slices.Contains(slices.Concat(token.Read, token.Posting()), workspace) {
 			return &Caller{Workspace: other.ID, Token: *token}, nil
 		}
 	}

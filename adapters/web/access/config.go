@@ -49,6 +49,8 @@ type Token struct {
 	Instructions adapters.Switch `yaml:"instructions"`
 	// Read are the ids of further workspaces whose threads the caller may list and read.
 	Read []string `yaml:"read"`
+	// Posts are the places where the caller may speak first: W is a workspace, W:CHANNEL one of its channels.
+	Posts []string `yaml:"posts"`
 	// Actor is the caller on the documents' routes; empty for a user of the token's own.
 	Actor payload.Actor `yaml:"actor"`
 }
@@ -116,11 +118,29 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	for i, id := range t.Read {
 		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
 	}
+	for i, place := range t.Posts {
+		id, channel, one := strings.Cut(place, ":")
+		check(workspaceID.MatchString(id) && (channel != "" || !one), fmt.Sprintf("posts[%d]", i), "must be the id of a workspace, or id:channel")
+	}
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
 		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
 	}
 	return faults
+}
+
+// Posting returns the workspaces in which the token's holder may speak first somewhere, one for each of Posts.
+func (t *Token) Posting() (workspaces []string) {
+	for _, place := range t.Posts {
+		id, _, _ := strings.Cut(place, ":")
+		workspaces = append(workspaces, id)
+	}
+	return workspaces
+}
+
+// MayPost reports whether the token's holder may speak first in a channel of a workspace.
+func (t *Token) MayPost(workspace, channel string) bool {
+	return slices.Contains(t.Posts, workspace) || slices.Contains(t.Posts, workspace+":"+channel)
 }
 
 // ActorIn returns the actor of a workspace's token. One that is not configured is the user with

@@ -54,6 +54,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"threads", threadPromises()},
 		{"imports", importPromises()},
 		{"outbox", outboxPromises()},
+		{"posts of programs", postPromises()},
 		{"held deliveries", heldPromises()},
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},

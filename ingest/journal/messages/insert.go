@@ -143,12 +143,12 @@ func InsertNotice(tx *storage.Txn, thread, seq int64, workspace string, run any,
 		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, SystemSender, text, storage.Bytes(metadata), int64(ContractVersion), now, run)
 }
 
-// InsertImported stores a message of another system, whose version is 0. after and base are the bounds of
-// the block of the turn whose first message it is; null for another one.
-func InsertImported(tx *storage.Txn, m *Message, workspace string, after, base any) {
-	tx.Do(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
-			sent_at, created_at, run, context_after, base_seq)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 'none', $8, $9, 0, 'import', $10, $10, $11, $12, $13)`,
-		m.UUID, m.Thread, m.Seq, workspace, m.ExternalID, m.SenderID, string(m.Author), m.Content, storage.Bytes(m.Metadata),
-		storage.Millis(m.CreatedAt), m.Run, after, base)
+// InsertFinished stores a message of a turn that has ended: one of another system, or a post of ours. after
+// and base are the bounds of the block of the turn whose first message it is; null for another one.
+func InsertFinished(tx *storage.Txn, m *Message, workspace string, after, base any) {
+	tx.Row([]any{&m.Row}, `INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content, metadata, version, origin,
+			sent_at, created_at, run, context_after, base_seq, files)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 'none', $8, $9, $10, $11, $12, $12, $13, $14, $15, $16) RETURNING row`,
+		m.UUID, m.Thread, m.Seq, workspace, m.ExternalID, m.SenderID, string(m.Author), m.Content, storage.Bytes(m.Metadata), m.Version, string(m.Origin),
+		storage.Millis(m.CreatedAt), m.Run, after, base, m.FileCount)
 }

@@ -90,9 +90,9 @@ func (i *importTx) add(m ImportMessage) {
 	if i.question = run; m.Own {
 		i.question = ""
 	}
-	messages.InsertImported(i.Txn, &messages.Message{
+	messages.InsertFinished(i.Txn, &messages.Message{
 		UUID: pastID(i.to.Workspace, m.ID), Thread: i.thread, Seq: i.nextSeq, ExternalID: id, SenderID: m.SenderID, Author: author,
-		Content: m.Content, Metadata: m.Metadata, CreatedAt: m.CreatedAt, Run: run,
+		Content: m.Content, Metadata: m.Metadata, Origin: messages.Imported, CreatedAt: m.CreatedAt, Run: run,
 	}, i.to.Workspace, after, base)
 	i.nextSeq++
 	i.lastAt = max(i.lastAt, storage.Millis(m.CreatedAt))

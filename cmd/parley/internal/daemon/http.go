@@ -10,6 +10,7 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
+	"parley/adapters/web/posts"
 	"parley/adapters/web/runs"
 	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
@@ -43,6 +44,7 @@ func (d *Daemon) routes(api web.API) []route {
 		{"POST /hooks/{platform}/{workspace}", d.hook},
 		{"POST /hooks/{platform}/{workspace}/{secret}", d.hook},
 		{"POST /api/v1/workspaces/{workspace}/messages", api.Threads.PostMessage},
+		{"POST /api/v1/workspaces/{workspace}/posts", api.Posts.Post},
 		{"GET /api/v1/workspaces/{workspace}/threads", api.Threads.ListThreads},
 		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", api.Threads.ListMessages},
 		{"POST /api/v1/runs/{run_id}/reply", api.Runs.Replies.Post},
@@ -148,7 +150,10 @@ func (d *Daemon) api() web.API {
 		Workstreams: d.workstreams, Children: d.journal,
 		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
-	return web.API{Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, ChannelName: d.channelName}}
+	return web.API{
+		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, ChannelName: d.channelName},
+		Posts: posts.API{Gate: gate, Storage: d.storage, Speaker: d.outbox},
+	}
 }
 
 // replySecrets returns the secrets of the agents that may answer later, by agent.

@@ -31,7 +31,8 @@ type imessage struct {
 }
 
 // openIMessage starts a daemon with the workspace home, whose echo agent answers at once.
-func openIMessage(t *testing.T, options bluebubblestest.Options, more string) *imessage {
+// Programs may post in the workspaces that posts names.
+func openIMessage(t *testing.T, options bluebubblestest.Options, more string, posts ...string) *imessage {
 	t.Helper()
 	m := &imessage{queries: make(chan struct{}, 10_000), sends: make(chan struct{}, 10_000)}
 	options.Password = macPassword
@@ -49,13 +50,13 @@ func openIMessage(t *testing.T, options bluebubblestest.Options, more string) *i
 	}
 	t.Cleanup(func() { _ = m.mac.Close() })
 	m.mac.AddContact(bluebubblestest.Contact{Address: nora, Name: "Nora Lindqvist"})
-	m.harness = open(t, plan{files: map[string]string{"workspaces/home.yaml": `
+	m.harness = open(t, withPosters(plan{files: map[string]string{"workspaces/home.yaml": `
 id: home
 platform: bluebubbles
 agent: echo
 bluebubbles: {url: "` + m.mac.URL() + `", password: "` + macPassword + `", webhook_secret: ` + hookCanary + `, post_rate: 0, timeout: 3s, poll: 1h, wake: [parley]}
 turns: {coalesce: 0s}
-` + more}})
+` + more}}, strings.Join(posts, ", ")))
 	for len(m.mac.Registered()) == 0 || !strings.Contains(m.get("/readyz").body, `"home":{"state":"up"`) {
 		if !m.poll() {
 			t.Fatalf("the workspace is not up\n%s", m.log)

@@ -296,5 +296,6 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 	return deliver.Platform{
 		Sender: sender, Limits: a.adapter.Limits(),
 		Unknown: func(d *outbox.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
+		Of:      a.platform, Agent: func(channel string) string { return a.Channel(channel, "").Agent },
 	}, true
 }

@@ -1,0 +1,165 @@
+package deliver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
+	"parley/ingest/work"
+)
+
+// place is a thread to speak in.
+type place struct {
+	platform Platform
+	thread   places.Thread
+	to       outbox.Post // without a text
+	channel  string
+}
+
+// Speak stores a post with its deliveries, and returns it. known says that there was one with its key. Its errors are
+// event.FieldErrors, ErrNotFound of an unknown thread, that of May, and the store's.
+func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error) {
+	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:post:%s:%s:%s", s.Workspace, s.By, s.Key)).String()
+	if s.Key == "" {
+		id = uuid.Must(uuid.NewV7()).String()
+	} else if p, err = o.Post(ctx, id); !errors.Is(err, storage.ErrNotFound) {
+		return p, err == nil, err
+	}
+	at, err := o.place(ctx, s.Workspace, s.To)
+	if err == nil && s.May != nil {
+		err = s.May(at.channel)
+	}
+	if err != nil {
+		return p, false, err
+	}
+	n := record.NewPost{ID: id, Thread: at.thread, Platform: at.platform.Of.Name, Channel: at.channel, Agent: at.platform.Agent(at.channel), Content: s.Text}
+	if n.Posts, err = at.posts(o.Log, s); err != nil {
+		return p, false, err
+	}
+	if at.platform.Sender == nil {
+		n.Files = s.Files
+	}
+	by, _ := json.Marshal(s.By) // a text always encodes
+	m := event.Metadata{
+		Source: string(n.Platform), SenderID: "agent:" + n.Agent, SenderDisplayName: n.Agent, SenderType: event.Bot,
+		Extra: []event.Extra{{Key: "posted_by", Value: by}, {Key: "message_id", Value: []byte(`"` + id + `"`)}},
+	}
+	n.Metadata = m.Bytes()
+	thread, added, err := o.Journal.AddPost(ctx, n)
+	if err != nil {
+		return p, false, err
+	}
+	o.Work.Wake(work.Deliveries, "", thread)
+	p, err = o.Post(ctx, id)
+	return p, !added, err
+}
+
+// posts returns the posts of a speech; none for a platform whose clients read the journal.
+func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, err error) {
+	if a.platform.Sender == nil {
+		return nil, nil
+	}
+	defer adapters.Recover(log, &err, "workspace", s.Workspace)
+	var files []outbox.File
+	for _, f := range s.Files {
+		files = append(files, outbox.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Copy.Bucket, Path: f.Copy.Path})
+	}
+	texts, attached := a.platform.posts(a.to, s.Text, nil, files)
+	return append(texts, attached...), nil
+}
+
+// place finds the thread of a target, which need not exist for a channel.
+func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target) (a place, err error) {
+	platform, ok := o.Platform(workspace)
+	if !ok {
+		return a, storage.ErrNotFound
+	}
+	a = place{platform: platform, thread: places.Thread{Workspace: workspace}}
+	switch {
+	case to.Thread != "":
+		if a.thread, err = o.Journal.Thread(ctx, workspace, to.Thread); err != nil {
+			return a, err
+		}
+		if event.IsWorkstream(a.thread.Key) {
+			return a, storage.ErrNotFound
+		}
+		a.channel, err = o.Journal.ThreadChannel(ctx, a.thread.Row)
+	case platform.Of.Conversation == nil:
+		return a, event.FieldErrors{{Field: "to", Message: "must be a thread_id: this workspace has no channels"}}
+	case to.User != "":
+		opener, ok := platform.Sender.(adapters.DirectOpener)
+		if !ok {
+			return a, event.FieldErrors{{Field: "to.user", Message: "must be a channel: this workspace has no direct conversations that a program opens"}}
+		}
+		if to.Channel, err = opener.OpenDirect(ctx, platform.Of.KnownID(to.User)); isFailure(err, adapters.Permanent) {
+			return a, event.FieldErrors{{Field: "to.user", Message: err.Error()}}
+		} else if err != nil {
+			return a, adapters.ErrBusy
+		}
+		fallthrough
+	default:
+		a.channel = platform.Of.KnownID(to.Channel)
+		if a.channel == "" || platform.Of.IsChannel != nil && !platform.Of.IsChannel(a.channel) {
+			return a, event.FieldErrors{{Field: "to.channel", Message: "must be the platform's id of a channel"}}
+		}
+		a.thread.Key = platform.Of.Conversation(workspace, a.channel)
+		a.thread.ID, err = o.Journal.ThreadID(ctx, a.thread.Key)
+	}
+	if err != nil || platform.Sender == nil {
+		return a, err
+	}
+	address, err := platform.Sender.Address(a.thread.Key, "")
+	if err != nil {
+		return a, event.FieldErrors{{Field: "to", Message: "is no place of this workspace"}}
+	}
+	a.to = outbox.Post{Channel: address.Channel, Place: address.Place}
+	return a, nil
+}
+
+// Post returns a post. The thread of one that was sent is that of its replies. It fails with ErrNotFound if there is
+// none.
+func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
+	p, err := o.Journal.PostOf(ctx, id)
+	if err != nil || p.PlatformID == "" {
+		return p, err
+	}
+	platform, _ := o.Platform(p.Thread.Workspace)
+	if key := under(platform, p.Thread.Workspace, p.Thread.Key, p.PlatformID); key != "" {
+		p.Thread.ID, err = o.Journal.ThreadID(ctx, key)
+	}
+	return p, err
+}
+
+// under returns the key of the thread of the replies to a post in a thread; empty if that is the same thread.
+func under(platform Platform, workspace string, thread event.ThreadKey, post string) event.ThreadKey {
+	if platform.Of.ThreadUnder == nil || platform.Sender == nil {
+		return ""
+	}
+	if to, err := platform.Sender.Address(thread, ""); err != nil || to.Place != "" {
+		return ""
+	}
+	return platform.Of.ThreadUnder(workspace, post)
+}
+
+// openUnder makes the thread of the replies to the first part of a post, so that a program can name it.
+func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) error {
+	if !d.AskedAt.IsZero() || !d.Begins() || d.Post.Place != "" {
+		return nil
+	}
+	platform, _ := o.Platform(d.Workspace)
+	key := under(platform, d.Workspace, d.ThreadKey, id)
+	if key == "" {
+		return nil
+	}
+	return o.Journal.AddThread(ctx, platform.Of.Name, d.Channel, places.Thread{Key: key, Workspace: d.Workspace})
+}

@@ -1,0 +1,47 @@
+package adapters
+
+import (
+	"context"
+
+	"parley/ingest/event"
+)
+
+// Speech is what a program says where nobody has asked.
+type Speech struct {
+	Workspace string
+	To        Target
+	Text      string // Markdown
+	// Files name stored copies.
+	Files []event.Attachment
+	// By names the program, and Key its request: the same key of the same program is one post. An empty key is a
+	// new post.
+	By, Key string
+	// May returns the error of a program that may not speak in a channel; nil for one that may speak in each.
+	May func(channel string) error
+}
+
+// Target is a place to speak in. One of its fields is set.
+type Target struct {
+	Channel string `json:"channel,omitempty"`   // the platform's id of a channel
+	User    string `json:"user,omitempty"`      // the platform's id of a person
+	Thread  string `json:"thread_id,omitempty"` // the UUID of a thread
+}
+
+// Check returns the faults of a target.
+func (t Target) Check() (faults event.FieldErrors) {
+	n := 0
+	for _, id := range []string{t.Channel, t.User, t.Thread} {
+		if id != "" {
+			n++
+		}
+	}
+	faults.Check(n == 1, "to", "must have one of channel, user and thread_id")
+	return faults
+}
+
+// DirectOpener is a Sender that can write to a person first.
+type DirectOpener interface {
+	// OpenDirect opens the direct conversation with a user, or finds it, and returns its channel. It may be
+	// called again after any failure. Its errors are *SendError; Permanent means that there is none.
+	OpenDirect(ctx context.Context, user string) (channel string, err error)
+}

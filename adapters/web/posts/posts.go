@@ -1,0 +1,164 @@
+// Package posts serves the posts of programs, which speak where nobody has asked.
+package posts
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/files"
+	"parley/adapters/web/payload"
+	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/storage"
+)
+
+// Speaker stores posts and sends them; see deliver.Outbox.
+type Speaker interface {
+	Speak(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
+	Post(ctx context.Context, id string) (record.Post, error)
+}
+
+// API serves the routes of posts.
+type API struct {
+	Gate    access.Gate
+	Storage files.Storage
+	Speaker Speaker
+}
+
+// maxKey bounds an idempotency key, and maxContent a content, in bytes.
+const maxKey, maxContent = 200, 200 << 10
+
+// Post takes a post: POST /api/v1/workspaces/{workspace}/posts.
+func (a API) Post(w http.ResponseWriter, r *http.Request) {
+	exchange.Handler(a.Gate.Guard, "", a.post)(w, r)
+}
+
+func (a API) post(w http.ResponseWriter, r *http.Request) error {
+	workspace := r.PathValue("workspace")
+	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Posts)
+	if err != nil {
+		return err
+	}
+	raw, err := exchange.ReadBody(a.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	if err != nil {
+		return err
+	}
+	s, b, err := read(raw)
+	if err != nil {
+		return err
+	}
+	s.Workspace, s.By = workspace, caller.Workspace+"/"+caller.Token.ID
+	s.May = func(channel string) error {
+		if caller.Token.MayPost(workspace, channel) {
+			return nil
+		}
+		return exchange.Fail(http.StatusForbidden, "forbidden", "this token may not post there: it needs posts with this workspace, or with workspace:channel")
+	}
+	if s.To.User != "" {
+		if err := s.May(""); err != nil { // before the platform is asked
+			return err
+		}
+	}
+	if err := a.Storage.Keep(r.Context(), w, workspace, s.By, &b); err != nil {
+		return err
+	}
+	for _, f := range b.Attachments {
+		s.Files = append(s.Files, event.Attachment{ID: path.Base(f.Path), Name: f.Name, MimeType: f.MimeType, Size: f.Size, Copy: &event.Copy{Bucket: f.Bucket, Path: f.Path}})
+	}
+	p, _, err := a.Speaker.Speak(r.Context(), s)
+	if err != nil {
+		return err
+	}
+	return exchange.Respond(w, http.StatusAccepted, Accepted(p))
+}
+
+// read reads the body of a post. Its error is event.FieldErrors.
+func read(raw []byte) (s adapters.Speech, b payload.Body, err error) {
+	faults := payload.Members(raw, func(m event.Extra) string {
+		switch m.Key {
+		case "to":
+			decoder := json.NewDecoder(bytes.NewReader(m.Value))
+			decoder.DisallowUnknownFields()
+			if decoder.Decode(&s.To) != nil {
+				return "must be an object with one of channel, user and thread_id"
+			}
+			s.To.Thread = strings.ToLower(s.To.Thread)
+			return ""
+		case "key":
+			return payload.Text(m.Value, &s.Key)
+		case "content", "attachments":
+			return b.Set(m, nil)
+		}
+		return "is not a key of a post; the keys are to, content, attachments and key"
+	})
+	if payload.Unreadable(faults) {
+		return s, b, faults
+	}
+	s.Text = b.Content
+	faults = append(append(faults, Check(s, len(b.Attachments) > 0)...), b.Unsent()...)
+	return s, b, faults.Err()
+}
+
+// Check returns the faults of a speech. files says that it has files, so that it needs no text.
+func Check(s adapters.Speech, files bool) event.FieldErrors {
+	faults := s.To.Check()
+	faults.Check(s.To.Thread == "" || uuid.Validate(s.To.Thread) == nil, "to.thread_id", "must be the UUID of a thread")
+	faults.Check(strings.TrimSpace(s.Text) != "" || files, "content", "is required; it may be empty beside attachments")
+	faults.Check(len(s.Text) <= maxContent, "content", "must have at most 200 KiB")
+	faults.Check(len(s.Key) <= maxKey, "key", "must have at most 200 bytes")
+	return faults
+}
+
+// Accepted is the answer to a post that was stored.
+func Accepted(p record.Post) any {
+	return map[string]any{"id": p.ID, "thread_id": p.Thread.ID, "message": map[string]string{"id": p.ID}, "state": p.State}
+}
+
+// Routes returns the route of the state of a post.
+func (a API) Routes() []access.Route {
+	return []access.Route{{Pattern: "GET /api/v1/posts/{id}", NotFound: "there is no such post", Serve: a.get}}
+}
+
+func (a API) get(c access.Call, w http.ResponseWriter, r *http.Request) error {
+	p, err := a.Speaker.Post(r.Context(), r.PathValue("id"))
+	if err == nil && !c.Token.MayPost(p.Thread.Workspace, p.Channel) {
+		err = storage.ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	return exchange.Respond(w, http.StatusOK, View(p))
+}
+
+// PostView is the state of a post as a client sees it.
+type PostView struct {
+	ID       string       `json:"id"`
+	State    outbox.State `json:"state"`
+	ThreadID string       `json:"thread_id"`
+	PostID   *string      `json:"post_id"`
+	Link     *string      `json:"link"`
+	Error    *string      `json:"error"`
+}
+
+// View returns a post as a client sees it. Its link is nil if its platform's ids tell none.
+func View(p record.Post) PostView {
+	return PostView{ID: p.ID, State: p.State, ThreadID: p.Thread.ID, PostID: given(p.PlatformID), Link: nil, Error: given(p.Error)}
+}
+
+// given returns a pointer to a text; nil for an empty one.
+func given(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,80 @@
+package record
+
+import (
+	"context"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
+)
+
+// NewPost is what a program says in a thread where nobody has asked.
+type NewPost struct {
+	ID       string        // a UUID; a post is stored once by it
+	Thread   places.Thread // its Key, ID and Workspace; it is made if there is none
+	Platform event.Platform
+	Channel  string
+	Agent    string // in whose name the program speaks
+	Content  string
+	Metadata []byte
+	Posts    []outbox.Post
+	Files    []event.Attachment // of the message; a platform gets its files by Posts
+}
+
+// AddPost stores a post as a turn that is only a reply, and its deliveries, which are due at once. It stores
+// nothing, and returns false, if there is a post with the id already.
+func (r *Recorder) AddPost(ctx context.Context, n NewPost) (thread int64, added bool, err error) {
+	added, err = storage.Write(ctx, r.db, storage.WriteOptions{Urgent: true, Thread: n.Thread.Key}, func(tx *storage.Txn) bool {
+		var seq, begun int64
+		places.Add(tx, n.Platform, n.Channel, n.Thread)
+		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(n.Thread.Key))
+		if tx.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, n.Thread.Workspace, n.ID) {
+			return false
+		}
+		now := storage.Millis(r.db.Now())
+		m := messages.Message{
+			UUID: n.ID, ExternalID: n.ID, Thread: thread, Seq: seq, SenderID: "agent:" + n.Agent, Author: messages.ByAgent, Content: n.Content, Metadata: n.Metadata,
+			Version: messages.ContractVersion, Origin: messages.API, CreatedAt: storage.Instant(now), Run: n.ID, FileCount: int64(len(n.Files)),
+		}
+		messages.InsertFinished(tx, &m, n.Thread.Workspace, begun, seq)
+		messages.AddFiles(tx, &m, 0, n.Files)
+		runs.PostNotice(tx, thread, n.Thread.Workspace, n.ID, n.Posts, now)
+		messages.Grow(tx, thread, now)
+		messages.Changed(tx, thread)
+		runs.SetBegun(tx, thread, seq)
+		return true
+	})
+	if added {
+		places.ThreadChanged(r.db, thread, true)
+	}
+	return thread, added, err
+}
+
+// Post is a stored post.
+type Post struct {
+	ID      string
+	Thread  places.Thread
+	Channel string // of the thread
+	// State is that of the delivery that is the furthest from its end; sent if there is none.
+	State outbox.State
+	// PlatformID is the platform's id of the first part; empty if it was not sent.
+	PlatformID string
+	Error      string // of the first part with one
+}
+
+// PostOf returns a post. It fails with ErrNotFound if there is none.
+func (r *Recorder) PostOf(ctx context.Context, id string) (p Post, err error) {
+	p, err = storage.Read(ctx, r.db, func(tx *storage.Txn) (p Post) {
+		if !tx.Row(append(p.Thread.Dest(), &p.Channel), `SELECT `+places.ThreadColumns+`, channel FROM threads
+			WHERE id = (SELECT thread FROM messages WHERE id = $1 AND author = 'agent' AND origin = 'api')`, id) {
+			tx.Fail(storage.ErrNotFound)
+		}
+		p.ID = id
+		p.State, p.PlatformID, p.Error = outbox.StateOf(tx, id)
+		return p
+	})
+	return p, err
+}
