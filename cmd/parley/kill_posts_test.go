@@ -61,11 +61,16 @@ func TestKilledDuringAPost(t *testing.T) {
 			}
 		}
 	}
+	if got := parley(t, dir, "post", "--workspace", "acme", "--to", "C0GARDEN", "--key", "k", "by hand"); got.status != 0 || !strings.Contains(got.stdout, "post ") {
+		t.Fatalf("%+v", got)
+	}
+	<-effect
+	<-effect
 	seen := map[string]int{}
 	for _, p := range slack.Posts() {
 		seen[p.Text+p.Markdown]++
 	}
-	if len(seen) != 3 || len(slack.Posts()) != 3 {
+	if len(seen) != 4 || len(slack.Posts()) != 4 {
 		t.Errorf("the posts are %v", seen)
 	}
 }

@@ -47,6 +47,7 @@ func Routes() []Route {
 		runRoutes,
 		deadRoutes,
 		deliveryRoutes,
+		postRoutes,
 		reloadRoutes,
 		logRoutes,
 		stepRoutes,

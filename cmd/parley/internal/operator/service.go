@@ -21,6 +21,7 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 )
 
@@ -77,6 +78,8 @@ type Live struct {
 	Answer func(ctx context.Context, platform event.Platform, workspace string, a ingest.OperatorAnswer) (envelope int64, err error)
 	// Settled waits for the result of an envelope; nil if ctx ends first.
 	Settled func(ctx context.Context, envelope int64) (*envelopes.Result, error)
+	// Speak stores a post and sends it; see deliver.Speak.
+	Speak func(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
 	// ResendHeld sends a delivery again; see deliver.ResendHeld.
 	ResendHeld func(ctx context.Context, delivery int64, force bool) error
 	// Reload reads the configuration again, and returns after it was applied or refused.

@@ -1,0 +1,45 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/parley/internal/cmdline"
+	"parley/cmd/parley/internal/operator"
+)
+
+// newPost are the flags of the command that posts.
+type newPost struct {
+	cmdline.Shared
+	operator.NewPost
+}
+
+func postCommand() *cobra.Command {
+	p := &newPost{}
+	c := p.Command("post --workspace W --to CHANNEL TEXT", "Posts a text where nobody has asked, in the name of the place's agent", cmdline.Wrong(cobra.ExactArgs(1)), p.post)
+	c.Example = "  parley post --workspace acme --to C06RY3YBSLE '**Rain** today'\n  parley post --workspace acme --thread slack:acme:C06RY3YBSLE:1700000000.000100 --key rain 'It has stopped.'"
+	c.Flags().StringVar(&p.Workspace, "workspace", "", "the workspace; required")
+	c.Flags().StringVar(&p.Channel, "to", "", "the platform's id of the channel")
+	c.Flags().StringVar(&p.Thread, "thread", "", "a thread instead, by its UUID or key")
+	c.Flags().StringVar(&p.NewPost.Post, "key", "", "the same key is the same post")
+	return c
+}
+
+func (p *newPost) post(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+	n := p.NewPost
+	n.Content = args[0]
+	if n.Thread != "" {
+		n.Channel = ""
+	}
+	made, err := client.Speak(ctx, n)
+	switch {
+	case err != nil:
+		return err
+	case p.JSON:
+		return cmdline.PrintJSON(c.OutOrStdout(), made)
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "post %s in thread %s is %s\n", made.ID, made.ThreadID, made.State)
+	return err
+}

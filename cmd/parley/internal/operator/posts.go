@@ -1,0 +1,59 @@
+package operator
+
+import (
+	"context"
+
+	"parley/adapters"
+	"parley/adapters/web/posts"
+	"parley/config"
+)
+
+var postRoutes = []Route{
+	{Pattern: "POST posts", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
+		var n NewPost
+		if err := c.Bind(&n); err != nil {
+			return nil, err
+		}
+		return s.Speak(c.Context(), c.Write(""), n)
+	}},
+}
+
+// NewPost is what an operator says where nobody has asked.
+type NewPost struct {
+	Workspace string `json:"workspace"`
+	// Channel is the platform's id of a channel. Thread is the UUID or the key of a thread; one of both is set.
+	Channel string `json:"channel,omitempty"`
+	Thread  string `json:"thread,omitempty"`
+	Content string `json:"content"` // Markdown
+	// Post is the idempotency key of the post; empty for none.
+	Post string `json:"key,omitempty"`
+}
+
+// Speak stores a post in the name of a place's agent. The daemon sends it.
+func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (posts.PostView, error) {
+	if err := s.needsLive("a post"); err != nil {
+		return posts.PostView{}, err
+	}
+	speech := adapters.Speech{Workspace: n.Workspace, To: adapters.Target{Channel: n.Channel}, Text: n.Content, By: "operator:" + w.By, Key: n.Post}
+	if n.Thread != "" {
+		t, err := s.Journal.ThreadOf(ctx, n.Thread)
+		if err != nil {
+			return posts.PostView{}, err
+		}
+		speech.To.Thread = t.ID
+	}
+	faults := posts.Check(speech, false)
+	faults.Check(s.Config().Workspace(n.Workspace) != nil, "workspace", "must be a configured workspace")
+	if len(faults) > 0 {
+		return posts.PostView{}, faults
+	}
+	return audited(ctx, s, w, "post", n.Workspace, func(ctx context.Context) (posts.PostView, error) {
+		p, _, err := s.Live.Speak(ctx, speech)
+		return posts.View(p), err
+	})
+}
+
+// Speak asks for a post.
+func (c *Client) Speak(ctx context.Context, n NewPost) (posts.PostView, error) {
+	return Post[posts.PostView](ctx, c, "posts", n)
+}
