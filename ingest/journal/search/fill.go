@@ -70,18 +70,20 @@ func (s *Search) FillSearch(ctx context.Context) error {
 		} else {
 			stored = settled
 		}
-		if err = s.add(ctx, page, settled); err != nil || len(page) < batch {
+		var wrote bool
+		if wrote, err = s.add(ctx, page, settled); err != nil || len(page) < batch {
 			break
 		}
-		if !wake.After(ctx, fillPause) {
+		if wrote && !wake.After(ctx, fillPause) {
 			err = context.Cause(ctx)
 		}
 	}
 	return err
 }
 
-// add adds the messages that the index lacks, and stores up to which one it is complete; 0 for no change.
-func (s *Search) add(ctx context.Context, page []indexed, settled int64) error {
+// add adds the messages that the index lacks, and stores up to which one it is complete; 0 for no change. It returns
+// whether there was anything to write.
+func (s *Search) add(ctx context.Context, page []indexed, settled int64) (wrote bool, err error) {
 	people, texts := map[person]*indexed{}, make([]string, len(page))
 	for i := range page {
 		if m := &page[i]; !m.has {
@@ -92,9 +94,9 @@ func (s *Search) add(ctx context.Context, page []indexed, settled int64) error {
 		}
 	}
 	if len(people) == 0 && settled == 0 && strings.Join(texts, "") == "" {
-		return nil
+		return false, nil
 	}
-	return s.db.Change(ctx, "", func(tx *storage.Txn) {
+	return true, s.db.Change(ctx, "", func(tx *storage.Txn) {
 		for i := range page {
 			if texts[i] != "" {
 				tx.Do(`DELETE FROM search_words WHERE rowid = $1`, page[i].Row)
