@@ -65,3 +65,10 @@ func (s *Sender) askChat(ctx context.Context, to adapters.Address) (string, erro
 	}
 	return "", adapters.Permanently("the server does not know the chat " + to.Channel)
 }
+
+// OpenDirect finds the direct chat with an address. The server opens none before its first message.
+func (s *Sender) OpenDirect(ctx context.Context, user string) (string, error) {
+	name := payload.ConfiguredID(user)
+	_, err := s.chatGUID(ctx, adapters.Address{Channel: name})
+	return name, err
+}

@@ -201,7 +201,8 @@ func TestProgramPostsOnIMessage(t *testing.T) {
 	m.says(noraChat, nora, "hello")
 	m.sent(1)
 	m.awaitPost(m.speak("home", `"channel":"`+noraChat+`"`, "Rain today", "").ID, "sent")
-	if sent := m.sent(2); sent[1].Chat != noraChat || sent[1].Text != "Rain today" {
+	m.awaitPost(m.speak("home", `"user":"`+nora+`"`, "Sun now", "").ID, "sent")
+	if sent := m.sent(3); sent[2].Chat != noraChat || sent[2].Text != "Sun now" || sent[1].Chat != noraChat || sent[1].Text != "Rain today" {
 		t.Fatalf("%+v", sent)
 	}
 }
