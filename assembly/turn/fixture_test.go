@@ -471,6 +471,7 @@ func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: d.place, Channel: event.Channel{ID: "C1"}},
 	})
 	d.must(err)
+	reason, answer := d.reason, d.answer
 	d.mu.Lock()
 	d.thread = accepted.Thread
 	d.entries[d.thread] = append(d.entries[d.thread], record.Entry{
@@ -483,7 +484,7 @@ func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 					Reply: func(record.ThreadState) *outbox.Notice { return &outbox.Notice{Text: "Done."} },
 				}
 			}
-			return record.Decision{Trigger: trigger, Reason: d.reason, Metadata: m.Metadata.Bytes(), Answer: d.answer}
+			return record.Decision{Trigger: trigger, Reason: reason, Metadata: m.Metadata.Bytes(), Answer: answer}
 		},
 	})
 	d.mu.Unlock()

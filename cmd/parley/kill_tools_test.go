@@ -325,13 +325,17 @@ func TestKilledWithTools(t *testing.T) {
 			}
 			m.mu.Lock()
 			defer m.mu.Unlock()
+			asked := 0
 			for task, runs := range m.tasks {
 				if len(runs) != 1 {
 					t.Errorf("coder was asked for %s by the runs %q", task, runs)
 				}
+				if !strings.HasSuffix(task, "/1") { // which may be terminated before it is asked
+					asked++
+				}
 			}
-			if len(m.tasks) != 4*kills {
-				t.Errorf("coder was asked for %d tasks", len(m.tasks))
+			if asked != 3*kills {
+				t.Errorf("coder was asked for %d tasks", asked)
 			}
 		})
 	}
