@@ -118,6 +118,7 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	for i, id := range t.Read {
 		check(workspaceID.MatchString(id), fmt.Sprintf("read[%d]", i), "must be the id of a workspace")
 	}
+	check(len(t.Posts) == 0 || !t.Actor.IsAgent(), "posts", "must be left out: the token of an agent may not post")
 	for i, place := range t.Posts {
 		id, channel, one := strings.Cut(place, ":")
 		check(workspaceID.MatchString(id) && (channel != "" || !one), fmt.Sprintf("posts[%d]", i), "must be the id of a workspace, or id:channel")

@@ -21,7 +21,10 @@ func TestConfigFaults(t *testing.T) {
 		"the same caller twice":        {func(c *Config) { c.Tokens = append(c.Tokens, c.Tokens[0]) }, []string{"tokens[1].id", "tokens[1].token"}},
 		"a reader":                     {func(c *Config) { c.Tokens[0].Read = []string{"acme", "Acme Inc"} }, []string{"tokens[0].read[1]"}},
 		"a poster":                     {func(c *Config) { c.Tokens[0].Posts = []string{"acme", "acme:C06RY3YBSLE", "acme:", "Acme Inc"} }, []string{"tokens[0].posts[2]", "tokens[0].posts[3]"}},
-		"origins":                      {func(c *Config) { c.Origins = []string{"https://app.example.com", "http://localhost:3000"} }, nil},
+		"an agent that posts": {func(c *Config) {
+			c.Tokens[0].Posts, c.Tokens[0].Actor = []string{"acme"}, "agent:6ba7b811-9dad-41d1-80b4-00c04fd430c8"
+		}, []string{"tokens[0].posts"}},
+		"origins": {func(c *Config) { c.Origins = []string{"https://app.example.com", "http://localhost:3000"} }, nil},
 		"no origins": {func(c *Config) {
 			c.Origins = []string{"*", "null", "https://app.example.com/", "https://App.example.com", "app.example.com"}
 		},
