@@ -13,9 +13,10 @@ import (
 
 const (
 	// batch bounds the messages of one transaction, because durable accepts wait for it.
-	batch = 200
-	// fillPause is the pause between two transactions.
-	fillPause = 10 * time.Millisecond
+	batch = 50
+	// fillPause is the least pause between two transactions. It is as long as shareOfOthers transactions, so that the index
+	// leaves most of the store's time to them.
+	fillPause, shareOfOthers = 10 * time.Millisecond, 6
 	// lateCommit is how long after its number was given a message may be committed. Until then, Fill looks for it again.
 	lateCommit = 10 * time.Second
 )
@@ -74,11 +75,19 @@ func (s *Search) FillSearch(ctx context.Context) error {
 		if wrote, err = s.add(ctx, page, settled); err != nil || len(page) < batch {
 			break
 		}
-		if wrote && !wake.After(ctx, fillPause) {
-			err = context.Cause(ctx)
+		if wrote {
+			err = s.rest(ctx, now)
 		}
 	}
 	return err
+}
+
+// rest pauses after a transaction that began at a time.
+func (s *Search) rest(ctx context.Context, begun time.Time) error {
+	if !wake.After(ctx, max(fillPause, shareOfOthers*s.db.Now().Sub(begun))) {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // add adds the messages that the index lacks, and stores up to which one it is complete; 0 for no change. It returns
@@ -130,6 +139,7 @@ func (s *Search) change(ctx context.Context) error {
 	type change struct{ id, row int64 }
 	for {
 		var list []change
+		begun := s.db.Now()
 		now, err := storage.Read(ctx, s.db, func(tx *storage.Txn) (now []indexed) {
 			list = storage.Rows(tx, func(c *change) []any { return []any{&c.id, &c.row} },
 				`SELECT id, message FROM search_changes ORDER BY id LIMIT CAST($1 AS BIGINT)`, int64(batch))
@@ -160,8 +170,8 @@ func (s *Search) change(ctx context.Context) error {
 		if eraser, ok := s.db.Engine.(storage.Eraser); ok {
 			eraser.Erased()
 		}
-		if !wake.After(ctx, fillPause) {
-			return context.Cause(ctx)
+		if err := s.rest(ctx, begun); err != nil {
+			return err
 		}
 	}
 }
