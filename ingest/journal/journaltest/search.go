@@ -147,6 +147,7 @@ func searchLate(f *fixture) {
 	f.clock.advance(5 * time.Second)
 	f.fill()
 	f.exec(`UPDATE messages SET row = -row WHERE row = $1`, -hidden)
+	f.clock.advance(5 * time.Second)
 	f.fill()
 	same(f, "found", f.search("word"), []string{"word 3", "word 2", "word 1", "word 0"})
 	f.clock.advance(time.Minute)

@@ -17,7 +17,8 @@ const (
 	// fillPause is the least pause between two transactions. It is as long as shareOfOthers transactions, so that the index
 	// leaves most of the store's time to them.
 	fillPause, shareOfOthers = 10 * time.Millisecond, 6
-	// lateCommit is how long after its number was given a message may be committed. Until then, Fill looks for it again.
+	// lateCommit is how long after its number was given a message may be committed. After it, FillSearch looks once more at
+	// the messages that it has seen since the look before.
 	lateCommit = 10 * time.Second
 )
 
@@ -52,18 +53,25 @@ func (s *Search) FillSearch(ctx context.Context) error {
 	if err := s.change(ctx); err != nil {
 		return err
 	}
-	var at int64
-	_, err := s.db.Row(ctx, []any{&at}, `SELECT position FROM search_progress WHERE id = 1`)
-	for stored := at; err == nil; {
+	var stored int64
+	_, err := s.db.Row(ctx, []any{&stored}, `SELECT position FROM search_progress WHERE id = 1`)
+	at := s.seen
+	again := at < stored || !s.db.Now().Before(s.looked.Add(lateCommit))
+	if again {
+		at, s.looked = stored, s.db.Now()
+	}
+	for err == nil {
 		var page []indexed
 		if page, err = storage.List(ctx, s.db, (*indexed).dest, columns+`m.row > $1 ORDER BY m.row LIMIT CAST($2 AS BIGINT)`, at, int64(batch)); err != nil || len(page) == 0 {
 			break
 		}
 		at = page[len(page)-1].Row
 		now := s.db.Now()
-		s.marks = append(s.marks, mark{at, now})
+		if at > s.seen {
+			s.seen, s.marks = at, append(s.marks, mark{at, now})
+		}
 		var settled int64
-		for len(s.marks) > 0 && !s.marks[0].at.After(now.Add(-lateCommit)) {
+		for again && len(s.marks) > 0 && s.marks[0].row <= at && !s.marks[0].at.After(s.looked.Add(-lateCommit)) {
 			settled, s.marks = max(settled, s.marks[0].row), s.marks[1:]
 		}
 		if settled <= stored {

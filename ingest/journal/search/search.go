@@ -17,8 +17,11 @@ import (
 // Search is the index of the messages of a journal.
 type Search struct {
 	db *storage.DB
-	// marks are the places in the order of messages that this process has reached; only Fill uses them.
-	marks []mark
+	// marks are the places in the order of messages that this process has reached, up to seen. looked is when it last looked
+	// once more at those that are not settled. Only FillSearch uses them.
+	marks  []mark
+	seen   int64
+	looked time.Time
 }
 
 // New returns the index in a store.
