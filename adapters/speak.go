@@ -6,7 +6,7 @@ import (
 	"parley/ingest/event"
 )
 
-// Speech is what a program says where nobody has asked.
+// Speech is a message that a program posts without a question before it.
 type Speech struct {
 	Workspace string
 	To        Target

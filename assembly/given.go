@@ -86,8 +86,8 @@ type Step struct {
 	Told   []string
 }
 
-// AddStep adds step n of a run behind the messages of its input: the agent's words and calls, their results, and
-// what was said after them.
+// AddStep adds step n of a run behind the messages of its input: the agent's words and calls, then the results, then
+// the messages of Told and Joined.
 func AddStep(messages []Message, n int, s Step) []Message {
 	var kept, joined []Message
 	for _, m := range messages {

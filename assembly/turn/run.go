@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
@@ -34,6 +35,7 @@ type attempt struct {
 	show     func(func()) // starts a goroutine of the preview
 
 	asked   asked
+	tools   []runinput.Tool // of Parley, which the agent may call
 	report  Report
 	said    collector
 	preview LivePreview // nil until the agent is asked
@@ -97,6 +99,9 @@ func (a *attempt) ask(running, asking context.Context) error {
 			return err
 		}
 		a.showSaid()
+		if a.Tools != nil {
+			a.tools = a.Tools.Offered(a.run)
+		}
 		a.showWorkstreams(ctx)
 		if a.run.Answer != nil {
 			return a.later(*a.run.Answer)

@@ -37,10 +37,7 @@ type call struct{ ID, Name, Arguments string }
 
 // work asks the agent until it answers. An agent that calls tools is asked again with their results.
 func (a *attempt) work(ctx context.Context, input assembly.Input) error {
-	if a.Tools != nil {
-		input.Tools = a.Tools.Offered(a.run)
-	}
-	if len(input.Tools) == 0 {
+	if input.Tools = a.tools; len(input.Tools) == 0 {
 		return a.profile.Agent.Run(ctx, input, a.said.emit)
 	}
 	input.Call = func(ctx context.Context, c runinput.Call) (string, error) { return a.call(ctx, "call/"+c.ID, c) }
@@ -89,7 +86,7 @@ func (a *attempt) request(ctx context.Context, input assembly.Input) (s *step, e
 	return s, a.put(ctx, input.Step, s)
 }
 
-// finish makes the calls of a step that have not ended, and takes what was said to the run meanwhile. It returns the
+// finish makes the calls of a step that have not ended. Then it takes the messages that came for the run. It returns the
 // messages that have joined the run.
 func (a *attempt) finish(ctx context.Context, n int, s *step, upTo int64) (joined []assembly.Message, err error) {
 	for i := len(s.Results); i < len(s.Calls); i++ {
@@ -116,7 +113,7 @@ func (a *attempt) finish(ctx context.Context, n int, s *step, upTo int64) (joine
 
 // call makes a call. An agent may call only what it was offered.
 func (a *attempt) call(ctx context.Context, key string, c runinput.Call) (result string, err error) {
-	if !slices.ContainsFunc(a.Tools.Offered(a.run), func(t runinput.Tool) bool { return t.Name == c.Name }) {
+	if !slices.ContainsFunc(a.tools, func(t runinput.Tool) bool { return t.Name == c.Name }) {
 		result, _ := json.Marshal(map[string]string{"error": "the tool " + c.Name + " cannot be called here"}) // strings
 		return string(result), nil
 	}

@@ -14,7 +14,7 @@ const workingEvery = time.Second
 
 // showWorkstreams lets people see how many workstreams of the run are at work, in the sign of its work, until ctx ends.
 func (a *attempt) showWorkstreams(ctx context.Context) {
-	if a.Tools == nil || len(a.Tools.Offered(a.run)) == 0 {
+	if len(a.tools) == 0 {
 		return
 	}
 	a.show(func() {
@@ -39,8 +39,8 @@ func (a *attempt) showWorkstreams(ctx context.Context) {
 	})
 }
 
-// working says how many workstreams are at work, and what the one does that was launched or has changed last; empty if
-// nothing has changed. Both lists have the first launched one first, and the later list has those of the earlier one.
+// working returns the number of the workstreams at work, and the progress of the one that has changed last, in words. It
+// returns an empty text if nothing has changed. Both lists have the first launched one first, and the later list has those of the earlier one.
 func working(before, now []workstreams.Workstream) string {
 	n, newest, changed := 0, -1, -1
 	for i := range now {

@@ -77,7 +77,7 @@ type arguments struct {
 	Text        string `json:"text"`
 }
 
-// Call implements turn.Tools. The result is what the routes of our API respond, or {"error"}.
+// Call implements turn.Tools. The result is the JSON of the same request to our API, or {"error"}.
 func (s *Service) Call(ctx context.Context, run *runs.Run, key string, call runinput.Call) (string, error) {
 	var given arguments
 	err := json.Unmarshal(call.Object(), &given)

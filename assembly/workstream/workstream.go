@@ -138,7 +138,7 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	return err
 }
 
-// tellReaders gives the run that launched a workstream a message of its begin and its end, while that run goes on.
+// tellReaders adds the begin and the end of a workstream to the messages of the run that launched it, while that run goes on.
 func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next workstreams.Step) error {
 	m := stream.Message{Type: stream.Terminated, Workstream: d.ID, Text: ended(d, &next)}
 	switch said := next.Said &^ d.Said; {

@@ -124,22 +124,11 @@ func (c conversation) call(method, path, body string) []byte {
 // at calls a route with the token.
 func (c conversation) at(method, path, body string) []byte {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), method, "http://"+c.address+path, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
+	status, raw := httpCall(c.t, method, c.address+path, webToken, body, "")
+	if status == 0 || status >= http.StatusBadRequest {
+		c.t.Fatalf("%s %s: %d %s", method, path, status, raw)
 	}
-	request.Header.Set("Authorization", "Bearer "+webToken)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	raw, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		c.t.Fatalf("%s %s: %s %s %v", method, path, response.Status, raw, err)
-	}
-	return raw
+	return []byte(raw)
 }
 
 func (c conversation) say(text string) {

@@ -214,18 +214,8 @@ func (c *nodes) kill(i int) {
 // get returns the JSON at a path.
 func (c *nodes) get(path string, into any) {
 	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, "http://"+c.at[0]+path, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+webToken)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(into); err != nil || response.StatusCode != http.StatusOK {
-		c.t.Fatalf("%s: %s, %v", path, response.Status, err)
+	if status, raw := httpCall(c.t, http.MethodGet, c.at[0]+path, webToken, "", ""); status != http.StatusOK || json.Unmarshal([]byte(raw), into) != nil {
+		c.t.Fatalf("%s: %d %s", path, status, raw)
 	}
 }
 
@@ -301,7 +291,9 @@ func TestKilledWithTools(t *testing.T) {
 				m.left = 1 + k%8 // a question takes nine requests at least
 				m.mu.Unlock()
 				body := fmt.Sprintf(`{"thread_id":%q,"content":"question %s"}`, thread, question)
-				post(t, c.at[0], body)
+				if status, raw := httpCall(t, http.MethodPost, c.at[0]+"/api/v1/workspaces/ours/messages", webToken, body, ""); status != http.StatusAccepted {
+					t.Fatal(status, raw)
+				}
 				<-m.kill
 				c.kill(k % n)
 				var got outcome
@@ -338,24 +330,5 @@ func TestKilledWithTools(t *testing.T) {
 				t.Errorf("coder was asked for %d tasks", asked)
 			}
 		})
-	}
-}
-
-// post posts a message to the workspace ours.
-func post(t *testing.T, address, body string) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/api/v1/workspaces/ours/messages", strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+webToken)
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode >= http.StatusBadRequest {
-		t.Fatal(response.Status)
 	}
 }

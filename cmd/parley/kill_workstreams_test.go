@@ -90,7 +90,7 @@ func (w *workers) call(secret, path, body, key string) {
 			}
 		}
 		w.mu.Unlock()
-		status, _ := w.request(http.MethodPost, address+path, secret, body, key)
+		status, _ := httpCall(w.t, http.MethodPost, address+path, secret, body, key)
 		if status != 0 && status < http.StatusInternalServerError && status != http.StatusTooManyRequests {
 			if status >= http.StatusBadRequest && status != http.StatusConflict {
 				w.t.Errorf("%s: %d", path, status)
@@ -101,9 +101,9 @@ func (w *workers) call(secret, path, body, key string) {
 	}
 }
 
-// request makes a request. The status is 0 if there is no response.
-func (w *workers) request(method, url, secret, body, key string) (status int, response string) {
-	request, err := http.NewRequestWithContext(w.t.Context(), method, "http://"+url, strings.NewReader(body))
+// httpCall makes a request to a daemon. The status is 0 if there is no response.
+func httpCall(t *testing.T, method, url, secret, body, key string) (status int, response string) {
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+url, strings.NewReader(body))
 	if err != nil {
 		return 0, ""
 	}
@@ -127,7 +127,7 @@ func (w *workers) thread(id string) (texts []string) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 		var list struct{ Messages []struct{ Content string } }
-		status, raw := w.request(http.MethodGet, w.address+"/api/v1/workspaces/ours/threads/"+id+"/messages", webToken, "", "")
+		status, raw := httpCall(w.t, http.MethodGet, w.address+"/api/v1/workspaces/ours/threads/"+id+"/messages", webToken, "", "")
 		if err := json.Unmarshal([]byte(raw), &list); err != nil || status != http.StatusOK {
 			w.t.Fatalf("%d %s %v", status, raw, err)
 		}
@@ -218,7 +218,7 @@ func (w *workers) check(thread, question string) {
 	w.mu.Lock()
 	run := w.runs[question]
 	w.mu.Unlock()
-	_, listed := w.request(http.MethodGet, w.address+"/runs/"+run+"/workstreams", leadSecret, "", "")
+	_, listed := httpCall(w.t, http.MethodGet, w.address+"/runs/"+run+"/workstreams", leadSecret, "", "")
 	if strings.Count(listed, `"state":"completed"`) != 3 || strings.Count(listed, `"launch_id"`) != 3 {
 		w.t.Error(listed)
 	}

@@ -582,3 +582,19 @@ func TestOurTools(t *testing.T) {
 		}
 	})
 }
+
+// TestARefusedResult checks that a run goes on whose server does not take the result of a call.
+func TestARefusedResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{signal: func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) }, scripts: []func(http.ResponseWriter){streams(
+			`{"t":3,"m":"look","ts":1000,"d":{"tool":"look","tool_event":"started","tool_use_id":"c1"}}`, `{"t":7,"m":"hi","ts":2000}`, `{"t":4,"ts":2000}`,
+		)}}
+		got, _, err := run(t, s, func(in *assembly.Input) {
+			in.Tools = []runinput.Tool{{Name: "look"}}
+			in.Call = func(context.Context, runinput.Call) (string, error) { return `{}`, nil }
+		})
+		if err != nil || len(got) != 4 || !strings.HasPrefix(got[1], "WARNING The agent did not take the result of look: ") || got[2] != "ANSWER hi" {
+			t.Errorf("%v, %q", err, got)
+		}
+	})
+}

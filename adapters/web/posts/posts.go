@@ -1,4 +1,4 @@
-// Package posts serves the posts of programs, which speak where nobody has asked.
+// Package posts serves the routes with which programs post messages of their own.
 package posts
 
 import (
@@ -150,7 +150,7 @@ type PostView struct {
 	Error    *string      `json:"error"`
 }
 
-// View returns a post as a client sees it. Its link is nil if its platform's ids tell none.
+// View returns a post as a client sees it. No platform tells its link yet, so that it is nil.
 func View(p record.Post) PostView {
 	return PostView{ID: p.ID, State: p.State, ThreadID: p.Thread.ID, PostID: given(p.PlatformID), Link: nil, Error: given(p.Error)}
 }

@@ -79,8 +79,8 @@ type threadPage struct {
 	Next     *int64    `json:"next" jsonschema:"after of the next page, or before if the call had no after; null if there is none"`
 }
 
-// readThread returns a page of a thread. A caller that may not list a workspace's threads reads those of its own
-// workspace of which it knows the UUID.
+// readThread returns a page of a thread. A caller without the right to list a workspace's threads must know the UUID,
+// and reads threads of its own workspace alone.
 func (c call) readThread(ctx context.Context, in readThread) (out threadPage, err error) {
 	var faults event.FieldErrors
 	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)}

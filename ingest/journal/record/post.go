@@ -11,7 +11,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// NewPost is what a program says in a thread where nobody has asked.
+// NewPost is a message that a program posts in a thread without a question before it.
 type NewPost struct {
 	ID       string        // a UUID; a post is stored once by it
 	Thread   places.Thread // its Key, ID and Workspace; it is made if there is none

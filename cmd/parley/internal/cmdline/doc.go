@@ -1,3 +1,3 @@
-// Package cmdline has what the commands of parley share: the daemon that a command asks, flags, and the form of
-// what is printed.
+// Package cmdline has the common parts of parley's commands: the connection to the daemon, flags, and the form of the
+// output.
 package cmdline

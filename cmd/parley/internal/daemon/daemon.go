@@ -52,6 +52,7 @@ type Daemon struct {
 	work        *work.Scheduler
 	ingest      *ingest.Ingest
 	turns       *turn.Runner
+	version     string // of the program
 	workstreams *workstream.Service
 	outbox      *deliver.Outbox
 	files       *attach.Store
@@ -157,7 +158,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, d.journal.Close())
 	}
 	d.files.Refused = func(err error) { d.log.Warn("files are refused; messages go on without them", "err", err) }
-	d.files.Changed = d.filesChanged
+	d.files.Changed, d.version = d.filesChanged, o.Version
 	d.storage = d.newStorage(o.Config.Attachments)
 	d.assemble()
 	if err := d.configure(ctx, o.Config); err != nil {

@@ -27,7 +27,7 @@ func (h *health) of(id string) operator.AgentHealth {
 	return operator.AgentHealth{}
 }
 
-// agentHealth returns how an agent does, and what it has learnt about its server.
+// agentHealth returns the health of an agent, with the form of requests that its server has taught it.
 func (d *Daemon) agentHealth(id string) operator.AgentHealth {
 	health := d.health.of(id)
 	if profile, _ := d.profile(id); profile.Agent != nil {

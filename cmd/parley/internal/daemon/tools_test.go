@@ -142,7 +142,7 @@ func TestToolsAreListed(t *testing.T) {
 	same(t, names, []string{"find_person", "list_channels", "list_threads", "read_thread", "search_messages"})
 }
 
-// TestToolsAreGuarded: a token reads what it reads by the HTTP API, and no more.
+// TestToolsAreGuarded checks that a token reads the same threads as by the HTTP API, and no others.
 func TestToolsAreGuarded(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{files: deskFiles}).echoes()

@@ -436,7 +436,7 @@ func all(asked *modelRequest) string {
 }
 
 // TestManyWorkstreams checks that a node works on many workstreams: each task is asked and each result is reported once,
-// and none is left.
+// and none is left. PARLEY_TEST_WORKSTREAMS is another number of them.
 func TestManyWorkstreams(t *testing.T) {
 	t.Parallel()
 	many := 60

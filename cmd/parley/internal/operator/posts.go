@@ -18,7 +18,7 @@ var postRoutes = []Route{
 	}},
 }
 
-// NewPost is what an operator says where nobody has asked.
+// NewPost is a message that an operator posts without a question before it.
 type NewPost struct {
 	Workspace string `json:"workspace"`
 	// Channel is the platform's id of a channel. Thread is the UUID or the key of a thread; one of both is set.
