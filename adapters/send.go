@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/assembly/card"
 	"parley/ingest/event"
 )
 
@@ -41,6 +42,8 @@ type Post struct {
 	File *File
 	// Buttons are shown below the text; only of a ButtonSender.
 	Buttons []Button
+	// Card is shown in the platform's own form, with Text as FormatCard returned it; only of a CardSender. Nil means no card.
+	Card *card.View
 }
 
 // Address is the destination of a reply. Only the adapter that made it reads Place.
@@ -165,10 +168,26 @@ type Button struct {
 // ButtonPrefix begins the ids of our buttons.
 const ButtonPrefix = "parley-"
 
+// LinkPrefix begins the ids of our buttons that open an address. A press of one is no event.
+const LinkPrefix = ButtonPrefix + "link-"
+
 // ButtonLimits are the bounds of a post with buttons.
 type ButtonLimits struct {
 	Buttons     int // number
 	Label, Text int // characters of a label, and of the text as Format returned it
+}
+
+// CardSender is a Sender whose Send shows cards. A press of a button of a card is an event as that of a Button.
+type CardSender interface {
+	// FormatCard returns the posts that show a card, each within the platform's limits. Its texts are a stranger's: none is
+	// markup, mentions anybody or hides an address. Pure.
+	FormatCard(v card.View) []CardPost
+}
+
+// CardPost is a post with a part of a card.
+type CardPost struct {
+	Text string // for notifications, screen readers and a platform that refuses the card; not empty
+	Card card.View
 }
 
 // WorkingIndicator is an adapter that can show people that the agent is at work. Both

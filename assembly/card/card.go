@@ -14,7 +14,7 @@ const (
 	Stack    = "stack"    // children one below the other, such as the appearance card
 	Text     = "text"     // content, with a role such as title or body
 	Badge    = "badge"    // a label, with a status
-	Button   = "button"   // a label, and a url that it opens or a value that it says for the person
+	Button   = "button"   // a label, and a url that it opens, an action, or a value that it says for the person
 	Image    = "image"    // a url, and alt
 	List     = "list"     // items
 	Table    = "table"    // columns and rows
@@ -54,4 +54,5 @@ type Node struct {
 	Rows       [][]Node `json:"rows,omitempty"`
 	Items      []Node   `json:"items,omitempty"`
 	Children   []Node   `json:"children,omitempty"`
+	Action     *Action  `json:"action,omitempty"` // of a button
 }

@@ -136,10 +136,39 @@ func (r *reader) node(path string, raw json.RawMessage, depth int) (n Node) {
 		r.progress(path, m, &n)
 	case n.Type == Table:
 		r.table(path, m, &n, depth)
-	case given(m["value"]) && n.Type == Button:
-		n.Value = r.text(path+".value", m["value"])
+	case n.Type == Button:
+		if given(m["value"]) {
+			n.Value = r.text(path+".value", m["value"])
+		}
+		n.Action = r.action(path, m)
 	}
 	return n
+}
+
+// action reads the action of a button, which is its id or {"id","value","approval"}; nil for none. approval may also be
+// a member of the button.
+func (r *reader) action(path string, m map[string]json.RawMessage) (a *Action) {
+	if !given(m["action"]) && !given(m["approval"]) {
+		return nil
+	}
+	a = new(Action)
+	if id, ok := words(m["action"]); ok {
+		a.ID = id
+	} else if given(m["action"]) {
+		if o, ok := r.object(path+".action", m["action"]); ok {
+			a.ID, a.Approval = r.text(path+".action.id", o["id"]), r.flag(path+".action.approval", o["approval"])
+			if given(o["value"]) {
+				a.Value = o["value"]
+			}
+		}
+	}
+	a.Approval = r.flag(path+".approval", m["approval"]) || a.Approval
+	return a
+}
+
+func (r *reader) flag(path string, raw json.RawMessage) (b bool) {
+	r.faults.Check(!given(raw) || json.Unmarshal(raw, &b) == nil, path, "must be true or false")
+	return b
 }
 
 // required are the members that a node of a type must have.

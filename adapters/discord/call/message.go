@@ -17,6 +17,8 @@ type Message struct {
 	EnforceNonce    bool                             `json:"enforce_nonce,omitempty"`
 	Reference       *discordgo.MessageReference      `json:"message_reference,omitempty"`
 	Components      []discordgo.MessageComponent     `json:"components,omitempty"`
+	Embeds          []*discordgo.MessageEmbed        `json:"embeds,omitempty"`
+	Plain           string                           `json:"-"` // the content if Discord drops the embeds
 }
 
 // NewMessage returns the part of a body that posts and edits share. It pings the users whose tokens

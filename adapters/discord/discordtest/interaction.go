@@ -139,6 +139,7 @@ const loading = 1 << 7
 type response struct {
 	Content string `json:"content"`
 	Flags   int    `json:"flags"`
+	parts
 }
 
 // callback responds to an interaction, once.
@@ -185,11 +186,13 @@ func (s *Server) followUp(r request) any {
 		i.Flags, i.Content = b.Flags, b.Content
 		return map[string]any{"id": s.newID()}
 	}
-	if refused := checkContent(b.Content, len(r.Files)); refused != nil {
+	c := s.channels[i.Channel]
+	m := &Message{Channel: c.ID, Author: BotUser, Content: b.Content, Flags: b.Flags, Body: r.Call.Body, ReplyTo: i.Answer}
+	if refused := s.show(m, b.parts, len(r.Files)); refused != nil {
 		return *refused
 	}
-	c := s.channels[i.Channel]
-	m := s.posts(c, &Message{Channel: c.ID, Author: BotUser, Content: b.Content, Flags: b.Flags, Body: r.Call.Body, ReplyTo: i.Answer, Files: s.store(c.ID, r.Files)})
+	m.Files = s.store(c.ID, r.Files)
+	m = s.posts(c, m)
 	i.FollowUps = append(i.FollowUps, m.ID)
 	return s.wire(m)
 }

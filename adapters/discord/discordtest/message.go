@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Message is a message as it is shown now.
@@ -27,6 +26,7 @@ type Message struct {
 	N                            int             // number of the post among the bot's, from 1
 	Reactions                    map[string]int  // the bot's, by emoji
 	Body                         json.RawMessage // the last body of the bot's call
+	Embeds, Components           json.RawMessage // of the bot's call; nil for none
 	Extra                        map[string]any  // further members of the object
 }
 
@@ -47,6 +47,12 @@ func (s *Server) wire(m *Message) map[string]any {
 	}
 	if !m.Edited.IsZero() {
 		wire["edited_timestamp"] = m.Edited.UTC().Format(timeFormat)
+	}
+	if m.Embeds != nil {
+		wire["embeds"] = m.Embeds
+	}
+	if m.Components != nil {
+		wire["components"] = m.Components
 	}
 	mentions, files := []any{}, []any{}
 	for _, id := range m.Mentions {
@@ -294,7 +300,8 @@ type body struct {
 	Flags        int             `json:"flags"`
 	Nonce        json.RawMessage `json:"nonce"`
 	EnforceNonce bool            `json:"enforce_nonce"`
-	Reference    *struct {
+	parts
+	Reference *struct {
 		MessageID       string `json:"message_id"`
 		FailIfNotExists *bool  `json:"fail_if_not_exists"`
 	} `json:"message_reference"`
@@ -332,23 +339,13 @@ func (s *Server) createMessage(r request) any {
 	if b.Content != nil {
 		m.Content = *b.Content
 	}
-	if refused := checkContent(m.Content, len(r.Files)); refused != nil {
+	if refused := s.show(m, b.parts, len(r.Files)); refused != nil {
 		return *refused
 	}
 	m.Files = s.store(c.ID, r.Files)
 	wire := s.wire(s.posts(c, m))
 	wire["nonce"] = nonce
 	return wire
-}
-
-func checkContent(content string, files int) *refusal {
-	switch {
-	case utf8.RuneCountInString(content) > maxContent:
-		return &invalidForm
-	case strings.TrimSpace(content) == "" && files == 0:
-		return &emptyMessage
-	}
-	return nil
 }
 
 // posts adds a post of the bot.
@@ -379,12 +376,14 @@ func (s *Server) editMessage(r request) any {
 func (s *Server) edit(c *channel, m *Message, r request) any {
 	var b body
 	r.decode(&b)
+	changed := *m
 	if b.Content != nil {
-		if refused := checkContent(*b.Content, len(m.Files)+len(r.Files)); refused != nil {
-			return *refused
-		}
-		m.Content = *b.Content
+		changed.Content = *b.Content
 	}
+	if refused := s.show(&changed, b.parts, len(m.Files)+len(r.Files)); refused != nil {
+		return *refused
+	}
+	m.Content, m.Embeds, m.Components = changed.Content, changed.Embeds, changed.Components
 	m.Files = append(m.Files, s.store(c.ID, r.Files)...)
 	m.Flags, m.Edits, m.Body = b.Flags, m.Edits+1, r.Call.Body
 	m.Edited = s.options.Now()

@@ -34,6 +34,8 @@ const apiPath = "/api/v10"
 type Options struct {
 	// Address is the address to listen on; "127.0.0.1:0" if empty.
 	Address string
+	// NoEmbeds makes the server drop embeds, as Discord does where the bot may not embed links.
+	NoEmbeds bool
 	// Token is the bot's token.
 	Token string
 	// Heartbeat is the interval that the gateway asks for; Discord's 41.25 s if zero.

@@ -78,8 +78,7 @@ const responded = 10 * time.Second
 // post an ordinary message. The call can be repeated after any failure.
 func (s *Sender) editResponse(ctx context.Context, post adapters.Post, asked payload.Interaction, age time.Duration) (id string, done bool, err error) {
 	path := asked.Hook() + "/messages/@original"
-	body := call.NewMessage(post.Text)
-	body.Components = components(post.Buttons)
+	body := messageOf(post)
 	id, err = s.publish(ctx, http.MethodPatch, path, post.File, body)
 	switch code := call.Code(err); {
 	case err == nil:

@@ -2,6 +2,7 @@ package send
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,8 +35,7 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	body := call.NewMessage(post.Text)
-	body.Components = components(post.Buttons)
+	body := messageOf(post)
 	body.Nonce, body.EnforceNonce = post.Key, post.Key != ""
 	replies := "reply " + post.To.Channel
 	refer := s.settings.Reply && payload.IsID(post.To.Place) && s.client.Paces.Left(replies, s.client.Now()) == 0
@@ -64,7 +64,10 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 // publish calls a route that posts or edits, with a file unless that is nil, and returns the id of the
 // message.
 func (s *Sender) publish(ctx context.Context, method, path string, file *adapters.File, body call.Message) (id string, err error) {
-	var sent struct{ ID string }
+	var sent struct {
+		ID     string
+		Embeds []json.RawMessage
+	}
 	if file == nil {
 		err = s.client.Send(ctx, method, path, body, &sent)
 	} else {
@@ -73,7 +76,32 @@ func (s *Sender) publish(ctx context.Context, method, path string, file *adapter
 	if err == nil && !payload.IsID(sent.ID) {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
 	}
+	if err == nil && len(body.Embeds) > 0 && len(sent.Embeds) == 0 {
+		err = s.showPlain(ctx, method, path, sent.ID, body)
+	}
 	return sent.ID, err
+}
+
+// showPlain makes a message show its card as text: Discord drops embeds where the bot may not embed links. The call that posts may
+// be repeated under its nonce, and then repeats this one.
+func (s *Sender) showPlain(ctx context.Context, method, path, id string, body call.Message) error {
+	switch {
+	case method == http.MethodPatch:
+	case strings.HasSuffix(path, "/messages"):
+		path += "/" + id
+	default: // of an interaction
+		path += "/messages/" + id
+	}
+	body.Content, body.Embeds, body.Flags = body.Plain, nil, discordgo.MessageFlagsSuppressEmbeds
+	body.Nonce, body.EnforceNonce, body.Reference = "", false, nil
+	return s.client.Send(ctx, http.MethodPatch, path, body, nil)
+}
+
+// messageOf returns the part of a body that is the post's own.
+func messageOf(post adapters.Post) call.Message {
+	body := call.NewMessage(post.Text)
+	body.Components = components(post.Buttons)
+	return withCard(body, post)
 }
 
 // Edit replaces the text and the buttons of a message of ours.
@@ -84,7 +112,8 @@ func (s *Sender) Edit(ctx context.Context, id string, post adapters.Post) error 
 	body := struct {
 		call.Message
 		Components []discordgo.MessageComponent `json:"components"` // an empty list removes the buttons
-	}{call.NewMessage(post.Text), append([]discordgo.MessageComponent{}, components(post.Buttons)...)}
+	}{Message: messageOf(post)}
+	body.Components = append([]discordgo.MessageComponent{}, body.Message.Components...)
 	err := s.change(ctx, http.MethodPatch, id, post, body)
 	if err != nil {
 		return call.WithAction("edit in discord channel "+post.To.Channel, err)

@@ -47,7 +47,7 @@ type wireOption struct {
 // content is the visible label of each action, one line each (Slack sends one action at
 // a time). The metadata key slack_action has the action in Slack's form, or a list if
 // there are several actions. readActions ignores an action in a view or in an ephemeral
-// post, because it belongs to no message.
+// post, because it belongs to no message, and a button that opened an address.
 func (p *Payload) readActions(i *wireInteraction, f *fields) *Payload {
 	where := i.Container
 	// An action without a message is on the app's unfurl of a user's link.
@@ -55,10 +55,13 @@ func (p *Payload) readActions(i *wireInteraction, f *fields) *Payload {
 	if where.IsEphemeral || (!IsObject(i.Message) && !isUnfurl) {
 		return p.ignore(event.ReasonInteraction)
 	}
+	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID}
+	if p.readActionList(i, f) {
+		p.interaction = nil
+		return p.ignore(event.ReasonInteraction)
+	}
 	p.kind = event.KindAction
 	channel := FirstOf(i.Channel.ID, where.ChannelID)
-	p.interaction = &interaction{user: i.User.ID, team: i.User.TeamID}
-	p.readActionList(i, f)
 	p.setLocation(channel, i.Channel.Name, interactionID("action", FirstOf(i.TriggerID, p.interaction.ts), p.raw))
 	f.channel("channel.id", channel)
 	f.required("user.id", i.User.ID)
@@ -74,8 +77,8 @@ func (p *Payload) readActions(i *wireInteraction, f *fields) *Payload {
 	return p.checkFields(f)
 }
 
-// readActionList reads the actions of the payload.
-func (p *Payload) readActionList(i *wireInteraction, f *fields) {
+// readActionList reads the actions of the payload. opens says that one is a button of ours that opened an address.
+func (p *Payload) readActionList(i *wireInteraction, f *fields) (opens bool) {
 	var labels []string
 	for n, raw := range i.Actions {
 		var a wireAction
@@ -86,12 +89,14 @@ func (p *Payload) readActionList(i *wireInteraction, f *fields) {
 			labels = append(labels, label)
 		}
 		p.interaction.ts = FirstOf(p.interaction.ts, a.ActionTS)
+		opens = opens || strings.HasPrefix(a.ActionID, adapters.LinkPrefix)
 		if strings.HasPrefix(a.ActionID, adapters.ButtonPrefix) {
 			p.interaction.pressed = event.Text(a.ActionID)
 		}
 	}
 	p.interaction.text = strings.Join(labels, "\n")
 	p.interaction.extra = actionMetadata(i.Actions)
+	return opens
 }
 
 // label returns the visible text of the pressed, selected or typed value. It is empty

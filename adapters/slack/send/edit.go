@@ -15,7 +15,7 @@ import (
 // edited, so Edit stops the stream that the message turns out to be.
 func (s *Sender) Edit(ctx context.Context, id string, post adapters.Post) error {
 	return s.change(ctx, "chat.update", id, func(channel, ts string) error {
-		return s.sendText(post.Text, post.Buttons, func(content slack.MsgOption) error {
+		return s.sendContent(post, func(content slack.MsgOption) error {
 			// The empty blocks remove the blocks of an earlier text.
 			_, _, _, err := s.client.API.UpdateMessageContext(ctx, channel, ts, slack.MsgOptionBlocks(), content)
 			return err

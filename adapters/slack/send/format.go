@@ -52,6 +52,14 @@ func (s *Sender) FormatPartial(text string, mentions []string, done bool) (shown
 	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: postLimit, Blocks: maxRendered, Mentions: mentions, Done: done})
 }
 
+// sendContent calls Slack with a post's card, or else with its text.
+func (s *Sender) sendContent(post adapters.Post, do func(content slack.MsgOption) error) error {
+	if post.Card != nil {
+		return s.sendCard(post, do)
+	}
+	return s.sendText(post.Text, post.Buttons, do)
+}
+
 // sendText calls Slack with the text as a markdown block. If the workspace refuses such
 // blocks, sendText remembers that and calls again with the text as mrkdwn. It forgets the
 // refusal of a text that is not short, since the text may be the reason. A refusal

@@ -36,7 +36,7 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 		options = append(options, slack.MsgOptionTS(ts))
 	}
 	channel, ts := "", ""
-	err := s.sendText(post.Text, post.Buttons, func(content slack.MsgOption) (err error) {
+	err := s.sendContent(post, func(content slack.MsgOption) (err error) {
 		channel, ts, err = s.client.API.PostMessageContext(ctx, post.To.Channel, append(options, content)...)
 		return err
 	})

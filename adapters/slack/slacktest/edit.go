@@ -12,7 +12,7 @@ import (
 // stays.
 // https://docs.slack.dev/reference/methods/chat.update
 func (s *Server) update(form url.Values) []byte {
-	what, code := content.Read(form, content.MaxUpdate, s.options.NoMarkdownBlocks)
+	what, code := content.Read(form, content.MaxUpdate, s.options.refuses)
 	if code == "" && what.Empty() && what.Metadata == nil {
 		code = "no_text"
 	}

@@ -29,7 +29,7 @@ func (s *Server) Ephemerals() []Ephemeral {
 // postEphemeral is chat.postEphemeral. A message in a thread without replies is not shown.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral
 func (s *Server) postEphemeral(form url.Values) []byte {
-	what, code := content.Read(form, content.MaxText, s.options.NoMarkdownBlocks)
+	what, code := content.Read(form, content.MaxText, s.options.refuses)
 	root, hidden := form.Get("thread_ts"), false
 	switch {
 	case code != "":

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"parley/adapters/slack/slacktest/internal/content"
@@ -52,6 +53,8 @@ type Options struct {
 
 	// NoMarkdownBlocks makes the server refuse markdown blocks with invalid_blocks.
 	NoMarkdownBlocks bool
+	// NoBlocks are further types of blocks that the server refuses with invalid_blocks.
+	NoBlocks []string
 	// NoStreams is the code with which a Slack without streams refuses chat.startStream and
 	// the other methods of streams, such as unknown_method or
 	// method_not_supported_for_channel_type.
@@ -101,4 +104,9 @@ func setDefault(field *string, value string) {
 	if *field == "" {
 		*field = value
 	}
+}
+
+// refuses reports whether the workspace refuses a type of blocks.
+func (o Options) refuses(kind string) bool {
+	return kind == "markdown" && o.NoMarkdownBlocks || slices.Contains(o.NoBlocks, kind)
 }

@@ -136,7 +136,7 @@ func (s *Server) postMessage(form url.Values) []byte {
 	if post.Channel == "" {
 		return wire.Refusal("channel_not_found")
 	}
-	what, code := content.Read(form, content.MaxText, s.options.NoMarkdownBlocks)
+	what, code := content.Read(form, content.MaxText, s.options.refuses)
 	if code == "" && what.Empty() {
 		code = "no_text"
 	}

@@ -118,7 +118,7 @@ func (s *Server) stopStream(form url.Values) []byte {
 	added, code := readAddition(form)
 	var what content.Content
 	if code == "" {
-		what, code = content.Read(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0, s.options.NoMarkdownBlocks)
+		what, code = content.Read(url.Values{"blocks": form["blocks"], "metadata": form["metadata"]}, 0, s.options.refuses)
 	}
 	post, code := s.grow(form, added, code, func(c *channel, open *stream, p *Post) string {
 		if open.length == 0 && added.text == "" && what.Empty() {

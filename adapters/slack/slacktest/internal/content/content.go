@@ -53,7 +53,8 @@ func (c Content) Empty() bool {
 
 // Read reads and checks the content arguments that all methods for messages have in
 // common. It returns the refusal's code, which is empty if the content is valid.
-func Read(form url.Values, limit int, noMarkdown bool) (c Content, code string) {
+// refuses reports whether the workspace refuses a type of blocks.
+func Read(form url.Values, limit int, refuses func(kind string) bool) (c Content, code string) {
 	c.Text = wire.Optional(form, "text")
 	c.attachments = len(form.Get("attachments")) > len("[]")
 	markdown := wire.Optional(form, "markdown_text")
@@ -67,7 +68,7 @@ func Read(form url.Values, limit int, noMarkdown bool) (c Content, code string) 
 	}
 	if raw != nil {
 		var text string
-		if text, code = readBlocks(*raw, noMarkdown); code != "" {
+		if text, code = readBlocks(*raw, refuses); code != "" {
 			return c, code
 		}
 		c.Blocks = json.RawMessage(*raw)
@@ -86,11 +87,8 @@ func Read(form url.Values, limit int, noMarkdown bool) (c Content, code string) 
 }
 
 // readBlocks checks blocks and returns the text of the markdown blocks.
-func readBlocks(raw string, noMarkdown bool) (markdown, code string) {
-	var blocks []struct {
-		Type string          `json:"type"`
-		Text json.RawMessage `json:"text"`
-	}
+func readBlocks(raw string, refuses func(kind string) bool) (markdown, code string) {
+	var blocks []block
 	if json.Unmarshal([]byte(raw), &blocks) != nil {
 		return "", "invalid_blocks_format"
 	}
@@ -99,27 +97,28 @@ func readBlocks(raw string, noMarkdown bool) (markdown, code string) {
 	}
 	var texts []string
 	length, shown := 0, 0
-	for _, block := range blocks {
-		if !blockTypes[block.Type] || block.Type == "markdown" && noMarkdown {
+	tables := 0
+	for _, b := range blocks {
+		if !blockTypes[b.Type] || refuses(b.Type) || !b.valid() {
 			return "", "invalid_blocks"
 		}
-		switch block.Type {
+		switch b.Type {
 		case "markdown":
 			var text string
-			if json.Unmarshal(block.Text, &text) != nil || text == "" {
+			if json.Unmarshal(b.Text, &text) != nil || text == "" {
 				return "", "invalid_blocks"
 			}
 			length += utf8.RuneCountInString(text)
 			shown += rendered(text)
 			texts = append(texts, text)
-		case "section":
-			if block.Text != nil && !validSection(block.Text) {
+		case "table":
+			if tables++; tables > 1 {
 				return "", "invalid_blocks"
 			}
 		}
 	}
 	switch {
-	case length > MaxMarkdown:
+	case length > MaxMarkdown, characters(raw) > maxCharacters:
 		return "", "msg_blocks_too_long"
 	case shown > maxBlocks:
 		return "", "invalid_blocks"
@@ -147,14 +146,6 @@ func rendered(markdown string) (n int) {
 		}
 	}
 	return n
-}
-
-// validSection reports whether the text object of a section is valid.
-func validSection(raw json.RawMessage) bool {
-	var text struct{ Type, Text string }
-	err := json.Unmarshal(raw, &text)
-	return err == nil && (text.Type == "mrkdwn" || text.Type == "plain_text") &&
-		text.Text != "" && utf8.RuneCountInString(text.Text) <= maxSection
 }
 
 // validMetadata reports whether metadata has the form that Slack requires. An empty object

@@ -1,0 +1,96 @@
+package send_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters"
+	"parley/adapters/slack"
+	"parley/adapters/slack/internal/testapp"
+	"parley/adapters/slack/slacktest"
+	"parley/assembly/card"
+	"parley/assembly/card/cardtest"
+)
+
+// sendCard sends a card as deliver does, and returns what readers have of it: the text and the blocks of each post.
+func sendCard(t *testing.T, server *slacktest.Server, adapter *slack.Adapter, v card.View) []slacktest.Post {
+	t.Helper()
+	before := len(server.Posts())
+	for n, one := range adapter.FormatCard(v) {
+		post := testapp.Post("k" + string(rune('a'+n)))
+		post.Text, post.Card = one.Text, &one.Card
+		if _, err := adapter.Send(t.Context(), post); err != nil {
+			t.Fatalf("post %d: %v", n, err)
+		}
+	}
+	return server.Posts()[before:]
+}
+
+// TestCards compares the blocks of each node with its golden file. The fake refuses what Slack refuses.
+func TestCards(t *testing.T) {
+	server, adapter := testapp.Start(t, slacktest.Options{})
+	for name, v := range cardtest.Cards(t) {
+		var got bytes.Buffer
+		for _, p := range sendCard(t, server, adapter, v) {
+			_ = json.Indent(&got, p.Blocks, "", "  ")
+			got.WriteString("\n" + p.Text + "\n")
+		}
+		file := filepath.Join("testdata", "cards", name+".txt")
+		if *update {
+			if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if diff := cmp.Diff(string(want), got.String()); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", name, err, diff)
+		}
+	}
+}
+
+// TestBigCard sends a card that is too large in every way: nothing of it is lost.
+func TestBigCard(t *testing.T) {
+	server, adapter := testapp.Start(t, slacktest.Options{})
+	var all strings.Builder
+	for _, p := range sendCard(t, server, adapter, cardtest.Big()) {
+		all.Write(p.Blocks)
+	}
+	for _, w := range cardtest.Words(cardtest.Big()) {
+		if !strings.Contains(all.String(), w) {
+			t.Errorf("%s is lost", w)
+		}
+	}
+}
+
+// TestRefusedBlocks sends a table to a workspace that refuses table blocks, and to one that refuses all blocks of cards: sections
+// say the same, once.
+func TestRefusedBlocks(t *testing.T) {
+	for _, refused := range [][]string{{"table"}, {"table", "context", "header", "actions", "image"}} {
+		tables := 0
+		server, adapter := testapp.Start(t, slacktest.Options{NoBlocks: refused, OnCall: func(c slacktest.Call) {
+			if strings.Contains(c.Form.Get("blocks"), `"table"`) {
+				tables++
+			}
+		}})
+		v := cardtest.Cards(t)["table"]
+		v.Parts = slices.Insert(v.Parts, 0, card.Part{Kind: card.KindTitle, Text: "Rooms"})
+		for range 2 {
+			posts := sendCard(t, server, adapter, v)
+			if all := posts[0].Text + string(posts[0].Blocks); len(posts) != 1 || !strings.Contains(all, "7 | 12") || !strings.Contains(all, "Rooms") {
+				t.Errorf("without %v: %+v", refused, posts)
+			}
+		}
+		if len(refused) == 1 && tables != 1 {
+			t.Errorf("%d calls with a table, want 1", tables)
+		}
+	}
+}
+
+var _ adapters.CardSender = (*slack.Adapter)(nil)

@@ -1,0 +1,180 @@
+package card
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Icons are the signs before a badge or a task, by its status.
+var icons = map[string]string{
+	"success": "✅", "error": "❌", "warning": "⚠️", "info": "ℹ️", "pending": "⏳",
+	"running": "🔄", "done": "✅", "failed": "❌",
+}
+
+// String returns the item with the sign of its status.
+func (i Item) String() string {
+	if icon := icons[i.Status]; icon != "" {
+		return icon + " " + i.Text
+	}
+	return i.Text
+}
+
+// Plain returns the card as lines of plain text, for notifications, screen readers and platforms without cards.
+func (v View) Plain() string { return v.lines(func(s string) string { return s }) }
+
+// Markdown returns Plain in CommonMark: no character of it is markup, nor a part of a formula.
+func (v View) Markdown() string { return v.lines(func(s string) string { return escape(s, "&#36;") }) }
+
+func (v View) lines(as func(string) string) string {
+	var lines []string
+	for i := range v.Parts {
+		for _, s := range v.Parts[i].plain() {
+			lines = append(lines, as(s))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// plain returns the lines of a part as text.
+func (p *Part) plain() (lines []string) {
+	switch p.Kind {
+	case KindBadges:
+		var badges []string
+		for _, b := range p.Items {
+			badges = append(badges, b.String())
+		}
+		return []string{strings.Join(badges, " · ")}
+	case KindList, KindTasks:
+		for _, i := range p.Items {
+			lines = append(lines, p.Entry(i))
+		}
+	case KindFields:
+		for _, f := range p.Rows {
+			lines = append(lines, f[0]+": "+f[1])
+		}
+	case KindTable:
+		if p.Columns != nil {
+			lines = append(lines, Row(p.Columns))
+		}
+		for _, row := range p.Rows {
+			lines = append(lines, Row(row))
+		}
+	case KindImage:
+		return []string{addressed(p.Text, p.URL)}
+	case KindProgress:
+		return []string{p.Bar()}
+	case KindButtons:
+		var labels []string
+		for _, b := range p.Buttons {
+			if b.URL != "" {
+				labels = append(labels, addressed(b.Label, b.URL))
+				continue
+			}
+			labels = append(labels, "["+b.Label+"]")
+		}
+		return []string{strings.Join(labels, "  ")}
+	case KindDivider:
+		return []string{"———"}
+	default:
+		return []string{p.Text}
+	}
+	return lines
+}
+
+// Entry returns an entry of a list, or a task, as a line.
+func (p *Part) Entry(i Item) string {
+	if p.Kind == KindTasks {
+		return i.String()
+	}
+	return "• " + i.Text
+}
+
+// Row returns a row of a table as a line.
+func Row(cells []string) string { return strings.TrimRight(strings.Join(cells, " | "), " ") }
+
+// bars is the length of a progress bar.
+const bars = 10
+
+// Bar returns a progress as a line: "Rows: ▰▰▰▰▱▱▱▱▱▱ 40%".
+func (p *Part) Bar() string {
+	share := 0.0
+	if p.Max > 0 {
+		share = min(max(p.Value/p.Max, 0), 1)
+	}
+	done := int(share * bars)
+	bar := strings.Repeat("▰", done) + strings.Repeat("▱", bars-done)
+	s := fmt.Sprintf("%s %d%%", bar, int(math.Floor(share*100)))
+	if p.Max != 100 {
+		s += fmt.Sprintf(" (%v of %v)", p.Value, p.Max)
+	}
+	if p.Text != "" {
+		return p.Text + ": " + s
+	}
+	return s
+}
+
+// Escape returns a text in CommonMark that shows its characters and nothing else. It also escapes the markup that Discord adds.
+func Escape(s string) string { return escape(s, "$") }
+
+// escape is Escape. Outside of addresses, a dollar sign becomes another text.
+func escape(s, dollar string) string {
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		lines[i] = escapeLine(l, dollar)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// marks are the characters that may be markup anywhere. Those of starts are markup at the beginning of a line.
+const marks, starts = "\\`*_[<>#&|~!@", "+-=:.)"
+
+func escapeLine(l, dollar string) string {
+	var b strings.Builder
+	start, blank := true, true // only digits and spaces, and only spaces, come before
+	for l != "" {
+		if n := address(l); n > 0 {
+			b.WriteString(l[:n])
+			l, start, blank = l[n:], false, false
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(l)
+		switch {
+		case blank && r == ' ':
+			b.WriteString("\u00a0") // spaces at the beginning of a line would make it code
+			l = l[n:]
+			continue
+		case r == '$':
+			b.WriteString(dollar)
+			l, start, blank = l[n:], false, false
+			continue
+		case strings.ContainsRune(marks, r), start && strings.ContainsRune(starts, r):
+			b.WriteByte('\\')
+		}
+		start, blank = start && unicode.IsDigit(r), false
+		b.WriteString(l[:n])
+		l = l[n:]
+	}
+	return b.String()
+}
+
+// address returns the length of the address of http or https at the beginning of a text; 0 for none, and for one with
+// characters that could be markup.
+func address(s string) int {
+	rest, ok := strings.CutPrefix(s, "https://")
+	if !ok {
+		if rest, ok = strings.CutPrefix(s, "http://"); !ok {
+			return 0
+		}
+	}
+	n := strings.IndexFunc(rest, unicode.IsSpace)
+	if n < 0 {
+		n = len(rest)
+	}
+	if n == 0 || strings.ContainsAny(rest[:n], "\\`*[]<>|~") {
+		return 0
+	}
+	return len(s) - len(rest) + n
+}
