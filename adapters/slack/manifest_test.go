@@ -79,3 +79,28 @@ func TestManifestForHTTP(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestPageNamesTheScopes checks that the page has a reason for each scope, and names no other one.
+func TestPageNamesTheScopes(t *testing.T) {
+	page, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## Scopes and their reasons")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var named []string
+	for row := range strings.Lines(table) {
+		if cells := strings.Split(row, "|"); len(cells) > 2 {
+			for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[1], -1) {
+				named = append(named, name[1])
+			}
+		}
+	}
+	scopes, _ := slack.Needed()
+	want := append(slices.Clone(scopes), "connections:write") // of the other token
+	slices.Sort(named)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, named); diff != "" {
+		t.Error(diff)
+	}
+}

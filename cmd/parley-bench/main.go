@@ -33,6 +33,7 @@ import (
 func scenarios() []rig.Subcommand {
 	return []rig.Subcommand{
 		{Name: "load", Purpose: "durable messages per second, acknowledgement times, CPU and memory, beside the floor", Daemons: 1, Scenario: &slack.Load{}},
+		{Name: "peers", Purpose: "load beside the floor and beside an app of Bolt, Slack's own framework", Daemons: 1, Scenario: &slack.Peers{}},
 		{Name: "kill", Purpose: "kill -9 under load, with faults of Slack or a slow model", Daemons: 1, Scenario: &slack.Kill{}},
 		{Name: "cluster", Purpose: "several daemons on one PostgreSQL: killed, suspended, disconnected from the database", Daemons: 4, Scenario: &slack.Cluster{}},
 		{Name: "sockets", Purpose: "Socket Mode with forced disconnects under load", Daemons: 1, Scenario: &slack.Sockets{}},

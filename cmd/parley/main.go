@@ -17,6 +17,17 @@ func main() { command.Main("parley", execute) }
 
 // execute runs one command line.
 func execute(ctx context.Context, args []string) error {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if _, usage := errors.AsType[command.UsageError](err); usage {
+		return fmt.Errorf("%w (see parley --help)", err)
+	}
+	return err
+}
+
+// rootCommand returns the tree of all commands.
+func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "parley",
 		Short: "Lets an agent take part in the chats where people already are",
@@ -46,10 +57,5 @@ func execute(ctx context.Context, args []string) error {
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())
 	root.AddCommand(reloadCommand())
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if _, usage := errors.AsType[command.UsageError](err); usage {
-		return fmt.Errorf("%w (see parley --help)", err)
-	}
-	return err
+	return root
 }

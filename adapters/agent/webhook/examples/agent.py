@@ -1,3 +1,4 @@
+# agent.py
 """An agent behind a webhook: WEBHOOK_SECRET=… PORT=8000 python3 agent.py"""
 import hashlib, hmac, http.server, json, os, time
 

@@ -45,7 +45,7 @@ func fastRetries() []time.Duration {
 // bench's close ends everything. name is the prefix of the programs' directories.
 func New(ctx context.Context, b *rig.Bench, name string, s Setup) (t *Trial, err error) {
 	t = &Trial{Bench: b, Setup: s, Ledger: ledger.New()}
-	t.Ledger.Unordered = s.Floor
+	t.Ledger.Unordered = s.Floor || s.Bolt != ""
 	if !s.SlackRetries {
 		s.Slack.Repeat = fastRetries()
 	}
@@ -57,8 +57,13 @@ func New(ctx context.Context, b *rig.Bench, name string, s Setup) (t *Trial, err
 		t.Model = StartModel(b, t.Ledger, *s.Model)
 	}
 	newChild := t.newDaemon
-	if s.Floor {
+	switch {
+	case s.Floor:
 		newChild = t.newFloor
+	case s.Bolt != "":
+		newChild = func(name string, _ *rig.Database) (*rig.Child, error) {
+			return b.NewBolt(name, s.Bolt, t.API.ClientURL(name))
+		}
 	}
 	if t.Nodes, err = b.NewNodes(ctx, name, newChild); err != nil {
 		return nil, err
@@ -186,6 +191,7 @@ type Setup struct {
 	Slack slacktest.Options
 	Model *Behaviour // nil for the echo agent
 	Floor bool       // the floor runs instead of the daemon
+	Bolt  string     // an app of Bolt runs instead of the daemon; the folder in which npm has installed it
 	// SlackRetries says that Slack sends an event again after its own waits: at once, after
 	// one minute and after five minutes.
 	SlackRetries bool

@@ -22,6 +22,7 @@ type Load struct {
 	only, workload                               string
 	rate                                         float64
 	wait, calm                                   time.Duration
+	bolt                                         string // the folder with Bolt, for Peers; empty without it
 }
 
 func (l *Load) Define(f *rig.FlagSet) {
@@ -78,7 +79,19 @@ func (l *Load) Check(*rig.Bench) error {
 const (
 	theFloor  = "floor"
 	theDaemon = "parley"
+	theBolt   = "bolt"
 )
+
+// programs returns the programs to measure in turn.
+func (l *Load) programs() []string {
+	switch {
+	case l.only != "":
+		return []string{l.only}
+	case l.bolt != "":
+		return []string{theFloor, theDaemon, theBolt}
+	}
+	return []string{theFloor, theDaemon}
+}
 
 func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
 	if b.Postgres != "" {
@@ -86,10 +99,7 @@ func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
 	}
 	rates, cpus := map[string][]float64{}, map[string][]float64{}
 	for round := range l.rounds {
-		for _, program := range []string{theFloor, theDaemon} {
-			if l.only != "" && l.only != program {
-				continue
-			}
+		for _, program := range l.programs() {
 			figures, err := l.measure(ctx, b, program, round)
 			if err != nil {
 				return fmt.Errorf("measure %s: %w", program, err)
@@ -100,15 +110,26 @@ func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
 		}
 	}
 	if l.only == "" && l.rate == 0 {
-		b.Printf("ratio   %.2f of the floor's messages/s, %.1f times its CPU\n",
-			figure.Median(rates[theDaemon])/figure.Median(rates[theFloor]), figure.Median(cpus[theDaemon])/figure.Median(cpus[theFloor]))
+		for _, other := range l.programs()[1:] {
+			b.Printf("ratio   %s has %.2f of the floor's messages/s, %.1f times its CPU\n",
+				other, figure.Median(rates[other])/figure.Median(rates[theFloor]), figure.Median(cpus[other])/figure.Median(cpus[theFloor]))
+		}
 	}
 	return nil
 }
 
+// setup returns the set-up with a program.
+func (l *Load) setup(program string) (s trial.Setup) {
+	s.Floor = program == theFloor
+	if program == theBolt {
+		s.Bolt = l.bolt
+	}
+	return s
+}
+
 // measure starts a program, loads it, and checks its replies.
 func (l *Load) measure(ctx context.Context, b *rig.Bench, program string, round int) (f figures, err error) {
-	t, err := trial.New(ctx, b, fmt.Sprintf("%s%d", program, round), trial.Setup{Floor: program == theFloor})
+	t, err := trial.New(ctx, b, fmt.Sprintf("%s%d", program, round), l.setup(program))
 	if err != nil {
 		return f, err
 	}
