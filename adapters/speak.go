@@ -45,3 +45,10 @@ type DirectOpener interface {
 	// called again after any failure. Its errors are *SendError; Permanent means that there is none.
 	OpenDirect(ctx context.Context, user string) (channel string, err error)
 }
+
+// Linker is an adapter whose posts have links.
+type Linker interface {
+	// Link returns the address at which people see a post, by the address of its thread and its external id; empty if
+	// it has none, or if the platform does not answer.
+	Link(ctx context.Context, to Address, id string) string
+}

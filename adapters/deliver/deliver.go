@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
@@ -73,6 +74,8 @@ type Platform struct {
 	// Of describes the platform, and Agent returns the agent of a channel; for posts of programs.
 	Of    adapters.Platform
 	Agent func(channel string) string
+	// Page is the address of a page that shows a thread if its UUID is appended; empty for none.
+	Page string
 }
 
 // Observer sees the final state of each delivery, and the first post of each run. It is called concurrently.
@@ -165,6 +168,8 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 	switch {
 	case platform.Sender == nil: // its state stays: the call of a sending delivery may have taken effect
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(maxBackoff), "the workspace is not configured")
+	case event.PersonOf(d.ThreadKey) != "":
+		return o.open(ctx, c, d, platform)
 	case d.State == outbox.Sending && !begun:
 		return o.readBack(ctx, c, d, platform)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"parley/adapters"
+	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
@@ -35,7 +36,7 @@ func (o *Outbox) ResendHeld(ctx context.Context, id int64, force bool) error {
 		return outbox.ErrEmptied
 	case platform.Sender == nil:
 		return fmt.Errorf("workspace %q is not configured", d.Workspace)
-	case !force && !repeatable(d):
+	case !force && !repeatable(d) && event.PersonOf(d.ThreadKey) == "": // to a person, nothing was sent yet
 		if err := o.look(ctx, d, platform); err != nil {
 			return err
 		}

@@ -97,16 +97,12 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	case platform.Of.Conversation == nil:
 		return a, event.FieldErrors{{Field: "to", Message: "must be a thread_id: this workspace has no channels"}}
 	case to.User != "":
-		opener, ok := platform.Sender.(adapters.DirectOpener)
-		if !ok {
-			return a, event.FieldErrors{{Field: "to.user", Message: "must be a channel: this workspace has no direct conversations that a program opens"}}
+		user := platform.Of.KnownID(to.User)
+		if _, ok := platform.Sender.(adapters.DirectOpener); !ok || platform.Of.IsUser != nil && !platform.Of.IsUser(user) {
+			return a, event.FieldErrors{{Field: "to.user", Message: "must be the platform's id of a person to whom the bot can write first"}}
 		}
-		if to.Channel, err = opener.OpenDirect(ctx, platform.Of.KnownID(to.User)); isFailure(err, adapters.Permanent) {
-			return a, event.FieldErrors{{Field: "to.user", Message: err.Error()}}
-		} else if err != nil {
-			return a, adapters.ErrBusy
-		}
-		fallthrough
+		a.channel, a.thread.Key = user, event.PersonThread(workspace, user)
+		a.thread.ID, err = o.Journal.ThreadID(ctx, a.thread.Key)
 	default:
 		a.channel = platform.Of.KnownID(to.Channel)
 		if a.channel == "" || platform.Of.IsChannel != nil && !platform.Of.IsChannel(a.channel) {
@@ -118,6 +114,10 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	if err != nil || platform.Sender == nil {
 		return a, err
 	}
+	if user := event.PersonOf(a.thread.Key); user != "" { // the address is known once their conversation is open
+		a.to = outbox.Post{Channel: user}
+		return a, nil
+	}
 	address, err := platform.Sender.Address(a.thread.Key, "")
 	if err != nil {
 		return a, event.FieldErrors{{Field: "to", Message: "is no place of this workspace"}}
@@ -126,18 +126,37 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	return a, nil
 }
 
-// Post returns a post. The thread of one that was sent is that of its replies. It fails with ErrNotFound if there is
-// none.
+// Post returns a post with its link. The thread of one that was sent is that of its replies. It fails with ErrNotFound if
+// there is none.
 func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
 	p, err := o.Journal.PostOf(ctx, id)
-	if err != nil || p.PlatformID == "" {
+	if err != nil {
 		return p, err
 	}
 	platform, _ := o.Platform(p.Thread.Workspace)
+	if p.Link = o.link(ctx, platform, p.Thread, p.PlatformID); p.PlatformID == "" {
+		return p, nil
+	}
 	if key := under(platform, p.Thread.Workspace, p.Thread.Key, p.PlatformID); key != "" {
 		p.Thread.ID, err = o.Journal.ThreadID(ctx, key)
 	}
 	return p, err
+}
+
+// link returns the address at which people see a post in a thread; empty for none.
+func (o *Outbox) link(ctx context.Context, platform Platform, thread places.Thread, post string) string {
+	linker, ok := platform.Sender.(adapters.Linker)
+	switch {
+	case platform.Page != "":
+		return platform.Page + thread.ID
+	case !ok || post == "":
+		return ""
+	}
+	to, err := platform.Sender.Address(thread.Key, "")
+	if err != nil {
+		return ""
+	}
+	return linker.Link(ctx, to, post)
 }
 
 // under returns the key of the thread of the replies to a post in a thread; empty if that is the same thread.

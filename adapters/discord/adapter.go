@@ -29,6 +29,8 @@ var (
 	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Metered          = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
+	_ adapters.DirectOpener     = (*Adapter)(nil)
+	_ adapters.Linker           = (*Adapter)(nil)
 	_ adapters.Editor           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)
 	_ adapters.Finder           = (*Adapter)(nil)

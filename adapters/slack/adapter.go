@@ -38,6 +38,8 @@ var (
 	_ adapters.Hook             = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Editor           = (*Adapter)(nil)
+	_ adapters.DirectOpener     = (*Adapter)(nil)
+	_ adapters.Linker           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)
 	_ adapters.Streamer         = (*Adapter)(nil)
 	_ adapters.Finder           = (*Adapter)(nil)

@@ -78,7 +78,8 @@ func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
 		"unused signs":     {missing: []string{"reactions:write"}},
 		"prompts":          {missing: []string{"assistant:write"}, change: prompting, want: "new threads show no suggested prompts: add the scope assistant:write" + again},
 		"unused prompts":   {missing: []string{"assistant:write"}},
-		"unused scopes":    {missing: []string{"im:write", "team:read"}},
+		"persons":          {missing: []string{"im:write"}, want: "a program can't post to people who have not written to the bot: add the scope im:write" + again},
+		"unused scopes":    {missing: []string{"team:read"}},
 	} {
 		var want []adapters.Finding
 		if c.want != "" {
@@ -91,8 +92,7 @@ func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
 }
 
 // TestFakeKnowsAllScopes checks that the fake has every scope of the table. The fake
-// has two more, for methods that the adapter does not call: conversations.open and
-// team.info.
+// has one more, for a method that the adapter does not call: team.info.
 func TestFakeKnowsAllScopes(t *testing.T) {
 	needed, _ := slack.Needed()
 	for _, scope := range needed {
@@ -106,7 +106,7 @@ func TestFakeKnowsAllScopes(t *testing.T) {
 			unused = append(unused, scope)
 		}
 	}
-	if diff := cmp.Diff([]string{"im:write", "team:read"}, unused); diff != "" {
+	if diff := cmp.Diff([]string{"team:read"}, unused); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -38,6 +38,7 @@ const (
 	effectReactions = "reactions do not arrive"
 	effectCommands  = "slash commands and shortcuts do not arrive"
 	effectWorking   = "no reaction shows that the agent is working"
+	effectPersons   = "a program can't post to people who have not written to the bot"
 	effectPrompts   = "new threads show no suggested prompts"
 )
 
@@ -55,6 +56,7 @@ var scopes = []scope{
 	{name: "groups:read", effect: effectChannels},
 	{name: "im:read", effect: effectChannels},
 	{name: "mpim:read", effect: effectChannels},
+	{name: "im:write", effect: effectPersons},
 	{name: "users:read", effect: effectNames},
 	{name: "files:read", effect: effectFiles},
 	{name: "files:write", effect: effectUploads},

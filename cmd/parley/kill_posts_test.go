@@ -74,3 +74,92 @@ func TestKilledDuringAPost(t *testing.T) {
 		t.Errorf("the posts are %v", seen)
 	}
 }
+
+// TestKilledDuringAPostToAPerson kills the daemon while Slack opens the direct messages with a person, whose answer is
+// lost, and again between two parts of the post. Slack shows each part and the file once, in their order. A post by hand
+// in the thread goes there too.
+func TestKilledDuringAPostToAPerson(t *testing.T) {
+	t.Parallel()
+	opening, effect := make(chan struct{}, 10), make(chan struct{}, 100)
+	slack, err := slacktest.Start(slacktest.Options{OnPost: func(slacktest.Post) { effect <- struct{}{} }, OnCall: func(c slacktest.Call) {
+		if c.Method == "conversations.open" {
+			opening <- struct{}{}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slack.Close() }()
+	slack.AddUser(slacktest.User{ID: "U0MARA"})
+	never := make(chan struct{})
+	defer close(never)
+	slack.Script("conversations.open", slacktest.Fault{Effect: true, Hold: never})
+	slack.Script("chat.postMessage", slacktest.Fault{}, slacktest.Fault{Hold: never}) // the second part never arrives
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\nagents: [{id: echo, kind: echo}]\n")
+	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: echo\nslack: {mode: http, bot_token: "+slacktest.Token+
+		", signing_secret: kill-signing-5f0d1c, api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, working: off, timeout: 3s, file_over: 0}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c, posts: [acme]}]}\n")
+	parts := []string{strings.Repeat("first ", 1500), strings.Repeat("second ", 1400), strings.Repeat("third ", 1500)}
+	body, _ := json.Marshal(map[string]any{ // it always encodes
+		"to": map[string]string{"user": "U0MARA"}, "content": strings.Join(parts, "\n\n"), "key": "k",
+		"attachments": []map[string]string{{"name": "rain.txt", "mime_type": "text/plain", "data": "MTBtbQ=="}},
+	})
+	type post struct {
+		ID, State string
+		ThreadID  string `json:"thread_id"`
+		Link      string
+	}
+	run := func() (*process, conversation, post) {
+		t.Helper()
+		p := start(t, dir, os.Args[0], "run")
+		ours := conversation{t, p.address()}
+		var got post
+		if err := json.Unmarshal(ours.at(http.MethodPost, "/api/v1/workspaces/acme/posts", string(body)), &got); err != nil {
+			t.Fatal(err)
+		}
+		return p, ours, got
+	}
+	kill := func(p *process) {
+		t.Helper()
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = p.cmd.Wait() // killed by the test
+	}
+	first, _, made := run()
+	<-opening
+	kill(first)
+	second, _, again := run()
+	if again.ID != made.ID {
+		t.Errorf("the post is %s, and was %s", again.ID, made.ID)
+	}
+	<-opening
+	<-effect
+	kill(second)
+	_, ours, _ := run()
+	for deadline := time.Now().Add(2 * time.Minute); made.State != "sent"; <-time.After(50 * time.Millisecond) {
+		if raw := ours.at(http.MethodGet, "/api/v1/posts/"+made.ID, ""); json.Unmarshal(raw, &made) != nil || time.Now().After(deadline) {
+			t.Fatal(string(raw))
+		}
+	}
+	if got := parley(t, dir, "post", "--workspace", "acme", "--thread", made.ThreadID, "by hand"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+	for len(slack.Posts()) < 5 {
+		<-effect
+	}
+	var seen []string
+	for _, p := range slack.Posts() {
+		word, _, _ := strings.Cut(strings.TrimSpace(p.Text+p.Markdown), " ")
+		if seen = append(seen, word); p.Channel != "DU0MARA" {
+			t.Errorf("a post is in %s", p.Channel)
+		}
+	}
+	if want := []string{"first", "second", "third", "", "by"}; fmt.Sprint(seen) != fmt.Sprint(want) {
+		t.Errorf("the posts begin with %q, want %q", seen, want)
+	}
+	if got := parley(t, dir, "post", "--workspace", "acme", "--user", "U0MARA", "--key", "k", "to a person"); got.status != 0 {
+		t.Fatalf("%+v", got)
+	}
+}

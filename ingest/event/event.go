@@ -37,6 +37,23 @@ func WorkstreamThread(id string) ThreadKey { return ThreadKey(workstreams + id) 
 // IsWorkstream reports whether a thread is that of a workstream. No platform shows it.
 func IsWorkstream(thread ThreadKey) bool { return strings.HasPrefix(string(thread), workstreams) }
 
+// persons begins the keys of the threads of posts to a person whose conversation is not open yet.
+const persons = "person:"
+
+// PersonThread returns the key of the thread of posts to a person, by the platform's id, until their
+// conversation is open. No platform shows it.
+func PersonThread(workspace, user string) ThreadKey {
+	return ThreadKey(persons + workspace + ":" + user)
+}
+
+// PersonOf returns the platform's id of the person of such a thread; empty for another thread.
+func PersonOf(thread ThreadKey) (user string) {
+	if rest, ok := strings.CutPrefix(string(thread), persons); ok {
+		_, user, _ = strings.Cut(rest, ":")
+	}
+	return user
+}
+
 // Kind is the kind of event in an envelope.
 type Kind string
 

@@ -76,6 +76,35 @@ func (s *Server) send(b sendBody, files map[string][]byte) (any, error) {
 	return data, nil
 }
 
+// newChat makes the chat with one address by its first message, unless there is one.
+func (s *Server) newChat(r *request) (any, error) {
+	var b struct {
+		Addresses []string `json:"addresses"`
+		Service   string   `json:"service"`
+		sendBody
+	}
+	if err := r.decode(&b); err != nil {
+		return nil, err
+	}
+	switch {
+	case len(b.Addresses) != 1:
+		return nil, refuse(http.StatusBadRequest, "Validation Error", "One address is required!")
+	case b.Message == "":
+		return nil, refuse(http.StatusInternalServerError, "iMessage Error", "A message is required when creating chats on macOS Big Sur or newer!")
+	}
+	b.ChatGUID = b.Service + ";-;" + b.Addresses[0]
+	s.mu.Lock()
+	if _, known := s.chats[b.ChatGUID]; !known {
+		s.chats[b.ChatGUID] = Chat{GUID: b.ChatGUID}
+	}
+	s.mu.Unlock()
+	sent, err := s.send(b.sendBody, nil)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"guid": b.ChatGUID, "messages": []any{sent}}, nil
+}
+
 // sendFile serves message/attachment, a form with the file in the field attachment.
 func (s *Server) sendFile(r *request) (any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

@@ -190,6 +190,7 @@ func (s *Server) routes() {
 		"POST message/text": s.sendText, "POST message/attachment": s.sendFile, "POST message/react": s.react,
 		"POST message/{guid}/edit": s.edit, "POST message/{guid}/unsend": s.unsend,
 		"POST message/query": s.query, "GET message/{guid}": s.message,
+		"POST chat/new":   s.newChat,
 		"GET chat/{guid}": s.chat, "POST chat/query": s.queryChats,
 		"POST chat/{guid}/typing": s.startTyping, "DELETE chat/{guid}/typing": s.stopTyping, "POST chat/{guid}/read": s.markRead,
 		"GET attachment/{guid}": s.attachment, "GET attachment/{guid}/download": s.download,

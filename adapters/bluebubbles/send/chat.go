@@ -2,6 +2,7 @@ package send
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -26,13 +27,13 @@ func (s *Sender) Address(thread event.ThreadKey, answered string) (adapters.Addr
 }
 
 // chatGUID returns the guid by which the server knows a chat: that of its newest message, else that
-// of the answered message, else the first one that the server knows.
+// of the answered message, else the first one that the server knows. It is empty for an address without a chat.
 func (s *Sender) chatGUID(ctx context.Context, to adapters.Address) (string, error) {
 	if guid := s.client.Chats.GUID(to.Channel); guid != "" {
 		return guid, nil
 	}
 	guid, err := s.askChat(ctx, to)
-	if err == nil {
+	if err == nil && guid != "" {
 		s.client.Chats.Saw(guid, time.Time{})
 	}
 	return guid, err
@@ -63,12 +64,46 @@ func (s *Sender) askChat(ctx context.Context, to adapters.Address) (string, erro
 			}
 		}
 	}
+	if isAddress(to.Channel) {
+		return "", nil
+	}
 	return "", adapters.Permanently("the server does not know the chat " + to.Channel)
 }
 
-// OpenDirect finds the direct chat with an address. The server opens none before its first message.
-func (s *Sender) OpenDirect(ctx context.Context, user string) (string, error) {
-	name := payload.ConfiguredID(user)
-	_, err := s.chatGUID(ctx, adapters.Address{Channel: name})
-	return name, err
+// OpenDirect returns the name of the direct chat with an address. The server makes the chat with its first message.
+func (s *Sender) OpenDirect(_ context.Context, user string) (string, error) {
+	if !isAddress(user) {
+		return "", adapters.Permanently("an iMessage goes to a telephone number or an e-mail address")
+	}
+	return user, nil
+}
+
+// isAddress reports whether a chat's name is the address of a person.
+func isAddress(name string) bool {
+	return strings.ContainsRune(name, '@') || len(name) > 2 && strings.Trim(strings.TrimPrefix(name, "+"), "0123456789") == ""
+}
+
+// begin makes the direct chat with an address, which the server does not know, by its first message.
+// https://docs.bluebubbles.app/server/developer-guides/rest-api-and-webhooks
+func (s *Sender) begin(ctx context.Context, post adapters.Post, private bool) (string, error) {
+	if post.File != nil {
+		return "", adapters.Permanently("a file can't begin a chat: send a text first")
+	}
+	var made struct {
+		GUID     string `json:"guid"`
+		Messages []struct {
+			GUID string `json:"guid"`
+		} `json:"messages"`
+	}
+	err := s.client.Call(ctx, http.MethodPost, "chat/new", nil, map[string]any{
+		"addresses": []string{post.To.Channel}, "message": post.Text, "method": method(private), "service": services[0], "tempGuid": tempGUID(post.Key),
+	}, &made)
+	switch {
+	case err != nil:
+		return "", err
+	case len(made.Messages) == 0 || made.Messages[0].GUID == "":
+		return "", &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message")}
+	}
+	s.client.Chats.Saw(made.GUID, time.Time{})
+	return made.Messages[0].GUID, nil
 }

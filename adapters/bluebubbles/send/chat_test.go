@@ -38,7 +38,7 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	if diff := cmp.Diff([]string{sms, any, testapp.Group, testapp.Direct}, got); diff != "" {
 		t.Error(diff)
 	}
-	_, err := n.Adapter.Send(t.Context(), adapters.Post{Key: "k9", To: adapters.Address{Channel: "+15555550000"}, Text: "x"})
+	_, err := n.Adapter.Send(t.Context(), adapters.Post{Key: "k9", To: adapters.Address{Channel: "chat640000000"}, Text: "x"})
 	if failure, ok := errors.AsType[*adapters.SendError](err); !ok || failure.Failure != adapters.Permanent {
 		t.Errorf("an unknown chat: %v", err)
 	}
@@ -66,5 +66,41 @@ func TestAnOlderMessageChangesNoGUID(t *testing.T) {
 	n.Reply(testapp.Nora, question.GUID, "yes")
 	if sent := n.Sent(); sent[0].Chat != testapp.Direct {
 		t.Errorf("the answer went to %s", sent[0].Chat)
+	}
+}
+
+// TestAnAddressWithoutAChat checks that a text begins the chat, in the way that the server has, and that the next
+// message goes there. A file begins none, and an answer without the message leaves the outcome unclear.
+func TestAnAddressWithoutAChat(t *testing.T) {
+	const pat, lee = "+15555550101", "lee@example.org"
+	n := testapp.NewNode(t, testapp.Silent, func(c *bluebubbles.Config) { c.Poll = time.Hour })
+	send := func(to string, file *adapters.File) (string, adapters.SendFailure) {
+		post := adapters.Post{Key: "k1", To: adapters.Address{Channel: to}, Text: "x", File: file}
+		if file != nil {
+			post.Text = ""
+		}
+		id, err := n.Adapter.Send(t.Context(), post)
+		failure, _ := errors.AsType[*adapters.SendError](err)
+		if failure == nil {
+			failure = new(adapters.SendError)
+		}
+		return id, failure.Failure
+	}
+	for range 2 {
+		id, _ := send(pat, nil)
+		sent := n.Sent()
+		if last := sent[len(sent)-1]; last.Chat != "iMessage;-;"+pat || last.GUID != id {
+			t.Errorf("%s %+v", id, last)
+		}
+	}
+	if _, failure := send(lee, &adapters.File{Name: "a.txt"}); failure != adapters.Permanent {
+		t.Errorf("a file: %v", failure)
+	}
+	n.Script("POST chat/new", bluebubblestest.Fault{Effect: true, Status: http.StatusInternalServerError})
+	if _, failure := send(lee, nil); failure != adapters.Unclear {
+		t.Errorf("a lost answer: %v", failure)
+	}
+	if ids, err := n.Adapter.List(t.Context(), adapters.Post{To: adapters.Address{Channel: lee}, Text: "x"}); err != nil || len(ids) != 1 {
+		t.Errorf("%v %v", ids, err)
 	}
 }

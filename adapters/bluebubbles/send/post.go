@@ -49,6 +49,9 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 
 // put posts a text or a file in one way, and returns its guid.
 func (s *Sender) put(ctx context.Context, post adapters.Post, chat string, private, first bool) (string, error) {
+	if chat == "" {
+		return s.begin(ctx, post, private)
+	}
 	var sent struct {
 		GUID string `json:"guid"`
 	}
@@ -104,7 +107,7 @@ func (s *Sender) isFirst(to adapters.Address) bool {
 // The mark has no effect on the answer, so its failure is ignored.
 func (s *Sender) answered(ctx context.Context, to adapters.Address, chat string, mark bool) {
 	s.read.Store(to.Channel, to.Place)
-	if !mark || s.settings.ReadReceipts != ReceiptsAnswered {
+	if chat == "" || !mark || s.settings.ReadReceipts != ReceiptsAnswered {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, receiptTime)

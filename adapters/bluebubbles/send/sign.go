@@ -23,7 +23,7 @@ func (s *Sender) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 func (s *Sender) sign(ctx context.Context, sign adapters.Sign, typing, reaction string) error {
 	chat, private, err := s.destination(ctx, sign.To)
 	switch {
-	case err != nil || !private:
+	case err != nil || !private || chat == "":
 		return err
 	case s.settings.Working == WorkingTyping:
 		return s.client.Call(ctx, typing, "chat/"+call.Escape(chat)+"/typing", nil, nil, nil)

@@ -11,6 +11,7 @@ import (
 type User struct {
 	ID, Username, GlobalName string
 	Bot                      bool
+	NoDirect                 bool // refuses direct messages
 }
 
 func (u User) wire() map[string]any {
@@ -248,6 +249,7 @@ func directoryHandlers() map[string]handler {
 			}
 			return s.member(g, user.ID)
 		},
+		OpenDirect: (*Server).openDirect,
 		GetUser: func(s *Server, r request) any {
 			u := s.users[r.PathValue("user")]
 			if u.ID == "" {
@@ -256,6 +258,30 @@ func directoryHandlers() map[string]handler {
 			return u.wire()
 		},
 	}
+}
+
+// openDirect opens the direct messages with a user, once.
+// https://docs.discord.com/developers/resources/user#create-dm
+func (s *Server) openDirect(r request) any {
+	var b struct {
+		Recipient string `json:"recipient_id"`
+	}
+	r.decode(&b)
+	user := s.users[b.Recipient]
+	switch {
+	case user.ID == "":
+		return unknownUser
+	case user.Bot:
+		return refusesDirect
+	}
+	for _, c := range s.channels {
+		if c.Type == Direct && c.User == user.ID {
+			return c.wire(0)
+		}
+	}
+	opened := Channel{ID: s.newID(), Type: Direct, User: user.ID}
+	s.setChannel(opened)
+	return opened.wire(0)
 }
 
 // visible returns the channel of a call, or the refusal of the call.

@@ -177,6 +177,7 @@ var (
 	endedHook      = refusal{http.StatusUnauthorized, 50027, "Invalid Webhook Token"}
 	missingAccess  = refusal{http.StatusForbidden, 50001, "Missing Access"}
 	mayNotPost     = refusal{http.StatusForbidden, 50013, "Missing Permissions"}
+	refusesDirect  = refusal{http.StatusForbidden, 50007, "Cannot send messages to this user"}
 	emptyMessage   = refusal{http.StatusBadRequest, 50006, "Cannot send an empty message"}
 	invalidForm    = refusal{http.StatusBadRequest, 50035, "Invalid Form Body"}
 	notOurs        = refusal{http.StatusForbidden, 50005, "Cannot edit a message authored by another user"}

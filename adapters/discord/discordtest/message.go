@@ -317,6 +317,9 @@ func (s *Server) createMessage(r request) any {
 	if c.ReadOnly {
 		return mayNotPost
 	}
+	if s.users[c.User].NoDirect {
+		return refusesDirect
+	}
 	var b body
 	r.decode(&b)
 	nonce := strings.Trim(string(b.Nonce), `"`)

@@ -28,6 +28,7 @@ const (
 	GetChannels = "GET /guilds/{guild}/channels"
 	GetThreads  = "GET /guilds/{guild}/threads/active"
 	GetMember   = "GET /guilds/{guild}/members/{user}"
+	OpenDirect  = "POST /users/@me/channels"
 	GetSelf     = "GET /users/@me"
 	GetUser     = "GET /users/{user}"
 	GetApp      = "GET /applications/@me"

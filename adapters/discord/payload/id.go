@@ -101,5 +101,10 @@ func MessageOf(ref string) (m adapters.MessageRef, ok bool) {
 	return m, true
 }
 
+// Link returns the link of a message, which MessageOf reads. An empty server is that of direct messages.
+func Link(guild, channel, id string) string {
+	return "https://discord.com/channels/" + cmp.Or(guild, "@me") + "/" + channel + "/" + id
+}
+
 // minID is the number of digits of the ids of Discord's first months.
 const minID = 15

@@ -2,6 +2,7 @@ package read
 
 import (
 	"net/http"
+	"sync"
 	"time"
 
 	"parley/adapters"
@@ -20,6 +21,7 @@ type Reader struct {
 	workspace string // its name in thread keys
 	files     *http.Client
 	names     *adapters.Names // of fetched messages' authors
+	guilds    sync.Map        // the servers of channels whose links were asked for, by channel
 }
 
 // New returns a reader that makes its calls by a client.

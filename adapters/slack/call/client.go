@@ -13,6 +13,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -32,6 +33,7 @@ type Client struct {
 	web      *caller
 	paces    *sync.Map                  // of *pace, by method
 	self     atomic.Pointer[event.Self] // nil until Slack has answered auth.test
+	team     atomic.Pointer[url.URL]    // of the team's pages; nil as self
 	refusals rests                      // features that Slack refuses in this workspace
 }
 
@@ -66,6 +68,7 @@ func (c *Client) Inherit(old *Client) bool {
 	}
 	c.paces, c.web.rests = old.paces, old.web.rests
 	c.self.Store(old.self.Load())
+	c.team.Store(old.team.Load())
 	return true
 }
 
@@ -98,6 +101,9 @@ func (c *Client) AuthTest(ctx context.Context) (event.Self, http.Header, error) 
 		return event.Self{}, nil, errors.New("ask slack who we are: the answer has no user id")
 	}
 	c.self.Store(&self)
+	if team, ok := adapters.ParseAddress(answer.URL); ok {
+		c.team.Store(team)
+	}
 	return self, answer.Header, nil
 }
 
@@ -111,4 +117,17 @@ func (c *Client) Self(ctx context.Context) (event.Self, error) {
 	}
 	self, _, err := c.AuthTest(ctx)
 	return self, err
+}
+
+// TeamURL returns the address of the team's pages. It asks Slack if that has not been asked yet.
+func (c *Client) TeamURL(ctx context.Context) (*url.URL, error) {
+	if c.team.Load() == nil {
+		if _, _, err := c.AuthTest(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if team := c.team.Load(); team != nil {
+		return team, nil
+	}
+	return nil, errors.New("slack names no address of the team")
 }

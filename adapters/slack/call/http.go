@@ -67,7 +67,7 @@ func (c *caller) do(method string, request *http.Request) (*http.Response, error
 var methods = []string{
 	"apps.connections.open", "assistant.threads.setStatus", "assistant.threads.setSuggestedPrompts", "auth.test", "chat.appendStream", "chat.delete",
 	"chat.postEphemeral", "chat.postMessage", "chat.startStream", "chat.stopStream", "chat.update", "conversations.history", "conversations.info",
-	"conversations.replies", "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "reactions.add", "reactions.remove", "upload",
+	"conversations.open", "conversations.replies", "files.completeUploadExternal", "files.getUploadURLExternal", "files.info", "reactions.add", "reactions.remove", "upload",
 	"users.conversations", "users.info",
 }
 

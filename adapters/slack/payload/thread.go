@@ -39,10 +39,11 @@ func Conversation(workspace, channel string) event.ThreadKey {
 	return event.ThreadKey("slack:" + workspace + ":" + channel)
 }
 
-// ThreadUnder returns the key of the thread under a message, by its external id; empty for an id in another form.
+// ThreadUnder returns the key of the thread under a message, by its external id; empty for an id in another form, and
+// for a direct message, which people answer in the conversation.
 func ThreadUnder(workspace, id string) event.ThreadKey {
 	channel, ts, err := SplitID(id)
-	if err != nil {
+	if err != nil || IsDirect(channel) {
 		return ""
 	}
 	return Conversation(workspace, channel) + event.ThreadKey(":"+ts)

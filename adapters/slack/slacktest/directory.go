@@ -42,6 +42,31 @@ func (s *Server) userInfo(form url.Values) []byte {
 	}})
 }
 
+// openDirect is conversations.open for one user. The channel is D and the user's id.
+// https://docs.slack.dev/reference/methods/conversations.open
+func (s *Server) openDirect(form url.Values) []byte {
+	id := form.Get("users")
+	s.mu.RLock()
+	user, found := s.users[id]
+	s.mu.RUnlock()
+	switch {
+	case id == "":
+		return wire.Refusal("users_list_not_supplied")
+	case id == s.options.BotUser, user.IsBot:
+		return wire.Refusal("cannot_dm_bot")
+	case !found:
+		return wire.Refusal("user_not_found")
+	case user.Deleted:
+		return wire.Refusal("user_disabled")
+	}
+	c := s.channel("D" + id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	opened := c.info.User != ""
+	c.info.User = id
+	return wire.Encode(map[string]any{"ok": true, "no_op": opened, "already_open": opened, "channel": map[string]any{"id": c.id}})
+}
+
 // botInfo is bots.info. It knows only the bot itself.
 // https://docs.slack.dev/reference/methods/bots.info
 func (s *Server) botInfo(form url.Values) []byte {

@@ -48,6 +48,7 @@ var methods = map[string]method{
 	"conversations.info":                    {run: (*Server).channelInfo, scope: "*:read", tier: 50},
 	"conversations.list":                    {run: (*Server).listChannels, scope: "*:read", tier: 20},
 	"conversations.members":                 {run: (*Server).members, scope: "*:read", tier: 100},
+	"conversations.open":                    {run: (*Server).openDirect, scope: "im:write", tier: 50},
 	"conversations.replies":                 {run: (*Server).replies, scope: "*:history", tier: 50, reads: true},
 	"files.completeUploadExternal":          {run: (*Server).completeUpload, scope: "files:write", tier: 100},
 	"files.getUploadURLExternal":            {run: (*Server).uploadURL, scope: "files:write", tier: 100},

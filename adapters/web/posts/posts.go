@@ -150,9 +150,9 @@ type PostView struct {
 	Error    *string      `json:"error"`
 }
 
-// View returns a post as a client sees it. No platform tells its link yet, so that it is nil.
+// View returns a post as a client sees it.
 func View(p record.Post) PostView {
-	return PostView{ID: p.ID, State: p.State, ThreadID: p.Thread.ID, PostID: given(p.PlatformID), Link: nil, Error: given(p.Error)}
+	return PostView{ID: p.ID, State: p.State, ThreadID: p.Thread.ID, PostID: given(p.PlatformID), Link: given(p.Link), Error: given(p.Error)}
 }
 
 // given returns a pointer to a text; nil for an empty one.

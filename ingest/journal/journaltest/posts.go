@@ -16,6 +16,7 @@ func postPromises() []promise {
 	return []promise{
 		{"a post is stored once, is a turn of its thread, and its deliveries are due", postStored},
 		{"a post has the state of its parts", postState},
+		{"posts for a person move behind the messages of their conversation", postsMove},
 	}
 }
 
@@ -77,4 +78,44 @@ func postState(f *fixture) {
 		f.must(err)
 		state(want, "C1/9")
 	}
+}
+
+func postsMove(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "passive"), passive)
+	waiting := event.PersonThread(workspace, "U7")
+	post := func(content string) (id string, thread int64) {
+		id = uuid.NewString()
+		thread, _, err := f.AddPost(f.ctx, record.NewPost{
+			ID: id, Thread: places.Thread{Key: waiting, ID: f.threadID(waiting), Workspace: workspace}, Platform: event.Slack, Channel: "U7", Agent: agent,
+			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: "U7", Text: content}},
+		})
+		f.must(err)
+		return id, thread
+	}
+	first, thread := post("RAIN")
+	second, _ := post("SUN")
+	same(f, "the lines that wait", f.lines(waiting), []string{"1 RAIN", "2 SUN"})
+	to := places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}
+	move := func(claim *places.Claim) (int64, error) {
+		return f.MovePosts(f.ctx, claim, to, event.Slack, event.Channel{ID: channel, Type: event.ChannelDirect}, outbox.Post{Channel: channel, Place: "p"})
+	}
+	claim := f.claim(thread)
+	_, err := move(&places.Claim{Thread: thread, Fence: claim.Fence + 1, Key: waiting})
+	same(f, "without the claim", errors.Is(err, storage.ErrFenced), true)
+	moved, err := move(claim)
+	f.must(err)
+	same(f, "the lines that are left", f.lines(waiting), []string{})
+	same(f, "the lines of the conversation", f.lines(threadKey(1)), []string{"1 passive", "2 RAIN", "3 SUN"})
+	f.message(threadKey(1), said("C1/2", "how much?"), triggers)
+	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"passive||RAIN", "||SUN", "|how much?|"})
+	for i, id := range []string{first, second} {
+		d, err := f.NextDelivery(f.ctx, moved)
+		f.must(err)
+		same(f, "its delivery", []any{d.Run, d.Post.Channel, d.Post.Place}, []any{id, channel, "p"})
+		_, err = f.Sent(f.ctx, d, []string{"C1/8", "C1/9"}[i])
+		f.must(err)
+	}
+	p, err := f.PostOf(f.ctx, second)
+	f.must(err)
+	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/9"})
 }

@@ -46,6 +46,22 @@ func GrowTo(tx *storage.Txn, thread, nextSeq, last int64) {
 	tx.Do(`UPDATE threads SET next_seq = $2, last_at = CASE WHEN last_at < $3 THEN $3 ELSE last_at END WHERE id = $1`, thread, nextSeq, last)
 }
 
+// Emptied notes that all messages of a thread were moved to another one.
+func Emptied(tx *storage.Txn, thread int64) {
+	tx.Do(`UPDATE threads SET last_at = 0 WHERE id = $1`, thread)
+}
+
+// RowsOf returns the rows of a thread's messages, in their order.
+func RowsOf(tx *storage.Txn, thread int64) []int64 {
+	return storage.Rows(tx, storage.Self[int64], `SELECT row FROM messages WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq`, thread)
+}
+
+// Move moves a message of a turn that has ended to another thread, with a thread_seq. The block of its turn begins after
+// the thread_seq after.
+func Move(tx *storage.Txn, row, thread, after, seq int64) {
+	tx.Do(`UPDATE messages SET thread = $2, seq = $3, context_after = $4, base_seq = $3 WHERE row = $1`, row, thread, seq, after)
+}
+
 // Changed notes that a remembered transcript of a thread no longer holds, because a message got its
 // turn without being one that a run begins with. The store does the same after a change of a message.
 func Changed(tx *storage.Txn, thread int64) {

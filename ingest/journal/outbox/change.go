@@ -50,6 +50,11 @@ func EmptyPosts(tx *storage.Txn, run string) {
 	tx.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, run)
 }
 
+// Move moves the deliveries of a thread to another one, at an address there.
+func Move(tx *storage.Txn, from, to int64, address Post) {
+	tx.Do(`UPDATE deliveries SET thread = $2, channel = $3, place = $4 WHERE thread = $1`, from, to, address.Channel, address.Place)
+}
+
 // IsOpen reports whether a delivery of a thread is open that is not the removal of a sign of work.
 func IsOpen(tx *storage.Txn, thread int64) bool {
 	return tx.Has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, thread)

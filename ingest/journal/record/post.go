@@ -53,6 +53,33 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (thread int64, added 
 	return thread, added, err
 }
 
+// MovePosts moves the posts of a thread with their deliveries behind the messages of another one, which is made if
+// there is none: the platform has opened the conversation for which the posts wait. address is that of the deliveries
+// there. It returns the other thread. It fails with ErrFenced if the claim has ended.
+func (r *Recorder) MovePosts(ctx context.Context, claim *places.Claim, to places.Thread, platform event.Platform, channel event.Channel, address outbox.Post) (thread int64, err error) {
+	thread, err = storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (thread int64) {
+		var seq, begun int64
+		places.Lock(tx, claim, []any{new(int64)}, `id`)
+		places.Add(tx, platform, channel.ID, to)
+		places.LearnChannel(tx, to.Workspace, channel)
+		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(to.Key))
+		for _, row := range messages.RowsOf(tx, claim.Thread) {
+			messages.Move(tx, row, thread, begun, seq)
+			begun, seq = seq, seq+1
+		}
+		messages.GrowTo(tx, thread, seq, storage.Millis(r.db.Now()))
+		messages.Changed(tx, thread)
+		messages.Emptied(tx, claim.Thread)
+		runs.SetBegun(tx, thread, begun)
+		outbox.Move(tx, claim.Thread, thread, address)
+		return thread
+	})
+	if err == nil {
+		places.ThreadChanged(r.db, thread, true)
+	}
+	return thread, err
+}
+
 // Post is a stored post.
 type Post struct {
 	ID      string
@@ -63,6 +90,8 @@ type Post struct {
 	// PlatformID is the platform's id of the first part; empty if it was not sent.
 	PlatformID string
 	Error      string // of the first part with one
+	// Link is the address at which people see it; empty for none. The outbox sets it.
+	Link string
 }
 
 // PostOf returns a post. It fails with ErrNotFound if there is none.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/discord/discordtest"
@@ -42,6 +43,7 @@ type postState struct {
 	State    string `json:"state"`
 	ThreadID string `json:"thread_id"`
 	PostID   string `json:"post_id"`
+	Link     string `json:"link"`
 	Error    string `json:"error"`
 }
 
@@ -85,6 +87,7 @@ func (h *harness) awaitPost(id, state string) postState {
 		if !h.poll() {
 			h.t.Fatalf("%d %s\n%s%s", got.status, got.body, h.state(), h.log)
 		}
+		h.clock.advance(time.Second) // for what is tried again
 	}
 }
 
@@ -204,5 +207,35 @@ func TestProgramPostsOnIMessage(t *testing.T) {
 	m.awaitPost(m.speak("home", `"user":"`+nora+`"`, "Sun now", "").ID, "sent")
 	if sent := m.sent(3); sent[2].Chat != noraChat || sent[2].Text != "Sun now" || sent[1].Chat != noraChat || sent[1].Text != "Rain today" {
 		t.Fatalf("%+v", sent)
+	}
+}
+
+// TestProgramPostsInAWebThread: a post with a file is a message of its thread at once, once by its key. Its link is the
+// page of the thread. A web workspace has no channels and no persons to write to.
+func TestProgramPostsInAWebThread(t *testing.T) {
+	t.Parallel()
+	h := open(t, withPosters(plan{main: "public_url: https://parley.example.com/"}, "ours"))
+	made := decode[struct{ ID string }](t, h.chat(http.StatusCreated, http.MethodPost, "", posterToken, `{"mode":"open"}`))
+	const file = `,"key":"rain","attachments":[{"name":"rain.txt","mime_type":"text/plain","data":"MTBtbQ=="}]`
+	to := `"thread_id":"` + made.ID + `"`
+	p := h.speak("ours", to, "**Rain** today", file)
+	same(t, h.speak("ours", to, "**Rain** today", file).ID, p.ID)
+	got := h.awaitPost(p.ID, "sent")
+	same(t, got, postState{ID: p.ID, State: "sent", ThreadID: made.ID, Link: "https://parley.example.com/chat?thread=" + made.ID})
+	list := decode[struct {
+		Messages []struct {
+			ID, Role, Content string
+			Attachments       []struct{ Name string }
+		}
+	}](t, h.web(http.MethodGet, "ours/threads/"+made.ID+"/messages", posterToken, "").body)
+	if len(list.Messages) != 1 || list.Messages[0].ID != p.ID || list.Messages[0].Content != "**Rain** today" || len(list.Messages[0].Attachments) != 1 {
+		t.Errorf("%+v", list)
+	}
+	h.web(http.MethodPost, "ours/messages", posterToken, `{"thread_id":"`+made.ID+`","content":"how much?"}`)
+	if asked := h.answerNext(replyWith("Ten.")); !strings.Contains(asked.text(), "**Rain** today") {
+		t.Errorf("the agent does not see the post: %s", asked.text())
+	}
+	for _, to := range []string{`"user":"` + mara + `"`, `"channel":"` + room + `"`} {
+		same(t, h.web(http.MethodPost, "ours/posts", posterToken, `{"to":{`+to+`},"content":"hello"}`).status, http.StatusBadRequest)
 	}
 }

@@ -293,7 +293,12 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 		return deliver.Platform{}, false
 	}
 	sender, _ := a.adapter.(adapters.Sender)
+	page := ""
+	if a.platform.Name == event.Web {
+		page = d.publicURL() + "/chat?thread="
+	}
 	return deliver.Platform{
+		Page:   page,
 		Sender: sender, Limits: a.adapter.Limits(),
 		Unknown: func(d *outbox.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
 		Of:      a.platform, Agent: func(channel string) string { return a.Channel(channel, "").Agent },

@@ -22,6 +22,7 @@ func postCommand() *cobra.Command {
 	c.Example = "  parley post --workspace acme --to C06RY3YBSLE '**Rain** today'\n  parley post --workspace acme --thread slack:acme:C06RY3YBSLE:1700000000.000100 --key rain 'It has stopped.'"
 	c.Flags().StringVar(&p.Workspace, "workspace", "", "the workspace; required")
 	c.Flags().StringVar(&p.Channel, "to", "", "the platform's id of the channel")
+	c.Flags().StringVar(&p.User, "user", "", "a person instead, by the platform's id")
 	c.Flags().StringVar(&p.Thread, "thread", "", "a thread instead, by its UUID or key")
 	c.Flags().StringVar(&p.NewPost.Post, "key", "", "the same key is the same post")
 	return c
@@ -31,7 +32,7 @@ func (p *newPost) post(ctx context.Context, c *cobra.Command, client *operator.C
 	n := p.NewPost
 	n.Content = args[0]
 	if n.Thread != "" {
-		n.Channel = ""
+		n.Channel, n.User = "", ""
 	}
 	made, err := client.Speak(ctx, n)
 	switch {

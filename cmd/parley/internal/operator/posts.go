@@ -21,8 +21,10 @@ var postRoutes = []Route{
 // NewPost is a message that an operator posts without a question before it.
 type NewPost struct {
 	Workspace string `json:"workspace"`
-	// Channel is the platform's id of a channel. Thread is the UUID or the key of a thread; one of both is set.
+	// Channel and User are the platform's ids of a channel and a person. Thread is the UUID or the key of a thread. One of
+	// them is set.
 	Channel string `json:"channel,omitempty"`
+	User    string `json:"user,omitempty"`
 	Thread  string `json:"thread,omitempty"`
 	Content string `json:"content"` // Markdown
 	// Post is the idempotency key of the post; empty for none.
@@ -34,7 +36,7 @@ func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (posts.PostView
 	if err := s.needsLive("a post"); err != nil {
 		return posts.PostView{}, err
 	}
-	speech := adapters.Speech{Workspace: n.Workspace, To: adapters.Target{Channel: n.Channel}, Text: n.Content, By: "operator:" + w.By, Key: n.Post}
+	speech := adapters.Speech{Workspace: n.Workspace, To: adapters.Target{Channel: n.Channel, User: n.User}, Text: n.Content, By: "operator:" + w.By, Key: n.Post}
 	if n.Thread != "" {
 		t, err := s.Journal.ThreadOf(ctx, n.Thread)
 		if err != nil {

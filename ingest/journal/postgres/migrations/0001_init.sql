@@ -499,8 +499,8 @@ BEGIN
 	INSERT INTO search_changes (message) VALUES (OLD.row);
 	RETURN NULL;
 END $$;
-CREATE TRIGGER messages_search AFTER UPDATE OF content, deleted_at ON messages
-	FOR EACH ROW WHEN (OLD.content <> NEW.content OR OLD.deleted_at <> NEW.deleted_at) EXECUTE FUNCTION search_changed();
+CREATE TRIGGER messages_search AFTER UPDATE OF content, deleted_at, thread ON messages
+	FOR EACH ROW WHEN (OLD.content <> NEW.content OR OLD.deleted_at <> NEW.deleted_at OR OLD.thread <> NEW.thread) EXECUTE FUNCTION search_changed();
 CREATE TRIGGER messages_search_removed AFTER DELETE ON messages FOR EACH ROW EXECUTE FUNCTION search_changed();
 
 -- Has one row: the index is complete up to the message with the row position.

@@ -483,7 +483,8 @@ CREATE TABLE search_changes (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	message INTEGER NOT NULL
 ) STRICT;
-CREATE TRIGGER messages_search AFTER UPDATE OF content, deleted_at ON messages WHEN old.content <> new.content OR old.deleted_at <> new.deleted_at BEGIN
+CREATE TRIGGER messages_search AFTER UPDATE OF content, deleted_at, thread ON messages
+	WHEN old.content <> new.content OR old.deleted_at <> new.deleted_at OR old.thread <> new.thread BEGIN
 	INSERT INTO search_changes (message) VALUES (new.row);
 END;
 CREATE TRIGGER messages_search_removed AFTER DELETE ON messages BEGIN

@@ -1,0 +1,64 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/work"
+)
+
+// open opens the conversation with the person for whom a thread's posts wait, and moves the posts there. The platform
+// opens a conversation once, so that open calls again after any failure that is not permanent.
+func (o *Outbox) open(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (more bool, err error) {
+	channel, err := o.conversation(ctx, d, platform)
+	now := o.Now()
+	switch past := now.Sub(d.CreatedAt); {
+	case err == nil:
+		return false, o.move(context.WithoutCancel(ctx), c, d, platform, channel)
+	case ctx.Err() != nil:
+		return false, err
+	case isFailure(err, adapters.Permanent), past > maxAge:
+		return true, o.giveUp(ctx, d, outbox.Failed, err)
+	default:
+		o.Log.Warn("the conversation with a person cannot be opened; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", err)
+		return true, o.Journal.Resend(ctx, d, now.Add(askAgain(past, err)), err.Error())
+	}
+}
+
+// conversation returns the channel of the conversation with the person to whom a delivery goes.
+func (o *Outbox) conversation(ctx context.Context, d *outbox.Delivery, platform Platform) (channel string, err error) {
+	opener, ok := platform.Sender.(adapters.DirectOpener)
+	if !ok || platform.Of.Conversation == nil {
+		return "", errNotHere
+	}
+	err = o.call(ctx, platform, d, o.Now().Add(platform.Limits.Timeout), func(ctx context.Context) (err error) {
+		channel, err = opener.OpenDirect(ctx, event.PersonOf(d.ThreadKey))
+		return err
+	})
+	if err != nil {
+		return "", fmt.Errorf("open the conversation with %s: %w", event.PersonOf(d.ThreadKey), err)
+	}
+	return channel, nil
+}
+
+// move moves the posts for a person to the thread of the conversation with them, which has a channel.
+func (o *Outbox) move(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform, channel string) error {
+	to := places.Thread{Workspace: d.Workspace, Key: platform.Of.Conversation(d.Workspace, channel)}
+	address, err := platform.Sender.Address(to.Key, "")
+	if err != nil {
+		return o.giveUp(ctx, d, outbox.Failed, err)
+	}
+	if to.ID, err = o.Journal.ThreadID(ctx, to.Key); err != nil {
+		return err
+	}
+	thread, err := o.Journal.MovePosts(ctx, &c.Claim, to, platform.Of.Name, event.Channel{ID: channel, Type: event.ChannelDirect},
+		outbox.Post{Channel: address.Channel, Place: address.Place})
+	if err == nil {
+		o.Work.Wake(work.Deliveries, "", thread)
+	}
+	return err
+}
