@@ -50,6 +50,7 @@ func run(c *cobra.Command, path string) error {
 		Config: conf, Log: log, Logging: logging,
 		Load:  func() (*config.Config, error) { return config.Load(path) },
 		Hello: helloOn(os.Stdout), Chat: commandLine("chat", path), Console: commandLine("console", path), Version: release(),
+		Notify: notifier(),
 	})
 	if err != nil {
 		return err

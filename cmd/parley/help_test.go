@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -54,6 +57,56 @@ func TestColours(t *testing.T) {
 		t.Setenv(forceColor, c.force)
 		if got := colored(); got != c.want {
 			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}
+
+// TestManualPages: each command of the help has a page with its flags, no text is a command of the page's language,
+// and the page of the program has the topics.
+func TestManualPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if got := parley(t, dir, "man", "pages"); got.status != 0 || got.stdout+got.stderr != "" {
+		t.Fatalf("%+v", got)
+	}
+	page := func(name string) string {
+		t.Helper()
+		content, err := os.ReadFile(filepath.Join(dir, "pages", name+".1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	list, own := parley(t, dir, "--help").stdout, page("parley")
+	_, list, _ = strings.Cut(list, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for line := range strings.Lines(list) {
+		name := "parley-" + strings.Fields(line)[0]
+		if name == "parley-help" {
+			continue
+		}
+		if shown := strings.ReplaceAll(name, "-", `\-`); !strings.Contains(own, `\fB`+shown+`\fR(1)`) || !strings.Contains(page(name), `.TH "`+strings.ToUpper(shown)+`" "1"`) {
+			t.Errorf("%s has no page, or its page no title", name)
+		}
+	}
+	for _, part := range []string{"EXIT\\-CODES", "4    no daemon runs", "ENVIRONMENT", "PARLEY_CONFIG", "FILES", "data/parley.db"} {
+		if !strings.Contains(own, part) {
+			t.Errorf("parley(1) has no %s", part)
+		}
+	}
+	if backup := page("parley-backup"); !strings.Contains(backup, "PARLEY BACKUP VERIFY") || !strings.Contains(backup, `\-\-quiet`) || strings.Contains(backup, "\n'") {
+		t.Errorf("%s", backup)
+	}
+	reader, err := exec.LookPath("man")
+	if err != nil {
+		return
+	}
+	for _, name := range []string{"parley", "parley-backup", "parley-deliveries"} {
+		read := exec.CommandContext(t.Context(), reader, "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", filepath.Join(dir, "pages", name+".1"))
+		var said strings.Builder
+		read.Stderr, read.Env = &said, append(os.Environ(), "LC_ALL=C.UTF-8")
+		if err := read.Run(); err != nil || said.String() != "" {
+			t.Errorf("%s: %v\n%s", name, err, &said)
 		}
 	}
 }

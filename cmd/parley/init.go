@@ -19,9 +19,9 @@ import (
 
 // initFlags are the flags of init.
 type initFlags struct {
-	dir, platform, workspace, agent string
-	set, secrets                    map[string]string
-	script, force, offline, json    bool
+	dir, data, platform, workspace, agent string
+	set, secrets                          map[string]string
+	script, force, offline, json          bool
 }
 
 func initCommand() *cobra.Command {
@@ -42,6 +42,7 @@ ANTHROPIC_API_KEY, AGUI_TOKEN, WEBHOOK_SECRET). If a platform or an agent refuse
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.dir, "dir", ".", "the folder of the configuration")
+	flags.StringVar(&f.data, "data", "", "the absolute folder of the store and the attachments (default data in the folder of the configuration)")
 	flags.StringVar(&f.platform, "platform", "", "the platform: "+ids(setup.Platforms()))
 	flags.StringVar(&f.workspace, "workspace", "", "the id of the workspace (default the platform)")
 	flags.StringVar(&f.agent, "agent", "", "the agent: "+ids(setup.Agents(nil)))
@@ -105,7 +106,10 @@ func (f *initFlags) next() string {
 
 // plan returns the plan with the choices of the flags. It fails early if a file would be replaced.
 func (f *initFlags) plan(agents []setup.Choice) (p setup.Plan, err error) {
-	p.Workspace = f.workspace
+	p.Workspace, p.Data = f.workspace, f.data
+	if f.data != "" && !filepath.IsAbs(f.data) {
+		return p, command.UsageError{Err: fmt.Errorf("--data is %q, must be an absolute path, such as /var/lib/parley", f.data)}
+	}
 	for _, c := range []struct {
 		flag, id string
 		all      []setup.Choice

@@ -84,6 +84,26 @@ func TestInitAsksOnlyPeople(t *testing.T) {
 	}
 }
 
+// TestInitWithData puts the store, the attachments and the socket into a folder of their own.
+func TestInitWithData(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "${x}") // no reference to a variable
+	if got := parley(t, dir, "init", "--non-interactive", "--platform", "http", "--agent", "echo", "--data", "data"); got.status != 2 {
+		t.Errorf("%+v", got)
+	}
+	if got := parley(t, dir, "init", "--non-interactive", "--platform", "http", "--agent", "echo", "--data", data); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil || c.Store.Path != filepath.Join(data, "parley.db") || c.Attachments.Dir != filepath.Join(data, "attachments") || config.SocketAt(filepath.Join(dir, "parley.yaml")) != filepath.Join(data, "parley.sock") {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Error("the folder is made by the daemon, and not before")
+	}
+}
+
 // TestConfigShow prints where each value is from, and schema a schema.
 func TestConfigShow(t *testing.T) {
 	t.Parallel()

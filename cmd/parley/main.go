@@ -56,6 +56,6 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(backupCommand(), restoreCommand())
 	root.AddCommand(consoleCommand())
-	root.AddCommand(reloadCommand())
+	root.AddCommand(reloadCommand(), cmdline.ManCommand())
 	return root
 }

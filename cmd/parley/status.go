@@ -22,14 +22,15 @@ const watchEvery = 2 * time.Second
 
 func statusCommand() *cobra.Command {
 	var at cmdline.Target
-	var asJSON, quiet, watch bool
+	var asJSON, quiet, watch, ready bool
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "Shows the state of the daemon, its workspaces and agents, and what waits for you",
 		Long: `Shows the state of the daemon, its workspaces and agents, and what waits for you.
 
-Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
-		Example: "  parley status\n  parley status --json | jq .needs",
+Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs. With --ready, for the
+health check of a container, it is 0 as long as the daemon takes messages.`,
+		Example: "  parley status\n  parley status --json | jq .needs\n  parley status --quiet --ready",
 		Args:    cmdline.Wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return cmdline.Operate(c, &at, func(ctx context.Context, client *operator.Client) error {
@@ -43,13 +44,14 @@ Exit status: 0 all is well, 3 a part does not work, 4 no daemon runs.`,
 					}
 					st, err = show()
 				}
-				return cmp.Or(err, wellness(st))
+				return cmp.Or(err, wellness(st, ready))
 			})
 		},
 	}
 	at.Flags(c)
 	cmdline.JSONFlag(c, &asJSON)
 	c.Flags().BoolVarP(&quiet, "quiet", "q", false, "print nothing, only set the exit status")
+	c.Flags().BoolVar(&ready, "ready", false, "exit with 0 if the daemon takes messages, also if a workspace or an agent does not work")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "print the state again every two seconds, until Ctrl-C")
 	return c
 }
@@ -66,12 +68,15 @@ func showStatus(ctx context.Context, out io.Writer, client *operator.Client, asJ
 	return st, printStatus(out, st, time.Now())
 }
 
-// wellness returns the error for the exit status of a state; nil if all is well.
-func wellness(st operator.Status) error {
+// wellness returns the error for the exit status of a state; nil if all is well, or if a daemon that takes messages
+// is enough.
+func wellness(st operator.Status, ready bool) error {
 	switch {
 	case !st.Running:
 		return command.ExitError{Status: cmdline.StatusNoDaemon, Err: operator.ErrNoDaemon}
-	case st.Degraded():
+	case ready && !st.Ready:
+		return command.ExitError{Status: cmdline.StatusDegraded, Err: errors.New("the daemon takes no messages")}
+	case !ready && st.Degraded():
 		return command.ExitError{Status: cmdline.StatusDegraded, Err: errors.New("a part of the daemon does not work")}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // serveOperators writes a configuration with a web workspace.
@@ -48,6 +49,32 @@ func TestStatus(t *testing.T) {
 	p = start(t, dir, os.Args[0], "run") // the socket of the dead daemon is no obstacle
 	p.await("parley is ready")
 	if got := parley(t, dir, "status"); got.status != 0 {
+		t.Errorf("%+v", got)
+	}
+	p.signal(os.Interrupt)
+	p.end()
+}
+
+// TestStatusReady: a refused workspace is a fault of the daemon for its operator, and none for the health check of a
+// container.
+func TestStatusReady(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\n")
+	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: discord\nagent: echo\ndiscord: {token: \"canary.7f3a9c51d2e84b60a1c35e97.x\", api_url: \"http://127.0.0.1:1/\"}\n")
+	if got := parley(t, dir, "status", "-q", "--ready"); got.status != 4 {
+		t.Errorf("without a daemon: %+v", got)
+	}
+	p := start(t, dir, os.Args[0], "run")
+	p.await("parley is ready")
+	for deadline := time.Now().Add(time.Minute); ; {
+		if got := parley(t, dir, "status", "-q"); got.status == 3 {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatalf("%+v", got)
+		}
+	}
+	if got := parley(t, dir, "status", "-q", "--ready"); got.status != 0 || got.stderr != "" {
 		t.Errorf("%+v", got)
 	}
 	p.signal(os.Interrupt)

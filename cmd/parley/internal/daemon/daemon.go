@@ -41,6 +41,7 @@ type Daemon struct {
 	logging func(config.Log)
 	load    func() (*config.Config, error)
 	hello   func(text string)
+	notify  func(state string)
 	chat    string
 	open    string           // the command line that opens the console
 	now     func() time.Time // of our own waits and rows
@@ -96,6 +97,9 @@ type Options struct {
 	// Hello gets a text for each workspace that is up: the way to talk to the agent there.
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
+	// Notify gets the state for a service manager in the form of sd_notify(3): READY=1 when the daemon serves, and
+	// STOPPING=1 with the time it takes at most when it begins to stop. If it is nil, nobody is told.
+	Notify func(state string)
 	// Chat is the command line that talks to the built-in workspace, for Hello.
 	Chat string
 	// Console is the command line that opens the console, for Hello.
@@ -121,7 +125,7 @@ type Options struct {
 // New opens the store and the listener. It serves nothing before Run.
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
-		logging: o.Logging, load: o.Load, hello: o.Hello, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
+		logging: o.Logging, load: o.Load, hello: o.Hello, notify: o.Notify, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
 		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
 		reloading: make(chan *reloadRequest, 1),
 		events:    new(operator.Log), steps: new(operator.Steps), started: o.Config,
@@ -270,6 +274,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	d.start(serve, claim, work, &workers, failed)
 	d.run(&senders, "scheduler", func() error { return d.work.Run(send) })
 	d.run(&senders, "outbox", func() error { return d.outbox.Run(send, work) })
+	d.tell("READY=1")
 
 	var err error
 	select {
@@ -279,6 +284,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	budget := d.current.Load().config.Shutdown
 	end, last := time.Now().Add(budget), min(storeTime, budget/6)
 	d.log.Info("parley stops", "within", budget.String())
+	d.tell(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (budget + storeTime).Microseconds()))
 	if d.phase(base, "requests", budget/4, func(ctx context.Context) error { return errors.Join(d.stopOperators(ctx), d.server.Shutdown(ctx)) }) != nil {
 		err = errors.Join(err, d.server.Close()) // the remaining connections are slow or idle
 	}
@@ -299,6 +305,13 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.work.Close))
 	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
+}
+
+// tell gives the service manager, if there is one, a state.
+func (d *Daemon) tell(state string) {
+	if d.notify != nil {
+		d.notify(state)
+	}
 }
 
 // start starts every goroutine of the daemon.

@@ -28,6 +28,8 @@ type Plan struct {
 	Workspace string // the id; empty for the built-in workspace
 	Platform  Part
 	Agent     Part
+	// Data is the absolute folder of the store and the attachments; empty for data beside the configuration.
+	Data string
 }
 
 // File is a file to write. Only its owner may read it.
@@ -39,7 +41,7 @@ type File struct {
 // Files returns the files of the plan. Those of secrets are in the folder secrets.
 func (p Plan) Files() []File {
 	agent, secrets := p.Agent.lines(agentID, "secrets/", "    ")
-	files := []File{{config.File, fmt.Sprintf("# written by parley init\nagents:\n  - id: %s\n    kind: %s\n%s", agentID, p.Agent.Name, agent)}}
+	files := []File{{config.File, fmt.Sprintf("# written by parley init\n%sagents:\n  - id: %s\n    kind: %s\n%s", p.places(), agentID, p.Agent.Name, agent)}}
 	files = append(files, secrets...)
 	if p.Platform.Name == "" {
 		return files
@@ -47,6 +49,26 @@ func (p Plan) Files() []File {
 	block, secrets := p.Platform.lines(p.Workspace, "../secrets/", "  ")
 	text := fmt.Sprintf("# written by parley init\nid: %s\nplatform: %s\nagent: %s\n%s:\n%s", p.Workspace, p.Platform.Name, agentID, p.Platform.Name, block)
 	return append(append(files, File{"workspaces/" + p.Workspace + ".yaml", text}), secrets...)
+}
+
+// places returns the lines of the store, the attachments and the socket; none for their defaults.
+func (p Plan) places() string {
+	if p.Data == "" {
+		return ""
+	}
+	place := func(parts ...string) string {
+		return yamlText(filepath.Join(append([]string{p.Data}, parts...)...))
+	}
+	return fmt.Sprintf("store: \"sqlite:%s\"\nattachments: {dir: \"%s\"}\noperator: {dir: \"%s\"} # for a store on PostgreSQL\n", place("parley.db"), place("attachments"), place())
+}
+
+// yamlText returns a text as it stands between double quotes in YAML. It is no reference to a variable.
+func yamlText(text string) string { return quoted(strings.ReplaceAll(text, "${", "$${")) }
+
+// quoted returns a text as it stands between double quotes in YAML.
+func quoted(text string) string {
+	encoded, _ := json.Marshal(text) // a text always encodes, and YAML reads it
+	return string(encoded[1 : len(encoded)-1])
 }
 
 // lines returns the lines of a block, and the files of its secrets, whose names begin with owner. folder is
@@ -60,16 +82,15 @@ func (p Part) lines(owner, folder, indent string) (text string, secrets []File) 
 		if f.Secret {
 			name := owner + "-" + f.Key
 			secrets = append(secrets, File{"secrets/" + name, value + "\n"})
-			value = "${file:" + folder + name + "}"
+			value = quoted("${file:" + folder + name + "}")
 		} else {
-			value = strings.ReplaceAll(value, "${", "$${")
+			value = yamlText(value)
 		}
 		line := f.Form
 		if line == "" {
 			line = f.Key + `: "%s"`
 		}
-		quoted, _ := json.Marshal(value) // a text always encodes, and YAML reads it
-		text += indent + fmt.Sprintf(line, quoted[1:len(quoted)-1]) + "\n"
+		text += indent + fmt.Sprintf(line, value) + "\n"
 	}
 	return text, secrets
 }
