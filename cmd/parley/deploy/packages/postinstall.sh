@@ -1,0 +1,34 @@
+#!/bin/sh
+# After the files are there. Arguments: of dpkg "configure" and the version before, of rpm the number of installed versions.
+set -e
+
+case $1 in
+configure) before=$2 ;;
+1) before= ;;
+[2-9]*) before=yes ;;
+*) exit 0 ;;
+esac
+
+if ! getent passwd parley >/dev/null; then
+	useradd --system --user-group --home-dir /var/lib/parley --no-create-home --shell /usr/sbin/nologin --comment Parley parley
+fi
+# parley init runs as the user parley and writes into this folder. The unit shows it to the daemon read-only.
+chown parley:parley /etc/parley /var/lib/parley /var/backups/parley
+chmod 0750 /etc/parley
+chmod 0700 /var/lib/parley /var/backups/parley
+chown root:parley /etc/parley/env
+chmod 0640 /etc/parley/env
+
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload
+	if [ -n "$before" ]; then
+		systemctl try-restart parley.service
+	fi
+fi
+if [ -z "$before" ] && ! [ -e /etc/parley/parley.yaml ]; then
+	cat <<'WORDS'
+Parley is installed, and does not run without a configuration. As root:
+  runuser -u parley -- parley init --dir /etc/parley --data /var/lib/parley
+  systemctl enable --now parley.service parley-backup.timer
+WORDS
+fi
