@@ -97,7 +97,7 @@ func newRecording(t *testing.T, programs programs, platform string) *recording {
 	}()
 	p.await("quit")
 	p.begin(block{}, "exec parley run")
-	p.run(block{}, `until parley status --json | jq -e '.workspaces[0].state == "up"'; do :; done`)
+	p.until("parley status --json || true", `"state":"up"`, 1)
 	p.shown = []shownLine{{typed: true, text: "$ go run ./cmd/parley-fake " + platform + " --write workspaces/" + platform + ".yaml --agent assistant"}, {text: "…"}}
 	return p
 }
@@ -153,15 +153,23 @@ var unsteady = regexp.MustCompile(`status: "|typ(es|ing)$|has read it|opens a|se
 // settle waits until the store has n messages.
 func (p *recording) settle(n int) {
 	p.t.Helper()
-	p.run(block{}, fmt.Sprintf(`until [ "$(parley tail --once --json | jq -c 'select(.what == "decided")' | wc -l)" -ge %d ]; do :; done`, n))
+	p.until("parley tail --once --json", `"what":"decided"`, n)
+}
+
+// until repeats a command until it prints a text so many times.
+func (p *recording) until(command, text string, n int) {
+	p.t.Helper()
+	for strings.Count(p.printed, text) < n && p.t.Context().Err() == nil {
+		p.run(block{}, command)
+	}
 }
 
 // why asks why the first message got no answer.
 func (p *recording) why() {
 	p.t.Helper()
-	p.run(block{}, `parley threads list --json | jq -r .key | tail -1`)
-	parts := strings.Split(strings.TrimSpace(p.printed), ":")
-	channel, at := parts[len(parts)-2], parts[len(parts)-1]
+	p.run(block{}, "parley threads list --json")
+	keys := regexp.MustCompile(`"slack:fake-slack:(\w+):([\d.]+)"`).FindAllStringSubmatch(p.printed, -1)
+	channel, at := keys[len(keys)-1][1], keys[len(keys)-1][2] // the oldest
 	link := "https://acme.slack.com/archives/" + channel + "/p" + strings.ReplaceAll(at, ".", "")
 	p.run(block{}, "parley why "+link)
 	p.shown = append(p.shown, shownLine{typed: true, text: "$ parley why https://acme.slack.com/archives/" + channel + "/p1795754356388078"})
