@@ -39,6 +39,25 @@ func (t Target) Check() (faults event.FieldErrors) {
 	return faults
 }
 
+// Reaction is an emoji that a program adds to a message in Parley's name.
+type Reaction struct {
+	Workspace string
+	Message   string // its UUID
+	Emoji     string // itself, or a name of it
+	// May returns the error of a program that may not speak in a channel.
+	May func(channel string) error
+}
+
+// Reactor is a Sender that can react to messages.
+type Reactor interface {
+	// Emoji returns the platform's form of an emoji, which is given as itself, or by a name with or without colons. It is false
+	// if the platform has no such reaction. The form has no space. Pure.
+	Emoji(given string) (emoji string, ok bool)
+	// React adds the reaction sign.Text, as Emoji returned it, to sign.Message. It is no error if we have reacted so already. It may
+	// be called again after any failure. Its errors are *SendError.
+	React(ctx context.Context, sign Sign) error
+}
+
 // DirectOpener is a Sender that can write to a person first.
 type DirectOpener interface {
 	// OpenDirect opens the direct conversation with a user, or finds it, and returns its channel. It may be

@@ -31,6 +31,7 @@ var (
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Lister           = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Reactor          = (*Adapter)(nil)
 	_ adapters.DirectOpener     = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)

@@ -51,6 +51,13 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *outbox.Delivery, pla
 			return "", errNotHere
 		}
 		return "", signer.ClearWorking(ctx, adapters.Sign{To: post.To, Message: d.Post.Text})
+	case d.Kind == outbox.KindReact:
+		reactor, ok := platform.Sender.(adapters.Reactor)
+		if !ok {
+			return "", errNotHere
+		}
+		emoji, message, _ := strings.Cut(d.Post.Text, " ")
+		return "", reactor.React(ctx, adapters.Sign{To: post.To, Message: message, Text: emoji})
 	case d.Kind == outbox.KindTell:
 		one, ok := platform.Sender.(adapters.Ephemeral)
 		if !ok {

@@ -37,6 +37,7 @@ var (
 	_ adapters.Lister           = (*Adapter)(nil)
 	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Reactor          = (*Adapter)(nil)
 	_ adapters.SelfSigner       = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)

@@ -47,6 +47,7 @@ var (
 	_ adapters.Ephemeral        = (*Adapter)(nil)
 	_ adapters.ButtonSender     = (*Adapter)(nil)
 	_ adapters.WorkingIndicator = (*Adapter)(nil)
+	_ adapters.Reactor          = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)
 	_ adapters.ContextReader    = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)

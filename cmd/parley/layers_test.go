@@ -18,7 +18,7 @@ import (
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
 	1:  {"adapters/browsertest", "assembly/card/...", "assembly/lookalike", "ingest/journal/storage"},
-	2:  {"adapters", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
+	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
 	3:  {"ingest/journal/messages"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
 	5:  {"ingest/journal/runs"},
@@ -28,7 +28,7 @@ var layers = [][]string{
 	9:  {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	10: {"adapters/web/access"},
 	11: {"adapters/web/files", "adapters/slack/slacktest/internal/life", "adapters/slack/slacktest/internal/wire"},
-	12: {"adapters/web/static", "adapters/web/threads", "adapters/slack/slacktest/internal/content", "adapters/slack/slacktest/internal/delivery"},
+	12: {"adapters/web/posts", "adapters/web/static", "adapters/web/threads", "adapters/slack/slacktest/internal/content", "adapters/slack/slacktest/internal/delivery"},
 	13: {"ingest", "adapters/...", "assembly/turn"},
 	14: {"adapters/deliver", "adapters/agent", "adapters/*/internal/*"},
 	15: {"adapters/agent/remote"},

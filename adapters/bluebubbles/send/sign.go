@@ -28,9 +28,7 @@ func (s *Sender) sign(ctx context.Context, sign adapters.Sign, typing, reaction 
 	case s.settings.Working == WorkingTyping:
 		return s.client.Call(ctx, typing, "chat/"+call.Escape(chat)+"/typing", nil, nil, nil)
 	case s.settings.Working == WorkingReaction && isGUID(sign.Message):
-		err = s.client.Call(ctx, http.MethodPost, "message/react", nil, map[string]any{
-			"chatGuid": chat, "selectedMessageGuid": sign.Message, "reaction": reaction, "partIndex": 0,
-		}, nil)
+		err = s.react(ctx, chat, sign.Message, reaction)
 	}
 	if call.IsMissing(err) {
 		return nil

@@ -38,7 +38,7 @@ func (s *Sender) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 			return call.WithAction("show the typing indicator", err)
 		}
 	case WorkingReaction:
-		return s.react(ctx, http.MethodPut, sign)
+		return s.react(ctx, http.MethodPut, sign, workingEmoji)
 	}
 	return nil
 }
@@ -54,12 +54,12 @@ func (s *Sender) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	if err := s.dismiss(ctx, sign); err != nil || s.settings.Working != WorkingReaction {
 		return err
 	}
-	return s.react(ctx, http.MethodDelete, sign)
+	return s.react(ctx, http.MethodDelete, sign, workingEmoji)
 }
 
 // react adds or removes our reaction on the question. It is no error if the message has none or
 // is gone. A question of a command has no message.
-func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign) error {
+func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, emoji string) error {
 	if !payload.IsID(sign.Message) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign) e
 	if err != nil {
 		return call.WithAction("react on a message", err)
 	}
-	err = s.client.Send(ctx, method, call.MessagePath(channel, sign.Message)+"/reactions/"+url.PathEscape(workingEmoji)+"/@me", nil, nil)
+	err = s.client.Send(ctx, method, call.MessagePath(channel, sign.Message)+"/reactions/"+url.PathEscape(emoji)+"/@me", nil, nil)
 	switch code := call.Code(err); {
 	case err == nil, method == http.MethodDelete && (code == discordgo.ErrCodeUnknownMessage || code == discordgo.ErrCodeUnknownEmoji):
 		return nil

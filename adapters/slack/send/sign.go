@@ -40,7 +40,7 @@ func (s *Sender) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 	case WorkingStatus:
 		return s.status(ctx, sign, cmp.Or(plainStatus.Replace(sign.Text), s.settings.WorkingText))
 	case WorkingReaction:
-		return s.react(ctx, "reactions.add", sign, s.client.API.AddReactionContext, "already_reacted")
+		return s.react(ctx, "reactions.add", sign, s.settings.WorkingEmoji, s.client.API.AddReactionContext, "already_reacted")
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (s *Sender) ClearWorking(ctx context.Context, sign adapters.Sign) error {
 	case WorkingStatus:
 		return s.status(ctx, sign, "")
 	case WorkingReaction:
-		return s.react(ctx, "reactions.remove", sign, s.client.API.RemoveReactionContext, "no_reaction", "message_not_found")
+		return s.react(ctx, "reactions.remove", sign, s.settings.WorkingEmoji, s.client.API.RemoveReactionContext, "no_reaction", "message_not_found")
 	}
 	return nil
 }
@@ -77,7 +77,7 @@ func (s *Sender) status(ctx context.Context, sign adapters.Sign, text string) er
 // react calls a method of reactions. A refusal with one of the done codes means that
 // there is nothing to do, and is no error. A sign without a message needs no reaction: Slack does not have the
 // message that asked.
-func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, do func(context.Context, string, slack.ItemRef) error, done ...string) error {
+func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, emoji string, do func(context.Context, string, slack.ItemRef) error, done ...string) error {
 	if sign.Message == "" {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *Sender) react(ctx context.Context, method string, sign adapters.Sign, d
 		return err
 	}
 	return s.callOptional(method, sign, func() error {
-		return do(ctx, s.settings.WorkingEmoji, slack.NewRefToMessage(channel, ts))
+		return do(ctx, emoji, slack.NewRefToMessage(channel, ts))
 	}, done...)
 }
 

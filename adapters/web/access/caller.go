@@ -38,6 +38,14 @@ func (c Caller) Lists(workspace string) bool {
 // Posts reports whether the caller may speak first somewhere in a workspace.
 func (c Caller) Posts(workspace string) bool { return slices.Contains(c.Token.Posting(), workspace) }
 
+// MayPost returns the error of a caller that may not speak first in a channel of a workspace; nil for one that may.
+func (c Caller) MayPost(workspace, channel string) error {
+	if c.Token.MayPost(workspace, channel) {
+		return nil
+	}
+	return exchange.Fail(http.StatusForbidden, "forbidden", "this token may not post there: it needs posts with this workspace, or with workspace:channel")
+}
+
 // Owner returns the caller's token, to which its answers count.
 func (c Caller) Owner() exchange.Owner {
 	return exchange.Owner{Workspace: c.Workspace, Token: c.Token.ID}

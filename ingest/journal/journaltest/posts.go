@@ -17,6 +17,7 @@ func postPromises() []promise {
 		{"a post is stored once, is a turn of its thread, and its deliveries are due", postStored},
 		{"a post has the state of its parts", postState},
 		{"posts for a person move behind the messages of their conversation", postsMove},
+		{"a reaction is stored once, and again if it has failed", reactionStored},
 	}
 }
 
@@ -118,4 +119,38 @@ func postsMove(f *fixture) {
 	p, err := f.PostOf(f.ctx, second)
 	f.must(err)
 	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/9"})
+}
+
+func reactionStored(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hello"), passive)
+	message := f.list(threadKey(1))[0].UUID
+	_, err := f.TargetOf(f.ctx, "elsewhere", message)
+	same(f, "of another workspace", errors.Is(err, storage.ErrNotFound), true)
+	target, err := f.TargetOf(f.ctx, workspace, message)
+	f.must(err)
+	same(f, "target", []any{target.PlatformID, target.Channel, target.Thread.Key}, []any{"C1/1", channel, threadKey(1)})
+	id, post := uuid.NewString(), outbox.Post{Channel: channel, Text: "eyes C1/1"}
+	react := func() (state outbox.State) {
+		state, err := f.AddReaction(f.ctx, &target, id, post)
+		f.must(err)
+		return state
+	}
+	same(f, "states", []outbox.State{react(), react()}, []outbox.State{outbox.Pending, outbox.Pending})
+	same(f, "deliveries", f.count("deliveries WHERE kind = 'react'"), 1)
+	d, err := f.NextDelivery(f.ctx, target.Thread.Row)
+	f.must(err)
+	same(f, "delivery", []any{d.Kind, d.Post, d.Begins(), d.Puts()}, []any{outbox.KindReact, post, false, false})
+	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "no"))
+	same(f, "after a failure", react(), outbox.Pending)
+	d, err = f.NextDelivery(f.ctx, target.Thread.Row)
+	f.must(err)
+	_, err = f.Sent(f.ctx, d, "")
+	f.must(err)
+	same(f, "at the end", react(), outbox.Sent)
+	reply := uuid.NewString()
+	_, added := f.post(reply, "MEET")
+	same(f, "added", added, true)
+	target, err = f.TargetOf(f.ctx, workspace, reply)
+	f.must(err)
+	same(f, "a post that was not sent", target.PlatformID, "")
 }

@@ -26,6 +26,18 @@ func HoldUnsign(tx *storage.Txn, thread int64, run, workspace string, sign Post,
 		storage.Millis(now), storage.Millis(now.Add(timeout)))
 }
 
+// AddReaction stores the delivery of a reaction, whose id is in place of a run's, and returns its state. One that has failed is
+// tried again. Its thread must be locked.
+func AddReaction(tx *storage.Txn, thread int64, id, workspace string, p Post, now int64) (state State) {
+	key := Key(id, NoPart)
+	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'react', 0, 0, '', '', '', 0, 'pending', 0, $8)
+		ON CONFLICT (key) DO UPDATE SET state = 'pending', due_at = excluded.due_at, created_at = excluded.created_at, payload = excluded.payload, error = ''
+			WHERE deliveries.state IN ('failed', 'dropped')`,
+		thread, id, key, workspace, p.Channel, p.Place, p.Text, now)
+	tx.Row([]any{(*string)(&state)}, `SELECT state FROM deliveries WHERE key = $1`, key)
+	return state
+}
+
 // MarkChanging marks the post of a preview as changing until a time. The transaction fails with ErrFenced
 // if it was not sent.
 func MarkChanging(tx *storage.Txn, d *Delivery, until time.Time) {

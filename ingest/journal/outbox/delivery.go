@@ -59,6 +59,7 @@ const (
 	KindClose   Kind = "close"   // takes the buttons from the post of a question
 	KindTell    Kind = "tell"    // shows a text to the asker alone
 	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
+	KindReact   Kind = "react"   // adds an emoji to a message; its text is the emoji, a space and the message's external id
 )
 
 // State is the state of a delivery.

@@ -151,7 +151,7 @@ func (d *Daemon) api() web.API {
 		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
 	return web.API{
-		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, ChannelName: d.channelName, Version: d.version},
+		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, Speaker: d.outbox, ChannelName: d.channelName, Version: d.version},
 		Posts: posts.API{Gate: gate, Storage: d.storage, Speaker: d.outbox},
 	}
 }

@@ -64,6 +64,7 @@ type toolResult struct {
 		Name     string
 	}
 	Next any
+	postState
 
 	fault string // the words of an error; empty for none
 }
@@ -120,7 +121,7 @@ func TestToolsRead(t *testing.T) {
 	}
 }
 
-// TestToolsAreListed: each tool says that it changes nothing, and describes its arguments.
+// TestToolsAreListed: each tool says whether it changes anything, and describes its arguments.
 func TestToolsAreListed(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
@@ -135,11 +136,11 @@ func TestToolsAreListed(t *testing.T) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
-		if !tool.Annotations.ReadOnlyHint || tool.Description == "" || tool.OutputSchema == nil {
+		if tool.Annotations.ReadOnlyHint == (tool.Name == "post_message" || tool.Name == "react") || tool.Description == "" || tool.OutputSchema == nil {
 			t.Errorf("%+v", tool)
 		}
 	}
-	same(t, names, []string{"find_person", "list_channels", "list_threads", "read_thread", "search_messages"})
+	same(t, names, []string{"find_person", "list_channels", "list_threads", "post_message", "react", "read_thread", "search_messages"})
 }
 
 // TestToolsAreGuarded checks that a token reads the same threads as by the HTTP API, and no others.

@@ -1,0 +1,56 @@
+package deliver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/storage"
+	"parley/ingest/work"
+)
+
+// React stores our reaction to a message as a delivery, and returns its state. One message has an emoji of ours once, whoever asks
+// for it. Its errors are event.FieldErrors, ErrNotFound of an unknown message, that of May, and the store's.
+func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.State, err error) {
+	defer adapters.Recover(o.Log, &err, "workspace", r.Workspace)
+	platform, ok := o.Platform(r.Workspace)
+	if !ok {
+		return "", storage.ErrNotFound
+	}
+	target, err := o.Journal.TargetOf(ctx, r.Workspace, r.Message)
+	if err == nil && event.IsWorkstream(target.Thread.Key) {
+		err = storage.ErrNotFound
+	}
+	if err == nil {
+		err = r.May(target.Channel)
+	}
+	if err != nil {
+		return "", err
+	}
+	var faults event.FieldErrors
+	reactor, ok := platform.Sender.(adapters.Reactor)
+	faults.Check(ok, "workspace", "has a platform without reactions")
+	faults.Check(!ok || target.PlatformID != "", "message_id", "is no message that the platform has")
+	emoji := ""
+	if ok {
+		emoji, ok = reactor.Emoji(r.Emoji)
+		faults.Check(ok, "emoji", "is no reaction of this platform: give one emoji, such as 👍, or its name, such as +1")
+	}
+	if len(faults) > 0 {
+		return "", faults
+	}
+	to, err := platform.Sender.Address(target.Thread.Key, target.PlatformID)
+	if err != nil {
+		return "", event.FieldErrors{{Field: "message_id", Message: "is in no place of this workspace"}}
+	}
+	post := outbox.Post{Channel: to.Channel, Place: to.Place, Text: emoji + " " + target.PlatformID}
+	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:reaction:%s:%s", r.Workspace, post.Text)).String()
+	if state, err = o.Journal.AddReaction(ctx, &target, id, post); err == nil {
+		o.Work.Wake(work.Deliveries, "", target.Thread.Row)
+	}
+	return state, err
+}
