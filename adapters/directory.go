@@ -92,3 +92,9 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	n.newer[key] = r
 	return r.user, r.known
 }
+
+// Viewer is an adapter that knows who can read a channel.
+type Viewer interface {
+	// Sees reports whether a user can read a channel of the workspace now. An error says that it is not known.
+	Sees(ctx context.Context, channel, user string) (bool, error)
+}

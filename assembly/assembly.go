@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"parley/assembly/runinput"
+	"parley/config/secret"
 	"parley/ingest/event"
 )
 
@@ -136,6 +137,8 @@ type Input struct {
 	Tools  []runinput.Tool
 	Called func(text string, calls []runinput.Call)
 	Call   func(ctx context.Context, call runinput.Call) (result string, err error)
+	// RunToken admits the agent to Parley's tools while the run lasts; unset for none.
+	RunToken secret.Value
 	// Step is the number of the run's earlier requests that ended with calls.
 	Step int
 }

@@ -24,6 +24,7 @@ import (
 	"parley/adapters/agent/echo"
 	"parley/adapters/backfill"
 	"parley/adapters/web/access"
+	"parley/adapters/web/tools"
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/assembly/workstream"
@@ -102,6 +103,8 @@ type Agent struct {
 	QuietReply string `yaml:"quiet_reply"`
 	// Workstreams are the bounds of the agents that work for it.
 	Workstreams workstream.Config `yaml:"workstreams"`
+	// Tools is what the agent may do by the tools during a run.
+	Tools tools.Rights `yaml:"tools"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`
 }

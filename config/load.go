@@ -81,7 +81,7 @@ func (l *loader) config() *Config {
 		files = append(files, w)
 		c.Workspaces = append(c.Workspaces, l.workspace(w, c.Agents))
 	}
-	l.checkReads(files[1:], c.Workspaces)
+	l.checkReads(files[0], files[1:], c)
 	if len(c.Workspaces) == 0 && len(c.Agents) > 0 {
 		c.Workspaces = []Workspace{local(c.Agents[0].ID)}
 	}
@@ -92,7 +92,7 @@ func (l *loader) config() *Config {
 }
 
 // agentKeys are the keys of an agent of any kind.
-var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply", "workstreams"}
+var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply", "workstreams", "tools"}
 
 // agents reads the list of agents. A key of another kind of agent is a fault.
 func (f *file) agents(items []map[string]any) []Agent {

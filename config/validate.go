@@ -99,6 +99,7 @@ func (a Agent) faults() event.FieldErrors {
 		check.oneOf(fmt.Sprintf("show[%d]", i), name, turn.Shown()...)
 	}
 	check.under("workstreams", a.Workstreams.Validate())
+	check.under("tools", a.Tools.Validate())
 	if a.Config != nil {
 		check.under("", a.Config.Validate())
 		for i, id := range a.Config.Bounds().Approvers {

@@ -189,9 +189,10 @@ func (l *loader) checkUnique(f *file, w *Workspace) {
 	}
 }
 
-// checkReads reports each workspace that a web token may read and that no file has. It reports none
-// if the id of a file is unknown.
-func (l *loader) checkReads(files []*file, workspaces []Workspace) {
+// checkReads reports each workspace that a web token may read, or where it or an agent may post, and that no file has. It reports
+// none if the id of a file is unknown.
+func (l *loader) checkReads(main *file, files []*file, c *Config) {
+	workspaces := c.Workspaces
 	ids := make([]string, len(workspaces))
 	for i, w := range workspaces {
 		ids[i] = w.ID
@@ -199,6 +200,14 @@ func (l *loader) checkReads(files []*file, workspaces []Workspace) {
 	if slices.Contains(ids, "") {
 		return
 	}
+	var places checks
+	for i, a := range c.Agents {
+		for k, place := range a.Tools.Post {
+			id, _, _ := strings.Cut(place, ":")
+			places.require(slices.Contains(ids, id) || len(ids) == 0, fmt.Sprintf("agents[%d].tools.post[%d]", i, k), "must begin with one of the workspaces: "+strings.Join(ids, ", "))
+		}
+	}
+	main.report(places.faults)
 	for i, w := range workspaces {
 		own, _ := w.Config.(*access.Config)
 		if own == nil {

@@ -52,6 +52,7 @@ var (
 	_ adapters.ContextReader    = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.Viewer           = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Metered          = (*Adapter)(nil)

@@ -58,6 +58,11 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions)
 	input.Speakers.Account = func() string { return a.account(ctx) }
 	input.Notes = a.notes(ctx, input.Messages, shown)
+	if a.Token != nil {
+		if input.RunToken, err = a.Token(ctx, a.run); err != nil {
+			return input, err
+		}
+	}
 	return input, a.addGiven(ctx, &input)
 }
 

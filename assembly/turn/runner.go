@@ -12,6 +12,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
+	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
@@ -184,6 +185,9 @@ type Parts struct {
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
 	// Self returns the account of a run's workspace; nil without accounts.
 	Self func(run *runs.Run) event.Self
+	// Token returns the token with which the agent of a run uses Parley's tools; nil without such tokens. An error is the
+	// store's.
+	Token func(ctx context.Context, run *runs.Run) (secret.Value, error)
 	// Tools are the functions of Parley that agents may call; nil for none.
 	Tools Tools
 	// Profile finds an agent. It returns false if the agent is not configured.

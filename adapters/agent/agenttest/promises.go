@@ -39,6 +39,8 @@ type Protocol struct {
 	Grows map[string]func(n int) string
 	// Signs says that the requests carry a signature instead of the secret.
 	Signs bool
+	// Tools says that the agent gets the token of its run.
+	Tools bool
 	// Accepts answers the request before that of the stream; nil if there is none. Then the
 	// agent may ask for a lost stream again, until its time is over.
 	Accepts http.HandlerFunc
@@ -57,6 +59,7 @@ func Test(t *testing.T, p Protocol) {
 	t.Run("hangs", p.hangs)
 	t.Run("floods", p.floods)
 	t.Run("secrets", p.secrets)
+	t.Run("run token", p.runToken)
 	t.Run("notes", p.notes)
 	t.Run("outdated inputs", p.outdatedInputs)
 	t.Run("work", p.work)

@@ -19,6 +19,7 @@ import (
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/config/secret"
 )
 
 // Canary is a secret of the agents under test. No error may contain it.
@@ -27,7 +28,8 @@ const Canary = "sk-canary-5d1e-canary-5d1e"
 // Hello returns the input of a minimal run.
 func Hello() assembly.Input {
 	return assembly.Input{
-		RunID: "run-1", ThreadID: "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", Workspace: "acme", Platform: "slack",
+		RunToken: secret.New(RunToken),
+		RunID:    "run-1", ThreadID: "5f0c9a4e-8f5e-5c5a-9b5e-0d6f8f3c1a11", Workspace: "acme", Platform: "slack",
 		Messages: []assembly.Message{{ID: "m1", Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Olivia]: hi"}}}},
 		Said:     []assembly.Said{{ID: "m1", Content: "hi", Metadata: []byte(`{"sender_id":"slack:U1"}`)}},
 	}

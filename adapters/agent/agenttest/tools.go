@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"parley/adapters/agent/remote"
@@ -53,6 +54,30 @@ func Sent(t testing.TB, create func(address string) turn.Agent, input func(agent
 
 // ClientTools are the settings with which a model may call a client's tools.
 var ClientTools = remote.ClientTools{ClientTools: remote.FunctionsTools}
+
+// RunToken is the token of the run of Hello.
+const RunToken = "parley-run-0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b-c4e1"
+
+// runToken checks that each request has the token of the run, if the agent gets one, and that no error repeats it.
+func (p Protocol) runToken(t *testing.T) {
+	accepts := p.Accepts
+	want := map[bool]string{true: RunToken}[p.Tools]
+	check := func(r *http.Request) {
+		if got := r.Header.Get(remote.RunTokenHeader); got != want {
+			t.Errorf("%s %s has the token %q", r.Method, r.URL.Path, got)
+		}
+	}
+	if accepts != nil {
+		p.Accepts = func(w http.ResponseWriter, r *http.Request) { check(r); accepts(w, r) }
+	}
+	_, _, err := p.run(t, remote.DefaultConfig(), func(w http.ResponseWriter, r *http.Request) {
+		check(r)
+		http.Error(w, "no "+RunToken, http.StatusForbidden)
+	})
+	if err == nil || strings.Contains(err.Error(), RunToken) {
+		t.Error(err)
+	}
+}
 
 // Loops lets an agent call Parley's tool look, with the answer called as the server's first, and gives it the result. It
 // checks that the words before the call are a THOUGHT and no answer, and that the second request has an id of its own.

@@ -94,6 +94,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if err := a.takeAnswer(input); err != nil {
 		return err
 	}
+	ctx = remote.WithRunToken(ctx, input)
 	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images {
 		return remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
 	}}

@@ -51,7 +51,7 @@ const (
 
 func TestMisbehavingServers(t *testing.T) {
 	agenttest.Test(t, agenttest.Protocol{
-		New: newAgent, Text: "Grüße, Olivia",
+		Tools: true, New: newAgent, Text: "Grüße, Olivia",
 		Answer:    events(started, start, content, rest, end, finished),
 		Beginning: events(started, start, content),
 		Say: func(pieces ...string) string {

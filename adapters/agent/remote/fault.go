@@ -201,8 +201,12 @@ const minSecret, minLast = 8, 4
 // which some servers repeat.
 func (c *Client) Clean(text string) string { return Plain(c.hide(text), 400) }
 
+// runToken is the form of the tokens of runs.
+var runToken = regexp.MustCompile(`parley-run-[0-9a-f-]{36,}`)
+
 // hide removes the secrets from a text.
 func (c *Client) hide(text string) string {
+	text = runToken.ReplaceAllLiteralString(text, "[secret]")
 	for _, hidden := range c.hidden {
 		text = strings.ReplaceAll(text, hidden.Reveal(), "[secret]")
 	}

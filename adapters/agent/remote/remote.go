@@ -146,6 +146,16 @@ func New(config Config, address string, transport http.RoundTripper, hidden ...s
 // by itself if it finds the canonical name.
 const idempotencyKey = "idempotency-key"
 
+// RunTokenHeader is the header of the token with which an agent uses Parley's tools during a run.
+const RunTokenHeader = "X-Parley-Run-Token"
+
+type runTokenKey struct{}
+
+// WithRunToken returns a context whose requests have the token of the input's run.
+func WithRunToken(ctx context.Context, input assembly.Input) context.Context {
+	return context.WithValue(ctx, runTokenKey{}, input.RunToken)
+}
+
 // Request returns a POST of JSON, or a GET if there is no body. The server can recognise the
 // repeated request of a run by its headers.
 func (c *Client) Request(ctx context.Context, address, run string, body io.Reader) (*http.Request, error) {
@@ -162,6 +172,9 @@ func (c *Client) Request(ctx context.Context, address, run string, body io.Reade
 	}
 	request.Header.Set("Accept", "text/event-stream, application/json")
 	request.Header.Set("User-Agent", "parley")
+	if token, _ := ctx.Value(runTokenKey{}).(secret.Value); !token.IsZero() {
+		request.Header.Set(RunTokenHeader, token.Reveal())
+	}
 	if run != "" {
 		id := url.PathEscape(run) // a client may have chosen the id, and a header must not contain a line break
 		request.Header[idempotencyKey] = []string{id}

@@ -80,6 +80,7 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // stream. A lost stream is continued. The run ends with a COMPLETE, IDLE, REQUEST_INPUT or
 // TERMINATED of the main workstream. The server is told if a person stops the run.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
+	ctx = remote.WithRunToken(ctx, input)
 	if !input.Taken {
 		if err := a.post(ctx, input); err != nil {
 			return err

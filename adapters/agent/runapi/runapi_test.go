@@ -523,7 +523,7 @@ func TestMisbehavingServers(t *testing.T) {
 		New: func(address string, bounds remote.Config, transport http.RoundTripper) turn.Agent {
 			return taker{runapi.New(runapi.Config{BaseURL: address, Token: secret.New(agenttest.Canary), Config: bounds}, nil, transport)}
 		},
-		Text: "Grüße, Olivia", Beginning: one,
+		Tools: true, Text: "Grüße, Olivia", Beginning: one,
 		Answer: one + `data: {"t":12,"m":"Olivia","i":"a","f":1}` + "\n\n" + `data: {"t":7,"m":"Grüße, Olivia","i":"a"}` + "\n\n" + `data: {"t":4}` + "\n\n",
 		Accepts: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

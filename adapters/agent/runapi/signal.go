@@ -27,6 +27,7 @@ type userInput struct {
 // Steer implements turn.Steerer: each message is a signal UserInput to the run, with the
 // message's id.
 func (a *Agent) Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error {
+	ctx = remote.WithRunToken(ctx, input)
 	for _, m := range messages {
 		if m.Role != assembly.RoleUser {
 			continue

@@ -102,6 +102,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 	if input.Taken {
 		return turn.ErrLater
 	}
+	ctx = remote.WithRunToken(ctx, input)
 	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images { return remote.NewImages(a.files, maxImages, maxImages) }}
 	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
 		return a.ask(ctx, form, emit)

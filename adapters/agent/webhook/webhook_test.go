@@ -34,7 +34,7 @@ const answer = "data: {\"content\":\"Grüße, \",\"error\":null}\n\ndata: {\"con
 
 func TestMisbehavingServers(t *testing.T) {
 	agenttest.Test(t, agenttest.Protocol{
-		New: newAgent, Text: "Grüße, Olivia", Answer: answer, Beginning: "data: {\"content\":\"Grüße, \"}\n\n", Signs: true,
+		Tools: true, New: newAgent, Text: "Grüße, Olivia", Answer: answer, Beginning: "data: {\"content\":\"Grüße, \"}\n\n", Signs: true,
 		Say: func(pieces ...string) string {
 			var b strings.Builder
 			for _, piece := range pieces {

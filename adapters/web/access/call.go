@@ -57,6 +57,8 @@ type Route struct {
 	// Own takes the body of a request with the secret of agents that answer later; nil if they may not
 	// use the route.
 	Own func(w http.ResponseWriter, r *http.Request, body []byte, agents map[string]bool) error
+	// OfRun takes the body of a request with the token of a run; nil if such a token may not use the route.
+	OfRun func(w http.ResponseWriter, r *http.Request, body []byte, run string) error
 }
 
 // Right is the kind of callers that may use a route.

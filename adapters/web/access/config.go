@@ -120,14 +120,19 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	}
 	check(len(t.Posts) == 0 || !t.Actor.IsAgent(), "posts", "must be left out: the token of an agent may not post")
 	for i, place := range t.Posts {
-		id, channel, one := strings.Cut(place, ":")
-		check(workspaceID.MatchString(id) && (channel != "" || !one), fmt.Sprintf("posts[%d]", i), "must be the id of a workspace, or id:channel")
+		check(IsPlace(place), fmt.Sprintf("posts[%d]", i), "must be the id of a workspace, or id:channel")
 	}
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))
 		check(!t.Token.Equal(other.Token.Reveal()), "token", fmt.Sprintf("is also the token of tokens[%d]: the two callers could not be told apart", i))
 	}
 	return faults
+}
+
+// IsPlace reports whether a text has the form of a place to post: W is a workspace, W:CHANNEL one of its channels.
+func IsPlace(text string) bool {
+	id, channel, one := strings.Cut(text, ":")
+	return workspaceID.MatchString(id) && (channel != "" || !one)
 }
 
 // Posting returns the workspaces in which the token's holder may speak first somewhere, one for each of Posts.

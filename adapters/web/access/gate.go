@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
@@ -18,7 +19,9 @@ type Gate struct {
 	Secrets func() map[string]secret.Value
 	Tickets Tickets
 	Keys    *KeySets
-	Guard   *guard.Guard
+	// RunTokens are the tokens of runs.
+	RunTokens *RunTokens
+	Guard     *guard.Guard
 }
 
 // Workspace is a workspace of the HTTP API.
@@ -45,6 +48,9 @@ func (g Gate) Handler(route Route) http.HandlerFunc {
 	return exchange.Handler(g.Guard, route.NotFound, func(w http.ResponseWriter, r *http.Request) error {
 		if r.ContentLength > route.MaxBody {
 			return exchange.Fail(http.StatusRequestEntityTooLarge, "too-large", route.TooLarge)
+		}
+		if route.OfRun != nil && strings.HasPrefix(guard.Bearer(r), runTokenPrefix) {
+			return g.ofRun(route, w, r)
 		}
 		if route.Own != nil {
 			if agents := g.AgentsWith(guard.Bearer(r)); len(agents) > 0 {

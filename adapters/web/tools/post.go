@@ -39,7 +39,7 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 	}
 	s := adapters.Speech{
 		Workspace: workspace, To: adapters.Target{Channel: in.Channel, User: in.User, Thread: strings.ToLower(in.ThreadID)}, Text: event.Text(in.Content),
-		By: c.Caller.Workspace + "/" + c.Token.ID, Key: in.Key,
+		By: c.by, Key: in.Key,
 		May: func(channel string) error { return c.MayPost(workspace, channel) },
 	}
 	if err = posts.Check(s, false).Err(); err == nil && s.To.User != "" {

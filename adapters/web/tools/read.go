@@ -92,6 +92,9 @@ func (c call) readThread(ctx context.Context, in readThread) (out threadPage, er
 		return out, faults
 	}
 	workspace, err := c.workspace(in.Workspace, access.Caller.Reads)
+	if err == nil {
+		err = c.view.sees(ctx, id)
+	}
 	if err != nil {
 		return out, err
 	}
@@ -125,8 +128,15 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 	if err != nil {
 		return out, err
 	}
-	out.Threads, out.Next, err = c.Threads.List(ctx, workspace, in.Before, limit)
-	return out, err
+	for page, before := 0, in.Before; ; page++ {
+		if out.Threads, out.Next, err = c.Threads.List(ctx, workspace, before, limit); err == nil {
+			out.Threads, err = kept(ctx, c.view, out.Threads, func(t *threads.Thread) string { return t.ID })
+		}
+		if err != nil || len(out.Threads) > 0 || out.Next == nil || page == maxPages {
+			return out, err
+		}
+		before = *out.Next
+	}
 }
 
 // channelPage bounds a page of channels, because the platform may be asked for each name.
@@ -154,16 +164,26 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 	if err != nil {
 		return out, err
 	}
-	list, err := c.Store.Channels(ctx, workspace, in.After, channelPage)
-	out.Channels = make([]channel, len(list))
-	for i, found := range list {
-		out.Channels[i] = channel{ID: found.ID, Type: found.Type}
-		if found.Type == event.ChannelRoom {
-			out.Channels[i].Name, _ = c.ChannelName(ctx, workspace, found.ID)
+	out.Channels = []channel{}
+	for page, after := 0, in.After; ; page++ {
+		list, err := c.Store.Channels(ctx, workspace, after, channelPage)
+		for _, found := range list {
+			if v := c.view; v != nil && found.ID != v.run.Channel && !v.seesChannel(ctx, found.ID, "") {
+				continue
+			}
+			shown := channel{ID: found.ID, Type: found.Type}
+			if found.Type == event.ChannelRoom {
+				shown.Name, _ = c.ChannelName(ctx, workspace, found.ID)
+			}
+			out.Channels = append(out.Channels, shown)
 		}
+		out.Next = nil
+		if len(list) == channelPage {
+			out.Next = &list[channelPage-1].ID
+		}
+		if err != nil || len(out.Channels) > 0 || out.Next == nil || page == maxPages {
+			return out, err
+		}
+		after = *out.Next
 	}
-	if len(list) == channelPage {
-		out.Next = &list[channelPage-1].ID
-	}
-	return out, err
 }

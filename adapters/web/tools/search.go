@@ -32,6 +32,9 @@ type foundPage struct {
 func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundPage, err error) {
 	var faults event.FieldErrors
 	q := search.Query{Text: in.Query, Thread: strings.ToLower(in.ThreadID), Before: in.Before, Limit: limitOf(in.Limit, usualFound, mostFound, &faults)}
+	if v := c.view; v != nil && q.Thread == "" && v.scope != ReadChannel && v.scope != ReadWorkspace {
+		q.Thread = v.run.ThreadID
+	}
 	right := access.Caller.Lists
 	if q.Thread != "" {
 		right = access.Caller.Reads
@@ -41,12 +44,14 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 		return out, faults
 	}
 	if q.Workspace, err = c.workspace(in.Workspace, right); err == nil && q.Thread != "" {
-		err = c.Threads.Admit(ctx, c.Caller, q.Workspace, q.Thread)
+		if err = c.view.sees(ctx, q.Thread); err == nil {
+			err = c.Threads.Admit(ctx, c.Caller, q.Workspace, q.Thread)
+		}
 	}
 	if err != nil {
 		return out, err
 	}
-	list, next, err := c.Store.SearchMessages(ctx, q)
+	list, next, err := c.found(ctx, q)
 	out.Messages = make([]message, len(list))
 	for i := range list {
 		out.Messages[i] = viewOf(list[i].ThreadID, &list[i].Message)
@@ -56,6 +61,19 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 		out.Next = &next
 	}
 	return out, err
+}
+
+// found returns a page of messages that the caller may read.
+func (c call) found(ctx context.Context, q search.Query) (list []search.Found, next string, err error) {
+	for page := 0; ; page++ {
+		if list, next, err = c.Store.SearchMessages(ctx, q); err == nil {
+			list, err = kept(ctx, c.view, list, func(f *search.Found) string { return f.ThreadID })
+		}
+		if err != nil || len(list) > 0 || next == "" || page == maxPages {
+			return list, next, err
+		}
+		q.Before = next
+	}
 }
 
 type findPerson struct {
@@ -69,9 +87,9 @@ type personList struct {
 }
 
 type person struct {
-	SenderID string    `json:"sender_id"`
-	Name     string    `json:"name" jsonschema:"in the person's newest message"`
-	LastAt   time.Time `json:"last_at" jsonschema:"the time of that message"`
+	SenderID string     `json:"sender_id"`
+	Name     string     `json:"name" jsonschema:"in the person's newest message"`
+	LastAt   *time.Time `json:"last_at,omitempty" jsonschema:"the time of that message; absent for the agent of a run, which may not see it"`
 }
 
 // findPerson returns the people of a workspace with a name.
@@ -83,13 +101,18 @@ func (c call) findPerson(ctx context.Context, in findPerson) (out personList, er
 		return out, faults
 	}
 	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	if err == nil && c.view != nil && c.view.scope != ReadWorkspace {
+		err = errNoPeople
+	}
 	if err != nil {
 		return out, err
 	}
 	list, err := c.Store.FindPeople(ctx, workspace, in.Name, limit)
 	out.People = make([]person, len(list))
 	for i, p := range list {
-		out.People[i] = person(p)
+		if out.People[i] = (person{SenderID: p.SenderID, Name: p.Name}); c.view == nil {
+			out.People[i].LastAt = &p.LastAt
+		}
 	}
 	return out, err
 }

@@ -13,6 +13,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
+	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
@@ -26,6 +27,13 @@ type API struct {
 	// ChannelName returns the name of a channel; false if it has none, or none in time.
 	ChannelName func(ctx context.Context, workspace, channel string) (string, bool)
 	Version     string // of the program
+	// Runs are the runs of agents that use the tools, and Rights what an agent may do by them.
+	Runs   Runs
+	Rights func(agent string) Rights
+	// Namespace returns the namespace of the sender ids of a platform.
+	Namespace func(event.Platform) string
+	// Sees reports whether a user of a workspace's platform can read a channel there; false if that is not known.
+	Sees func(ctx context.Context, workspace, channel, user string) bool
 }
 
 // Store reads from the journal. The tools need no more of it.
@@ -40,19 +48,25 @@ var schemas = mcp.NewSchemaCache()
 
 // Routes returns the route of the Model Context Protocol.
 func (a API) Routes() []access.Route {
-	return []access.Route{{Pattern: "POST /mcp", Take: a.take}}
+	return []access.Route{{Pattern: "POST /mcp", Take: a.take, OfRun: a.takeRun}}
 }
 
 // call is a request of a caller to the tools.
 type call struct {
 	API
 	access.Caller
+	view *view  // bounds what the agent of a run reads; nil for other callers
+	by   string // names the caller in posts
 }
 
-// take serves one request of the protocol (streamable HTTP): POST /mcp. Each stands alone, so that any node
-// can serve it. Several requests in one body, which the protocol has had in one version only, would be
-// several pages in memory.
+// take serves one request of the protocol (streamable HTTP): POST /mcp.
 func (a API) take(c access.Call, w http.ResponseWriter, r *http.Request, body []byte) error {
+	return a.serve(call{API: a, Caller: c.AsReader(), by: c.Workspace + "/" + c.Token.ID}, w, r, body)
+}
+
+// serve serves one request of a caller. Each stands alone, so that any node can serve it. Several requests in one
+// body, which the protocol has had in one version only, would be several pages in memory.
+func (a API) serve(c call, w http.ResponseWriter, r *http.Request, body []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
 		return exchange.Fail(http.StatusBadRequest, "invalid", "the body must be one request, not a list of requests")
 	}
@@ -61,7 +75,7 @@ func (a API) take(c access.Call, w http.ResponseWriter, r *http.Request, body []
 		return err
 	}
 	defer end()
-	server := call{a, c.AsReader()}.server()
+	server := c.server()
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	// The handler compares the name in the request with the address, because a page of another site may be the
 	// caller. Here such a page has no token, and a proxy on this machine keeps the public name.

@@ -115,6 +115,19 @@ func (p *Places) AddThread(ctx context.Context, platform event.Platform, channel
 	return p.db.Change(ctx, t.Key, func(tx *storage.Txn) { Add(tx, platform, channel, t) })
 }
 
+// Spot is the place of a thread on its platform.
+type Spot struct {
+	Thread
+	Channel string // empty if no payload has named it
+	Parent  string // of the channel; see event.Channel
+}
+
+// SpotOf returns a thread of a workspace with its place. It fails with ErrNotFound if there is none.
+func (p *Places) SpotOf(ctx context.Context, workspace, id string) (s Spot, err error) {
+	err = p.db.One(ctx, append(s.Dest(), &s.Channel, &s.Parent), `SELECT `+ThreadColumns+`, channel, parent FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	return s, err
+}
+
 // ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
 // named it.
 func (p *Places) ThreadChannel(ctx context.Context, thread int64) (channel string, err error) {

@@ -25,11 +25,13 @@ import (
 	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
+	"parley/config/secret"
 	"parley/ingest"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/work"
@@ -78,6 +80,8 @@ type Daemon struct {
 	streams      *exchange.Streams
 	keys         *access.KeySets
 	probe        probe
+	sights       sights
+	runTokens    *access.RunTokens
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -138,6 +142,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
+	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "runs") }}
 	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
@@ -249,6 +254,7 @@ func (d *Daemon) assemble() {
 	})
 	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
 	d.turns.Tools = d.workstreams
+	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 }
 
 // Addr returns the address that the daemon listens on.

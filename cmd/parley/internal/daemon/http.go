@@ -139,7 +139,7 @@ var noHooks = func() map[event.Platform]adapters.Hook {
 func (d *Daemon) api() web.API {
 	gate := access.Gate{
 		Workspaces: func() []access.Workspace { return d.current.Load().web() },
-		Secrets:    d.replySecrets, Tickets: d.journal, Keys: d.keys, Guard: d.guard,
+		Secrets:    d.replySecrets, Tickets: d.journal, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
 		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
@@ -151,7 +151,7 @@ func (d *Daemon) api() web.API {
 		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
 	return web.API{
-		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: tools.API{Threads: threads, Store: d.journal, Speaker: d.outbox, ChannelName: d.channelName, Version: d.version},
+		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
 		Posts: posts.API{Gate: gate, Storage: d.storage, Speaker: d.outbox},
 	}
 }
@@ -165,4 +165,12 @@ func (d *Daemon) replySecrets() map[string]secret.Value {
 		}
 	}
 	return secrets
+}
+
+// tools returns the tools of agents and programs.
+func (d *Daemon) tools(t threads.API) tools.API {
+	return tools.API{
+		Threads: t, Store: d.journal, Speaker: d.outbox, ChannelName: d.channelName, Version: d.version,
+		Runs: d.journal, Rights: d.rights, Namespace: d.namespace, Sees: d.sees,
+	}
 }
