@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 // TestDocumentsRun does what each page says: it writes the files that the page shows, and runs its commands in order,
@@ -104,6 +106,9 @@ func newReader(t *testing.T, p page, programs programs) *reader {
 	for name, value := range maps.All(secrets) {
 		r.env = append(r.env, name+"="+value)
 	}
+	if strings.Contains(p.text, "PARLEY_DB_URL") { // without a server, the page is skipped
+		r.env = append(r.env, "PARLEY_DB_URL="+postgrestest.URL(t), "PARLEY_NEW_DB_URL="+postgrestest.URL(t))
+	}
 	write(t, dir, "parley.yaml", r.own)
 	return r
 }
@@ -162,7 +167,7 @@ func (r *reader) complete(text string) string {
 
 // need skips a page whose commands this machine lacks.
 func (r *reader) need(text string) {
-	for _, program := range []string{"python3", "node", "curl", "jq", "openssl"} {
+	for _, program := range []string{"python3", "node", "curl", "jq", "openssl", "pg_dump"} {
 		if _, err := exec.LookPath(program); err != nil && regexp.MustCompile(`\b`+program+`\b`).MatchString(text) {
 			r.t.Skipf("%s is not installed", program)
 		}

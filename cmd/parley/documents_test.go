@@ -77,6 +77,9 @@ func fences(text string) (list []block) {
 	return list
 }
 
+// script is the name of a script of the gate.
+var script = regexp.MustCompile(`\.ci/\w+`)
+
 // span is a piece of code within a sentence.
 var span = regexp.MustCompile("`([^`\n]+)`")
 
@@ -101,6 +104,11 @@ func TestDocumentsNameCommands(t *testing.T) {
 			}
 			if b.treatment != "" && b.treatment != beside && len(strings.TrimPrefix(b.treatment, onlyTo)) == len(b.treatment) {
 				t.Errorf("%s:%d: a block of commands is sh, sh %s, or sh %sREASON", p.path, b.line, beside, onlyTo)
+			}
+			if name := script.FindString(b.treatment); name != "" {
+				if text, err := os.ReadFile(filepath.Join(repository, name)); err != nil || !strings.Contains(string(text), filepath.Base(p.path)) {
+					t.Errorf("%s:%d: %s runs nothing of the page", p.path, b.line, name)
+				}
 			}
 			if out, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", b.text).CombinedOutput(); err != nil {
 				t.Errorf("%s:%d: %v\n%s", p.path, b.line, err, out)
