@@ -33,6 +33,7 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/runs"
 )
 
 // Config is the whole configuration, checked and with its paths resolved. Printing it
@@ -122,6 +123,8 @@ type Workspace struct {
 	Context       assembly.Window `yaml:"context"`
 	// TimeZone is the name of the time zone in which agents are told the time; empty for UTC.
 	TimeZone string `yaml:"time_zone"`
+	// Rows are the kinds of messages that a run leaves in its thread: answer, tool, stage. An answer is always one.
+	Rows []string `yaml:"rows"`
 	// Commands are the settings of the chat commands.
 	Commands ingest.Commands `yaml:"commands"`
 	// Backfill bounds the reading of missed messages.
@@ -181,6 +184,7 @@ func NewWorkspace(id string, platform event.Platform, agent string) Workspace {
 		Platform: platform,
 		Settings: Settings{Agent: agent, Policy: ingest.DefaultPolicy(), Turns: turn.DefaultConfig()},
 		Context:  assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20},
+		Rows:     []string{runs.RowAnswer},
 		Commands: ingest.DefaultCommands(),
 		Backfill: backfill.DefaultConfig(),
 	}

@@ -13,6 +13,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/journal/runs"
 )
 
 // workspaceFile is the content of a workspace's file.
@@ -93,6 +94,9 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.require(w.Context.Thread >= 0, "context.thread", "must be 0 or more")
 	_, err := time.LoadLocation(w.TimeZone)
 	check.require(err == nil && w.TimeZone != "Local", "time_zone", "must be the name of a time zone, such as Europe/Vienna")
+	for i, kind := range w.Rows {
+		check.oneOf(fmt.Sprintf("rows[%d]", i), kind, runs.RowAnswer, runs.RowTool, runs.RowStage)
+	}
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
 	check.under("", w.Settings.faults(agents, formsOf(platform)))

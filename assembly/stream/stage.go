@@ -1,6 +1,10 @@
 package stream
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+	"time"
+)
 
 // The stages of a run's work.
 const (
@@ -48,3 +52,50 @@ func (m Message) Tool() (name, happened string) {
 
 // OfMain reports whether the message belongs to the main workstream.
 func (m Message) OfMain() bool { return m.Workstream == "" || m.Workstream == Main }
+
+// Finished is a stage of a run's work that has ended, or a call of a tool, which has a name.
+type Finished struct {
+	Stage   string // StageIntent, StageExecution or StageToolExecution
+	Tool    string // of StageToolExecution
+	Latency time.Duration
+}
+
+// FinishedOf returns the stages and the calls of tools that the messages of a run tell of, in the order of their ends.
+// Each message has its time. The intent ends with the first message behind it of another stage, and the execution with
+// the run. The end of a call is that of the earliest open call of its tool.
+func FinishedOf(begun, ended time.Time, said []Message) (list []Finished) {
+	type call struct {
+		workstream, tool string
+		at               time.Time
+	}
+	var open []call
+	var intends, intended bool
+	var executes time.Time
+	for _, m := range said {
+		stage := m.Stage()
+		if stage != StageIntent && intends && !intended {
+			intended, list = true, append(list, Finished{Stage: StageIntent, Latency: m.Time.Sub(begun)})
+		}
+		intends = intends || stage == StageIntent
+		if executes.IsZero() && (stage == StageExecution || stage == StageToolExecution) {
+			executes = m.Time
+		}
+		switch tool, happened := m.Tool(); happened {
+		case "started":
+			open = append(open, call{m.Workstream, tool, m.Time})
+		case "completed", "failed":
+			done := Finished{Stage: StageToolExecution, Tool: tool}
+			if i := slices.IndexFunc(open, func(c call) bool { return c.workstream == m.Workstream && c.tool == tool }); i >= 0 {
+				done.Latency, open = m.Time.Sub(open[i].at), slices.Delete(open, i, i+1)
+			}
+			list = append(list, done)
+		}
+	}
+	if intends && !intended {
+		list = append(list, Finished{Stage: StageIntent, Latency: ended.Sub(begun)})
+	}
+	if !executes.IsZero() {
+		list = append(list, Finished{Stage: StageExecution, Latency: ended.Sub(executes)})
+	}
+	return list
+}

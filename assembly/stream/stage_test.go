@@ -2,7 +2,9 @@ package stream_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
+	"time"
 
 	"parley/assembly/stream"
 )
@@ -26,5 +28,38 @@ func TestStage(t *testing.T) {
 		if err := json.Unmarshal([]byte(raw), &m); err != nil || m.Stage() != want {
 			t.Errorf("%s: %s, %v; want %s", raw, m.Stage(), err, want)
 		}
+	}
+}
+
+// TestFinishedOf checks the latencies of stages and of calls, of which two of one tool overlap and one has no end.
+func TestFinishedOf(t *testing.T) {
+	begun := time.Unix(1_700_000_000, 0)
+	finished := func(texts ...string) []stream.Finished {
+		var said []stream.Message
+		for i, raw := range texts {
+			var m stream.Message
+			if err := json.Unmarshal([]byte(raw), &m); err != nil {
+				t.Fatal(err)
+			}
+			m.Time = begun.Add(time.Duration(i+1) * time.Second)
+			said = append(said, m)
+		}
+		return stream.FinishedOf(begun, begun.Add(10*time.Second), said)
+	}
+	const begins, ends = `{"t":3,"d":{"tool":"search","tool_event":"started"}}`, `{"t":3,"d":{"tool":"search","tool_event":"completed"}}`
+	got := finished(`{"t":1,"m":"hm"}`, begins, begins, ends, `{"t":1,"m":"hm"}`, ends, `{"t":3,"d":{"tool":"mail","tool_event":"started"}}`, `{"t":3,"d":{"tool":"lost","tool_event":"failed"}}`)
+	want := []stream.Finished{
+		{Stage: stream.StageIntent, Latency: 2 * time.Second}, {Stage: stream.StageToolExecution, Tool: "search", Latency: 2 * time.Second},
+		{Stage: stream.StageToolExecution, Tool: "search", Latency: 3 * time.Second}, {Stage: stream.StageToolExecution, Tool: "lost"},
+		{Stage: stream.StageExecution, Latency: 8 * time.Second},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+	if got := finished(`{"t":7,"m":"yes"}`); len(got) > 0 {
+		t.Errorf("an answer alone: %+v", got)
+	}
+	if got := finished(`{"t":1,"m":"hm"}`); !slices.Equal(got, []stream.Finished{{Stage: stream.StageIntent, Latency: 10 * time.Second}}) {
+		t.Errorf("a thought alone: %+v", got)
 	}
 }

@@ -185,7 +185,7 @@ func (a *attempt) commit(ctx context.Context) error {
 		return a.unanswered(ctx, err)
 	}
 	reply := runs.Reply{
-		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows,
 		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
 	}
 	var ended runs.EndResult
@@ -329,7 +329,7 @@ func (a *attempt) await(ctx context.Context) error {
 // end ends an attempt that has no answer; cause is nil if it has not failed. A failure of the store leaves the run to a later
 // attempt, and loses the messages of this one that are not stored.
 func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, cause error) error {
-	a.report.Outcome, u.Events, u.Attempt = outcome, a.rest, a.record(cause)
+	a.report.Outcome, u.Events, u.Attempt, u.Rows = outcome, a.rest, a.record(cause), a.settings.Rows
 	if u.State == runs.Failed {
 		u.Events = append(u.Events, a.ends...)
 	}

@@ -102,7 +102,7 @@ func (c call) sender(id string, author messages.Author) payload.Actor {
 	switch {
 	case payload.Actor(id).IsValid():
 		return payload.Actor(id)
-	case author == messages.ByAgent:
+	case author == messages.ByAgent || author == messages.ByTool:
 		return payload.AgentActor(name)
 	case author == messages.BySystem:
 		return payload.Actor("agent:" + payload.UUIDOf("sender:"+id))

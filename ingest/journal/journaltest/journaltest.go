@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"budgets", budgetPromises()},
 		{"replies", replyPromises()},
 		{"events", eventPromises()},
+		{"rows of runs", rowPromises()},
 		{"tickets", ticketPromises()},
 		{"notices", noticePromises()},
 		{"later answers", laterPromises()},

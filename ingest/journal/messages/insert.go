@@ -143,6 +143,20 @@ func InsertNotice(tx *storage.Txn, thread, seq int64, workspace string, run any,
 		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, SystemSender, text, storage.Bytes(metadata), int64(ContractVersion), now, run)
 }
 
+// InsertRow stores what an agent has finished in a run, with a thread_seq. No agent and no platform gets it. Its thread
+// must be locked.
+func InsertRow(tx *storage.Txn, thread, seq int64, workspace, agent, text string, metadata []byte, now int64) {
+	tx.Do(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, memory, content, metadata, version, origin, sent_at, created_at)
+		VALUES ($1, $2, $3, $4, $5, 'tool', 'none', 0, $6, $7, $8, 'live', $9, $9)`,
+		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, "agent:"+agent, text, storage.Bytes(metadata), int64(ContractVersion), now)
+}
+
+// Renumber gives a message a later thread_seq.
+func Renumber(tx *storage.Txn, m *Message, seq int64) {
+	m.Seq = seq
+	tx.Do(`UPDATE messages SET seq = $2 WHERE row = $1`, m.Row, seq)
+}
+
 // InsertFinished stores a message of a turn that has ended: one of another system, or a post of ours. after
 // and base are the bounds of the block of the turn whose first message it is; null for another one.
 func InsertFinished(tx *storage.Txn, m *Message, workspace string, after, base any) {

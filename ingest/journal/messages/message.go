@@ -20,15 +20,16 @@ const (
 	ByBot    Author = "bot"
 	ByAgent  Author = "agent"
 	BySystem Author = "system" // Parley itself; see Notice
+	ByTool   Author = "tool"   // an agent, about a stage of its work or a call of a tool
 )
 
-// Role returns the author's external role: user, assistant or system.
+// Role returns the author's external role: user, assistant, system or tool.
 func (a Author) Role() string {
 	switch a {
 	case ByAgent:
 		return "assistant"
-	case BySystem:
-		return "system"
+	case BySystem, ByTool:
+		return string(a)
 	}
 	return "user"
 }

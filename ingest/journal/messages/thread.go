@@ -32,5 +32,5 @@ const sendersOf = 1000
 func (m *Messages) Senders(ctx context.Context, t *places.Thread) ([]Sender, error) {
 	return storage.List(ctx, m.db, func(s *Sender) []any { return []any{&s.ID, (*string)(&s.Author), &s.Metadata} },
 		`SELECT sender_id, author, metadata FROM messages
-		WHERE thread = $1 AND seq IN (SELECT max(seq) FROM messages WHERE thread = $1 AND seq > $2 GROUP BY sender_id) ORDER BY seq`, t.Row, t.Newest-sendersOf)
+		WHERE thread = $1 AND seq IN (SELECT max(seq) FROM messages WHERE thread = $1 AND seq > $2 AND author <> 'tool' GROUP BY sender_id) ORDER BY seq`, t.Row, t.Newest-sendersOf)
 }

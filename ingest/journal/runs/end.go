@@ -35,6 +35,8 @@ type Reply struct {
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
+	// Rows are the kinds of the further rows of the run; see RowTool.
+	Rows []string
 	// Question is the agent's question to the thread; nil for none.
 	Question *Question
 	// Withdrawn returns the notice of the run if every message of its turn was deleted.
@@ -219,6 +221,11 @@ func (e *endRunTx) store(reply Reply) bool {
 	e.Message, e.added = m, 1
 	messages.AddFiles(e.Txn, m, 0, reply.Files)
 	e.events(reply.Events, Done, reply.Content)
+	if rows := e.finished(reply.Rows); len(rows) > 0 { // they come before the reply
+		seq := m.Seq
+		messages.Renumber(e.Txn, m, seq+int64(len(rows)))
+		e.added += e.addRows(rows, seq)
+	}
 	e.deliver(reply.Posts, reply.Send)
 	e.ask(reply.Question)
 	e.end(Done, "", reply.AnsweredAt)
@@ -281,6 +288,8 @@ type Unanswered struct {
 	// Events are the agent's messages that AppendEvents has not stored.
 	Events  []stream.Message
 	Attempt Attempt
+	// Rows are the kinds of the rows of a run that ends; see RowTool.
+	Rows []string
 
 	// At is the time of the next attempt. If it is zero, a worker took the run too early, and its
 	// time stays.
@@ -305,6 +314,8 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u 
 		case u.State == Interrupted, u.Interruptible && e.asked():
 			e.requeue()
 		case u.State != Unfinished:
+			e.added = e.addRows(e.finished(u.Rows), e.nextSeq)
+			e.nextSeq += e.added
 			e.giveUp(u.State, u.Cause, u.Notice)
 		default:
 			e.postpone(u)

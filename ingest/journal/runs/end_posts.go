@@ -1,9 +1,12 @@
 package runs
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
+	"parley/assembly/stream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
@@ -74,5 +77,52 @@ func (e *endRunTx) tell(n outbox.Notice) {
 		return
 	}
 	outbox.AddNotice(e.Txn, e.run.Thread, e.nextSeq, e.run.Workspace, e.run.ID, n, e.now)
-	e.added = 1
+	e.added++
+}
+
+// The kinds of rows of a run.
+const (
+	RowAnswer = "answer" // each run with an answer has one
+	RowTool   = "tool"   // a call of a tool that has ended
+	RowStage  = "stage"  // a stage of the work that has ended
+)
+
+// finished returns the stages and the calls of tools that the run has finished and that have rows by their kinds.
+// Workstreams have their own.
+func (e *endRunTx) finished(kinds []string) []stream.Finished {
+	tools, stages := slices.Contains(kinds, RowTool), slices.Contains(kinds, RowStage)
+	if !tools && !stages {
+		return nil
+	}
+	said := storage.Rows(e.Txn, func(m *stream.Message) []any {
+		return []any{(*int64)(&m.Type), &m.Workstream, (*[]byte)(&m.Details), &m.Time}
+	},
+		`SELECT type, workstream, details, at FROM run_events WHERE run = $1 AND type <> 12 AND `+ownChunks+` ORDER BY seq`, e.run.ID)
+	return slices.DeleteFunc(stream.FinishedOf(e.run.BegunAt, storage.Instant(e.now), said), func(f stream.Finished) bool {
+		return f.Tool != "" && !tools || f.Tool == "" && !stages
+	})
+}
+
+// addRows stores a row of each, from a thread_seq on, and returns their number. The thread must be locked.
+func (e *endRunTx) addRows(finished []stream.Finished, seq int64) int64 {
+	calls := 0
+	for i, f := range finished {
+		id, text := f.Stage+"-"+e.run.ID, f.Stage
+		if f.Stage == stream.StageToolExecution {
+			calls++
+			id, text = fmt.Sprintf("tool_%s_%d", e.run.ID, calls), f.Tool
+		}
+		metadata, _ := json.Marshal(rowMetadata{e.run.ID, f.Stage, f.Latency.Milliseconds(), id, f.Tool}) // texts and a number always encode
+		messages.InsertRow(e.Txn, e.run.Thread, seq+int64(i), e.run.Workspace, e.run.Agent, text, metadata, e.now)
+	}
+	return int64(len(finished))
+}
+
+// rowMetadata is the metadata of a row.
+type rowMetadata struct {
+	RunID     string `json:"run_id"`
+	Stage     string `json:"stage"`
+	LatencyMS int64  `json:"latency_ms"`
+	MessageID string `json:"message_id"`
+	ToolName  string `json:"tool_name,omitempty"`
 }

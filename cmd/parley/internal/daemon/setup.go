@@ -234,7 +234,7 @@ func (d *Daemon) turnSettings(run *runs.Run) turn.Settings {
 
 // settingsOf returns the settings of a run's channel in its workspace.
 func settingsOf(w *config.Workspace, run *runs.Run) turn.Settings {
-	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, Rows: w.Rows, TimeZone: w.Location()}
 }
 
 // defaultSettings returns the settings of a run whose workspace is not configured.

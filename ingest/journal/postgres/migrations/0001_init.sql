@@ -148,7 +148,7 @@ CREATE TABLE messages (
 	client_run_id TEXT, -- the client's own id of the run that it asks for
 	run_input TEXT NOT NULL DEFAULT '', -- JSON: what the client gave for that run besides the text; empty: nothing
 	sender_id TEXT NOT NULL,
-	author TEXT NOT NULL, -- human, bot, agent, system
+	author TEXT NOT NULL, -- human, bot, agent, system, tool
 	trigger TEXT NOT NULL, -- run, passive, none
 	reason TEXT NOT NULL DEFAULT '', -- of the trigger
 	agent TEXT NOT NULL DEFAULT '', -- the agent that it asks; empty: none
