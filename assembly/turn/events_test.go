@@ -12,6 +12,8 @@ import (
 
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
 )
 
@@ -303,5 +305,27 @@ func TestARefusedAgentIsHeardNoMore(t *testing.T) {
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Failed})
 		same(t, "refused", errs, []bool{false, true, true})
 		same(t, "events", d.events(d.agent.inputs[0].RunID), []string{"1 THOUGHT  hm"})
+	})
+}
+
+// TestFilesAreSaid: the stream of a run tells which files of its own messages were copied, too large and refused, once.
+func TestFilesAreSaid(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.copying = map[string]turn.Copying{"plot.png": turn.Copied, "film.mp4": turn.TooLarge, "page.html": turn.Refused}
+		m := human("1", "look")
+		for _, name := range []string{"plot.png", "film.mp4", "page.html", "later.txt"} {
+			m.Attachments = append(m.Attachments, event.Attachment{ID: name, Name: name})
+		}
+		d.record(messages.TriggerRun, m)
+		d.outcomes()
+		same(t, "events", d.events(d.agent.inputs[0].RunID)[:3], []string{
+			"1 SYSTEM  The file plot.png was copied.", "2 SYSTEM  The file film.mp4 is too large and was not copied.", "3 SYSTEM  The file page.html was refused and not copied.",
+		})
+		d.asks("2", "again") // its window has the files
+		for _, said := range d.events(d.agent.inputs[1].RunID) {
+			if strings.Contains(said, "SYSTEM") {
+				t.Error(said)
+			}
+		}
 	})
 }

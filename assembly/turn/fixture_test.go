@@ -183,7 +183,8 @@ type fixture struct {
 	entries map[int64][]record.Entry // the entries before the intake, by thread
 	runs    []*runs.Run
 	reports []turn.Report
-	kept    []string // the files to copy
+	copying map[string]turn.Copying // the ends of copyings that are told, by name
+	kept    []string                // the files to copy
 	format  func(text string) ([]outbox.Post, error)
 
 	shown    [][]string // the parts of the growing answers, one list for each preview
@@ -374,7 +375,7 @@ func (d *fixture) Put(_ context.Context, file stream.File) (outbox.File, error) 
 }
 
 // Keep implements turn.Files.
-func (d *fixture) Keep(ctx context.Context, _, _ string, a files.Attachment) files.Attachment {
+func (d *fixture) Keep(ctx context.Context, _, _ string, a files.Attachment) (files.Attachment, turn.Copying) {
 	if d.keep != nil {
 		d.keep(ctx)
 	}
@@ -388,7 +389,7 @@ func (d *fixture) Keep(ctx context.Context, _, _ string, a files.Attachment) fil
 	if _, ok := d.copies[a.Name]; ok {
 		a.State, a.Path = files.Stored, a.Name
 	}
-	return a
+	return a, d.copying[a.Name]
 }
 
 // RunEnded implements turn.Observer.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,8 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
+	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
@@ -188,12 +191,38 @@ func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 				if list[j].State != files.Pending || failed && i < len(turns)-1 {
 					continue
 				}
-				list[j] = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, list[j])
+				var end Copying
+				list[j], end = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, list[j])
+				if words := endings[end]; words != "" && i == len(turns)-1 && a.run.Attempts == 0 {
+					a.said.events.add(fileSaid(list[j], end, words))
+				}
 				failed = failed || list[j].State != files.Stored
 			}
 		}
 	}
 }
+
+// Copying is the end of the copying of a file of a message.
+type Copying string
+
+// The ends of a copying. No other one is told: the file may be copied by a later run.
+const (
+	Copied   Copying = "copied"
+	TooLarge Copying = "too_large"
+	Refused  Copying = "refused" // there is no room for it, or its source did not send it
+)
+
+// endings are the words for the ends of copyings.
+var endings = map[Copying]string{Copied: "was copied", TooLarge: "is too large and was not copied", Refused: "was refused and not copied"}
+
+// fileSaid returns the SYSTEM message about the copying of a file.
+func fileSaid(f files.Attachment, end Copying, words string) stream.Message {
+	details, _ := json.Marshal(map[string]any{"file": f.Name, "mime_type": f.MimeType, "size": f.Size, "state": end}) // texts and a number always encode
+	return stream.Message{Type: stream.System, Text: fmt.Sprintf("The file %s %s.", event.Beginning(event.Text(f.Name), maxSaidName), words), Details: details}
+}
+
+// maxSaidName bounds the name of a file in a message about it, in bytes.
+const maxSaidName = 200
 
 // mention matches a token that names a user or a channel.
 var mention = regexp.MustCompile(`<[@#][^<>\n]{1,125}>`)

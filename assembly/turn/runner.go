@@ -100,9 +100,9 @@ type LivePreview interface {
 
 // Files stores the files of messages and of answers.
 type Files interface {
-	// Keep copies a pending attachment and returns its new state. An attachment that cannot
-	// be read becomes unavailable. One that cannot be stored stays pending.
-	Keep(ctx context.Context, workspace, sender string, attachment files.Attachment) files.Attachment
+	// Keep copies a pending attachment and returns its new state, and how the copying ended; empty if it may be tried
+	// again. An attachment that cannot be read becomes unavailable. One that cannot be stored stays pending.
+	Keep(ctx context.Context, workspace, sender string, attachment files.Attachment) (files.Attachment, Copying)
 	// Open returns the bytes of a stored copy.
 	Open(ctx context.Context, bucket, path string) (io.ReadCloser, error)
 	// Put stores a file that an agent has made.

@@ -35,8 +35,11 @@ type indexed struct {
 	has       bool // the index has it already
 }
 
-// text returns what the index has of the message.
+// text returns what the index has of the message; empty for nothing, as of a row of a run.
 func (m *indexed) text() string {
+	if m.Author == messages.ByTool {
+		return ""
+	}
 	return strings.Join(append(wordsOf(m.Content), ofWorkspace(m.workspace), ofThread(m.Thread)), " ")
 }
 

@@ -14,6 +14,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/assembly/stream"
+	"parley/assembly/turn"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal/files"
@@ -202,20 +203,28 @@ func (d *Daemon) ReadHistory(ctx context.Context, lease *places.Claim, run *runs
 
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
 // the platform's adapter.
-func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a files.Attachment) files.Attachment {
+func (d *Daemon) Keep(ctx context.Context, workspace, sender string, a files.Attachment) (files.Attachment, turn.Copying) {
 	account := d.current.Load().accounts[workspace]
 	if account == nil {
-		return a
+		return a, ""
 	}
 	fetcher, ok := account.adapter.(adapters.Fetcher)
 	if !ok {
-		return a
+		return a, ""
 	}
 	kept, err := d.fetch(ctx, fetcher, workspace+" "+sender, a)
 	if err != nil && ctx.Err() == nil && !attach.IsRefused(err) { // the store of copies reports that
 		d.log.Warn("attachment not copied", "workspace", workspace, "attachment", a.ID, "err", err)
 	}
-	return kept
+	switch {
+	case err == nil && kept.State == files.Stored:
+		return kept, turn.Copied
+	case errors.Is(err, attach.ErrTooLarge):
+		return kept, turn.TooLarge
+	case kept.State == files.Unavailable, attach.IsRefused(err):
+		return kept, turn.Refused
+	}
+	return kept, ""
 }
 
 // Open implements turn.Files.

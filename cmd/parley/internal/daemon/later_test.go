@@ -19,9 +19,12 @@ type later struct {
 	runs chan string // that the agent has taken
 }
 
-func openLater(t *testing.T) *later {
+func openLater(t *testing.T, plans ...plan) *later {
 	t.Helper()
 	l := &later{runs: make(chan string, 16)}
+	if len(plans) > 0 {
+		l.plan = plans[0]
+	}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			RunID string `json:"run_id"`
@@ -33,13 +36,17 @@ func openLater(t *testing.T) *later {
 		l.runs <- body.RunID
 	}))
 	t.Cleanup(hook.Close)
-	l.plan = plan{files: map[string]string{"parley.yaml": `
+	files := map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
   - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `}
   - {id: echo, kind: echo}
-`}}
+`}
+	for name, content := range l.plan.files {
+		files[name] = content
+	}
+	l.plan.files = files
 	l.harness = open(t, l.plan)
 	return l
 }

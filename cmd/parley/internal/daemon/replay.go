@@ -162,8 +162,8 @@ func (discard) Clear(*runs.Run) []outbox.Post { return nil }
 func (discard) Posted(*work.Claim, *outbox.Delivery) {}
 
 // Keep implements turn.Files.
-func (discard) Keep(_ context.Context, _, _ string, a files.Attachment) files.Attachment {
-	return a
+func (discard) Keep(_ context.Context, _, _ string, a files.Attachment) (files.Attachment, turn.Copying) {
+	return a, ""
 }
 
 // play feeds every line, and prints each result once it is final.

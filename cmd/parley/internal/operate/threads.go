@@ -173,9 +173,9 @@ type exported struct {
 }
 
 // exportMessage writes a message in the form that import reads: a person's text has the prefix of its
-// platform. Notices and deleted messages are left out.
+// platform. Notices, rows of runs and deleted messages are left out.
 func exportMessage(out io.Writer, t operator.Thread, m threads.Message) error {
-	if m.Kind != "" || m.DeletedAt != nil || m.Role == "system" {
+	if m.Kind != "" || m.DeletedAt != nil || m.Role == "system" || m.Role == "tool" {
 		return nil
 	}
 	line := exported{ID: m.ID, Workspace: t.Workspace, ThreadID: string(t.Key), Role: m.Role, Content: m.Content, Metadata: m.Metadata, CreatedAt: m.CreatedAt}
