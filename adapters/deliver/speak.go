@@ -143,7 +143,16 @@ func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
 	return p, err
 }
 
-// link returns the address at which people see a post in a thread; empty for none.
+// Link returns the address at which people see a post in a thread, by its external id; empty for none.
+func (o *Outbox) Link(ctx context.Context, workspace string, thread event.ThreadKey, post string) string {
+	platform, ok := o.Platform(workspace)
+	if !ok || post == "" {
+		return ""
+	}
+	return o.link(ctx, platform, places.Thread{Key: thread}, post)
+}
+
+// link is Link of a known platform. A thread that its clients read from the journal has a page.
 func (o *Outbox) link(ctx context.Context, platform Platform, thread places.Thread, post string) string {
 	linker, ok := platform.Sender.(adapters.Linker)
 	switch {

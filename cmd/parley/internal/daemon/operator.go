@@ -42,7 +42,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Live: &operator.Live{
 			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.agentHealth,
-			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak,
+			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
 			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
 		Play: d.playLetter, Trial: d.try,

@@ -100,8 +100,13 @@ func TestAPersonWhoTakesNoPost(t *testing.T) {
 			}
 		}
 	}
-	h.awaitPost(p.ID, "sent")
+	p = h.awaitPost(p.ID, "sent")
 	same(t, h.posts(1)[0].Channel, "D"+mara)
+	for _, d := range list.Items {
+		if shown, err := client.Delivery(h.ctx, d.ID); d.Run == p.ID && (err != nil || shown.Link != p.Link || p.Link == "") {
+			t.Errorf("%v %+v", err, shown)
+		}
+	}
 }
 
 // TestProgramPostsToAPersonOnDiscord: a post opens the direct messages with a person. A person who takes none fails it.

@@ -90,6 +90,9 @@ func (d *deliveries) show(ctx context.Context, c *cobra.Command, client *operato
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 		fmt.Fprintf(w, "delivery\t%d, %s\nthread\t%s\nrun\t%s\npart\t%s\ntries\t%d\nmade\t%s\npost\t%s\n", x.ID, x.State, oneLine(x.Thread), x.Run, part(x),
 			x.Attempts, clock(&x.CreatedAt), cmp.Or(x.PlatformID, "-"))
+		if x.Link != "" {
+			fmt.Fprintf(w, "link\t%s\n", oneLine(x.Link))
+		}
 		if x.Error != "" {
 			fmt.Fprintf(w, "error\t%s\n", oneLine(x.Error))
 		}

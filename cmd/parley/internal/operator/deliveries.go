@@ -80,6 +80,7 @@ type Delivery struct {
 	CreatedAt  time.Time `json:"created_at"`
 	Error      string    `json:"error"`
 	PlatformID string    `json:"platform_id"`
+	Link       string    `json:"link,omitempty"` // at which people see the post; empty for none, and in lists
 	// Text is the text of the post; nil if it was removed or may not be shown, in lists, and after it was sent.
 	Text *string `json:"text,omitempty"`
 }
@@ -124,6 +125,9 @@ func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, 
 		return Delivery{}, err
 	}
 	shown := deliveryOf(row)
+	if s.Live != nil && s.Live.Link != nil && row.PlatformID != "" {
+		shown.Link = s.Live.Link(ctx, row.Workspace, row.Thread, row.PlatformID)
+	}
 	if row.Private && !by.ReadsAll() {
 		return shown, nil
 	}
