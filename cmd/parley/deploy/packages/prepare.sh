@@ -21,4 +21,3 @@ go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}
 	done
 	echo
 done >"$out/NOTICES"
-gzip -9nc .github/CHANGELOG.md >"$out/changelog.gz"
