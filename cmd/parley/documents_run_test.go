@@ -83,9 +83,14 @@ func newReader(t *testing.T, p page, programs programs) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		curl = "curl" // a page that needs it is skipped
+	}
 	for name, script := range map[string]string{
 		"parley":       fmt.Sprintf(`PARLEY_COMMAND=1 exec %s "$@"`, os.Args[0]),
 		"parley-fake":  fmt.Sprintf(`a=$1; shift; if [ "$a" = client ]; then set -- -url http://%s "$@"; else set -- -listen %s "$@"; fi; exec %s "$a" "$@"`, daemon, fake, programs["parley-fake"]),
+		"curl":         fmt.Sprintf(`exec %s --fail-with-body --dump-header /dev/stderr "$@"`, curl),
 		"parley-bench": fmt.Sprintf(`exec %s "$@"`, programs["parley-bench"]),
 		"go":           fmt.Sprintf(`case "$1 $2" in "run ./cmd/"*) p=${2#./cmd/}; shift 2; exec "$p" "$@";; esac; cd %s; exec %s "$@"`, clone, goProgram),
 	} {
@@ -174,11 +179,11 @@ func (r *reader) need(text string) {
 	}
 }
 
-// command returns a shell for the text of a block.
+// command returns a shell for the text of a block. A variable that it sets is there in later blocks.
 func (r *reader) command(text string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	r.t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", text)
+	c := exec.CommandContext(ctx, "bash", "-aeuo", "pipefail", "-c", "[ ! -f .variables ] || . ./.variables\ntrap 'export -p | grep -v \"^declare -[^ ]*r\" >.variables' EXIT\n"+text)
 	c.Dir, c.Env, c.WaitDelay = r.dir, r.env, 10*time.Second
 	return c
 }
@@ -223,6 +228,9 @@ func (r *reader) begin(b block, text string) {
 	for lines := bufio.NewScanner(in); !ready && lines.Scan(); {
 		said += lines.Text() + "\n"
 		ready = !strings.Contains(text, "parley run") || strings.Contains(lines.Text(), "parley is ready")
+	}
+	if ready && strings.HasPrefix(said, "HTTP/") { // the head of a stream
+		ready = strings.Contains(said, " 200 ")
 	}
 	if !ready {
 		r.t.Fatalf("%s:%d: the program ended\n%s", r.page.path, b.line, said)
