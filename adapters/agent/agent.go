@@ -47,6 +47,20 @@ type Replier interface {
 	ReplySecret() secret.Value
 }
 
+// ToolUser is a Config of a model that calls Parley's tools in the loop of its run, and those of other servers.
+type ToolUser interface {
+	ToolServers() []ToolServer
+}
+
+// ToolServer is a server of the Model Context Protocol.
+type ToolServer struct {
+	URL string `yaml:"url"`
+	// Token is sent as a bearer token; unset for none.
+	Token secret.Value `yaml:"token"`
+	// Timeout bounds one call; 0 for 30 seconds.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
 // Checker is an agent that can find out whether its server would answer.
 type Checker interface {
 	// Check makes the cheapest request that tells, and begins no run. The keys of its findings are those

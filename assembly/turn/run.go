@@ -100,7 +100,11 @@ func (a *attempt) ask(running, asking context.Context) error {
 		}
 		a.showSaid()
 		if a.Tools != nil {
-			a.tools = a.Tools.Offered(a.run)
+			var missing []string
+			a.tools, missing = a.Tools.Offered(ctx, a.run)
+			for _, words := range missing {
+				a.said.events.add(stream.Message{Type: stream.Warning, Text: words})
+			}
 		}
 		a.showWorkstreams(ctx)
 		if a.run.Answer != nil {

@@ -126,8 +126,9 @@ type History interface {
 
 // Tools are the functions of Parley that agents may call while they work on a run.
 type Tools interface {
-	// Offered returns the functions that the agent of a run may call; none for most agents.
-	Offered(run *runs.Run) []runinput.Tool
+	// Offered returns the functions that the agent of a run may call; none for most agents. missing says in words which ones cannot
+	// be offered now. It takes a few seconds at most.
+	Offered(ctx context.Context, run *runs.Run) (tools []runinput.Tool, missing []string)
 	// Call makes a call and returns its result as JSON, also if something is wrong with the call. A repetition with the
 	// same key has no further effect. An error is the store's.
 	Call(ctx context.Context, run *runs.Run, key string, call runinput.Call) (result string, err error)

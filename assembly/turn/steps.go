@@ -117,8 +117,8 @@ func (a *attempt) call(ctx context.Context, key string, c runinput.Call) (result
 		result, _ := json.Marshal(map[string]string{"error": "the tool " + c.Name + " cannot be called here"}) // strings
 		return string(result), nil
 	}
-	err = a.insist(ctx, func(ctx context.Context) (err error) {
-		result, err = a.Tools.Call(ctx, a.run, key, c)
+	err = a.insist(ctx, func(context.Context) (err error) {
+		result, err = a.Tools.Call(ctx, a.run, key, c) // a stop of the run ends the call
 		return err
 	})
 	return event.Text(result), err

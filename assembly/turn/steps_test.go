@@ -27,7 +27,9 @@ type toolbox struct {
 }
 
 // Offered implements turn.Tools.
-func (*toolbox) Offered(*runs.Run) []runinput.Tool { return []runinput.Tool{{Name: "look"}} }
+func (*toolbox) Offered(context.Context, *runs.Run) ([]runinput.Tool, []string) {
+	return []runinput.Tool{{Name: "look"}}, []string{"The tools of elsewhere are missing."}
+}
 
 // Call implements turn.Tools.
 func (b *toolbox) Call(_ context.Context, _ *runs.Run, key string, call runinput.Call) (string, error) {

@@ -32,6 +32,7 @@ var (
 	_ turn.Agent      = (*Agent)(nil)
 	_ turn.Learner    = (*Agent)(nil)
 	_ turn.TakesGiven = (*Agent)(nil)
+	_ agent.ToolUser  = (*Config)(nil)
 )
 
 // Kind describes agents behind Anthropic's Messages API.
@@ -49,6 +50,7 @@ type Config struct {
 	remote.Reading     `yaml:",inline"`
 	remote.Pictures    `yaml:",inline"`
 	remote.ClientTools `yaml:",inline"`
+	remote.OtherTools  `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults. Model and APIKey have none.
@@ -67,6 +69,7 @@ func (c Config) Validate() event.FieldErrors {
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
 	c.ClientTools.Check(&faults)
+	c.OtherTools.Check(&faults)
 	return faults
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"parley/adapters"
+	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -27,7 +28,10 @@ type Config struct {
 	remote.Reading     `yaml:",inline"`
 	remote.Pictures    `yaml:",inline"`
 	remote.ClientTools `yaml:",inline"`
+	remote.OtherTools  `yaml:",inline"`
 }
+
+var _ agent.ToolUser = (*Config)(nil)
 
 // DefaultConfig returns the defaults: a model server on this machine. Model has none.
 func DefaultConfig() Config {
@@ -51,5 +55,6 @@ func (c Config) Validate() event.FieldErrors {
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
 	c.ClientTools.Check(&faults)
+	c.OtherTools.Check(&faults)
 	return faults
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"parley/adapters"
+	"parley/adapters/agent"
 	"parley/assembly"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
@@ -29,6 +31,27 @@ func DefaultClientTools() ClientTools { return ClientTools{PromptTools} }
 // Check adds the faults of the setting.
 func (c ClientTools) Check(faults *event.FieldErrors) {
 	faults.Check(c.ClientTools == PromptTools || c.ClientTools == FunctionsTools, "client_tools", "must be prompt or functions")
+}
+
+// OtherTools is the setting of models that may call the tools of other servers.
+type OtherTools struct {
+	// MCP are the servers of the Model Context Protocol.
+	MCP []agent.ToolServer `yaml:"mcp"`
+}
+
+// ToolServers implements agent.ToolUser.
+func (s OtherTools) ToolServers() []agent.ToolServer { return s.MCP }
+
+// Check adds the faults of the setting.
+func (s OtherTools) Check(faults *event.FieldErrors) {
+	for i, server := range s.MCP {
+		at := fmt.Sprintf("mcp[%d].", i)
+		_, isAddress := adapters.ParseAddress(server.URL)
+		faults.Check(isAddress, at+"url", "must be the http or https address of the server, such as https://tools.example.com/mcp, without credentials")
+		faults.Check(server.Timeout >= 0, at+"timeout", "must be more than 0s")
+		same := slices.ContainsFunc(s.MCP[:i], func(other agent.ToolServer) bool { return other.URL == server.URL })
+		faults.Check(!same, at+"url", "is the address of an earlier server: name each server once")
+	}
 }
 
 // TakesGiven implements turn.TakesGiven.

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -39,7 +40,7 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 	}
 	s := adapters.Speech{
 		Workspace: workspace, To: adapters.Target{Channel: in.Channel, User: in.User, Thread: strings.ToLower(in.ThreadID)}, Text: event.Text(in.Content),
-		By: c.by, Key: in.Key,
+		By: c.by, Key: cmp.Or(in.Key, c.key),
 		May: func(channel string) error { return c.MayPost(workspace, channel) },
 	}
 	if err = posts.Check(s, false).Err(); err == nil && s.To.User != "" {

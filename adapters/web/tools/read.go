@@ -68,7 +68,7 @@ func limitOf(given *int, usual, most int, faults *event.FieldErrors) int {
 
 type readThread struct {
 	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
-	ThreadID  string `json:"thread_id" jsonschema:"the UUID of the thread"`
+	ThreadID  string `json:"thread_id,omitempty" jsonschema:"the UUID of the thread; without it, that of the run, if an agent asks during a run"`
 	After     int64  `json:"after,omitempty" jsonschema:"only messages with a higher thread_seq"`
 	Before    int64  `json:"before,omitempty" jsonschema:"only messages with a lower thread_seq; without after, the last ones of them"`
 	Limit     *int   `json:"limit,omitempty" jsonschema:"1 to 500 messages; without it, 100"`
@@ -85,6 +85,9 @@ func (c call) readThread(ctx context.Context, in readThread) (out threadPage, er
 	var faults event.FieldErrors
 	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)}
 	id := strings.ToLower(in.ThreadID)
+	if id == "" && c.view != nil {
+		id = c.view.run.ThreadID
+	}
 	faults.Check(payload.IsUUID(id), "thread_id", "must be a UUID")
 	faults.Check(in.After >= 0, "after", "must be a thread_seq: 0 or more")
 	faults.Check(in.Before >= 0, "before", "must be a thread_seq: 0 or more")

@@ -57,6 +57,9 @@ type call struct {
 	access.Caller
 	view *view  // bounds what the agent of a run reads; nil for other callers
 	by   string // names the caller in posts
+	key  string // the idempotency key of a post that has none
+	// broken gets an error of the store, after which the call may be repeated; nil if the client repeats it.
+	broken *error
 }
 
 // take serves one request of the protocol (streamable HTTP): POST /mcp.
@@ -116,6 +119,9 @@ func addTool[In, Out any](s *mcp.Server, c call, tool *mcp.Tool, serve func(cont
 		out, err := serve(ctx, in)
 		if err == nil {
 			return nil, out, nil
+		}
+		if c.broken != nil && storage.Unavailable(err) {
+			*c.broken = err
 		}
 		if exchange.IsFault(err) {
 			c.Threads.Gate.Guard.Fault(err)

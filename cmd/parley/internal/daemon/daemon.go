@@ -82,6 +82,7 @@ type Daemon struct {
 	probe        probe
 	sights       sights
 	runTokens    *access.RunTokens
+	offered      sync.Map // what the models of runs are offered, an []offer by the run's id
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -253,7 +254,6 @@ func (d *Daemon) assemble() {
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
 	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
-	d.turns.Tools = d.workstreams
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 }
 

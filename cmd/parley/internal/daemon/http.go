@@ -69,6 +69,7 @@ func (d *Daemon) routes(api web.API) []route {
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
 	api := d.api()
+	d.turns.Tools = runTools{d, api.Tools}
 	for _, r := range d.routes(api) {
 		mux.HandleFunc(r.pattern, r.serve)
 	}

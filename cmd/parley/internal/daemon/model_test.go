@@ -24,6 +24,7 @@ type model struct {
 type modelRequest struct {
 	run      string // the Idempotency-Key
 	messages []chatMessage
+	tools    []string        // their names
 	gone     <-chan struct{} // closed when the daemon hangs up
 	reply    chan func(http.ResponseWriter)
 }
@@ -42,12 +43,18 @@ func newModel(t *testing.T) *model {
 // ServeHTTP passes the request to the test and sends the test's answer.
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the server notices a hang-up only after this
-	var request struct{ Messages []chatMessage }
+	var request struct {
+		Messages []chatMessage
+		Tools    []struct{ Function struct{ Name string } }
+	}
 	if err := json.Unmarshal(body, &request); err != nil || r.URL.Path != "/v1/chat/completions" || r.Header.Get("Authorization") != *m.key.Load() {
 		http.Error(w, "not a chat completion", http.StatusBadRequest)
 		return
 	}
 	a := &modelRequest{run: r.Header.Get("Idempotency-Key"), messages: request.Messages, gone: r.Context().Done(), reply: make(chan func(http.ResponseWriter))}
+	for _, tool := range request.Tools {
+		a.tools = append(a.tools, tool.Function.Name)
+	}
 	select {
 	case m.asked <- a:
 	case <-a.gone:

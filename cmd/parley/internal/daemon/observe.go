@@ -61,6 +61,7 @@ func words(list ...string) string { return strings.Join(strings.Fields(strings.J
 
 // RunEnded implements turn.Observer.
 func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
+	d.offered.Delete(run.ID)
 	d.workstreams.RunEnded(run.ThreadKey)
 	d.attempted(run, r)
 	d.readable(run, r)

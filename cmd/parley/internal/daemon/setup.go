@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/agent/toolserver"
 	"parley/adapters/backfill"
 	"parley/adapters/deliver"
 	"parley/adapters/web"
@@ -76,6 +77,7 @@ type heir interface{ Inherit(old adapters.Adapter) }
 type agent struct {
 	config.Agent
 	turn.Profile
+	servers []*toolserver.Client // whose tools it may call
 }
 
 // configure makes a setup from a configuration and makes it current. Workspaces and agents
@@ -107,6 +109,11 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	d.current.Store(next)
+	for id, a := range before.agents {
+		if _, kept := next.agents[id]; !kept {
+			a.close()
+		}
+	}
 	if d.logging != nil {
 		d.logging(c.Log)
 	}
@@ -151,7 +158,8 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	}
 	kind, _ := config.Kind(c.Kind) // the configuration is checked
 	bounds := c.Config.Bounds()
-	return agent{Agent: c, Profile: turn.Profile{
+	old.close()
+	return agent{Agent: c, servers: d.toolServers(c.Config), Profile: turn.Profile{
 		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
 	}}
 }
@@ -166,6 +174,13 @@ func (a agent) approvers(platform adapters.Platform) (ids []string) {
 		ids = append(ids, platform.KnownID(id))
 	}
 	return ids
+}
+
+// close ends the sessions at the servers whose tools the agent may call.
+func (a agent) close() {
+	for _, server := range a.servers {
+		server.Close()
+	}
 }
 
 // slots returns the maximum number of concurrent runs of the agent.
