@@ -89,14 +89,14 @@ func (l Log) Severity() slog.Level {
 
 // defaultAgent returns the settings that an entry of agents changes.
 func defaultAgent() Agent {
-	return Agent{Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Workstreams: workstream.DefaultConfig()}
+	return Agent{Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Workstreams: workstream.DefaultConfig()}
 }
 
 // Agent is one configured agent.
 type Agent struct {
 	ID   string `yaml:"id"`
 	Kind string `yaml:"kind"` // the name of a kind
-	// Show are the messages of the agent that people see during a run, of turn.Shown.
+	// Show are the messages of the agent that people see during a run, of turn.Shown; nil for turn.DefaultShow of a platform.
 	Show []string `yaml:"show"`
 	// Files is turn.FilesText or turn.FilesNames.
 	Files string `yaml:"files"`

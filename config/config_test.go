@@ -172,7 +172,7 @@ func TestDocumentedExample(t *testing.T) {
 	want := config.Default()
 	model := openai.DefaultConfig()
 	model.APIKey, model.Model = secret.New("sk-1"), "llama3.2"
-	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: "openai", Show: turn.DefaultShow(), Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Workstreams: workstream.DefaultConfig(), Config: &model})
+	want.Agents = append(want.Agents, config.Agent{ID: "assistant", Kind: "openai", Files: turn.FilesText, QuietReply: turn.DefaultQuietReply, Workstreams: workstream.DefaultConfig(), Config: &model})
 
 	acme := config.NewWorkspace("acme", event.Slack, "assistant")
 	account := slack.DefaultConfig()

@@ -71,6 +71,8 @@ type Platform struct {
 	Limits adapters.Limits
 	// Unknown returns the policy of a delivery's channel for an unknown outcome.
 	Unknown func(*outbox.Delivery) string
+	// Shows reports whether the state posts of an agent's runs show some messages, by a name of turn.Shown; nil for all.
+	Shows func(agent, messages string) bool
 	// Of describes the platform, and Agent returns the agent of a channel; for posts of programs.
 	Of    adapters.Platform
 	Agent func(channel string) string
@@ -172,6 +174,10 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 		return o.open(ctx, c, d, platform)
 	case d.State == outbox.Sending && !begun:
 		return o.readBack(ctx, c, d, platform)
+	case d.States() && !d.Frozen():
+		if sends, err := o.prepare(ctx, d, platform); err != nil || !sends {
+			return true, err
+		}
 	}
 	return o.begin(ctx, c, d, platform)
 }
@@ -268,6 +274,9 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 	c.Take(keyOf(d))
 	ctx = context.WithoutCancel(ctx)
 	err = work.Insist(ctx, storeTime, func() (err error) {
+		if d.States() {
+			return o.sentState(ctx, d, id)
+		}
 		if err = o.openUnder(ctx, d, id); err == nil {
 			more, err = o.Journal.Sent(ctx, d, id)
 		}
@@ -279,7 +288,7 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 	case !storage.Unavailable(err):
 		return true, o.giveUp(ctx, d, outbox.Unknown, fmt.Errorf("sent as %q, which cannot be recorded: %w", id, err))
 	}
-	return more, err
+	return more || d.States(), err
 }
 
 // failed handles a failed call.

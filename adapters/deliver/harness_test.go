@@ -41,8 +41,9 @@ type harness struct {
 	thread   string
 	nodes    int
 	serial   int
-	stale    string        // the policy for a stale reply
-	behind   time.Duration // how far the store's clock is behind this node's
+	stale    string                     // the policy for a stale reply
+	shows    func(messages string) bool // in state posts; nil for all
+	behind   time.Duration              // how far the store's clock is behind this node's
 	box      *deliver.Outbox
 
 	engine    storage.Engine
@@ -94,7 +95,7 @@ func (h *harness) start() {
 	h.nodes++
 	node, log := fmt.Sprint("node", h.nodes), slog.New(slog.DiscardHandler)
 	now := func() time.Time { return time.Now().Add(-h.behind) }
-	j := journal.New(engine, journal.Options{Node: node, Now: now})
+	j := journal.New(engine, journal.Options{Node: node, Now: now, Shows: func(_, _, messages string) bool { return h.shows == nil || h.shows(messages) }})
 	scheduler := work.New(engine, work.Options{Node: node, Now: now, Log: log})
 	h.journal, h.scheduler = j, scheduler
 	box := deliver.New(deliver.Parts{

@@ -64,6 +64,12 @@ func (o *Outbox) put(ctx context.Context, c *work.Claim, d *outbox.Delivery, pla
 			return "", errNotHere
 		}
 		return "", one.PostEphemeral(ctx, post)
+	case d.Kind == outbox.KindRestate:
+		editor, ok := platform.Sender.(adapters.Editor)
+		if !ok {
+			return "", errNotHere
+		}
+		return d.PlatformID, editor.Edit(ctx, d.PlatformID, post)
 	case d.Replaces != nil && d.Replaces.PlatformID != "":
 		return o.finalise(ctx, c, d, platform)
 	case d.Kind == outbox.KindRemove, d.Kind == outbox.KindClose: // there is no known post

@@ -105,11 +105,11 @@ func askAgain(past time.Duration, err error) time.Duration {
 }
 
 // unknown applies the channel's policy to a delivery with an unknown outcome. A delivery
-// that was sent maxResends times is held. A preview is never sent again, because the
+// that was sent maxResends times is held. A preview and a state post are never sent again, because the
 // reply is posted anyway. A text that has no room for the mark is sent again as it is.
 func (o *Outbox) unknown(ctx context.Context, d *outbox.Delivery, platform Platform, cause error) error {
 	policy := turn.UnknownHold
-	if d.Kind != outbox.KindPreview && d.Attempts < maxResends {
+	if d.Kind != outbox.KindPreview && !d.States() && d.Attempts < maxResends {
 		policy = platform.Unknown(d)
 	}
 	switch policy {

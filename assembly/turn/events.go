@@ -67,6 +67,9 @@ func (a *attempt) newRecorder(ctx context.Context) *recorder {
 					err = errors.Join(storage.ErrUnclear, err)
 				}
 			}
+			if err == nil && slices.ContainsFunc(messages, func(m stream.Message) bool { return runs.IsStated(m.Type) }) {
+				a.Outbox.Posted(a.claim, nil) // the state post changes
+			}
 			return err
 		},
 	}

@@ -207,7 +207,7 @@ func inBubble(t *testing.T, set func(d *fixture), test func(d *fixture)) {
 		d.engine = &engine{Engine: store}
 		d.settings = turn.Settings{Config: turn.DefaultConfig(), Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}}
 		d.settings.Coalesce, d.settings.CoalesceMax = 0, 0
-		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow(), Files: turn.FilesText}
+		d.profile = turn.Profile{ID: "helper", AnswerWithin: 5 * time.Minute, Agent: d.agent, Timeout: time.Minute, MaxBytes: 1000, Show: turn.DefaultShow(false), Files: turn.FilesText}
 		d.format = func(text string) ([]outbox.Post, error) { return []outbox.Post{{Channel: "C1", Text: text}}, nil }
 		if set != nil {
 			set(d)

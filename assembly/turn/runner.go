@@ -50,7 +50,7 @@ type Profile struct {
 	MaxBytes int64
 	// AnswerWithin bounds the wait for a later answer.
 	AnswerWithin time.Duration
-	// Show are the messages that people see during a run, of Shown.
+	// Show are the messages that people see during a run, of Shown; nil for DefaultShow.
 	Show []string
 	// Files is FilesText or FilesNames.
 	Files string

@@ -3,6 +3,7 @@ package turn
 import (
 	"slices"
 
+	"parley/assembly/plan"
 	"parley/assembly/stream"
 )
 
@@ -13,13 +14,27 @@ const (
 	ShowPlan    = "plan"
 	ShowUpdate  = "update"
 	ShowTool    = "tool"
+
+	ShowBatch      = "batch"
+	ShowWarning    = "warning"
+	ShowError      = "error"
+	ShowSystem     = "system"
+	ShowWorkstream = "workstream" // the progress of the run's workstreams
 )
 
 // Shown returns the names of the messages that people can see.
-func Shown() []string { return []string{ShowAnswer, ShowThought, ShowPlan, ShowUpdate, ShowTool} }
+func Shown() []string {
+	return []string{ShowAnswer, ShowThought, ShowPlan, ShowUpdate, ShowTool, ShowBatch, ShowWarning, ShowError, ShowSystem, ShowWorkstream}
+}
 
-// DefaultShow returns the messages that people see if nothing else is configured.
-func DefaultShow() []string { return []string{ShowAnswer} }
+// DefaultShow returns the messages that people see if nothing else is configured, on a platform whose posts can be edited or on
+// another one.
+func DefaultShow(edits bool) []string {
+	if edits {
+		return []string{ShowAnswer, ShowPlan, ShowBatch, ShowWarning, ShowError}
+	}
+	return []string{ShowAnswer}
+}
 
 // DefaultQuietReply is the quiet reply if nothing else is configured.
 const DefaultQuietReply = "NO_REPLY"
@@ -29,6 +44,8 @@ func shownAs(m stream.Message) string {
 	switch {
 	case m.Type == stream.Answer:
 		return ""
+	case m.Type == stream.BatchProgress:
+		return ShowBatch
 	case m.Stage() == stream.StageToolExecution:
 		return ShowTool
 	case m.Type == stream.Thought:
@@ -37,6 +54,30 @@ func shownAs(m stream.Message) string {
 		return ShowPlan
 	case m.Type == stream.Update:
 		return ShowUpdate
+	case m.Type == stream.Warning:
+		return ShowWarning
+	case m.Type == stream.Error:
+		return ShowError
+	case m.Type == stream.System:
+		return ShowSystem
+	}
+	return ""
+}
+
+// signed returns the text of the sign of work for a message; empty for none. Once the run has a plan, its state post has the lines that
+// the sign had before.
+func signed(m stream.Message, planned bool) string {
+	switch m.Type {
+	case stream.BatchProgress:
+		if b := plan.ReadBatch(m.Text, m.Details); b != nil && !planned {
+			return b.String()
+		}
+	case stream.Warning, stream.Error, stream.System:
+		if !planned {
+			return m.Text
+		}
+	default:
+		return m.Text
 	}
 	return ""
 }
@@ -49,14 +90,21 @@ type HidesTokens interface {
 
 // showSaid lets people see the agent's messages that the configuration names.
 func (a *attempt) showSaid() {
-	shows := func(name string) bool { return slices.Contains(a.profile.Show, name) }
+	show, planned := a.profile.Show, false
+	if show == nil {
+		show = DefaultShow(true) // a platform without edits has no words in its sign
+	}
+	shows := func(name string) bool { return slices.Contains(show, name) }
 	hides, ok := a.profile.Agent.(HidesTokens)
 	if shows(ShowAnswer) && !(ok && hides.HidesTokens()) {
 		a.said.grow = a.preview.Grow
 	}
 	a.said.note = func(m stream.Message) {
-		if name := shownAs(m); m.Text != "" && shows(name) {
-			a.preview.Note(m.Text)
+		if name := shownAs(m); name != "" && shows(name) {
+			if text := signed(m, planned); text != "" {
+				a.preview.Note(text)
+			}
+			planned = planned || name == ShowPlan && m.OfMain()
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestShow(t *testing.T) {
 		show, notes []string
 		grows       [][]string
 	}{
-		"the answer":     {turn.DefaultShow(), nil, [][]string{{"It rains."}}},
+		"the answer":     {turn.DefaultShow(false), nil, [][]string{{"It rains."}}},
 		"all":            {turn.Shown(), []string{"hm", "first this", "half", "search"}, [][]string{{"It rains."}}},
 		"updates alone":  {[]string{turn.ShowUpdate}, []string{"half"}, [][]string{nil}},
 		"plans and more": {[]string{turn.ShowPlan, turn.ShowTool}, []string{"first this", "search"}, [][]string{nil}},
@@ -89,6 +89,21 @@ func TestShow(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheSignHasWhatNoPlanShows checks that progress, warnings and errors are words of the sign until the run has a plan, whose post has
+// them.
+func TestTheSignHasWhatNoPlanShows(t *testing.T) {
+	inBubble(t, func(d *fixture) { d.profile.Show = nil }, func(d *fixture) {
+		batch := stream.Message{Type: stream.BatchProgress, Text: "mails", Details: []byte(`{"completed":1,"total":2}`)}
+		d.agent.does = []script{streams(
+			said(stream.Warning, "", "careful"), batch, said(stream.System, "", "hidden"), said(stream.Error, "", "one failed"), said(stream.Plan, "", "first this"),
+			batch, said(stream.Warning, "", "later"), stream.Message{Type: stream.Answer, Text: "It rains."},
+		)}
+		d.asks("C1/1", "so?")
+		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		same(t, "notes", d.notes, []string{"careful", "▓▓▓▓▓░░░░░ 1 of 2: mails", "one failed", "first this"})
+	})
 }
 
 // TestEachAttemptHasItsOwnPreview checks an attempt after a failed one.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -79,4 +80,61 @@ func stored(tab *browsertest.Tab, base string) string {
 	const words = {1: m => 'Thought' + m.message, 4: m => 'Completed', 7: m => 'Answer: ' + m.message, 8: m => 'You: ' + m.message}
 	return list.filter(m => m.type !== 12).map(m => words[m.type]?.(m) ?? m.type + m.message).join('|')
 })()`, base, webToken))
+}
+
+// TestConversationShowsAWorkstream launches a workstream while the page shows the run. The page gives it a tab with its own messages,
+// and the answer of the run is in the main list.
+func TestConversationShowsAWorkstream(t *testing.T) {
+	t.Parallel()
+	var base string
+	pages := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, pageOfElement, base, webToken)
+	}))
+	origin := strings.Replace("http://"+pages.Listener.Addr().String(), "127.0.0.1", "localhost", 1)
+	taken := make(chan string, 10)
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var input struct {
+			RunID string `json:"run_id"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
+			t.Error(err)
+		}
+		w.WriteHeader(http.StatusAccepted)
+		taken <- input.RunID
+	}))
+	t.Cleanup(hook.Close)
+	dir := clientDir(t, origin, "")
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nagents:\n  - {id: echo, kind: webhook, url: \""+hook.URL+"\", secret: "+leadSecret+
+		", workstreams: {agents: [books]}}\n  - {id: books, kind: echo}\n")
+	address := start(t, dir, os.Args[0], "run").address()
+	base = "http://" + address
+	pages.Start()
+	t.Cleanup(pages.Close)
+
+	tab := browsertest.Open(t)
+	tab.Goto(origin)
+	tab.Find("[data-test=input]").Type("who is right?")
+	tab.Press(kb.Enter)
+	run := <-taken
+	status, launched := httpCall(t, http.MethodPost, address+"/runs/"+run+"/workstreams", leadSecret, `{"task":"Look it up.","agent":"books","name":"the books"}`, "")
+	var child struct {
+		ID string `json:"launch_id"`
+	}
+	if err := json.Unmarshal([]byte(launched), &child); err != nil || status != http.StatusCreated {
+		t.Fatalf("%d %s %v", status, launched, err)
+	}
+	texts := func(selector, want string) {
+		t.Helper()
+		tab.Wait(fmt.Sprintf("[...document.querySelector('parley-conversation').shadowRoot.querySelectorAll(%q)].map(e => e.innerText.replace(/\\s+/g, ' ').trim()).join('|') === %q", selector, want))
+	}
+	texts("[data-test=workstream-"+child.ID+"]", "the books completed")
+	tab.Find("[data-test=workstream-" + child.ID + "]").Click()
+	tab.Wait("document.querySelector('parley-conversation').shadowRoot.querySelector('.list:not([hidden])').innerText.includes('Look it up.')")
+	if status, answer := httpCall(t, http.MethodPost, address+"/api/v1/runs/"+run+"/reply", leadSecret, `{"content":"Both are."}`, ""); status != http.StatusAccepted {
+		t.Fatalf("%d %s", status, answer)
+	}
+	tab.Find("[data-test=workstream-main]").Click()
+	texts(".list:not([hidden]) [data-test=answer]", "Answer: Both are.")
+	texts("[data-test=workstream-"+child.ID+"]", "the books completed")
 }

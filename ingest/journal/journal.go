@@ -51,6 +51,9 @@ type Options struct {
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Shows reports whether the state posts of a workspace show some messages of an agent, by a name of turn.Shown. If
+	// it is nil, there are none.
+	Shows func(workspace, agent, messages string) bool
 	// Remembered bounds the bytes of memory for the windows of threads.
 	Remembered int64
 }
@@ -64,7 +67,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now}
+	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows}
 	ids, stored := places.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
 	return &Journal{

@@ -16,13 +16,14 @@ type dueAt struct {
 }
 
 // dueColumn is the column that shows when a thread's work of a kind is due, and dueFrom
-// its table. Of a thread's open deliveries, the first one counts. A delivery that removes
-// a sign of work comes after all others.
+// its table. Of a thread's open deliveries, the first one counts. Those that remove a sign
+// of work or change a state post come after all others, each when it is due.
 var (
 	dueColumn = map[Kind]string{Intake: "intake_at", Turns: "turn_at", Deliveries: "due_at"}
 	dueFrom   = map[Kind]string{Intake: "threads", Turns: "threads", Deliveries: `deliveries d JOIN threads ON threads.id = d.thread
 		AND d.state IN ('pending', 'sending') AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.thread = d.thread
-			AND e.state IN ('pending', 'sending') AND e.kind <> 'unsign' AND (e.id < d.id OR d.kind = 'unsign'))`}
+			AND e.state IN ('pending', 'sending') AND (CASE WHEN e.kind IN ('unsign', 'restate') THEN e.due_at ELSE 0 END, e.id)
+				< (CASE WHEN d.kind IN ('unsign', 'restate') THEN d.due_at ELSE 0 END, d.id))`}
 )
 
 // due returns threads that have work of a queue and that this node may claim, the

@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"held deliveries", heldPromises()},
 		{"pace", pacePromises()},
 		{"previews", previewPromises()},
+		{"state posts", statePromises()},
 		{"transcript", transcriptPromises()},
 		{"workstreams", workstreamPromises()},
 		{"thread history", threadHistoryPromises()},

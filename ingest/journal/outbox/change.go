@@ -67,9 +67,9 @@ func Move(tx *storage.Txn, from, to int64, address Post) {
 	tx.Do(`UPDATE deliveries SET thread = $2, channel = $3, place = $4 WHERE thread = $1`, from, to, address.Channel, address.Place)
 }
 
-// IsOpen reports whether a delivery of a thread is open that is not the removal of a sign of work.
+// IsOpen reports whether a delivery of a thread is open that others wait for.
 func IsOpen(tx *storage.Txn, thread int64) bool {
-	return tx.Has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind <> 'unsign' AND `+open+` LIMIT 1`, thread)
+	return tx.Has(`SELECT 1 FROM deliveries WHERE thread = $1 AND kind NOT IN `+late+` AND `+open+` LIMIT 1`, thread)
 }
 
 // IsPost reports whether an external id is the id of one of our posts.

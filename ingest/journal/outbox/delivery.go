@@ -38,6 +38,8 @@ type Delivery struct {
 	Stream bool
 	// SendBy is the deadline of the last call.
 	SendBy time.Time
+	// Changes counts the changes of a state post since its last call began.
+	Changes int64
 	// DueAt is the time at which a worker must look at it next.
 	DueAt     time.Time
 	CreatedAt time.Time
@@ -60,6 +62,8 @@ const (
 	KindTell    Kind = "tell"    // shows a text to the asker alone
 	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
 	KindReact   Kind = "react"   // adds an emoji to a message; its text is the emoji, a space and the message's external id
+	KindState   Kind = "state"   // posts the state of a run; see StateChanged
+	KindRestate Kind = "restate" // changes that post, which its PlatformID names
 )
 
 // State is the state of a delivery.
@@ -150,7 +154,7 @@ const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspac
 // its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
 const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE 0 END,
 	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE $9 END
-	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind <> 'unsign')
+	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind NOT IN ` + late + `)
 		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`
 

@@ -9,14 +9,14 @@ import (
 )
 
 // NextDelivery returns the thread's first open delivery; nil for none. The removal of a
-// sign of work comes last, so that it delays no answer if it cannot be sent yet.
+// sign of work and the changes of state posts come last, so that they delay no answer if they cannot be sent yet.
 func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
 	return storage.ReadOne(ctx, o.db, func(tx *storage.Txn) *Delivery { return OpenDelivery(tx, thread) })
 }
 
 // OpenDelivery is NextDelivery inside a transaction.
 func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
-	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind = 'unsign' THEN 1 ELSE 0 END, d.id LIMIT 1`, thread)
+	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind IN `+late+` THEN d.due_at ELSE 0 END, d.id LIMIT 1`, thread)
 }
 
 // read reads the delivery that the end of a query finds; nil for none.
@@ -25,9 +25,9 @@ func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	var file, buttons string
 	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
 		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
-		&d.SendBy, &d.DueAt, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, &of.PlatformID, &of.SendBy}, `
+		&d.SendBy, &d.DueAt, &d.Changes, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.thread, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
-			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.created_at,
+			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.changes, d.created_at,
 			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
 			coalesce((SELECT min(m.created_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), 0),
 			p.id, p.platform_id, p.send_by
@@ -67,8 +67,15 @@ func update(tx *storage.Txn, d *Delivery, set string, args ...any) {
 func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery, send Send) (Slot, error) {
 	return storage.Write(ctx, o.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) Slot {
 		places.Lock(tx, claim, []any{new(int64)}, `id`)
+		every := send.Every
 		if !d.Puts() {
 			send.Every = 0
+		}
+		if d.Kind == KindRestate { // it yields to every post, as a preview does
+			if again := Spare(tx, d.Workspace, d.Post.Channel, storage.Millis(o.db.Now()), every); !again.IsZero() {
+				update(tx, d, `due_at = $3`, storage.Millis(again))
+				return Slot{Wait: again}
+			}
 		}
 		at := reserve(tx, d, storage.Millis(o.db.Now()), send)
 		now := o.db.Now() // another node may have held the channel's row meanwhile
@@ -83,6 +90,7 @@ func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery
 			leave(tx, d.Workspace, d.Post.Channel, storage.Millis(now), send.Every)
 		}
 		sendBy := now.Add(send.Timeout)
+		d.state(tx)
 		update(tx, d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, storage.Millis(sendBy))
 		return Slot{SendBy: sendBy}
 	})
@@ -131,10 +139,11 @@ func (o *Outbox) Sent(ctx context.Context, d *Delivery, platformID string) (more
 	return err == nil && *sent, err
 }
 
-// Resend makes a delivery that has certainly not taken effect due again at a later time.
+// Resend makes a delivery that has certainly not taken effect due again at a later time. The text of a state post that may have changed is
+// not known any more.
 func (o *Outbox) Resend(ctx context.Context, d *Delivery, at time.Time, cause string) error {
 	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
-		update(tx, d, `state = 'pending', due_at = $3, error = $4`, storage.Millis(at), cause)
+		update(tx, d, `state = 'pending', due_at = $3, error = $4, payload = CASE WHEN kind = 'restate' THEN '' ELSE payload END`, storage.Millis(at), cause)
 	})
 }
 
@@ -170,8 +179,8 @@ func (o *Outbox) ResendMarked(ctx context.Context, d *Delivery, text, cause stri
 	})
 }
 
-// Puts reports whether the delivery adds or changes text. Any other one has no place in its
-// channel's pace, because nobody reads it.
+// Puts reports whether the delivery adds or changes text. Any other one takes no place in its
+// channel's pace from them.
 func (d *Delivery) Puts() bool {
-	return d.Kind == KindPost || d.Kind == KindPreview || d.Kind == KindTell
+	return d.Kind == KindPost || d.Kind == KindPreview || d.Kind == KindTell || d.Kind == KindState
 }

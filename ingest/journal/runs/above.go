@@ -16,11 +16,15 @@ func (a *appender) tellAbove(said []stream.Message) {
 	if !event.IsWorkstream(a.key) {
 		return
 	}
-	a.progress(said)
+	changed := a.progress(said)
 	above := appender{Txn: a.Txn, now: a.now}
 	var launched string
-	if !a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
-		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key)) {
+	found := a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
+		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key))
+	if changed { // no sooner, because a worker of the post has locked that thread before
+		workstreams.Told(a.Txn, a.key, a.now)
+	}
+	if !found {
 		return
 	}
 	given := make([]stream.Message, 0, len(said))
@@ -55,8 +59,8 @@ func (e *endRunTx) tellAbove(events []stream.Message, state State, reply string)
 	e.told = a.told
 }
 
-// progress stores the phase of a workstream that its run's messages tell of.
-func (a *appender) progress(said []stream.Message) {
+// progress stores the phase of a workstream that its run's messages tell of, and reports whether it has changed.
+func (a *appender) progress(said []stream.Message) bool {
 	for _, m := range slices.Backward(said) {
 		tool, happened := m.Tool()
 		var phase workstreams.Phase
@@ -70,8 +74,8 @@ func (a *appender) progress(said []stream.Message) {
 			phase = workstreams.Planning
 		}
 		if phase != "" {
-			workstreams.Works(a.Txn, a.key, phase, event.Beginning(event.Text(tool), workstreams.MaxTool))
-			return
+			return workstreams.Works(a.Txn, a.key, phase, event.Beginning(event.Text(tool), workstreams.MaxTool))
 		}
 	}
+	return false
 }

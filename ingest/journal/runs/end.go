@@ -53,7 +53,7 @@ const maxReruns = 2
 // one transaction. After that, the agent is not asked again.
 func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, reply Reply) (EndResult, error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, run: run, claim: claim}
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, states: r.states(run), run: run, claim: claim}
 		if e.commit(reply) {
 			e.attempted(reply.Attempt)
 		}
@@ -93,10 +93,12 @@ type EndResult struct {
 // endRunTx is the end of a run inside its transaction.
 type endRunTx struct {
 	*storage.Txn
-	now   int64
-	node  string // of the worker
-	run   *Run
-	claim *places.Claim
+	now    int64
+	node   string                                       // of the worker
+	shows  func(workspace, agent, messages string) bool // as storage.DB.Shows
+	states bool                                         // the run may have a state post
+	run    *Run
+	claim  *places.Claim
 
 	EndResult           // its Begun may not be marked as sending
 	added     int64     // messages that got a thread_seq: the reply or the notice
@@ -238,6 +240,9 @@ func (e *endRunTx) record(state State, cause string, answeredAt time.Time) {
 	e.Do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
 		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped FROM threads WHERE id = $1`,
 		e.run.Thread, e.run.ID, e.run.Agent, string(state), storage.Millis(e.run.BegunAt), storage.Millis(answeredAt), e.now, cause)
+	if e.states {
+		outbox.StateChanged(e.Txn, e.run.ID, e.now, false)
+	}
 }
 
 // end closes the run, and the question that it had and nobody answered. The thread's next
@@ -267,9 +272,9 @@ func (e *endRunTx) giveUp(state State, cause string, notice outbox.Notice) {
 // turn takes them at once.
 func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
+	workstreams.StopOf(e.Txn, e.run.ID, e.now) // before the state post, as every change of a workstream
 	e.record(Interrupted, "interrupted by a newer message", time.Time{})
 	messages.GiveBack(e.Txn, e.run.ID)
-	workstreams.StopOf(e.Txn, e.run.ID, e.now)
 	e.Later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
 		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
 		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
@@ -307,7 +312,7 @@ type Unanswered struct {
 // zero if the run has ended.
 func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u Unanswered) (next time.Time, err error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, run: run, claim: claim}
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, states: r.states(run), run: run, claim: claim}
 		e.read()
 		e.events(u.Events, u.State, "")
 		switch {

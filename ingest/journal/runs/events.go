@@ -13,6 +13,7 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
@@ -40,7 +41,7 @@ func (r *Runs) AppendEvents(ctx context.Context, claim *places.Claim, run *Run, 
 	var told []string
 	again, known := run.unclear, max(run.appended, run.EventSeq)
 	err := r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
-		a := appender{Txn: tx, run: run.ID, now: storage.Millis(r.db.Now())}
+		a := appender{Txn: tx, run: run.ID, now: storage.Millis(r.db.Now()), shows: r.db.Shows}
 		lockRun(tx, claim, run, a.dest(), appenderColumns)
 		if m := messages[len(messages)-1]; !again || !tx.Has(`SELECT 1 FROM run_events WHERE run = $1 AND seq > $2 AND type = $3
 			AND workstream = $4 AND activity = $5 AND text = $6`, run.ID, known, int64(m.Type), m.Workstream, m.ActivityID, m.Text) {
@@ -74,7 +75,7 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 	told := []string{run}
 	err := r.db.Change(ctx, "", func(tx *storage.Txn) {
-		a := appender{Txn: tx, run: run, now: storage.Millis(r.db.Now())}
+		a := appender{Txn: tx, run: run, now: storage.Millis(r.db.Now()), shows: r.db.Shows}
 		works := tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run)
 		key := cmp.Or(added.Key, uuid.Must(uuid.NewV7()).String())
 		if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
@@ -123,15 +124,18 @@ type appender struct {
 	dropped        int64 // number of its events, without chunks, that were removed
 	key            event.ThreadKey
 	told           []string // the runs above it that got its messages, too
+
+	workspace, agent string
+	shows            func(workspace, agent, messages string) bool // as storage.DB.Shows
 }
 
-const appenderColumns = `key, id, run_seq, run_events, run_event_at, run_dropped`
+const appenderColumns = `key, id, run_seq, run_events, run_event_at, run_dropped, workspace, agent`
 
 // noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
 const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_dropped = 0, run_taken = 0, run_answer = NULL`
 
 func (a *appender) dest() []any {
-	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped}
+	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped, &a.workspace, &a.agent}
 }
 
 // append stores messages. ends means that the run ends with them. The times of a run's
@@ -160,8 +164,24 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 		a.evict()
 		a.Do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
 	}
+	a.state(messages)
 	if !ends {
 		a.tellAbove(messages)
+	}
+}
+
+// state notes that the run's messages change its state post. A PLAN begins one.
+func (a *appender) state(messages []stream.Message) {
+	if a.shows == nil || event.IsWorkstream(a.key) {
+		return
+	}
+	var plans, changes bool
+	for _, m := range messages {
+		plans = plans || m.OfMain() && m.Type == stream.Plan
+		changes = changes || m.OfMain() && IsStated(m.Type)
+	}
+	if changes {
+		outbox.StateChanged(a.Txn, a.run, a.now, plans && a.shows(a.workspace, a.agent, "plan"))
 	}
 }
 
@@ -216,7 +236,7 @@ func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	if len(kept) == 0 {
 		return
 	}
-	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now}
+	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now, shows: e.shows}
 	e.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, e.run.Thread)
 	a.append(kept, true)
 }

@@ -3,13 +3,16 @@ package runs
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"parley/assembly/stream"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // BeginPreview marks a preview of an unfinished run as sending, if no delivery of its thread is
@@ -101,4 +104,61 @@ func (r *Runs) MarkSigned(ctx context.Context, claim *places.Claim, run *Run, si
 		run.Sign = sign.Text
 	}
 	return err
+}
+
+// stating are the types of the messages that a state post shows.
+var stating = []stream.Type{stream.Plan, stream.BatchProgress, stream.Warning, stream.Error, stream.System}
+
+// IsStated reports whether a state post shows messages of a type.
+func IsStated(t stream.Type) bool { return slices.Contains(stating, t) }
+
+// states reports whether a run may have a state post: those of most runs do not, and their end costs nothing more.
+func (r *Runs) states(run *Run) bool {
+	return r.db.Shows != nil && (r.db.Shows(run.Workspace, run.Agent, "plan") || r.db.Shows(run.Workspace, run.Agent, "workstream"))
+}
+
+// maxNotes bounds the warnings, errors and system messages that a state post shows.
+const maxNotes = 5
+
+// Stated is what a state post shows of a run.
+type Stated struct {
+	Agent string
+	// State is the state of the run, which is empty while the run goes on.
+	State State
+	Error string
+	// Plan and Batch are the newest messages of these types; nil for none.
+	Plan, Batch *stream.Message
+	Notes       []stream.Message // warnings, errors and system messages, the oldest first
+	Children    []workstreams.Workstream
+	// Answers is the external id of the last message that the run answers and that the platform knows; empty for none.
+	Answers string
+}
+
+// StateOf returns what a state post shows of a run. It fails with ErrNotFound if there is no such run any more.
+func (r *Runs) StateOf(ctx context.Context, run string) (*Stated, error) {
+	return storage.Read(ctx, r.db, func(tx *storage.Txn) *Stated {
+		s := &Stated{}
+		if !tx.Row([]any{&s.Agent, (*string)(&s.State), &s.Error}, `SELECT agent, '', '' FROM threads WHERE run_id = $1
+			UNION ALL SELECT agent, state, error FROM runs WHERE id = $1`, run) {
+			tx.Fail(storage.ErrNotFound)
+			return s
+		}
+		newest := func(types string, most int64) []stream.Message {
+			return storage.Rows(tx, func(m *stream.Message) []any { return []any{(*int64)(&m.Type), &m.Text, (*[]byte)(&m.Details)} },
+				`SELECT type, text, details FROM run_events WHERE run = $1 AND type IN (`+types+`) AND workstream IN ('', 'main')
+				ORDER BY seq DESC LIMIT CAST($2 AS BIGINT)`, run, most)
+		}
+		first := func(list []stream.Message) *stream.Message {
+			if len(list) == 0 {
+				return nil
+			}
+			return &list[0]
+		}
+		s.Plan, s.Batch = first(newest(numbers(stating[:1]), 1)), first(newest(numbers(stating[1:2]), 1))
+		s.Notes = newest(numbers(stating[2:]), maxNotes)
+		slices.Reverse(s.Notes)
+		s.Children = workstreams.Of(tx, run)
+		tx.Row([]any{&s.Answers}, `SELECT external_id FROM messages WHERE run = $1 AND author IN ('human', 'bot') ORDER BY sent_at DESC, seq DESC LIMIT 1`, run)
+		return s
+	})
 }

@@ -61,7 +61,7 @@ func (r *Runs) UnfinishedRun(ctx context.Context, thread int64) (run string, err
 // stopping returns the end of a thread's unfinished run. The thread must be locked.
 func stopping(tx *storage.Txn, thread, now int64) *endRunTx {
 	run := &Run{Thread: thread}
-	e := &endRunTx{Txn: tx, now: now, run: run}
+	e := &endRunTx{Txn: tx, now: now, states: true, run: run}
 	tx.Row([]any{&run.ID, (*string)(&run.ThreadKey), &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
 		`SELECT run_id, key, workspace, agent, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
 	readShown(tx, run)

@@ -15,6 +15,9 @@ type DB struct {
 	Node   string        // names this process among those that share the store
 	Lease  time.Duration // of a claim that is not renewed; 0: the engine admits one process at a time
 	Now    func() time.Time
+	// Shows reports whether the state post of a run shows some messages of an agent to the people of a
+	// workspace; nil if there are no such posts.
+	Shows func(workspace, agent, messages string) bool
 
 	// followers are the readers that wait for changes, by the words that tell other nodes of a change.
 	followers wake.Group[string]

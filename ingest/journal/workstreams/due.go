@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
 )
 
@@ -107,6 +108,9 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10, reported = $13
 			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11`, before.ID, string(before.State), before.Said,
 			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase), max(before.reported, next.Reported)) > 0
+		if taken {
+			outbox.StateChanged(tx, before.Run, storage.Millis(now), false)
+		}
 		if taken && due == nil {
 			RunEnded(tx, before.Of.Thread, storage.Millis(now))
 		}

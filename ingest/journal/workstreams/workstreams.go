@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
 )
 
@@ -152,6 +153,7 @@ func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $16, 'running', 'planning', $14, $15, $14)`,
 			w.ID, w.Run, w.Asker, w.Of.Workspace, string(w.Of.Platform), string(w.Of.Thread), w.Of.Channel, w.Of.Parent, string(w.Key()), w.Agent, w.Name, w.Task,
 			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt), storage.Number(w.Apart))
+		outbox.StateChanged(tx, w.Run, now, !event.IsWorkstream(w.Of.Thread) && s.db.Shows != nil && s.db.Shows(w.Of.Workspace, w.Asker, "workstream"))
 		return w
 	})
 }
@@ -185,7 +187,12 @@ func (s *Workstreams) Workstream(ctx context.Context, id string) (w Workstream, 
 
 // WorkstreamsOf returns the workstreams of a run, the first launched one first.
 func (s *Workstreams) WorkstreamsOf(ctx context.Context, run string) ([]Workstream, error) {
-	return storage.List(ctx, s.db, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.run = $1 ORDER BY w.launched_at, w.id`, run)
+	return storage.ReadOne(ctx, s.db, func(tx *storage.Txn) []Workstream { return Of(tx, run) })
+}
+
+// Of is WorkstreamsOf inside a transaction.
+func Of(tx *storage.Txn, run string) []Workstream {
+	return storage.Rows(tx, (*Workstream).dest, `SELECT `+columns+` FROM workstreams w WHERE w.run = $1 ORDER BY w.launched_at, w.id`, run)
 }
 
 // WorkstreamsBelow returns the workstreams that an agent has launched from a thread, those that work before those that
@@ -237,6 +244,7 @@ func StopOf(tx *storage.Txn, run string, now int64) {
 func (s *Workstreams) change(ctx context.Context, id, set string, args ...any) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {
 		if tx.Exec(`UPDATE workstreams SET `+set, append([]any{id}, args...)...) > 0 {
+			tellState(tx, `id = $1`, id, storage.Millis(s.db.Now()))
 			return
 		}
 		if tx.Has(`SELECT 1 FROM workstreams WHERE id = $1`, id) {
@@ -257,10 +265,24 @@ func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
 // MaxTool bounds the characters of a tool's name.
 const MaxTool = 80
 
-// Works notes what the run of a workstream's thread does. It writes only a change.
-func Works(tx *storage.Txn, thread event.ThreadKey, phase Phase, tool string) {
-	tx.Do(`UPDATE workstreams SET phase = $2, tool = $3 WHERE thread = $1 AND state IN ('running', 'canceling') AND (phase <> $2 OR tool <> $3)`,
-		string(thread), string(phase), tool)
+// Works notes what the run of a workstream's thread does. It writes only a change, and reports whether there is one.
+func Works(tx *storage.Txn, thread event.ThreadKey, phase Phase, tool string) bool {
+	return tx.Exec(`UPDATE workstreams SET phase = $2, tool = $3 WHERE thread = $1 AND state IN ('running', 'canceling') AND (phase <> $2 OR tool <> $3)`,
+		string(thread), string(phase), tool) > 0
+}
+
+// Told notes that the state post of the run changes that has launched the workstream of a thread. The transaction locks no thread
+// afterwards.
+func Told(tx *storage.Txn, thread event.ThreadKey, now int64) {
+	tellState(tx, `thread = $1`, string(thread), now)
+}
+
+// tellState notes that the state post of a run changes: of one that has launched the workstream that a condition finds.
+func tellState(tx *storage.Txn, condition, value string, now int64) {
+	var run string
+	if tx.Row([]any{&run}, `SELECT run FROM workstreams WHERE `+condition, value) {
+		outbox.StateChanged(tx, run, now, false)
+	}
 }
 
 // Iterates notes the number of the requests to the agent in a run of a thread. Other threads have none.

@@ -301,6 +301,21 @@ func (d *Daemon) workstreamConfig(agent string) (workstream.Config, bool) {
 	return config, ok
 }
 
+// shows reports whether people of a workspace see some messages of an agent, by a name of turn.Shown.
+func (d *Daemon) shows(workspace, agent, messages string) bool {
+	s := d.current.Load()
+	if s == nil || s.accounts[workspace] == nil {
+		return false
+	}
+	sender, ok := s.accounts[workspace].adapter.(adapters.Sender)
+	show := s.agents[agent].Profile.Show
+	if show == nil {
+		_, edits := sender.(adapters.Editor)
+		show = turn.DefaultShow(edits)
+	}
+	return ok && slices.Contains(show, messages)
+}
+
 // platform returns the platform to which a workspace's deliveries go.
 func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 	a := d.current.Load().accounts[workspace]
@@ -316,6 +331,7 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 		Page:   page,
 		Sender: sender, Limits: a.adapter.Limits(),
 		Unknown: func(d *outbox.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
+		Shows:   func(agent, messages string) bool { return d.shows(workspace, agent, messages) },
 		Of:      a.platform, Agent: func(channel string) string { return a.Channel(channel, "").Agent },
 	}, true
 }

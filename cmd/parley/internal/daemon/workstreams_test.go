@@ -41,6 +41,12 @@ func openLead(t *testing.T, p plan) *delegating {
 // openLeadOf opens the agent lead with a bound of its workstreams.
 func openLeadOf(t *testing.T, p plan, most int) *delegating {
 	t.Helper()
+	return openLeadShowing(t, p, most, "[answer]")
+}
+
+// openLeadShowing opens the agent lead, of whose runs people see some messages.
+func openLeadShowing(t *testing.T, p plan, most int, show string) *delegating {
+	t.Helper()
 	l := &delegating{inputs: make(chan leadInput, 16)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var input leadInput
@@ -51,14 +57,17 @@ func openLeadOf(t *testing.T, p plan, most int) *delegating {
 		l.inputs <- input
 	}))
 	t.Cleanup(hook.Close)
-	p.files = map[string]string{"parley.yaml": `
+	if p.files == nil {
+		p.files = map[string]string{}
+	}
+	p.files["parley.yaml"] = `
 listen: 127.0.0.1:0
 shutdown: 3s
 agents:
-  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: ` + strconv.Itoa(most) + `}}
+  - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: ` + strconv.Itoa(most) + `}, show: ` + show + `}
   - {id: other, kind: webhook, url: "` + hook.URL + `", secret: ` + otherSecret + `}
   - {id: echo, kind: echo}
-`}
+`
 	l.harness = open(t, p)
 	return l
 }

@@ -389,12 +389,13 @@ CREATE TABLE deliveries (
 	created_at BIGINT NOT NULL,
 	platform_id TEXT,
 	error TEXT NOT NULL DEFAULT '',
-	kind TEXT NOT NULL, -- post, preview, remove, close, tell, unsign, react
+	kind TEXT NOT NULL, -- post, preview, remove, close, tell, unsign, react, state, restate
 	replaces BIGINT NOT NULL DEFAULT 0, -- the delivery whose post it takes over, removes or closes; 0: none
 	stream BIGINT NOT NULL DEFAULT 0, -- of a preview: it began as a stream
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
 	file TEXT NOT NULL DEFAULT '', -- JSON; empty: none
-	buttons TEXT NOT NULL DEFAULT '' -- JSON; empty: none
+	buttons TEXT NOT NULL DEFAULT '', -- JSON; empty: none
+	changes BIGINT NOT NULL DEFAULT 0 -- of a state post: since its last call began
 );
 CREATE UNIQUE INDEX deliveries_platform ON deliveries (workspace, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');

@@ -384,12 +384,13 @@ CREATE TABLE deliveries (
 	created_at INTEGER NOT NULL,
 	platform_id TEXT,
 	error TEXT NOT NULL DEFAULT '',
-	kind TEXT NOT NULL, -- post, preview, remove, close, tell, unsign, react
+	kind TEXT NOT NULL, -- post, preview, remove, close, tell, unsign, react, state, restate
 	replaces INTEGER NOT NULL DEFAULT 0, -- the delivery whose post it takes over, removes or closes; 0: none
 	stream INTEGER NOT NULL DEFAULT 0, -- of a preview: it began as a stream
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
 	file TEXT NOT NULL DEFAULT '', -- JSON; empty: none
-	buttons TEXT NOT NULL DEFAULT '' -- JSON; empty: none
+	buttons TEXT NOT NULL DEFAULT '', -- JSON; empty: none
+	changes INTEGER NOT NULL DEFAULT 0 -- of a state post: since its last call began
 ) STRICT;
 CREATE UNIQUE INDEX deliveries_platform ON deliveries (workspace, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');
