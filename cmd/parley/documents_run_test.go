@@ -90,7 +90,7 @@ func newReader(t *testing.T, p page, programs programs) *reader {
 	for name, script := range map[string]string{
 		"parley":       fmt.Sprintf(`PARLEY_COMMAND=1 exec %s "$@"`, os.Args[0]),
 		"parley-fake":  fmt.Sprintf(`a=$1; shift; if [ "$a" = client ]; then set -- -url http://%s "$@"; else set -- -listen %s "$@"; fi; exec %s "$a" "$@"`, daemon, fake, programs["parley-fake"]),
-		"curl":         fmt.Sprintf(`exec %s --fail-with-body --dump-header /dev/stderr "$@"`, curl),
+		"curl":         fmt.Sprintf(`exec %s --fail-with-body --no-progress-meter --dump-header /dev/stderr "$@"`, curl),
 		"parley-bench": fmt.Sprintf(`exec %s "$@"`, programs["parley-bench"]),
 		"go":           fmt.Sprintf(`case "$1 $2" in "run ./cmd/"*) p=${2#./cmd/}; shift 2; exec "$p" "$@";; esac; cd %s; exec %s "$@"`, clone, goProgram),
 	} {
@@ -179,20 +179,23 @@ func (r *reader) need(text string) {
 	}
 }
 
-// command returns a shell for the text of a block. A variable that it sets is there in later blocks.
+// command returns a shell for the text of a block, with the variables of earlier blocks.
 func (r *reader) command(text string) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	r.t.Cleanup(cancel)
-	c := exec.CommandContext(ctx, "bash", "-aeuo", "pipefail", "-c", "[ ! -f .variables ] || . ./.variables\ntrap 'export -p | grep -v \"^declare -[^ ]*r\" >.variables' EXIT\n"+text)
+	c := exec.CommandContext(ctx, "bash", "-aeuo", "pipefail", "-c", "[ ! -f .variables ] || . ./.variables\n"+text)
 	c.Dir, c.Env, c.WaitDelay = r.dir, r.env, 10*time.Second
 	return c
 }
+
+// keepVariables is the end of a block whose variables later blocks have.
+const keepVariables = `export -p | grep -v "^declare -[^ ]*r" >.variables`
 
 // run runs a whole block.
 func (r *reader) run(b block, text string) {
 	r.t.Helper()
 	var stdout, stderr strings.Builder
-	c := r.command(text)
+	c := r.command(text + "\n" + keepVariables)
 	c.Stdout, c.Stderr = &stdout, &stderr
 	if err := c.Run(); err != nil {
 		r.t.Fatalf("%s:%d: %v\n%s\n%s", r.page.path, b.line, err, &stdout, &stderr)
