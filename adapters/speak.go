@@ -71,3 +71,13 @@ type Linker interface {
 	// it has none, or if the platform does not answer.
 	Link(ctx context.Context, to Address, id string) string
 }
+
+// Spot is where a schedule asks an agent.
+type Spot struct {
+	Platform event.Platform
+	// Thread is the key of the thread of the question. It is empty if each question has a thread of its own, whose
+	// answer begins another thread at the top of the channel.
+	Thread  event.ThreadKey
+	Channel string // the platform's id
+	Agent   string // of the channel
+}

@@ -26,6 +26,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/tools"
 	"parley/assembly"
+	"parley/assembly/schedule"
 	"parley/assembly/turn"
 	"parley/assembly/workstream"
 	"parley/config/secret"
@@ -125,6 +126,8 @@ type Workspace struct {
 	TimeZone string `yaml:"time_zone"`
 	// Rows are the kinds of messages that a run leaves in its thread: answer, tool, stage. An answer is always one.
 	Rows []string `yaml:"rows"`
+	// Schedules ask agents at a time.
+	Schedules []schedule.Config `yaml:"schedules"`
 	// Commands are the settings of the chat commands.
 	Commands ingest.Commands `yaml:"commands"`
 	// Backfill bounds the reading of missed messages.

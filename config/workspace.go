@@ -100,7 +100,25 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 	check.under("commands", w.Commands.Validate())
 	check.under("catch_up", w.Backfill.Validate())
 	check.under("", w.Settings.faults(agents, formsOf(platform)))
+	w.schedules(&check, platform, agents)
 	return check.faults
+}
+
+// schedules adds the faults of the workspace's schedules.
+func (w *Workspace) schedules(check *checks, platform adapters.Platform, agents []Agent) {
+	known := func(id string) bool { return slices.ContainsFunc(agents, func(a Agent) bool { return a.ID == id || a.ID == "" }) }
+	ids := unique{}
+	for i := range w.Schedules {
+		s, at := &w.Schedules[i], fmt.Sprintf("schedules[%d]", i)
+		check.require(idForm.MatchString(s.ID), at+".id", idWords)
+		before := ids.add(s.ID, at)
+		check.require(before == "", at+".id", "is also the id of "+before+": give each schedule its own id")
+		check.under(at, s.Validate())
+		check.require(s.Agent == "" || len(agents) == 0 || known(s.Agent), at+".agent", "must be the id of an agent")
+		check.require(platform.Name == "" || platform.Conversation != nil, at, "has no place, because the platform has no channels: remove it")
+		check.require(s.To.Channel == "" || platform.IsChannel == nil || platform.IsChannel(s.To.Channel), at+".to.channel", ingest.NotChannel)
+		check.require(s.To.User == "" || platform.IsUser == nil || platform.IsUser(s.To.User), at+".to.user", ingest.NotUser)
+	}
 }
 
 // faults returns the faults of the settings that a channel can have of its own. It does

@@ -41,8 +41,14 @@ func (m *internal) event(envelope event.Envelope) event.Event {
 	if m.From != "" {
 		metadata.SenderID, metadata.SenderDisplayName = "agent:"+m.From, m.From
 	}
+	run := ""
+	if m.Schedule != "" {
+		run, metadata.SenderID, metadata.SenderDisplayName = m.ID, event.ScheduleSender(m.Schedule), "Schedule "+m.Schedule
+		planned, _ := json.Marshal(m.PlannedAt.UTC()) // a time always encodes
+		metadata.Extra = []event.Extra{{Key: "planned_at", Value: planned}}
+	}
 	return event.Event{Kind: event.KindMessage, Message: &event.Message{
-		ExternalID: m.ID, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, Content: m.Text, SentAt: envelope.ReceivedAt,
+		ExternalID: m.ID, RunID: run, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, Content: m.Text, SentAt: envelope.ReceivedAt,
 		Metadata: metadata, Internal: &m.Internal,
 	}}
 }
@@ -51,6 +57,8 @@ func (m *internal) event(envelope event.Envelope) event.Event {
 func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 	d := record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonWorkstream}
 	switch {
+	case m.Internal.Schedule != "":
+		d.Trigger, d.Reason = messages.TriggerRun, event.ReasonSchedule
 	case m.Internal.Stops:
 		d.Trigger, d.Command, d.NoMemory = messages.TriggerNone, record.CommandStop, true
 		d.Reply = func(record.ThreadState) *outbox.Notice { return nil }
@@ -61,7 +69,8 @@ func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 		}
 	}
 	metadata := m.Metadata
-	metadata.Passive, metadata.TriggerRAG = new(!m.Internal.Runs), new(m.Internal.Runs)
+	runs := d.Trigger == messages.TriggerRun
+	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
 	metadata.RecipientID = "bot:" + m.Internal.Agent
 	d.Metadata = metadata.Bytes()
 	return d

@@ -50,7 +50,11 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	address, err := platform.Sender.Address(run.ThreadKey, answered(run))
+	thread := run.ThreadKey
+	if event.IsTick(thread) && platform.Of.Conversation != nil {
+		thread = platform.Of.Conversation(run.Workspace, run.Channel)
+	}
+	address, err := platform.Sender.Address(thread, answered(run))
 	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 

@@ -71,7 +71,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mention
 	if s.grower != nil {
 		s.starts = func() { start(func() { s.show(ctx, preview) }) }
 	}
-	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign {
+	if signer, ok := platform.Sender.(adapters.WorkingIndicator); ok && platform.Limits.Sign && !run.IsScheduled() {
 		start(func() { s.sign(ctx, preview, signer) })
 	}
 	return s, nil

@@ -90,7 +90,7 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 		if a.thread, err = o.Journal.Thread(ctx, workspace, to.Thread); err != nil {
 			return a, err
 		}
-		if event.IsWorkstream(a.thread.Key) {
+		if event.IsWorkstream(a.thread.Key) || event.IsTick(a.thread.Key) {
 			return a, storage.ErrNotFound
 		}
 		a.channel, err = o.Journal.ThreadChannel(ctx, a.thread.Row)
@@ -181,11 +181,16 @@ func under(platform Platform, workspace string, thread event.ThreadKey, post str
 
 // openUnder makes the thread of the replies to the first part of a post, so that a program can name it.
 func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) error {
-	if !d.AskedAt.IsZero() || !d.Begins() || d.Post.Place != "" {
+	tick := event.IsTick(d.ThreadKey)
+	if !d.AskedAt.IsZero() && !tick || !d.Begins() || d.Post.Place != "" {
 		return nil
 	}
 	platform, _ := o.Platform(d.Workspace)
-	key := under(platform, d.Workspace, d.ThreadKey, id)
+	thread := d.ThreadKey
+	if tick && platform.Of.Conversation != nil {
+		thread = platform.Of.Conversation(d.Workspace, d.Channel)
+	}
+	key := under(platform, d.Workspace, thread, id)
 	if key == "" {
 		return nil
 	}

@@ -89,7 +89,7 @@ func (g *going) record(agent string, result record.Result) {
 	defer g.mu.Unlock()
 	g.changed = g.changed || result.Disposition == event.Updated
 	if !result.TurnAt.IsZero() && agent == g.agent {
-		if result.Message.Reason != event.ReasonWorkstream { // the report of a workstream waits
+		if result.Message.Reason != event.ReasonWorkstream && result.Message.Reason != event.ReasonSchedule { // they wait
 			g.newest = max(g.newest, result.Message.Seq)
 		}
 		g.arrived.Set()

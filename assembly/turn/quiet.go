@@ -22,6 +22,8 @@ var errQuiet = errors.New("the agent had nothing to say")
 func (a *attempt) isQuiet(err error) bool {
 	text := strings.TrimSpace(a.said.text)
 	switch {
+	case a.run.IsScheduled() && text == DefaultQuietReply && a.said.asks == nil && len(a.said.files) == 0:
+		return err == nil
 	case a.said.asks != nil || len(a.said.files) > 0:
 		return false
 	case text != "" || a.addressed():
@@ -46,7 +48,7 @@ func (a *attempt) isEmpty() bool {
 // addressed reports whether a message of the turn addressed the bot.
 func (a *attempt) addressed() bool {
 	return slices.ContainsFunc(a.run.Messages, func(m messages.Message) bool {
-		return m.Reason != event.ReasonOpen && m.Reason != event.ReasonFollowed
+		return m.Reason != event.ReasonOpen && m.Reason != event.ReasonFollowed && m.Reason != event.ReasonSchedule
 	})
 }
 

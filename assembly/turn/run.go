@@ -365,10 +365,13 @@ func backoff(failures int64) time.Duration {
 	return min(time.Second<<(2*min(failures, 3)), time.Minute)
 }
 
-// fail ends the run for good and posts one sentence to the thread.
+// fail ends the run for good and posts one sentence to the thread, if people wait for an answer.
 func (a *attempt) fail(ctx context.Context, cause error) error {
-	notice := a.notice(apology(cause))
-	notice.Posts = a.Outbox.Notice(a.run, notice.Text)
+	var notice outbox.Notice
+	if !a.run.IsScheduled() {
+		notice = a.notice(apology(cause))
+		notice.Posts = a.Outbox.Notice(a.run, notice.Text)
+	}
 	return a.end(ctx, Failed, runs.Unanswered{State: runs.Failed, Cause: cause.Error(), Notice: notice}, cause)
 }
 

@@ -90,6 +90,10 @@ type HidesTokens interface {
 
 // showSaid lets people see the agent's messages that the configuration names.
 func (a *attempt) showSaid() {
+	if a.run.IsScheduled() { // it may have nothing to say
+		a.said.note = func(stream.Message) {}
+		return
+	}
 	show, planned := a.profile.Show, false
 	if show == nil {
 		show = DefaultShow(true) // a platform without edits has no words in its sign

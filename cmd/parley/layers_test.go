@@ -25,7 +25,7 @@ var layers = [][]string{
 	6:  {"ingest/journal/runs"},
 	7:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search"},
 	8:  {"ingest/journal"},
-	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "assembly/workstream"},
+	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "assembly/schedule", "assembly/workstream"},
 	10: {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	11: {"adapters/web/access"},
 	12: {"adapters/web/files", "adapters/slack/slacktest/internal/life", "adapters/slack/slacktest/internal/wire"},

@@ -54,6 +54,19 @@ func PersonOf(thread ThreadKey) (user string) {
 	return user
 }
 
+// ticks begins the keys of the threads of the ticks of schedules.
+const ticks = "schedule:"
+
+// TickThread returns the key of the own thread of a tick, by the id of the message that asks.
+func TickThread(message string) ThreadKey { return ThreadKey(ticks + message) }
+
+// IsTick reports whether a thread is that of one tick of a schedule. What is answered there goes to the top of its
+// channel, where it begins another thread.
+func IsTick(thread ThreadKey) bool { return strings.HasPrefix(string(thread), ticks) }
+
+// ScheduleSender returns the sender of the messages of a schedule.
+func ScheduleSender(id string) string { return ticks + id }
+
 // Kind is the kind of event in an envelope.
 type Kind string
 
@@ -139,6 +152,7 @@ const (
 	ReasonSystemMessage  = "system-message"  // ignored: the platform itself wrote it
 	ReasonNotAnEvent     = "not-an-event"    // ignored: valid JSON, but an unknown event
 	ReasonWorkstream     = "workstream"      // runs, or passive: Parley's own, about a workstream
+	ReasonSchedule       = "schedule"        // runs: a schedule asks
 	ReasonInteraction    = "interaction"     // ignored: a form, or an interaction without a message
 	ReasonGroupEvent     = "group-event"     // ignored: a chat's name or picture changed
 )
@@ -283,6 +297,10 @@ type Internal struct {
 	Runs    bool      `json:"runs,omitempty"`   // it asks the agent; otherwise the agent's next input has it
 	Stops   bool      `json:"stops,omitempty"`  // it ends what goes on in the thread; then it has no text
 	Text    string    `json:"text,omitempty"`
+	// Schedule is the id of the schedule that asks, and PlannedAt the time for which the message was planned. Its run
+	// has the ID of the message. Empty for any other message.
+	Schedule  string    `json:"schedule,omitempty"`
+	PlannedAt time.Time `json:"planned_at,omitzero"`
 }
 
 // Message is one utterance of a person or bot.

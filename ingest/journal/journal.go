@@ -18,6 +18,7 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
@@ -34,6 +35,7 @@ type Journal struct {
 	*runs.Runs
 	*record.Recorder
 	*workstreams.Workstreams
+	*schedules.Schedules
 	*audit.Audit
 	*listing.Listing
 	*search.Search
@@ -73,7 +75,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
-		Workstreams: workstreams.New(db), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
+		Workstreams: workstreams.New(db), Schedules: schedules.New(db), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
 	}
 }
 

@@ -62,6 +62,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Engine) {
 		{"state posts", statePromises()},
 		{"transcript", transcriptPromises()},
 		{"workstreams", workstreamPromises()},
+		{"schedules", schedulePromises()},
 		{"thread history", threadHistoryPromises()},
 		{"facts", factPromises()},
 		{"adapter state", adapterStatePromises()},

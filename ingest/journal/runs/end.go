@@ -175,13 +175,13 @@ func (r *Runs) committed(ctx context.Context, claim *places.Claim, run *Run, sen
 // did not get it.
 func (e *endRunTx) stale() bool {
 	return e.nextSeq-1 > e.run.BaseSeq && e.Has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
-		AND (run IS NULL OR run <> $3) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID)
+		AND (run IS NULL OR run <> $3) AND reason <> $4 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID, string(event.ReasonSchedule))
 }
 
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier
 // ones may wait too: they could not be in the same run.
 func (e *endRunTx) asked() bool {
-	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+messages.ForAgent+` AND seq > $3 AND reason <> $4 LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq, string(event.ReasonWorkstream))
+	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+messages.ForAgent+` AND seq > $3 AND reason NOT IN ($4, $5) LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq, string(event.ReasonWorkstream), string(event.ReasonSchedule))
 }
 
 // join gives the run the messages that may join it, or one of them, and returns their number. The

@@ -147,6 +147,12 @@ func (run *Run) SetMessages(messages []messages.Message) {
 	run.sees(messages)
 }
 
+// IsScheduled reports whether a schedule asked. Nobody waits for the answer then: people see neither the work nor its
+// failure.
+func (run *Run) IsScheduled() bool {
+	return len(run.Messages) == 1 && run.Messages[0].Reason == event.ReasonSchedule
+}
+
 // sees notes that the agent's input has the messages in their current state, with their files.
 func (run *Run) sees(messages []messages.Message) {
 	run.Seen, run.Files = time.Time{}, 0

@@ -51,6 +51,8 @@ var tables = []table{
 	newTable("workstreams", 1, `id text, run text, asker text, workspace text, platform text, parent text, channel text, channel_parent text, thread text, agent text,
 		name text, task text, interactive int, apart int, state text, phase text, tool text, iteration int, message text, launched_at int, deadline_at int,
 		ended_at int, summary text, error text, said int, reported int, due_at int`),
+	newTable("schedules", 2, `workspace text, id text, thread text, plan text, paused int, next_at int, root text, created_at int`),
+	newTable("schedule_ticks", 3, `workspace text, schedule text, planned_at int, message text, state text, error text, tries int, due_at int`),
 	newTable("tickets", 1, `hash text, workspace text, token text, path text, until_at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,

@@ -189,7 +189,7 @@ func (d *Daemon) Ready(lease *places.Claim, wake func()) (ready, gap bool) {
 	switch a := d.current.Load().accounts[lease.Workspace]; {
 	case a == nil:
 		return false, false
-	case a.backfill == nil, event.IsWorkstream(lease.Key):
+	case a.backfill == nil, event.IsWorkstream(lease.Key), event.IsTick(lease.Key):
 		return true, false
 	default:
 		return a.backfill.Ready(lease.Key, wake)

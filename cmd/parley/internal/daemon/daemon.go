@@ -20,6 +20,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
+	"parley/assembly/schedule"
 	"parley/assembly/turn"
 	"parley/assembly/workstream"
 	"parley/cmd/parley/internal/console"
@@ -57,6 +58,7 @@ type Daemon struct {
 	turns       *turn.Runner
 	version     string // of the program
 	workstreams *workstream.Service
+	schedules   *schedule.Service
 	outbox      *deliver.Outbox
 	files       *attach.Store
 	storage     files.Storage
@@ -255,6 +257,9 @@ func (d *Daemon) assemble() {
 	})
 	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
+	d.schedules = schedule.New(schedule.Parts{
+		Journal: d.journal, Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: d.now,
+	})
 }
 
 // Addr returns the address that the daemon listens on.
@@ -325,6 +330,7 @@ func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGro
 	d.run(workers, "intake", func() error { return d.ingest.Run(claim) })
 	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
+	d.run(workers, "schedules", func() error { return d.schedules.Serve(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "index of words", func() error { return d.fillSearch(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })

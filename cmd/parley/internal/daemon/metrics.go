@@ -29,7 +29,7 @@ type metrics struct {
 	workspaces *prometheus.GaugeVec
 
 	answers, delivery, turnWait, firstToken *prometheus.HistogramVec
-	tokens, requests, throttled             *prometheus.CounterVec
+	tokens, ticks, requests, throttled      *prometheus.CounterVec
 	failing                                 *prometheus.GaugeVec
 	reloaded, reloadedAt, retained          prometheus.Gauge
 }
@@ -75,13 +75,14 @@ func newMetrics() *metrics {
 	m.turnWait = histograms("parley_turn_wait_seconds", "Time from the last message of a turn to the beginning of its run.", "agent")
 	m.firstToken = histograms("parley_first_token_seconds", "Time from the beginning of an answered attempt to the agent's first message.", "agent")
 	m.tokens = counter("parley_agent_tokens_total", "Tokens by the count of the model's server; the direction is in or out.", "agent", "direction")
+	m.ticks = counter("parley_schedule_ticks_total", "Ticks of schedules by result: posted, quiet, failed or skipped.", "workspace", "result")
 	m.requests = counter("parley_platform_requests_total", "Requests to the platform by method and by the status of the answer; the code is refused for a refusal with status 200, and none without an answer.", "workspace", "method", "code")
 	m.throttled = counter("parley_platform_throttled_seconds_total", "Waits that the platform's rate limits have asked for.", "workspace")
 	m.failing = gauge("parley_agent_failing", "1 if the last attempt of the agent on this node failed, else 0.", "agent")
 	m.reloaded = plain("parley_config_last_reload_successful", "1 if the configuration that was read last is in use, else 0.")
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
-	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
+	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.ticks, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
 	m.registry.MustRegister(m.store.writes, m.store.seconds)
 	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -177,6 +178,7 @@ func (m *metrics) forget(before, after *setup) {
 			m.workspaces.DeleteLabelValues(id)
 			m.inbound.DeleteLabelValues(id)
 			m.throttled.DeleteLabelValues(id)
+			m.ticks.DeletePartialMatch(prometheus.Labels{"workspace": id})
 			m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
 		}
 	}

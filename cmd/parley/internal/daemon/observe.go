@@ -13,6 +13,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/schedules"
 )
 
 // timed measures the time of each durable accept.
@@ -63,6 +64,9 @@ func words(list ...string) string { return strings.Join(strings.Fields(strings.J
 func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
 	d.offered.Delete(run.ID)
 	d.workstreams.RunEnded(run.ThreadKey)
+	if result := ticked[r.Outcome]; result != "" && run.IsScheduled() {
+		d.TickEnded(run.Workspace, result)
+	}
 	d.attempted(run, r)
 	d.readable(run, r)
 	s := operator.Step{
@@ -73,6 +77,16 @@ func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
 		s.What, s.MS, s.Detail = operator.StepAnswered, max(0, d.now().Sub(run.BegunAt).Milliseconds()), run.ID
 		d.step(s)
 	}
+}
+
+// ticked has the result of a schedule's tick for the outcome of its run, if that is the end.
+var ticked = map[turn.Outcome]schedules.Result{
+	turn.Answered: schedules.Posted, turn.Quiet: schedules.Quiet, turn.Dropped: schedules.Quiet, turn.Failed: schedules.Failed, turn.Canceled: schedules.Failed,
+}
+
+// TickEnded implements schedule.Observer.
+func (d *Daemon) TickEnded(workspace string, result schedules.Result) {
+	d.metrics.ticks.WithLabelValues(workspace, string(result)).Inc()
 }
 
 // Delivery implements deliver.Observer.
@@ -92,7 +106,11 @@ func (d *Daemon) attempted(run *runs.Run, r turn.Report) {
 	case turn.Answered:
 		log.Info("a run is answered", "waited", wait(run), "first_token", r.FirstToken, "took", r.Took, "tokens_in", r.Usage.TokensIn, "tokens_out", r.Usage.TokensOut)
 	case turn.Failed:
-		log.Error("a run is given up; its people are told", "attempts", run.Attempts+1, "since", d.now().Sub(run.BegunAt), "err", r.Err)
+		said := "a run is given up; its people are told"
+		if run.IsScheduled() {
+			said = "the run of a schedule is given up"
+		}
+		log.Error(said, "attempts", run.Attempts+1, "since", d.now().Sub(run.BegunAt), "err", r.Err)
 	}
 	began, recovered := d.health.attempted(run.Agent, r, d.now().UTC())
 	d.metrics.isFailing(run.Agent, d.health.of(run.Agent).Failing)

@@ -108,6 +108,11 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
 		return err
 	}
+	for _, w := range c.Workspaces {
+		if err := d.schedules.Configure(ctx, w.ID, w.TimeZone, w.Schedules); err != nil {
+			return err
+		}
+	}
 	d.current.Store(next)
 	for id, a := range before.agents {
 		if _, kept := next.agents[id]; !kept {
@@ -299,6 +304,17 @@ func (d *Daemon) workstreamConfig(agent string) (workstream.Config, bool) {
 		return !known
 	})
 	return config, ok
+}
+
+// serves returns the ids of the configured workspaces.
+func (d *Daemon) serves() []string { return slices.Collect(maps.Keys(d.current.Load().accounts)) }
+
+// timeZone returns the name of the time zone of a workspace; empty for UTC.
+func (d *Daemon) timeZone(workspace string) string {
+	if a := d.current.Load().accounts[workspace]; a != nil {
+		return a.TimeZone
+	}
+	return ""
 }
 
 // shows reports whether people of a workspace see some messages of an agent, by a name of turn.Shown.

@@ -39,6 +39,7 @@ var reasons = map[string]reason{
 		"bluebubbles.sms: run"},
 	event.ReasonAction:     {"somebody pressed a button", nil, ""},
 	event.ReasonWorkstream: {"it is Parley's own, about a workstream", []string{"agents[].workstreams.agents"}, ""},
+	event.ReasonSchedule:   {"a schedule asked", []string{"schedules"}, ""},
 	event.ReasonNoAnswer:   {"it does not answer the open question of the agent, or its sender may not answer it", []string{"agents[].approvers"}, "approvers of the agent"},
 
 	event.ReasonOwnMessage: {"the bot itself wrote it", nil, ""},

@@ -361,6 +361,36 @@ CREATE INDEX workstreams_parent ON workstreams (parent);
 CREATE INDEX workstreams_due ON workstreams (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX workstreams_ended ON workstreams (ended_at) WHERE ended_at IS NOT NULL;
 
+-- What agents are asked at a time.
+CREATE TABLE schedules (
+	workspace TEXT NOT NULL,
+	id TEXT NOT NULL,
+	thread TEXT NOT NULL, -- key of the thread for which an agent made it; empty: it is in the file of its workspace
+	plan TEXT NOT NULL, -- JSON: when it ticks, and what a tick asks
+	paused BIGINT NOT NULL DEFAULT 0, -- 1: by an operator
+	next_at BIGINT, -- when its next tick is due; null: none is left, or it is paused
+	root TEXT NOT NULL DEFAULT '', -- message of the tick whose post begins the thread of the further ones
+	created_at BIGINT NOT NULL,
+	PRIMARY KEY (workspace, id)
+);
+CREATE INDEX schedules_due ON schedules (next_at) WHERE next_at IS NOT NULL;
+CREATE INDEX schedules_thread ON schedules (thread) WHERE thread <> '';
+
+-- The times at which schedules have asked.
+CREATE TABLE schedule_ticks (
+	workspace TEXT NOT NULL,
+	schedule TEXT NOT NULL,
+	planned_at BIGINT NOT NULL,
+	message TEXT NOT NULL, -- external id of the message that asks
+	state TEXT NOT NULL, -- due, asked, failed, skipped
+	error TEXT NOT NULL, -- why it failed, was skipped or waits; empty: none
+	tries BIGINT NOT NULL DEFAULT 0, -- to make its message durable
+	due_at BIGINT, -- when its message is to be made durable; null: it is, or there will be none
+	PRIMARY KEY (workspace, schedule, planned_at)
+);
+CREATE INDEX schedule_ticks_due ON schedule_ticks (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX schedule_ticks_planned ON schedule_ticks (planned_at);
+
 -- Tickets admit one request each, instead of a token.
 CREATE TABLE tickets (
 	hash TEXT PRIMARY KEY, -- SHA-256 of the ticket

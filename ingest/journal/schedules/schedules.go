@@ -1,0 +1,237 @@
+// Package schedules stores what agents are asked at a time: the schedules of workspaces' files, those that agents
+// made for a thread, and their ticks.
+//
+// A schedule's row knows when its next tick is due. A node takes that tick in one transaction, which adds the row of the
+// tick, unique by workspace, schedule and planned time, and plans the next one. So a tick is one, whatever the
+// number of nodes, restarts and changes of the clock. How a tick ended is not stored: it is read from the
+// message that asked, and from its run.
+package schedules
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
+
+// Schedule is a schedule as it is stored.
+type Schedule struct {
+	Workspace, ID string
+	// Thread is the key of the thread for which an agent made it; empty for one of a workspace's file.
+	Thread event.ThreadKey
+	Plan
+	Paused    bool      // by an operator
+	NextAt    time.Time // of its next tick; zero if none is left, or it is paused
+	Root      string    // the Message of the tick whose post begins the thread that further ticks continue; empty for none
+	CreatedAt time.Time
+}
+
+// Plan is when a schedule ticks, and what a tick asks whom and where.
+type Plan struct {
+	Timing
+	Agent  string `json:"agent,omitempty"` // empty for that of the channel
+	Prompt string `json:"prompt"`
+	// Channel or User is the place of a schedule of a file, by the platform's id.
+	Channel string `json:"channel,omitempty"`
+	User    string `json:"user,omitempty"`
+	// Same continues the thread of the tick before.
+	Same bool `json:"same,omitempty"`
+	// Once runs the last tick that a downtime has missed.
+	Once bool `json:"once,omitempty"`
+	// Off is the word of the file that the schedule is paused.
+	Off bool `json:"off,omitempty"`
+
+	// The place of Thread.
+	Platform event.Platform `json:"platform,omitempty"`
+	Place    string         `json:"place,omitempty"`  // its channel
+	Parent   string         `json:"parent,omitempty"` // of the channel
+}
+
+// IsPaused reports whether the schedule does not tick.
+func (s *Schedule) IsPaused() bool { return s.Paused || s.Off }
+
+// Schedules are the schedules in a journal.
+type Schedules struct{ db *storage.DB }
+
+// New returns the schedules in a store.
+func New(db *storage.DB) *Schedules { return &Schedules{db} }
+
+const columns = `s.workspace, s.id, s.thread, s.plan, s.paused, s.next_at, s.root, s.created_at`
+
+// row is a Schedule with the text of its plan.
+type row struct {
+	Schedule
+	plan string
+}
+
+func (r *row) dest() []any {
+	return []any{&r.Workspace, &r.ID, (*string)(&r.Thread), &r.plan, &r.Paused, &r.NextAt, &r.Root, &r.CreatedAt}
+}
+
+// read returns the schedules of rows.
+func read(tx *storage.Txn, rows []row) []Schedule {
+	list := make([]Schedule, len(rows))
+	for i := range rows {
+		list[i] = rows[i].Schedule
+		list[i].Plan = Plan{}
+		tx.Fail(storage.Unpack(rows[i].plan, &list[i].Plan))
+	}
+	return list
+}
+
+// find returns a schedule; nil for none. It is locked until the transaction ends.
+func find(tx *storage.Txn, workspace, id string) *Schedule {
+	list := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.workspace = $1 AND s.id = $2 FOR UPDATE`, workspace, id))
+	if len(list) == 0 {
+		return nil
+	}
+	return &list[0]
+}
+
+// served is the condition that a workspace is one of $n, which Served returns.
+func served(column, n string) string { return `$` + n + ` LIKE '%,' || ` + column + ` || ',%'` }
+
+// between returns the ids of workspaces between commas.
+func between(workspaces []string) string { return "," + strings.Join(workspaces, ",") + "," }
+
+// millis returns a time of the store; nil for the zero time.
+func millis(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return storage.Millis(t)
+}
+
+// syncBatch bounds the rows that one transaction of Sync writes.
+const syncBatch = 500
+
+// Sync makes the schedules of a workspace's file those of a list. A schedule whose times stay the same keeps its next
+// tick. The ticks of a removed schedule that have not begun do not begin.
+func (s *Schedules) Sync(ctx context.Context, workspace string, list []Schedule) error {
+	known, err := storage.Read(ctx, s.db, func(tx *storage.Txn) []Schedule {
+		return read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.workspace = $1 AND s.thread = ''`, workspace))
+	})
+	if err != nil {
+		return err
+	}
+	before := make(map[string]*Schedule, len(known))
+	for i := range known {
+		before[known[i].ID] = &known[i]
+	}
+	now := storage.Instant(storage.Millis(s.db.Now()))
+	var changes []func(tx *storage.Txn)
+	for i := range list {
+		n := &list[i]
+		if b := before[n.ID]; b == nil || !b.asPlanned(n, now) {
+			changes = append(changes, func(tx *storage.Txn) { n.save(tx, now) })
+		}
+		delete(before, n.ID)
+	}
+	for id := range before {
+		changes = append(changes, func(tx *storage.Txn) { remove(tx, workspace, "", id) })
+	}
+	for batch := range slices.Chunk(changes, syncBatch) {
+		if err := s.db.Change(ctx, "", func(tx *storage.Txn) {
+			for _, change := range batch {
+				change(tx)
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asPlanned reports whether a stored schedule is as its file wants it, with a next tick that is not later than the first
+// one after now: the clock may have led before.
+func (s *Schedule) asPlanned(n *Schedule, now time.Time) bool {
+	if s.Plan != n.Plan {
+		return false
+	}
+	if s.IsPaused() {
+		return s.NextAt.IsZero()
+	}
+	next := n.Next(now)
+	return !s.NextAt.IsZero() && (next.IsZero() || !s.NextAt.After(next))
+}
+
+// save stores a schedule of a file.
+func (s *Schedule) save(tx *storage.Txn, now time.Time) {
+	next := s.Next(now)
+	if b := find(tx, s.Workspace, s.ID); b != nil {
+		switch {
+		case b.Paused || s.Off:
+			next = time.Time{}
+		case b.Timing == s.Timing && !b.NextAt.IsZero() && b.NextAt.Before(next):
+			next = b.NextAt // it is due, or was missed
+		}
+	} else if s.Off {
+		next = time.Time{}
+	}
+	tx.Do(`INSERT INTO schedules (workspace, id, thread, plan, next_at, created_at) VALUES ($1, $2, '', $3, $4, $5)
+		ON CONFLICT (workspace, id) DO UPDATE SET thread = '', plan = excluded.plan, next_at = excluded.next_at`,
+		s.Workspace, s.ID, tx.Pack(s.Plan, false), millis(next), storage.Millis(now))
+}
+
+// remove removes a schedule of a thread, or of a file, and ends its ticks that have not begun. It reports whether there was
+// one.
+func remove(tx *storage.Txn, workspace string, thread event.ThreadKey, id string) bool {
+	if tx.Exec(`DELETE FROM schedules WHERE workspace = $1 AND id = $2 AND thread = $3`, workspace, id, string(thread)) == 0 {
+		return false
+	}
+	tx.Do(`UPDATE schedule_ticks SET state = 'skipped', error = $3, due_at = NULL WHERE workspace = $1 AND schedule = $2 AND state = 'due'`,
+		workspace, id, "the schedule was removed")
+	return true
+}
+
+// ErrInFile means that an operator cannot resume a schedule, because its file pauses it.
+var ErrInFile = fault("the schedule is paused in the file of its workspace: remove paused there")
+
+// fault is an error that tells its reader what to do.
+type fault string
+
+// Error implements error.
+func (f fault) Error() string { return string(f) }
+
+// Pause pauses a schedule, or resumes it. The ticks of its pause are left out. It fails with ErrNotFound if
+// there is none, and with ErrInFile.
+func (s *Schedules) Pause(ctx context.Context, workspace, id string, paused bool) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
+		known := find(tx, workspace, id)
+		switch {
+		case known == nil:
+			tx.Fail(storage.ErrNotFound)
+			return
+		case !paused && known.Off:
+			tx.Fail(ErrInFile)
+			return
+		case known.Paused == paused:
+			return
+		}
+		next := time.Time{}
+		if !paused {
+			next = known.Next(s.db.Now())
+		}
+		tx.Do(`UPDATE schedules SET paused = $3, next_at = $4 WHERE workspace = $1 AND id = $2`, workspace, id, storage.Number(paused), millis(next))
+	})
+}
+
+// Aged returns the steps for ticks that were planned before a bound, and for the schedules of threads that have none
+// left since.
+func Aged(before int64) []storage.Step {
+	return []storage.Step{
+		storage.ByAge("schedule_ticks", "workspace, schedule, planned_at", "planned_at", before),
+		{Name: "schedules", Bound: before, Statements: []string{
+			`DELETE FROM schedules WHERE (workspace, id) IN (SELECT workspace, id FROM schedules WHERE thread <> '' AND next_at IS NULL AND paused = 0 AND created_at <= $1
+				AND NOT EXISTS (SELECT 1 FROM schedule_ticks k WHERE k.workspace = schedules.workspace AND k.schedule = schedules.id) LIMIT 100)`,
+		}},
+	}
+}
+
+// OfWorkspace returns the steps for the schedules of a removed workspace.
+func OfWorkspace(workspace string) []storage.Step {
+	return []storage.Step{storage.ByKey(workspace, "schedules", "id"), storage.ByKey(workspace, "schedule_ticks", "schedule")}
+}
