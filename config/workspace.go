@@ -106,7 +106,9 @@ func (w *Workspace) faults(blocks map[event.Platform]adapters.Config, agents []A
 
 // schedules adds the faults of the workspace's schedules.
 func (w *Workspace) schedules(check *checks, platform adapters.Platform, agents []Agent) {
-	known := func(id string) bool { return slices.ContainsFunc(agents, func(a Agent) bool { return a.ID == id || a.ID == "" }) }
+	known := func(id string) bool {
+		return slices.ContainsFunc(agents, func(a Agent) bool { return a.ID == id || a.ID == "" })
+	}
 	ids := unique{}
 	for i := range w.Schedules {
 		s, at := &w.Schedules[i], fmt.Sprintf("schedules[%d]", i)

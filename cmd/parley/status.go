@@ -107,6 +107,9 @@ func printStatus(out io.Writer, st operator.Status, now time.Time) error {
 			fmt.Fprintf(w, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
 		}
 	}
+	if n := st.Schedules; n.Failed > 0 {
+		fmt.Fprintf(w, "Failed at their last time: %d of %d schedules (parley schedules)\n", n.Failed, n.Total)
+	}
 	if words := needs(st.Needs); words != "" {
 		fmt.Fprintln(w, "Needs you: "+words)
 	}

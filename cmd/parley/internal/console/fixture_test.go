@@ -219,6 +219,19 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	db.insert("runs", map[string]any{"id": askingRun, "thread": 4, "agent": "assistant", "state": "done", "begun_at": ago(7 * time.Minute), "answered_at": ago(7*time.Minute - time.Second), "ended_at": ago(6 * time.Minute), "error": ""})
 	body := `{"options":[{"id":"approve","label":"Approve"},{"id":"reject","label":"Reject"}],"approval":true}`
 	db.insert("questions", map[string]any{"run": askingRun, "thread": 4, "agent": "assistant", "state": "open", "body": body, "asked_at": ago(6 * time.Minute), "until_at": base.Add(23*time.Hour + 54*time.Minute)})
+	for i, id := range []string{"morning", "night", "off"} {
+		plan := `{"cron":"0 9 * * 1-5","time_zone":"Europe/Vienna","prompt":"Which beds need water?","channel":"` + roomID + `"}`
+		row := map[string]any{"workspace": "acme", "id": id, "thread": "", "plan": plan, "next_at": base.Add(5 * time.Hour), "created_at": ago(time.Hour), "paused": 0}
+		if id == "off" {
+			row["next_at"], row["paused"] = nil, 1
+		}
+		db.insert("schedules", row)
+		if id != "off" {
+			db.insert("schedule_ticks", map[string]any{"workspace": "acme", "schedule": id, "planned_at": ago(19 * time.Hour), "message": fmt.Sprint("t", i),
+				"state": []string{"failed", "skipped"}[i], "error": []string{"to.channel: is <b>no</b> channel", "the run before still works"}[i]})
+		}
+	}
+	db.insert("schedules", map[string]any{"workspace": "acme", "id": "k3x9q2ab", "thread": key, "plan": `{"at":"2026-01-02T09:00:00Z","prompt":"a secret","agent":"assistant","platform":"slack","place":"` + roomID + `"}`, "next_at": base.Add(6 * time.Hour), "created_at": ago(time.Hour)})
 	db.insert("operator_log", map[string]any{"at": ago(30 * time.Minute), "who": "olga", "what": "dead.discard", "subject": "7", "note": "a test of \"mine\" <b>", "key": "", "result": `{}`})
 	db.insert("operator_log", map[string]any{"at": ago(10 * time.Minute), "who": "local:mara", "what": "delivery.resend", "subject": "2", "note": "", "key": "", "error": "it is there: 1767322863.000300"})
 	s.service.Live = filledLive(base)

@@ -23,7 +23,7 @@ var functions = template.FuncMap{
 
 // looks has the look of each state: colour and shape.
 var looks = map[string]string{
-	"up": "well", "ready": "well", "ok": "well", "done": "well", "run": "well", "sent": "well", "idle": "well", "answered": "well", "quiet": "well",
+	"up": "well", "ready": "well", "ok": "well", "done": "well", "run": "well", "sent": "well", "idle": "well", "answered": "well", "quiet": "well", "posted": "well", "skipped": "warn", "paused": "off",
 	"starting": "busy", "working": "busy", "running": "busy", "queued": "busy", "pending": "busy", "sending": "busy", "standby": "off", "stopped": "off", "dropped": "off", "discarded": "off",
 	"context": "off", "note": "well", "fault": "bad", "warning": "warn", "not ready": "bad", "ignored": "off", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
 }

@@ -38,14 +38,14 @@ var pagesOf = map[string]string{
 	"overview": "/", "threads": "/threads", "thread": "/threads/" + shownThread, "hostile": "/threads/" + hostileID, "private": "/threads/" + privateID,
 	"why": "/why?ref=" + roomID + "/" + passiveTS, "why-none": "/why?ref=1.1", "why-form": "/why", "runs": "/runs", "runs-failed": "/runs?failed=true", "run": "/runs/" + doneRun, "run-failed": "/runs/" + failedRun,
 	"deliveries": "/deliveries", "delivery-unknown": "/deliveries/2", "delivery-failed": "/deliveries/3", "dead": "/dead", "letter": "/dead/1", "workspace": "/workspaces/acme",
-	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "try": "/try", "log": "/log", "audit": "/audit",
+	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "try": "/try", "log": "/log", "audit": "/audit",
 }
 
 // listsOf are the pages that an empty site also has.
-var listsOf = []string{"overview", "threads", "runs", "deliveries", "dead", "agents", "approvals", "log", "audit"}
+var listsOf = []string{"overview", "threads", "runs", "deliveries", "dead", "agents", "approvals", "schedules", "log", "audit"}
 
 // ofOperators are the pages that differ for a viewer.
-var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed"}
+var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed", "schedules"}
 
 // unstable matches what differs from run to run: the size of the store and the folder of the configuration.
 var unstable = regexp.MustCompile(`[0-9.]+ [kM]B`)

@@ -48,7 +48,7 @@ func (r request) query(name string) string { return r.URL.Query().Get(name) }
 // menu lists the pages of the menu, in its order.
 var menu = []link{
 	{"Overview", "/", false}, {"Threads", "/threads", false}, {"Runs", "/runs", false}, {"Deliveries", "/deliveries", false}, {"Dead letters", "/dead", false},
-	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
+	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Schedules", "/schedules", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
 }
 
 // link is an entry of the menu.

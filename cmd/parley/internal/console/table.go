@@ -25,6 +25,7 @@ var pageTable = []page{
 	{pattern: "/dead", name: "dead", follows: true, read: letters},
 	{pattern: "/dead/{id}", name: "letter", follows: true, read: letter},
 	{pattern: "/agents", name: "agents", follows: true, read: agents},
+	{pattern: "/schedules", name: "schedules", follows: true, read: schedules},
 	{pattern: "/audit", name: "audit", follows: true, read: actions},
 }
 
@@ -34,6 +35,9 @@ var operations = []operation{
 	{pattern: "/dead/{id}/retry", do: retryLetter},
 	{pattern: "/dead/{id}/discard", do: discardLetter},
 	{pattern: "/approvals/{id}/answer", back: "/approvals", do: answerQuestion},
+	{pattern: "/schedules/{workspace}/{id}/run", back: "/schedules", do: runSchedule},
+	{pattern: "/schedules/{workspace}/{id}/pause", back: "/schedules", do: pauseSchedule},
+	{pattern: "/schedules/{workspace}/{id}/resume", back: "/schedules", do: resumeSchedule},
 	{pattern: "/runs/{id}/retry", do: retryRun},
 	{pattern: "/runs/{id}/stop", do: stopRun},
 	{pattern: "/deliveries/{id}/resend", do: resend},

@@ -43,7 +43,7 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
 			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.agentHealth,
 			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
-			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
+			Ticks: d.schedules.Look, Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
 		Play: d.playLetter, Trial: d.try,
 	}

@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{deadCommand(), deliveriesCommand(), postCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand()}
+	return []*cobra.Command{deadCommand(), deliveriesCommand(), postCommand(), schedulesCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand()}
 }

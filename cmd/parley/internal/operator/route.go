@@ -48,6 +48,7 @@ func Routes() []Route {
 		deadRoutes,
 		deliveryRoutes,
 		postRoutes,
+		scheduleRoutes,
 		reloadRoutes,
 		logRoutes,
 		stepRoutes,

@@ -82,6 +82,8 @@ type Live struct {
 	Speak func(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
 	// Link returns the address at which people see a post; nil for no links. See deliver.Link.
 	Link func(ctx context.Context, workspace string, thread event.ThreadKey, post string) string
+	// Ticks looks for the ticks of schedules that are due.
+	Ticks func()
 	// ResendHeld sends a delivery again; see deliver.ResendHeld.
 	ResendHeld func(ctx context.Context, delivery int64, force bool) error
 	// Reload reads the configuration again, and returns after it was applied or refused.

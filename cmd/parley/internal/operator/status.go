@@ -9,6 +9,7 @@ import (
 	"parley/adapters"
 	"parley/config"
 	"parley/ingest/journal/listing"
+	"parley/ingest/journal/schedules"
 )
 
 var statusRoutes = []Route{
@@ -40,6 +41,14 @@ type Status struct {
 	Workspaces   []WorkspaceStatus `json:"workspaces"`
 	Agents       []AgentStatus     `json:"agents"`
 	Needs        Needs             `json:"needs"`
+	Schedules    ScheduleCounts    `json:"schedules"`
+}
+
+// ScheduleCounts counts the schedules.
+type ScheduleCounts struct {
+	Total  int64 `json:"total"`
+	Paused int64 `json:"paused"`
+	Failed int64 `json:"failed"` // whose last tick has failed
 }
 
 // StoreStatus is the state of the store.
@@ -115,11 +124,13 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	c := s.Config()
 	host, _ := os.Hostname() // a machine without a name has none to show
 	st := Status{Version: s.Version, Node: s.Node, Host: host, Running: s.Live != nil, Store: StoreStatus{State: "ok", Engine: c.Store.Engine}}
-	ids := make([]string, len(c.Workspaces))
-	for i, w := range c.Workspaces {
-		ids[i] = w.ID
-	}
+	ids := s.configured()
 	counts, err := s.Journal.Counts(ctx, ids)
+	if err == nil {
+		var n schedules.Counts
+		n, err = s.Journal.CountSchedules(ctx, ids)
+		st.Schedules = ScheduleCounts(n)
+	}
 	if err == nil {
 		facts, broken := s.Journal.Facts(ctx)
 		st.Store.Schema, st.Store.Bytes, err = facts.Schema, facts.Bytes, broken
