@@ -33,21 +33,31 @@ func (c Commands) Validate() event.FieldErrors {
 	return faults
 }
 
-// command returns the chat command that a message is; empty for none. Its text is exactly the
-// prefix and the word, beside mentions and the word that called us.
-func (g gate) command(m *event.Message) record.Command {
+// subject returns the chat command that a message is, and its subject; empty for none. Its text is exactly the
+// prefix and the word, beside mentions and the word that called us; a command with a subject has a word more.
+func (g gate) subject(m *event.Message) (command record.Command, subject string) {
 	if m.Metadata.SenderType != event.Human || g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindEdit {
-		return ""
+		return "", ""
 	}
 	word, ok := m.Command, true
 	if word == "" {
 		word, ok = strings.CutPrefix(g.said(m), g.Prefix)
 	}
-	command := record.Command(word)
-	if ok && slices.Contains([]record.Command{record.CommandStop, record.CommandNew, record.CommandStatus}, command) {
-		return command
+	word, subject, more := strings.Cut(word, " ")
+	command = record.Command(word)
+	plain := []record.Command{record.CommandStop, record.CommandNew, record.CommandStatus, record.CommandSchedules}
+	switch {
+	case !ok:
+	case !more && slices.Contains(plain, command), more && command == record.CommandUnschedule && !strings.Contains(subject, " "):
+		return command, subject
 	}
-	return ""
+	return "", ""
+}
+
+// command is subject without the subject.
+func (g gate) command(m *event.Message) record.Command {
+	command, _ := g.subject(m)
+	return command
 }
 
 // said returns a message's text without mentions, without the word that called us, and without
@@ -74,8 +84,9 @@ func isMentionToken(word string) bool {
 
 // obey returns the decision about a command that policy admits. It is no input of an agent.
 func (g gate) obey(m *event.Message, command record.Command) record.Decision {
+	_, subject := g.subject(m)
 	return record.Decision{
-		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command,
+		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject,
 		Reply: func(state record.ThreadState) *outbox.Notice {
 			notice := g.tell(m, g.answer(command, state))
 			if command == record.CommandStop && state.Run == "" && state.Waiting > 0 {
@@ -93,10 +104,44 @@ func (g gate) answer(command record.Command, state record.ThreadState) string {
 		return "I begin anew: from now on I don't see what was said here before."
 	case command == record.CommandStatus:
 		return g.status(state)
+	case command == record.CommandSchedules:
+		return g.scheduled(state)
+	case command == record.CommandUnschedule && state.Canceled:
+		return "It is cancelled."
+	case command == record.CommandUnschedule:
+		return "There is no such schedule in this thread. " + g.Prefix + string(record.CommandSchedules) + " lists them."
 	case state.Run != "" || state.Waiting > 0 || state.Asks || state.Working > 0:
 		return "Stopped."
 	}
 	return "There is nothing to stop."
+}
+
+// maxPrompt bounds the characters of a prompt in the list of schedules.
+const maxPrompt = 80
+
+// scheduled lists the schedules of a thread that agents made, the next one first.
+func (g gate) scheduled(state record.ThreadState) string {
+	if len(state.Schedules) == 0 {
+		return "Nothing is scheduled in this thread."
+	}
+	var lines []string
+	for i := range state.Schedules {
+		s := &state.Schedules[i]
+		zone, err := time.LoadLocation(s.TimeZone)
+		if err != nil {
+			zone = time.UTC
+		}
+		when := s.NextAt.In(zone).Format("2006-01-02 15:04 MST")
+		if s.Cron != "" {
+			when += " (" + s.Cron + ")"
+		}
+		prompt := strings.Join(strings.Fields(s.Prompt), " ")
+		if short := event.Beginning(prompt, maxPrompt); len(short) < len(prompt) {
+			prompt = short + "…"
+		}
+		lines = append(lines, fmt.Sprintf("- %s, %s: %s", s.ID, when, prompt))
+	}
+	return strings.Join(append(lines, "End one with "+g.Prefix+string(record.CommandUnschedule)+" and its id."), "\n")
 }
 
 // status describes the work in a thread, with its workstreams.

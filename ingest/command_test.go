@@ -11,6 +11,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -27,6 +28,11 @@ func TestCommandTexts(t *testing.T) {
 		"before a mention":           {" /status <@U0BOT>", nil, "status"},
 		"after the word that called": {"hey Parley, /stop", func(_ *gate, m *event.Message) { m.Called = "hey parley" }, "stop"},
 		"after @ and that word":      {"@parley /stop", func(_ *gate, m *event.Message) { m.Called = "Parley" }, "stop"},
+		"schedules":                  {"<@U0BOT> /schedules", nil, "schedules"},
+		"a schedule":                 {"/unschedule k3x9q2ab", nil, "unschedule"},
+		"no schedule":                {"/unschedule", nil, ""},
+		"several":                    {"/unschedule a b", nil, ""},
+		"the platform's own with id": {"/x", func(g *gate, m *event.Message) { g.kind, m.Command = event.KindCommand, "unschedule k3x9q2ab" }, "unschedule"},
 		"another word":               {"/help", nil, ""},
 		"no prefix":                  {"stop", nil, ""},
 		"more words":                 {"/stop it", nil, ""},
@@ -155,6 +161,32 @@ func TestStatus(t *testing.T) {
 		if change(&s); g.status(s) != want {
 			t.Errorf("%q, want %q", g.status(s), want)
 		}
+	}
+}
+
+// TestScheduled checks the list of what is scheduled in a thread.
+func TestScheduled(t *testing.T) {
+	g := defaultGate()
+	g.Prefix = "!"
+	var s record.ThreadState
+	if got := g.answer(record.CommandSchedules, s); got != "Nothing is scheduled in this thread." {
+		t.Errorf("%q", got)
+	}
+	s.Schedules = []schedules.Schedule{
+		{ID: "a", NextAt: arrival, Plan: schedules.Plan{Timing: schedules.Timing{At: arrival}, Prompt: "water\nthe beds"}},
+		{ID: "b", NextAt: arrival, Plan: schedules.Plan{Timing: schedules.Timing{Cron: "0 9 * * *", TimeZone: "Europe/Vienna"}, Prompt: strings.Repeat("x", 100)}},
+	}
+	day := arrival.UTC().Format("2006-01-02")
+	want := "- a, " + day + " 14:00 UTC: water the beds\n- b, " + day + " 15:00 CET (0 9 * * *): " + strings.Repeat("x", 80) + "…\nEnd one with !unschedule and its id."
+	if got := strings.ReplaceAll(g.answer(record.CommandSchedules, s), "16:00 CEST", "15:00 CET"); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := g.answer(record.CommandUnschedule, s); !strings.Contains(got, "!schedules") {
+		t.Errorf("%q", got)
+	}
+	s.Canceled = true
+	if got := g.answer(record.CommandUnschedule, s); got != "It is cancelled." {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -2,7 +2,9 @@ package turn_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +61,41 @@ func TestSilence(t *testing.T) {
 				same(t, "its input", d.assembled(1), "user: [Olivia]: so quiet here\nuser: [Olivia]: and now?\n")
 			})
 		})
+	}
+}
+
+// TestSchedulesAreSilent: nobody waits for the answer to a schedule. An empty answer, NO_REPLY of any agent, and a failure
+// post nothing, and people see no preview.
+func TestSchedulesAreSilent(t *testing.T) {
+	quiet, failed := []turn.Outcome{turn.Quiet}, []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}
+	for name, c := range map[string]struct {
+		does  script
+		want  []turn.Outcome
+		posts []string
+	}{
+		"no reply":        {answers(" NO_REPLY\n"), quiet, nil},
+		"an empty answer": {answers(" \n"), quiet, nil},
+		"no answer":       {fails(nil), quiet, nil},
+		"a failure":       {fails(errors.New("no")), failed, nil},
+		"an answer":       {streams(token("It "), token("rains."), stream.Message{Type: stream.Answer, Text: "It rains."}), []turn.Outcome{turn.Answered}, []string{"It rains."}},
+	} {
+		for _, reply := range []string{"", turn.DefaultQuietReply, "SILENCE"} {
+			t.Run(name+" "+reply, func(t *testing.T) {
+				inBubble(t, func(d *fixture) { d.profile.QuietReply = reply }, func(d *fixture) {
+					d.reason, d.agent.does = event.ReasonSchedule, []script{c.does, c.does, c.does}
+					d.asks("1", "does it rain?")
+					pass(time.Minute)
+					same(t, "outcomes", d.outcomes(), c.want)
+					same(t, "posts", d.deliveries(), c.posts)
+					same(t, "preview", d.shown[0], nil)
+					for _, m := range d.all() {
+						if strings.Contains(m.Content, "Sorry") {
+							t.Errorf("the thread has %q", m.Content)
+						}
+					}
+				})
+			})
+		}
 	}
 }
 

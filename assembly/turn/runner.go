@@ -256,8 +256,12 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	run.Agent = profile.ID // it may have taken over the threads of a removed agent
 	a := &attempt{
 		Runner: r, going: g, claim: c, profile: profile,
-		settings: r.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply, speaks: profile.QuietReply == ""}, show: show,
+		settings: r.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply}, show: show,
 	}
+	if run.IsScheduled() && profile.QuietReply == "" {
+		a.said.quiet = DefaultQuietReply
+	}
+	a.said.speaks = a.said.quiet == ""
 	run.Followed = a.settings.API
 	interruptible := a.interruptible()
 	switch {

@@ -18,8 +18,8 @@ func TestCommandsAreUpserted(t *testing.T) {
 	l.Run()
 	l.Up()
 	for {
-		if commands, _ := l.Commands(); len(commands) == 5 {
-			for _, name := range []string{"ask/1", "stop/1", "new/1", "status/1", "Ask about this/3"} {
+		if commands, _ := l.Commands(); len(commands) == 7 {
+			for _, name := range []string{"ask/1", "stop/1", "new/1", "status/1", "schedules/1", "unschedule/1", "Ask about this/3"} {
 				if commands[name] == nil {
 					t.Errorf("the commands are %q", commands)
 				}

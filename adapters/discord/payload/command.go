@@ -14,13 +14,17 @@ const (
 	askCommand, askMessage = "ask", "Ask about this"
 )
 
-// Commands are the commands of the bot. Those without options ask the agent nothing.
+// Commands are the commands of the bot. Only the first two ask the agent.
 var Commands = []discordgo.ApplicationCommand{
 	{Type: discordgo.ChatApplicationCommand, Name: askCommand, Description: "Ask the agent", Options: []*discordgo.ApplicationCommandOption{
 		{Type: discordgo.ApplicationCommandOptionString, Name: "question", Description: "Your question", Required: true},
 	}},
 	{Type: discordgo.MessageApplicationCommand, Name: askMessage},
 	{Type: discordgo.ChatApplicationCommand, Name: "new", Description: "Begin a new context here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "schedules", Description: "List what the agent has scheduled here"},
+	{Type: discordgo.ChatApplicationCommand, Name: "unschedule", Description: "Cancel what the agent has scheduled here", Options: []*discordgo.ApplicationCommandOption{
+		{Type: discordgo.ApplicationCommandOptionString, Name: "id", Description: "The id, as /schedules shows it", Required: true},
+	}},
 	{Type: discordgo.ChatApplicationCommand, Name: "status", Description: "Tell what the agent is doing here"},
 	{Type: discordgo.ChatApplicationCommand, Name: "stop", Description: "Stop what the agent is doing here"},
 }

@@ -47,7 +47,8 @@ func (p *Payload) readInteraction(d jsonobject.Fields) {
 		resolved, _ := data.Optional().Child("resolved")
 		m.names = readResolved(resolved, m.content)
 		if name := data.Text("name"); name != askCommand {
-			m.command, m.content = name, "/"+name
+			m.command = strings.TrimSpace(name + " " + m.content)
+			m.content = "/" + m.command
 		}
 	}
 	p.place(m.channel, m.id)

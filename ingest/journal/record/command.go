@@ -5,6 +5,7 @@ import (
 
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -16,6 +17,9 @@ const (
 	CommandStop   Command = "stop"   // ends the workstreams and the unfinished run, or else the turn that waits and the open question
 	CommandNew    Command = "new"    // later turns see nothing from before it
 	CommandStatus Command = "status" // changes nothing
+	// CommandSchedules changes nothing. CommandUnschedule cancels the schedule of the thread that is its subject.
+	CommandSchedules  Command = "schedules"
+	CommandUnschedule Command = "unschedule"
 )
 
 // ThreadState is the work in a thread at the time of a command.
@@ -30,6 +34,9 @@ type ThreadState struct {
 	Working  int64 // workstreams that a stop has ended
 	// Workstreams are those that work, the first launched ones, for a status.
 	Workstreams []workstreams.Workstream
+	// Schedules are those of the thread that wait, for CommandSchedules.
+	Schedules []schedules.Schedule
+	Canceled  bool // a schedule was cancelled
 }
 
 // maxWorkstreams bounds ThreadState.Workstreams.
@@ -53,6 +60,10 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 	switch {
 	case d.Command == CommandStatus:
 		state.Workstreams = workstreams.WorkingBelow(r.Txn, r.claim.Key, maxWorkstreams)
+	case d.Command == CommandSchedules:
+		state.Schedules = schedules.OfThread(r.Txn, r.claim.Key)
+	case d.Command == CommandUnschedule:
+		state.Canceled = schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
 		runs.NewContext(r.Txn, thread, row.Seq)
 		r.forget()

@@ -70,6 +70,7 @@ type Decision struct {
 	// notice that answers it.
 	Command Command
 	Reply   func(ThreadState) *outbox.Notice
+	Subject string // the word after the command; empty for none
 }
 
 // Look answers the policy's queries from the store. After an error of the store the answers
