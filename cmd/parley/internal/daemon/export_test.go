@@ -11,6 +11,7 @@ import (
 
 	"parley/adapters/guard"
 	"parley/adapters/web/payload"
+	"parley/assembly/schedule"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest/event"
@@ -105,3 +106,6 @@ func (d *Daemon) Described() (texts []string) {
 	}
 	return texts
 }
+
+// Schedules returns the component that takes the ticks of schedules.
+func (d *Daemon) Schedules() *schedule.Service { return d.schedules }
