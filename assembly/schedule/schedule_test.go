@@ -288,9 +288,9 @@ func isFault(err error) bool {
 	return ok
 }
 
-// TestDayOfManySchedules: 10,000 schedules in zones that change to daylight saving and back, on two nodes that are restarted,
+// TestTenThousandSchedules: 10,000 schedules in zones that change to daylight saving and back, on two nodes that are restarted,
 // with lost acknowledgements. In a day of each change, each tick asks once.
-func TestDayOfManySchedules(t *testing.T) {
+func TestTenThousandSchedules(t *testing.T) {
 	t.Parallel()
 	for name, day := range map[string]string{"forward": "2026-03-28", "back": "2026-10-24"} {
 		t.Run(name, func(t *testing.T) {
