@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
 	"parley/assembly/schedule"
 	"parley/cmd/parley/internal/operator"
@@ -209,4 +210,61 @@ func TestAgentsScheduleInThreads(t *testing.T) {
 		t.Errorf("%s", asked.text())
 	}
 	same(t, h.posts(2)[1].ThreadTS, root)
+}
+
+// TestSchedulesInConversations: a person's conversation on Slack, a channel on Discord and a chat of iMessage are one
+// thread each. The answer is there, and the agent knows it later. Two schedules of one minute are two runs.
+func TestSchedulesInConversations(t *testing.T) {
+	t.Parallel()
+	const guild, shed, tom = "700000000000000001", "700000000000000002", "700000000000000005"
+	fake, err := discordtest.Start(discordtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddGuild(discordtest.Guild{ID: guild})
+	fake.AddUser(discordtest.User{ID: tom, Username: "Tom"})
+	fake.SetChannel(discordtest.Channel{ID: shed, Guild: guild})
+	h := open(t, plan{turns: "coalesce: 1s", acme: `schedules: [{id: person, cron: 0 9 * * *, to: {user: ` + mara + `}, prompt: hello}]`, files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: helper
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 1s}
+schedules:
+  - {id: rain, cron: 0 9 * * *, to: {channel: "` + shed + `"}, prompt: "rain?"}
+  - {id: beds, cron: 0 9 * * *, to: {channel: "` + shed + `"}, prompt: "beds?", thread: same}
+`}})
+	h.awaitState("guild", "up")
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+	h.changeSchedule("person", "run")
+	h.answerNext(replyWith("Good morning."))
+	p := h.posts(1)[0]
+	same(t, p.Channel, "D"+mara)
+	m := slacktest.Message{Channel: p.Channel, User: mara, Text: "and now?", TS: slacktest.Timestamp(h.last.Add(time.Second))}
+	h.accept(inner(`{"type":"message","user":"` + mara + `","ts":"` + m.TS + `","text":"and now?","channel":"` + m.Channel + `","channel_type":"im"}`))
+	if asked := h.answerNext(replyWith("Work.")); !strings.Contains(asked.text(), "Good morning.") {
+		t.Errorf("the agent does not know its answer: %s", asked.text())
+	}
+	next := *h.schedule("rain").NextAt
+	h.clock.advance(next.Add(time.Second).Sub(h.clock.now()))
+	seen := map[string]bool{}
+	for range 3 { // with that of the person
+		asked := h.nextRequest()
+		for _, prompt := range []string{"rain?", "beds?", "hello"} {
+			if strings.HasSuffix(strings.TrimSpace(asked.text()), "]: "+prompt) {
+				seen[prompt] = true
+			}
+		}
+		h.answer(asked, replyWith("Noted."))
+	}
+	if len(seen) != 3 {
+		t.Errorf("the agent was asked %v", seen)
+	}
+	sent, err := fake.Await(h.ctx, 2)
+	if err != nil || sent[0].Channel != shed || sent[1].Channel != shed {
+		t.Fatalf("%v %+v", err, sent)
+	}
+	h.awaitResult("rain", "posted")
+	h.awaitResult("beds", "posted")
 }
