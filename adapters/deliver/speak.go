@@ -149,7 +149,7 @@ func (o *Outbox) Link(ctx context.Context, workspace string, thread event.Thread
 	if !ok || post == "" {
 		return ""
 	}
-	return o.link(ctx, platform, places.Thread{Key: thread}, post)
+	return o.link(ctx, platform, places.Thread{Key: thread, Workspace: workspace}, post)
 }
 
 // link is Link of a known platform. A thread that its clients read from the journal has a page.
@@ -161,7 +161,11 @@ func (o *Outbox) link(ctx context.Context, platform Platform, thread places.Thre
 	case !ok || post == "":
 		return ""
 	}
-	to, err := platform.Sender.Address(thread.Key, "")
+	key := thread.Key
+	if event.IsTick(key) && platform.Of.ThreadUnder != nil { // the post begins a thread of the platform
+		key = platform.Of.ThreadUnder(thread.Workspace, post)
+	}
+	to, err := platform.Sender.Address(key, "")
 	if err != nil {
 		return ""
 	}

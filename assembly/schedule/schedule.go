@@ -188,12 +188,19 @@ func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 	return s.Journal.Asked(ctx, &t.Tick, root)
 }
 
+// errSending means that a thread does not begin before its first post is on the platform.
+var errSending = errors.New("the post that begins its thread is on its way")
+
 // find returns the place of a tick. A further try may find another one, and its question is where the first one was.
 func (s *Service) find(ctx context.Context, t *schedules.DueTick) (spot adapters.Spot, err error) {
 	post := ""
 	if t.Of.Same && t.Of.Root != "" {
-		if post, err = s.Journal.TickPost(ctx, t.Workspace, t.Of.Root); err != nil {
+		var sending bool
+		if post, sending, err = s.Journal.TickPost(ctx, t.Workspace, t.Of.Root); err != nil {
 			return spot, err
+		}
+		if sending {
+			return spot, errSending
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)

@@ -8,7 +8,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Result is how a tick ended, in the spelling of our API; empty while it works.
+// Result is how a tick ended, in the spelling of our API; empty while its run works or its posts are on their way.
 type Result string
 
 // The results.
@@ -30,7 +30,9 @@ type Status struct {
 
 // ended is the result of a tick k, and the run and the error of it.
 const ended = `CASE WHEN k.state IN ('skipped', 'failed') THEN k.state
-		WHEN r.state = 'done' AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.run = r.id AND d.state = 'failed') THEN 'posted'
+		WHEN r.state = 'done' THEN coalesce((SELECT CASE WHEN max(CASE WHEN d.state = 'failed' THEN 1 ELSE 0 END) = 1 THEN 'failed'
+			WHEN max(CASE WHEN d.state IN ('pending', 'sending') THEN 1 ELSE 0 END) = 1 THEN '' ELSE 'posted' END
+			FROM deliveries d WHERE d.run = r.id AND d.part >= 0), 'posted')
 		WHEN r.state IN ('quiet', 'dropped') THEN 'quiet' WHEN r.state IS NOT NULL THEN 'failed'
 		WHEN EXISTS (SELECT 1 FROM envelopes e WHERE e.workspace = k.workspace AND e.dedupe_key = k.message AND e.state = 'dead') THEN 'failed' ELSE '' END`
 

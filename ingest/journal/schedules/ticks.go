@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
 
@@ -201,17 +200,16 @@ func (s *Schedules) PostponeTick(ctx context.Context, t *Tick, at time.Time, cau
 	})
 }
 
-// PostOf returns the platform's id of the post of a tick's run; empty if none is on the platform.
-func (s *Schedules) TickPost(ctx context.Context, workspace, message string) (post string, err error) {
-	_, err = s.db.Row(ctx, []any{&post}, `SELECT d.platform_id FROM messages m JOIN deliveries d ON d.run = m.run
-		WHERE m.workspace = $1 AND m.external_id = $2 AND d.part = 0 AND d.state = 'sent' AND d.platform_id IS NOT NULL LIMIT 1`, workspace, message)
-	return post, err
-}
-
-// ThreadOf returns the thread of the message of a tick; empty if it is not recorded.
-func (s *Schedules) TickThread(ctx context.Context, workspace, message string) (thread event.ThreadKey, err error) {
-	_, err = s.db.Row(ctx, []any{(*string)(&thread)}, `SELECT t.key FROM messages m JOIN threads t ON t.id = m.thread WHERE m.workspace = $1 AND m.external_id = $2`, workspace, message)
-	return thread, err
+// TickPost returns the platform's id of the first post of a tick's run; empty if none is on the platform. sending tells that
+// it is on its way.
+func (s *Schedules) TickPost(ctx context.Context, workspace, message string) (post string, sending bool, err error) {
+	var state string
+	_, err = s.db.Row(ctx, []any{&post, &state}, `SELECT d.platform_id, d.state FROM messages m JOIN deliveries d ON d.run = m.run
+		WHERE m.workspace = $1 AND m.external_id = $2 AND d.part = 0 LIMIT 1`, workspace, message)
+	if state != "sent" {
+		post = ""
+	}
+	return post, state == "pending" || state == "sending", err
 }
 
 // SchedulesDue reports whether a schedule, or a tick, is due. It writes nothing.

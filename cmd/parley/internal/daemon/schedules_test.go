@@ -74,6 +74,9 @@ func TestSchedulesOnSlack(t *testing.T) {
 		t.Fatalf("%+v", posts)
 	}
 	same(t, h.awaitResult("morning", "posted").LastRun != "", true)
+	if sent, err := h.operate().Delivery(h.ctx, 1); err != nil || sent.Link == "" {
+		t.Errorf("%v %+v", err, sent)
+	}
 	m := h.newMessage("how much?")
 	h.accept(inner(`{"type":"message","user":"` + mara + `","ts":"` + m.TS + `","text":"how much?","thread_ts":"` + posts[0].TS + `",
 		"parent_user_id":"` + slacktest.BotUser + `","channel":"` + room + `","channel_type":"channel"}`))
