@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestNotify plays systemd: it hears when the daemon serves, and when it stops and how long that may take.
@@ -24,6 +25,9 @@ func TestNotify(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer manager.Close()
+	if err := manager.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
 	p := start(t, dir, "env", "NOTIFY_SOCKET="+address, os.Args[0], "run")
 	hear := func() string {
 		t.Helper()
