@@ -163,3 +163,79 @@ func TestKilledDuringAPostToAPerson(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 }
+
+// TestPostsOverKillsAndLostAnswers: programs post to channels and to persons while Slack loses answers and refuses calls,
+// and the daemon is killed again and again. Slack shows each post once.
+func TestPostsOverKillsAndLostAnswers(t *testing.T) {
+	t.Parallel()
+	const posts, kills, persons = 40, 3, 5
+	effect := make(chan struct{}, 10*posts)
+	slack, err := slacktest.Start(slacktest.Options{OnPost: func(slacktest.Post) { effect <- struct{}{} }, Plan: slacktest.Mix(7,
+		slacktest.Chance{P: 0.1, Fault: slacktest.Fault{Effect: true, Cut: true}}, slacktest.Chance{P: 0.1, Fault: slacktest.Fault{Cut: true}},
+		slacktest.Chance{P: 0.05, Fault: slacktest.Fault{Effect: true, Status: http.StatusBadGateway}},
+		slacktest.Chance{Method: "conversations.open", P: 0.2, Fault: slacktest.Fault{Effect: true, Cut: true}},
+	)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slack.Close() }()
+	for i := range persons {
+		slack.AddUser(slacktest.User{ID: fmt.Sprint("U0", i)})
+	}
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\nagents: [{id: echo, kind: echo}]\n")
+	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: echo\nslack: {mode: http, bot_token: "+slacktest.Token+
+		", signing_secret: kill-signing-5f0d1c, api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, working: off, timeout: 3s}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c, posts: [acme]}]}\n")
+	ours := conversation{t: t}
+	post := func(n int) (id string) {
+		t.Helper()
+		to := fmt.Sprintf(`{"channel":"C0GARDEN%d"}`, n%3)
+		if n%2 == 0 {
+			to = fmt.Sprintf(`{"user":"U0%d"}`, n/2%persons)
+		}
+		var p struct{ ID string }
+		if err := json.Unmarshal(ours.at(http.MethodPost, "/api/v1/workspaces/acme/posts", fmt.Sprintf(`{"to":%s,"content":"post %d","key":"k%d"}`, to, n, n)), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p.ID
+	}
+	var ids []string
+	for kill := range kills + 1 {
+		daemon := start(t, dir, os.Args[0], "run")
+		ours.address = daemon.address()
+		for n, id := range ids {
+			if n%7 == 0 && post(n) != id {
+				t.Errorf("post %d has another id after the kill", n)
+			}
+		}
+		for range posts / (kills + 1) {
+			ids = append(ids, post(len(ids)))
+		}
+		if kill < kills {
+			for range 3 {
+				<-effect
+			}
+			if err := daemon.cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = daemon.cmd.Wait() // killed by the test
+		}
+	}
+	for _, id := range ids {
+		for deadline := time.Now().Add(3 * time.Minute); ; <-time.After(50 * time.Millisecond) {
+			if raw := string(ours.at(http.MethodGet, "/api/v1/posts/"+id, "")); strings.Contains(raw, `"state":"sent"`) {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatal(raw)
+			}
+		}
+	}
+	seen := map[string]int{}
+	for _, p := range slack.Posts() {
+		seen[p.Channel+" "+p.Text+p.Markdown]++
+	}
+	if len(seen) != len(ids) || len(slack.Posts()) != len(ids) {
+		t.Errorf("%d posts are %d messages: %v", len(ids), len(slack.Posts()), seen)
+	}
+}
