@@ -193,8 +193,8 @@ func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 				}
 				var end Copying
 				list[j], end = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, list[j])
-				if words := endings[end]; words != "" && i == len(turns)-1 && a.run.Attempts == 0 {
-					a.said.events.add(fileSaid(list[j], end, words))
+				if end != "" && i == len(turns)-1 && a.run.Attempts == 0 {
+					a.said.events.add(fileSaid(list[j].Attachment, end))
 				}
 				failed = failed || list[j].State != files.Stored
 			}
@@ -216,9 +216,9 @@ const (
 var endings = map[Copying]string{Copied: "was copied", TooLarge: "is too large and was not copied", Refused: "was refused and not copied"}
 
 // fileSaid returns the SYSTEM message about the copying of a file.
-func fileSaid(f files.Attachment, end Copying, words string) stream.Message {
+func fileSaid(f event.Attachment, end Copying) stream.Message {
 	details, _ := json.Marshal(map[string]any{"file": f.Name, "mime_type": f.MimeType, "size": f.Size, "state": end}) // texts and a number always encode
-	return stream.Message{Type: stream.System, Text: fmt.Sprintf("The file %s %s.", event.Beginning(event.Text(f.Name), maxSaidName), words), Details: details}
+	return stream.Message{Type: stream.System, Text: fmt.Sprintf("The file %s %s.", event.Beginning(event.Text(f.Name), maxSaidName), endings[end]), Details: details}
 }
 
 // maxSaidName bounds the name of a file in a message about it, in bytes.

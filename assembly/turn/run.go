@@ -229,6 +229,7 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []outbox.Pos
 			return nil, nil, nil, storeError{err}
 		default: // the answer is sent without the file
 			a.Log.Error("an agent's file is left out", "agent", a.profile.ID, "run", a.run.ID, "file", file.Name, "err", err)
+			a.rest = append(a.rest, fileSaid(event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))}, Refused))
 		}
 	}
 	err = a.guard("formatting", func() error {

@@ -3,6 +3,8 @@ package turn_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +149,8 @@ func TestAnAgentsFilesArePosted(t *testing.T) {
 				if diff := cmp.Diff(step.files, files); diff != "" {
 					t.Error(diff)
 				}
+				said := slices.ContainsFunc(d.events(d.agent.inputs[0].RunID), func(e string) bool { return strings.HasSuffix(e, "The file too large was refused and not copied.") })
+				same(t, "the stream tells of a file that is left out", said, name == "kept")
 			})
 		})
 	}
