@@ -9,6 +9,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 )
 
@@ -100,6 +101,11 @@ func postsMove(f *fixture) {
 	move := func(claim *places.Claim) (int64, error) {
 		return f.MovePosts(f.ctx, claim, to, event.Slack, event.Channel{ID: channel, Type: event.ChannelDirect}, outbox.Post{Channel: channel, Place: "p"})
 	}
+	found := func() []string {
+		f.fill()
+		return f.searchFor(search.Query{Workspace: workspace, Thread: f.threadID(threadKey(1)), Text: "rain", Limit: 9})
+	}
+	same(f, "found before", found(), []string{})
 	claim := f.claim(thread)
 	_, err := move(&places.Claim{Thread: thread, Fence: claim.Fence + 1, Key: waiting})
 	same(f, "without the claim", errors.Is(err, storage.ErrFenced), true)
@@ -107,6 +113,7 @@ func postsMove(f *fixture) {
 	f.must(err)
 	same(f, "the lines that are left", f.lines(waiting), []string{})
 	same(f, "the lines of the conversation", f.lines(threadKey(1)), []string{"1 passive", "2 RAIN", "3 SUN"})
+	same(f, "found in the conversation", found(), []string{"RAIN"})
 	f.message(threadKey(1), said("C1/2", "how much?"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"passive||RAIN", "||SUN", "|how much?|"})
 	for i, id := range []string{first, second} {
