@@ -164,9 +164,9 @@ func TestKilledDuringAPostToAPerson(t *testing.T) {
 	}
 }
 
-// TestPostsOverKillsAndLostAnswers: programs post to channels and to persons while Slack loses answers and refuses calls,
+// TestKilledDuringManyPosts: programs post to channels and to persons while Slack loses answers and refuses calls,
 // and the daemon is killed again and again. Slack shows each post once.
-func TestPostsOverKillsAndLostAnswers(t *testing.T) {
+func TestKilledDuringManyPosts(t *testing.T) {
 	t.Parallel()
 	const posts, kills, persons = 40, 3, 5
 	effect := make(chan struct{}, 10*posts)
