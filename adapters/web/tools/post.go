@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -40,7 +39,7 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 	}
 	s := adapters.Speech{
 		Workspace: workspace, To: adapters.Target{Channel: in.Channel, User: in.User, Thread: strings.ToLower(in.ThreadID)}, Text: event.Text(in.Content),
-		By: c.by, Key: cmp.Or(in.Key, c.key),
+		By: c.by, Key: in.Key,
 		May: func(channel string) error { return c.MayPost(workspace, channel) },
 	}
 	if err = posts.Check(s, false).Err(); err == nil && s.To.User != "" {
@@ -48,6 +47,12 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 	}
 	if err != nil {
 		return out, err
+	}
+	switch {
+	case s.Key == "":
+		s.Key = c.key
+	case c.view != nil: // a key is the token's own
+		s.Key = c.view.run.ID + "/" + s.Key
 	}
 	p, _, err := c.Speaker.Speak(ctx, s)
 	return posts.View(p), err

@@ -131,6 +131,9 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 	if err != nil {
 		return out, err
 	}
+	if c.view != nil {
+		limit = min(limit, exchange.DefaultPage) // each thread is looked at
+	}
 	for page, before := 0, in.Before; ; page++ {
 		if out.Threads, out.Next, err = c.Threads.List(ctx, workspace, before, limit); err == nil {
 			out.Threads, err = kept(ctx, c.view, out.Threads, func(t *threads.Thread) string { return t.ID })

@@ -152,4 +152,4 @@ func kept[T any](ctx context.Context, v *view, list []T, thread func(*T) string)
 }
 
 // maxPages bounds the pages that are read for one page of a run's agent.
-const maxPages = 10
+const maxPages = 4

@@ -24,6 +24,9 @@ type API struct {
 	Threads threads.API
 	Store   Store
 	Speaker Speaker
+	// Schedules are those of threads, and AgentOf returns the agent of a channel.
+	Schedules Schedules
+	AgentOf   func(workspace, channel string) string
 	// ChannelName returns the name of a channel; false if it has none, or none in time.
 	ChannelName func(ctx context.Context, workspace, channel string) (string, bool)
 	Version     string // of the program
@@ -101,6 +104,9 @@ func (c call) server() *mcp.Server {
 	add(s, c, "list_channels", "Lists the channels of a workspace, in the order of their ids.", c.listChannels)
 	addActing(s, c, "post_message", "Posts a message in a channel, in a thread, or to a person. It is sent soon. Who replies in its thread is answered there.", c.postMessage)
 	addActing(s, c, "react", "Adds an emoji to a message. A repetition changes nothing.", c.react)
+	addActing(s, c, "schedule_message", "Has the agent of a thread asked something later, once or by a cron expression. It answers in the thread then; an answer that is exactly NO_REPLY posts nothing. At most 20 schedules of a thread wait.", c.scheduleMessage)
+	add(s, c, "list_schedules", "Lists the schedules of a thread that wait, the next one first.", c.listSchedules)
+	addActing(s, c, "cancel_schedule", "Ends a schedule of a thread.", c.cancelSchedule)
 	return s
 }
 

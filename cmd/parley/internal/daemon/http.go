@@ -171,7 +171,7 @@ func (d *Daemon) replySecrets() map[string]secret.Value {
 // tools returns the tools of agents and programs.
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
-		Threads: t, Store: d.journal, Speaker: d.outbox, ChannelName: d.channelName, Version: d.version,
+		Threads: t, Store: d.journal, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
 		Runs: d.journal, Rights: d.rights, Namespace: d.namespace, Sees: d.sees,
 	}
 }

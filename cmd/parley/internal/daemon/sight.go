@@ -74,3 +74,12 @@ func (d *Daemon) rights(agent string) tools.Rights { return d.current.Load().age
 
 // namespace returns the namespace of the sender ids of a platform.
 func (d *Daemon) namespace(platform event.Platform) string { return d.platforms[platform].Namespace() }
+
+// agentOf returns the agent of a channel of a workspace; empty if that is not configured.
+func (d *Daemon) agentOf(workspace, channel string) string {
+	a := d.current.Load().accounts[workspace]
+	if a == nil {
+		return ""
+	}
+	return a.Channel(channel).Agent
+}

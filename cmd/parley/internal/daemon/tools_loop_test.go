@@ -58,7 +58,7 @@ func TestModelUsesTools(t *testing.T) {
 	h.mention("are we on?")
 	asked := h.nextRequest()
 	host := strings.NewReplacer(".", "_", ":", "_").Replace(strings.TrimPrefix(other.URL, "http://"))
-	want := []string{host + "_read_thread", "list_channels", "list_threads", "post_message", "react", "read_thread", "search_messages", "weather"}
+	want := []string{host + "_read_thread", "cancel_schedule", "list_channels", "list_schedules", "list_threads", "post_message", "react", "read_thread", "schedule_message", "search_messages", "weather"}
 	slices.Sort(asked.tools)
 	slices.Sort(want)
 	same(t, asked.tools, want)
@@ -130,7 +130,7 @@ func TestModelSeesWhatItsAskerSees(t *testing.T) {
 	h.mention("read it")
 	asked := h.nextRequest()
 	slices.Sort(asked.tools)
-	same(t, asked.tools, []string{"read_thread", "search_messages"})
+	same(t, asked.tools, []string{"cancel_schedule", "list_schedules", "read_thread", "schedule_message", "search_messages"})
 	h.answer(asked, callTool("", "read_thread", `{"thread_id":"`+other+`"}`))
 	asked = h.nextRequest()
 	same(t, asked.last(), `{"error":"`+noThread+`"}`)

@@ -3,12 +3,15 @@ package daemon_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/adapters/slack/slacktest"
+	"parley/assembly/schedule"
 )
 
 // deskToken may read the Slack workspace acme.
@@ -63,7 +66,11 @@ type toolResult struct {
 		SenderID string `json:"sender_id"`
 		Name     string
 	}
-	Next any
+	Next      any
+	Schedules []schedule.Listed
+	NextAt    *time.Time `json:"next_at"`
+	Agent     string
+	Canceled  string
 	postState
 
 	fault string // the words of an error; empty for none
@@ -136,11 +143,11 @@ func TestToolsAreListed(t *testing.T) {
 	var names []string
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
-		if tool.Annotations.ReadOnlyHint == (tool.Name == "post_message" || tool.Name == "react") || tool.Description == "" || tool.OutputSchema == nil {
+		if tool.Annotations.ReadOnlyHint == slices.Contains([]string{"post_message", "react", "schedule_message", "cancel_schedule"}, tool.Name) || tool.Description == "" || tool.OutputSchema == nil {
 			t.Errorf("%+v", tool)
 		}
 	}
-	same(t, names, []string{"find_person", "list_channels", "list_threads", "post_message", "react", "read_thread", "search_messages"})
+	same(t, names, []string{"cancel_schedule", "find_person", "list_channels", "list_schedules", "list_threads", "post_message", "react", "read_thread", "schedule_message", "search_messages"})
 }
 
 // TestToolsAreGuarded checks that a token reads the same threads as by the HTTP API, and no others.

@@ -1,0 +1,139 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"parley/adapters/web/access"
+	"parley/adapters/web/exchange"
+	"parley/adapters/web/payload"
+	"parley/assembly/schedule"
+	"parley/ingest/event"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/schedules"
+	"parley/ingest/journal/storage"
+)
+
+// Schedules are the questions that agents are asked later; see schedule.Service.
+type Schedules interface {
+	Add(ctx context.Context, e schedule.Entry) (schedule.Listed, error)
+	List(ctx context.Context, workspace, thread string) ([]schedule.Listed, error)
+	Cancel(ctx context.Context, workspace, thread, id string) error
+}
+
+// inThread names a thread.
+type inThread struct {
+	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
+	ThreadID  string `json:"thread_id,omitempty" jsonschema:"the UUID of the thread; without it, that of the run, if an agent asks during a run"`
+}
+
+type scheduleMessage struct {
+	inThread
+	Prompt   string     `json:"prompt" jsonschema:"what the agent of the thread is asked then, of at most 32000 characters"`
+	At       *time.Time `json:"at,omitempty" jsonschema:"the one time at which it is asked, such as 2026-11-30T09:00:00Z; give this or cron"`
+	Cron     string     `json:"cron,omitempty" jsonschema:"five fields: minute, hour, day of month, month and weekday"`
+	TimeZone string     `json:"time_zone,omitempty" jsonschema:"of cron, such as Europe/Vienna; without it, that of the workspace"`
+	Key      string     `json:"key,omitempty" jsonschema:"of at most 200 bytes: a repetition with the same key in the thread is the same schedule"`
+}
+
+// scheduleMessage has the agent of a thread asked later. It answers there.
+func (c call) scheduleMessage(ctx context.Context, in scheduleMessage) (out schedule.Listed, err error) {
+	spot, err := c.scheduled(ctx, in.inThread, true)
+	if err != nil {
+		return out, err
+	}
+	if len(in.Key) > maxKey {
+		return out, event.FieldErrors{{Field: "key", Message: "must have at most 200 bytes"}}
+	}
+	e := schedule.Entry{
+		Workspace: spot.Workspace, Thread: spot.ID, Agent: c.AgentOf(spot.Workspace, cmp.Or(spot.Parent, spot.Channel)), Prompt: event.Text(in.Prompt),
+		Cron: in.Cron, TimeZone: in.TimeZone, Key: c.key,
+	}
+	if in.Key != "" {
+		e.Key = c.by + "/" + in.Key
+	}
+	if c.view != nil {
+		e.Agent = c.view.run.Agent
+	}
+	if in.At != nil {
+		e.At = *in.At
+	}
+	out, err = c.Schedules.Add(ctx, e)
+	if errors.Is(err, schedules.ErrTooMany) {
+		err = exchange.Fail(http.StatusConflict, "too-many", err.Error())
+	}
+	return out, err
+}
+
+// maxKey bounds an idempotency key, in bytes.
+const maxKey = 200
+
+type scheduleList struct {
+	Schedules []schedule.Listed `json:"schedules" jsonschema:"those that wait, the next one first"`
+}
+
+// listSchedules returns the schedules of a thread that wait.
+func (c call) listSchedules(ctx context.Context, in inThread) (out scheduleList, err error) {
+	spot, err := c.scheduled(ctx, in, false)
+	if err != nil {
+		return out, err
+	}
+	out.Schedules, err = c.Schedules.List(ctx, spot.Workspace, spot.ID)
+	return out, err
+}
+
+type cancelSchedule struct {
+	inThread
+	ID string `json:"id" jsonschema:"of the schedule, as list_schedules returns it"`
+}
+
+type canceled struct {
+	Canceled string `json:"canceled" jsonschema:"the id of the schedule"`
+}
+
+// cancelSchedule ends a schedule of a thread.
+func (c call) cancelSchedule(ctx context.Context, in cancelSchedule) (out canceled, err error) {
+	spot, err := c.scheduled(ctx, in.inThread, true)
+	if err != nil {
+		return out, err
+	}
+	if err = c.Schedules.Cancel(ctx, spot.Workspace, spot.ID, in.ID); errors.Is(err, storage.ErrNotFound) {
+		err = exchange.Fail(http.StatusNotFound, "not-found", "no such schedule of this thread waits; list_schedules has all")
+	}
+	out.Canceled = in.ID
+	return out, err
+}
+
+// scheduled returns the thread of a call about schedules. Who changes them must be allowed to post in the thread, and others to read
+// it. The agent of a run may do both in the run's thread.
+func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot places.Spot, err error) {
+	id := strings.ToLower(in.ThreadID)
+	if id == "" && c.view != nil {
+		id = c.view.run.ThreadID
+	}
+	if !payload.IsUUID(id) {
+		return spot, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
+	}
+	right := access.Caller.Reads
+	own := c.view != nil && id == c.view.run.ThreadID && cmp.Or(in.Workspace, c.view.run.Workspace) == c.view.run.Workspace
+	if changes && !own {
+		right = access.Caller.Posts
+	}
+	workspace, err := c.workspace(in.Workspace, right)
+	if err == nil && !changes {
+		if err = c.view.sees(ctx, id); err == nil {
+			err = c.Threads.Admit(ctx, c.Caller, workspace, id)
+		}
+	}
+	if err == nil {
+		spot, err = c.Runs.SpotOf(ctx, workspace, id)
+	}
+	if err == nil && changes && !own {
+		err = c.MayPost(workspace, spot.Channel)
+	}
+	return spot, err
+}
