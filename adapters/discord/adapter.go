@@ -41,6 +41,7 @@ var (
 	_ adapters.SelfSigner       = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.Viewer           = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)
 	_ adapters.SlowHistory      = (*Adapter)(nil)

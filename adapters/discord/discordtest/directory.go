@@ -32,6 +32,7 @@ type Guild struct {
 	Nicks    map[string]string // by user id
 	Roles    map[string]string // the names of further roles, by id
 	Denied   int64             // permissions that the bot lacks
+	Everyone int64             // permissions of everybody
 	// Unavailable means that a session announces the guild and does not send it.
 	Unavailable bool
 }
@@ -55,6 +56,8 @@ type Channel struct {
 	// Hidden channels refuse every call, NoHistory refuses references and reading, and ReadOnly
 	// refuses posts.
 	Hidden, NoHistory, ReadOnly bool
+	// Only are the users who see the channel, besides the bot; empty for everybody.
+	Only []string
 }
 
 // channel is a channel with its messages, oldest first.
@@ -82,6 +85,15 @@ func (c Channel) wire(count int) map[string]any {
 		overwrites = append(overwrites, map[string]any{"id": BotUser, "type": 1, "allow": "0", "deny": "1024"})
 	case c.NoHistory:
 		overwrites = append(overwrites, map[string]any{"id": BotUser, "type": 1, "allow": "0", "deny": "65536"})
+	}
+	if len(c.Only) > 0 {
+		overwrites = append(overwrites, map[string]any{"id": c.Guild, "type": 0, "allow": "0", "deny": "1024"})
+		for _, user := range append([]string{BotUser}, c.Only...) {
+			overwrites = append(overwrites, map[string]any{"id": user, "type": 1, "allow": "1024", "deny": "0"})
+		}
+	}
+	if c.User != "" {
+		wire["recipients"] = []any{map[string]any{"id": c.User}}
 	}
 	wire["permission_overwrites"] = overwrites
 	return wire
@@ -185,7 +197,7 @@ func (g *Guild) permissions() string { return strconv.FormatInt(allPermissions&^
 
 func (g *Guild) roles() []any {
 	roles := []any{
-		map[string]any{"id": g.ID, "name": "@everyone", "permissions": "0"},
+		map[string]any{"id": g.ID, "name": "@everyone", "permissions": strconv.FormatInt(g.Everyone, 10)},
 		map[string]any{"id": BotRole, "name": "parley", "permissions": g.permissions(),
 			"managed": true, "tags": map[string]any{"bot_id": BotUser}},
 	}
