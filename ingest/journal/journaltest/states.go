@@ -6,7 +6,9 @@ import (
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
@@ -21,6 +23,7 @@ func statePromises() []promise {
 		{"a text that may be on the platform stays until the call is clear", stateFrozen},
 		{"a state post that was given up stays", stateGivenUp},
 		{"people who see no plan have no state post", stateUnseen},
+		{"the run of a schedule has no state post", stateScheduled},
 	}
 }
 
@@ -202,4 +205,12 @@ func stateUnseen(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	same(f, "state posts", f.states(run), "")
+}
+
+func stateScheduled(f *fixture) {
+	f.showsStates()
+	f.message(threadKey(1), said("C1/2", "a"), decided(record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonSchedule}))
+	run := f.begin(threadKey(1))
+	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	same(f, "after a plan", f.states(run), "")
 }

@@ -11,7 +11,8 @@ import (
 const late = `('unsign', 'restate')`
 
 // StateChanged notes that the state of a run has changed that people see in one post of its own, the state post. If the
-// run has none, and begins is set, the thread gets it. A post that was given up stays as it is.
+// run has none, and begins is set, the thread gets it, unless a schedule asked: nobody waits for that answer, which may be
+// silence. A post that was given up stays as it is.
 //
 // The text of the row is that of its last call. The worker writes the next text when it begins a call; see BeginSend.
 func StateChanged(tx *storage.Txn, run string, now int64, begins bool) {
@@ -22,7 +23,8 @@ func StateChanged(tx *storage.Txn, run string, now int64, begins bool) {
 		return
 	}
 	tx.Do(insertDelivery+` SELECT id, $1, -1, $3, workspace, '', '', '', $2, 'state', 0, 0, '', '', '', 0, 'pending', 0, $2
-		FROM threads WHERE run_id = $1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE run = $1 AND kind IN ('state', 'restate'))`, run, now, Key(run+"/state", 0))
+		FROM threads WHERE run_id = $1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE run = $1 AND kind IN ('state', 'restate'))
+			AND NOT EXISTS (SELECT 1 FROM messages WHERE run = $1 AND reason = 'schedule')`, run, now, Key(run+"/state", 0))
 }
 
 // States reports whether the delivery is a state post.
