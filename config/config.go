@@ -103,6 +103,8 @@ type Agent struct {
 	Files string `yaml:"files"`
 	// QuietReply is the answer with which the agent says that it has nothing to say; empty for none.
 	QuietReply string `yaml:"quiet_reply"`
+	// ImageHosts are the hosts whose images people see in the agent's cards.
+	ImageHosts []string `yaml:"image_hosts"`
 	// Workstreams are the bounds of the agents that work for it.
 	Workstreams workstream.Config `yaml:"workstreams"`
 	// Tools is what the agent may do by the tools during a run.

@@ -92,7 +92,7 @@ func (l *loader) config() *Config {
 }
 
 // agentKeys are the keys of an agent of any kind.
-var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply", "workstreams", "tools"}
+var agentKeys = []string{"id", "kind", "show", "files", "quiet_reply", "image_hosts", "workstreams", "tools"}
 
 // agents reads the list of agents. A key of another kind of agent is a fault.
 func (f *file) agents(items []map[string]any) []Agent {

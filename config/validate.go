@@ -89,6 +89,9 @@ func (c *Config) faults() event.FieldErrors {
 	return check.faults
 }
 
+// hostForm is the form of a host's name or address.
+var hostForm = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]{0,251}[a-zA-Z0-9])?$`)
+
 // faults returns the faults of one agent, except for an id that another agent has.
 func (a Agent) faults() event.FieldErrors {
 	var check checks
@@ -97,6 +100,9 @@ func (a Agent) faults() event.FieldErrors {
 	check.oneOf("files", a.Files, turn.FilesText, turn.FilesNames)
 	for i, name := range a.Show {
 		check.oneOf(fmt.Sprintf("show[%d]", i), name, turn.Shown()...)
+	}
+	for i, host := range a.ImageHosts {
+		check.require(hostForm.MatchString(host), fmt.Sprintf("image_hosts[%d]", i), "must be the name of a host, such as images.example.com, without a scheme, a port or a path")
 	}
 	check.under("workstreams", a.Workstreams.Validate())
 	check.under("tools", a.Tools.Validate())

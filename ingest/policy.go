@@ -254,10 +254,14 @@ func (g gate) looping(m *event.Message, look record.Look) bool {
 // metadata returns the stored metadata: the adapter's and the run hints, as the contract's
 // Slack example computes them.
 func (g gate) metadata(m *event.Message, d record.Decision, addressed event.Addressed) []byte {
-	if g.KeepMetadata {
-		return m.Metadata.Bytes()
-	}
 	metadata := m.Metadata
+	if d.Action != nil {
+		metadata.Extra = append(slices.Clip(metadata.Extra), event.Extra{Key: "action", Value: d.Action})
+		metadata.Edited()
+	}
+	if g.KeepMetadata {
+		return metadata.Bytes()
+	}
 	runs := d.Trigger == messages.TriggerRun
 	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
 	metadata.IncludeInMemory = new(g.Policy.PassiveMemory)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/assembly/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
@@ -25,6 +26,7 @@ type store struct {
 
 	invocationOnly bool
 	question       *runs.Question
+	press          card.Press // of a card
 
 	channel string // arguments of the last BotRuns
 	since   time.Time
@@ -40,6 +42,13 @@ func (s *store) Echoes(string, time.Time) int { return s.echoes }
 func (s *store) Answered() bool { return s.answered }
 
 func (s *store) Question() *runs.Question { return s.question }
+
+func (s *store) CardButton(id string) (*card.Press, string) {
+	if id == s.press.ID {
+		return &s.press, "helper"
+	}
+	return nil, ""
+}
 
 func (s *store) InvocationOnly() bool { return s.invocationOnly }
 

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ import (
 const (
 	closedText     = "This question is closed."
 	notAllowedText = "Sorry, only the approvers of this agent can answer this question."
+	goneText       = "This button does nothing any more."
+	notPressedText = "Sorry, only the approvers of this agent can press this button."
 	chooseText     = "Please choose one of the answers:"
 	expiredText    = "Nobody answered the question in time, so it is closed."
 )
@@ -31,6 +34,9 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	human := m.Metadata.SenderType == event.Human
 	if d.Trigger != messages.TriggerRun && !(pressed && human) {
 		return d
+	}
+	if pressed && human && runs.CardOf(m.Pressed) != "" {
+		return g.presses(m, look)
 	}
 	q, option := g.question(look), -1
 	switch {
@@ -61,6 +67,33 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	d.Answer = &runs.Answer{Text: m.Content}
 	if option >= 0 {
 		d.Answer.Option = q.Options[option].ID
+	}
+	return d
+}
+
+// presses decides about a pressed button of a card. The press is a message to the agent. While a question waits for an approver's
+// answer, it is none.
+func (g gate) presses(m *event.Message, look record.Look) record.Decision {
+	b, agent := look.CardButton(m.Pressed)
+	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
+	q := g.question(look)
+	switch {
+	case b == nil:
+		return g.private(m, event.ReasonAction, goneText)
+	case b.Action.Approval && !g.approves(agent, sender):
+		return g.private(m, event.ReasonAction, notPressedText)
+	case q != nil && q.Approval:
+		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
+	case g.over:
+		return g.private(m, event.ReasonLimit, limitText)
+	}
+	d := record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonAction}
+	d.Action, _ = json.Marshal(struct { // a stored action always encodes
+		ID    string          `json:"id"`
+		Value json.RawMessage `json:"value"`
+	}{b.Action.ID, b.Action.Value})
+	if q != nil {
+		d.Answer = &runs.Answer{Text: m.Content}
 	}
 	return d
 }

@@ -538,7 +538,7 @@ func TestOptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		preview.Stop()
-		posts, _ := preview.Format(c.text, stream.Ask{Options: c.ask}, nil)
+		posts, _ := preview.Format(c.text, stream.Ask{Options: c.ask}, nil, nil)
 		for i := range c.want {
 			c.want[i].Channel, c.want[i].Place = "C1", "t"
 		}
@@ -558,7 +558,7 @@ func TestNamesOfFiles(t *testing.T) {
 		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_",
 		strings.Repeat("я", 200) + ".md": strings.Repeat("я", 75) + ".md", strings.Repeat("a", 90) + ". " + strings.Repeat("b", 90): strings.Repeat("a", 90) + ". " + strings.Repeat("b", 58),
 	} {
-		posts, _ := preview.Format("", stream.Ask{}, []outbox.File{{Name: name}})
+		posts, _ := preview.Format("", stream.Ask{}, nil, []outbox.File{{Name: name}})
 		if len(posts) != 1 || posts[0].File.Name != want {
 			t.Errorf("%q: %+v, want %q", name, posts, want)
 		}
@@ -577,7 +577,7 @@ func TestFormat(t *testing.T) {
 			return nil, err
 		}
 		preview.Stop()
-		posts, _ := preview.Format(text, stream.Ask{}, files)
+		posts, _ := preview.Format(text, stream.Ask{}, nil, files)
 		return posts, nil
 	}
 	posts, err := format("acme", "slack:acme:C1:1", "hello", outbox.File{Name: "plot.png"})

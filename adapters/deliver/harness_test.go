@@ -181,7 +181,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	if ctx.Err() != nil {
 		return false, nil
 	}
-	posts, send := preview.Format(text, stream.Ask{}, nil)
+	posts, send := preview.Format(text, stream.Ask{}, nil, nil)
 	switch {
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)

@@ -2,11 +2,13 @@ package deliver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
 	"parley/adapters"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
@@ -110,7 +112,7 @@ func (s *LivePreview) Stop() {
 }
 
 // Format implements turn.LivePreview.
-func (s *LivePreview) Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send) {
+func (s *LivePreview) Format(text string, ask stream.Ask, shown *card.View, files []outbox.File) ([]outbox.Post, *outbox.Send) {
 	if s.platform.Sender == nil {
 		return nil, nil
 	}
@@ -119,7 +121,7 @@ func (s *LivePreview) Format(text string, ask stream.Ask, files []outbox.File) (
 		text = ask.Numbered(text)
 	}
 	texts, attached := s.platform.posts(s.to, text, s.mentions, files)
-	list := append(s.withButtons(texts, buttons), attached...)
+	list := slices.Concat(s.withButtons(texts, buttons), s.platform.card(s.to, shown), attached)
 	if !s.outbox.Work.Room(work.Deliveries, "", s.run.Workspace) { // a post must not wait for a worker once it has begun
 		return list, nil
 	}
@@ -183,6 +185,22 @@ func (p Platform) posts(to outbox.Post, text string, mentions []string, files []
 		attached = append(attached, post)
 	}
 	return posts(to, texts), attached
+}
+
+// card returns the posts of a card, which may be nil, at the destination of to. A platform without cards shows its text.
+func (p Platform) card(to outbox.Post, shown *card.View) (list []outbox.Post) {
+	if shown == nil {
+		return nil
+	}
+	sender, ok := p.Sender.(adapters.CardSender)
+	if !ok {
+		return posts(to, p.Sender.Format(shown.Markdown(), nil))
+	}
+	for _, one := range sender.FormatCard(*shown) {
+		to.Text, to.Card = one.Text, &one.Card
+		list = append(list, to)
+	}
+	return list
 }
 
 // format returns the texts of a text's posts. Of a text that becomes a file only the first

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/assembly/card"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )
@@ -20,11 +21,16 @@ type Files interface {
 // post returns a delivery in the platform's terms.
 func (o *Outbox) post(d *outbox.Delivery) adapters.Post {
 	post := adapters.Post{
-		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.NotBefore,
+		Key: d.Key, Text: d.Post.Text, Asker: d.Post.Asker, NotBefore: d.NotBefore, Card: d.Post.Card,
 		To: adapters.Address{Channel: d.Post.Channel, Place: d.Post.Place},
 	}
 	for _, b := range d.Post.Buttons {
 		post.Buttons = append(post.Buttons, adapters.Button(b))
+	}
+	if marked := strings.HasPrefix(d.Post.Text, mark); marked && d.Post.Card != nil { // people see the text in notifications alone
+		noted := *d.Post.Card
+		noted.Parts = append([]card.Part{{Kind: card.KindCaption, Text: strings.TrimSpace(mark)}}, noted.Parts...)
+		post.Card = &noted
 	}
 	if f := d.Post.File; f != nil {
 		post.File = &adapters.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {

@@ -66,6 +66,21 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	return join(kept), err
 }
 
+// Of returns the card of details that Compile has returned; nil if they have none.
+func Of(details json.RawMessage) *Card {
+	var m struct {
+		UISchema json.RawMessage `json:"uiSchema"`
+	}
+	if !bytes.Contains(details, []byte(SchemaKey)) || json.Unmarshal(details, &m) != nil || !given(m.UISchema) {
+		return nil
+	}
+	c, err := Read(m.UISchema, SchemaKey)
+	if err != nil {
+		return nil
+	}
+	return &c
+}
+
 // Check returns the faults of the uiSchema that the metadata of a message may have. Their paths begin with path. Check changes nothing:
 // metadata stays as it came.
 func Check(metadata json.RawMessage, path string) (faults event.FieldErrors) {

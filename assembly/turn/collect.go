@@ -28,6 +28,7 @@ type collector struct {
 
 	text     string          // the answer
 	own      json.RawMessage // the details of the answer; nil for none
+	card     *card.Card      // of the answer; nil for none
 	answered bool
 	asks     *stream.Message // the agent's question, which ends the run; nil for none
 	first    time.Time       // the time of the first message
@@ -99,9 +100,9 @@ func (c *collector) answer(m stream.Message) error {
 	c.files = append(c.files, files...)
 	switch {
 	case m.Type == stream.Answer:
-		c.text, c.own, c.answered, c.asks = event.Text(m.Text), m.Details, true, nil
+		c.text, c.own, c.card, c.answered, c.asks = event.Text(m.Text), m.Details, card.Of(m.Details), true, nil
 	case m.Type == stream.RequestInput:
-		c.text, c.own, c.answered, c.asks = joined(c.text, event.Text(m.Text)), nil, true, &m
+		c.text, c.own, c.card, c.answered, c.asks = joined(c.text, event.Text(m.Text)), nil, cmp.Or(card.Of(m.Details), c.card), true, &m
 	case (m.Type == stream.Complete || m.Type == stream.Idle) && !c.answered:
 		c.end(m)
 	}
@@ -112,8 +113,9 @@ func (c *collector) answer(m stream.Message) error {
 func (c *collector) end(m stream.Message) {
 	text, activity := c.streamed.Left()
 	if m.Type == stream.Complete {
-		text, c.own = cmp.Or(m.Text, text), m.Details
+		text, c.own, c.card = cmp.Or(m.Text, text), m.Details, card.Of(m.Details)
 	}
+	c.answered = c.card != nil
 	if text != "" {
 		c.text, c.answered = event.Text(text), true
 		c.events.add(stream.Message{Type: stream.Answer, Text: c.text, ActivityID: activity})

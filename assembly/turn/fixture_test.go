@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"parley/assembly"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
@@ -337,13 +338,16 @@ func (s *preview) Note(text string) {
 	s.d.notes = append(s.d.notes, text)
 }
 func (s *preview) Stop() { s.stopped = true }
-func (s *preview) Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send) {
+func (s *preview) Format(text string, ask stream.Ask, shown *card.View, files []outbox.File) ([]outbox.Post, *outbox.Send) {
 	if !s.stopped {
 		s.d.Error("formatted while it was still shown")
 	}
 	posts, err := s.d.format(ask.Numbered(text))
 	if err != nil {
 		panic(err)
+	}
+	if shown != nil {
+		posts = append(posts, outbox.Post{Channel: "C1", Text: shown.Markdown(), Card: shown})
 	}
 	for _, file := range files {
 		posts = append(posts, outbox.Post{Channel: "C1", File: &file})

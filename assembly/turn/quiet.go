@@ -24,7 +24,7 @@ func (a *attempt) isQuiet(err error) bool {
 	switch {
 	case a.run.IsScheduled() && text == DefaultQuietReply && a.said.asks == nil && len(a.said.files) == 0:
 		return err == nil
-	case a.said.asks != nil || len(a.said.files) > 0:
+	case a.said.asks != nil || len(a.said.files) > 0, text == "" && a.card() != nil:
 		return false
 	case text != "" || a.addressed():
 		return err == nil && text != "" && text == a.profile.QuietReply
@@ -39,7 +39,7 @@ func (a *attempt) isEmpty() bool {
 	switch {
 	case !said.answered:
 		return true
-	case strings.TrimSpace(said.text) != "", said.asks != nil, len(said.files) > 0, len(said.own) > 0 && a.settings.API:
+	case strings.TrimSpace(said.text) != "", said.asks != nil, len(said.files) > 0, a.card() != nil, len(said.own) > 0 && a.settings.API:
 		return false
 	}
 	return strings.TrimSpace(last.Content) != "" || last.FileCount > 0

@@ -8,9 +8,11 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/adapters"
+	"parley/assembly/card"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
@@ -184,13 +186,20 @@ func (a *attempt) commit(ctx context.Context) error {
 	if question != nil {
 		ask = question.Ask
 	}
-	posts, files, send, err := a.posts(ctx, ask)
+	shown := a.card()
+	posts, files, send, err := a.posts(ctx, ask, shown)
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
 	reply := runs.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows,
 		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
+	}
+	if shown != nil {
+		a.report.Card = shown.Plain()
+		if strings.TrimSpace(reply.Content) == "" && !a.settings.API { // the thread's later input has what people have read
+			reply.Content, a.report.Card = a.report.Card, ""
+		}
 	}
 	var ended runs.EndResult
 	err = work.Insist(ctx, commitTime, func() (err error) {
@@ -214,7 +223,7 @@ func (a *attempt) commit(ctx context.Context) error {
 
 // posts returns the posts of the answer and of the agent's files, and the bounds of the
 // first post. Without posts, it returns the files as the reply's attachments.
-func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []outbox.Post, attached []event.Attachment, send *outbox.Send, err error) {
+func (a *attempt) posts(ctx context.Context, ask stream.Ask, shown *card.View) (posts []outbox.Post, attached []event.Attachment, send *outbox.Send, err error) {
 	var files []outbox.File
 	for _, file := range a.said.files {
 		var stored outbox.File
@@ -233,7 +242,7 @@ func (a *attempt) posts(ctx context.Context, ask stream.Ask) (posts []outbox.Pos
 		}
 	}
 	err = a.guard("formatting", func() error {
-		posts, send = a.preview.Format(a.said.text, ask, files)
+		posts, send = a.preview.Format(a.said.text, ask, shown, files)
 		return nil
 	})
 	for _, f := range files {
@@ -250,6 +259,18 @@ var outcomes = map[runs.State]Outcome{
 	runs.Dropped:     Dropped,
 	runs.Canceled:    Canceled,
 	runs.Interrupted: Interrupted,
+}
+
+// card returns the card of the answer as people see it; nil for none.
+func (a *attempt) card() *card.View {
+	if a.said.card == nil || a.profile.Show != nil && !slices.Contains(a.profile.Show, ShowCard) {
+		return nil
+	}
+	v := card.ViewOf(*a.said.card, a.profile.ImageHosts, func(n int) string { return runs.CardButton(a.run.ID, n) })
+	if len(v.Parts) == 0 {
+		return nil
+	}
+	return &v
 }
 
 // metadata returns the reply's metadata in the contract's terms, with the run's figures and

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"parley/assembly"
+	"parley/assembly/card"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/config/secret"
@@ -56,6 +57,8 @@ type Profile struct {
 	Files string
 	// QuietReply is the answer with which the agent says that it has nothing to say; empty for none.
 	QuietReply string
+	// ImageHosts are the hosts whose images people see in the agent's cards.
+	ImageHosts []string
 }
 
 // How the input shows the text files of the messages.
@@ -94,8 +97,9 @@ type LivePreview interface {
 	Stop()
 	// Format converts an answer for the thread's platform and splits it, and returns
 	// the bounds of its posts. Stop must have been called. If there are no posts, the
-	// reader takes the reply from the journal. The options of ask follow the text.
-	Format(text string, ask stream.Ask, files []outbox.File) ([]outbox.Post, *outbox.Send)
+	// reader takes the reply from the journal. The options of ask follow the text. The card, if it is not nil, comes
+	// behind it.
+	Format(text string, ask stream.Ask, shown *card.View, files []outbox.File) ([]outbox.Post, *outbox.Send)
 }
 
 // Files stores the files of messages and of answers.
@@ -162,6 +166,7 @@ type Report struct {
 	Outcome Outcome
 	Input   assembly.Input
 	Reply   *messages.Message // of Answered
+	Card    string            // the card of the reply in plain text; empty for none
 	Err     error
 	Took    time.Duration
 	Usage   assembly.Usage

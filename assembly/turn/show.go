@@ -19,21 +19,22 @@ const (
 	ShowWarning    = "warning"
 	ShowError      = "error"
 	ShowSystem     = "system"
+	ShowCard       = "card"       // of the answer, with it
 	ShowWorkstream = "workstream" // the progress of the run's workstreams
 )
 
 // Shown returns the names of the messages that people can see.
 func Shown() []string {
-	return []string{ShowAnswer, ShowThought, ShowPlan, ShowUpdate, ShowTool, ShowBatch, ShowWarning, ShowError, ShowSystem, ShowWorkstream}
+	return []string{ShowAnswer, ShowThought, ShowPlan, ShowUpdate, ShowTool, ShowBatch, ShowWarning, ShowError, ShowSystem, ShowWorkstream, ShowCard}
 }
 
 // DefaultShow returns the messages that people see if nothing else is configured, on a platform whose posts can be edited or on
 // another one.
 func DefaultShow(edits bool) []string {
 	if edits {
-		return []string{ShowAnswer, ShowPlan, ShowBatch, ShowWarning, ShowError}
+		return []string{ShowAnswer, ShowPlan, ShowBatch, ShowWarning, ShowError, ShowCard}
 	}
-	return []string{ShowAnswer}
+	return []string{ShowAnswer, ShowCard}
 }
 
 // DefaultQuietReply is the quiet reply if nothing else is configured.

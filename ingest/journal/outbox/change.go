@@ -3,13 +3,14 @@ package outbox
 import (
 	"time"
 
+	"parley/assembly/card"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/storage"
 )
 
 // CloseButtons stores a delivery that takes the buttons from the post of a run's question.
 func CloseButtons(tx *storage.Txn, question string, now int64) {
-	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', 0, 'pending', 0, $3
+	tx.Do(insertDelivery+` SELECT thread, run, -1, $2, workspace, channel, place, payload, $3, 'close', id, 0, '', '', '', '', 0, 'pending', 0, $3
 		FROM deliveries WHERE run = $1 AND buttons <> '' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE key = $2)`, question, Key(question+"/close", 0), now)
 }
 
@@ -20,7 +21,7 @@ func ReleaseUnsign(tx *storage.Txn, run string, now int64) {
 
 // HoldUnsign stores the delivery that will remove the sign of work of a run.
 func HoldUnsign(tx *storage.Txn, thread int64, run, workspace string, sign Post, now time.Time, timeout time.Duration) {
-	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', '', $9, 'held', 0, $8)
+	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'unsign', 0, 0, '', '', '', '', $9, 'held', 0, $8)
 		ON CONFLICT (key) DO UPDATE SET send_by = excluded.send_by, place = excluded.place`,
 		thread, run, Key(run+"/unsign/"+sign.Text, 0), workspace, sign.Channel, sign.Place, sign.Text,
 		storage.Millis(now), storage.Millis(now.Add(timeout)))
@@ -30,7 +31,7 @@ func HoldUnsign(tx *storage.Txn, thread int64, run, workspace string, sign Post,
 // tried again. Its thread must be locked.
 func AddReaction(tx *storage.Txn, thread int64, id, workspace string, p Post, now int64) (state State) {
 	key := Key(id, NoPart)
-	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'react', 0, 0, '', '', '', 0, 'pending', 0, $8)
+	tx.Do(insertDelivery+` VALUES ($1, $2, -1, $3, $4, $5, $6, $7, $8, 'react', 0, 0, '', '', '', '', 0, 'pending', 0, $8)
 		ON CONFLICT (key) DO UPDATE SET state = 'pending', due_at = excluded.due_at, created_at = excluded.created_at, payload = excluded.payload, error = ''
 			WHERE deliveries.state IN ('failed', 'dropped')`,
 		thread, id, key, workspace, p.Channel, p.Place, p.Text, now)
@@ -50,6 +51,17 @@ func DropButtons(tx *storage.Txn, workspace, platformID, run string) bool {
 	return tx.Exec(`UPDATE deliveries SET buttons = '' WHERE workspace = $1 AND platform_id = $2 AND run = $3`, workspace, platformID, run) > 0
 }
 
+// CardButton returns a button of a card of a run's reply in a thread, by its id; nil if there is none.
+func CardButton(tx *storage.Txn, thread int64, run, id string) *card.Press {
+	for _, column := range storage.Rows(tx, storage.Self[string], `SELECT card FROM deliveries WHERE run = $1 AND thread = $2 AND card <> ''`, run, thread) {
+		var v card.View
+		if tx.Fail(storage.Unpack(column, &v)); v.Button(id) != nil {
+			return v.Button(id)
+		}
+	}
+	return nil
+}
+
 // EmptyPosts empties the posts of a run, and makes the copies of their files due for a check. A post that
 // is still to be sent remains: its payload never changes.
 func EmptyPosts(tx *storage.Txn, run string) {
@@ -59,7 +71,7 @@ func EmptyPosts(tx *storage.Txn, run string) {
 			files.CheckCopy(tx, file.Bucket, file.Path, time.Time{})
 		}
 	}
-	tx.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, run)
+	tx.Do(`UPDATE deliveries SET payload = '', file = '', buttons = '', card = '' WHERE run = $1 AND state NOT IN ('pending', 'sending')`, run)
 }
 
 // Move moves the deliveries of a thread to another one, at an address there.

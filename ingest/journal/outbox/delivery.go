@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/assembly/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
@@ -96,6 +97,8 @@ type Post struct {
 	File *File
 	// Buttons are shown below the text.
 	Buttons []PostButton
+	// Card, if it is not nil, is shown in the platform's own form, and the text beside it.
+	Card *card.View
 }
 
 // PostButton is a button of a post; see Button.
@@ -137,23 +140,23 @@ func Add(tx *storage.Txn, d *Delivery, part int64, begin bool) {
 	if d.Replaces != nil {
 		replaces = d.Replaces.ID
 	}
-	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id`, []any{&d.ID}
+	query, dest := insertDelivery+` VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) RETURNING id`, []any{&d.ID}
 	args := []any{d.Thread, d.Run, part, d.Key, d.Workspace, d.Post.Channel, d.Post.Place, d.Post.Text, storage.Millis(d.CreatedAt), string(d.Kind), replaces,
-		storage.Number(d.Stream), d.Post.Asker, tx.Pack(d.Post.File, d.Post.File == nil), tx.Pack(d.Post.Buttons, d.Post.Buttons == nil), storage.Millis(d.SendBy), string(d.State), d.Attempts, storage.Millis(due)}
+		storage.Number(d.Stream), d.Post.Asker, tx.Pack(d.Post.File, d.Post.File == nil), tx.Pack(d.Post.Buttons, d.Post.Buttons == nil), tx.Pack(d.Post.Card, d.Post.Card == nil), storage.Millis(d.SendBy), string(d.State), d.Attempts, storage.Millis(due)}
 	if begin {
 		query, dest = beginDelivery, []any{&d.ID, (*string)(&d.State), &d.Attempts}
-		args = args[:16]
+		args = args[:17]
 	}
 	tx.Later(nil, dest, query, args...)
 }
 
 const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspace, channel, place, payload,
-	created_at, kind, replaces, stream, asker, file, buttons, send_by, state, attempts, due_at)`
+	created_at, kind, replaces, stream, asker, file, buttons, card, send_by, state, attempts, due_at)`
 
 // beginDelivery marks the delivery as sending if no delivery comes before it and neither
 // its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
-const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE 0 END,
-	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($16 AS BIGINT) ELSE $9 END
+const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, CASE WHEN free = 1 THEN CAST($17 AS BIGINT) ELSE 0 END,
+	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($17 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind NOT IN ` + late + `)
 		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
 	WHERE true RETURNING id, state, attempts`

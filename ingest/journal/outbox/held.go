@@ -130,5 +130,5 @@ func drop(tx *storage.Txn, condition string, args ...any) {
 			files.CheckCopy(tx, file.Bucket, file.Path, time.Time{})
 		}
 	}
-	tx.Do(`UPDATE deliveries SET state = 'dropped', payload = '', file = '', buttons = '' WHERE `+condition, args...)
+	tx.Do(`UPDATE deliveries SET state = 'dropped', payload = '', file = '', buttons = '', card = '' WHERE `+condition, args...)
 }

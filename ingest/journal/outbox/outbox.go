@@ -11,7 +11,7 @@ func New(db *storage.DB) *Outbox { return &Outbox{db} }
 
 // AgedPayloads returns the step for the contents of deliveries that have ended before a bound.
 func AgedPayloads(before int64) storage.Step {
-	return storage.Step{Name: "payloads", Bound: before, Statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '' WHERE id IN (SELECT id FROM deliveries
+	return storage.Step{Name: "payloads", Bound: before, Statements: []string{`UPDATE deliveries SET payload = '', file = '', buttons = '', card = '' WHERE id IN (SELECT id FROM deliveries
 		WHERE state IN ('sent', 'unknown', 'failed') AND (payload <> '' OR file <> '') AND due_at <= $1 ORDER BY due_at LIMIT 100)`}}
 }
 

@@ -22,12 +22,12 @@ func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
 // read reads the delivery that the end of a query finds; nil for none.
 func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	var d, of Delivery
-	var file, buttons string
+	var file, buttons, card string
 	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
-		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
+		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &card, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
 		&d.SendBy, &d.DueAt, &d.Changes, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, &of.PlatformID, &of.SendBy}, `
 		SELECT d.id, d.thread, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
-			d.asker, d.file, d.buttons, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.changes, d.created_at,
+			d.asker, d.file, d.buttons, d.card, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.changes, d.created_at,
 			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
 			coalesce((SELECT min(m.created_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), 0),
 			p.id, p.platform_id, p.send_by
@@ -36,6 +36,7 @@ func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	}
 	tx.Fail(storage.Unpack(file, &d.Post.File))
 	tx.Fail(storage.Unpack(buttons, &d.Post.Buttons))
+	tx.Fail(storage.Unpack(card, &d.Post.Card))
 	if of.ID != 0 {
 		d.Replaces = &of
 	}

@@ -22,7 +22,7 @@ func StateChanged(tx *storage.Txn, run string, now int64, begins bool) {
 	if tx.Do(change, run, now); !begins {
 		return
 	}
-	tx.Do(insertDelivery+` SELECT id, $1, -1, $3, workspace, '', '', '', $2, 'state', 0, 0, '', '', '', 0, 'pending', 0, $2
+	tx.Do(insertDelivery+` SELECT id, $1, -1, $3, workspace, '', '', '', $2, 'state', 0, 0, '', '', '', '', 0, 'pending', 0, $2
 		FROM threads WHERE run_id = $1 AND NOT EXISTS (SELECT 1 FROM deliveries WHERE run = $1 AND kind IN ('state', 'restate'))
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE run = $1 AND reason = 'schedule')`, run, now, Key(run+"/state", 0))
 }

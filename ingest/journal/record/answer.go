@@ -1,7 +1,9 @@
 package record
 
 import (
+	"parley/assembly/card"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 )
 
@@ -11,6 +13,15 @@ func (r *recordTx) Question() *runs.Question {
 		return nil
 	}
 	return runs.QuestionOf(r.Txn, r.thread.question, `state = 'open' AND until_at > $2`, r.now)
+}
+
+// CardButton implements Look.
+func (r *recordTx) CardButton(id string) (button *card.Press, agent string) {
+	if run := runs.CardOf(id); run != "" {
+		button = outbox.CardButton(r.Txn, r.claim.Thread, run, id)
+		r.Row([]any{&agent}, `SELECT agent FROM runs WHERE id = $1`, run)
+	}
+	return button, agent
 }
 
 // answer stores the answer to the thread's question that a message is; nil for none.

@@ -2,11 +2,13 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	"github.com/google/uuid"
 
+	"parley/assembly/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/envelopes"
@@ -56,6 +58,8 @@ type Decision struct {
 	// AwaitsFiles lets the thread's next turn wait for files of the message that come later, at most
 	// for FilesWait.
 	AwaitsFiles bool
+	// Action is what the press of a card's button means, as the metadata has it; nil for any other message.
+	Action json.RawMessage
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
 	// Budgets are the counters of the run that the message asks for, if any. The first one also
@@ -96,6 +100,8 @@ type ThreadLook interface {
 	Answered() bool
 	// Question returns the open question of the message's thread; nil for none.
 	Question() *runs.Question
+	// CardButton returns the button of a card in the thread, by its id, and the agent that made the card; nil for none.
+	CardButton(id string) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
 }

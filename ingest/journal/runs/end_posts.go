@@ -22,7 +22,7 @@ func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
 	for i, post := range posts {
 		d := e.run.delivery(outbox.KindPost, post, storage.Instant(e.now))
 		d.Key = outbox.Key(e.run.ID, i)
-		if !post.Alone && post.File == nil && post.Buttons == nil && len(shown) > 0 {
+		if !post.Alone && post.File == nil && post.Buttons == nil && post.Card == nil && len(shown) > 0 {
 			d.Replaces, shown = &shown[0], shown[1:]
 		}
 		if i == 0 && send != nil && send.Every == 0 {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"time"
 
 	"parley/assembly/stream"
@@ -34,6 +36,20 @@ type Answer struct {
 
 // Button returns the id of the button of a question's option.
 func Button(run string, option int) string { return "parley-" + outbox.Key(run+"/answer", option) }
+
+// cardPrefix begins the ids of the buttons of cards: "parley-card-<run>-<number>".
+const cardPrefix = "parley-card-"
+
+// CardButton returns the id of the button of a run's card, by its number from 0.
+func CardButton(run string, n int) string { return fmt.Sprintf("%s%s-%d", cardPrefix, run, n) }
+
+// CardOf returns the run whose card has a button with an id; empty if the id is not of a card's button.
+func CardOf(button string) (run string) {
+	if named, ok := strings.CutPrefix(button, cardPrefix); ok {
+		run = named[:max(strings.LastIndexByte(named, '-'), 0)]
+	}
+	return run
+}
 
 // ask stores the question with which the run ends. The thread's next run gets it: that of the
 // answer, or one after the question's time.

@@ -56,7 +56,7 @@ var tables = []table{
 	newTable("tickets", 1, `hash text, workspace text, token text, path text, until_at int`),
 	newTable("deliveries", 1, `id int, thread int, run text, part int, key text, workspace text, channel text, place text, payload text, state
 		text, attempts int, due_at int, reserved_at int, send_by int, created_at int, platform_id text, error text,
-		kind text, replaces int, stream int, asker text, file text, buttons text, changes int`),
+		kind text, replaces int, stream int, asker text, file text, buttons text, changes int, card text`),
 	newTable("paces", 2, `workspace text, channel text, next_at int, blocked_until int, left_at int`),
 	newTable("budgets", 2, `workspace text, name text, until_at int, runs int, told int`),
 	newTable("watermarks", 1, `workspace text, at int`),

@@ -9,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"parley/adapters/replay"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config"
@@ -148,7 +150,7 @@ func (discard) Note(string) {}
 func (discard) Stop() {}
 
 // Format implements turn.LivePreview.
-func (discard) Format(string, stream.Ask, []outbox.File) ([]outbox.Post, *outbox.Send) {
+func (discard) Format(string, stream.Ask, *card.View, []outbox.File) ([]outbox.Post, *outbox.Send) {
 	return nil, nil
 }
 
@@ -374,7 +376,7 @@ func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 			}
 			result.Assembled = r.Input.Messages
 			if r.Reply != nil {
-				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: r.Reply.Content})
+				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: strings.TrimPrefix(r.Reply.Content+"\n\n"+r.Card, "\n\n")})
 			}
 			if r.Outcome == turn.Failed {
 				result.Error = "the agent failed: " + r.Err.Error()

@@ -165,7 +165,7 @@ func (d *Daemon) agent(old agent, c config.Agent) agent {
 	bounds := c.Config.Bounds()
 	old.close()
 	return agent{Agent: c, servers: d.toolServers(c.Config), Profile: turn.Profile{
-		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
+		ID: c.ID, Timeout: bounds.Timeout, MaxBytes: bounds.MaxBytes, AnswerWithin: bounds.AnswerWithin, Show: c.Show, Files: c.Files, QuietReply: c.QuietReply, ImageHosts: c.ImageHosts, Agent: kind.New(c.Config, agentFiles{d.files, d.journal, d.log}),
 	}}
 }
 

@@ -425,7 +425,8 @@ CREATE TABLE deliveries (
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers
 	file TEXT NOT NULL DEFAULT '', -- JSON; empty: none
 	buttons TEXT NOT NULL DEFAULT '', -- JSON; empty: none
-	changes BIGINT NOT NULL DEFAULT 0 -- of a state post: since its last call began
+	changes BIGINT NOT NULL DEFAULT 0, -- of a state post: since its last call began
+	card TEXT NOT NULL DEFAULT '' -- JSON; empty: none
 );
 CREATE UNIQUE INDEX deliveries_platform ON deliveries (workspace, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state IN ('pending', 'sending');
