@@ -1,11 +1,13 @@
 package ingest
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -13,6 +15,47 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 )
+
+// TestPresses checks who may press which button of a card, and what the press tells the agent.
+func TestPresses(t *testing.T) {
+	book := card.Press{ID: runs.CardButton("run-1", 0), Label: "Book", Action: card.Action{ID: "book", Value: []byte(`7`), Approval: true}}
+	for name, c := range map[string]struct {
+		change func(g *gate, m *event.Message, s *store)
+		want   verdict
+		action string
+		told   string
+	}{
+		"a press":        {nil, triggers("action"), `{"id":"book","value":7}`, ""},
+		"an approver":    {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U1") }, triggers("action"), `{"id":"book","value":7}`, ""},
+		"no approver":    {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U2") }, passively("action"), "", notPressedText},
+		"no approval":    {func(g *gate, _ *event.Message, s *store) { g.Approvers, s.press.Action.Approval = list("U2"), false }, triggers("action"), `{"id":"book","value":7}`, ""},
+		"a gone button":  {func(_ *gate, m *event.Message, _ *store) { m.Pressed = runs.CardButton("run-2", 0) }, passively("action"), "", goneText},
+		"a refused user": {func(g *gate, _ *event.Message, _ *store) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"over a limit":   {func(g *gate, _ *event.Message, _ *store) { g.over = true }, passively("limit"), "", limitText},
+		"beside an approval": {func(_ *gate, _ *event.Message, s *store) {
+			s.question = &runs.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Approval: true}}
+		}, passively("no-answer"), "", chooseText},
+		"an ordinary message": {func(g *gate, _ *event.Message, _ *store) { g.kind = event.KindMessage }, triggers("mention"), "", ""},
+	} {
+		g, m, s, told := defaultGate(), room(), &store{press: book}, ""
+		g.Approvers = list()
+		g.kind, m.Pressed, m.Content, m.Addressed = event.KindAction, book.ID, "Book", event.AddressedAction
+		g.tell = func(_ *event.Message, text string) *outbox.Notice {
+			told = text
+			return &outbox.Notice{Posts: []outbox.Post{{Alone: true}}}
+		}
+		if c.change != nil {
+			c.change(&g, m, s)
+		}
+		if g.kind == event.KindMessage {
+			m.Addressed = event.AddressedMention
+		}
+		d := g.decide(m, s)
+		if got := g.verdict(t, m, s); got != c.want || string(d.Action) != c.action || told != c.told || c.action != "" && !strings.Contains(string(d.Metadata), `"action":`+c.action) {
+			t.Errorf("%s: %+v, action %s, told %q, %s", name, got, d.Action, told, d.Metadata)
+		}
+	}
+}
 
 // TestAnswers checks who may answer which question, with which words.
 func TestAnswers(t *testing.T) {

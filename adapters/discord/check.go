@@ -22,6 +22,7 @@ var needed = []struct {
 	{discordgo.PermissionSendMessages, "Send Messages"},
 	{discordgo.PermissionSendMessagesInThreads, "Send Messages in Threads"},
 	{discordgo.PermissionCreatePublicThreads, "Create Public Threads"},
+	{discordgo.PermissionEmbedLinks, "Embed Links"},
 	{discordgo.PermissionAttachFiles, "Attach Files"},
 	{discordgo.PermissionReadMessageHistory, "Read Message History"},
 	{discordgo.PermissionAddReactions, "Add Reactions"},

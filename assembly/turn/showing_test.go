@@ -155,3 +155,37 @@ func TestAnAgentsFilesArePosted(t *testing.T) {
 		})
 	}
 }
+
+// TestCards checks the card behind an answer: where it is shown, an answer that is a card alone, and an agent whose cards people do not see.
+func TestCards(t *testing.T) {
+	const details = `{"ui_hints":{"title":"Room 7","actions":["Book"]}}`
+	for name, c := range map[string]struct {
+		show        []string
+		say         []stream.Message
+		posts       []string
+		reply, card string
+		outcome     turn.Outcome
+	}{
+		"text and card":   {turn.DefaultShow(true), []stream.Message{{Type: stream.Answer, Text: "Here.", Details: []byte(details)}}, []string{"Here.", "Room 7\n\\[Book]"}, "Here.", "Room 7\n[Book]", turn.Answered},
+		"a card alone":    {turn.DefaultShow(true), []stream.Message{{Type: stream.Answer, Details: []byte(details)}}, []string{"", "Room 7\n\\[Book]"}, "Room 7\n[Book]", "", turn.Answered},
+		"of the end":      {turn.DefaultShow(true), []stream.Message{{Type: stream.Complete, Text: "Here.", Details: []byte(details)}}, []string{"Here.", "Room 7\n\\[Book]"}, "Here.", "Room 7\n[Book]", turn.Answered},
+		"a later answer":  {turn.DefaultShow(true), []stream.Message{{Type: stream.Answer, Text: "x", Details: []byte(details)}, {Type: stream.Answer, Text: "Here."}}, []string{"Here."}, "Here.", "", turn.Answered},
+		"not shown":       {[]string{turn.ShowAnswer}, []stream.Message{{Type: stream.Answer, Text: "Here.", Details: []byte(details)}}, []string{"Here."}, "Here.", "", turn.Answered},
+		"the quiet reply": {turn.DefaultShow(true), []stream.Message{{Type: stream.Answer, Text: turn.DefaultQuietReply, Details: []byte(details)}}, nil, "", "", turn.Quiet},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(d *fixture) { d.profile.Show, d.profile.QuietReply = c.show, turn.DefaultQuietReply }, func(d *fixture) {
+				d.agent.does = []script{streams(c.say...)}
+				d.asks("C1/1", "so?")
+				same(t, "outcomes", d.outcomes(), []turn.Outcome{c.outcome})
+				same(t, "posts", d.deliveries(), c.posts)
+				var reply string
+				last := d.reports[len(d.reports)-1]
+				if last.Reply != nil {
+					reply = last.Reply.Content
+				}
+				same(t, "reply and card", []string{reply, last.Card}, []string{c.reply, c.card})
+			})
+		})
+	}
+}

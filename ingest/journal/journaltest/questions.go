@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
@@ -28,6 +30,7 @@ func questionPromises() []promise {
 		{"a new context does not get the question of a run that began before and fails", questionForgottenInRun},
 		{"a post with buttons takes over no preview", questionWithButtons},
 		{"a question that is closed loses its buttons", questionLosesItsButtons},
+		{"a card keeps its buttons", cardWithButtons},
 		{"a question is closed if a post of it is deleted", questionPostDeleted},
 	}
 }
@@ -281,6 +284,42 @@ func questionWithButtons(f *fixture) {
 	same(f, "post", posted.Post, reply.Posts[0])
 	same(f, "the post that it takes over", posted.Replaces == nil, true)
 	same(f, "the preview", f.deliver(threadKey(1), "").Kind, outbox.KindRemove)
+}
+
+func cardWithButtons(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "a room?"), triggers)
+	run := f.begin(threadKey(1))
+	id := runs.CardButton(run.ID, 0)
+	press := card.Press{ID: id, Label: "Book", Action: card.Action{ID: "book", Value: []byte(`{"room":7}`)}}
+	reply := f.asking()
+	reply.Posts = []outbox.Post{
+		{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: "parley-a", Label: "Yes"}}},
+		{Channel: channel, Place: "1", Text: "Room 7", Card: &card.View{Status: "info", Parts: []card.Part{{Kind: card.KindButtons, Buttons: []card.Press{press}}}}},
+	}
+	f.commit(run, reply)
+	f.deliver(threadKey(1), "C1/10")
+	same(f, "the post", f.deliver(threadKey(1), "C1/11").Post, reply.Posts[1])
+	look := func(thread int, message, id string) (found *card.Press, agent string) {
+		f.message(threadKey(thread), said(message, "yes"), func(m *event.Message, at record.Look) record.Decision {
+			found, agent = at.CardButton(id)
+			return answering(nil)(m, at)
+		})
+		return found, agent
+	}
+	found, agent := look(1, "C1/2", id)
+	same(f, "the button", []any{found, agent}, []any{&press, run.Agent})
+	same(f, "the question alone loses its buttons", f.deliver(threadKey(1), "").Replaces.PlatformID, "C1/10")
+	for _, other := range []string{"parley-a", runs.CardButton(run.ID, 1), runs.CardButton("x", 0), "parley-card-"} {
+		found, _ = look(1, "C1/"+other, other)
+		same(f, other, found == nil, true)
+	}
+	found, _ = look(2, "C1/20", id)
+	same(f, "in another thread", found == nil, true)
+	f.clock.advance(30 * 24 * time.Hour)
+	_, err := f.Prune(f.ctx, journal.DefaultRetention())
+	f.must(err)
+	found, _ = look(1, "C1/30", id)
+	same(f, "after its retention", found == nil, true)
 }
 
 func questionPostDeleted(f *fixture) {

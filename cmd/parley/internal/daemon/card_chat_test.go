@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/daemon"
+	"parley/config"
 )
 
 // offered is the answer of the agent of carded: a text and a card.
@@ -223,5 +226,28 @@ turns: {coalesce: 0s}
 	}
 	if got := sent[1].Text; got != "Room 7 <!channel>\nFree today\nThe room: https://img.example/a.png\nA pixel: https://evil.example/b.png\n[Book it]  [Pay]" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestReplayPrintsCards: the text of a reply has its card in plain text.
+func TestReplayPrintsCards(t *testing.T) {
+	t.Parallel()
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, offered)
+	}))
+	t.Cleanup(agent.Close)
+	p := plan{dir: t.TempDir(), files: map[string]string{"parley.yaml": "listen: 127.0.0.1:0\nagents:\n  - {id: helper, kind: webhook, url: \"" + agent.URL + "\", secret: " + laterSecret + "}\n"}}
+	p.write(t, strings.NewReplacer("AGENT", agent.URL, "SLACK", "http://127.0.0.1:1/"))
+	path := filepath.Join(p.dir, "example.jsonl")
+	write(t, path, strings.TrimPrefix(example, "\n"))
+	c, err := config.Load(filepath.Join(p.dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})
+	const want = `"text":"Here it is.\n\nRoom 7 <!channel>\nFree today\nThe room: https://img.example/a.png\nA pixel: https://evil.example/b.png\n[Book it]  [Pay]"`
+	if !strings.Contains(lines, want) {
+		t.Errorf("%s\nlacks %s", lines, want)
 	}
 }

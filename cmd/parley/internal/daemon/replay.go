@@ -376,7 +376,11 @@ func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 			}
 			result.Assembled = r.Input.Messages
 			if r.Reply != nil {
-				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: strings.TrimPrefix(r.Reply.Content+"\n\n"+r.Card, "\n\n")})
+				text := r.Reply.Content
+				if r.Card != "" {
+					text = strings.TrimSpace(text + "\n\n" + r.Card)
+				}
+				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: text})
 			}
 			if r.Outcome == turn.Failed {
 				result.Error = "the agent failed: " + r.Err.Error()
