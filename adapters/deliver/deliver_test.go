@@ -17,6 +17,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -539,6 +540,38 @@ func TestOptions(t *testing.T) {
 		}
 		preview.Stop()
 		posts, _ := preview.Format(c.text, stream.Ask{Options: c.ask}, nil, nil)
+		for i := range c.want {
+			c.want[i].Channel, c.want[i].Place = "C1", "t"
+		}
+		same(t, name, posts, c.want)
+	}
+}
+
+// carded is a chat that shows a card in two posts.
+type carded struct{ *chat }
+
+func (carded) FormatCard(v card.View) []adapters.CardPost {
+	return []adapters.CardPost{{Text: "first", Card: v}, {Text: "second", Card: v}}
+}
+
+// TestCards proves that a card comes behind the text and its buttons, before the files, and that it is text on a platform without cards.
+func TestCards(t *testing.T) {
+	shown := card.View{Status: "info", Parts: []card.Part{{Kind: card.KindText, Text: "Room *7*"}}}
+	file := outbox.File{Name: "a.txt"}
+	for name, c := range map[string]struct {
+		sender adapters.Sender
+		want   []outbox.Post
+	}{
+		"cards":    {carded{&chat{}}, []outbox.Post{{Text: "Here."}, {Text: "first", Card: &shown}, {Text: "second", Card: &shown}, {File: &file}}},
+		"no cards": {&chat{}, []outbox.Post{{Text: "Here."}, {Text: `Room \*7\*`}, {File: &file}}},
+	} {
+		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		preview.Stop()
+		posts, _ := preview.Format("Here.", stream.Ask{}, &shown, []outbox.File{file})
 		for i := range c.want {
 			c.want[i].Channel, c.want[i].Place = "C1", "t"
 		}

@@ -84,7 +84,7 @@ func (a *accepts) respond(ctx context.Context, inbox adapters.Inbox, receipt ada
 }
 
 // refusedPress is shown to a person whose press of a button of ours answers nothing.
-const refusedPress = "This question is closed, or you can't answer it."
+const refusedPress = "This question is closed or this button does nothing any more, or it isn't for you."
 
 // outcome waits for the decision about an envelope.
 func outcome(ctx context.Context, inbox adapters.Inbox, receipt adapters.Receipt, within time.Duration) (runs, known bool) {

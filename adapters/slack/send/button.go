@@ -1,6 +1,8 @@
 package send
 
 import (
+	"slices"
+
 	"github.com/slack-go/slack"
 
 	"parley/adapters"
@@ -16,15 +18,15 @@ func (s *Sender) ButtonLimits() adapters.ButtonLimits {
 	return adapters.ButtonLimits{Buttons: maxButtons, Label: maxLabel, Text: postLimit}
 }
 
-// actions returns the block with the buttons of a post; none without buttons.
-func actions(buttons []adapters.Button) []slack.Block {
-	if len(buttons) == 0 {
-		return nil
+// actions returns the blocks with the buttons of a post; none without buttons.
+func actions(buttons []adapters.Button) (list []slack.Block) {
+	for some := range slices.Chunk(buttons, maxButtons) {
+		block := slack.NewActionBlock("")
+		for _, b := range some {
+			block.Elements.ElementSet = append(block.Elements.ElementSet,
+				slack.NewButtonBlockElement(b.ID, b.ID, slack.NewTextBlockObject(slack.PlainTextType, b.Label, false, false)))
+		}
+		list = append(list, block)
 	}
-	block := slack.NewActionBlock("")
-	for _, b := range buttons {
-		block.Elements.ElementSet = append(block.Elements.ElementSet,
-			slack.NewButtonBlockElement(b.ID, b.ID, slack.NewTextBlockObject(slack.PlainTextType, b.Label, false, false)))
-	}
-	return []slack.Block{block}
+	return list
 }

@@ -60,7 +60,7 @@ func (s *Sender) FormatCard(v card.View) (posts []adapters.CardPost) {
 const tableFeature = "table blocks"
 
 // sendCard calls Slack with a card as blocks. If the workspace refuses them, sendCard calls again with tables as sections,
-// and at last with the post's text. A refusal means that a call had no effect, so nothing is posted twice.
+// then with the post's text above the buttons, and at last with the text. A refusal means that a call had no effect, so nothing is posted twice.
 func (s *Sender) sendCard(post adapters.Post, do func(content slack.MsgOption) error) error {
 	quiet := slack.MsgOptionCompose(slack.MsgOptionText(summary(post.Text), false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
 	send := func(tables bool) error {
@@ -75,10 +75,24 @@ func (s *Sender) sendCard(post adapters.Post, do func(content slack.MsgOption) e
 			s.client.Remember(tableFeature)
 		}
 	}
-	if !refused(err) {
-		return err
+	for _, buttons := range [][]adapters.Button{append(pressed(*post.Card), post.Buttons...), nil} {
+		if refused(err) {
+			err = do(slack.MsgOptionCompose(asMrkdwn(post.Text, buttons), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()))
+		}
 	}
-	return do(slack.MsgOptionCompose(asMrkdwn(post.Text, post.Buttons), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()))
+	return err
+}
+
+// pressed returns the buttons of a card that ask the agent.
+func pressed(v card.View) (list []adapters.Button) {
+	for _, p := range v.Parts {
+		for _, b := range p.Buttons {
+			if b.ID != "" {
+				list = append(list, adapters.Button{ID: b.ID, Label: b.Label})
+			}
+		}
+	}
+	return list
 }
 
 // blocks returns a card as blocks. Without tables, their rows are sections.

@@ -72,7 +72,7 @@ func TestBigCard(t *testing.T) {
 // TestRefusedBlocks sends a table to a workspace that refuses table blocks, and to one that refuses all blocks of cards: sections
 // say the same, once.
 func TestRefusedBlocks(t *testing.T) {
-	for _, refused := range [][]string{{"table"}, {"table", "context", "header", "actions", "image"}} {
+	for _, refused := range [][]string{{"table"}, {"table", "header"}, {"table", "context", "header", "actions", "image"}} {
 		tables := 0
 		server, adapter := testapp.Start(t, slacktest.Options{NoBlocks: refused, OnCall: func(c slacktest.Call) {
 			if strings.Contains(c.Form.Get("blocks"), `"table"`) {
@@ -81,8 +81,12 @@ func TestRefusedBlocks(t *testing.T) {
 		}})
 		v := cardtest.Cards(t)["table"]
 		v.Parts = slices.Insert(v.Parts, 0, card.Part{Kind: card.KindTitle, Text: "Rooms"})
+		v.Parts = append(v.Parts, card.Part{Kind: card.KindButtons, Buttons: []card.Press{{ID: "parley-card-x-0", Label: "Book"}}})
 		for range 2 {
 			posts := sendCard(t, server, adapter, v)
+			if len(refused) < 5 && !strings.Contains(string(posts[0].Blocks), `"parley-card-x-0"`) {
+				t.Errorf("without %v, the button is gone: %s", refused, posts[0].Blocks)
+			}
 			if all := posts[0].Text + string(posts[0].Blocks); len(posts) != 1 || !strings.Contains(all, "7 | 12") || !strings.Contains(all, "Rooms") {
 				t.Errorf("without %v: %+v", refused, posts)
 			}

@@ -275,11 +275,13 @@ class ParleyConversation extends HTMLElement {
     this.#update()
   }
 
-  // A pressed button of a uiSchema is an event. Unless the page prevents it, its words are the next message.
+  // A pressed button of a uiSchema is an event. Unless the page prevents it, its words are the next message, with its action in the metadata. A
+  // client cannot prove that an approver pressed it, so an action that needs one stays out.
   #act(node) {
-    const event = new CustomEvent("uiaction", { detail: node, bubbles: true, composed: true, cancelable: true })
-    const text = words(node.value ?? node.label)
-    if (this.dispatchEvent(event) && text) this.#send(text, [])
+    const { action: a, value } = node
+    const text = words(value ?? node.label)
+    if (this.dispatchEvent(new CustomEvent("uiaction", { detail: node, bubbles: true, composed: true, cancelable: true })) && text)
+      this.#send(text, [], a && !node.approval && !a.approval && { action: { id: a.id ?? a, value: a.value ?? value } })
   }
 }
 

@@ -175,7 +175,10 @@ turns: {coalesce: 0s}
 	}
 	press := func(user string, button int, change string) discordtest.Interaction {
 		id := rows[0]["components"].([]any)[button].(map[string]any)["custom_id"].(string) + change
-		i, _ := fake.Ask(shed, user, 3, map[string]any{"custom_id": id, "component_type": 2}, map[string]any{"message": map[string]any{"id": card.ID, "components": rows}})
+		data, on := map[string]any{"custom_id": id, "component_type": 2}, map[string]any{"message": map[string]any{"id": card.ID, "components": rows}}
+		i, _ := fake.Ask(shed, user, 3, data, on)
+		on["id"], on["token"] = i.ID, i.Token // as after a resume
+		fake.Ask(shed, user, 3, data, on)
 		i, err := fake.AwaitAsked(c.ctx, i.Token, func(i discordtest.Interaction) bool { return i.Type != 0 })
 		if err != nil {
 			t.Fatalf("%v\n%s", err, c.log)

@@ -44,7 +44,7 @@ const nodesOfCard = `{"version":"2.0","locale":"en","status":"success","theme":"
 	{"type":"table","columns":["bed","litres"],"rows":[["north",5],["south",{"type":"badge","label":"none","status":"error"}]]},
 	{"type":"divider"},{"type":"progress","label":"Watered","value":1,"max":4},{"type":"progress","label":"Weeded","value":1},
 	{"type":"hologram","content":"a new thing","children":[{"type":"text","content":"with a child"}]},
-	{"type":"button","label":"Water them","value":"please water"},{"type":"button","label":"Read on","url":"https://garden.example/beds"}]}}`
+	{"type":"button","label":"Water them","value":"please water","action":{"id":"water"}},{"type":"button","label":"Read on","url":"https://garden.example/beds"}]}}`
 
 // TestCardsInThePage shows cards of the agent's direct answers: a uiSchema with a node of each type, and hints. A button says its value.
 func TestCardsInThePage(t *testing.T) {
@@ -73,6 +73,10 @@ func TestCardsInThePage(t *testing.T) {
 	sees(tab, "[data-type='8']", "please water")
 	sees(tab, "[data-test=ui] h3", "Watered")
 	tab.Role("button", "Thanks")
+	page := browsertest.Eval[string](tab, "document.querySelector('parley-conversation').thread")
+	if got := h.request(http.MethodGet, "/api/v1/chat/threads/"+page+"/messages", ownToken, "", "").body; !strings.Contains(got, `"action":{"id":"water","value":"please water"}`) {
+		t.Errorf("the press is %s", got)
+	}
 	tab.Screenshot("card-of-hints")
 	shown := inElement("[data-test=ui]") + ".map(e => e.innerText).join('|')"
 	before := browsertest.Eval[string](tab, shown)
