@@ -73,7 +73,7 @@ func TestCardsInThePage(t *testing.T) {
 	sees(tab, "[data-type='8']", "please water")
 	sees(tab, "[data-test=ui] h3", "Watered")
 	tab.Role("button", "Thanks")
-	page := browsertest.Eval[string](tab, "document.querySelector('parley-conversation').thread")
+	page := browsertest.Eval[string](tab, "document.querySelector('parley-conversation').run.workflow_id")
 	if got := h.request(http.MethodGet, "/api/v1/chat/threads/"+page+"/messages", ownToken, "", "").body; !strings.Contains(got, `"action":{"id":"water","value":"please water"}`) {
 		t.Errorf("the press is %s", got)
 	}
