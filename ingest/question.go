@@ -78,7 +78,7 @@ func (g gate) presses(m *event.Message, look record.Look) record.Decision {
 	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
 	q := g.question(look)
 	switch {
-	case b == nil:
+	case b == nil, agent != g.Agent: // or another agent answers here now
 		return g.private(m, event.ReasonAction, goneText)
 	case b.Action.Approval && !g.approves(agent, sender):
 		return g.private(m, event.ReasonAction, notPressedText)

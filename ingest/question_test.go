@@ -25,13 +25,14 @@ func TestPresses(t *testing.T) {
 		action string
 		told   string
 	}{
-		"a press":        {nil, triggers("action"), `{"id":"book","value":7}`, ""},
-		"an approver":    {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U1") }, triggers("action"), `{"id":"book","value":7}`, ""},
-		"no approver":    {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U2") }, passively("action"), "", notPressedText},
-		"no approval":    {func(g *gate, _ *event.Message, s *store) { g.Approvers, s.press.Action.Approval = list("U2"), false }, triggers("action"), `{"id":"book","value":7}`, ""},
-		"a gone button":  {func(_ *gate, m *event.Message, _ *store) { m.Pressed = runs.CardButton("run-2", 0) }, passively("action"), "", goneText},
-		"a refused user": {func(g *gate, _ *event.Message, _ *store) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
-		"over a limit":   {func(g *gate, _ *event.Message, _ *store) { g.over = true }, passively("limit"), "", limitText},
+		"a press":          {nil, triggers("action"), `{"id":"book","value":7}`, ""},
+		"an approver":      {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U1") }, triggers("action"), `{"id":"book","value":7}`, ""},
+		"no approver":      {func(g *gate, _ *event.Message, _ *store) { g.Approvers = list("U2") }, passively("action"), "", notPressedText},
+		"no approval":      {func(g *gate, _ *event.Message, s *store) { g.Approvers, s.press.Action.Approval = list("U2"), false }, triggers("action"), `{"id":"book","value":7}`, ""},
+		"a gone button":    {func(_ *gate, m *event.Message, _ *store) { m.Pressed = runs.CardButton("run-2", 0) }, passively("action"), "", goneText},
+		"of another agent": {func(g *gate, _ *event.Message, _ *store) { g.Agent = "another" }, passively("action"), "", goneText},
+		"a refused user":   {func(g *gate, _ *event.Message, _ *store) { g.Policy.AllowUsers = []string{} }, ignored(event.ReasonUserRefused), "", ""},
+		"over a limit":     {func(g *gate, _ *event.Message, _ *store) { g.over = true }, passively("limit"), "", limitText},
 		"beside an approval": {func(_ *gate, _ *event.Message, s *store) {
 			s.question = &runs.Question{Run: "run-1", Agent: "helper", Ask: stream.Ask{Approval: true}}
 		}, passively("no-answer"), "", chooseText},

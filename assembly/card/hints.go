@@ -95,7 +95,7 @@ func (r *reader) hint(path string, raw json.RawMessage, kind string) []Node {
 		value, _ := words(m["value"])
 		m = map[string]json.RawMessage{"content": encode(r.text(path+".label", m["label"]) + ": " + value)}
 	}
-	if kind == Button && !given(m["url"]) && !given(m["value"]) {
+	if kind == Button && !given(m["url"]) && !given(m["value"]) && !given(m["action"]) {
 		m["value"] = m["label"]
 	}
 	m["type"] = encode(kind)
