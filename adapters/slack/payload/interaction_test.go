@@ -218,6 +218,17 @@ func TestPressedButtons(t *testing.T) {
 	}
 }
 
+// TestOpenedLinks: Slack reports a button that opens an address too. It is no message of the user.
+func TestOpenedLinks(t *testing.T) {
+	opened := buttonPress(object{"type": "button", "action_id": adapters.LinkPrefix + "0a", "url": "https://a.example", "text": object{"type": "plain_text", "text": "Read"}}, nil)
+	if out := normalized(t, opened, fakeDirectory{self: us}); out.Message != nil || out.Ignored != event.ReasonInteraction {
+		t.Errorf("%+v", out)
+	}
+	if keys := keysOf(t, opened, fakeDirectory{self: us}); keys.Result == nil || keys.Thread != "" {
+		t.Errorf("%+v", keys)
+	}
+}
+
 // TestOpenedOnNeedsOurRoot replies to a message of ours and to another user's message.
 func TestOpenedOnNeedsOurRoot(t *testing.T) {
 	for parent, want := range map[string]string{"UPARLEY01": "C1/1750000000.000001", "UTOMAS001": ""} {
