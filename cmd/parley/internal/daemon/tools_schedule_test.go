@@ -16,6 +16,18 @@ func TestToolsSchedule(t *testing.T) {
 	h.posts(1)
 	id := h.callTool(posterToken, "list_threads", `{"workspace":"acme"}`).Threads[0].ThreadID
 	place := `{"workspace":"acme","thread_id":"` + id + `"`
+	m := h.newMessage("elsewhere")
+	m.Channel = "C0OTHER"
+	h.accept(m.Event())
+	var other string
+	awaitTool(h, func() bool {
+		for _, thread := range h.callTool(posterToken, "list_threads", `{"workspace":"acme"}`).Threads {
+			if thread.Title == "elsewhere" {
+				other = `{"workspace":"acme","thread_id":"` + thread.ThreadID + `"`
+			}
+		}
+		return other != ""
+	})
 	at := h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
 	first := h.callTool(posterToken, "schedule_message", place+`,"prompt":"How is the rain?","at":"`+at+`","key":"k"}`)
 	if first.fault != "" || first.ID == "" || first.Agent != "helper" || first.NextAt == nil || first.NextAt.Format(time.RFC3339) != at {
@@ -42,6 +54,8 @@ func TestToolsSchedule(t *testing.T) {
 		{ownToken, "schedule_message", place + `,"prompt":"x","cron":"0 9 * * *"}`, noThread},
 		{ownToken, "list_schedules", place + `}`, noThread},
 		{ownToken, "cancel_schedule", place + `,"id":"x"}`, noThread},
+		{roomToken, "schedule_message", other + `,"prompt":"x","cron":"0 9 * * *"}`, "may not post there"},
+		{roomToken, "cancel_schedule", other + `,"id":"x"}`, "may not post there"},
 		{posterToken, "list_schedules", `{"workspace":"acme","thread_id":"` + thread + `"}`, noThread},
 		{posterToken, "schedule_message", `{"workspace":"acme","thread_id":"` + thread + `","prompt":"x","cron":"0 9 * * *"}`, noThread},
 	} {
