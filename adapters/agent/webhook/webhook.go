@@ -4,19 +4,15 @@ package webhook
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"time"
 
 	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
+	"parley/adapters/httpcall"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
@@ -129,28 +125,10 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 
 // sign signs a request with images, whose body is read once more.
 func (a *Agent) sign(request *http.Request) error {
-	body, err := request.GetBody()
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	stamp := strconv.FormatInt(a.now().Unix(), 10)
-	signature, err := Sign(a.config.Secret.Reveal(), stamp, body)
-	if err != nil {
+	if err := httpcall.SetSignature(request, a.config.Secret.Reveal(), a.now()); err != nil {
 		return a.client.Invalid("an image is not readable", err)
 	}
-	request.Header.Set("X-Parley-Timestamp", stamp)
-	request.Header.Set("X-Parley-Signature", signature)
 	return nil
-}
-
-// Sign returns the value of X-Parley-Signature: the hex HMAC-SHA256, under the secret, of
-// "v1:<timestamp>:<body>". An error is the body's.
-func Sign(secret, timestamp string, body io.Reader) (string, error) {
-	mac := hmac.New(sha256.New, []byte(secret))
-	fmt.Fprintf(mac, "v1:%s:", timestamp)
-	_, err := io.Copy(mac, body)
-	return "v1=" + hex.EncodeToString(mac.Sum(nil)), err
 }
 
 // whole reads an answer in one piece.

@@ -17,6 +17,7 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/webhook"
+	"parley/adapters/httpcall"
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
@@ -53,7 +54,7 @@ func TestRequest(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		want, err := webhook.Sign(agenttest.Canary, r.Header.Get("X-Parley-Timestamp"), bytes.NewReader(body))
+		want, err := httpcall.Sign(agenttest.Canary, r.Header.Get("X-Parley-Timestamp"), bytes.NewReader(body))
 		if err != nil || r.Header.Get("X-Parley-Timestamp") != "1700000000" || r.Header.Get("X-Parley-Signature") != want {
 			t.Errorf("headers %v", r.Header)
 		}
@@ -120,7 +121,7 @@ func TestShortSecret(t *testing.T) {
 func TestSignature(t *testing.T) {
 	// printf 'v1:1700000000:{}' | openssl dgst -sha256 -hmac 0123456789abcdef01234567
 	const want = "v1=ce8734aaedad6e1fc7332a6dafb938f991cada8dbc85ec09be32116e035a2e13"
-	if got, err := webhook.Sign("0123456789abcdef01234567", "1700000000", strings.NewReader("{}")); err != nil || got != want {
+	if got, err := httpcall.Sign("0123456789abcdef01234567", "1700000000", strings.NewReader("{}")); err != nil || got != want {
 		t.Errorf("signature %s, %v; want %s", got, err, want)
 	}
 }
