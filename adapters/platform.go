@@ -45,6 +45,9 @@ type Platform struct {
 	// Conversation returns the key of the thread of posts in a channel that belong to no other thread. It is
 	// nil for a platform without channels, where only a known thread takes posts.
 	Conversation func(workspace, channel string) event.ThreadKey
+	// NewThread returns the key of a new thread in a channel, by an id of ours; the key is another one for each id. It is nil
+	// if the channel has one thread, that of Conversation.
+	NewThread func(workspace, channel, id string) event.ThreadKey
 	// ThreadUnder returns the key of the thread of the replies to a post at the top of a channel, by the post's
 	// external id. It is nil if the replies belong to the thread of the post.
 	ThreadUnder func(workspace, post string) event.ThreadKey

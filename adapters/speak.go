@@ -58,6 +58,16 @@ type Reactor interface {
 	React(ctx context.Context, sign Sign) error
 }
 
+// Location is the place of a message that a program puts into a workspace.
+type Location struct {
+	Platform event.Platform
+	Thread   event.ThreadKey
+	Channel  event.Channel // its type is unknown unless it is certainly direct
+	// ReplyTo and FollowUp are those of a message in the thread; see event.Injected.
+	ReplyTo  string
+	FollowUp bool
+}
+
 // DirectOpener is a Sender that can write to a person first.
 type DirectOpener interface {
 	// OpenDirect opens the direct conversation with a user, or finds it, and returns its channel. It may be

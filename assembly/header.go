@@ -32,13 +32,7 @@ func (n naming) attribute(author *event.Metadata, text string) string {
 // label returns an author's name, on one line and without square brackets, with the
 // author's mention token if there is one.
 func (n naming) label(author *event.Metadata) string {
-	name := clean(author.SenderDisplayName)
-	if name == "" {
-		name = clean(author.SenderID)
-	}
-	if name == "" {
-		name = unknownName
-	}
+	name := NameOf(author)
 	if token := n.mention(author); token != "" {
 		return name + " (" + token + ")"
 	}

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -46,6 +47,14 @@ func clean(name string) string {
 		return ""
 	}
 	return shorten(b.String())
+}
+
+// CleanName returns a name as a header shows it; see clean.
+func CleanName(name string) string { return clean(name) }
+
+// NameOf returns the name of an author as a header shows it.
+func NameOf(author *event.Metadata) string {
+	return cmp.Or(clean(author.SenderDisplayName), clean(author.SenderID), unknownName)
 }
 
 // withoutSyntax replaces the characters that have a meaning in headers and tokens, and those that look like

@@ -198,3 +198,27 @@ func (n Notes) Forward(properties json.RawMessage) json.RawMessage {
 	raw, _ := n.MarshalJSON() // texts and numbers
 	return event.WriteObject(append(kept, event.Extra{Key: "parley", Value: raw}))
 }
+
+// Dispatched returns the properties that a client forwards to its agent, with what the program that injected the turn's last
+// message wants to have back. The client's own members of these names stay.
+func Dispatched(properties json.RawMessage, said []Said) json.RawMessage {
+	if len(said) == 0 {
+		return properties
+	}
+	metadata, err := event.ReadMetadata(said[len(said)-1].Metadata)
+	members, notObject := event.ReadObject(properties)
+	if err != nil || notObject != nil {
+		return properties
+	}
+	before := len(members)
+	for _, extra := range metadata.Extra {
+		known := slices.ContainsFunc(members, func(m event.Extra) bool { return m.Key == extra.Key })
+		if (extra.Key == event.DispatchType || extra.Key == event.DispatchConfig) && !known {
+			members = append(members, extra)
+		}
+	}
+	if len(members) == before {
+		return properties
+	}
+	return event.WriteObject(members)
+}

@@ -242,6 +242,9 @@ func (l *loader) checkReads(main *file, files []*file, c *Config) {
 			for k, id := range token.Read {
 				check.require(slices.Contains(ids, id), fmt.Sprintf("web.tokens[%d].read[%d]", j, k), "must be one of the workspaces: "+strings.Join(ids, ", "))
 			}
+			for k, id := range token.Injects {
+				check.require(slices.Contains(ids, id), fmt.Sprintf("web.tokens[%d].injects[%d]", j, k), "must be one of the workspaces: "+strings.Join(ids, ", "))
+			}
 			for k, id := range token.Posting() {
 				check.require(slices.Contains(ids, id), fmt.Sprintf("web.tokens[%d].posts[%d]", j, k), "must begin with one of the workspaces: "+strings.Join(ids, ", "))
 			}

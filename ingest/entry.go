@@ -81,8 +81,12 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 
 // judged returns the record of an event of a thread whose gate is known.
 func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.Envelope, r *resolved, g gate) record.Entry {
-	if r.Message != nil && r.Message.RunID != "" {
+	switch m := r.Message; {
+	case m == nil:
+	case m.RunID != "":
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
+	case m.Injected != nil && m.Injected.Announce && !g.API:
+		g.Coalesce, g.CoalesceMax = record.AnnounceWait, record.AnnounceWait // the post makes its turn due
 	}
 	at := func(m *event.Message) *runs.Run {
 		return &runs.Run{
@@ -92,10 +96,11 @@ func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.En
 	}
 	g.tell = func(m *event.Message, text string) *outbox.Notice { return new(in.notice(at(m), text)) }
 	g.clear = func(m *event.Message) []outbox.Post { return in.Notices.Clear(at(m)) }
+	g.announce = func(m *event.Message) []outbox.Post { return in.Notices.Announce(at(m), m) }
 	over := g
 	over.over = true
 	return record.Entry{
-		Workspace: w.config.ID, Event: r.Event, Origin: origin(envelope, g.KeepMetadata), Agent: g.Agent,
+		Workspace: w.config.ID, Event: r.Event, Origin: originOf(envelope, g.asGiven()), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(thread),
 	}
@@ -163,9 +168,13 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 			}
 		}
 		g.hide(r.Message)
-		switch agent, ok := strings.CutPrefix(r.Message.Metadata.RecipientID, "bot:"); {
+		switch agent, ok := askedAgent(r.Message); {
 		case r.Message.Internal != nil:
 			g.Agent = r.Message.Internal.Agent
+		case r.Message.Injected != nil:
+			if err := in.takeInjected(ctx, w, &g, r.Message); err != nil {
+				return g, err
+			}
 		case !ok || g.Asks == nil:
 		case g.Asks(agent):
 			g.Agent = agent
@@ -177,6 +186,11 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		return g, w.react(ctx, g, r)
 	}
 	return g, nil
+}
+
+// askedAgent returns the agent that a message names as its recipient.
+func askedAgent(m *event.Message) (agent string, ok bool) {
+	return strings.CutPrefix(m.Metadata.RecipientID, "bot:")
 }
 
 // normalize returns the event of an envelope. A message has complete metadata.
@@ -215,14 +229,4 @@ func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (s
 		e.Message.Channel.ID = channel
 	}
 	return channel, err
-}
-
-func origin(envelope event.Envelope, keepMetadata bool) messages.Origin {
-	switch {
-	case keepMetadata: // from a caller of our own API
-		return messages.API
-	case envelope.Transport == event.Backfilled:
-		return messages.Late
-	}
-	return messages.Live
 }

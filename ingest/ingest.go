@@ -51,6 +51,9 @@ type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
 	// if the platform has no way to show it, or if it fails.
 	Notice(run *runs.Run, text string) []outbox.Post
+	// Announce returns the posts that show people a message, to the thread of a run; none if the platform shows it
+	// already, or if it fails.
+	Announce(run *runs.Run, m *event.Message) []outbox.Post
 	// Clear returns the posts that remove the signs of work which the platform shows by itself below the
 	// messages of a run's thread, up to the run's last one.
 	Clear(run *runs.Run) []outbox.Post

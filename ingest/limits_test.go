@@ -130,6 +130,11 @@ func (h *harness) Clear(run *runs.Run) []outbox.Post {
 	return []outbox.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
 }
 
+// Announce implements Notifier.
+func (h *harness) Announce(_ *runs.Run, m *event.Message) []outbox.Post {
+	return []outbox.Post{{Channel: "C1", Place: "t", Text: m.Metadata.SenderDisplayName + ": " + m.Content}}
+}
+
 // Notice implements Notifier.
 func (h *harness) Notice(run *runs.Run, text string) []outbox.Post {
 	if h.mute.Load() {

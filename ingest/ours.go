@@ -23,6 +23,8 @@ func readOurs(envelope event.Envelope) (body ours, keys event.Keys, err error) {
 		body = &OperatorAnswer{}
 	case event.ByParley:
 		body = &internal{}
+	case event.ByProgram:
+		body = &injected{}
 	default:
 		return nil, keys, nil
 	}

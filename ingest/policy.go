@@ -28,6 +28,10 @@ type gate struct {
 	notForUs bool
 	// tell returns a notice to a message's sender.
 	tell func(m *event.Message, text string) *outbox.Notice
+	// injected says that a program has given the message.
+	injected bool
+	// announce returns the posts that show people an injected message.
+	announce func(m *event.Message) []outbox.Post
 	// clear returns the posts that remove the signs of work below the messages up to a message.
 	clear func(m *event.Message) []outbox.Post
 }
@@ -54,7 +58,7 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 		d = g.obey(m, command)
 	case command != "" && d.Reason == event.ReasonTooOld:
 		d.Trigger = messages.TriggerNone
-	case d.Reason == event.ReasonLimit && m.Metadata.SenderType != event.Bot: // a bot may answer it
+	case d.Reason == event.ReasonLimit && isTold(m):
 		d.Notice = g.tell(m, limitText)
 	default:
 		d = g.answers(m, d, look)
@@ -62,8 +66,8 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.Unfinished && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true
 	}
-	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
-	d.NoMemory = g.KeepMetadata && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
+	d.Metadata, d.Budgets, d.Announce = g.metadata(m, d, addressed), g.budgets(m), g.announcement(m)
+	d.NoMemory = g.asGiven() && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d
 }
 
@@ -75,7 +79,7 @@ type sender struct {
 }
 
 func senderOf(m *event.Message) sender {
-	return sender{m.Metadata.SenderID, m.AltSenderID, m.Metadata.SenderType}
+	return sender{idOf(m), m.AltSenderID, m.Metadata.SenderType}
 }
 
 // refusesHere returns the reason for which the sender of the event itself is refused. It is empty for an
@@ -151,6 +155,8 @@ func (g gate) addressed(m *event.Message, look record.Look) event.Addressed {
 	switch {
 	case m.Addressed != event.AddressedNone:
 		return m.Addressed
+	case m.Injected != nil && m.Channel.Type == event.ChannelDirect:
+		return event.AddressedDirect
 	case g.Policy.FromMe && is(m.Metadata.IsFromMe) && m.Channel.Type == event.ChannelDirect:
 		return event.AddressedDirect
 	case m.ReplyTo != "" && look.Ours(m.ReplyTo):
@@ -259,7 +265,7 @@ func (g gate) metadata(m *event.Message, d record.Decision, addressed event.Addr
 		metadata.Extra = append(slices.Clip(metadata.Extra), event.Extra{Key: "action", Value: d.Action})
 		metadata.Edited()
 	}
-	if g.KeepMetadata {
+	if g.asGiven() {
 		return metadata.Bytes()
 	}
 	runs := d.Trigger == messages.TriggerRun

@@ -40,7 +40,7 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	}
 	q, option := g.question(look), -1
 	switch {
-	case (!human || m.TextMessage) && q != nil && q.Approval: // its run would cancel the approval
+	case (!human || m.TextMessage || m.Injected != nil) && q != nil && q.Approval: // its run would cancel the approval
 		return passive(event.ReasonNoAnswer)
 	case q == nil && !pressed, !human:
 		return d

@@ -33,6 +33,10 @@ type Settings struct {
 	// Asks reports whether a message may ask the agent with an id instead of Agent, by its
 	// recipient_id. It is nil if no message may.
 	Asks func(agent string) bool
+	// HasAgent reports whether an injected message may ask the agent with an id, as Asks does for the messages of callers.
+	HasAgent func(agent string) bool
+	// API says that the messages of the workspace come from callers of our own API.
+	API bool
 	// LateAge replaces the policy's MaxAge for a backfilled message. 0 means that backfill is off.
 	LateAge time.Duration
 }

@@ -16,10 +16,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/httpcall"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
@@ -96,6 +98,8 @@ type Parts struct {
 	// if the workspace is not configured.
 	Platform func(workspace string) (Platform, bool)
 	Files    Files
+	// Hook returns the address of a program that gets the answers to its messages, as event.InjectedBy names it; nil for none.
+	Hook     func(by string) (Hook, bool)
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -104,12 +108,15 @@ type Parts struct {
 // Outbox sends the journal's deliveries.
 type Outbox struct {
 	Parts
-	resting  sync.Map // the end of the last rest that was logged, a time.Time, by workspace
-	unclears sync.Map // see unclear, an *atomic.Int64, by workspace
+	programs *http.Client // calls the programs that get answers, and follows no redirects
+	resting  sync.Map     // the end of the last rest that was logged, a time.Time, by workspace
+	unclears sync.Map     // see unclear, an *atomic.Int64, by workspace
 }
 
 // New returns an Outbox that sends nothing yet; see Run.
-func New(p Parts) *Outbox { return &Outbox{Parts: p} }
+func New(p Parts) *Outbox {
+	return &Outbox{Parts: p, programs: httpcall.NewClient(httpcall.NewTransport())}
+}
 
 // bounds returns the bounds of a workspace's posts.
 func bounds(limits adapters.Limits) outbox.Send {
@@ -166,7 +173,7 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 			return false, nil
 		}
 	}
-	platform, _ := o.Platform(d.Workspace)
+	platform := o.platformOf(d)
 	switch {
 	case platform.Sender == nil: // its state stays: the call of a sending delivery may have taken effect
 		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(maxBackoff), "the workspace is not configured")
@@ -280,6 +287,9 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 		if err = o.openUnder(ctx, d, id); err == nil {
 			more, err = o.Journal.Sent(ctx, d, id)
 		}
+		if err == nil {
+			err = o.afterAnnouncement(ctx, d)
+		}
 		return err
 	})
 	switch {
@@ -330,7 +340,7 @@ func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.St
 
 // observe counts the deliveries that people are meant to read.
 func (o *Outbox) observe(d *outbox.Delivery, state outbox.State) {
-	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell {
+	if d.Kind == outbox.KindPost || d.Kind == outbox.KindTell || d.Kind == outbox.KindCopy {
 		o.Observer.Delivery(d, state)
 		if state == outbox.Sent && d.Begins() && !d.AskedAt.IsZero() {
 			o.Observer.Answered(d.Workspace, d.AskedAt)

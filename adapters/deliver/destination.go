@@ -95,21 +95,25 @@ func fileName(name string) string {
 }
 
 // answered returns the external id of the last message in a run's turn that the platform knows. It is empty if
-// the turn has none: Parley's own messages are not on the platform.
+// the turn has none: Parley's own messages are not on the platform, and of an injected one only its announcement is.
 func answered(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
-		if m := &run.Messages[i]; m.Author != messages.BySystem {
+		switch m := &run.Messages[i]; {
+		case m.Author == messages.BySystem:
+		case !isInjected(m.ExternalID):
 			return m.ExternalID
+		case i == len(run.Messages)-1 && run.Announced != "":
+			return run.Announced
 		}
 	}
 	return ""
 }
 
 // asker returns the platform's id of the author of the last message in a run's turn. It is
-// empty if the author is unknown, or is an operator: the platform does not know operators.
+// empty if the author is unknown, or is an operator or the sender of an injected message: the platform does not know those.
 func asker(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
-		if m := &run.Messages[i]; m.Author == messages.ByHuman && !event.IsOperator(m.SenderID) {
+		if m := &run.Messages[i]; m.Author == messages.ByHuman && !event.IsOperator(m.SenderID) && !isInjected(m.ExternalID) {
 			_, id, _ := strings.Cut(m.SenderID, ":")
 			return id
 		}

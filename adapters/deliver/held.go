@@ -28,7 +28,7 @@ func (o *Outbox) ResendHeld(ctx context.Context, id int64, force bool) error {
 	if err != nil {
 		return err
 	}
-	platform, _ := o.Platform(d.Workspace)
+	platform := o.platformOf(d)
 	switch {
 	case d.Kind == outbox.KindPreview:
 		return ErrPreview

@@ -52,6 +52,9 @@ var _ turn.LivePreview = (*LivePreview)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
 func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
+	if err := o.findAnnouncement(ctx, run); err != nil {
+		return nil, err
+	}
 	platform, to, err := o.way(run)
 	if err != nil {
 		return nil, err

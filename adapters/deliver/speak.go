@@ -24,6 +24,7 @@ type place struct {
 	thread   places.Thread
 	to       outbox.Post // without a text
 	channel  string
+	parent   string // of the channel
 }
 
 // Speak stores a post with its deliveries, and returns it. known says that there was one with its key. Its errors are
@@ -87,13 +88,14 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	a = place{platform: platform, thread: places.Thread{Workspace: workspace}}
 	switch {
 	case to.Thread != "":
-		if a.thread, err = o.Journal.Thread(ctx, workspace, to.Thread); err != nil {
+		spot, err := o.Journal.SpotOf(ctx, workspace, to.Thread)
+		if err == nil && !event.IsOfPlatform(spot.Key) {
+			err = storage.ErrNotFound
+		}
+		if err != nil {
 			return a, err
 		}
-		if event.IsWorkstream(a.thread.Key) || event.IsTick(a.thread.Key) {
-			return a, storage.ErrNotFound
-		}
-		a.channel, err = o.Journal.ThreadChannel(ctx, a.thread.Row)
+		a.thread, a.channel, a.parent = spot.Thread, spot.Channel, spot.Parent
 	case platform.Of.Conversation == nil:
 		return a, event.FieldErrors{{Field: "to", Message: "must be a thread_id: this workspace has no channels"}}
 	case to.User != "":
@@ -118,12 +120,17 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 		a.to = outbox.Post{Channel: user}
 		return a, nil
 	}
-	address, err := platform.Sender.Address(a.thread.Key, "")
+	return a, a.addressed()
+}
+
+// addressed completes a place by the address of its thread.
+func (a *place) addressed() error {
+	address, err := a.platform.Sender.Address(a.thread.Key, "")
 	if err != nil {
-		return a, event.FieldErrors{{Field: "to", Message: "is no place of this workspace"}}
+		return event.FieldErrors{{Field: "to", Message: "is no place of this workspace"}}
 	}
 	a.to = outbox.Post{Channel: address.Channel, Place: address.Place}
-	return a, nil
+	return nil
 }
 
 // Post returns a post with its link. The thread of one that was sent is that of its replies. It fails with ErrNotFound if

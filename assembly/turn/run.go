@@ -191,8 +191,14 @@ func (a *attempt) commit(ctx context.Context) error {
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
+	var copies []runs.Copy
+	if a.Copies != nil {
+		if copies, err = a.Copies.Copies(ctx, a.run); err != nil {
+			return a.unanswered(ctx, storeError{err})
+		}
+	}
 	reply := runs.Reply{
-		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows, Copies: copies,
 		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
 	}
 	if shown != nil {
@@ -212,6 +218,9 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	a.report.Outcome, a.report.Reply = outcomes[ended.State], ended.Message
 	a.more = ended.More
+	if len(ended.Copied) > 0 {
+		a.Copies.Copied(ended.Copied)
+	}
 	switch {
 	case ended.State == runs.Done && len(posts) > 0:
 		a.Outbox.Posted(a.claim, ended.Begun)

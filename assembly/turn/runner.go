@@ -85,6 +85,14 @@ type Outbox interface {
 	Posted(c *work.Claim, begun *outbox.Delivery)
 }
 
+// Copier gives answers to the programs whose messages they answer.
+type Copier interface {
+	// Copies returns the copies of the answer to a run.
+	Copies(ctx context.Context, run *runs.Run) ([]runs.Copy, error)
+	// Copied reports that threads have deliveries of copies.
+	Copied(threads []int64)
+}
+
 // LivePreview shows one run while it goes on.
 type LivePreview interface {
 	// Grow takes the next part of the growing answer. It never waits.
@@ -181,6 +189,7 @@ type Parts struct {
 	Outbox   Outbox
 	Files    Files
 	History  History // nil for none
+	Copies   Copier  // nil for none
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time

@@ -92,7 +92,7 @@ func (k Kind) MakesMessage() bool {
 type Envelope struct {
 	Workspace  string
 	Platform   Platform
-	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled, Reread, ByOperator or ByParley
+	Transport  string    // http, socket, gateway, webhook, api, replay, Backfilled, Reread, ByOperator, ByParley or ByProgram
 	ReceivedAt time.Time // zero if the arrival is unknown: then the age is not judged
 	Body       []byte
 	// Retried says that the platform has sent the payload before.
@@ -348,6 +348,8 @@ type Message struct {
 	Answers string
 	// Internal says that Parley itself puts the message into the thread; nil for the message of anybody else.
 	Internal *Internal
+	// Injected says that a program has put the message into the thread; nil for the message of anybody else.
+	Injected *Injected
 	// LimitedAs is the sender whose limits count the runs of a message, if a caller of our API has
 	// several ids; empty for SenderID.
 	LimitedAs string

@@ -45,5 +45,11 @@ const ByOperator = "operator"
 // a form of our own on each platform.
 const ByParley = "parley"
 
+// ByProgram is the transport of an envelope with a message that a program injects. Its body is in a form of our own on
+// each platform.
+const ByProgram = "program"
+
 // IsOurs reports whether envelopes of a transport have a body in a form of our own on each platform.
-func IsOurs(transport string) bool { return transport == ByOperator || transport == ByParley }
+func IsOurs(transport string) bool {
+	return transport == ByOperator || transport == ByParley || transport == ByProgram
+}

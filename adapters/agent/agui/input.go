@@ -60,7 +60,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.
 	given := input.Given
 	out := runInput{
 		ThreadID: input.ThreadID, RunID: input.RequestID(), Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
-		Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(runinput.Or(given.ForwardedProps, `{}`)),
+		Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(assembly.Dispatched(runinput.Or(given.ForwardedProps, `{}`), input.Said)),
 	}
 	tools, err := offered(input)
 	if err != nil {

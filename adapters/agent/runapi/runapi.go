@@ -192,7 +192,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	given := input.Given
 	in := runinput.Input{
 		ThreadID: input.ThreadID, RunID: input.RunID, ParentRunID: given.ParentRunID,
-		State: runinput.Or(given.State, `{}`), ForwardedProps: a.config.Noted(input.Notes).Forward(runinput.Or(given.ForwardedProps, `{}`)),
+		State: runinput.Or(given.State, `{}`), ForwardedProps: a.config.Noted(input.Notes).Forward(assembly.Dispatched(runinput.Or(given.ForwardedProps, `{}`), input.Said)),
 		Tools: []runinput.Tool{}, Context: []runinput.Context{},
 	}
 	if err := errors.Join(json.Unmarshal(runinput.Or(given.Tools, `[]`), &in.Tools), json.Unmarshal(runinput.Or(given.Context, `[]`), &in.Context)); err != nil {

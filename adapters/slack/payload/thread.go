@@ -39,6 +39,15 @@ func Conversation(workspace, channel string) event.ThreadKey {
 	return event.ThreadKey("slack:" + workspace + ":" + channel)
 }
 
+// NewThread returns the key of a new thread in a channel, by an id of ours: like a command's, it comes from outside any
+// thread, and its first post is at the top level of the channel. A direct conversation is one thread.
+func NewThread(workspace, channel, id string) event.ThreadKey {
+	if IsDirect(channel) {
+		return Conversation(workspace, channel)
+	}
+	return Conversation(workspace, channel) + event.ThreadKey(":"+CommandPrefix+id)
+}
+
 // ThreadUnder returns the key of the thread under a message, by its external id; empty for an id in another form, and
 // for a direct message, which people answer in the conversation.
 func ThreadUnder(workspace, id string) event.ThreadKey {
@@ -79,10 +88,10 @@ func IsCommandThread(key event.ThreadKey) bool {
 
 // Address returns the address of replies in a thread, see [adapters.Sender]. For a thread under a
 // message, its Place is the root's ts. For the answer to a command outside such threads, it is
-// "command-<id>".
+// "command-<id>". For the answer to a post of ours there, such as that of an injected message, it is the post's ts.
 func Address(thread event.ThreadKey, answered string) (adapters.Address, error) {
 	channel, root, err := ParseThreadKey(thread)
-	if _, id, _ := strings.Cut(answered, "/"); root == "" && strings.HasPrefix(id, CommandPrefix) {
+	if _, id, _ := strings.Cut(answered, "/"); root == "" && (strings.HasPrefix(id, CommandPrefix) || IsCommandThread(thread) && IsTimestamp(id)) {
 		root = id
 	}
 	return adapters.Address{Channel: channel, Place: root}, err

@@ -46,6 +46,14 @@ func (c Caller) MayPost(workspace, channel string) error {
 	return exchange.Fail(http.StatusForbidden, "forbidden", "this token may not post there: it needs posts with this workspace, or with workspace:channel")
 }
 
+// Injects reports whether the caller may put messages into a workspace that is not its own.
+func (c Caller) Injects(workspace string) bool {
+	return c.Workspace != workspace && slices.Contains(c.Token.Injects, workspace)
+}
+
+// Sends reports whether the caller may send messages to a workspace.
+func (c Caller) Sends(workspace string) bool { return c.Writes(workspace) || c.Injects(workspace) }
+
 // Owner returns the caller's token, to which its answers count.
 func (c Caller) Owner() exchange.Owner {
 	return exchange.Owner{Workspace: c.Workspace, Token: c.Token.ID}
@@ -55,7 +63,7 @@ func (c Caller) Owner() exchange.Owner {
 func (c Caller) IsIntegration() bool { return c.any || c.Token.Senders == SendersAny }
 
 // Admit authenticates a request about a workspace. right is Caller.Writes,
-// Caller.Reads, Caller.Lists or Caller.Posts.
+// Caller.Reads, Caller.Lists, Caller.Posts or Caller.Sends.
 func (g Gate) Admit(w http.ResponseWriter, r *http.Request, workspace string, right func(Caller, string) bool) (Caller, error) {
 	c, err := g.caller(r.Context(), workspace, guard.Bearer(r))
 	switch {
@@ -64,7 +72,7 @@ func (g Gate) Admit(w http.ResponseWriter, r *http.Request, workspace string, ri
 	case c == nil || c.Workspace != workspace && !right(*c, workspace):
 		return Caller{}, g.RefuseToken(w, r, "the request needs a token of this workspace: Authorization: Bearer …")
 	case !right(*c, workspace):
-		return Caller{}, exchange.Fail(http.StatusForbidden, "forbidden", "this token lacks the right: lists of threads need senders: any, or read with this workspace; posts need posts with it")
+		return Caller{}, exchange.Fail(http.StatusForbidden, "forbidden", "this token lacks the right: lists of threads need senders: any, or read with this workspace; posts need posts with it, and messages injects")
 	}
 	g.Guard.Admit(r)
 	return *c, nil
@@ -84,7 +92,7 @@ func (g Gate) caller(ctx context.Context, workspace, given string) (*Caller, err
 		return &Caller{Workspace: workspace, Token: *token, Sender: payload.OwnSender(token.ID), kind: event.Human, any: any || of.Local, bare: !any}, nil
 	}
 	for _, other := range all {
-		if token := other.find(given); token != nil && slices.Contains(slices.Concat(token.Read, token.Posting()), workspace) {
+		if token := other.find(given); token != nil && slices.Contains(slices.Concat(token.Read, token.Posting(), token.Injects), workspace) {
 			return &Caller{Workspace: other.ID, Token: *token}, nil
 		}
 	}

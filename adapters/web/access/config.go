@@ -51,8 +51,31 @@ type Token struct {
 	Read []string `yaml:"read"`
 	// Posts are the places where the caller may speak first: W is a workspace, W:CHANNEL one of its channels.
 	Posts []string `yaml:"posts"`
+	// Injects are the ids of the workspaces into which the caller may put messages in the name of others.
+	Injects []string `yaml:"injects"`
+	// Deliver is the address to which the answers to those messages go.
+	Deliver Deliver `yaml:"deliver"`
 	// Actor is the caller on the documents' routes; empty for a user of the token's own.
 	Actor payload.Actor `yaml:"actor"`
+}
+
+// Deliver is an address of the caller.
+type Deliver struct {
+	URL string `yaml:"url"`
+	// Secret signs the requests.
+	Secret secret.Value `yaml:"secret"`
+}
+
+// isSet reports whether the caller has an address.
+func (d *Deliver) isSet() bool { return d.URL != "" || !d.Secret.IsZero() }
+
+// DeliverOf returns the address of the token with an id; false if it has none.
+func (c Config) DeliverOf(id string) (Deliver, bool) {
+	i := slices.IndexFunc(c.Tokens, func(t Token) bool { return t.ID == id })
+	if i < 0 {
+		return Deliver{}, false
+	}
+	return c.Tokens[i].Deliver, c.Tokens[i].Deliver.isSet()
 }
 
 // LocalConfig returns the configuration of the built-in workspace with its token.
@@ -121,6 +144,16 @@ func (t Token) validate(before []Token) event.FieldErrors {
 	check(len(t.Posts) == 0 || !t.Actor.IsAgent(), "posts", "must be left out: the token of an agent may not post")
 	for i, place := range t.Posts {
 		check(IsPlace(place), fmt.Sprintf("posts[%d]", i), "must be the id of a workspace, or id:channel")
+	}
+	check(len(t.Injects) == 0 || !t.Actor.IsAgent(), "injects", "must be left out: the token of an agent may not inject messages")
+	for i, id := range t.Injects {
+		check(workspaceID.MatchString(id), fmt.Sprintf("injects[%d]", i), "must be the id of a workspace")
+	}
+	if t.Deliver.isSet() {
+		_, isAddress := adapters.ParseAddress(t.Deliver.URL)
+		check(isAddress, "deliver.url", "must be an http or https address without credentials")
+		check(!t.Deliver.Secret.IsWeak(secret.MinLength), "deliver.secret", "must be a random word of at least 24 characters, which signs the requests")
+		check(len(t.Injects) > 0, "deliver", "has no effect without injects: only the answers to injected messages go there")
 	}
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))

@@ -33,7 +33,7 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 	if len(faults) > 0 {
 		return b, faults
 	}
-	return b, recipient(metadata).Err()
+	return b, Recipient(metadata).Err()
 }
 
 // named returns the token's id if a message has one of the ids of the token's holder, else "": the
@@ -46,9 +46,9 @@ func (t *Token) named(workspace string, metadata []byte) string {
 	return ""
 }
 
-// recipient returns a fault if a message names a recipient that is no bot. A message to a bot that
+// Recipient returns a fault if a message names a recipient that is no bot. A message to a bot that
 // is no agent of the workspace is context.
-func recipient(metadata []byte) (faults event.FieldErrors) {
+func Recipient(metadata []byte) (faults event.FieldErrors) {
 	m, err := event.ReadMetadata(metadata)
 	bot, isBot := strings.CutPrefix(m.RecipientID, "bot:")
 	faults.Check(err == nil && (m.RecipientID == "" || isBot && bot != ""), "metadata.recipient_id", "must be bot:<id>, or be left out")

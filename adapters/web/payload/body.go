@@ -52,12 +52,12 @@ func Parse(raw []byte) (b Body, faults event.FieldErrors) {
 		return b, faults
 	}
 	faults.Check(content, "content", "is required; it may be empty")
-	return b, append(faults, b.mergeSource(source)...)
+	return b, append(faults, b.MergeSource(source)...)
 }
 
-// mergeSource adds the source beside the metadata to the metadata. The other values keep
+// MergeSource adds the source beside the metadata to the metadata. The other values keep
 // their bytes.
-func (b *Body) mergeSource(source string) (faults event.FieldErrors) {
+func (b *Body) MergeSource(source string) (faults event.FieldErrors) {
 	if source == "" {
 		return nil
 	}

@@ -44,7 +44,12 @@ func (a API) envelope(workspace string, b payload.Body) event.Envelope {
 // Send passes a complete body for a workspace to the durable accept, and waits until its message is
 // recorded.
 func (a API) Send(r *http.Request, workspace string, b payload.Body) (s Accepted, err error) {
-	receipt, err := a.Inbox.Accept(r.Context(), a.envelope(workspace, b))
+	return a.Give(r, a.envelope(workspace, b))
+}
+
+// Give is Send for an envelope.
+func (a API) Give(r *http.Request, envelope event.Envelope) (s Accepted, err error) {
+	receipt, err := a.Inbox.Accept(r.Context(), envelope)
 	if err != nil {
 		return s, err
 	}

@@ -2,6 +2,7 @@
 package threads
 
 import (
+	"net/http"
 	"time"
 
 	"parley/adapters"
@@ -21,6 +22,8 @@ type API struct {
 	Days     Days
 	Streams  *exchange.Streams
 	Now      func() time.Time
+	// Inject takes a message of a caller for a workspace that is not the caller's.
+	Inject func(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error
 }
 
 // call is a request of a caller about the threads of its workspace.

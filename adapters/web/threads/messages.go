@@ -22,16 +22,19 @@ func (a API) postMessage(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength > exchange.MaxBody {
 		return exchange.Fail(http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB")
 	}
-	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Writes)
+	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Sends)
 	if err != nil {
 		return err
 	}
-	if caller.Token.ActorIn(workspace).IsAgent() {
+	if caller.Token.Actor.IsAgent() {
 		return exchange.Fail(http.StatusForbidden, "forbidden", access.AgentsMay)
 	}
 	raw, err := exchange.ReadBody(a.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
 	if err != nil {
 		return err
+	}
+	if caller.Injects(workspace) {
+		return a.Inject(w, r, workspace, caller, raw)
 	}
 	return a.Post(w, r, workspace, caller, raw)
 }
@@ -52,11 +55,16 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 	if err != nil {
 		return err
 	}
+	return a.Accepted(w, s, b.ThreadID, caller)
+}
+
+// Accepted responds to the caller of a message that was accepted in a thread.
+func (a API) Accepted(w http.ResponseWriter, s Accepted, thread string, caller access.Caller) error {
 	var message any = map[string]string{"id": s.ID}
 	if s.Message != nil {
 		message = view(s.Message, caller)
 	}
-	return exchange.Respond(w, s.Status(), map[string]any{"thread_id": b.ThreadID, "message": message})
+	return exchange.Respond(w, s.Status(), map[string]any{"thread_id": thread, "message": message})
 }
 
 // ListMessages responds with a page of a thread's messages: GET

@@ -6,9 +6,11 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 )
@@ -19,6 +21,8 @@ func postPromises() []promise {
 		{"a post has the state of its parts", postState},
 		{"posts for a person move behind the messages of their conversation", postsMove},
 		{"a reaction is stored once, and again if it has failed", reactionStored},
+		{"the turn of a message that people are shown first waits for that post", messageShown},
+		{"the copies of an answer are a queue of their own", answerCopied},
 	}
 }
 
@@ -160,4 +164,57 @@ func reactionStored(f *fixture) {
 	target, err = f.TargetOf(f.ctx, workspace, reply)
 	f.must(err)
 	same(f, "a post that was not sent", target.PlatformID, "")
+}
+
+func messageShown(f *fixture) {
+	announced := func(id string) (thread int64, uuid string) {
+		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "is it dry?")}, decided(record.Decision{
+			Trigger: messages.TriggerRun, Reason: event.ReasonMention, Announce: []outbox.Post{{Channel: channel, Text: "Nora: is it dry?"}},
+		}))
+		e.Coalesce, e.CoalesceMax, e.Begin = record.AnnounceWait, record.AnnounceWait, true
+		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		f.must(err)
+		same(f, "told", result.Told, true)
+		return accepted.Thread, result.Message.UUID
+	}
+	thread, id := announced("injected:a:1")
+	same(f, "a run before the post", f.mayBegin(threadKey(1), false) == nil, true)
+	d := f.delivery(threadKey(1))
+	same(f, "the post", d.Post.Text, "Nora: is it dry?")
+	shown, err := f.FirstPostID(f.ctx, id)
+	f.must(err)
+	same(f, "the id of a post that is not sent", shown, "")
+	_, err = f.Sent(f.ctx, d, "C1/9")
+	f.must(err)
+	asked, err := f.MessageShown(f.ctx, threadKey(1), thread, id)
+	f.must(err)
+	same(f, "the agent that is asked", asked, agent)
+	shown, err = f.FirstPostID(f.ctx, id)
+	f.must(err)
+	same(f, "the id of the post", shown, "C1/9")
+	f.commit(f.begin(threadKey(1)), answer("Yes."))
+	if asked, err = f.MessageShown(f.ctx, threadKey(1), thread, id); err != nil || asked != "" {
+		f.Fatalf("an answered message makes a turn of %q due, %v", asked, err)
+	}
+	announced("injected:a:2")
+	f.clock.advance(record.AnnounceWait)
+	same(f, "a run that waited long enough", f.begin(threadKey(1)).Messages[0].ExternalID, "injected:a:2")
+}
+
+func answerCopied(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "is it dry?"), triggers)
+	run := f.begin(threadKey(1))
+	reply := answer("Yes.", "Yes.")
+	queue := places.Thread{Workspace: "ours", Key: event.CopiesTo("ours/crm"), ID: f.threadID(event.CopiesTo("ours/crm"))}
+	reply.Copies = []runs.Copy{{Queue: queue, To: "ours/crm", Of: run.Messages[0].UUID, Text: func(m *messages.Message) string { return m.UUID + m.Content }}}
+	ended := f.commit(run, reply)
+	same(f, "queues", ended.Copied, []int64{f.thread(queue.Key)})
+	d, err := f.NextDelivery(f.ctx, f.thread(queue.Key))
+	f.must(err)
+	same(f, "the copy", []any{d.Kind, d.Workspace, d.Post.Channel, d.Post.Text}, []any{outbox.KindCopy, "ours", "ours/crm", ended.Message.UUID + "Yes."})
+	same(f, "the thread's own", f.delivery(threadKey(1)).Kind, outbox.KindPost)
+	listed, err := f.Threads(f.ctx, "ours", "", 10)
+	f.must(err)
+	same(f, "listed threads", len(listed), 0)
 }

@@ -18,7 +18,7 @@ type Delivery struct {
 	Thread    event.ThreadKey
 	Channel   string // of its post
 	Run       string
-	Kind      string // post, preview, remove, close, tell, unsign
+	Kind      string // post, preview, remove, close, tell, copy, unsign, react
 	Part      int64  // of the reply, from 0; -1: it carries no part
 	Parts     int64  // of the reply
 	State     string // held, pending, sending, sent, unknown, failed, dropped

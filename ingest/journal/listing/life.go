@@ -131,6 +131,7 @@ func (p *Payload) dest() []any {
 func (l *Life) complete(tx *storage.Txn) {
 	if l.Message != nil {
 		l.run(tx, l.Message.Run)
+		l.announcement(tx)
 	} else {
 		first := l.Payloads[0]
 		l.Platform, l.Thread, l.Channel = event.Platform(first.platform), event.ThreadKey(first.thread), first.channel
@@ -147,6 +148,14 @@ func (l *Life) run(tx *storage.Txn, id string) {
 	l.Run = findRun(tx, id)
 	tx.Row([]any{&l.Turn}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE run = $1 AND author IN ('human', 'bot') LIMIT 1000) AS few`, id)
 	l.Deliveries = storage.Rows(tx, (*Delivery).dest, `SELECT `+deliveryColumns+ofDeliveries+`WHERE d.run = $1 ORDER BY d.id LIMIT CAST($2 AS BIGINT)`, id, int64(maxSteps))
+}
+
+// announcement reads the deliveries that have shown the message to people, before those of its answer.
+func (l *Life) announcement(tx *storage.Txn) {
+	if l.Message.Author == messages.ByAgent {
+		return
+	}
+	l.Deliveries = append(storage.Rows(tx, (*Delivery).dest, `SELECT `+deliveryColumns+ofDeliveries+`WHERE d.run = $1 ORDER BY d.id LIMIT CAST($2 AS BIGINT)`, l.Message.UUID, int64(maxSteps)), l.Deliveries...)
 }
 
 // FirstStart returns the time at which the store was made, or that of its first message if that is earlier: the store may

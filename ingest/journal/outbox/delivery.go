@@ -61,6 +61,7 @@ const (
 	KindRemove  Kind = "remove"  // removes a preview's post
 	KindClose   Kind = "close"   // takes the buttons from the post of a question
 	KindTell    Kind = "tell"    // shows a text to the asker alone
+	KindCopy    Kind = "copy"    // posts an answer to the program whose message it answers
 	KindUnsign  Kind = "unsign"  // removes the sign of work from the message that its text names
 	KindReact   Kind = "react"   // adds an emoji to a message; its text is the emoji, a space and the message's external id
 	KindState   Kind = "state"   // posts the state of a run; see StateChanged

@@ -17,6 +17,17 @@ func (o *Outbox) ReplyID(ctx context.Context, workspace, platformID string) (id 
 	return id, err
 }
 
+// FirstPostID returns the platform's id of the first post of a run, or of what has an id of its own; empty if it was not sent.
+func (o *Outbox) FirstPostID(ctx context.Context, run string) (id string, err error) {
+	_, err = o.db.Row(ctx, []any{&id}, `SELECT platform_id FROM deliveries WHERE key = $1 AND state = 'sent'`, Key(run, 0))
+	return id, err
+}
+
+// Announces reports whether the post with a platform id shows people a message of its thread.
+func Announces(tx *storage.Txn, workspace, platformID string) bool {
+	return tx.Has(`SELECT 1 FROM deliveries d JOIN messages m ON m.id = d.run AND m.author IN ('human', 'bot') WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)
+}
+
 // FirstUnknown returns the first of the platform ids that belongs to no delivery and to no
 // message of the workspace; empty for none.
 func (o *Outbox) FirstUnknown(ctx context.Context, workspace string, platformIDs []string) (string, error) {

@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 
+	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
@@ -27,6 +28,9 @@ func (r *Recorder) TargetOf(ctx context.Context, workspace, id string) (Target, 
 			FROM messages WHERE id = $1 AND workspace = $2 AND seq IS NOT NULL AND deleted_at = 0`, id, workspace) ||
 			!tx.Row(append(t.Thread.Dest(), &t.Channel), `SELECT `+places.ThreadColumns+`, channel FROM threads WHERE id = $1`, thread) {
 			tx.Fail(storage.ErrNotFound)
+		}
+		if _, injected := event.InjectedBy(external); injected { // the platform knows its announcement alone
+			own, run = true, id
 		}
 		if t.PlatformID = external; own {
 			_, t.PlatformID, _ = outbox.StateOf(tx, run)

@@ -7,6 +7,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
@@ -65,6 +66,9 @@ func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, ru
 func (r *recordTx) addRead(read Read, h *runs.ThreadHistory) *messages.Message {
 	m := *read.Message
 	if read.Agent != "" {
+		if outbox.Announces(r.Txn, r.Workspace, m.ExternalID) {
+			return nil // the message itself is in the thread
+		}
 		m.Metadata.SenderID = "agent:" + read.Agent
 	}
 	if !r.insert(&m, Decision{Trigger: messages.TriggerPassive, Metadata: read.Metadata}, 0) {

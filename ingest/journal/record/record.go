@@ -46,6 +46,9 @@ type Entry struct {
 // 0.35 to 3 seconds after its message.
 const FilesWait = 4 * time.Second
 
+// AnnounceWait bounds how long the turn of a message waits for the post that shows the message to people.
+const AnnounceWait = 10 * time.Second
+
 // Decision is the policy's decision about a message.
 type Decision struct {
 	Trigger messages.Trigger
@@ -68,6 +71,8 @@ type Decision struct {
 	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
 	// It is nil if the sender is told nothing.
 	Notice *outbox.Notice
+	// Announce are the posts that show people a new message, before its answer.
+	Announce []outbox.Post
 	// Answer is the answer to the thread's open question that a new message is; nil for none.
 	Answer *runs.Answer
 	// Command is the chat command that a new message is; empty for none. Reply returns the
@@ -271,7 +276,7 @@ func (r *recordTx) isPlain() bool {
 
 // isPlain reports whether a decision stores a message and counts no budget.
 func isPlain(d Decision) bool {
-	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0
+	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0 && len(d.Announce) == 0
 }
 
 // run records any other event.
@@ -415,6 +420,10 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	}
 	if row.Trigger == messages.TriggerRun {
 		r.asks = row
+	}
+	if len(d.Announce) > 0 && !d.Note {
+		runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, row.UUID, d.Announce, r.now)
+		r.out.Told = true
 	}
 	if d.Command != "" {
 		r.obey(row, d)

@@ -27,6 +27,8 @@ type Reply struct {
 	// Send, if it is set, begins the first delivery in the same transaction, if no other
 	// delivery of the thread is open and its channel's pace allows it.
 	Send *outbox.Send
+	// Copies are those of the answer that go to programs.
+	Copies []Copy
 	// Events are the agent's messages that AppendEvents has not stored.
 	Events []stream.Message
 	// Metadata returns the message's metadata for its id and latency.
@@ -88,6 +90,8 @@ type EndResult struct {
 	Begun *outbox.Delivery
 	// More says that messages wait for a further turn.
 	More bool
+	// Copied are the threads with the copies of the reply.
+	Copied []int64
 }
 
 // endRunTx is the end of a run inside its transaction.
@@ -229,6 +233,7 @@ func (e *endRunTx) store(reply Reply) bool {
 		e.added += e.addRows(rows, seq)
 	}
 	e.deliver(reply.Posts, reply.Send)
+	e.copy(reply.Copies)
 	e.ask(reply.Question)
 	e.end(Done, "", reply.AnsweredAt)
 	return true

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
 
@@ -38,6 +40,29 @@ func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
 	}
 	if e.run.Sign != "" {
 		outbox.ReleaseUnsign(e.Txn, e.run.ID, e.now)
+	}
+}
+
+// Copy is a copy of a reply for the program that has injected a message of the turn.
+type Copy struct {
+	Queue places.Thread // has the program's copies: its ID, Key and Workspace
+	To    string        // the program
+	Of    string        // the UUID of its message
+	Text  func(reply *messages.Message) string
+}
+
+// copy stores the copies of the reply. They are no part of it: each program has a queue of its own.
+func (e *endRunTx) copy(copies []Copy) {
+	now := storage.Instant(e.now)
+	for _, c := range copies {
+		places.Add(e.Txn, event.Web, "", c.Queue)
+		var queue int64
+		e.Row([]any{&queue}, `SELECT id FROM threads WHERE key = $1`, string(c.Queue.Key))
+		outbox.Add(e.Txn, &outbox.Delivery{
+			Thread: queue, ThreadKey: c.Queue.Key, Workspace: c.Queue.Workspace, Run: e.run.ID, Key: outbox.Key(e.run.ID+"/copy/"+c.Of, 0), Kind: outbox.KindCopy,
+			Post: outbox.Post{Channel: c.To, Text: c.Text(e.Message)}, State: outbox.Pending, CreatedAt: now,
+		}, outbox.NoPart, false)
+		e.Copied = append(e.Copied, queue)
 	}
 }
 

@@ -28,6 +28,8 @@ type Run struct {
 	// OpenedOn is the external id of the message of another thread on which the thread
 	// was opened; empty for none.
 	OpenedOn string
+	// Announced is the platform's id of the post that has shown people the last message; empty for none. The outbox sets it.
+	Announced string
 	// History describes the messages from before the thread was known; nil if none were
 	// read.
 	History *ThreadHistory

@@ -10,6 +10,7 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
+	"parley/adapters/web/inject"
 	"parley/adapters/web/posts"
 	"parley/adapters/web/runs"
 	"parley/adapters/web/static"
@@ -146,6 +147,7 @@ func (d *Daemon) api() web.API {
 		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
 		Streams: d.streams, Now: d.now,
 	}
+	threads.Inject = inject.API{Storage: d.storage, Places: d.outbox, Threads: threads, Reserved: reserved()}.Post
 	runs := runs.API{
 		Threads: threads, Store: d.journal, Updates: d.journal, Stop: d.turns.Stop,
 		Workstreams: d.workstreams, Children: d.journal,
@@ -155,6 +157,15 @@ func (d *Daemon) api() web.API {
 		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
 		Posts: posts.API{Gate: gate, Storage: d.storage, Speaker: d.outbox},
 	}
+}
+
+// reserved returns the sources and the namespaces of senders that no injected message may have.
+func reserved() []string {
+	names := []string{"user", "agent", "operator", "system", "parley"}
+	for _, p := range config.Platforms() {
+		names = append(names, string(p.Name), p.Namespace())
+	}
+	return names
 }
 
 // replySecrets returns the secrets of the agents that may answer later, by agent.

@@ -157,6 +157,9 @@ func (discard) Format(string, stream.Ask, *card.View, []outbox.File) ([]outbox.P
 // Notice implements turn.Outbox.
 func (discard) Notice(*runs.Run, string) []outbox.Post { return nil }
 
+// Announce implements ingest.Notifier.
+func (discard) Announce(*runs.Run, *event.Message) []outbox.Post { return nil }
+
 // Clear implements ingest.Notifier.
 func (discard) Clear(*runs.Run) []outbox.Post { return nil }
 

@@ -233,9 +233,10 @@ func ingestSettings(w *config.Workspace, agents map[string]agent, platform adapt
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
+	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(agentsOf(w), agent) }, platform.API
 	if platform.API { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.BotMessages = true, ingest.BotsRun
-		settings.Asks = func(agent string) bool { return slices.Contains(agentsOf(w), agent) }
+		settings.Asks = settings.HasAgent
 	}
 	return settings
 }
@@ -330,6 +331,18 @@ func (d *Daemon) shows(workspace, agent, messages string) bool {
 		show = turn.DefaultShow(edits)
 	}
 	return ok && slices.Contains(show, messages)
+}
+
+// hookOf returns the address of the program with a token, workspace/token id.
+func (d *Daemon) hookOf(by string) (deliver.Hook, bool) {
+	workspace, id, _ := strings.Cut(by, "/")
+	if a := d.current.Load().accounts[workspace]; a != nil {
+		if own, ok := a.adapter.(*web.Adapter); ok {
+			to, ok := own.Access().DeliverOf(id)
+			return deliver.Hook(to), ok
+		}
+	}
+	return deliver.Hook{}, false
 }
 
 // platform returns the platform to which a workspace's deliveries go.

@@ -419,7 +419,7 @@ CREATE TABLE deliveries (
 	created_at BIGINT NOT NULL,
 	platform_id TEXT,
 	error TEXT NOT NULL DEFAULT '',
-	kind TEXT NOT NULL, -- post, preview, remove, close, tell, unsign, react, state, restate
+	kind TEXT NOT NULL, -- post, preview, remove, close, tell, copy, unsign, react, state, restate
 	replaces BIGINT NOT NULL DEFAULT 0, -- the delivery whose post it takes over, removes or closes; 0: none
 	stream BIGINT NOT NULL DEFAULT 0, -- of a preview: it began as a stream
 	asker TEXT NOT NULL DEFAULT '', -- the platform's id of the user whom it answers

@@ -1,0 +1,151 @@
+package deliver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"parley/adapters"
+	"parley/adapters/httpcall"
+	"parley/config/secret"
+	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
+	"parley/ingest/work"
+)
+
+// Hook is the address to which a program gets the answers to its messages.
+type Hook struct {
+	URL    string
+	Secret secret.Value
+}
+
+// hookTimeout bounds one call of a program, and maxHookAnswer its response, in bytes.
+const hookTimeout, maxHookAnswer = 10 * time.Second, 1 << 20
+
+// hookAnswer is the body of the request with an answer.
+type hookAnswer struct {
+	ID             string          `json:"id"` // of the answer's message
+	ThreadID       string          `json:"thread_id"`
+	RunID          string          `json:"run_id"`
+	Content        string          `json:"content"`
+	InReplyTo      string          `json:"in_reply_to"` // the id of the program's message
+	DispatchType   json.RawMessage `json:"dispatch_type"`
+	DispatchConfig json.RawMessage `json:"dispatch_config"`
+}
+
+// Copies implements turn.Copier: each message of a run that a program with a Hook has injected gets a copy of the answer. A
+// program's copies are a queue of their own, so that neither a chat nor another program waits for it.
+func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, err error) {
+	for i := range run.Messages {
+		m := &run.Messages[i]
+		by, ok := event.InjectedBy(m.ExternalID)
+		if _, hooked := o.hook(by); !ok || !hooked {
+			continue
+		}
+		workspace, _, _ := strings.Cut(by, "/")
+		queue := places.Thread{Workspace: workspace, Key: event.CopiesTo(by)}
+		if queue.ID, err = o.Journal.ThreadID(ctx, queue.Key); err != nil {
+			return nil, err
+		}
+		answer := hookAnswer{ThreadID: run.ThreadID, RunID: run.AgentID(), InReplyTo: m.UUID, DispatchType: null, DispatchConfig: null}
+		metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one has nothing to give back
+		for _, extra := range metadata.Extra {
+			switch extra.Key {
+			case event.DispatchType:
+				answer.DispatchType = extra.Value
+			case event.DispatchConfig:
+				answer.DispatchConfig = extra.Value
+			}
+		}
+		list = append(list, runs.Copy{Queue: queue, To: by, Of: m.UUID, Text: func(reply *messages.Message) string {
+			answer.ID, answer.Content = reply.UUID, reply.Content
+			raw, _ := json.Marshal(answer) // texts and JSON always encode
+			return string(raw)
+		}})
+	}
+	return list, nil
+}
+
+var null = json.RawMessage("null")
+
+// hook returns the address of a program.
+func (o *Outbox) hook(by string) (Hook, bool) {
+	if o.Hook == nil {
+		return Hook{}, false
+	}
+	return o.Hook(by)
+}
+
+// Copied implements turn.Copier.
+func (o *Outbox) Copied(queues []int64) {
+	for _, queue := range queues {
+		o.Work.Wake(work.Deliveries, "", queue)
+	}
+}
+
+// platformOf returns the platform to which a delivery goes.
+func (o *Outbox) platformOf(d *outbox.Delivery) Platform {
+	if d.Kind == outbox.KindCopy {
+		return Platform{Sender: hookSender{o}, Limits: adapters.Limits{Timeout: hookTimeout}}
+	}
+	platform, _ := o.Platform(d.Workspace)
+	return platform
+}
+
+// hookSender posts copies of answers to programs. A repeated copy has the same id, so that each call may be repeated.
+type hookSender struct{ outbox *Outbox }
+
+// Format implements adapters.Sender. No text is formatted for a program.
+func (hookSender) Format(text string, _ []string) []string { return []string{text} }
+
+// Address implements adapters.Sender. The address of a copy is its program.
+func (hookSender) Address(event.ThreadKey, string) (adapters.Address, error) {
+	return adapters.Address{}, errNotHere
+}
+
+// Send implements adapters.Sender.
+func (s hookSender) Send(ctx context.Context, post adapters.Post) (string, error) {
+	hook, ok := s.outbox.hook(post.To.Channel)
+	if !ok {
+		return "", adapters.Permanently("the token has no deliver any more")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, hook.URL, strings.NewReader(post.Text))
+	if err == nil {
+		request.Header.Set("Content-Type", "application/json")
+		err = httpcall.SetSignature(request, hook.Secret.Reveal(), s.outbox.Now())
+	}
+	if err != nil {
+		return "", adapters.Permanently("the address of deliver is not usable")
+	}
+	response, _, err := httpcall.Do(s.outbox.programs, request, maxHookAnswer)
+	if err != nil {
+		return "", adapters.WithoutEffect(err)
+	}
+	return "", refusal(response)
+}
+
+// refusal returns the error of a program's response; nil if the program has taken the answer.
+func refusal(response *http.Response) error {
+	status := response.StatusCode
+	err := fmt.Errorf("the program answers with status %d", status)
+	switch {
+	case status/100 == 2:
+		return nil
+	case status == http.StatusTooManyRequests:
+		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // another form asks for no certain time
+		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: min(time.Duration(max(seconds, 0))*time.Second, time.Hour), Err: err}
+	case status/100 == 5, status == http.StatusRequestTimeout, status == http.StatusTooEarly:
+		return &adapters.SendError{Failure: adapters.NotSent, Err: err}
+	case status/100 == 3:
+		err = errors.Join(err, errors.New("set deliver.url to the final address"))
+	}
+	return &adapters.SendError{Failure: adapters.Permanent, Err: err}
+}

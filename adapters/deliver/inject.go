@@ -1,0 +1,141 @@
+package deliver
+
+import (
+	"context"
+	"strings"
+	"unicode"
+
+	"parley/adapters"
+	"parley/adapters/markdown"
+	"parley/assembly"
+	"parley/ingest/event"
+	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/runs"
+	"parley/ingest/work"
+)
+
+// Locate finds the place of a message that a program injects. If the target is a channel whose threads are under
+// messages, that is a new thread, and id makes its key. Its errors are those of Speak.
+func (o *Outbox) Locate(ctx context.Context, workspace string, to adapters.Target, id string) (l adapters.Location, err error) {
+	at, err := o.place(ctx, workspace, to)
+	if err != nil {
+		return l, err
+	}
+	user, begins := event.PersonOf(at.thread.Key), at.platform.Of.NewThread
+	switch {
+	case user != "":
+		err = at.openNow(ctx, workspace, user)
+	case begins != nil && to.Thread == "":
+		at.thread.Key = begins(workspace, at.channel, id)
+		err = at.addressed()
+	}
+	if err != nil {
+		return l, err
+	}
+	l = adapters.Location{
+		Platform: at.platform.Of.Name, Thread: at.thread.Key, Channel: event.Channel{ID: at.channel, Parent: at.parent}, FollowUp: at.parent != "",
+	}
+	if user != "" || at.platform.Of.API {
+		l.Channel.Type = event.ChannelDirect
+	}
+	if reader, ok := at.platform.Sender.(adapters.ContextReader); ok && at.platform.Of.ThreadUnder != nil {
+		l.ReplyTo, l.FollowUp = reader.Root(at.thread.Key)
+	}
+	return l, nil
+}
+
+// openNow opens the conversation with a person. A message cannot wait for it as a post does, because it is recorded in its
+// thread.
+func (a *place) openNow(ctx context.Context, workspace, user string) (err error) {
+	opener, ok := a.platform.Sender.(adapters.DirectOpener)
+	if !ok {
+		return errNotHere
+	}
+	if a.channel, err = opener.OpenDirect(ctx, user); isFailure(err, adapters.Permanent) {
+		return event.FieldErrors{{Field: "to.user", Message: err.Error()}}
+	} else if err != nil {
+		return adapters.ErrBusy
+	}
+	a.thread.Key = a.platform.Of.Conversation(workspace, a.channel)
+	return a.addressed()
+}
+
+// ThreadID returns the UUID of the thread with a key.
+func (o *Outbox) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
+	return o.Journal.ThreadID(ctx, key)
+}
+
+// Announce implements ingest.Notifier: it returns the posts that show people an injected message, under its sender's name
+// and source. The words are a stranger's: they are quoted, and shown as they are.
+func (o *Outbox) Announce(run *runs.Run, m *event.Message) (list []outbox.Post) {
+	list, err := o.announce(run, m)
+	if err != nil {
+		o.Log.Error("a message is not announced", "workspace", run.Workspace, "thread", run.ThreadKey, "err", err)
+	}
+	return list
+}
+
+func (o *Outbox) announce(run *runs.Run, m *event.Message) (list []outbox.Post, err error) {
+	defer adapters.Recover(o.Log, &err, "workspace", run.Workspace)
+	platform, to, err := o.way(run)
+	if err != nil || platform.Sender == nil {
+		return nil, err
+	}
+	var files []outbox.File
+	for _, f := range m.Attachments {
+		if f.Copy != nil {
+			files = append(files, outbox.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Copy.Bucket, Path: f.Copy.Path})
+		}
+	}
+	texts, attached := platform.posts(to, announced(m), nil, files)
+	return append(texts, attached...), nil
+}
+
+// announced returns the Markdown that shows a message: a line with its sender and source, and below it the words as a
+// quotation, so that no line of them can pass for such a line.
+func announced(m *event.Message) string {
+	var b strings.Builder
+	b.WriteString("**" + markdown.Verbatim(assembly.NameOf(&m.Metadata)) + "** (" + markdown.Verbatim(assembly.CleanName(m.Metadata.Source)) + "):")
+	if strings.TrimSpace(m.Content) == "" {
+		return b.String()
+	}
+	for line := range strings.SplitSeq(lineEnds.Replace(m.Content), "\n") {
+		b.WriteString("\n> " + verbatim(line))
+	}
+	return b.String()
+}
+
+// lineEnds makes each line end a line feed.
+var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+
+// verbatim returns the Markdown of a line that is shown as it is. White space at its beginning is no indentation.
+func verbatim(line string) string {
+	rest := strings.TrimLeftFunc(line, unicode.IsSpace)
+	return strings.Repeat("\u00a0", len(line)-len(rest)) + markdown.Verbatim(strings.TrimRightFunc(rest, unicode.IsSpace))
+}
+
+// findAnnouncement gives a run the post that has shown its last message, so that the answer belongs to it.
+func (o *Outbox) findAnnouncement(ctx context.Context, run *runs.Run) (err error) {
+	if n := len(run.Messages); n > 0 && isInjected(run.Messages[n-1].ExternalID) {
+		run.Announced, err = o.Journal.FirstPostID(ctx, run.Messages[n-1].UUID)
+	}
+	return err
+}
+
+// afterAnnouncement makes the turn of a message due that a delivery has shown.
+func (o *Outbox) afterAnnouncement(ctx context.Context, d *outbox.Delivery) error {
+	if !d.AskedAt.IsZero() || !d.Begins() {
+		return nil
+	}
+	agent, err := o.Journal.MessageShown(ctx, d.ThreadKey, d.Thread, d.Run)
+	if agent != "" {
+		o.Work.Wake(work.Turns, agent, d.Thread)
+	}
+	return err
+}
+
+// isInjected reports whether a program has injected the message with an external id.
+func isInjected(externalID string) bool {
+	_, ok := event.InjectedBy(externalID)
+	return ok
+}

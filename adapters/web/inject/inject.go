@@ -1,0 +1,212 @@
+// Package inject takes the messages that programs put into workspaces in the name of people whom no platform knows.
+package inject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"parley/adapters"
+	"parley/adapters/web/access"
+	"parley/adapters/web/files"
+	"parley/adapters/web/payload"
+	"parley/adapters/web/threads"
+	"parley/assembly/card"
+	"parley/ingest/event"
+)
+
+// Places finds the places of messages; see deliver.Outbox.
+type Places interface {
+	// Locate finds the place of a message. If the target is a new thread, id makes its key.
+	Locate(ctx context.Context, workspace string, to adapters.Target, id string) (adapters.Location, error)
+	// ThreadID returns the UUID of the thread with a key.
+	ThreadID(ctx context.Context, key event.ThreadKey) (string, error)
+}
+
+// API takes injected messages.
+type API struct {
+	Storage files.Storage
+	Places  Places
+	Threads threads.API
+	// Reserved are the sources and the namespaces of senders that no injected message may have.
+	Reserved []string
+}
+
+// maxDispatchType and maxDispatchConfig bound what a program gets back with an answer, in bytes.
+const maxDispatchType, maxDispatchConfig = 128, 16 << 10
+
+// injection is the body of a message that a program injects.
+type injection struct {
+	payload.Body
+	to                  adapters.Target
+	mentioned, announce bool
+	// dispatch are the members dispatch_type and dispatch_config, as far as they are given.
+	dispatch []event.Extra
+}
+
+// Post puts a message of an authenticated caller into a workspace that is not the caller's: POST
+// /api/v1/workspaces/{workspace}/messages.
+func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
+	n, err := a.readInjection(raw)
+	if err != nil {
+		return err
+	}
+	m := event.Injected{
+		ClientMessageID: n.ClientMessageID, Content: n.Content, Passive: n.Passive, Mentioned: n.mentioned, Announce: n.announce,
+	}
+	by := caller.Workspace + "/" + caller.Token.ID
+	id := n.id(workspace, by)
+	at, err := a.Places.Locate(r.Context(), workspace, n.to, id)
+	if err == nil {
+		err = a.Storage.Keep(r.Context(), w, workspace, by, &n.Body)
+	}
+	if err != nil {
+		return err
+	}
+	m.ID, m.Thread, m.Channel, m.Parent, m.ReplyTo, m.FollowUp = event.InjectedID(by, id), at.Thread, at.Channel.ID, at.Channel.Parent, at.ReplyTo, at.FollowUp
+	m.Direct, m.Metadata = at.Channel.Type == event.ChannelDirect, string(n.Metadata)
+	for _, f := range n.Attachments {
+		m.Files = append(m.Files, event.InjectedFile{
+			Attachment: event.Attachment{ID: path.Base(f.Path), Name: f.Name, MimeType: f.MimeType, Size: f.Size}, At: event.Copy{Bucket: f.Bucket, Path: f.Path},
+		})
+	}
+	body, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	s, err := a.Threads.Give(r, event.Envelope{Workspace: workspace, Platform: at.Platform, Transport: event.ByProgram, ReceivedAt: a.Threads.Now(), Body: body})
+	if err != nil {
+		return err
+	}
+	thread, err := a.Places.ThreadID(r.Context(), at.Thread) // it exists now
+	if err != nil {
+		return err
+	}
+	return a.Threads.Accepted(w, s, thread, caller)
+}
+
+// id returns the UUID of a message: that of an earlier one if the program repeats it.
+func (n *injection) id(workspace, by string) string {
+	if n.ClientMessageID == "" {
+		return payload.NewID()
+	}
+	m, _ := event.ReadMetadata(n.Metadata) // it is checked
+	return payload.UUIDOf(fmt.Sprintf("injected:%q", []string{workspace, by, n.to.Channel, n.to.User, n.to.Thread, m.SenderID, n.ClientMessageID}))
+}
+
+// common are the members of an injected message that each message may have.
+var common = []string{"content", "metadata", "thread_id", "client_message_id", "passive", "source", "attachments"}
+
+// readInjection reads the body of an injected message. Its error is event.FieldErrors.
+func (a API) readInjection(raw []byte) (n injection, err error) {
+	content, source := false, ""
+	faults := payload.Members(payload.ValidUTF8(raw), func(m event.Extra) string {
+		if slices.Contains(common, m.Key) {
+			content = content || m.Key == "content"
+			return n.Set(m, &source)
+		}
+		if string(m.Value) == "null" && slices.Contains([]string{"to", "mentioned", "announce", event.DispatchType, event.DispatchConfig}, m.Key) {
+			return ""
+		}
+		return n.set(m)
+	})
+	if payload.Unreadable(faults) {
+		return n, faults
+	}
+	faults.Check(content, "content", "is required; it may be empty")
+	faults.Check(n.Metadata != nil, "metadata", "is required: the contract's source, sender_id, sender_display_name and sender_type")
+	if n.ThreadID != "" {
+		faults.Check(n.to == adapters.Target{}, "to", "must be left out beside thread_id")
+		n.to = adapters.Target{Thread: n.ThreadID}
+	}
+	faults = append(faults, n.to.Check()...)
+	faults.Check(n.to.Thread == "" || uuid.Validate(n.to.Thread) == nil, "to.thread_id", "must be the UUID of a thread")
+	faults = append(faults, n.MergeSource(source)...)
+	if n.Metadata != nil {
+		faults = append(faults, a.checkSender(n.Metadata)...)
+	}
+	if faults = append(faults, n.Unsent()...); len(faults) == 0 {
+		faults = n.addDispatch()
+	}
+	return n, faults.Err()
+}
+
+// set reads a member that only an injected message has.
+func (n *injection) set(m event.Extra) string {
+	switch m.Key {
+	case "to":
+		decoder := json.NewDecoder(bytes.NewReader(m.Value))
+		decoder.DisallowUnknownFields()
+		if decoder.Decode(&n.to) != nil {
+			return "must be an object with one of channel, user and thread_id"
+		}
+		n.to.Thread = strings.ToLower(n.to.Thread)
+	case "mentioned":
+		return flag(m.Value, &n.mentioned)
+	case "announce":
+		return flag(m.Value, &n.announce)
+	case event.DispatchType:
+		var text string
+		if payload.Text(m.Value, &text) != "" || text == "" || len(text) > maxDispatchType {
+			return "must be a text of 1 to 128 bytes"
+		}
+		n.dispatch = append(n.dispatch, m)
+	case event.DispatchConfig:
+		if m.Value[0] != '{' || len(m.Value) > maxDispatchConfig || event.IsDeep(m.Value) {
+			return "must be an object of at most 16 KiB that is not nested deeply"
+		}
+		n.dispatch = append(n.dispatch, m)
+	default:
+		return "is not a key of an injected message; the known keys are content, metadata, thread_id, to, passive, mentioned, announce, " +
+			"dispatch_type, dispatch_config, client_message_id, source and attachments"
+	}
+	return ""
+}
+
+func flag(value json.RawMessage, into *bool) string {
+	if json.Unmarshal(value, into) != nil {
+		return "must be true or false"
+	}
+	return ""
+}
+
+// checkSender returns the faults of the metadata: it must be complete, and its sender must be nobody whom a platform, or
+// Parley itself, names.
+func (a API) checkSender(raw []byte) event.FieldErrors {
+	m, faults := payload.ParseMetadata(raw)
+	if len(faults) > 0 {
+		return faults
+	}
+	isReserved := func(name string) bool {
+		return slices.ContainsFunc(a.Reserved, func(reserved string) bool { return strings.EqualFold(strings.TrimSpace(name), reserved) })
+	}
+	namespace, _, _ := strings.Cut(m.SenderID, ":")
+	faults.Check(!isReserved(m.Source), "metadata.source", "must name the program, and not a platform: the platform's own people write there themselves")
+	faults.Check(!isReserved(namespace), "metadata.sender_id", "must not begin with the name of a platform, nor with one of Parley's own")
+	faults.Check(m.IsFromMe == nil || !*m.IsFromMe, "metadata.is_from_me", "must be left out: the sender is not the account's owner")
+	for _, extra := range m.Extra {
+		faults.Check(extra.Key != event.DispatchType && extra.Key != event.DispatchConfig, "metadata."+extra.Key, "must stand beside the metadata")
+	}
+	return append(append(faults, access.Recipient(raw)...), card.Check(raw, "metadata")...)
+}
+
+// addDispatch stores what the program gets back with the answer in the metadata, which agents get.
+func (n *injection) addDispatch() (faults event.FieldErrors) {
+	if len(n.dispatch) == 0 {
+		return nil
+	}
+	members, err := event.ReadObject(n.Metadata)
+	if err != nil && !errors.As(err, &faults) {
+		return event.FieldErrors{{Field: "metadata", Message: err.Error()}}
+	}
+	n.Metadata = event.WriteObject(append(members, n.dispatch...))
+	return faults
+}
