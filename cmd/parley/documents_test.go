@@ -77,6 +77,9 @@ func fences(text string) (list []block) {
 	return list
 }
 
+// bare is the beginning of a block of commands that is not marked as one.
+var bare = regexp.MustCompile(`^(curl|parley|go (run|test|build)|docker|apt-get|sudo|npm|systemctl) `)
+
 // script is the name of a script of the gate.
 var script = regexp.MustCompile(`\.ci/\w+`)
 
@@ -100,6 +103,9 @@ func TestDocumentsNameCommands(t *testing.T) {
 		}
 		for _, b := range p.blocks {
 			if b.lang != "sh" {
+				if b.lang == "" && bare.MatchString(b.text) {
+					t.Errorf("%s:%d: a block of commands begins with sh", p.path, b.line)
+				}
 				continue
 			}
 			if b.treatment != "" && b.treatment != beside && len(strings.TrimPrefix(b.treatment, onlyTo)) == len(b.treatment) {
