@@ -21,12 +21,7 @@ func (a *attempt) showWorkstreams(ctx context.Context) {
 		changed, stop := a.Journal.FollowRun(a.run.ID)
 		defer stop()
 		var before []workstreams.Workstream
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed:
-			}
+		for { // the first look finds those of an attempt before, and those that were launched meanwhile
 			children, err := a.Journal.WorkstreamsOf(ctx, a.run.ID)
 			if words := working(before, children); err == nil && words != "" {
 				a.preview.Note(words)
@@ -34,6 +29,11 @@ func (a *attempt) showWorkstreams(ctx context.Context) {
 			before = children
 			if !wake.After(ctx, workingEvery) {
 				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-changed:
 			}
 		}
 	})
@@ -56,7 +56,7 @@ func working(before, now []workstreams.Workstream) string {
 		}
 	}
 	switch {
-	case changed < 0:
+	case changed < 0, n == 0 && len(before) == 0: // those that an attempt before has shown
 		return ""
 	case n == 0:
 		return "all workstreams have ended"
