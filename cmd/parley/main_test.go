@@ -35,10 +35,16 @@ type output struct {
 // parley runs the command in dir.
 func parley(t *testing.T, dir string, args ...string) output {
 	t.Helper()
+	return runProgram(t, os.Args[0], dir, args...)
+}
+
+// runProgram runs a command of a program in dir.
+func runProgram(t *testing.T, program, dir string, args ...string) output {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var stdout, stderr strings.Builder
-	command := exec.CommandContext(ctx, os.Args[0], args...)
+	command := exec.CommandContext(ctx, program, args...)
 	command.Dir, command.Stdout, command.Stderr = dir, &stdout, &stderr
 	command.Env = append(os.Environ(), "PARLEY_COMMAND=1")
 	if err := command.Run(); err != nil && command.ProcessState == nil {
@@ -257,12 +263,13 @@ func start(t *testing.T, dir, name string, args ...string) *process {
 // await returns the first line of the log that contains words.
 func (p *process) await(words string) string {
 	p.t.Helper()
+	last := ""
 	for p.log.Scan() {
-		if strings.Contains(p.log.Text(), words) {
-			return p.log.Text()
+		if last = p.log.Text(); strings.Contains(last, words) {
+			return last
 		}
 	}
-	p.t.Fatalf("%s: %q was not logged", p.name, words)
+	p.t.Fatalf("%s: %q was not logged; the last line is %s", p.name, words, last)
 	return ""
 }
 

@@ -160,7 +160,7 @@ func (u *unpacker) check() error {
 		return nil
 	}
 	path := u.sink.draft.Name()
-	if err := sqlite.Check(u.ctx, path, sqlite.Options{}); err != nil {
+	if _, err := sqlite.Check(u.ctx, path, sqlite.Options{}); err != nil {
 		return err
 	}
 	return sqlite.View(u.ctx, path, func(tx storage.Tx) error {

@@ -20,9 +20,11 @@ func Inspect(ctx context.Context, o Options) (found Inspection, err error) {
 	if err != nil {
 		return found, err
 	}
-	if found.Schema, _, err = applied(ctx, config.ConnConfig); err != nil {
+	u, err := applied(ctx, config.ConnConfig)
+	if err != nil {
 		return found, err
 	}
+	found.Schema = u.From
 	c, err := connect(ctx, config.ConnConfig)
 	if err != nil {
 		return found, err

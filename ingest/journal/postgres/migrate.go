@@ -6,11 +6,11 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/jackc/pgx/v5"
 
 	"parley/ingest/journal/internal/schema"
+	"parley/ingest/journal/storage"
 )
 
 //go:embed migrations/*.sql
@@ -24,17 +24,16 @@ const oldestServer = 140000
 const migrationLock = 0x7061726c6579 // "parley"
 
 // Check returns an error if Open could not connect to the server, or would refuse it. It
-// changes nothing.
-func Check(ctx context.Context, o Options) error {
+// changes nothing. It returns what Open would do to the schema.
+func Check(ctx context.Context, o Options) (storage.Upgrade, error) {
 	config, err := parse(o.URL)
 	if err != nil {
-		return err
+		return storage.Upgrade{}, err
 	}
 	if _, err := parse(cmp.Or(o.ListenURL, o.URL)); err != nil {
-		return fmt.Errorf("listen_url: %w", err)
+		return storage.Upgrade{}, fmt.Errorf("listen_url: %w", err)
 	}
-	_, _, err = applied(ctx, config.ConnConfig)
-	return err
+	return applied(ctx, config.ConnConfig)
 }
 
 // ErrOtherSchema means that a database needs the program that made it, or a start of the daemon, which updates it.
@@ -42,29 +41,25 @@ var ErrOtherSchema = errors.New("the store has another schema")
 
 // keep fails with ErrOtherSchema if the database does not have the schema of this program.
 func keep(ctx context.Context, config *pgx.ConnConfig) error {
-	have, known, err := applied(ctx, config)
+	u, err := applied(ctx, config)
 	switch {
-	case err != nil || have == known:
+	case err != nil || len(u.Steps) == 0:
 		return err
-	case have == 0:
+	case u.From == 0:
 		return fmt.Errorf("%w: parley run makes it", ErrOtherSchema)
 	default:
-		return fmt.Errorf("%w: %d, and this program has %d; a start of the newer daemon updates it", ErrOtherSchema, have, known)
+		return fmt.Errorf("%w: %d, and this program has %d; a start of the newer daemon updates it", ErrOtherSchema, u.From, u.To())
 	}
 }
 
-// applied returns the number of migrations that a database has, and that of this program's. It refuses a server that
-// Open would refuse.
-func applied(ctx context.Context, config *pgx.ConnConfig) (have, known int64, err error) {
+// applied returns what Open would do to the schema. It refuses a server that Open would refuse.
+func applied(ctx context.Context, config *pgx.ConnConfig) (u storage.Upgrade, err error) {
 	c, err := connect(ctx, config)
 	if err != nil {
-		return 0, 0, err
+		return u, err
 	}
-	steps, err := fs.Glob(embedded, pattern)
-	if err == nil {
-		have, err = schema.Applied(len(steps), exists, numbers(ctx, c))
-	}
-	return have, int64(len(steps)), errors.Join(err, c.Close(context.WithoutCancel(ctx)))
+	u, err = schema.Needs(embedded, pattern, exists, numbers(ctx, c))
+	return u, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 }
 
 // pattern matches the files of the migrations.

@@ -56,7 +56,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
-	if err := postgres.Check(t.Context(), postgres.Options{URL: url}); err == nil || !strings.Contains(words, err.Error()) {
+	if _, err := postgres.Check(t.Context(), postgres.Options{URL: url}); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("the check says %v", err)
 	}
 }
@@ -65,14 +65,14 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 func TestCheckChangesNothing(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
-	if err := postgres.Check(t.Context(), postgres.Options{URL: url}); err != nil {
+	if _, err := postgres.Check(t.Context(), postgres.Options{URL: url}); err != nil {
 		t.Error(err)
 	}
 	var tables int
 	if err := connect(t, url).QueryRow(t.Context(), `SELECT count(*) FROM pg_tables WHERE schemaname = 'public'`).Scan(&tables); err != nil || tables > 0 {
 		t.Errorf("the check made %d tables, %v", tables, err)
 	}
-	if err := postgres.Check(t.Context(), postgres.Options{URL: url, ListenURL: "postgres://a:b@c@d/e"}); err == nil {
+	if _, err := postgres.Check(t.Context(), postgres.Options{URL: url, ListenURL: "postgres://a:b@c@d/e"}); err == nil {
 		t.Error("a wrong listen_url is accepted")
 	}
 }
@@ -110,7 +110,7 @@ func TestAnotherEncodingIsRefused(t *testing.T) {
 	name := url[at+1:] + "_ascii"
 	run(t, url, fmt.Sprintf("CREATE DATABASE %s ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'", name))
 	words := refused(t, url[:at+1]+name)
-	if err := postgres.Check(t.Context(), postgres.Options{URL: url[:at+1] + name}); err == nil || !strings.Contains(words, err.Error()) {
+	if _, err := postgres.Check(t.Context(), postgres.Options{URL: url[:at+1] + name}); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("Check: %v, Open: %s", err, words)
 	}
 	run(t, url, "DROP DATABASE "+name+" WITH (FORCE)")

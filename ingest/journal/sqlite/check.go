@@ -9,49 +9,47 @@ import (
 	"path/filepath"
 
 	"parley/ingest/journal/internal/schema"
+	"parley/ingest/journal/storage"
 )
 
 // Check returns an error if Open could neither open nor create the database at path. The
-// database may be open, and its contents do not change. A folder above it gets a draft for a moment.
-func Check(ctx context.Context, path string, o Options) error {
+// database may be open, and its contents do not change. A folder above it gets a draft for a moment. Check returns
+// what Open would do to the schema of a database that exists.
+func Check(ctx context.Context, path string, o Options) (needs storage.Upgrade, err error) {
 	o.complete()
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return err
+	if path, err = filepath.Abs(path); err != nil {
+		return needs, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
-		err = errors.Join(file.Close(), readable(ctx, path, o))
+		needs, err = readable(ctx, path, o)
+		err = errors.Join(file.Close(), err)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return needs, err
 	}
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		draft, err := os.MkdirTemp(dir, ".parley-")
 		if err == nil {
-			return os.Remove(draft)
+			return needs, os.Remove(draft)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
+			return needs, fmt.Errorf("write to %s: %w", dir, errors.Unwrap(err))
 		}
 	}
 }
 
 // readable returns an error if a file is no database, or one of another or a newer program.
-func readable(ctx context.Context, path string, o Options) error {
-	steps, err := fs.Glob(o.Migrations, o.Pattern)
-	if err != nil {
-		return err
-	}
+func readable(ctx context.Context, path string, o Options) (needs storage.Upgrade, err error) {
 	c, err := connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON")
 	if err != nil {
-		return err
+		return needs, err
 	}
 	if err = c.refuseOther(); err == nil {
-		_, err = schema.Applied(len(steps), exists, c.number)
+		needs, err = schema.Needs(o.Migrations, o.Pattern, exists, c.number)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)
 	}
-	return errors.Join(err, c.close())
+	return needs, errors.Join(err, c.close())
 }

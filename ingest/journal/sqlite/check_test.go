@@ -13,7 +13,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "data", "deep", "journal.db")
-	if err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil {
+	if _, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil {
 		t.Errorf("a journal that does not exist: %v", err)
 	}
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil {
+	if _, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err != nil {
 		t.Errorf("an open journal: %v", err)
 	}
 	if err := e.Close(); err != nil {
@@ -34,7 +34,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, wrong := range []string{dir, filepath.Join(path, "journal.db"), text} {
-		if err := sqlite.Check(t.Context(), wrong, sqlite.Options{}); err == nil {
+		if _, err := sqlite.Check(t.Context(), wrong, sqlite.Options{}); err == nil {
 			t.Errorf("%s is accepted", wrong)
 		}
 	}

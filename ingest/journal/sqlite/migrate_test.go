@@ -83,7 +83,7 @@ func TestANewerDatabaseIsRefused(t *testing.T) {
 			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
-	if err := sqlite.Check(t.Context(), path, sqlite.With(schema())); err == nil || !strings.Contains(words, err.Error()) {
+	if _, err := sqlite.Check(t.Context(), path, sqlite.With(schema())); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("the check says %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestAnotherProgramsDatabaseIsRefused(t *testing.T) {
 	if !strings.Contains(words, path) {
 		t.Errorf("the error %q lacks the path", words)
 	}
-	if err := sqlite.Check(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(words, err.Error()) {
+	if _, err := sqlite.Check(t.Context(), path, sqlite.Options{}); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("the check says %v", err)
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {

@@ -159,3 +159,12 @@ type Facts struct {
 type Describer interface {
 	Facts(ctx context.Context) (Facts, error)
 }
+
+// Upgrade is what the next start does to the schema of a store.
+type Upgrade struct {
+	From  int64    // its version, the number of steps that it has; 0 before the first start
+	Steps []string // the files of the steps that follow, in order
+}
+
+// To returns the version after the upgrade.
+func (u Upgrade) To() int64 { return u.From + int64(len(u.Steps)) }

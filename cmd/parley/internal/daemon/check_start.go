@@ -12,6 +12,7 @@ import (
 	"parley/ingest/attach"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 // inUse is the hint for an address that another program has.
@@ -43,10 +44,16 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: " + inUse}})
 	}
 	report("listen", err)
+	var needs storage.Upgrade
 	if c.Store.Engine == config.Postgres {
-		report("store", postgres.Check(ctx, postgresOptions(c.Store)))
+		needs, err = postgres.Check(ctx, postgresOptions(c.Store))
 	} else {
-		report("store", sqlite.Check(ctx, c.Store.Path, sqlite.Options{}))
+		needs, err = sqlite.Check(ctx, c.Store.Path, sqlite.Options{})
+	}
+	report("store", err)
+	if err == nil && needs.From > 0 && len(needs.Steps) > 0 {
+		found = append(found, Found{Finding: adapters.Finding{Key: "store", Note: true, Words: fmt.Sprintf(
+			"the next start updates the schema from %d to %d (%s), and no older program opens the store then: make a backup before", needs.From, needs.To(), strings.Join(needs.Steps, ", "))}})
 	}
 	return found
 }

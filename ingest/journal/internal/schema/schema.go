@@ -7,33 +7,31 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"parley/ingest/journal/storage"
 )
 
 // Migrate runs the steps that a database still needs. The files of the steps match
 // pattern and are numbered 1, 2, 3 and so on. The caller has begun a transaction, which
 // contains all of them. exec runs a statement, or several without arguments. number and
-// exists are those of Applied. Migrate creates the table only if it is missing, so with a
+// exists are those of Needs. Migrate creates the table only if it is missing, so with a
 // current schema a daemon needs no right to do so.
 func Migrate(files fs.FS, pattern, exists string, exec func(query string, args ...any) error, number func(query string) (int64, error)) error {
-	names, err := fs.Glob(files, pattern) // sorted
+	needs, err := Needs(files, pattern, exists, number)
 	if err != nil {
 		return err
 	}
-	have, err := Applied(len(names), exists, number)
-	if err != nil {
-		return err
-	}
-	if have == 0 {
+	if needs.From == 0 {
 		if err := exec(`CREATE TABLE IF NOT EXISTS schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`); err != nil {
 			return fmt.Errorf("prepare the schema: %w", err)
 		}
 	}
-	for i, name := range names[have:] {
-		version, base := have+int64(i)+1, path.Base(name)
+	for i, base := range needs.Steps {
+		version := needs.From + int64(i) + 1
 		if !strings.HasPrefix(base, fmt.Sprintf("%04d_", version)) {
 			return fmt.Errorf("%s does not have the number %04d; a step is named NNNN_words.sql", base, version)
 		}
-		script, err := fs.ReadFile(files, name)
+		script, err := fs.ReadFile(files, path.Join(path.Dir(pattern), base))
 		if err == nil {
 			err = exec(string(script))
 		}
@@ -47,19 +45,26 @@ func Migrate(files fs.FS, pattern, exists string, exec func(query string, args .
 	return nil
 }
 
-// Applied returns the number of steps that a database has, of those that this program
-// knows. It refuses a database that a newer program wrote. number runs a query for one
-// number. exists is such a query: it counts the tables named schema_migrations.
-func Applied(known int, exists string, number func(query string) (int64, error)) (have int64, err error) {
-	if have, err = number(exists); err == nil && have > 0 {
-		have, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
+// Needs returns the steps that a database still needs, of those that this program knows. It refuses a database
+// that a newer program wrote. number runs a query for one number. exists is such a query: it counts the tables
+// named schema_migrations.
+func Needs(files fs.FS, pattern, exists string, number func(query string) (int64, error)) (needs storage.Upgrade, err error) {
+	names, err := fs.Glob(files, pattern) // sorted
+	if err != nil {
+		return needs, err
+	}
+	if needs.From, err = number(exists); err == nil && needs.From > 0 {
+		needs.From, err = number(`SELECT coalesce(max(version), 0) FROM schema_migrations`)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("prepare the schema: %w", err)
+		return needs, fmt.Errorf("prepare the schema: %w", err)
 	}
-	if have > int64(known) {
-		return 0, fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
-			have, known)
+	if needs.From > int64(len(names)) {
+		return needs, fmt.Errorf("its schema has version %d and this program knows %d: run the newer program that wrote it, or restore a backup from before",
+			needs.From, len(names))
 	}
-	return have, nil
+	for _, name := range names[needs.From:] {
+		needs.Steps = append(needs.Steps, path.Base(name))
+	}
+	return needs, nil
 }
