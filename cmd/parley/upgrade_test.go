@@ -513,6 +513,8 @@ func TestNextVersion(t *testing.T) {
 				first.signal(os.Interrupt)
 				first.end()
 			}
+			second.signal(os.Interrupt)
+			second.end()
 			if got := parley(t, dir, "run"); got.status == 0 || !strings.Contains(got.stderr, "newer program") {
 				t.Errorf("%+v", got)
 			}

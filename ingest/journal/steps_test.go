@@ -13,8 +13,8 @@ import (
 // released has the SHA-256 of each step of a schema that a store may have. A line is added with a step, and never
 // changes.
 var released = map[string]string{
-	"postgres/migrations/0001_init.sql": "",
-	"sqlite/migrations/0001_init.sql":   "",
+	"postgres/migrations/0001_init.sql": "2d6465f0b38f916015d6eb6101b37c49fbd42480b7b3f6bee6f79a1fc5b446f9",
+	"sqlite/migrations/0001_init.sql":   "65ca5295137527d5a23d3c2315bb59f80411381337453080add30b6a410cad1f",
 }
 
 // TestReleasedStepsStay proves that a store of any version gets the same steps for good.
