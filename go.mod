@@ -27,10 +27,12 @@ require (
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
+	github.com/robfig/cron/v3 v3.0.1
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: the schema of the configuration
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long work on a terminal
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
+	github.com/spf13/pflag v1.0.10
 	github.com/spf13/viper v1.21.0 // configuration
 	github.com/subosito/gotenv v1.6.0 // files with environment variables
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
@@ -84,7 +86,6 @@ require (
 	github.com/prometheus/client_model v0.6.3 // indirect
 	github.com/prometheus/common v0.72.0 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect
-	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/rs/xid v1.6.0 // indirect
 	github.com/sagikazarmark/locafero v0.11.0 // indirect
 	github.com/segmentio/asm v1.1.3 // indirect
@@ -92,7 +93,6 @@ require (
 	github.com/sourcegraph/conc v0.3.1-0.20240121214520-5f936abd7ae8 // indirect
 	github.com/spf13/afero v1.15.0 // indirect
 	github.com/spf13/cast v1.10.0 // indirect
-	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
 	github.com/xo/terminfo v1.0.0 // indirect
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
