@@ -27,12 +27,12 @@ require (
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
-	github.com/robfig/cron/v3 v3.0.1
+	github.com/robfig/cron/v3 v3.0.1 // the expressions of schedules
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: the schema of the configuration
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long work on a terminal
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
-	github.com/spf13/pflag v1.0.10
+	github.com/spf13/pflag v1.0.10 // the flags of commands, for their manual pages
 	github.com/spf13/viper v1.21.0 // configuration
 	github.com/subosito/gotenv v1.6.0 // files with environment variables
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats

@@ -181,7 +181,7 @@ func TestAgentsScheduleInThreads(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
 	h.mention("remind me")
-	asked := h.answerNext(replyWith("I will."))
+	h.answerNext(replyWith("I will."))
 	root := h.posts(1)[0].ThreadTS
 	thread := h.threadOf("slack:acme:" + room + ":" + root)
 	add := func(prompt string, after time.Duration) schedule.Listed {
@@ -208,7 +208,7 @@ func TestAgentsScheduleInThreads(t *testing.T) {
 		t.Errorf("%q", told)
 	}
 	h.clock.advance(61 * time.Minute)
-	asked = h.answerNext(replyWith("Mara, the beds!"))
+	asked := h.answerNext(replyWith("Mara, the beds!"))
 	if !strings.Contains(asked.text(), "remind me") || !strings.Contains(asked.text(), "]: remind Mara") {
 		t.Errorf("%s", asked.text())
 	}
