@@ -30,7 +30,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	timeout := s.platform.Limits.Timeout
 	before := previewPostOf(s.claim, d)
 	sendBy := s.outbox.Now().Add(timeout)
-	certain := s.run.Sign == "" || before != nil && before.clean // the call of a process that ended may still take effect
+	certain := !s.run.Signed || before != nil && before.clean // the call of a process that ended may still take effect
 	call := newPreviewPost("")
 	call.d = d
 	call.calling.enter() // the sign's removal waits for it
@@ -71,7 +71,7 @@ func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
 	platform, to, err := o.way(run)
 	signer, ok := platform.Sender.(adapters.SelfSigner)
 	isSigned := func(m messages.Message) bool { return signer.IsSigned(m.ExternalID) }
-	if err != nil || !ok || run.Sign != "" || !slices.ContainsFunc(run.Messages, isSigned) {
+	if err != nil || !ok || run.Signed || !slices.ContainsFunc(run.Messages, isSigned) {
 		return
 	}
 	d := unsign(run, to)

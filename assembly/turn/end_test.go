@@ -201,7 +201,7 @@ func TestDeliveriesAreReported(t *testing.T) {
 	broken, newer := fails(temporary(false)), thinks(10*time.Second, "stale")
 	none := func(string) ([]outbox.Post, error) { return nil, nil }
 	preview := func(run *runs.Run) { run.Previews++ }
-	sign := func(run *runs.Run) { run.Sign = "C1/1" }
+	sign := func(run *runs.Run) { run.Signed = true }
 	for name, c := range map[string]struct {
 		does   script
 		format func(string) ([]outbox.Post, error)

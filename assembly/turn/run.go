@@ -409,7 +409,7 @@ func (a *attempt) fail(ctx context.Context, cause error) error {
 // clears wakes the deliveries of a run that has ended: those that remove its previews
 // and its sign of work, and those that post its notice.
 func (a *attempt) clears(posts bool) {
-	if posts || a.run.Previews > 0 || a.run.Sign != "" {
+	if posts || a.run.Previews > 0 || a.run.Signed {
 		a.Outbox.Posted(a.claim, nil)
 	}
 }

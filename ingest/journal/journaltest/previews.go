@@ -24,6 +24,7 @@ func previewPromises() []promise {
 		{"a run without a reply removes its previews and its sign of work", previewsCleared},
 		{"a retried run keeps its previews and its sign of work", previewsKept},
 		{"the end of a run removes a sign of work that an unclear call recorded", unclearSign},
+		{"a sign of work that no message has is removed", bareSign},
 		{"a post that cannot be changed is posted again, and so are the posts after it", reposted},
 		{"after a failed part, the previews of the rest are removed", restCleared},
 		{"the id of a preview's post leads to the reply", takenOver},
@@ -224,6 +225,17 @@ func unclearSign(f *fixture) {
 	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), storage.ErrUnclear)
 	f.commit(run, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1", "unsign C1/2"})
+}
+
+func bareSign(f *fixture) {
+	f.message(threadKey(1), said("C1/2", "a"), triggers)
+	run := f.begin(threadKey(1))
+	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Place: sign.Place}, time.Second))
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
+	again := f.begin(threadKey(1))
+	same(f, "kept", again.Signed, true)
+	f.commit(again, answer("A", "A1"))
+	same(f, "deliveries", f.outbox(run), []string{"post A1", "unsign "})
 }
 
 // unclearEngine is an engine that does not report the outcome of its writes.

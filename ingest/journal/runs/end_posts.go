@@ -38,7 +38,7 @@ func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
 		d.Key, d.Replaces = outbox.Key(e.run.ID+"/remove", int(shown[i].ID)), &shown[i]
 		outbox.Add(e.Txn, d, outbox.NoPart, false)
 	}
-	if e.run.Sign != "" {
+	if e.run.Signed {
 		outbox.ReleaseUnsign(e.Txn, e.run.ID, e.now)
 	}
 }

@@ -94,14 +94,14 @@ func (r *Runs) ChangePreview(ctx context.Context, claim *places.Claim, run *Run,
 
 // MarkSigned notes, before the call that shows it, that a message has the sign of work
 // for the duration of the run: a held delivery will remove the sign when the run ends.
-// The text of sign is the external id of the message.
+// The text of sign is the external id of the message; empty if no message shows the sign.
 func (r *Runs) MarkSigned(ctx context.Context, claim *places.Claim, run *Run, sign outbox.Post, timeout time.Duration) error {
 	err := r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		lockRun(tx, claim, run, []any{new(int64)}, `id`)
 		outbox.HoldUnsign(tx, run.Thread, run.ID, run.Workspace, sign, r.db.Now(), timeout)
 	})
 	if err == nil || errors.Is(err, storage.ErrUnclear) { // the run's end must not leave the row
-		run.Sign = sign.Text
+		run.Signed, run.Sign = true, sign.Text
 	}
 	return err
 }

@@ -57,8 +57,10 @@ type Run struct {
 	// Previews is the number of previews that were begun, those of earlier attempts
 	// included.
 	Previews int64
-	// Sign is the external id of the message with the sign of work; empty for none.
-	Sign string
+	// Signed says that people see a sign of work, and Sign is the external id of the message that has it; empty if no
+	// message has it, such as that of a run for reports.
+	Signed bool
+	Sign   string
 	// EventSeq is the seq of the last event of the attempts before this one; 0 for none.
 	EventSeq int64
 	// Followed says that other nodes are told of changes of the run, because clients may
@@ -270,8 +272,11 @@ func (b *beginRunTx) resume(most int64) {
 
 // readShown reads the previews and the sign of work that show a run.
 func readShown(tx *storage.Txn, run *Run) {
-	tx.Row([]any{&run.Previews, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+	var signs int64
+	tx.Row([]any{&run.Previews, &signs, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+		(SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held'),
 		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1)`, run.ID)
+	run.Signed = signs > 0
 }
 
 // maxTurn bounds the messages of one turn.
