@@ -296,8 +296,8 @@ func TestRecommendedShards(t *testing.T) {
 	if identifies, _ := l.Starts(); identifies != 3 {
 		t.Errorf("%d identifies", identifies)
 	}
-	if _, upserts := l.Commands(); upserts > 5 {
-		t.Errorf("%d commands were registered", upserts)
+	if commands, upserts := l.Commands(); upserts > len(commands) {
+		t.Errorf("%d commands were registered %d times", len(commands), upserts)
 	}
 }
 
