@@ -211,11 +211,19 @@ func (c *nodes) kill(i int) {
 	c.start(i)
 }
 
-// get returns the JSON at a path.
+// get returns the JSON at a path. A busy store is asked again, as its answer says.
 func (c *nodes) get(path string, into any) {
 	c.t.Helper()
-	if status, raw := httpCall(c.t, http.MethodGet, c.at[0]+path, webToken, "", ""); status != http.StatusOK || json.Unmarshal([]byte(raw), into) != nil {
-		c.t.Fatalf("%s: %d %s", path, status, raw)
+	for {
+		status, raw := httpCall(c.t, http.MethodGet, c.at[0]+path, webToken, "", "")
+		switch {
+		case status == http.StatusServiceUnavailable && c.t.Context().Err() == nil:
+			<-time.After(100 * time.Millisecond)
+		case status != http.StatusOK || json.Unmarshal([]byte(raw), into) != nil:
+			c.t.Fatalf("%s: %d %s", path, status, raw)
+		default:
+			return
+		}
 	}
 }
 
