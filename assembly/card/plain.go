@@ -26,7 +26,7 @@ func (i Item) String() string {
 func (v View) Plain() string { return v.lines(func(s string) string { return s }) }
 
 // Markdown returns Plain in CommonMark: no character of it is markup, nor a part of a formula.
-func (v View) Markdown() string { return v.lines(func(s string) string { return escape(s, "&#36;") }) }
+func (v View) Markdown() string { return v.lines(func(s string) string { return escape(s, true) }) }
 
 func (v View) lines(as func(string) string) string {
 	var lines []string
@@ -117,13 +117,14 @@ func (p *Part) Bar() string {
 }
 
 // Escape returns a text in CommonMark that shows its characters and nothing else. It also escapes the markup that Discord adds.
-func Escape(s string) string { return escape(s, "$") }
+func Escape(s string) string { return escape(s, false) }
 
-// escape is Escape. Outside of addresses, a dollar sign becomes another text.
-func escape(s, dollar string) string {
+// escape is Escape. If the text is parsed next, a dollar sign becomes another text, and the parser links no address with
+// characters that could be markup: it reads no escapes in a link, and may end the link before them.
+func escape(s string, parsed bool) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = escapeLine(l, dollar)
+		lines[i] = escapeLine(l, parsed)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -131,11 +132,11 @@ func escape(s, dollar string) string {
 // marks are the characters that may be markup anywhere. Those of starts are markup at the beginning of a line.
 const marks, starts = "\\`*_[<>#&|~!@", "+-=:.)"
 
-func escapeLine(l, dollar string) string {
+func escapeLine(l string, parsed bool) string {
 	var b strings.Builder
 	start, blank := true, true // only digits and spaces, and only spaces, come before
 	for l != "" {
-		if n := address(l); n > 0 {
+		if n := address(l, parsed); n > 0 {
 			b.WriteString(l[:n])
 			l, start, blank = l[n:], false, false
 			continue
@@ -146,11 +147,11 @@ func escapeLine(l, dollar string) string {
 			b.WriteString("\u00a0") // spaces at the beginning of a line would make it code
 			l = l[n:]
 			continue
-		case r == '$':
-			b.WriteString(dollar)
+		case parsed && r == '$':
+			b.WriteString("&#36;") // after a backslash it would still begin a formula
 			l, start, blank = l[n:], false, false
 			continue
-		case strings.ContainsRune(marks, r), start && strings.ContainsRune(starts, r):
+		case strings.ContainsRune(marks, r), start && strings.ContainsRune(starts, r), parsed && beginsLink(b.String(), l):
 			b.WriteByte('\\')
 		}
 		start, blank = start && unicode.IsDigit(r), false
@@ -160,20 +161,29 @@ func escapeLine(l, dollar string) string {
 	return b.String()
 }
 
+// beginsLink reports whether the parser could begin a link at the first character of after.
+func beginsLink(before, after string) bool {
+	return strings.HasPrefix(after, "://") || after[0] == '.' && strings.HasSuffix(before, "www")
+}
+
 // address returns the length of the address of http or https at the beginning of a text; 0 for none, and for one with
 // characters that could be markup.
-func address(s string) int {
+func address(s string, parsed bool) int {
 	rest, ok := strings.CutPrefix(s, "https://")
 	if !ok {
 		if rest, ok = strings.CutPrefix(s, "http://"); !ok {
 			return 0
 		}
 	}
-	n := strings.IndexFunc(rest, unicode.IsSpace)
+	markup := "\\`*[]<>|~"
+	if parsed {
+		markup += "_&$"
+	}
+	n := strings.IndexFunc(rest, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(markup, r) })
 	if n < 0 {
 		n = len(rest)
 	}
-	if n == 0 || strings.ContainsAny(rest[:n], "\\`*[]<>|~") {
+	if n == 0 || n < len(rest) && strings.IndexByte(markup, rest[n]) >= 0 {
 		return 0
 	}
 	return len(s) - len(rest) + n
