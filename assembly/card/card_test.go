@@ -102,6 +102,8 @@ func TestFaultsNameTheirPaths(t *testing.T) {
 func FuzzCompile(f *testing.F) {
 	f.Add([]byte(`{"ui_hints":{"status":"error","items":[1,{"label":"a","value":[]}],"progress":"x"}}`))
 	f.Add([]byte(`{"uiSchema":` + golden + `}`))
+	f.Add([]byte(`{"ui_hints":{}}`))
+	f.Add([]byte(`{"ui_hints":{"items":[""],"badges":[""],"image":""}}`))
 	f.Fuzz(func(t *testing.T, details []byte) {
 		got, err := card.Compile(details)
 		var kept map[string]json.RawMessage

@@ -55,7 +55,8 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	case hints != nil:
 		var c Card
 		if c, err = compile(hints, path); err == nil {
-			schema, _ = marshal(c) // a card always encodes
+			schema, _ = marshal(c)      // a card always encodes
+			_, err = Read(schema, path) // hints may be empty, or texts of no characters
 		}
 	default:
 		return details, nil

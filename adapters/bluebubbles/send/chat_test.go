@@ -27,7 +27,7 @@ func TestTheGUIDLastSeen(t *testing.T) {
 	n.SetChat(bluebubblestest.Chat{GUID: testapp.Group})
 	n.Reply("chat640021977", "", "to all")
 	n.Start()
-	n.Hears("by iMessage")
+	n.Say(bluebubblestest.Message{Chat: testapp.Direct, From: testapp.Nora, Text: "by iMessage", CreatedAt: time.Now().Add(time.Second)}) // after "one"
 	n.Stop()
 	n.Start() // reads the message
 	n.Reply(testapp.Nora, question.GUID, "three")
