@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters/web/threads"
+	"parley/assembly/card"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -31,7 +32,18 @@ func threadList(s *operator.Service, r request) (string, any, error) {
 type threadRow struct {
 	threads.Message
 	Given []operator.InputMessage
-	Cut   int // the number of bytes of a text that is not shown as a whole; 0 if each is
+	Card  *card.View // nil for none
+	Cut   int        // the number of bytes of a text that is not shown as a whole; 0 if each is
+}
+
+// cardOf returns the card of a message; nil for none. No image of it is loaded, and no button of it can be pressed.
+func cardOf(m *threads.Message) *card.View {
+	c := card.Of(m.Metadata)
+	if c == nil || m.DeletedAt != nil {
+		return nil
+	}
+	v := card.ViewOf(*c, nil, func(int) string { return "" })
+	return &v
 }
 
 // author returns the name of who wrote a message, as its platform gave it.
@@ -72,11 +84,20 @@ func cut(text string, most int) (string, bool) {
 	return text[:most], false
 }
 
-// shorten cuts the texts of the row.
+// shorten cuts the texts of the row. A card keeps the parts that fit as a whole.
 func (t *threadRow) shorten() {
 	text, all := cut(t.Content, cutAt)
 	if !all {
 		t.Content, t.Cut = text, len(t.Content)
+	}
+	if t.Card != nil {
+		whole, n := len(t.Card.Plain()), len(t.Card.Parts)
+		for ; n > 0 && len(t.Card.Plain()) > cutAt; n-- {
+			t.Card.Parts = t.Card.Parts[:n-1]
+		}
+		if len(t.Card.Plain()) < whole {
+			t.Cut = max(t.Cut, whole)
+		}
 	}
 	for i := range t.Given {
 		left := cutAt
@@ -123,7 +144,7 @@ func thread(s *operator.Service, r request) (string, any, error) {
 		v.Older = r.URL.Path + "?before=" + strconv.FormatInt(*got.Next, 10)
 	}
 	for i := range got.Messages {
-		v.Rows = append(v.Rows, threadRow{Message: got.Messages[i]})
+		v.Rows = append(v.Rows, threadRow{Message: got.Messages[i], Card: cardOf(&got.Messages[i])})
 	}
 	if err := v.give(s, r); err != nil {
 		return "", nil, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/assembly/card"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
@@ -83,6 +84,8 @@ type Delivery struct {
 	Link       string    `json:"link,omitempty"` // at which people see the post; empty for none, and in lists
 	// Text is the text of the post; nil if it was removed or may not be shown, in lists, and after it was sent.
 	Text *string `json:"text,omitempty"`
+	// Card is the card beside the text; nil for none, and where Text is.
+	Card *card.View `json:"card,omitempty"`
 }
 
 // Deliveries returns a page of the deliveries in some states, which are separated by commas, the newest first.
@@ -118,7 +121,8 @@ func deliveryOf(d listing.Delivery) Delivery {
 	}
 }
 
-// Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text.
+// Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text
+// and its card.
 func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, error) {
 	row, err := s.Journal.Delivery(ctx, id)
 	if err != nil {
@@ -132,7 +136,10 @@ func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, 
 		return shown, nil
 	}
 	held, err := s.Journal.HeldDelivery(ctx, id)
-	if err == nil && held.Post.Text != "" {
+	if err != nil {
+		return shown, nil
+	}
+	if shown.Card = held.Post.Card; held.Post.Text != "" {
 		shown.Text = &held.Post.Text
 	}
 	return shown, nil
