@@ -68,7 +68,7 @@ func TestCardsAreShown(t *testing.T) {
 	tab := s.enter(t)
 	for path, parts := range map[string][]string{
 		"/deliveries/2": {
-			"The beds this week", "As of Friday", "Two beds need water.", "sensor 4 (error)", "Last rain", "310 litres", "tomatoes", "look at the pump", "open the valve (running)", "call the plumber (failed)",
+			"The beds this week", "As of Friday", "Two beds need water.", "sensor 4 (error)", "Last rain", "310 litres", "tomatoes", "look at the pump", "running open the valve", "failed call the plumber",
 			"Tank: ▰▰▰▰▰▰▱▱▱▱ 62% (310 of 500)", "a plan of the beds https://pictures.example/beds.png", "from four sensors", "Open the valve for approvers", "The forecast https://weather.example/week",
 		},
 		"/threads/" + shownThread: {"Bed 2", "watered (success)", "When", "Monday", "Soil: ▰▰▰▰▱▱▱▱▱▱ 40%", "bed 2: https://pictures.example/2.png", "Water it now"},

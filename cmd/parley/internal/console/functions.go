@@ -25,7 +25,7 @@ var functions = template.FuncMap{
 var looks = map[string]string{
 	"up": "well", "ready": "well", "ok": "well", "done": "well", "run": "well", "sent": "well", "idle": "well", "answered": "well", "quiet": "well", "posted": "well", "skipped": "warn", "paused": "off",
 	"starting": "busy", "working": "busy", "running": "busy", "queued": "busy", "pending": "busy", "sending": "busy", "standby": "off", "stopped": "off", "dropped": "off", "discarded": "off",
-	"success": "well", "info": "busy", "error": "bad", "context": "off", "note": "well", "fault": "bad", "warning": "warn", "not ready": "bad", "ignored": "off", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
+	"success": "well", "error": "bad", "context": "off", "note": "well", "fault": "bad", "warning": "warn", "not ready": "bad", "ignored": "off", "failing": "bad", "failed": "bad", "refused": "bad", "dead": "bad", "down": "bad", "unknown": "warn", "waiting": "warn",
 }
 
 // look returns the class of a state. A state that is not known looks neutral.
