@@ -182,10 +182,16 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 			g.notForUs = true
 		}
 	}
-	if r.Ignored == "" && r.Kind == event.KindReaction {
-		return g, w.react(ctx, g, r)
+	if r.Ignored != "" || r.Kind != event.KindReaction {
+		return g, nil
 	}
-	return g, nil
+	if r.Reaction.IsFromMe != nil && *r.Reaction.IsFromMe && len(r.Targets) > 0 { // the owner of the account may have reacted, or we
+		if ours, err := in.Journal.Reacted(ctx, w.config.ID, r.Reaction.Emoji, r.Targets[0]); err != nil || ours {
+			r.Ignored = event.ReasonOwnMessage
+			return g, err
+		}
+	}
+	return g, w.react(ctx, g, r)
 }
 
 // askedAgent returns the agent that a message names as its recipient.

@@ -2,9 +2,6 @@ package deliver
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/google/uuid"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -48,8 +45,7 @@ func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.S
 		return "", event.FieldErrors{{Field: "message_id", Message: "is in no place of this workspace"}}
 	}
 	post := outbox.Post{Channel: to.Channel, Place: to.Place, Text: emoji + " " + target.PlatformID}
-	id := uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:reaction:%s:%s", r.Workspace, post.Text)).String()
-	if state, err = o.Journal.AddReaction(ctx, &target, id, post); err == nil {
+	if state, err = o.Journal.AddReaction(ctx, &target, outbox.ReactionID(r.Workspace, emoji, target.PlatformID), post); err == nil {
 		o.Work.Wake(work.Deliveries, "", target.Thread.Row)
 	}
 	return state, err

@@ -2,8 +2,11 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
@@ -38,6 +41,18 @@ func (o *Outbox) FirstUnknown(ctx context.Context, workspace string, platformIDs
 			}
 		}
 		return ""
+	})
+}
+
+// ReactionID returns the id of our reaction with an emoji to the message with a platform id.
+func ReactionID(workspace, emoji, message string) string {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:reaction:%s:%s %s", workspace, emoji, message)).String()
+}
+
+// Reacted reports whether we add a reaction to a message, or have added it.
+func (o *Outbox) Reacted(ctx context.Context, workspace, emoji, message string) (bool, error) {
+	return storage.Read(ctx, o.db, func(tx *storage.Txn) bool {
+		return tx.Has(`SELECT 1 FROM deliveries WHERE key = $1 AND kind = 'react'`, Key(ReactionID(workspace, emoji, message), NoPart))
 	})
 }
 

@@ -66,14 +66,17 @@ func TestToolReacts(t *testing.T) {
 	}, desk)
 }
 
-// TestToolReactsOnIMessage: an emoji becomes a tapback. Messages has no other ones.
+// TestToolReactsOnIMessage: an emoji becomes a tapback. Messages has no other ones. Our tapback is no message of the account's owner.
 func TestToolReactsOnIMessage(t *testing.T) {
 	t.Parallel()
-	m := openIMessage(t, bluebubblestest.Options{PrivateAPI: true}, "", "home], read: [home")
+	m := openIMessage(t, bluebubblestest.Options{PrivateAPI: true}, "policy: {reactions: true}\n", "home], read: [home")
 	m.says(noraChat, nora, "hello")
 	m.sent(1)
 	list := m.callTool(posterToken, "list_threads", `{"workspace":"home"}`)
-	id := m.callTool(posterToken, "read_thread", `{"workspace":"home","thread_id":"`+list.Threads[0].ThreadID+`"}`).Messages[0].ID
+	read := func() []toolMessage {
+		return m.callTool(posterToken, "read_thread", `{"workspace":"home","thread_id":"`+list.Threads[0].ThreadID+`"}`).Messages
+	}
+	id := read()[0].ID
 	react := func(emoji string) toolResult {
 		return m.callTool(posterToken, "react", `{"workspace":"home","message_id":"`+id+`","emoji":"`+emoji+`"}`)
 	}
@@ -86,6 +89,9 @@ func TestToolReactsOnIMessage(t *testing.T) {
 		}
 	}
 	same(t, tapbacks, 1)
+	m.says(noraChat, nora, "thanks")
+	m.sent(2)
+	same(t, len(read()), 4)
 }
 
 // TestDoorsOfActingTools: what the token may not do by the HTTP API it may not do by a tool.
