@@ -11,7 +11,7 @@ import (
 	"parley/ingest/work"
 )
 
-// open opens the conversation with the person for whom a thread's posts wait, and moves the posts there. The platform
+// open opens a conversation with a thread's person, and moves the waiting posts there. The platform
 // opens a conversation once, so that open calls again after any failure that is not permanent.
 func (o *Outbox) open(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (more bool, err error) {
 	channel, err := o.conversation(ctx, d, platform)
@@ -29,7 +29,7 @@ func (o *Outbox) open(ctx context.Context, c *work.Claim, d *outbox.Delivery, pl
 	}
 }
 
-// conversation returns the channel of the conversation with the person to whom a delivery goes.
+// conversation returns the channel of a delivery to a person.
 func (o *Outbox) conversation(ctx context.Context, d *outbox.Delivery, platform Platform) (channel string, err error) {
 	opener, ok := platform.Sender.(adapters.DirectOpener)
 	if !ok || platform.Of.Conversation == nil {

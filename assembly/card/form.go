@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Form is what the posts of a platform can hold of a card: a row of the table of what each platform can do. A limit of 0
+// Form bounds the cards in the posts of a platform: a row of the table of what each platform can do. A limit of 0
 // means that the platform has no such part; it is a text there. Every limit but numbers of things is in characters as Size
 // counts them.
 type Form struct {

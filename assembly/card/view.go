@@ -63,7 +63,7 @@ type Press struct {
 	Action Action `json:"action,omitzero"`
 }
 
-// Action is what the press of a button means to the agent.
+// Action tells the agent which button a person pressed.
 type Action struct {
 	ID    string          `json:"id"`
 	Value json.RawMessage `json:"value,omitempty"`

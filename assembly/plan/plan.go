@@ -27,7 +27,7 @@ const (
 	Unfinished Status = "unfinished"
 )
 
-// marks stand before a task, for a short look.
+// marks show the state of a task before its name.
 var marks = map[Status]string{Pending: "▫️ ", Running: "⏳ ", Done: "✅ ", Failed: "❌ ", Skipped: "⏭️ ", Stopped: "⏹️ ", Unfinished: "⏹️ "}
 
 // Task is a task of a plan, or a workstream.

@@ -69,7 +69,7 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestMarkdownFits checks that what does not fit is told.
+// TestMarkdownFits checks that a plan says how many tasks do not fit.
 func TestMarkdownFits(t *testing.T) {
 	var s plan.State
 	for range 400 {

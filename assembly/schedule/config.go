@@ -16,7 +16,7 @@ type Config struct {
 	Cron     string `yaml:"cron"`
 	TimeZone string `yaml:"time_zone"`
 	To       To     `yaml:"to"`
-	// Prompt is what the agent is asked. An empty Agent is that of the channel.
+	// Prompt is the question to the agent. An empty Agent is that of the channel.
 	Prompt string `yaml:"prompt"`
 	Agent  string `yaml:"agent"`
 	// Thread is ThreadNew or ThreadSame; empty for ThreadNew.

@@ -173,7 +173,7 @@ func aside(at int64) slacktest.Message {
 	return slacktest.Message{Channel: "C0GARDEN", User: "U0MARA", Text: "nobody asked", TS: fmt.Sprintf("%d.000300", at/1000)}
 }
 
-// TestStoreOfTheFirstVersion opens a store that the first version left when it was killed. A message that waited is
+// TestStoreOfTheFirstVersion opens a store that the first version left when it was killed. A waiting message is
 // answered once, a post that waited is posted once, a thread is still followed with its history, and commands read
 // what is old.
 func TestStoreOfTheFirstVersion(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 	maxURL = 512
 )
 
-// cardForm is what the embeds of a message hold. The title is the message's text.
+// cardForm bounds the embeds of a message. The title is the message's text.
 var cardForm = card.Form{
 	Size:  func(s string) int { return utf8.RuneCountInString(card.Escape(s)) },
 	Parts: maxEmbeds, Total: cardText, Text: cardText - 100, Join: true, Title: maxEmbedTitle, Badges: maxFields,

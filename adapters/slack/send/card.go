@@ -36,7 +36,7 @@ const (
 	maxAlt, maxURL = 2000, 3000
 )
 
-// cardForm is what the blocks of a message hold.
+// cardForm bounds the blocks of a message.
 var cardForm = card.Form{
 	Size:  func(s string) int { return len(utf16.Encode([]rune(escape.Replace(s)))) + 2*strings.Count(s, "://") },
 	Parts: cardParts, Total: cardTotal, Text: maxSection, Title: maxHeader, Badges: maxElements,

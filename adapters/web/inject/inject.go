@@ -198,7 +198,7 @@ func (a API) checkSender(raw []byte) event.FieldErrors {
 	return append(append(faults, access.Recipient(raw)...), card.Check(raw, "metadata")...)
 }
 
-// addDispatch stores what the program gets back with the answer in the metadata, which agents get.
+// addDispatch puts dispatch_type and dispatch_config into the metadata, which agents get.
 func (n *injection) addDispatch() (faults event.FieldErrors) {
 	if len(n.dispatch) == 0 {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"parley/ingest/event"
 )
 
-// What an agent may read during a run.
+// The threads that an agent may read during a run.
 const (
 	ReadThread    = "thread"    // the run's thread
 	ReadChannel   = "channel"   // the threads of its channel
 	ReadWorkspace = "workspace" // those threads of its workspace that the people who ask can see
 )
 
-// Rights are the setting of what an agent may do by the tools.
+// Rights are the setting that bounds an agent's use of the tools.
 type Rights struct {
 	// Read is ReadThread, ReadChannel or ReadWorkspace. Empty is ReadThread; a model is then offered no tools, unless it may post.
 	Read string `yaml:"read"`

@@ -23,7 +23,7 @@ type Runs interface {
 	TakesPart(ctx context.Context, t *places.Thread, actor string) (bool, error)
 }
 
-// view is what the agent of a run sees: the run's thread, and as far as its setting says, the threads that each person who asks sees
+// view bounds the reading of a run's agent: the run's thread, and as far as its setting says, the threads that each person who asks sees
 // too. A run that somebody else has begun, such as a bot or a program, has no person whose eyes it could borrow.
 type view struct {
 	API

@@ -160,7 +160,7 @@ type Describer interface {
 	Facts(ctx context.Context) (Facts, error)
 }
 
-// Upgrade is what the next start does to the schema of a store.
+// Upgrade names the steps that the next start takes on the schema of a store.
 type Upgrade struct {
 	From  int64    // its version, the number of steps that it has; 0 before the first start
 	Steps []string // the files of the steps that follow, in order

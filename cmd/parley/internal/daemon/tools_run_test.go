@@ -136,7 +136,7 @@ func TestRunTokenEndsWithItsRun(t *testing.T) {
 	}
 }
 
-// TestRunSeesWhatItsAskerSees: what a run's agent reads is bounded by its setting, and by what the person who asks can see.
+// TestRunSeesWhatItsAskerSees: a run's agent reads as far as its setting says and the person who asks can see.
 func TestRunSeesWhatItsAskerSees(t *testing.T) {
 	t.Parallel()
 	const guest = "U0GUEST"
