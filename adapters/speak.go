@@ -1,7 +1,12 @@
 package adapters
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"parley/ingest/event"
 )
@@ -27,6 +32,17 @@ type Target struct {
 	Thread  string `json:"thread_id,omitempty"` // the UUID of a thread
 }
 
+// Read reads a target from JSON, and returns the words of its fault; empty for none. Check finds the other faults.
+func (t *Target) Read(raw json.RawMessage) string {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(t) != nil {
+		return "must be an object with one of channel, user and thread_id"
+	}
+	t.Thread = strings.ToLower(t.Thread)
+	return ""
+}
+
 // Check returns the faults of a target.
 func (t Target) Check() (faults event.FieldErrors) {
 	n := 0
@@ -36,6 +52,7 @@ func (t Target) Check() (faults event.FieldErrors) {
 		}
 	}
 	faults.Check(n == 1, "to", "must have one of channel, user and thread_id")
+	faults.Check(t.Thread == "" || uuid.Validate(t.Thread) == nil, "to.thread_id", "must be the UUID of a thread")
 	return faults
 }
 

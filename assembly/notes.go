@@ -199,8 +199,8 @@ func (n Notes) Forward(properties json.RawMessage) json.RawMessage {
 	return event.WriteObject(append(kept, event.Extra{Key: "parley", Value: raw}))
 }
 
-// Dispatched returns the properties that a client forwards to its agent, with what the program that injected the turn's last
-// message wants to have back. The client's own members of these names stay.
+// Dispatched adds dispatch_type and dispatch_config of the turn's last message to the properties that a client forwards to its
+// agent. The client's own members of these names stay.
 func Dispatched(properties json.RawMessage, said []Said) json.RawMessage {
 	if len(said) == 0 {
 		return properties

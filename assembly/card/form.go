@@ -25,8 +25,8 @@ type Form struct {
 	Buttons, Label        int // the number in one part, in a post if it joins texts, and the length of a label
 }
 
-// Split returns the card as cards that each fit into one post, in order. What is too long or too much for its part goes on as
-// text, or in the next post: no character is lost.
+// Split returns the card as cards that each fit into one post, in order. The rest of a part that is too long or has too much
+// follows as text, or in the next post: no character is lost.
 func (f Form) Split(v View) []View {
 	s := splitter{Form: f, status: v.Status}
 	for i, p := range v.Parts {

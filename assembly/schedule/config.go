@@ -38,7 +38,7 @@ const (
 	ThreadSame = "same" // further answers are replies to the first one
 )
 
-// What becomes of the ticks that a downtime has missed.
+// The treatments of ticks that a downtime has missed.
 const (
 	MissedSkip = "skip"
 	MissedOnce = "once" // the last one runs, if it is younger than the time between two ticks, and than a day

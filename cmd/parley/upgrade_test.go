@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -18,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	diffs "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"parley/adapters/slack/slacktest"
@@ -135,7 +134,11 @@ func (g *garden) posts(n int) (texts []string) {
 			continue
 		}
 		for _, p := range list {
-			texts = append(texts, p.Channel+" "+p.ThreadTS+" "+cmp.Or(p.Text, p.Markdown))
+			text := p.Text
+			if text == "" {
+				text = p.Markdown
+			}
+			texts = append(texts, p.Channel+" "+p.ThreadTS+" "+text)
 		}
 		slices.Sort(texts)
 		return texts
@@ -146,7 +149,7 @@ func (g *garden) posts(n int) (texts []string) {
 func (g *garden) expect(want ...string) {
 	g.t.Helper()
 	slices.Sort(want)
-	if diff := diffs.Diff(want, g.posts(len(want))); diff != "" {
+	if diff := cmp.Diff(want, g.posts(len(want))); diff != "" {
 		g.t.Fatal(diff)
 	}
 }
@@ -344,7 +347,7 @@ func cook(t *testing.T, engine, store string) (at int64) {
 	if err := decoder.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
-	exec := func(query string, args ...any) error { return nil }
+	var exec func(query string, args ...any) error
 	if engine == "sqlite" {
 		if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@
 package inject
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,8 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"parley/adapters"
 	"parley/adapters/web/access"
@@ -128,7 +125,6 @@ func (a API) readInjection(raw []byte) (n injection, err error) {
 		n.to = adapters.Target{Thread: n.ThreadID}
 	}
 	faults = append(faults, n.to.Check()...)
-	faults.Check(n.to.Thread == "" || uuid.Validate(n.to.Thread) == nil, "to.thread_id", "must be the UUID of a thread")
 	faults = append(faults, n.MergeSource(source)...)
 	if n.Metadata != nil {
 		faults = append(faults, a.checkSender(n.Metadata)...)
@@ -143,12 +139,7 @@ func (a API) readInjection(raw []byte) (n injection, err error) {
 func (n *injection) set(m event.Extra) string {
 	switch m.Key {
 	case "to":
-		decoder := json.NewDecoder(bytes.NewReader(m.Value))
-		decoder.DisallowUnknownFields()
-		if decoder.Decode(&n.to) != nil {
-			return "must be an object with one of channel, user and thread_id"
-		}
-		n.to.Thread = strings.ToLower(n.to.Thread)
+		return n.to.Read(m.Value)
 	case "mentioned":
 		return flag(m.Value, &n.mentioned)
 	case "announce":

@@ -2,14 +2,10 @@
 package posts
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"path"
 	"strings"
-
-	"github.com/google/uuid"
 
 	"parley/adapters"
 	"parley/adapters/web/access"
@@ -82,13 +78,7 @@ func read(raw []byte) (s adapters.Speech, b payload.Body, err error) {
 	faults := payload.Members(raw, func(m event.Extra) string {
 		switch m.Key {
 		case "to":
-			decoder := json.NewDecoder(bytes.NewReader(m.Value))
-			decoder.DisallowUnknownFields()
-			if decoder.Decode(&s.To) != nil {
-				return "must be an object with one of channel, user and thread_id"
-			}
-			s.To.Thread = strings.ToLower(s.To.Thread)
-			return ""
+			return s.To.Read(m.Value)
 		case "key":
 			return payload.Text(m.Value, &s.Key)
 		case "content", "attachments":
@@ -107,7 +97,6 @@ func read(raw []byte) (s adapters.Speech, b payload.Body, err error) {
 // Check returns the faults of a speech. files says that it has files, so that it needs no text.
 func Check(s adapters.Speech, files bool) event.FieldErrors {
 	faults := s.To.Check()
-	faults.Check(s.To.Thread == "" || uuid.Validate(s.To.Thread) == nil, "to.thread_id", "must be the UUID of a thread")
 	faults.Check(strings.TrimSpace(s.Text) != "" || files, "content", "is required; it may be empty beside attachments")
 	faults.Check(len(s.Text) <= maxContent, "content", "must have at most 200 KiB")
 	faults.Check(len(s.Key) <= maxKey, "key", "must have at most 200 bytes")

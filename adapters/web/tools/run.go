@@ -24,7 +24,7 @@ type Runs interface {
 }
 
 // view bounds the reading of a run's agent: the run's thread, and as far as its setting says, the threads that each person who asks sees
-// too. A run that somebody else has begun, such as a bot or a program, has no person whose eyes it could borrow.
+// too. A run that somebody else has begun, such as a bot or a program, has no person who sees other threads.
 type view struct {
 	API
 	run    *runs.Run
@@ -32,7 +32,7 @@ type view struct {
 	askers []string // their ids, without the namespace
 	people bool     // all who ask are people of the platform
 
-	threads  map[string]bool // what has been found out
+	threads  map[string]bool // whether the agent sees them, by their ids
 	channels map[string]bool
 }
 

@@ -61,7 +61,7 @@ type Decision struct {
 	// AwaitsFiles lets the thread's next turn wait for files of the message that come later, at most
 	// for FilesWait.
 	AwaitsFiles bool
-	// Action is what the press of a card's button means, as the metadata has it; nil for any other message.
+	// Action is the metadata of the press of a card's button; nil for any other message.
 	Action json.RawMessage
 	// Metadata is stored with the message; it includes the run hints.
 	Metadata []byte
