@@ -25,7 +25,7 @@ const (
 
 const slackHelp = `  > text            send a direct message to the bot
   #channel: text    send a message in a channel; <@` + slacktest.BotUser + `> mentions the bot
-  ^ text            reply in the thread of the last message
+  ^ text            reply in the thread of the last message, yours or the bot's
   /ask text         use a slash command
   disconnect        ask the daemon to replace its sockets
   cut               break the sockets
@@ -36,10 +36,10 @@ const slackHelp = `  > text            send a direct message to the bot
 type fakeSlack struct {
 	terminal
 	server *slacktest.Server
-	last   slacktest.Message // the person's last message
-	sent   sync.WaitGroup    // the deliveries under way
+	sent   sync.WaitGroup // the deliveries under way
 
 	mu       sync.Mutex
+	last     slacktest.Message // the person's last message, or the bot's post at the top of a channel
 	channels map[string]string // the shown names, by id
 }
 
@@ -83,7 +83,7 @@ func newFakeSlack(listen string, out io.Writer) (*fakeSlack, error) {
 	}
 	server, err := slacktest.Start(slacktest.Options{
 		Address: listen, Echo: true, OnCall: s.showCall, SocketOptions: slacktest.SocketOptions{QueueFor: time.Second},
-		OnPost: func(p slacktest.Post) { s.showPost("posts", p) }, OnChange: s.showChange,
+		OnPost: s.showNew, OnChange: s.showChange,
 	})
 	if err != nil {
 		return nil, err
@@ -113,8 +113,8 @@ func (s *fakeSlack) do(ctx context.Context, line string) {
 	switch {
 	case name == ">":
 		s.say(ctx, slacktest.Message{Channel: slackDirect, ChannelType: "im", Text: text})
-	case name == "^" && s.last.TS != "":
-		m := s.last
+	case name == "^" && s.lastMessage().TS != "":
+		m := s.lastMessage()
 		m.ThreadTS = cmp.Or(m.ThreadTS, m.TS)
 		m.TS, m.EventID, m.Text = "", "", text
 		s.say(ctx, m)
@@ -148,14 +148,26 @@ func (s *fakeSlack) channel(name string) string {
 func (s *fakeSlack) say(ctx context.Context, m slacktest.Message) {
 	m.User = slackUser
 	said, deliveries := s.server.Say(m)
-	s.last = said
+	s.setLast(said)
 	s.await(ctx, deliveries[0])
+}
+
+func (s *fakeSlack) lastMessage() slacktest.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+func (s *fakeSlack) setLast(m slacktest.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = m
 }
 
 // command sends a slash command from the channel of the last message.
 func (s *fakeSlack) command(ctx context.Context, name, text string) {
 	payload, err := json.Marshal(map[string]string{
-		"team_id": slacktest.Team, "api_app_id": slacktest.App, "channel_id": s.last.Channel, "user_id": slackUser,
+		"team_id": slacktest.Team, "api_app_id": slacktest.App, "channel_id": s.lastMessage().Channel, "user_id": slackUser,
 		"command": name, "text": text, "trigger_id": fmt.Sprintf("%d.1.0", time.Now().UnixNano()),
 	})
 	if err != nil {
@@ -202,6 +214,14 @@ func (s *fakeSlack) showChange(p slacktest.Post) {
 		s.showPost("streams", p)
 	default:
 		s.showPost("ends", p)
+	}
+}
+
+// showNew shows a new post of the bot. One at the top of a channel is the message in whose thread the person can reply.
+func (s *fakeSlack) showNew(p slacktest.Post) {
+	s.showPost("posts", p)
+	if p.ThreadTS == "" && !strings.HasPrefix(p.Channel, "D") {
+		s.setLast(slacktest.Message{Channel: p.Channel, ChannelType: "channel", TS: p.TS})
 	}
 }
 

@@ -236,8 +236,9 @@ func TestParleyWithTheFake(t *testing.T) {
 		{"#general: the beginning", ""},
 		{"^ <@U0BOT> and here?", "#general, in a thread: the bot posts [3]: <@U0BOT> and here?"},
 		{"/ask what is up", "#general: the bot posts [4]: /ask what is up"},
+		{"^ <@U0BOT> and below it?", "#general, in a thread: the bot posts [5]: <@U0BOT> and below it?"},
 		{"disconnect", "the daemon opens a socket"},
-		{"> still there?", "direct: the bot posts [5]: still there?"},
+		{"> still there?", "direct: the bot posts [6]: still there?"},
 		{"cut", "the daemon opens a socket"},
 	} {
 		p.typeLine(turn.typed)
@@ -249,7 +250,7 @@ func TestParleyWithTheFake(t *testing.T) {
 	p.typeLine("> are you down?")
 	p.wait("the daemon did not get that: missed")
 	d.start()
-	p.wait("direct: the bot posts [6]: are you down?")
+	p.wait("direct: the bot posts [7]: are you down?")
 	d.stop()
 	p.quit()
 }

@@ -129,6 +129,16 @@ func (c *channel) search(ts string) (int, bool) {
 	return sort.Find(len(c.posts), func(i int) int { return compareTS(ts, c.posts[i].TS) })
 }
 
+// rootUser returns the author of the root above a message at ts; empty if the message is no reply.
+func (c *channel) rootUser(ts, root string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at, there := c.search(root); there && root != ts {
+		return c.posts[at].User
+	}
+	return ""
+}
+
 // find returns the message at ts. The pointer is valid while the channel is locked. It is nil
 // if there is no message or it was deleted.
 func (c *channel) find(ts string) *Post {

@@ -61,6 +61,13 @@ func (c Channel) kind() Kind {
 	}
 }
 
+// isDirectOf reports whether the channel is the direct messages with a user.
+func (c *channel) isDirectOf(user string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info.kind() == DirectMessage && c.info.User == user
+}
+
 // kindOf returns the kind of a channel, whether it exists or not.
 func (s *Server) kindOf(id string) Kind {
 	s.mu.RLock()

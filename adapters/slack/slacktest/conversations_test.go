@@ -1,6 +1,7 @@
 package slacktest_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,30 @@ func ids(channels []slack.Channel) (out []string) {
 		out = append(out, c.ID)
 	}
 	return out
+}
+
+// TestDirectMessagesAreOpenedOnce: a conversation that is there already is found.
+func TestDirectMessagesAreOpenedOnce(t *testing.T) {
+	server, client := town(t, slacktest.Options{})
+	for user, want := range map[string]string{"U1": "D1", "U2": "DU2"} {
+		server.AddUser(slacktest.User{ID: user})
+		opened, _, _, err := client.OpenConversationContext(t.Context(), &slack.OpenConversationParameters{Users: []string{user}})
+		if err != nil || opened.ID != want {
+			t.Errorf("%s: %+v, %v", user, opened, err)
+		}
+	}
+}
+
+// TestRepliesNameTheAuthorOfTheirRoot: the event of a reply does so, and that of a root does not.
+func TestRepliesNameTheAuthorOfTheirRoot(t *testing.T) {
+	server, _ := town(t, slacktest.Options{})
+	root := server.Put(slacktest.Post{Channel: "C1", User: slacktest.BotUser, Text: "rain"})
+	for thread, want := range map[string]string{root.TS: slacktest.BotUser, "": ""} {
+		m, _ := server.Say(slacktest.Message{Channel: "C1", User: "U1", Text: "how much?", ThreadTS: thread})
+		if m.ParentUser != want || strings.Contains(string(m.Event()), "parent_user_id") != (want != "") {
+			t.Errorf("%q: %+v", thread, m)
+		}
+	}
 }
 
 func TestConversationsOfBot(t *testing.T) {

@@ -42,7 +42,7 @@ func (s *Server) userInfo(form url.Values) []byte {
 	}})
 }
 
-// openDirect is conversations.open for one user. The channel is D and the user's id.
+// openDirect is conversations.open for one user. A channel that it makes is D and the user's id.
 // https://docs.slack.dev/reference/methods/conversations.open
 func (s *Server) openDirect(form url.Values) []byte {
 	id := form.Get("users")
@@ -60,6 +60,12 @@ func (s *Server) openDirect(form url.Values) []byte {
 		return wire.Refusal("user_disabled")
 	}
 	c := s.channel("D" + id)
+	for _, other := range s.allChannels() {
+		if other.isDirectOf(id) {
+			c = other
+			break
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	opened := c.info.User != ""

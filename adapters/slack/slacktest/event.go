@@ -50,6 +50,7 @@ type Message struct {
 	User, Text           string
 	TS                   string
 	ThreadTS             string // the root, for a reply
+	ParentUser           string // the author of the root, for a reply; Say sets it
 	EventID              string
 }
 
@@ -61,6 +62,7 @@ type inner struct {
 	Text        string `json:"text"`
 	Team        string `json:"team"`
 	ThreadTS    string `json:"thread_ts,omitempty"`
+	ParentUser  string `json:"parent_user_id,omitempty"`
 	Channel     string `json:"channel"`
 	EventTS     string `json:"event_ts"`
 	ChannelType string `json:"channel_type,omitempty"`
@@ -88,7 +90,7 @@ func (m *Message) fill(prefix string) {
 
 func (m Message) callback(event inner) []byte {
 	event.User, event.Text, event.Team = m.User, m.Text, m.Team
-	event.Channel, event.TS, event.EventTS, event.ThreadTS = m.Channel, m.TS, m.TS, m.ThreadTS
+	event.Channel, event.TS, event.EventTS, event.ThreadTS, event.ParentUser = m.Channel, m.TS, m.TS, m.ThreadTS, m.ParentUser
 	seconds, _ := strconv.ParseFloat(m.TS, 64)
 	return wrap(event, m.Team, m.App, m.EventID, int64(seconds))
 }
@@ -123,6 +125,7 @@ func wrap(event any, team, app, eventID string, at int64) []byte {
 // app_mention. It returns the message with its TS.
 func (s *Server) Say(m Message) (Message, []Delivery) {
 	m.TS = s.Put(Post{Channel: m.Channel, TS: m.TS, ThreadTS: m.ThreadTS, User: m.User, Text: m.Text}).TS
+	m.ParentUser = s.channel(m.Channel).rootUser(m.TS, m.ThreadTS)
 	deliveries := []Delivery{s.PushRaw(EventsAPI, m.Event())}
 	mentioned := strings.Contains(m.Text, "<@"+s.options.BotUser+">") || strings.Contains(m.Text, "<@"+s.options.BotUser+"|")
 	if mentioned && m.ChannelType != "im" {
