@@ -9,7 +9,6 @@ import (
 
 	"parley/adapters"
 	"parley/assembly/plan"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
@@ -104,7 +103,7 @@ func stateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 		state.Batch = plan.ReadBatch(s.Batch.Text, s.Batch.Details)
 	}
 	for _, m := range s.Notes {
-		if m.Text != "" && shows(noteNames[m.Type]) {
+		if m.Text != "" && shows(turn.NameOf(m.Type)) {
 			state.Warnings = append(state.Warnings, m.Text)
 		}
 	}
@@ -119,9 +118,6 @@ func stateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 	}
 	return state
 }
-
-// noteNames are the names under which people see messages that are lines of a state post.
-var noteNames = map[stream.Type]string{stream.Warning: turn.ShowWarning, stream.Error: turn.ShowError, stream.System: turn.ShowSystem}
 
 // childStatus are the statuses of workstreams as tasks.
 var childStatus = map[workstreams.State]plan.Status{

@@ -42,27 +42,18 @@ const DefaultQuietReply = "NO_REPLY"
 
 // shownAs returns the name under which people can see a whole message; empty for none.
 func shownAs(m stream.Message) string {
-	switch {
-	case m.Type == stream.Answer:
-		return ""
-	case m.Type == stream.BatchProgress:
-		return ShowBatch
-	case m.Stage() == stream.StageToolExecution:
+	if m.Type != stream.Answer && m.Type != stream.BatchProgress && m.Stage() == stream.StageToolExecution {
 		return ShowTool
-	case m.Type == stream.Thought:
-		return ShowThought
-	case m.Type == stream.Plan:
-		return ShowPlan
-	case m.Type == stream.Update:
-		return ShowUpdate
-	case m.Type == stream.Warning:
-		return ShowWarning
-	case m.Type == stream.Error:
-		return ShowError
-	case m.Type == stream.System:
-		return ShowSystem
 	}
-	return ""
+	return NameOf(m.Type)
+}
+
+// NameOf returns the name under which people can see messages of a type, whatever their stage; empty for none.
+func NameOf(t stream.Type) string { return shownNames[t] }
+
+var shownNames = map[stream.Type]string{
+	stream.BatchProgress: ShowBatch, stream.Thought: ShowThought, stream.Plan: ShowPlan, stream.Update: ShowUpdate,
+	stream.Warning: ShowWarning, stream.Error: ShowError, stream.System: ShowSystem,
 }
 
 // signed returns the text of the sign of work for a message; empty for none. Once the run has a plan, its state post has the lines that
