@@ -80,9 +80,9 @@ type Location struct {
 	Platform event.Platform
 	Thread   event.ThreadKey
 	Channel  event.Channel // its type is unknown unless it is certainly direct
-	// ReplyTo and FollowUp are those of a message in the thread; see event.Injected.
-	ReplyTo  string
-	FollowUp bool
+	// ReplyTo, OpenedOn and FollowUp are those of a message in the thread; see event.Injected.
+	ReplyTo, OpenedOn string
+	FollowUp          bool
 }
 
 // DirectOpener is a Sender that can write to a person first.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/assembly/runinput"
 	"parley/ingest/event"
 )
 
@@ -197,6 +198,25 @@ func (n Notes) Forward(properties json.RawMessage) json.RawMessage {
 	}
 	raw, _ := n.MarshalJSON() // texts and numbers
 	return event.WriteObject(append(kept, event.Extra{Key: "parley", Value: raw}))
+}
+
+// DispatchFacts returns dispatch_type and dispatch_config of the turn's last message as the context of a RunAgentInput, for a
+// model, whose protocol has no place for them; nil if the message has neither.
+func DispatchFacts(said []Said) json.RawMessage {
+	members, _ := event.ReadObject(Dispatched(json.RawMessage(`{}`), said)) // an object
+	var facts []runinput.Context
+	for _, m := range members {
+		var text string
+		if json.Unmarshal(m.Value, &text) != nil {
+			text = string(m.Value)
+		}
+		facts = append(facts, runinput.Context{Description: m.Key, Value: text})
+	}
+	if facts == nil {
+		return nil
+	}
+	raw, _ := json.Marshal(facts) // texts always encode
+	return raw
 }
 
 // Dispatched adds dispatch_type and dispatch_config of the turn's last message to the properties that a client forwards to its

@@ -36,7 +36,7 @@ func (m *injected) event(envelope event.Envelope) event.Event {
 	metadata, _ := event.ParseMetadata([]byte(m.Metadata)) // keys has checked it
 	message := &event.Message{
 		ExternalID: m.ID, ClientMessageID: m.ClientMessageID, Thread: m.Thread, Channel: m.channel(), Content: m.Content, SentAt: envelope.ReceivedAt,
-		Metadata: metadata, Passive: m.Passive, ReplyTo: m.ReplyTo, FollowUp: m.FollowUp && !m.Mentioned, Injected: &m.Injected,
+		Metadata: metadata, Passive: m.Passive, ReplyTo: m.ReplyTo, OpenedOn: m.OpenedOn, FollowUp: m.FollowUp && !m.Mentioned, Injected: &m.Injected,
 	}
 	if m.Mentioned {
 		message.Addressed = event.AddressedMention

@@ -15,7 +15,7 @@ import (
 )
 
 // Notice implements turn.Outbox and ingest.Notifier: it returns a text of our own about a
-// run. If the platform can, it shows the text to the asker alone.
+// run. If the platform can, it shows the text to the asker alone. People who have not seen the question are told nothing.
 func (o *Outbox) Notice(run *runs.Run, text string) []outbox.Post {
 	list, err := o.notice(run, text)
 	if err != nil {
@@ -27,7 +27,7 @@ func (o *Outbox) Notice(run *runs.Run, text string) []outbox.Post {
 func (o *Outbox) notice(run *runs.Run, text string) (list []outbox.Post, err error) {
 	defer adapters.Recover(o.Log, &err, "workspace", run.Workspace)
 	platform, to, err := o.way(run)
-	if err != nil || platform.Sender == nil {
+	if err != nil || platform.Sender == nil || !isSeen(run) {
 		return nil, err
 	}
 	if one, ok := platform.Sender.(adapters.Ephemeral); ok && to.Asker != "" {
@@ -94,19 +94,20 @@ func fileName(name string) string {
 	return base + extension
 }
 
-// answered returns the external id of the last message in a run's turn that the platform knows. It is empty if
-// the turn has none: Parley's own messages are not on the platform, and of an injected one only its announcement is.
+// answered returns the external id of the last message in a run's turn that the platform knows. Parley's own messages are not
+// on the platform, and of an injected one only its announcement is. If the turn has none, answered is the post under which the
+// thread goes on; empty if there is none.
 func answered(run *runs.Run) string {
 	for i := len(run.Messages) - 1; i >= 0; i-- {
 		switch m := &run.Messages[i]; {
 		case m.Author == messages.BySystem:
 		case !isInjected(m.ExternalID):
 			return m.ExternalID
-		case i == len(run.Messages)-1 && run.Announced != "":
-			return run.Announced
+		case run.Announced[m.UUID] != "":
+			return run.Announced[m.UUID]
 		}
 	}
-	return ""
+	return run.Above
 }
 
 // asker returns the platform's id of the author of the last message in a run's turn. It is

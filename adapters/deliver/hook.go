@@ -32,16 +32,19 @@ const hookTimeout, maxHookAnswer = 10 * time.Second, 1 << 20
 
 // hookAnswer is the body of the request with an answer.
 type hookAnswer struct {
-	ID             string          `json:"id"` // of the answer's message
+	ID             string          `json:"id"` // of the answer's message; the run's if there is none
 	ThreadID       string          `json:"thread_id"`
 	RunID          string          `json:"run_id"`
-	Content        string          `json:"content"`
+	State          string          `json:"state"`       // of the run: done, failed or cancelled
+	Content        string          `json:"content"`     // empty for a run without an answer
+	Error          *string         `json:"error"`       // what the thread was told of a run that failed
 	InReplyTo      string          `json:"in_reply_to"` // the id of the program's message
 	DispatchType   json.RawMessage `json:"dispatch_type"`
 	DispatchConfig json.RawMessage `json:"dispatch_config"`
 }
 
-// Copies implements turn.Copier: each message of a run that a program with a Hook has injected gets a copy of the answer. A
+// Copies implements turn.Copier: each message of a run that a program with a Hook has injected gets a copy of the answer, or
+// the end of a run without one, so that the program does not wait for ever. A
 // program's copies are a queue of their own, so that neither a chat nor another program waits for it.
 func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, err error) {
 	for i := range run.Messages {
@@ -65,8 +68,14 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 				answer.DispatchConfig = extra.Value
 			}
 		}
-		list = append(list, runs.Copy{Queue: queue, To: by, Of: m.UUID, Text: func(reply *messages.Message) string {
-			answer.ID, answer.Content = reply.UUID, reply.Content
+		list = append(list, runs.Copy{Queue: queue, To: by, Of: m.UUID, Text: func(state runs.State, reply *messages.Message, failure string) string {
+			answer.ID, answer.State = answer.RunID, messages.StateOf(string(state))
+			if reply != nil {
+				answer.ID, answer.Content = reply.UUID, reply.Content
+			}
+			if failure != "" {
+				answer.Error = &failure
+			}
 			raw, _ := json.Marshal(answer) // texts and JSON always encode
 			return string(raw)
 		}})

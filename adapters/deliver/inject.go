@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -9,7 +10,9 @@ import (
 	"parley/adapters/markdown"
 	"parley/assembly"
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/work"
 )
@@ -40,6 +43,7 @@ func (o *Outbox) Locate(ctx context.Context, workspace string, to adapters.Targe
 	}
 	if reader, ok := at.platform.Sender.(adapters.ContextReader); ok && at.platform.Of.ThreadUnder != nil {
 		l.ReplyTo, l.FollowUp = reader.Root(at.thread.Key)
+		l.OpenedOn = l.ReplyTo
 	}
 	return l, nil
 }
@@ -114,12 +118,46 @@ func verbatim(line string) string {
 	return strings.Repeat("\u00a0", len(line)-len(rest)) + markdown.Verbatim(strings.TrimRightFunc(rest, unicode.IsSpace))
 }
 
-// findAnnouncement gives a run the post that has shown its last message, so that the answer belongs to it.
-func (o *Outbox) findAnnouncement(ctx context.Context, run *runs.Run) (err error) {
-	if n := len(run.Messages); n > 0 && isInjected(run.Messages[n-1].ExternalID) {
-		run.Announced, err = o.Journal.FirstPostID(ctx, run.Messages[n-1].UUID)
+// findAnnounced gives a run the posts that have shown its injected messages, so that the answer belongs to them.
+func (o *Outbox) findAnnounced(ctx context.Context, run *runs.Run) error {
+	for i := range run.Messages {
+		m := &run.Messages[i]
+		if !isInjected(m.ExternalID) {
+			continue
+		}
+		post, err := o.Journal.FirstPostID(ctx, m.UUID)
+		if err == nil && run.Above == "" {
+			run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey})
+		}
+		if err != nil {
+			return err
+		}
+		if run.Announced == nil {
+			run.Announced = map[string]string{}
+		}
+		run.Announced[m.UUID] = post
 	}
-	return err
+	return nil
+}
+
+// above returns the platform's id of the first post of a thread, if that is at the top of a channel, so that people answer in
+// the thread under it; empty if there is none.
+func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thread) (post string, err error) {
+	platform, _ := o.Platform(workspace)
+	if platform.Of.NewThread == nil || platform.Of.ThreadUnder == nil || platform.Sender == nil {
+		return "", nil
+	}
+	to, err := platform.Sender.Address(thread.Key, "")
+	if err != nil || to.Place != "" || thread.Key == platform.Of.Conversation(workspace, to.Channel) {
+		return "", nil
+	}
+	return o.Journal.FirstPostIn(ctx, thread.Row)
+}
+
+// isSeen reports whether people on the platform have seen a message of a run's turn. Those of programs they see if they
+// are announced.
+func isSeen(run *runs.Run) bool {
+	return len(run.Messages) == 0 || slices.ContainsFunc(run.Messages, func(m messages.Message) bool { return !isInjected(m.ExternalID) || run.Announced[m.UUID] != "" })
 }
 
 // afterAnnouncement makes the turn of a message due that a delivery has shown.

@@ -68,6 +68,9 @@ func unsign(run *runs.Run, to outbox.Post) *outbox.Delivery {
 // Expect implements turn.Outbox: it records the removal of a sign that the platform shows by itself. The
 // removal waits for no call of ours, unless an earlier attempt of the run may have shown a sign.
 func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
+	if err := o.findAnnounced(ctx, run); err != nil { // Show tries again
+		o.Log.Debug("the announcements of a run are not found", "workspace", run.Workspace, "run", run.ID, "err", err)
+	}
 	platform, to, err := o.way(run)
 	signer, ok := platform.Sender.(adapters.SelfSigner)
 	isSigned := func(m messages.Message) bool { return signer.IsSigned(m.ExternalID) }

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -96,6 +97,13 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, err
 		}
 		a.thread, a.channel, a.parent = spot.Thread, spot.Channel, spot.Parent
+		if post, err := o.above(ctx, workspace, a.thread); err != nil {
+			return a, err
+		} else if key := under(platform, workspace, a.thread.Key, post); key != "" { // people are there
+			a.thread.Key = key
+			a.thread.ID, err = o.Journal.ThreadID(ctx, key)
+			return a, cmp.Or(err, a.addressed())
+		}
 	case platform.Of.Conversation == nil:
 		return a, event.FieldErrors{{Field: "to", Message: "must be a thread_id: this workspace has no channels"}}
 	case to.User != "":

@@ -113,7 +113,16 @@ func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns 
 
 // addGiven adds what a client of the run protocol gave for the run.
 func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
+	var native assembly.Native
+	agent, takes := a.profile.Agent.(TakesGiven)
+	if takes {
+		native = agent.TakesGiven()
+	}
 	raw, err := a.Journal.RunInput(ctx, a.run)
+	if err == nil && raw == nil && takes && !native.Facts { // others get it with the message
+		dispatched := &runinput.Rest{Context: assembly.DispatchFacts(input.Said)}
+		input.Messages, err = assembly.AddGiven(input.Messages, dispatched, native)
+	}
 	if err != nil || raw == nil {
 		return err
 	}
@@ -122,10 +131,6 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	}
 	if input.Given.ParentRunID, err = a.parent(ctx, input.Given.ParentRunID); err != nil {
 		return err
-	}
-	var native assembly.Native
-	if agent, ok := a.profile.Agent.(TakesGiven); ok {
-		native = agent.TakesGiven()
 	}
 	input.Messages, err = assembly.AddGiven(input.Messages, &input.Given, native)
 	return err

@@ -191,11 +191,9 @@ func (a *attempt) commit(ctx context.Context) error {
 	if err != nil {
 		return a.unanswered(ctx, err)
 	}
-	var copies []runs.Copy
-	if a.Copies != nil {
-		if copies, err = a.Copies.Copies(ctx, a.run); err != nil {
-			return a.unanswered(ctx, storeError{err})
-		}
+	copies, err := a.copies(ctx)
+	if err != nil {
+		return a.unanswered(ctx, storeError{err})
 	}
 	reply := runs.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows, Copies: copies,
@@ -218,9 +216,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	a.report.Outcome, a.report.Reply = outcomes[ended.State], ended.Message
 	a.more = ended.More
-	if len(ended.Copied) > 0 {
-		a.Copies.Copied(ended.Copied)
-	}
+	a.copied(ended.Copied)
 	switch {
 	case ended.State == runs.Done && len(posts) > 0:
 		a.Outbox.Posted(a.claim, ended.Begun)
@@ -228,6 +224,21 @@ func (a *attempt) commit(ctx context.Context) error {
 		a.clears(false)
 	}
 	return nil
+}
+
+// copies returns what tells programs of the run's end.
+func (a *attempt) copies(ctx context.Context) ([]runs.Copy, error) {
+	if a.Copies == nil {
+		return nil, nil
+	}
+	return a.Copies.Copies(ctx, a.run)
+}
+
+// copied sends the copies in some threads.
+func (a *attempt) copied(threads []int64) {
+	if len(threads) > 0 {
+		a.Copies.Copied(threads)
+	}
 }
 
 // posts returns the posts of the answer and of the agent's files, and the bounds of the
@@ -368,7 +379,15 @@ func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, c
 	if u.State == runs.Failed {
 		u.Events = append(u.Events, a.ends...)
 	}
+	if u.State != runs.Unfinished && u.State != runs.Interrupted {
+		copies, err := a.copies(ctx)
+		if err != nil {
+			return storeError{err}
+		}
+		u.Copies = copies
+	}
 	next, err := a.Journal.EndAttempt(ctx, &a.claim.Claim, a.run, u)
+	a.copied(a.run.Copied)
 	switch {
 	case u.State != runs.Unfinished:
 		a.clears(len(u.Notice.Posts) > 0)

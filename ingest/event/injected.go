@@ -15,6 +15,7 @@ type Injected struct {
 	// ReplyTo is the external id of the message that each message of the thread answers, and FollowUp says that the thread
 	// is one of a room; both as in Message.
 	ReplyTo  string         `json:"reply_to,omitempty"`
+	OpenedOn string         `json:"opened_on,omitempty"` // as in Message
 	FollowUp bool           `json:"follow_up,omitempty"`
 	Content  string         `json:"content"`
 	Metadata string         `json:"metadata"` // an object, byte for byte as it is stored

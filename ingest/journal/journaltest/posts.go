@@ -2,6 +2,7 @@ package journaltest
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -193,7 +194,14 @@ func messageShown(f *fixture) {
 	shown, err = f.FirstPostID(f.ctx, id)
 	f.must(err)
 	same(f, "the id of the post", shown, "C1/9")
+	first, err := f.FirstPostIn(f.ctx, thread)
+	f.must(err)
+	same(f, "the first post of the thread", first, "C1/9")
 	f.commit(f.begin(threadKey(1)), answer("Yes."))
+	under := said("C1/a", "what?")
+	under.OpenedOn = "C1/9"
+	f.message(threadKey(2), under, triggers)
+	same(f, "the thread under the post", f.transcript(f.begin(threadKey(2)), wide), []string{"+is it dry?", "+Yes.", ">what?"})
 	if asked, err = f.MessageShown(f.ctx, threadKey(1), thread, id); err != nil || asked != "" {
 		f.Fatalf("an answered message makes a turn of %q due, %v", asked, err)
 	}
@@ -207,14 +215,33 @@ func answerCopied(f *fixture) {
 	run := f.begin(threadKey(1))
 	reply := answer("Yes.", "Yes.")
 	queue := places.Thread{Workspace: "ours", Key: event.CopiesTo("ours/crm"), ID: f.threadID(event.CopiesTo("ours/crm"))}
-	reply.Copies = []runs.Copy{{Queue: queue, To: "ours/crm", Of: run.Messages[0].UUID, Text: func(m *messages.Message) string { return m.UUID + m.Content }}}
+	reply.Copies = []runs.Copy{{Queue: queue, To: "ours/crm", Of: run.Messages[0].UUID, Text: func(state runs.State, m *messages.Message, _ string) string {
+		return string(state) + m.UUID + m.Content
+	}}}
 	ended := f.commit(run, reply)
 	same(f, "queues", ended.Copied, []int64{f.thread(queue.Key)})
 	d, err := f.NextDelivery(f.ctx, f.thread(queue.Key))
 	f.must(err)
-	same(f, "the copy", []any{d.Kind, d.Workspace, d.Post.Channel, d.Post.Text}, []any{outbox.KindCopy, "ours", "ours/crm", ended.Message.UUID + "Yes."})
+	same(f, "the copy", []any{d.Kind, d.Workspace, d.Post.Channel, d.Post.Text}, []any{outbox.KindCopy, "ours", "ours/crm", "done" + ended.Message.UUID + "Yes."})
 	same(f, "the thread's own", f.delivery(threadKey(1)).Kind, outbox.KindPost)
 	listed, err := f.Threads(f.ctx, "ours", "", 10)
 	f.must(err)
 	same(f, "listed threads", len(listed), 0)
+
+	f.deliver(queue.Key, "")
+	ends := func(id string, u runs.Unanswered) *runs.Run {
+		f.message(threadKey(2), said(id, "and now?"), triggers)
+		run := f.begin(threadKey(2))
+		u.Copies = []runs.Copy{{Queue: queue, To: "ours/crm", Of: run.Messages[0].UUID, Text: func(state runs.State, m *messages.Message, failure string) string {
+			return fmt.Sprintf("%s %t %s", state, m != nil, failure)
+		}}}
+		f.leaves(run, u)
+		return run
+	}
+	run = ends("C1/2", runs.Unanswered{State: runs.Failed, Notice: outbox.Notice{Text: "Sorry.", Metadata: []byte(`{}`)}})
+	same(f, "queues of a failed run", run.Copied, []int64{f.thread(queue.Key)})
+	same(f, "of a failed run", f.deliver(queue.Key, "").Post.Text, "failed false Sorry.")
+	ends("C1/3", runs.Unanswered{State: runs.Quiet})
+	same(f, "of a quiet run", f.deliver(queue.Key, "").Post.Text, "quiet false ")
+	same(f, "of an attempt", len(ends("C1/4", runs.Unanswered{At: f.clock.Now(), Failed: true}).Copied), 0)
 }

@@ -26,6 +26,14 @@ func (o *Outbox) FirstPostID(ctx context.Context, run string) (id string, err er
 	return id, err
 }
 
+// FirstPostIn returns the platform's id of the first post of a thread, if that is at the top of a channel; empty for none. Of
+// a long thread it reads the beginning alone.
+func (o *Outbox) FirstPostIn(ctx context.Context, thread int64) (id string, err error) {
+	_, err = o.db.Row(ctx, []any{&id}, `SELECT d.platform_id FROM (SELECT id, run FROM messages WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq LIMIT 20) AS m
+		JOIN deliveries d ON d.run IN (m.id, m.run) WHERE d.thread = $1 AND d.part = 0 AND d.state = 'sent' AND d.place = '' AND d.platform_id IS NOT NULL ORDER BY d.id LIMIT 1`, thread)
+	return id, err
+}
+
 // Announces reports whether the post with a platform id shows people a message of its thread.
 func Announces(tx *storage.Txn, workspace, platformID string) bool {
 	return tx.Has(`SELECT 1 FROM deliveries d JOIN messages m ON m.id = d.run AND m.author IN ('human', 'bot') WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)

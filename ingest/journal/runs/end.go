@@ -27,7 +27,7 @@ type Reply struct {
 	// Send, if it is set, begins the first delivery in the same transaction, if no other
 	// delivery of the thread is open and its channel's pace allows it.
 	Send *outbox.Send
-	// Copies are those of the answer that go to programs.
+	// Copies tell programs of the end.
 	Copies []Copy
 	// Events are the agent's messages that AppendEvents has not stored.
 	Events []stream.Message
@@ -90,7 +90,7 @@ type EndResult struct {
 	Begun *outbox.Delivery
 	// More says that messages wait for a further turn.
 	More bool
-	// Copied are the threads with the copies of the reply.
+	// Copied are the threads with the copies.
 	Copied []int64
 }
 
@@ -129,7 +129,9 @@ func (e *endRunTx) commit(reply Reply) bool {
 	case e.reruns != e.run.Reruns: // it has added the newer messages
 		return false
 	case e.left == 0:
-		e.giveUp(Canceled, "every message was deleted", reply.Withdrawn())
+		notice := reply.Withdrawn()
+		e.giveUp(Canceled, "every message was deleted", notice)
+		e.copy(reply.Copies, notice.Text)
 	case reply.Interruptible && (edited || e.asked()):
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
@@ -142,6 +144,7 @@ func (e *endRunTx) commit(reply Reply) bool {
 		e.events(reply.Events, Dropped, "")
 		e.deliver(nil, nil)
 		e.end(Dropped, "stale: newer messages were recorded", reply.AnsweredAt)
+		e.copy(reply.Copies, "")
 	case e.answered && e.run.Answer == nil:
 		// the next attempt has the answer that another request gave meanwhile, and that was acknowledged
 	case !e.store(reply):
@@ -233,9 +236,9 @@ func (e *endRunTx) store(reply Reply) bool {
 		e.added += e.addRows(rows, seq)
 	}
 	e.deliver(reply.Posts, reply.Send)
-	e.copy(reply.Copies)
 	e.ask(reply.Question)
 	e.end(Done, "", reply.AnsweredAt)
+	e.copy(reply.Copies, "")
 	return true
 }
 
@@ -300,6 +303,8 @@ type Unanswered struct {
 	Attempt Attempt
 	// Rows are the kinds of the rows of a run that ends; see RowTool.
 	Rows []string
+	// Copies tell programs of the end of the run.
+	Copies []Copy
 
 	// At is the time of the next attempt. If it is zero, a worker took the run too early, and its
 	// time stays.
@@ -327,6 +332,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u 
 			e.added = e.addRows(e.finished(u.Rows), e.nextSeq)
 			e.nextSeq += e.added
 			e.giveUp(u.State, u.Cause, u.Notice)
+			e.copy(u.Copies, u.Notice.Text)
 		default:
 			e.postpone(u)
 		}
@@ -336,7 +342,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u 
 	if err != nil {
 		return time.Time{}, err
 	}
-	run.Followed = run.Followed || len(u.Events) > 0
+	run.Followed, run.Copied = run.Followed || len(u.Events) > 0, e.Copied
 	RunEnded(ctx, r.db, run, e.chunks)
 	runsChanged(r.db, e.told)
 	return e.next, nil

@@ -43,16 +43,17 @@ func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
 	}
 }
 
-// Copy is a copy of a reply for the program that has injected a message of the turn.
+// Copy tells the program that has injected a message of the turn how the run ended.
 type Copy struct {
 	Queue places.Thread // has the program's copies: its ID, Key and Workspace
 	To    string        // the program
 	Of    string        // the UUID of its message
-	Text  func(reply *messages.Message) string
+	// Text returns its text; reply is nil if the run ended without one, and error is what the thread was told then.
+	Text func(state State, reply *messages.Message, error string) string
 }
 
-// copy stores the copies of the reply. They are no part of it: each program has a queue of its own.
-func (e *endRunTx) copy(copies []Copy) {
+// copy stores the copies of the run's end. They are no part of the reply: each program has a queue of its own.
+func (e *endRunTx) copy(copies []Copy, error string) {
 	now := storage.Instant(e.now)
 	for _, c := range copies {
 		places.Add(e.Txn, event.Web, "", c.Queue)
@@ -60,7 +61,7 @@ func (e *endRunTx) copy(copies []Copy) {
 		e.Row([]any{&queue}, `SELECT id FROM threads WHERE key = $1`, string(c.Queue.Key))
 		outbox.Add(e.Txn, &outbox.Delivery{
 			Thread: queue, ThreadKey: c.Queue.Key, Workspace: c.Queue.Workspace, Run: e.run.ID, Key: outbox.Key(e.run.ID+"/copy/"+c.Of, 0), Kind: outbox.KindCopy,
-			Post: outbox.Post{Channel: c.To, Text: c.Text(e.Message)}, State: outbox.Pending, CreatedAt: now,
+			Post: outbox.Post{Channel: c.To, Text: c.Text(e.State, e.Message, error)}, State: outbox.Pending, CreatedAt: now,
 		}, outbox.NoPart, false)
 		e.Copied = append(e.Copied, queue)
 	}

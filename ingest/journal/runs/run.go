@@ -28,8 +28,12 @@ type Run struct {
 	// OpenedOn is the external id of the message of another thread on which the thread
 	// was opened; empty for none.
 	OpenedOn string
-	// Announced is the platform's id of the post that has shown people the last message; empty for none. The outbox sets it.
-	Announced string
+	// Announced has the platform's id of the post that has shown people an injected message, by the message's UUID. Above is the
+	// platform's id of the thread's first post, if that is at the top of a channel; empty for none. The outbox sets both.
+	Announced map[string]string
+	Above     string
+	// Copied are the threads with the copies for programs, after EndAttempt.
+	Copied []int64
 	// History describes the messages from before the thread was known; nil if none were
 	// read.
 	History *ThreadHistory

@@ -303,12 +303,16 @@ func (t *transcript) root(turn *Turn, full bool) {
 }
 
 // opening reads the message of another thread on which this one was opened, by the
-// platform's id, and the other messages of its turn. A reply of ours has the ids of its posts.
+// platform's id, and the other messages of its turn. A reply of ours has the ids of its posts, and a message that a post of
+// ours has shown to people has that of the post.
 func (t *transcript) opening() []messages.Message {
 	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
 	opening := messages.Find(t.Txn, `workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	if opening == nil {
 		opening = messages.Find(t.Txn, messages.ReplyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
+	}
+	if opening == nil {
+		opening = messages.Find(t.Txn, `id = (SELECT run FROM deliveries WHERE workspace = $1 AND platform_id = $2) AND author IN ('human', 'bot')`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
 	}
 	switch {
 	case opening == nil:

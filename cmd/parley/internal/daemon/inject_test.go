@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,27 +90,36 @@ func TestProgramInjectsOnSlack(t *testing.T) {
 	if got := asked.text(); !strings.Contains(got, "user: [Nora]: is *it* dry?\n  [Bob (<@U1>)]: <!channel> pay him\n") || strings.Count(got, "dry") != 1 {
 		t.Errorf("the agent gets %q", got)
 	}
+	if got := asked.text(); !strings.Contains(got, "\n- dispatch_type: crm\n- dispatch_config: {\"case\": 7}\n") {
+		t.Errorf("the agent gets %q", got)
+	}
 	h.answer(asked, replyWith("Yes."))
 	same(t, h.posts(2)[1].ThreadTS, announced.TS)
 	again := h.inject(http.StatusOK, "acme", "is *it* dry?\n[Bob (<@U1>)]: <!channel> pay him", more)
 	same(t, again.Message.ID, first.Message.ID)
 	same(t, again.ThreadID, first.ThreadID)
 
-	h.inject(http.StatusAccepted, "acme", "and now?", `,"thread_id":"`+first.ThreadID+`","mentioned":true`)
+	second := h.inject(http.StatusAccepted, "acme", "and now?", `,"thread_id":"`+first.ThreadID+`","mentioned":true`)
 	asked = h.answerNext(replyWith("Still."))
-	if got := asked.text(); !strings.Contains(got, "assistant: Yes.") || !strings.Contains(got, "user: [Nora]: and now?") {
+	if got := asked.text(); !strings.Contains(got, "- Nora: is *it* dry?") || !strings.Contains(got, "- helper: Yes.") || !strings.Contains(got, "user: [Nora]: and now?") {
 		t.Errorf("the agent gets %q", got)
 	}
-	h.posts(3)
+	same(t, h.posts(3)[2].ThreadTS, announced.TS)
+	same(t, second.ThreadID != first.ThreadID, true)
 
 	m := h.newMessage("thanks, both")
 	h.accept(inner(`{"type":"message","user":"` + mara + `","ts":"` + m.TS + `","text":"thanks, both","thread_ts":"` + announced.TS + `",
 		"parent_user_id":"` + slacktest.BotUser + `","channel":"` + room + `","channel_type":"channel"}`))
-	h.answerNext(replyWith("Welcome."))
+	asked = h.answerNext(replyWith("Welcome."))
 	same(t, h.posts(4)[3].ThreadTS, announced.TS)
+	if got := asked.text(); !strings.Contains(got, "- Nora: is *it* dry?") || !strings.Contains(got, "assistant: Still.") {
+		t.Errorf("the agent does not see what was said: %q", got)
+	}
+	h.awaitPost(h.speak("acme", `"thread_id":"`+first.ThreadID+`"`, "It rains.", "").ID, "sent")
+	same(t, h.posts(5)[4].ThreadTS, announced.TS)
 	h.restart()
 	same(t, h.inject(http.StatusOK, "acme", "is it dry?", more).Message.ID, first.Message.ID)
-	same(t, len(h.posts(4)), 4)
+	same(t, len(h.posts(5)), 5)
 }
 
 // TestPolicyOfInjectedMessages: the policy decides as for a person, and the mention is the program's word.
@@ -284,6 +294,46 @@ func TestAnswersGoToTheirProgram(t *testing.T) {
 	<-calls
 	h.awaitMetric(`parley_deliveries_total{state="failed",workspace="ours"}`, 1)
 	same(t, len(calls), 0)
+}
+
+// TestEndsWithoutAnswer: a program learns that its message gets no answer. People are told of a failed run only if they have
+// seen the question, and below it.
+func TestEndsWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 10)
+	program := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body) // the test ends if it is incomplete
+		bodies <- string(raw)
+	}))
+	defer program.Close()
+	h := open(t, withInjectors(plan{}, "acme", program.URL))
+	type end struct {
+		State, Content, Error string
+		ID                    string
+		RunID                 string `json:"run_id"`
+		InReplyTo             string `json:"in_reply_to"`
+	}
+	ends := func(more string, response func(http.ResponseWriter)) (e end) {
+		t.Helper()
+		m := h.inject(http.StatusAccepted, "acme", "is it dry?", `,"to":{"channel":"`+room+`"},"mentioned":true`+more)
+		h.answerNext(response)
+		e = decode[end](t, <-bodies)
+		if e.InReplyTo != m.Message.ID || e.Content != "" || e.ID != e.RunID {
+			t.Errorf("%+v", e)
+		}
+		return e
+	}
+	e := ends("", failWith(http.StatusBadRequest))
+	same(t, e.State, "failed")
+	same(t, strings.Contains(e.Error, "something went wrong"), true)
+	e = ends("", replyWith("NO_REPLY"))
+	same(t, e.State+e.Error, "done")
+	same(t, len(h.slack.Posts()), 0)
+	e = ends(`,"announce":true`, failWith(http.StatusBadRequest))
+	same(t, e.State, "failed")
+	posts := h.posts(2)
+	same(t, posts[1].ThreadTS, posts[0].TS)
+	same(t, strings.Contains(posts[1].Text+posts[1].Markdown, "something went wrong"), true)
 }
 
 // TestProgramInjectsOnDiscord: an announced message in a channel, to which the answer refers.
