@@ -71,6 +71,9 @@ func open(ctx context.Context, path string, o Options) (e *Engine, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // a link to the file has the file's lock
 	}
+	if err := owned(path); err != nil {
+		return nil, err
+	}
 	lock, err := create(path)
 	if err != nil {
 		return nil, err
