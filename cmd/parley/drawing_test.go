@@ -21,8 +21,8 @@ const (
 	columns               = 100
 )
 
-// draw returns the picture of a terminal, in which the lines appear one after the other. A longer line goes on in
-// the next one. If the reader wants no motion, all lines are there at once.
+// draw returns the picture of a terminal, in which the lines light up one after the other. A longer line goes on in
+// the next one. All can be read at once, also where nothing moves.
 func draw(title string, lines []shownLine) string {
 	var rows strings.Builder
 	y, seconds := marginTop, 0.0
@@ -43,8 +43,8 @@ func draw(title string, lines []shownLine) string {
 <style>
 text{font:13px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#c9d1d9;white-space:pre}
 .t{fill:#7ee787;font-weight:bold}.h{fill:#8b949e}
-@media (prefers-reduced-motion:no-preference){.l{opacity:0;animation:s .2s forwards}}
-@keyframes s{to{opacity:1}}
+@media (prefers-reduced-motion:no-preference){.l{animation:s .2s both}}
+@keyframes s{from{opacity:.45}}
 </style>
 <rect width="%[1]d" height="%[2]d" rx="8" fill="#0d1117"/>
 <circle cx="20" cy="18" r="6" fill="#484f58"/><circle cx="40" cy="18" r="6" fill="#484f58"/><circle cx="60" cy="18" r="6" fill="#484f58"/>
