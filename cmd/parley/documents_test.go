@@ -80,8 +80,8 @@ func fences(text string) (list []block) {
 // bare is the beginning of a block of commands that is not marked as one.
 var bare = regexp.MustCompile(`^(curl|parley|go (run|test|build)|docker|apt-get|sudo|npm|systemctl) `)
 
-// script is the name of a script of the gate.
-var script = regexp.MustCompile(`\.ci/\w+`)
+// runner is the name of a script of the gate or of a test of this package.
+var runner = regexp.MustCompile(`\.ci/\w+|\bTest\w+`)
 
 // span is a piece of code within a sentence.
 var span = regexp.MustCompile("`([^`\n]+)`")
@@ -111,10 +111,8 @@ func TestDocumentsNameCommands(t *testing.T) {
 			if b.treatment != "" && b.treatment != beside && len(strings.TrimPrefix(b.treatment, onlyTo)) == len(b.treatment) {
 				t.Errorf("%s:%d: a block of commands is sh, sh %s, or sh %sREASON", p.path, b.line, beside, onlyTo)
 			}
-			if name := script.FindString(b.treatment); name != "" {
-				if text, err := os.ReadFile(filepath.Join(repository, name)); err != nil || !strings.Contains(string(text), filepath.Base(p.path)) {
-					t.Errorf("%s:%d: %s runs nothing of the page", p.path, b.line, name)
-				}
+			if name := runner.FindString(b.treatment); strings.HasPrefix(b.treatment, onlyTo) && !strings.Contains(sourceOf(t, name), p.path) {
+				t.Errorf("%s:%d: %q names nothing that runs the page", p.path, b.line, b.treatment)
 			}
 			if out, err := exec.CommandContext(t.Context(), "bash", "-n", "-c", b.text).CombinedOutput(); err != nil {
 				t.Errorf("%s:%d: %v\n%s", p.path, b.line, err, out)
@@ -141,6 +139,22 @@ func TestDocumentsNameCommands(t *testing.T) {
 	if checked < 100 {
 		t.Errorf("only %d commands were found", checked)
 	}
+}
+
+// sourceOf returns the text of a script, or of the file with a test of this package; empty if there is none.
+func sourceOf(t *testing.T, runner string) string {
+	t.Helper()
+	files, function := []string{filepath.Join(repository, runner)}, ""
+	if strings.HasPrefix(runner, "Test") {
+		files, _ = filepath.Glob("*_test.go") // the pattern is right
+		function = "func " + runner + "("
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), function) {
+			return string(text)
+		}
+	}
+	return ""
 }
 
 // wordPattern is a part of a line of the shell: a comment, a separator, a redirection, or a word with its quotations.
