@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/assembly/runinput"
+	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
@@ -18,20 +19,23 @@ import (
 // maxResult bounds a result that a model gets, in bytes.
 const maxResult = 32 << 10
 
-// acting are the tools for an agent that may post, and further those for one that reads more than its thread.
+// acting are the tools for an agent that may post, further those for one that reads more than its thread, and scheduling those for one
+// that is asked later, which no workstream is.
 var (
-	acting  = []string{"post_message", "react"}
-	further = []string{"list_threads", "list_channels"}
+	acting     = []string{"post_message", "react"}
+	further    = []string{"list_threads", "list_channels"}
+	scheduling = []string{"schedule_message", "list_schedules", "cancel_schedule"}
 )
 
 // Offered returns the tools that the model of a run may use, as far as its setting allows any.
 func (a API) Offered(run *runs.Run) []runinput.Tool {
-	rights := a.Rights(run.Agent)
+	rights := a.rightsIn(run)
 	if !rights.Offers() {
 		return nil
 	}
+	child := event.IsWorkstream(run.ThreadKey)
 	return slices.DeleteFunc(slices.Clone(described()), func(t runinput.Tool) bool {
-		return len(rights.Post) == 0 && slices.Contains(acting, t.Name) ||
+		return child && slices.Contains(scheduling, t.Name) || len(rights.Post) == 0 && slices.Contains(acting, t.Name) ||
 			rights.Read != ReadChannel && rights.Read != ReadWorkspace && slices.Contains(further, t.Name) ||
 			rights.Read != ReadWorkspace && t.Name == "find_person"
 	})

@@ -50,7 +50,7 @@ func (a API) takeRun(w http.ResponseWriter, r *http.Request, body []byte, id str
 
 // ofRun returns the call of a run's agent.
 func (a API) ofRun(run *runs.Run) call {
-	rights := a.Rights(run.Agent)
+	rights := a.rightsIn(run)
 	v := &view{API: a, run: run, scope: rights.Read, people: len(run.Messages) > 0, threads: map[string]bool{}, channels: map[string]bool{}}
 	for i := range run.Messages {
 		m := &run.Messages[i]
@@ -65,6 +65,15 @@ func (a API) ofRun(run *runs.Run) call {
 	}
 	caller := access.Caller{Workspace: run.Workspace, Token: access.Token{ID: "run " + run.ID, Read: []string{run.Workspace}, Posts: rights.Post}}
 	return call{API: a, Caller: caller, view: v, by: "agent:" + run.Agent}
+}
+
+// rightsIn returns what the agent of a run may do in it. In a workstream it reads its own thread alone, and speaks nowhere else.
+func (a API) rightsIn(run *runs.Run) Rights {
+	rights := a.Rights(run.Agent)
+	if event.IsWorkstream(run.ThreadKey) && rights.Offers() {
+		return Rights{Read: ReadThread}
+	}
+	return rights
 }
 
 // sees returns ErrNotFound if the agent may not read a thread of its workspace.

@@ -252,6 +252,42 @@ func TestRunPostsWhereItsAgentMay(t *testing.T) {
 	}
 }
 
+// TestAWorkstreamStaysInItsThread: whatever its agent may do elsewhere, a workstream reads its own thread alone and posts nowhere.
+func TestAWorkstreamStaysInItsThread(t *testing.T) {
+	t.Parallel()
+	h := openHolder(t, `, workstreams: {agents: [helper]}, tools: {read: workspace, post: [acme]}`, withReader)
+	h.mention("who is right?")
+	run, token := <-h.runs, <-h.tokens
+	parent := h.threadOf("<@U0BOT> who is right?")
+	if got := h.callTool(token, "read_thread", `{"thread_id":"`+parent+`"}`); got.fault != "" {
+		t.Errorf("%+v", got)
+	}
+	same(t, h.request(http.MethodPost, "/runs/"+run+"/workstreams", laterSecret, "application/json", `{"task":"Look around.","agent":"helper"}`).status, http.StatusCreated)
+	<-h.runs
+	child := <-h.tokens
+	own := h.callTool(child, "list_threads", `{}`).Threads
+	if len(own) != 1 {
+		t.Fatalf("%+v", own)
+	}
+	if got := h.callTool(child, "read_thread", `{"thread_id":"`+own[0].ThreadID+`"}`); got.fault != "" || len(got.Messages) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := h.callTool(child, "search_messages", `{"query":"right"}`); got.fault != "" || len(got.Messages) != 0 {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct{ tool, arguments, want string }{
+		{"read_thread", `{"thread_id":"` + parent + `"}`, noThread},
+		{"find_person", `{"name":"mara"}`, "needs read: workspace"},
+		{"post_message", `{"channel":"` + room + `","content":"hello"}`, noThread},
+		{"post_message", `{"thread_id":"` + parent + `","content":"hello"}`, noThread},
+		{"schedule_message", `{"prompt":"hello","cron":"0 9 * * *"}`, ""},
+	} {
+		if got := h.callTool(child, c.tool, c.arguments); got.fault == "" || !strings.Contains(got.fault, c.want) {
+			t.Errorf("%s %s: %+v, want %q", c.tool, c.arguments, got, c.want)
+		}
+	}
+}
+
 // TestRemovedTokenReadsNothing: a token of the configuration ends with its configuration, for the tools too.
 func TestRemovedTokenReadsNothing(t *testing.T) {
 	t.Parallel()
