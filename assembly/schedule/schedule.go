@@ -83,15 +83,8 @@ func New(p Parts) *Service {
 // Serve takes the ticks that are due until ctx ends. It may run on every node.
 func (s *Service) Serve(ctx context.Context) error {
 	defer s.working.Wait()
-	for tick := time.Tick(lookEvery); ; {
-		s.Tend(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
-		case <-s.due:
-		}
-	}
+	s.due.Loop(ctx, lookEvery, s.Tend)
+	return nil
 }
 
 // Configure makes the schedules of a workspace's file those of a list; zone is the time zone of the workspace.

@@ -33,6 +33,19 @@ func (s Signal) Set() {
 	}
 }
 
+// Loop calls f at once, at each signal and after each time of every, until ctx ends.
+func (s Signal) Loop(ctx context.Context, every time.Duration, f func(context.Context)) {
+	for tick := time.Tick(every); ; {
+		f(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick:
+		case <-s:
+		}
+	}
+}
+
 // Clear takes back a value that the goroutine has not taken yet.
 func (s Signal) Clear() {
 	select {
