@@ -25,8 +25,6 @@ const (
 	grace = time.Minute
 	// stopAgain is the time after which a child is looked at that is being stopped.
 	stopAgain = time.Second
-	// maxSummary bounds the characters of a child's answer that its parent gets.
-	maxSummary = 16_000
 )
 
 // marks are the messages about a child's time, by the part of it that is over.
@@ -60,8 +58,12 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		next.Phase, next.DueAt = workstreams.Done, now
 		return puts, next
 	}
-	if next.Said&saidStopped == 0 && !d.Idle() {
-		puts, next.Said = append(puts, toChild(&d.Workstream, "stop", event.Internal{Stops: true})), next.Said|saidStopped
+	if !d.Idle() { // also if a message came behind the first stop
+		name := "stop"
+		if next.Said&saidStopped != 0 {
+			name = "stop/again"
+		}
+		puts, next.Said = append(puts, toChild(&d.Workstream, name, event.Internal{Stops: true})), next.Said|saidStopped
 	}
 	next.Phase, next.Said, next.DueAt = workstreams.Done, next.Said|saidEnd, time.Time{}
 	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, ended(d, &next))), next
@@ -74,14 +76,11 @@ func settle(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []e
 	stands := d.Idle() && d.Last.Run != "" && !more
 	answers := stands && d.Last.State == "done"
 	replies := d.Replies
-	if d.State != workstreams.Running {
-		replies = nil // its parent, or a person, wants no more of it
-	}
 	if last := len(replies) - 1; answers && !d.Interactive && !d.Last.Asks && last >= 0 && replies[last].Run == d.Last.Run {
-		next.Summary, replies = bounded(replies[last].Text), replies[:last] // the end reports it
+		next.Summary, replies = shown(replies[last]), replies[:last] // the end reports it
 	}
 	for _, r := range replies {
-		puts, next.Reported = append(puts, toParent(d, "reply/"+r.Run, true, title(d)+" says:\n\n"+bounded(r.Text))), r.Seq
+		puts, next.Reported = append(puts, toParent(d, "reply/"+r.Run, true, title(d)+" says:\n\n"+shown(r))), r.Seq
 	}
 	switch {
 	case d.State == workstreams.Canceling && (d.Idle() || now.Sub(d.EndedAt) >= grace):
@@ -123,11 +122,16 @@ func warn(d *workstreams.Due, next *workstreams.Step, now time.Time) (puts []eve
 			}))
 			next.Said |= m.said
 		default:
-			puts = append(puts, toParent(d, fmt.Sprint(m.percent), false, fmt.Sprintf("%s has used %d %% of its time.", title(d), m.percent)))
+			puts = append(puts, toParent(d, fmt.Sprint(m.percent), false, used(d, m.percent)))
 			next.Said |= m.said
 		}
 	}
 	return puts
+}
+
+// used returns the warning of a mark.
+func used(d *workstreams.Due, percent int64) string {
+	return fmt.Sprintf("%s has used %d %% of its time.", title(d), percent)
 }
 
 // toChild returns a message of the workstream's own thread, with an id from a name.
@@ -172,10 +176,10 @@ func title(d *workstreams.Due) string {
 // oneLine returns a text on one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// bounded returns a text of at most maxSummary characters.
-func bounded(text string) string {
-	if short := event.Beginning(text, maxSummary); len(short) < len(text) {
-		return short + "\n…"
+// shown returns a reply as its parent gets it. That of a longer one says so.
+func shown(r workstreams.Reply) string {
+	if r.Chars > workstreams.MaxReply {
+		return fmt.Sprintf("%s…\n\n[These are the first %d of its %d characters.]", r.Text, workstreams.MaxReply, r.Chars)
 	}
-	return text
+	return r.Text
 }

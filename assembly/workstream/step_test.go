@@ -101,7 +101,7 @@ func TestSteps(t *testing.T) {
 		}, 69 * time.Second, nil, workstreams.Canceling, 70 * time.Second},
 		"terminated, after the grace": {func(d *workstreams.Due) {
 			d.State, d.EndedAt, d.Said = workstreams.Canceling, launched.Add(10*time.Second), saidTask|saidStopped
-		}, 70 * time.Second, []string{"parent parent/end"}, workstreams.Canceled, 0},
+		}, 70 * time.Second, []string{"child stop/again", "parent parent/end"}, workstreams.Canceled, 0},
 		"terminated, and idle": {func(d *workstreams.Due) {
 			done(d)
 			d.State, d.EndedAt = workstreams.Canceling, launched.Add(10*time.Second)
@@ -142,13 +142,44 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestBoundedSummary checks that a parent gets a bounded part of a long answer.
+// TestBoundedSummary checks that a parent is told that it has a part of a long answer.
 func TestBoundedSummary(t *testing.T) {
-	_, next := stepOf(child(func(d *workstreams.Due) {
-		done(d)
-		d.Replies[0].Text = strings.Repeat("ü", 20_000)
-	}), launched)
-	if got := strings.Count(next.Summary, "ü"); got != maxSummary {
-		t.Errorf("the summary has %d characters", got)
+	for chars, want := range map[int64]string{
+		workstreams.MaxReply:     "42",
+		workstreams.MaxReply + 1: "42…\n\n[These are the first 16000 of its 16001 characters.]",
+	} {
+		_, next := stepOf(child(func(d *workstreams.Due) {
+			done(d)
+			d.Replies[0].Chars = chars
+		}), launched)
+		if next.Summary != want {
+			t.Errorf("the summary is %q", next.Summary)
+		}
+	}
+}
+
+// TestReadable checks what the readers of the run that launched a workstream get to know.
+func TestReadable(t *testing.T) {
+	d := child(func(d *workstreams.Due) { d.Said = 0 })
+	var got []string
+	reads := func(after time.Duration) {
+		_, next := stepOf(d, launched.Add(after))
+		for _, m := range readable(d, next) {
+			got = append(got, m.name+" "+m.Type.String()+" "+strings.TrimPrefix(m.Text, title(d)))
+		}
+		d.State, d.Phase, d.Said, d.Summary, d.Error = next.State, next.Phase, next.Said, next.Summary, next.Error
+	}
+	for _, after := range []time.Duration{0, time.Second, 75 * time.Second, 80 * time.Second, 90 * time.Second, 100 * time.Second, 100 * time.Second} {
+		reads(after)
+	}
+	d = child(done)
+	reads(time.Second)
+	reads(time.Second)
+	want := []string{
+		"begin SYSTEM do it", "75 WARNING  has used 75 % of its time.", "90 WARNING  has used 90 % of its time.", "end TERMINATED  was ended because its deadline passed.",
+		"end COMPLETE 42",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

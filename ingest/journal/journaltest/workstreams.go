@@ -8,7 +8,9 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
@@ -22,6 +24,9 @@ func workstreamPromises() []promise {
 		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
 		{"the run that launched a workstream has the messages of its runs, while it goes on", workstreamMessages},
 		{"the progress of a workstream is what its run tells of", workstreamProgress},
+		{"a workstream is locked after the thread of its parent", workstreamLocks},
+		{"a stop of a workstream ends its run and what waits", workstreamStops},
+		{"what is said about workstreams makes no reply stale", workstreamsMakeNothingStale},
 		{"the files of a run are its own and those of its workstreams, unless they are apart", artifacts},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
 	}
@@ -109,6 +114,12 @@ func workstreamDue(f *fixture) {
 	same(f, "idle after its run", d.Idle(), true)
 	same(f, "its last run", d.Last, workstreams.Last{Run: run.ID, State: "done"})
 	same(f, "its replies", []any{len(d.Replies), d.Replies[0].Run, d.Replies[0].Text}, []any{1, run.ID, "42"})
+	f.message(thread, said("C1/3", "and more"), triggers)
+	f.commit(f.begin(thread), answer(strings.Repeat("ü", workstreams.MaxReply+1)))
+	d = f.dueWorkstream()
+	same(f, "a long reply", []any{len(d.Replies), len(d.Replies[1].Text), d.Replies[1].Chars}, []any{2, 2 * workstreams.MaxReply, int64(workstreams.MaxReply + 1)})
+	f.must(f.Terminate(f.ctx, "w1"))
+	same(f, "the replies of one that was terminated", len(f.dueWorkstream().Replies), 0)
 }
 
 func workstreamSteps(f *fixture) {
@@ -189,6 +200,47 @@ func workstreamProgress(f *fixture) {
 	w, err := f.Workstream(f.ctx, "w1")
 	f.must(err)
 	same(f, "the third request", w.Iteration, int64(3))
+}
+
+func workstreamLocks(f *fixture) {
+	lead := f.asked()
+	child := f.launched(lead.ID, "w1")
+	if !f.onShared() {
+		return
+	}
+	f.beside(func(tx storage.Tx) error {
+		_, err := tx.Row(nil, `SELECT 1 FROM threads WHERE run_id = $1 FOR UPDATE`, lead.ID)
+		return err
+	}, func(tx storage.Tx) error { // as a stop of the parent, which would be in a deadlock
+		free, err := tx.Row(nil, `SELECT 1 FROM workstreams WHERE id = 'w1' FOR UPDATE SKIP LOCKED`)
+		if err == nil && !free {
+			err = errors.New("the workstream is locked")
+		}
+		return err
+	}, func() error {
+		return f.AppendEvents(f.ctx, f.claim(child.Thread), child, []stream.Message{chunk("a", "He")})
+	})
+}
+
+func workstreamStops(f *fixture) {
+	thread := event.WorkstreamThread("w1")
+	f.launched(f.parent(), "w1")
+	f.message(thread, said("C1/more", "and more"), triggers)
+	f.message(thread, said("C1/stop", "/stop"), commands(nil))
+	same(f, "messages that wait", f.count("messages WHERE trigger = 'run' AND run IS NULL"), 0)
+	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
+}
+
+func workstreamsMakeNothingStale(f *fixture) {
+	run := f.asked()
+	for id, trigger := range map[string]messages.Trigger{"C1/warning": messages.TriggerPassive, "C1/report": messages.TriggerRun} {
+		f.message(threadKey(1), said(id, id), func(m *event.Message, _ record.Look) record.Decision {
+			return record.Decision{Trigger: trigger, Reason: event.ReasonWorkstream, Metadata: m.Metadata.Bytes()}
+		})
+	}
+	reply := answer("hello")
+	reply.Stale = "drop"
+	same(f, "the reply", f.commit(run, reply).State, runs.Done)
 }
 
 func artifacts(f *fixture) {

@@ -3,6 +3,7 @@ package record
 import (
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
@@ -14,7 +15,7 @@ type Command string
 
 // The chat commands.
 const (
-	CommandStop   Command = "stop"   // ends the workstreams and the unfinished run, or else the turn that waits and the open question
+	CommandStop   Command = "stop"   // ends the workstreams and the unfinished run, or else the turn that waits and the open question; in a workstream both
 	CommandNew    Command = "new"    // later turns see nothing from before it
 	CommandStatus Command = "status" // changes nothing
 	// CommandSchedules changes nothing. CommandUnschedule cancels the schedule of the thread that is its subject.
@@ -68,6 +69,9 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 		runs.NewContext(r.Txn, thread, row.Seq)
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
+		if event.IsWorkstream(r.claim.Key) { // it has come to its end: no other turn follows
+			runs.StopWaiting(r.Txn, thread, r.now)
+		}
 		runs.Stop(r.Txn, thread, r.now)
 		r.out.Stopped = state.Run
 		r.out.Told = true // the previews and the sign of the run have deliveries

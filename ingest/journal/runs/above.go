@@ -11,17 +11,17 @@ import (
 
 // tellAbove gives the messages of a workstream's run to the run that launched the workstream, while that one
 // goes on. A message of main gets the launch_id as its workstream. Activities get the run's id, because other
-// runs may have the same ones. The rows of threads are locked from the child to its parent.
+// runs may have the same ones. The rows of threads are locked from the child to its parent, and that of the workstream after
+// them, as by a stop of the parent.
 func (a *appender) tellAbove(said []stream.Message) {
 	if !event.IsWorkstream(a.key) {
 		return
 	}
-	changed := a.progress(said)
 	above := appender{Txn: a.Txn, now: a.now}
 	var launched string
 	found := a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
 		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key))
-	if changed { // no sooner, because a worker of the post has locked that thread before
+	if a.progress(said) {
 		workstreams.Told(a.Txn, a.key, a.now)
 	}
 	if !found {

@@ -182,7 +182,7 @@ func (r *Runs) committed(ctx context.Context, claim *places.Claim, run *Run, sen
 // did not get it.
 func (e *endRunTx) stale() bool {
 	return e.nextSeq-1 > e.run.BaseSeq && e.Has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
-		AND (run IS NULL OR run <> $3) AND reason <> $4 AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID, string(event.ReasonSchedule))
+		AND (run IS NULL OR run <> $3) AND reason NOT IN ($4, $5) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID, string(event.ReasonSchedule), string(event.ReasonWorkstream))
 }
 
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier

@@ -18,7 +18,7 @@ type Due struct {
 	Waits bool
 	// Last is the last run of its thread that has ended.
 	Last Last
-	// Replies are the answers of its thread that its parent was not told of, the first one first.
+	// Replies are the answers of its thread that its parent was not told of, the first one first; none unless it is Running.
 	Replies []Reply
 
 	dueAt, reported int64
@@ -34,13 +34,18 @@ type Last struct {
 
 // Reply is an answer of a workstream.
 type Reply struct {
-	Run  string
-	Text string
-	Seq  int64
+	Run   string
+	Text  string // its first MaxReply characters
+	Chars int64  // of the whole answer
+	Seq   int64
 }
 
-// MaxReplies bounds the replies that one step takes.
-const MaxReplies = 20
+const (
+	// MaxReplies bounds the replies that one step takes.
+	MaxReplies = 20
+	// MaxReply bounds the characters of a reply that its parent gets.
+	MaxReply = 16_000
+)
 
 // Idle reports whether nothing of the thread goes on.
 func (d *Due) Idle() bool { return d.Going == "" && !d.Waits }
@@ -61,12 +66,19 @@ func (s *Workstreams) DueWorkstreams(ctx context.Context, limit int) ([]Due, err
 			if list[i].Idle() {
 				list[i].Last = lastRun(tx, list[i].Key())
 			}
-			list[i].Replies = storage.Rows(tx, func(r *Reply) []any { return []any{&r.Run, &r.Text, &r.Seq} }, `SELECT run, content, seq FROM messages
-				WHERE thread = (SELECT id FROM threads WHERE key = $1) AND seq > $2 AND author = 'agent' AND run IS NOT NULL ORDER BY seq LIMIT CAST($3 AS BIGINT)`,
-				string(list[i].Key()), list[i].reported, int64(MaxReplies))
+			if list[i].State == Running { // the parent of another one wants no more of it
+				list[i].Replies = replies(tx, &list[i])
+			}
 		}
 		return list
 	})
+}
+
+// replies returns the answers of a workstream's thread that its parent was not told of.
+func replies(tx *storage.Txn, d *Due) []Reply {
+	return storage.Rows(tx, func(r *Reply) []any { return []any{&r.Run, &r.Text, &r.Chars, &r.Seq} }, `SELECT run, substr(content, 1, $4), length(content), seq FROM messages
+		WHERE thread = (SELECT id FROM threads WHERE key = $1) AND seq > $2 AND author = 'agent' AND run IS NOT NULL ORDER BY seq LIMIT CAST($3 AS BIGINT)`,
+		string(d.Key()), d.reported, int64(MaxReplies), int64(MaxReply))
 }
 
 // lastRun returns the last run of a thread that has ended: that of its newest message with a run.

@@ -44,9 +44,9 @@ const (
 // The errors of Launch.
 var (
 	// ErrTooMany means that as many children of the run work as its agent may have.
-	ErrTooMany = errors.New("the run has as many workstreams as it may")
+	ErrTooMany = errors.New("the run has as many workstreams at work as it may")
 	// ErrTooDeep means that a child may not have children.
-	ErrTooDeep = errors.New("a workstream may not launch one of its own")
+	ErrTooDeep = errors.New("this workstream may not launch one of its own")
 )
 
 // ErrEnded is the error of a change to a workstream that has ended.
