@@ -157,6 +157,9 @@ func (g gate) status(state record.ThreadState) string {
 // working describes the run and the waiting messages of a thread.
 func (g gate) working(state record.ThreadState) string {
 	text := g.Agent + " has nothing to do here."
+	if len(state.Workstreams) > 0 {
+		text = g.Agent + " waits for others."
+	}
 	if state.Asks {
 		text = g.Agent + " waits for the answer to its question."
 	} else if state.Run != "" {

@@ -150,7 +150,7 @@ func TestStatus(t *testing.T) {
 		"helper has been working since 14:00:00 UTC (1m30s). 2 messages wait for an answer.":                                                func(*record.ThreadState) {},
 		"helper has taken the question, and has been thinking about it since 14:00:00 UTC (1m30s).":                                         func(s *record.ThreadState) { s.Taken, s.Waiting = true, 0 },
 		"helper has failed (attempts: 1) and tries again; it has been working since 14:00:00 UTC (1m30s). One message waits for an answer.": func(s *record.ThreadState) { s.Attempts, s.Waiting = 1, 1 },
-		"helper has nothing to do here. 2 messages wait for an answer.\n- sources works for helper since 14:00:00 UTC: executing search\n- coder works for helper since 14:00:00 UTC: planning": func(s *record.ThreadState) {
+		"helper waits for others. 2 messages wait for an answer.\n- sources works for helper since 14:00:00 UTC: executing search\n- coder works for helper since 14:00:00 UTC: planning": func(s *record.ThreadState) {
 			w := workstreams.Workstream{Agent: "coder", Asker: "helper", LaunchedAt: arrival, Progress: workstreams.Progress{Phase: workstreams.Planning}}
 			named := w
 			named.Name, named.Progress = "sources", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/wake"
@@ -93,6 +94,9 @@ func (g *going) record(agent string, result record.Result) {
 			g.newest = max(g.newest, result.Message.Seq)
 		}
 		g.arrived.Set()
+	}
+	if m := result.Message; m != nil && m.Trigger == messages.TriggerPassive && m.Reason == event.ReasonWorkstream {
+		g.arrived.Set() // the agent may take it
 	}
 	g.edited = cmp.Or(result.Edited, g.edited)
 	g.withdrawn = cmp.Or(result.Withdrawn, g.withdrawn)

@@ -3,10 +3,12 @@ package turn
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"parley/assembly"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
@@ -36,13 +38,14 @@ type steering struct {
 	begin   func() // begins to hand over; called once the agent has taken the run
 	stop    chan struct{}
 	ended   sync.WaitGroup
+	upTo    int64 // thread_seq of the last passive message of Parley that was handed over by this attempt
 }
 
-// steer prepares to hand over the messages that arrive, if the mode asks for that and the agent
-// can take them. It returns nil otherwise.
+// steer prepares to hand over the messages that arrive, if the agent can take them, and if the mode asks for that or the run
+// may have workstreams or is one. It returns nil otherwise.
 func (a *attempt) steer(ctx context.Context, input assembly.Input) *steering {
 	agent, ok := a.profile.Agent.(Steerer)
-	if !ok || a.settings.Mode != ModeSteer {
+	if !ok || a.settings.Mode != ModeSteer && len(a.tools) == 0 && !event.IsWorkstream(a.run.ThreadKey) {
 		return nil
 	}
 	s := &steering{attempt: a, agent: agent, stop: make(chan struct{})}
@@ -80,11 +83,12 @@ func (s *steering) run(ctx context.Context, input assembly.Input) {
 // next turn. They are read at a time or later; zero lets the store tell whether each is current.
 func (s *steering) join(ctx context.Context, input assembly.Input, read time.Time) {
 	a := s.attempt
-	var waiting []messages.Message
+	var told, joins []messages.Message
 	s.insist(ctx, func(ctx context.Context) (err error) {
-		waiting, err = a.Journal.Joinable(ctx, a.run)
+		told, joins, err = a.news(ctx, s.upTo)
 		return err
 	})
+	waiting := slices.Concat(told, joins)
 	for i := range waiting {
 		switch err := s.hand(a.provedMessage(ctx, &waiting[i], read), input, waiting[i:i+1]); {
 		case errors.Is(err, errOutdated):
@@ -95,6 +99,9 @@ func (s *steering) join(ctx context.Context, input assembly.Input, read time.Tim
 		case err != nil:
 			a.Log.Warn("the agent takes no messages during its run; they wait for the next turn", "agent", a.profile.ID, "run", a.run.ID, "err", err)
 			return
+		case i < len(told):
+			s.upTo = waiting[i].Seq
+			continue
 		}
 		s.insist(ctx, func(ctx context.Context) error { return a.Journal.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) })
 	}

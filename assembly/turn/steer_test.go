@@ -11,6 +11,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 )
 
@@ -113,6 +114,46 @@ func TestSteerWithAnUnclearCommit(t *testing.T) {
 		pass(10 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"one"}, {"another run"}})
 	})
+}
+
+// says records a message of Parley about a workstream.
+func (d *fixture) says(trigger messages.Trigger, id, text string) {
+	m := human(id, text)
+	m.Metadata.SenderID, m.Metadata.SenderDisplayName, m.Metadata.SenderType = messages.SystemSender, "Parley", event.Bot
+	m.Internal = &event.Internal{}
+	d.reason = event.ReasonWorkstream
+	d.accept(trigger, event.Event{Kind: event.KindMessage, Message: m})
+	d.reason = ""
+	pass(time.Second)
+}
+
+// TestAgentHearsOfItsWorkstreams hands over what Parley says about the workstreams of a run, in each mode and once, also to another
+// attempt. The run's reply is not stale for it. Messages of people wait, unless the mode is steer.
+func TestAgentHearsOfItsWorkstreams(t *testing.T) {
+	for _, mode := range []string{turn.ModeQueue, turn.ModeSteer} {
+		s := &steered{}
+		inBubble(t, func(d *fixture) {
+			steering(s)(d)
+			d.settings.Mode, d.settings.Stale, d.tools = mode, turn.StaleDrop, &toolbox{}
+		}, func(d *fixture) {
+			d.agent.does = []script{thinks(10*time.Second, "all done")}
+			d.asks("1", "one")
+			pass(time.Second)
+			run := d.running()
+			d.says(messages.TriggerPassive, "w", "It is late.")
+			d.says(messages.TriggerRun, "r", "It is done.")
+			d.says(messages.TriggerPassive, "v", "It is very late.")
+			want := []string{run + " It is late.", run + " It is done.", run + " It is very late."}
+			if mode == turn.ModeSteer {
+				d.asks("2", "two")
+				pass(time.Second)
+				want = append(want, run+" [Olivia]: two")
+			}
+			pass(20 * time.Second)
+			same(t, mode+": given", s.given, want)
+			same(t, mode+": outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
+		})
+	}
 }
 
 // TestAnAgentThatTakesNoMessages leaves them to the next turn: an agent that refuses them, and one

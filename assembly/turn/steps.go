@@ -129,9 +129,7 @@ func (a *attempt) call(ctx context.Context, key string, c runinput.Call) (result
 func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assembly.Message, error) {
 	var waiting, told []messages.Message
 	err := a.insist(ctx, func(ctx context.Context) (err error) {
-		if waiting, err = a.Journal.Joinable(ctx, a.run); err == nil {
-			told, err = a.Journal.ToldSince(ctx, a.run, upTo)
-		}
+		told, waiting, err = a.news(ctx, upTo)
 		return err
 	})
 	if err != nil {
@@ -140,9 +138,6 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 	for _, m := range told {
 		s.Told, s.UpTo = append(s.Told, m.Content), m.Seq
 	}
-	waiting = slices.DeleteFunc(waiting, func(m messages.Message) bool {
-		return m.Reason != event.ReasonWorkstream && a.settings.Mode != ModeSteer
-	})
 	if len(waiting) == 0 {
 		return nil, nil
 	}
@@ -158,6 +153,19 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 		s.Joined = append(s.Joined, waiting[i].UUID)
 	}
 	return assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions), nil
+}
+
+// news reads what was said to the run while it goes on: the words of Parley after a thread_seq, and the messages that join it: the
+// reports of its workstreams, and in mode steer every message.
+func (a *attempt) news(ctx context.Context, upTo int64) (told, joins []messages.Message, err error) {
+	if joins, err = a.Journal.Joinable(ctx, a.run); err != nil {
+		return nil, nil, err
+	}
+	joins = slices.DeleteFunc(joins, func(m messages.Message) bool {
+		return m.Reason != event.ReasonWorkstream && a.settings.Mode != ModeSteer
+	})
+	told, err = a.Journal.ToldSince(ctx, a.run, upTo)
+	return told, joins, err
 }
 
 // assembled returns the step for the agent's input.

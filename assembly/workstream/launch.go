@@ -3,9 +3,9 @@ package workstream
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -76,8 +76,13 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		w.ID = uuid.NewSHA1(namespace, []byte(run+"\n"+t.Key)).String()
 	}
 	w, err = s.Journal.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
-	if err == nil {
+	switch {
+	case err == nil:
 		s.due.Set()
+	case errors.Is(err, workstreams.ErrTooMany):
+		err = fmt.Errorf("%w: workstreams.max of the agent %s is %d", err, asker, config.Max)
+	case errors.Is(err, workstreams.ErrTooDeep):
+		err = fmt.Errorf("%w: workstreams.depth of the agent %s is %d", err, asker, config.Depth)
 	}
 	return w, err
 }
@@ -101,8 +106,9 @@ func (t *Task) check(asker string, config Config) error {
 
 // Telling is a message or a directive to a workstream.
 type Telling struct {
-	// Command is one of commands for a directive, which the agent gets with its next input; empty for a message, which
-	// it answers.
+	// Command is one of commands for a directive; empty for a message, which the agent answers. The agent gets a directive during
+	// its run if it can, and otherwise with its next input. One that ends with its answer is asked again with the directive, unless that
+	// is about a pause.
 	Command string
 	Text    string
 	// Key makes it the same as an earlier one of the workstream with the key; empty for none.
@@ -111,6 +117,11 @@ type Telling struct {
 
 // commands are the words of directives.
 var commands = []string{"add_instruction", "set_priority", "add_constraint", "pause_requested", "resume_requested"}
+
+// pauses are the directives without words of their own, and what the agent gets for words.
+var pauses = map[string]string{
+	"pause_requested": "Do not go on with the work until resume_requested comes.", "resume_requested": "Go on with the work.",
+}
 
 // Tell gives a workstream a message or a directive. It returns a Fault, workstreams.ErrEnded if the workstream does not
 // work any more, and storage.ErrNotFound if there is none.
@@ -125,9 +136,11 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 	case w.State != workstreams.Running:
 		return workstreams.ErrEnded
 	}
-	name, text := "message/", t.Text
+	name, text, runs := "message/", t.Text, true
 	if t.Command != "" {
-		name, text = "steer/", strings.TrimSuffix(t.Command+": "+t.Text, ": ")
+		name, text = "steer/", t.Command+": "+cmp.Or(t.Text, pauses[t.Command])
+		// A child that ends with its answer has no further input, unless the directive asks for one.
+		runs = pauses[t.Command] == "" && !w.Interactive && w.Phase != workstreams.Blocked
 	}
 	if w.Said&saidTask == 0 {
 		if err := s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, task(&w)); err != nil {
@@ -135,13 +148,13 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 		}
 	}
 	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(&w, name+cmp.Or(t.Key, uuid.NewString()), event.Internal{
-		From: w.Asker, Runs: t.Command == "", Text: text,
+		From: w.Asker, Runs: runs, Text: text,
 	}))
 }
 
 // check returns the first fault.
 func (t *Telling) check() error {
-	field, short := "message", t.Command == "pause_requested" || t.Command == "resume_requested"
+	field, short := "message", pauses[t.Command] != ""
 	if t.Command != "" {
 		field = "text"
 	}

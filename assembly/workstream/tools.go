@@ -56,7 +56,7 @@ func (s *Service) Offered(run *runs.Run) []runinput.Tool {
 			})},
 		{Name: messageTool, Description: "Sends a workstream a further message, which it answers. The answer comes later as a system message.",
 			Parameters: object([]string{"launch_id", "message"}, schema{"launch_id": launchID, "message": text("The message.")})},
-		{Name: steerTool, Description: "Gives a working workstream a directive, which it gets with its next input.",
+		{Name: steerTool, Description: "Gives a working workstream a directive, which it gets during its work if it can, else with its next input.",
 			Parameters: object([]string{"launch_id", "command"}, schema{"launch_id": launchID, "command": schema{"type": "string", "enum": commands}, "text": text("The words of the directive.")})},
 		{Name: terminateTool, Description: "Ends a workstream.", Parameters: object([]string{"launch_id"}, schema{"launch_id": launchID})},
 		{Name: listTool, Description: "Lists the workstreams of this conversation with their states.", Parameters: object([]string{}, schema{})},

@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -92,15 +93,8 @@ func (s *Service) RunEnded(thread event.ThreadKey) {
 
 // Serve takes the steps that are due until ctx ends. It may run on every node.
 func (s *Service) Serve(ctx context.Context) error {
-	for tick := time.Tick(lookEvery); ; {
-		s.Tend(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick:
-		case <-s.due:
-		}
-	}
+	s.due.Loop(ctx, lookEvery, s.Tend)
+	return nil
 }
 
 // Tend takes the steps that are due now.
@@ -138,23 +132,48 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	return err
 }
 
-// tellReaders adds the begin and the end of a workstream to the messages of the run that launched it, while that run goes on.
+// tellReaders adds the begin of a workstream, the warnings about its time and its end to the messages of the run that launched it,
+// while that run goes on.
 func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next workstreams.Step) error {
-	m := stream.Message{Type: stream.Terminated, Workstream: d.ID, Text: ended(d, &next)}
-	switch said := next.Said &^ d.Said; {
-	case said&saidTask != 0:
-		m.Type, m.Text = stream.System, d.Task
-	case said&saidEnd == 0:
-		return nil
-	case next.State == workstreams.Completed:
-		m.Type, m.Text = stream.Complete, next.Summary
+	for _, m := range readable(d, next) {
+		m.Workstream = d.ID
+		m.Details, _ = json.Marshal(map[string]string{"workstream_name": cmp.Or(d.Name, d.Agent), "state": string(next.State)}) // strings
+		err := s.Journal.AddEvents(ctx, d.Run, runs.Added{Messages: []stream.Message{m.Message}, Key: id(&d.Workstream, m.name)})
+		if errors.Is(err, runs.ErrEnded) || errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
 	}
-	m.Details, _ = json.Marshal(map[string]string{"workstream_name": cmp.Or(d.Name, d.Agent), "state": string(next.State)}) // strings
-	err := s.Journal.AddEvents(ctx, d.Run, runs.Added{Messages: []stream.Message{m}, Key: id(&d.Workstream, m.Type.String())})
-	if errors.Is(err, runs.ErrEnded) || errors.Is(err, storage.ErrNotFound) {
-		return nil
+	return nil
+}
+
+// named is a message for readers with the name under which it is added once.
+type named struct {
+	name string
+	stream.Message
+}
+
+// readable returns what the readers of the run that launched a workstream get to know by a step.
+func readable(d *workstreams.Due, next workstreams.Step) (list []named) {
+	add := func(said int64, name string, kind stream.Type, text string) {
+		if next.Said&^d.Said&said != 0 {
+			list = append(list, named{name, stream.Message{Type: kind, Text: text}})
+		}
 	}
-	return err
+	add(saidTask, "begin", stream.System, d.Task)
+	for _, m := range marks {
+		if m.said != saidWrapUp {
+			add(m.said, fmt.Sprint(m.percent), stream.Warning, used(d, m.percent))
+		}
+	}
+	if next.State == workstreams.Completed {
+		add(saidEnd, "end", stream.Complete, next.Summary)
+	} else {
+		add(saidEnd, "end", stream.Terminated, ended(d, &next))
+	}
+	return list
 }
 
 // postpone tries a step again later.

@@ -17,20 +17,27 @@ import (
 
 // TestKilledDuringAPlan kills the daemon three times while an agent works on a plan of 30 tasks: as Slack takes the first post and its
 // answer is lost, during an edit whose answer is lost, and at the end. People see one post with the final states, and one answer.
+// The daemon is started again, or another one, which has waited, takes over.
 func TestKilledDuringAPlan(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]func(*testing.T) string{
-		"sqlite":   func(*testing.T) string { return "" },
-		"postgres": func(t *testing.T) string { return "store: " + postgrestest.URL(t) + "\n" },
+	postgres := func(t *testing.T) string { return "store: " + postgrestest.URL(t) + "\n" }
+	for name, c := range map[string]struct {
+		store func(*testing.T) string
+		waits bool
+	}{
+		"sqlite":   {func(*testing.T) string { return "" }, false},
+		"postgres": {postgres, false},
+		"takeover": {postgres, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			killedDuringAPlan(t, store(t))
+			killedDuringAPlan(t, c.store(t), c.waits)
 		})
 	}
 }
 
-func killedDuringAPlan(t *testing.T, store string) {
+// killedDuringAPlan kills daemons; waits means that another one takes over.
+func killedDuringAPlan(t *testing.T, store string, waits bool) {
 	var posts, edits atomic.Int32
 	slack, err := slacktest.Start(slacktest.Options{
 		OnPost:   func(slacktest.Post) { posts.Add(1) },
@@ -53,21 +60,33 @@ func killedDuringAPlan(t *testing.T, store string) {
 		}
 	}))
 	defer agent.Close()
-	dir := t.TempDir()
 	const secret, signing = "planner-7f3a9c51d2e84b60a1c35e97", "kill-signing-5f0d1c"
-	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\n"+store+"agents: [{id: planner, kind: webhook, url: \""+agent.URL+"\", secret: "+secret+"}]\n")
-	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: planner\nturns: {coalesce: 0s}\nslack: {mode: http, bot_token: "+slacktest.Token+
-		", signing_secret: "+signing+", api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, preview_every: 100ms, working: off, timeout: 3s}\n")
+	configured := func() string {
+		dir := t.TempDir()
+		write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\n"+store+"agents: [{id: planner, kind: webhook, url: \""+agent.URL+"\", secret: "+secret+"}]\n")
+		write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: planner\nturns: {coalesce: 0s}\nslack: {mode: http, bot_token: "+slacktest.Token+
+			", signing_secret: "+signing+", api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, preview_every: 100ms, working: off, timeout: 3s}\n")
+		return dir
+	}
+	dir := configured()
 	daemon := start(t, dir, os.Args[0], "run")
 	address := daemon.address()
 	again := func() {
 		t.Helper()
-		if err := daemon.cmd.Process.Kill(); err != nil {
+		killed := daemon
+		if waits {
+			dir = configured()
+			daemon = start(t, dir, os.Args[0], "run")
+			address = daemon.address()
+		}
+		if err := killed.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = daemon.cmd.Wait() // killed by the test
-		daemon = start(t, dir, os.Args[0], "run")
-		address = daemon.address()
+		_ = killed.cmd.Wait() // killed by the test
+		if !waits {
+			daemon = start(t, dir, os.Args[0], "run")
+			address = daemon.address()
+		}
 	}
 	question := slacktest.Message{Channel: "C0GARDEN", User: "U0MARA", Text: "<@" + slacktest.BotUser + "> do it", TS: slacktest.Timestamp(time.Now())}
 	request, err := slacktest.NewRequest(t.Context(), "http://"+address+"/hooks/slack/acme", signing, time.Now(), question.Mention())

@@ -214,7 +214,7 @@ func TestAnAnswerNamesTheRunThatAsked(t *testing.T) {
 	})
 }
 
-// TestSteer posts each message as a signal of its own, until one is refused.
+// TestSteer posts each message as a signal of its own, until one is refused. A report of a workstream is one, and a block is none.
 func TestSteer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		status := 202
@@ -223,18 +223,21 @@ func TestSteer(t *testing.T) {
 		user := func(id, text string) assembly.Message {
 			return assembly.Message{ID: id, Role: assembly.RoleUser, Parts: []assembly.Part{{Text: text}}}
 		}
-		messages := []assembly.Message{{Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: "context"}}}, user("m2", "[Bo]: and this"), user("m3", "[Bo]: and that")}
+		const report = "0190a0e4-0000-7000-8000-000000000001"
+		messages := []assembly.Message{{ID: "context-m2", Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: "context"}}}, user("m2", "[Bo]: and this"), user("m3", "[Bo]: and that"),
+			{ID: report, Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: "It is done."}}}}
 		if err := agent.Steer(t.Context(), agenttest.Hello(), messages); err != nil {
 			t.Error(err)
 		}
 		want := []string{
 			`{"data":{"message":"[Bo]: and this","client_message_id":"m2"},"signal":"UserInput"}`,
 			`{"data":{"message":"[Bo]: and that","client_message_id":"m3"},"signal":"UserInput"}`,
+			`{"data":{"message":"It is done.","client_message_id":"` + report + `"},"signal":"UserInput"}`,
 		}
 		if diff := cmp.Diff(want, s.signals); diff != "" {
 			t.Error(diff)
 		}
-		if status = 409; agent.Steer(t.Context(), agenttest.Hello(), messages) == nil || len(s.signals) != 3 {
+		if status = 409; agent.Steer(t.Context(), agenttest.Hello(), messages) == nil || len(s.signals) != 4 {
 			t.Errorf("%d signals after a refusal", len(s.signals))
 		}
 	})

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/turn"
@@ -25,11 +27,11 @@ type userInput struct {
 }
 
 // Steer implements turn.Steerer: each message is a signal UserInput to the run, with the
-// message's id.
+// message's id. Blocks, whose ids are no UUIDs, are left out.
 func (a *Agent) Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error {
 	ctx = remote.WithRunToken(ctx, input)
 	for _, m := range messages {
-		if m.Role != assembly.RoleUser {
+		if m.Role != assembly.RoleUser && uuid.Validate(m.ID) != nil {
 			continue
 		}
 		if err := a.signal(ctx, input.RunID, "UserInput", userInput{remote.Text(m), m.ID}); err != nil {

@@ -177,9 +177,13 @@ func TestWorkstreamBounds(t *testing.T) {
 	}
 	h.launch(run, `{"task":"a","agent":"helper","deadline_seconds":30}`)
 	h.launch(run, `{"task":"a","agent":"helper"}`)
-	h.call(http.MethodPost, of, `{"task":"a","agent":"helper"}`, http.StatusConflict)
+	if got := h.call(http.MethodPost, of, `{"task":"a","agent":"helper"}`, http.StatusConflict); !strings.Contains(got, "workstreams.max of the agent helper is 2") {
+		t.Error(got)
+	}
 	child := (<-h.inputs).RunID
-	h.call(http.MethodPost, "/runs/"+child+"/workstreams", `{"task":"a","agent":"echo"}`, http.StatusForbidden)
+	if got := h.call(http.MethodPost, "/runs/"+child+"/workstreams", `{"task":"a","agent":"echo"}`, http.StatusForbidden); !strings.Contains(got, "workstreams.depth of the agent helper is 1") {
+		t.Error(got)
+	}
 	h.call(http.MethodPost, "/runs/0190a0e4-0000-7000-8000-000000000000/workstreams", `{"task":"a","agent":"echo"}`, http.StatusNotFound)
 	h.call(http.MethodPost, of+"/0190a0e4-0000-7000-8000-000000000000/terminate", `{}`, http.StatusNotFound)
 	if got := h.request(http.MethodPost, of, ownToken, "application/json", `{"task":"a","agent":"echo"}`).status; got != http.StatusNotFound {
@@ -336,6 +340,49 @@ func TestWorkstreamsThatAnswerLater(t *testing.T) {
 		h.reply(told.RunID, "Thanks.")
 	}
 	h.posts(1 + children)
+}
+
+// TestSteeringAsksAgain checks that a child that cannot take directives during its run is asked again with them, so that none is lost,
+// and that one about a pause asks for nothing.
+func TestSteeringAsksAgain(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	one := "/runs/" + asked.RunID + "/workstreams/" + h.launch(asked.RunID, `{"task":"Look it up.","agent":"helper"}`)
+	steer := func(body string) { h.call(http.MethodPost, one+"/steer", body, http.StatusAccepted) }
+	first := <-h.inputs
+	steer(`{"command":"add_constraint","text":"Be brief."}`)
+	h.reply(first.RunID, "A long answer.")
+	second := <-h.inputs
+	same(t, second.last(), "user: [helper]: add_constraint: Be brief.")
+	steer(`{"command":"pause_requested"}`)
+	h.reply(second.RunID, "Short.")
+	h.reply(asked.RunID, "Wait.")
+	for _, want := range []string{"says:\n\nA long answer.", "is completed. Its answer:\n\nShort."} {
+		told := <-h.inputs
+		if !strings.HasSuffix(told.last(), want) {
+			t.Errorf("the parent is told\n%s", told.last())
+		}
+		h.reply(told.RunID, "Thanks.")
+	}
+	h.posts(3)
+	same(t, len(h.inputs), 0)
+}
+
+// TestATerminatedWorkstreamWorksNoMore checks that a message that waits is not worked on after the parent has terminated the child.
+func TestATerminatedWorkstreamWorksNoMore(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.mention("who is right?")
+	asked := <-h.inputs
+	one := "/runs/" + asked.RunID + "/workstreams/" + h.launch(asked.RunID, `{"task":"Look it up.","agent":"helper"}`)
+	<-h.inputs
+	h.call(http.MethodPost, one+"/messages", `{"message":"And more."}`, http.StatusAccepted)
+	h.call(http.MethodPost, one+"/terminate", `{}`, http.StatusAccepted)
+	for h.childrenOf(asked.RunID)[0].State != "canceled" && h.poll() {
+	}
+	same(t, len(h.inputs), 0)
 }
 
 // TestStreamOfWorkstreams checks that the readers of a run get the messages of its workstreams with their ids, and
