@@ -64,6 +64,49 @@ func TestPerson(t *testing.T) {
 	}
 }
 
+// TestPageChanges clicks and types in elements that the page replaces after they were found.
+func TestPageChanges(t *testing.T) {
+	tab := browsertest.Open(t)
+	tab.Goto(serve(t, `<p id=out></p><div id=main></div><script nonce=page>
+function draw() { main.innerHTML = '<input><button>Send</button>'; main.lastChild.onclick = () => out.textContent = main.firstChild.value }
+draw()
+</script>`))
+	words, button := tab.Find("input"), tab.Role("button", "Send")
+	browsertest.Eval[any](tab, "draw()")
+	words.Type("good morning")
+	button.Click()
+	if got := tab.Find("#out").Text(); got != "good morning" {
+		t.Errorf("after the click: %q", got)
+	}
+}
+
+// TestPageLoads presses a key in a page whose script comes late.
+func TestPageLoads(t *testing.T) {
+	late := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		switch r.URL.Path {
+		case "/late":
+			close(late)
+		case "/script.js":
+			<-late
+			w.Header().Set("Content-Type", "text/javascript")
+			fmt.Fprint(w, `document.addEventListener('keydown', e => document.title = e.key)`)
+		case "/next":
+			fmt.Fprint(w, `<!doctype html><title>next</title><script defer src=script.js></script><script>setTimeout(() => fetch('late'), 500)</script>`)
+		default:
+			fmt.Fprint(w, `<!doctype html><link rel=icon href=data:,>`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	tab := browsertest.Open(t)
+	tab.Goto(server.URL)
+	browsertest.Eval[any](tab, "void (location.href = 'next')")
+	tab.Wait("document.title === 'next'")
+	tab.Press("j")
+	tab.Wait("document.title === 'j'")
+}
+
 func TestFaults(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Goto(serve(t, `<script nonce=page>console.error('first'); console.log('no fault'); setTimeout(() => { throw Error('second'); })</script>

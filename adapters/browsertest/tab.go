@@ -15,11 +15,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// answerWithin bounds one step of a tab.
-const answerWithin = 30 * time.Second
+// answerWithin bounds one step of a tab, on a busy machine too.
+const answerWithin = 2 * time.Minute
 
 // Tab is a tab of the browser, with cookies and storage of its own. Its methods fail the test if a step
-// has an error or takes longer than 30 seconds. One goroutine uses a tab at a time.
+// has an error or takes longer than two minutes. One goroutine uses a tab at a time.
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
@@ -117,7 +117,7 @@ func (tab *Tab) Faults() []string {
 	return faults
 }
 
-// Do executes steps of chromedp, of which each must end within 30 seconds.
+// Do executes steps of chromedp, of which each must end within two minutes.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	for _, step := range steps {
@@ -169,9 +169,36 @@ var replaced = regexp.MustCompile(`Inspected target navigated|Cannot find (defau
 // pollEvery is the time between two looks at a page.
 const pollEvery = 20 * time.Millisecond
 
-// Press presses keys, such as kb.Enter of chromedp, in the focused element.
+// again executes an action until it succeeds or has a final error. It returns the last error if the time ends before.
+func again[T any](action chromedp.Action[T]) chromedp.Action[T] {
+	return func(ctx context.Context, t *chromedp.Target) (T, error) {
+		for {
+			value, err := action(ctx, t)
+			if _, stays := errors.AsType[final](err); err == nil || stays {
+				return value, err
+			}
+			select {
+			case <-time.After(pollEvery):
+			case <-ctx.Done():
+				return value, err
+			}
+		}
+	}
+}
+
+// final is an error that another try cannot mend.
+type final struct{ error }
+
+// loaded waits until the page is loaded. The scripts of a page that still loads don't hear of what a person does.
+func (tab *Tab) loaded() {
+	tab.t.Helper()
+	tab.Wait(`document.readyState === "complete"`)
+}
+
+// Press waits until the page is loaded, and presses keys, such as kb.Enter of chromedp, in the focused element.
 func (tab *Tab) Press(keys string) {
 	tab.t.Helper()
+	tab.loaded()
 	run(tab, "press keys", chromedp.KeyEvent(keys))
 }
 
