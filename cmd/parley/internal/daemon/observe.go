@@ -77,6 +77,7 @@ func (d *Daemon) RunEnded(run *runs.Run, r turn.Report) {
 		s.What, s.MS, s.Detail = operator.StepAnswered, max(0, d.now().Sub(run.BegunAt).Milliseconds()), run.ID
 		d.step(s)
 	}
+	d.metrics.attempted(run, r) // at last: a reader that finds the attempt counted also finds the rest
 }
 
 // ticked has the result of a schedule's tick for the outcome of its run, if that is the end.
@@ -100,7 +101,6 @@ func (d *Daemon) Delivery(sent *outbox.Delivery, state outbox.State) {
 // attempted tells the operator of an attempt: one line for an answered run, an ERROR for one that is given
 // up, and a line when its agent begins to fail and when it works again.
 func (d *Daemon) attempted(run *runs.Run, r turn.Report) {
-	d.metrics.attempted(run, r)
 	log := d.log.With("workspace", run.Workspace, "thread", string(run.ThreadKey), "agent", run.Agent, "run", run.ID)
 	switch r.Outcome {
 	case turn.Answered:
