@@ -19,7 +19,7 @@ import (
 )
 
 // maxWait bounds every wait for an expected event. On a busy machine an event takes seconds.
-const maxWait = time.Minute
+const maxWait = 2 * time.Minute
 
 // fixture is the setup of one test: a fake, its adapter, and an empty inbox.
 type fixture struct {

@@ -72,7 +72,7 @@ func TestTheStartWarnsOfAPublicBot(t *testing.T) {
 				select {
 				case line := <-l.Warned:
 					take(line)
-				case <-time.After(10 * time.Second):
+				case <-time.After(2 * time.Minute):
 					t.Fatalf("%+v: no warning", c)
 				}
 			}

@@ -208,7 +208,7 @@ func TestReplayIntoClosedPipe(t *testing.T) {
 		fmt.Fprintf(&lines, "%s%02d\"}}\n", line, n)
 	}
 	write(t, dir, "lines.jsonl", lines.String())
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var stderr strings.Builder
 	command := exec.CommandContext(ctx, os.Args[0], "replay", "lines.jsonl")

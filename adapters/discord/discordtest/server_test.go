@@ -84,7 +84,7 @@ func dial(t *testing.T, s *discordtest.Server) *client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = ws.Close() })
-	_ = ws.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = ws.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	c := &client{t, ws}
 	if op, _, _, _ := c.next(); op != 10 {
 		t.Fatalf("the first frame has op %d", op)

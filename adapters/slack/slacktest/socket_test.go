@@ -19,7 +19,7 @@ import (
 )
 
 // maxWait bounds every wait of a test.
-const maxWait = 20 * time.Second
+const maxWait = 2 * time.Minute
 
 func bounded(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)

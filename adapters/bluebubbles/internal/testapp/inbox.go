@@ -79,7 +79,7 @@ func (d *Inbox) Await(t *testing.T, n int) []string {
 	t.Helper()
 	stop := context.AfterFunc(t.Context(), d.changed.Broadcast)
 	defer stop()
-	timer := time.AfterFunc(time.Minute, func() {
+	timer := time.AfterFunc(2*time.Minute, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		n = 0

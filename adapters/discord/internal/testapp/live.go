@@ -16,6 +16,9 @@ import (
 	"parley/ingest/event"
 )
 
+// waitLimit bounds every wait of a test, on a busy machine too.
+const waitLimit = 2 * time.Minute
+
 // Live is a fake Discord with a running adapter.
 type Live struct {
 	T *testing.T
@@ -94,7 +97,7 @@ func (i *Inbox) Runs(ctx context.Context, _ int64) (runs, known bool) {
 // AwaitTexts waits until n envelopes of messages are stored, and returns their contents.
 func (l *Live) AwaitTexts(n int) (texts []string) {
 	l.T.Helper()
-	for timeout := time.After(10 * time.Second); ; {
+	for timeout := time.After(waitLimit); ; {
 		l.Inbox.Mu.Lock()
 		taken, changed := l.Inbox.taken, l.Inbox.changed
 		l.Inbox.Mu.Unlock()
@@ -190,7 +193,7 @@ func (l *Live) Up() event.Self {
 		return self
 	case err := <-l.Ended:
 		l.T.Fatalf("Run ended: %v", err)
-	case <-time.After(10 * time.Second):
+	case <-time.After(waitLimit):
 		l.T.Fatal("Up was not called")
 	}
 	return event.Self{}
@@ -211,7 +214,7 @@ func (l *Live) AwaitSession() {
 // AwaitSessions waits until n sessions are connected.
 func (l *Live) AwaitSessions(n int) {
 	l.T.Helper()
-	ctx, cancel := context.WithTimeout(l.T.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.T.Context(), waitLimit)
 	defer cancel()
 	if err := l.AwaitShards(ctx, n); err != nil {
 		l.T.Fatal(err)
@@ -227,7 +230,7 @@ func (l *Live) Callback(i discordtest.Interaction) discordtest.Interaction {
 // AwaitResponse waits for a state of an interaction.
 func (l *Live) AwaitResponse(i discordtest.Interaction, ok func(discordtest.Interaction) bool) discordtest.Interaction {
 	l.T.Helper()
-	ctx, cancel := context.WithTimeout(l.T.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(l.T.Context(), waitLimit)
 	defer cancel()
 	asked, err := l.AwaitAsked(ctx, i.Token, ok)
 	if err != nil {

@@ -56,7 +56,7 @@ func openCarded(t *testing.T, fake slacktest.Options, files map[string]string) *
 	}
 	files["parley.yaml"] = `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 agents:
   - {id: helper, kind: webhook, url: "` + agent.URL + `", secret: ` + laterSecret + `, image_hosts: [IMG.example], approvers: [U0OLGA]}
   - {id: echo, kind: echo}

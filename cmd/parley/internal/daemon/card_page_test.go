@@ -28,7 +28,7 @@ func openCards(t *testing.T) (h *harness, tab *browsertest.Tab, answers chan str
 	t.Cleanup(hook.Close)
 	h = open(t, plan{files: map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 agents: [{id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `}, {id: echo, kind: echo}]
 `}})
 	tab = browsertest.Open(t)

@@ -29,7 +29,7 @@ import (
 )
 
 // testTimeout bounds every wait of a test. A busy machine can take much longer than an idle one.
-const testTimeout = 2 * time.Minute
+const testTimeout = 5 * time.Minute
 
 // shutdown bounds the stop of a daemon. Each phase of a stop has a part of it.
 const shutdown = 30 * time.Second
@@ -356,8 +356,8 @@ func (h *harness) state() string {
 // awaitMetric reads a figure until it has the value.
 func (h *harness) awaitMetric(name string, want float64) {
 	h.t.Helper()
-	for end := time.Now().Add(testTimeout / 2); h.metric(name) != want; {
-		if time.Now().After(end) || !h.poll() {
+	for h.metric(name) != want {
+		if !h.poll() {
 			h.t.Fatalf("%s is not %v:\n%s%s", name, want, h.state(), h.log)
 		}
 	}
@@ -385,10 +385,15 @@ func (h *harness) hook(body []byte) answer {
 	return h.send(slacktest.NewRequest(h.ctx, h.url+"/hooks/slack/acme", signingSecret, time.Now(), body))
 }
 
-// accept delivers a body that the daemon must acknowledge.
+// accept delivers a body that the daemon must acknowledge. Like Slack, it delivers the body again if the store of a
+// slow machine is busy for too long.
 func (h *harness) accept(body []byte) {
 	h.t.Helper()
-	if got := h.hook(body); got.status != http.StatusOK {
+	got := h.hook(body)
+	for got.status == http.StatusServiceUnavailable && h.poll() {
+		got = h.hook(body)
+	}
+	if got.status != http.StatusOK {
 		h.t.Fatalf("the hook answered %d %s\n%s", got.status, got.body, h.log)
 	}
 }

@@ -74,6 +74,7 @@ func TestIncidentFullDisk(t *testing.T) {
 		h.answerNext(replyWith("Here."))
 	}
 	h.awaitMetric(sent, 2)
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 3)
 	if st := h.status(); !st.Ready || st.Store.State != "ok" || st.Needs.Dead != 0 || h.metric("parley_store_up") != 1 {
 		t.Errorf("%+v", st)
 	}

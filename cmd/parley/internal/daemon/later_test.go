@@ -38,7 +38,7 @@ func openLater(t *testing.T, plans ...plan) *later {
 	t.Cleanup(hook.Close)
 	files := map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 agents:
   - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `}
   - {id: echo, kind: echo}

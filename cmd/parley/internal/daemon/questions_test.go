@@ -52,7 +52,7 @@ func openAskingWith(t *testing.T, approvers string) *asking {
 	t.Cleanup(endpoint.Close)
 	a.harness = open(t, plan{files: map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 console: {listen: "127.0.0.1:0"}
 agents:
   - {id: helper, kind: agui, url: "` + endpoint.URL + `", approvers: [` + mara + approvers + `]}

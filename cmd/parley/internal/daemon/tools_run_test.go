@@ -35,7 +35,7 @@ func openHolder(t *testing.T, settings string, change ...func(*plan)) *holder {
 	t.Cleanup(hook.Close)
 	l.plan = plan{files: map[string]string{"parley.yaml": `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 agents:
   - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + settings + `}
   - {id: echo, kind: echo}

@@ -62,7 +62,7 @@ func openLeadShowing(t *testing.T, p plan, most int, show string) *delegating {
 	}
 	p.files["parley.yaml"] = `
 listen: 127.0.0.1:0
-shutdown: 3s
+shutdown: 30s
 agents:
   - {id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterSecret + `, workstreams: {agents: [echo, helper, other], max: ` + strconv.Itoa(most) + `}, show: ` + show + `}
   - {id: other, kind: webhook, url: "` + hook.URL + `", secret: ` + otherSecret + `}
@@ -569,7 +569,9 @@ func TestArtifactsOfARun(t *testing.T) {
 	child := h.launch(asked.RunID, `{"task":"Think.","agent":"helper"}`)
 	answer((<-h.inputs).RunID, "found.txt")
 	answer(asked.RunID, "own.txt")
-	<-h.inputs // the report of a child
+	for slices.ContainsFunc(h.childrenOf(asked.RunID), func(w listedWorkstream) bool { return w.State != "completed" }) && h.poll() {
+	}
+	<-h.inputs // the report of a child, after the end of the run
 	type file struct {
 		Path string
 		Name string
