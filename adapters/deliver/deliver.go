@@ -99,7 +99,9 @@ type Parts struct {
 	Platform func(workspace string) (Platform, bool)
 	Files    Files
 	// Hook returns the address of a program that gets the answers to its messages, as event.InjectedBy names it; nil for none.
-	Hook     func(by string) (Hook, bool)
+	Hook func(by string) (Hook, bool)
+	// Caller returns the program that sends messages of a web workspace in its own name, in the same form; nil for none.
+	Caller   func(workspace, sender string) (by string, ok bool)
 	Observer Observer
 	Log      *slog.Logger
 	Now      func() time.Time

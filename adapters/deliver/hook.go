@@ -43,13 +43,13 @@ type hookAnswer struct {
 	DispatchConfig json.RawMessage `json:"dispatch_config"`
 }
 
-// Copies implements turn.Copier: each message of a run that a program with a Hook has injected gets a copy of the answer, or
+// Copies implements turn.Copier: each message of a run that a program with a Hook has sent gets a copy of the answer, or
 // the end of a run without one, so that the program does not wait for ever. A
 // program's copies are a queue of their own, so that neither a chat nor another program waits for it.
 func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, err error) {
 	for i := range run.Messages {
 		m := &run.Messages[i]
-		by, ok := event.InjectedBy(m.ExternalID)
+		by, ok := o.programOf(run, m)
 		if _, hooked := o.hook(by); !ok || !hooked {
 			continue
 		}
@@ -81,6 +81,14 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 		}})
 	}
 	return list, nil
+}
+
+// programOf returns the program that has injected a message, or has sent it in its own name.
+func (o *Outbox) programOf(run *runs.Run, m *messages.Message) (by string, ok bool) {
+	if by, ok = event.InjectedBy(m.ExternalID); ok || run.Platform != event.Web || o.Caller == nil {
+		return by, ok
+	}
+	return o.Caller(run.Workspace, m.SenderID)
 }
 
 var null = json.RawMessage("null")

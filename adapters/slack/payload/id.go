@@ -2,7 +2,6 @@ package payload
 
 import (
 	"fmt"
-	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -76,9 +75,10 @@ func SplitID(id string) (channel, ts string, err error) {
 // https://docs.slack.dev/reference/methods/chat.getPermalink
 func MessageOf(ref string) (m adapters.MessageRef, ok bool) {
 	id := ref
-	if link, err := url.Parse(ref); err == nil && link.Scheme == "https" {
+	if link, ok := adapters.ParseAddress(ref); ok {
 		parts := strings.Split(strings.Trim(link.Path, "/"), "/")
-		if len(parts) != 3 || parts[0] != "archives" || !strings.HasSuffix(link.Hostname(), ".slack.com") {
+		isSlack := link.Scheme == "https" && strings.HasSuffix(link.Hostname(), ".slack.com") || adapters.IsNear(link.Hostname()) // a fake's
+		if len(parts) != 3 || parts[0] != "archives" || !isSlack {
 			return m, false
 		}
 		digits, isLink := strings.CutPrefix(parts[2], "p")

@@ -8,6 +8,7 @@ func TestMessageOf(t *testing.T) {
 		id: id,
 		"https://acme.slack.com/archives/C06RY3YBSLE/p1700000000000100":                                                        id,
 		"https://acme.enterprise.slack.com/archives/C06RY3YBSLE/p1700000000000100?thread_ts=1699999999.000100&cid=C06RY3YBSLE": id,
+		"http://127.0.0.1:9998/archives/C06RY3YBSLE/p1700000000000100":                                                         id,
 		"https://acme.slack.com/archives/C06RY3YBSLE":                                                                          "",
 		"https://acme.slack.com/archives/C06RY3YBSLE/1700000000000100":                                                         "",
 		"https://example.com/archives/C06RY3YBSLE/p1700000000000100":                                                           "",

@@ -78,6 +78,16 @@ func (c Config) DeliverOf(id string) (Deliver, bool) {
 	return c.Tokens[i].Deliver, c.Tokens[i].Deliver.isSet()
 }
 
+// DeliversTo returns the id of the token whose address gets the answers to a sender's messages in the workspace; false for none.
+func (c Config) DeliversTo(workspace, sender string) (id string, ok bool) {
+	for _, t := range c.Tokens {
+		if t.Deliver.isSet() && t.isHolder(workspace, sender) {
+			return t.ID, true
+		}
+	}
+	return "", false
+}
+
 // LocalConfig returns the configuration of the built-in workspace with its token.
 func LocalConfig(token secret.Value) *Config {
 	return &Config{Local: true, Tokens: []Token{{ID: "local", Name: "You", Token: token}}}
@@ -153,7 +163,6 @@ func (t Token) validate(before []Token) event.FieldErrors {
 		_, isAddress := adapters.ParseAddress(t.Deliver.URL)
 		check(isAddress, "deliver.url", "must be an http or https address without credentials")
 		check(!t.Deliver.Secret.IsWeak(secret.MinLength), "deliver.secret", "must be a random word of at least 24 characters, which signs the requests")
-		check(len(t.Injects) > 0, "deliver", "has no effect without injects: only the answers to injected messages go there")
 	}
 	for i, other := range before {
 		check(t.ID == "" || t.ID != other.ID, "id", fmt.Sprintf("is also the id of tokens[%d]: each token needs its own id", i))

@@ -40,10 +40,15 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 // limits count a holder once.
 func (t *Token) named(workspace string, metadata []byte) string {
 	m, err := event.ReadMetadata(metadata)
-	if err == nil && (m.SenderID == payload.OwnSender(t.ID) || m.SenderID == string(t.ActorIn(workspace))) {
+	if err == nil && t.isHolder(workspace, m.SenderID) {
 		return t.ID
 	}
 	return ""
+}
+
+// isHolder reports whether a sender_id is one of those of the token's holder.
+func (t *Token) isHolder(workspace, sender string) bool {
+	return sender == payload.OwnSender(t.ID) || sender == string(t.ActorIn(workspace))
 }
 
 // Recipient returns a fault if a message names a recipient that is no bot. A message to a bot that

@@ -132,9 +132,9 @@ func (o *Outbox) Sent(ctx context.Context, d *Delivery, platformID string) (more
 		}
 		more := new(bool)
 		// PostgreSQL's subquery sees the delivery as it was before the update.
-		tx.Later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '' WHERE id = $1
+		tx.Later(nil, []any{more}, `UPDATE deliveries SET state = 'sent', platform_id = $2, error = '', due_at = $4 WHERE id = $1
 			RETURNING EXISTS (SELECT 1 FROM deliveries o WHERE o.thread = $3 AND o.state IN ('pending', 'sending') AND o.id <> $1)`,
-			d.ID, storage.Optional(platformID), d.Thread)
+			d.ID, storage.Optional(platformID), d.Thread, storage.Millis(o.db.Now()))
 		return more
 	})
 	return err == nil && *sent, err

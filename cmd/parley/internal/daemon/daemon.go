@@ -246,7 +246,7 @@ func listen(c *config.Config) (net.Listener, error) {
 // assemble makes the components that a message passes through.
 func (d *Daemon) assemble() {
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Hook: d.hookOf, Observer: d, Log: d.log, Now: d.now,
+		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Copies: d.outbox, Observer: d, Log: d.log, Now: d.now,

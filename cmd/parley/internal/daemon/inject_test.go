@@ -287,6 +287,10 @@ func TestAnswersGoToTheirProgram(t *testing.T) {
 	if !strings.Contains(first.body, `"dispatch_config":{"case":7}`) || got["id"] == "" || got["run_id"] == "" {
 		t.Errorf("the program gets %s", first.body)
 	}
+	own := decode[injectedMessage](t, h.web(http.MethodPost, "ours/messages", crmToken, `{"content":"and here?"}`).body)
+	h.answerNext(replyWith("Here."))
+	got = decode[map[string]any](t, (<-calls).body)
+	same(t, got["in_reply_to"].(string)+got["content"].(string), own.Message.ID+"Here.")
 	fails <- http.StatusGone
 	h.inject(http.StatusAccepted, "acme", "and now?", `,"to":{"channel":"`+room+`"},"mentioned":true`)
 	h.answerNext(replyWith("Still."))

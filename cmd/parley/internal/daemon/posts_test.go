@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
+	"parley/cmd/parley/internal/operator"
 )
 
 // posterToken is the token of a program that may post in all of acme, guild and home, and roomToken of one that may
@@ -108,6 +110,11 @@ func TestProgramPostsOnSlack(t *testing.T) {
 		t.Fatalf("%+v", posts)
 	}
 	same(t, sent.PostID, room+"/"+posts[0].TS)
+	why, err := h.operate().Why(h.ctx, sent.Link)
+	if err != nil || !slices.ContainsFunc(why.Steps, func(s operator.LifeStep) bool { return s.What == "sent" && s.Link == sent.Link }) ||
+		!slices.ContainsFunc(why.Steps, func(s operator.LifeStep) bool { return strings.HasSuffix(s.Detail, ", posted by ours/poster") }) {
+		t.Errorf("%v %+v", err, why)
+	}
 
 	reply := func(text string) {
 		t.Helper()

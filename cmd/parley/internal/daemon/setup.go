@@ -336,13 +336,24 @@ func (d *Daemon) shows(workspace, agent, messages string) bool {
 // hookOf returns the address of the program with a token, workspace/token id.
 func (d *Daemon) hookOf(by string) (deliver.Hook, bool) {
 	workspace, id, _ := strings.Cut(by, "/")
+	to, ok := d.access(workspace).DeliverOf(id)
+	return deliver.Hook(to), ok
+}
+
+// callerOf returns the program that sends messages of a web workspace in its own name, as hookOf takes it.
+func (d *Daemon) callerOf(workspace, sender string) (by string, ok bool) {
+	id, ok := d.access(workspace).DeliversTo(workspace, sender)
+	return workspace + "/" + id, ok
+}
+
+// access returns the tokens of a web workspace; none for another one.
+func (d *Daemon) access(workspace string) (c access.Config) {
 	if a := d.current.Load().accounts[workspace]; a != nil {
 		if own, ok := a.adapter.(*web.Adapter); ok {
-			to, ok := own.Access().DeliverOf(id)
-			return deliver.Hook(to), ok
+			return own.Access()
 		}
 	}
-	return deliver.Hook{}, false
+	return c
 }
 
 // platform returns the platform to which a workspace's deliveries go.

@@ -19,6 +19,7 @@ type newPost struct {
 func postCommand() *cobra.Command {
 	p := &newPost{}
 	c := p.Command("post --workspace W --to CHANNEL TEXT", "Posts a text where nobody has asked, in the name of the place's agent", cmdline.Wrong(cobra.ExactArgs(1)), p.post)
+	c.Long = c.Short + ". parley why ID tells what has become of it."
 	c.Example = "  parley post --workspace acme --to C06RY3YBSLE '**Rain** today'\n  parley post --workspace acme --thread slack:acme:C06RY3YBSLE:1700000000.000100 --key rain 'It has stopped.'"
 	c.Flags().StringVar(&p.Workspace, "workspace", "", "the workspace; required")
 	c.Flags().StringVar(&p.Channel, "to", "", "the platform's id of the channel")

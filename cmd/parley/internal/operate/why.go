@@ -58,7 +58,7 @@ func whyText(w operator.Why) string {
 		fmt.Fprintf(&b, " in %s, %s\n", replay.Visible(w.Channel), w.Message.CreatedAt.Format("2006-01-02 15:04:05 MST"))
 	}
 	for _, s := range w.Steps {
-		fmt.Fprintf(&b, "  %s  %-9s %s\n", s.At.Format("15:04:05.000"), s.What, replay.Visible(s.Detail))
+		fmt.Fprintf(&b, "  %s  %-9s %s\n", s.At.Format("15:04:05.000"), s.What, replay.Visible(strings.TrimSpace(s.Detail+" "+s.Link)))
 	}
 	outcome := "NOT ANSWERED"
 	switch {
@@ -67,7 +67,12 @@ func whyText(w operator.Why) string {
 	case w.Quiet:
 		outcome = "QUIET"
 	}
-	fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Reason, w.Words)
+	switch {
+	case w.Message != nil && w.Message.Role == "assistant" && w.Reason == "" && !w.Answered:
+		b.WriteString("  a message of ours: nobody asked for it\n")
+	default:
+		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Reason, w.Words)
+	}
 	for _, s := range w.Because {
 		fmt.Fprintf(&b, "    %s\n", replay.Visible(because(s)))
 	}

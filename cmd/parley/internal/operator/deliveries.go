@@ -121,6 +121,14 @@ func deliveryOf(d listing.Delivery) Delivery {
 	}
 }
 
+// link returns the address at which people see the post of a delivery; empty for none.
+func (s *Service) link(ctx context.Context, d listing.Delivery) string {
+	if s.Live == nil || s.Live.Link == nil || d.PlatformID == "" {
+		return ""
+	}
+	return s.Live.Link(ctx, d.Workspace, d.Thread, d.PlatformID)
+}
+
 // Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text
 // and its card.
 func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, error) {
@@ -129,9 +137,7 @@ func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, 
 		return Delivery{}, err
 	}
 	shown := deliveryOf(row)
-	if s.Live != nil && s.Live.Link != nil && row.PlatformID != "" {
-		shown.Link = s.Live.Link(ctx, row.Workspace, row.Thread, row.PlatformID)
-	}
+	shown.Link = s.link(ctx, row)
 	if row.Private && !by.ReadsAll() {
 		return shown, nil
 	}

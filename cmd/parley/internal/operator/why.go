@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,6 +68,8 @@ type LifeStep struct {
 	// failed, delivery, sent or dead.
 	What   string `json:"what"`
 	Detail string `json:"detail"`
+	// Link is the address at which people see what was sent; empty for none.
+	Link string `json:"link,omitempty"`
 }
 
 // Possible is a reason for which a message may be missing.
@@ -98,7 +101,7 @@ func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) 
 		return w, err
 	}
 	w.Found = true
-	w.tell(life)
+	w.tell(ctx, life, s.link)
 	w.judge(life, s.Config())
 	if w.Message != nil && life.Private && !reads {
 		w.Message.Content, w.Message.Metadata, w.Message.Attachments = "", []byte(`{}`), nil
@@ -147,12 +150,12 @@ func (s *Service) read(ref string) (target sought) {
 // step adds a step, unless its time is unknown.
 func (w *Why) step(at time.Time, what, format string, args ...any) {
 	if !at.IsZero() {
-		w.Steps = append(w.Steps, LifeStep{at, what, fmt.Sprintf(format, args...)})
+		w.Steps = append(w.Steps, LifeStep{At: at, What: what, Detail: fmt.Sprintf(format, args...)})
 	}
 }
 
 // tell adds the steps of a life.
-func (w *Why) tell(l *listing.Life) {
+func (w *Why) tell(ctx context.Context, l *listing.Life, link func(context.Context, listing.Delivery) string) {
 	w.Workspace, w.Thread, w.Channel = l.Workspace, string(l.Thread), l.Channel
 	for i, p := range l.Payloads {
 		w.payload(i, p)
@@ -162,9 +165,11 @@ func (w *Why) tell(l *listing.Life) {
 		w.Message = &view
 		w.Trigger, w.Reason = string(m.Trigger), m.Reason
 		if m.Seq > 0 {
-			w.step(m.CreatedAt, "recorded", "message %d of thread %s", m.Seq, l.Thread)
+			w.step(m.CreatedAt, "recorded", "message %d of thread %s%s", m.Seq, l.Thread, postedBy(m.Metadata))
 		}
-		w.step(m.CreatedAt, "decided", "%s", decided(w.Trigger, w.Reason))
+		if m.Author != messages.ByAgent {
+			w.step(m.CreatedAt, "decided", "%s", decided(w.Trigger, w.Reason))
+		}
 		w.step(m.EditedAt, "edited", "")
 		w.step(m.DeletedAt, "deleted", "its words were removed")
 	}
@@ -172,9 +177,21 @@ func (w *Why) tell(l *listing.Life) {
 		w.run(l)
 	}
 	for _, d := range l.Deliveries {
-		w.delivery(d)
+		w.delivery(d, link(ctx, d))
 	}
 	slices.SortStableFunc(w.Steps, func(a, b LifeStep) int { return a.At.Compare(b.At) })
+}
+
+// postedBy returns words about the program that has posted a message of ours; empty for another message.
+func postedBy(raw []byte) string {
+	metadata, _ := event.ReadMetadata(raw) // it is ours
+	for _, extra := range metadata.Extra {
+		var by string
+		if extra.Key == "posted_by" && metadata.SenderType == event.Bot && strings.HasPrefix(metadata.SenderID, "agent:") && json.Unmarshal(extra.Value, &by) == nil {
+			return ", posted by " + by
+		}
+	}
+	return ""
 }
 
 // decided returns the words of a decision.
@@ -240,14 +257,14 @@ func (w *Why) run(l *listing.Life) {
 }
 
 // delivery adds the steps of a delivery.
-func (w *Why) delivery(d listing.Delivery) {
+func (w *Why) delivery(d listing.Delivery, link string) {
 	words := fmt.Sprintf("%d (%s): %s, %d attempts", d.ID, d.Kind, d.State, d.Attempts)
 	if d.Error != "" {
 		words += ": " + d.Error
 	}
 	w.step(d.CreatedAt, "delivery", "%s", words)
 	if d.State == "sent" {
-		w.step(d.DueAt, "sent", "delivery %d as %s", d.ID, cmp.Or(d.PlatformID, "no post"))
+		w.Steps = append(w.Steps, LifeStep{At: d.DueAt, What: "sent", Detail: fmt.Sprintf("delivery %d as %s", d.ID, cmp.Or(d.PlatformID, "no post")), Link: link})
 	}
 }
 
