@@ -15,6 +15,7 @@ func searchPromises() []promise {
 		{"a text that is no word breaks no query", searchSigns},
 		{"a search finds nothing of another workspace or thread", searchPlaces},
 		{"pages have each message once, the last recorded first", searchPages},
+		{"a common word is found far behind the newest messages", searchFar},
 		{"the words of an edited message are its present ones", searchEdited},
 		{"the words of a deleted message leave the index", searchDeleted},
 		{"a message that is committed late is found", searchLate},
@@ -112,6 +113,22 @@ func searchPages(f *fixture) {
 		}
 	}
 	same(f, "pages", got, []string{"word 4", "word 3", "word 2", "word 1", "word 0"})
+}
+
+// searchFar: an engine may look among the newest messages first.
+func searchFar(f *fixture) {
+	for n := range 3 {
+		f.message(threadKey(1), said(fmt.Sprintf("C1/%d", n), fmt.Sprintf("word %d", n)), passive)
+	}
+	f.fill()
+	f.must(f.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
+		_, err := tx.Exec(`INSERT INTO search_words (rowid, words) VALUES (9000000, 'word')`) // of another workspace
+		return err
+	}))
+	list, next, err := f.SearchMessages(f.ctx, search.Query{Workspace: workspace, Text: "word", Limit: 2})
+	f.must(err)
+	same(f, "far behind", each(list, func(m search.Found) string { return m.Content }), []string{"word 2", "word 1"})
+	same(f, "the next page", f.searchFor(search.Query{Workspace: workspace, Text: "word", Before: next, Limit: 2}), []string{"word 0"})
 }
 
 func searchEdited(f *fixture) {

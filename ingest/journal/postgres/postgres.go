@@ -33,10 +33,11 @@ import (
 )
 
 var (
-	_ storage.Engine    = (*Engine)(nil)
-	_ storage.Clock     = (*Engine)(nil)
-	_ storage.Notifier  = (*Engine)(nil)
-	_ storage.Describer = (*Engine)(nil)
+	_ storage.Engine      = (*Engine)(nil)
+	_ storage.Clock       = (*Engine)(nil)
+	_ storage.Notifier    = (*Engine)(nil)
+	_ storage.Describer   = (*Engine)(nil)
+	_ storage.WordScanner = (*Engine)(nil)
 )
 
 // Engine is a PostgreSQL database. It implements storage.Engine, storage.Clock and

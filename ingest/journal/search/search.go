@@ -82,10 +82,11 @@ func (s *Search) SearchMessages(ctx context.Context, q Query) (list []Found, nex
 			}
 			place = ofThread(thread)
 		}
+		all := strings.Join(append(words, place), " ")
 		list := storage.UpTo(tx, (*Found).size, (*Found).dest, `SELECT m.row, m.id, t.uuid, t.channel, m.seq, m.sender_id, m.author, m.content, m.metadata, m.version, m.files, m.sent_at, m.edited_at, m.deleted_at
 			FROM messages m JOIN threads t ON t.id = m.thread
-			WHERE m.row IN (SELECT rowid FROM search_words($1) WHERE rowid < $2 ORDER BY rowid DESC LIMIT CAST($3 AS BIGINT)) ORDER BY m.row DESC`,
-			strings.Join(append(words, place), " "), before, int64(q.Limit))
+			WHERE m.row IN (SELECT rowid FROM `+s.table(tx, all, before, q.Limit)+` WHERE rowid < $2 ORDER BY rowid DESC LIMIT CAST($3 AS BIGINT)) ORDER BY m.row DESC`,
+			all, before, int64(q.Limit))
 		for i := range list {
 			messages.LoadFiles(tx, &list[i].Message)
 		}
@@ -96,6 +97,27 @@ func (s *Search) SearchMessages(ctx context.Context, q Query) (list []Found, nex
 	}
 	// The index may still have the words of a message that was deleted a moment ago.
 	return slices.DeleteFunc(list, func(f Found) bool { return !f.DeletedAt.IsZero() }), next, err
+}
+
+// newest is the number of messages in which a page of common words is looked for first.
+const newest = 5_000
+
+// table returns the table of the rows that have words. An engine that would read all of them reads the newest messages in
+// their order instead, if these fill the page.
+func (s *Search) table(tx *storage.Txn, words string, before int64, limit int) string {
+	const index = `search_words($1)`
+	engine, ok := s.db.Engine.(storage.WordScanner)
+	if !ok {
+		return index
+	}
+	var n int64
+	tx.Row([]any{&n}, `SELECT count(*) FROM (SELECT rowid FROM `+engine.WordScan()+`
+		WHERE rowid < $2 AND rowid >= (SELECT coalesce(max(rowid), 0) FROM search_words WHERE rowid < $2) - CAST($4 AS BIGINT)
+		ORDER BY rowid DESC LIMIT CAST($3 AS BIGINT)) found`, words, before, int64(limit), int64(newest))
+	if n < int64(limit) {
+		return index
+	}
+	return engine.WordScan()
 }
 
 // Person is a person or a bot that has written in a workspace.

@@ -130,6 +130,12 @@ type Eraser interface {
 	Erased()
 }
 
+// WordScanner is an engine whose search_words($1) reads each row that has the words, also if only the newest few are wanted.
+type WordScanner interface {
+	// WordScan returns a table of SQL with the column rowid. It has the rows of search_words($1), and is read in the order of rowid.
+	WordScan() string
+}
+
 // Clock is an engine whose database and clock several nodes share.
 type Clock interface {
 	// Now returns the database's time, as exactly as this node knows it.
