@@ -111,11 +111,11 @@ func (s *Service) Wait() { s.working.Wait() }
 
 func (s *Service) tend(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
-		if due, err := s.Journal.SchedulesDue(ctx); err != nil || !due {
+		workspaces := s.Serves()
+		if due, err := s.Journal.SchedulesDue(ctx, workspaces); err != nil || !due {
 			return err
 		}
 		more = false
-		workspaces := s.Serves()
 		full, skipped, err := s.Journal.TakeTicks(ctx, workspaces, most)
 		if err != nil {
 			return err

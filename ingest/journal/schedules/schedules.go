@@ -163,6 +163,9 @@ func (s *Schedule) save(tx *storage.Txn, now time.Time) {
 	next := s.Next(now)
 	if b := find(tx, s.Workspace, s.ID); b != nil {
 		switch {
+		case s.Off && !b.Off:
+			endDue(tx, s.Workspace, s.ID, wasPaused)
+			fallthrough
 		case b.Paused || s.Off:
 			next = time.Time{}
 		case b.Timing == s.Timing && !b.NextAt.IsZero() && b.NextAt.Before(next):
@@ -182,9 +185,13 @@ func remove(tx *storage.Txn, workspace string, thread event.ThreadKey, id string
 	if tx.Exec(`DELETE FROM schedules WHERE workspace = $1 AND id = $2 AND thread = $3`, workspace, id, string(thread)) == 0 {
 		return false
 	}
-	tx.Do(`UPDATE schedule_ticks SET state = 'skipped', error = $3, due_at = NULL WHERE workspace = $1 AND schedule = $2 AND state = 'due'`,
-		workspace, id, "the schedule was removed")
+	endDue(tx, workspace, id, "the schedule was removed")
 	return true
+}
+
+// endDue ends the ticks of a schedule that have not begun.
+func endDue(tx *storage.Txn, workspace, id, why string) {
+	tx.Do(`UPDATE schedule_ticks SET state = 'skipped', error = $3, due_at = NULL WHERE workspace = $1 AND schedule = $2 AND state = 'due'`, workspace, id, why)
 }
 
 // ErrInFile means that an operator cannot resume a schedule, because its file pauses it.
@@ -196,7 +203,10 @@ type fault string
 // Error implements error.
 func (f fault) Error() string { return string(f) }
 
-// Pause pauses a schedule, or resumes it. The ticks of its pause are left out. It fails with ErrNotFound if
+// wasPaused is why a tick did not run.
+const wasPaused = "the schedule was paused"
+
+// Pause pauses a schedule, or resumes it. The ticks of its pause are left out, and those that have not begun. It fails with ErrNotFound if
 // there is none, and with ErrInFile.
 func (s *Schedules) Pause(ctx context.Context, workspace, id string, paused bool) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {
@@ -212,7 +222,9 @@ func (s *Schedules) Pause(ctx context.Context, workspace, id string, paused bool
 			return
 		}
 		next := time.Time{}
-		if !paused {
+		if paused {
+			endDue(tx, workspace, id, wasPaused)
+		} else {
 			next = known.Next(s.db.Now())
 		}
 		tx.Do(`UPDATE schedules SET paused = $3, next_at = $4 WHERE workspace = $1 AND id = $2`, workspace, id, storage.Number(paused), millis(next))

@@ -177,10 +177,12 @@ func (t *Tick) end(tx *storage.Txn, state, why string) {
 		t.Workspace, t.Schedule, storage.Millis(t.PlannedAt), state, why)
 }
 
-// Asked notes that the message of a tick is durable. If it is the root of a thread, further ticks continue that.
+// Asked notes that the message of a tick is durable, also if a pause or a removal has ended the tick meanwhile. If it is
+// the root of a thread, further ticks continue that.
 func (s *Schedules) Asked(ctx context.Context, t *Tick, root bool) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {
-		t.end(tx, "asked", "")
+		tx.Do(`UPDATE schedule_ticks SET state = 'asked', error = '', due_at = NULL WHERE workspace = $1 AND schedule = $2 AND planned_at = $3`,
+			t.Workspace, t.Schedule, storage.Millis(t.PlannedAt))
 		if root {
 			tx.Do(`UPDATE schedules SET root = $3 WHERE workspace = $1 AND id = $2`, t.Workspace, t.Schedule, t.Message)
 		}
@@ -212,8 +214,8 @@ func (s *Schedules) TickPost(ctx context.Context, workspace, message string) (po
 	return post, state == "pending" || state == "sending", err
 }
 
-// SchedulesDue reports whether a schedule, or a tick, is due. It writes nothing.
-func (s *Schedules) SchedulesDue(ctx context.Context) (bool, error) {
-	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM schedules WHERE next_at <= $1) OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1)`,
-		storage.Millis(s.db.Now()))
+// SchedulesDue reports whether a schedule, or a tick, of some workspaces is due. It writes nothing.
+func (s *Schedules) SchedulesDue(ctx context.Context, workspaces []string) (bool, error) {
+	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM schedules WHERE next_at <= $1 AND `+served(`workspace`, `2`)+`)
+		OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1 AND `+served(`workspace`, `2`)+`)`, storage.Millis(s.db.Now()), between(workspaces))
 }
