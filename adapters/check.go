@@ -35,6 +35,8 @@ type Wants struct {
 	Hook string
 	// Reactions says that some channel passes reactions to the agent.
 	Reactions bool
+	// Reacts says that an agent or a program may add reactions.
+	Reacts bool
 	// MissedAge is the age up to which missed messages are read, and MissedMessages how many of one
 	// channel; 0 sets no bound here.
 	MissedAge      time.Duration

@@ -75,6 +75,7 @@ func TestCheckNamesMissingScopesAndTheirEffect(t *testing.T) {
 		"reactions":        {missing: []string{"reactions:read"}, wants: adapters.Wants{Reactions: true}, want: "reactions do not arrive: add the scope reactions:read and the bot events reaction_added, reaction_removed" + again},
 		"unused reactions": {missing: []string{"reactions:read"}},
 		"signs":            {missing: []string{"reactions:write"}, change: reactive, want: "no reaction shows that the agent is working: add the scope reactions:write" + again},
+		"reacts":           {missing: []string{"reactions:write"}, wants: adapters.Wants{Reacts: true}, want: "agents and programs can't add reactions: add the scope reactions:write" + again},
 		"unused signs":     {missing: []string{"reactions:write"}},
 		"prompts":          {missing: []string{"assistant:write"}, change: prompting, want: "new threads show no suggested prompts: add the scope assistant:write" + again},
 		"unused prompts":   {missing: []string{"assistant:write"}},

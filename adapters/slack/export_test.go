@@ -1,11 +1,17 @@
 package slack
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Needed returns all scopes that the adapter may need, and their events.
 func Needed() (names, events []string) {
 	for _, s := range scopes {
-		names, events = append(names, s.name), append(events, s.events...)
+		if !slices.Contains(names, s.name) {
+			names = append(names, s.name)
+		}
+		events = append(events, s.events...)
 	}
 	return names, events
 }

@@ -38,6 +38,7 @@ const (
 	effectReactions = "reactions do not arrive"
 	effectCommands  = "slash commands and shortcuts do not arrive"
 	effectWorking   = "no reaction shows that the agent is working"
+	effectReacts    = "agents and programs can't add reactions"
 	effectPersons   = "a program can't post to people who have not written to the bot"
 	effectPrompts   = "new threads show no suggested prompts"
 )
@@ -65,6 +66,8 @@ var scopes = []scope{
 	{name: "commands", effect: effectCommands},
 	{name: "reactions:write", effect: effectWorking,
 		needed: func(c Config, _ adapters.Wants) bool { return c.Working == send.WorkingReaction }},
+	{name: "reactions:write", effect: effectReacts,
+		needed: func(_ Config, wants adapters.Wants) bool { return wants.Reacts }},
 	{name: "assistant:write", effect: effectPrompts,
 		needed: func(c Config, _ adapters.Wants) bool { return len(c.SuggestedPrompts) > 0 }},
 }

@@ -86,7 +86,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 				}
 			},
 			State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
-			Wants: func() adapters.Wants { return wants(d.publicURL(), d.successor(a).Workspace) },
+			Wants: func() adapters.Wants { return wants(d.publicURL(), d.current.Load().config, d.successor(a).Workspace) },
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
 	})

@@ -13,6 +13,7 @@ import (
 
 	"parley/adapters"
 	agents "parley/adapters/agent"
+	"parley/adapters/web/access"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
@@ -44,7 +45,7 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	for i, w := range c.Workspaces {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
-			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, wants(public, w)) })
+			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, wants(public, c, w)) })
 		}
 	}
 	for i, a := range c.Agents {
@@ -68,7 +69,7 @@ func (d *Daemon) checkWorkspace(ctx context.Context, id string) (list []operator
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	for _, f := range checkOne(ctx, *w, checker, wants(d.publicURL(), *w)) {
+	for _, f := range checkOne(ctx, *w, checker, wants(d.publicURL(), c, *w)) {
 		state := operator.FindingWarning
 		switch {
 		case f.Unasked:
@@ -115,13 +116,31 @@ func checkAgent(ctx context.Context, i int, id string, checker agents.Checker) (
 
 // wants returns the facts about the settings of a workspace, or of one of its channels, that
 // matter to its platform. public is the address of our HTTP server.
-func wants(public string, w config.Workspace) adapters.Wants {
+func wants(public string, c *config.Config, w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{
 		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowUsers == nil }),
 		AnyServer: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowServers == nil }),
 		Hook:      public + path.Join("/hooks", string(w.Platform), w.ID),
 		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
+		Reacts:    mayReact(c, w.ID),
 		MissedAge: w.Backfill.MaxAge, MissedMessages: w.Backfill.Messages,
 	}
+}
+
+// mayReact reports whether an agent, or the holder of a token, may add reactions somewhere in a workspace.
+func mayReact(c *config.Config, workspace string) bool {
+	in := func(place string) bool { return place == workspace || strings.HasPrefix(place, workspace+":") }
+	for _, a := range c.Agents {
+		if slices.ContainsFunc(a.Tools.Post, in) {
+			return true
+		}
+	}
+	for _, w := range c.Workspaces {
+		own, _ := w.Config.(*access.Config)
+		if own != nil && slices.ContainsFunc(own.Tokens, func(t access.Token) bool { return slices.ContainsFunc(t.Posts, in) }) {
+			return true
+		}
+	}
+	return false
 }

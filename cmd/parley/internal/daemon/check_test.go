@@ -35,6 +35,33 @@ func TestMissingScopeIsLogged(t *testing.T) {
 	}
 }
 
+// TestMissingScopeOfTools is logged if an agent or a program may react in the workspace.
+func TestMissingScopeOfTools(t *testing.T) {
+	t.Parallel()
+	scopes := slices.DeleteFunc(slacktest.AllScopes(), func(s string) bool { return s == "reactions:write" })
+	program := func(posts string) map[string]string {
+		return map[string]string{"workspaces/programs.yaml": "id: programs\nplatform: web\nagent: echo\nweb: {tokens: [{id: ci, token: ci-7f3a9c51d2e84b60a1c35e97, name: CI, posts: [" + posts + "]}]}\n"}
+	}
+	for name, c := range map[string]struct {
+		plan
+		want bool
+	}{
+		"nobody":               {plan{helper: "tools: {read: workspace}"}, false},
+		"an agent elsewhere":   {plan{helper: "tools: {post: [ours]}"}, false},
+		"a program elsewhere":  {plan{files: program("ours")}, false},
+		"an agent":             {plan{helper: "tools: {post: [acme]}"}, true},
+		"an agent in one room": {plan{helper: `tools: {post: ["acme:C0GARDEN"]}`}, true},
+		"a program":            {plan{files: program("acme")}, true},
+	} {
+		c.fake = slacktest.Options{Scopes: scopes}
+		h := open(t, c.plan)
+		h.awaitMetric(`parley_workspace_up{workspace="acme"}`, 1)
+		if log := h.log.String(); strings.Contains(log, "reactions:write") != c.want {
+			t.Errorf("%s:\n%s", name, log)
+		}
+	}
+}
+
 // TestCheckWithoutAnswer: a missing answer is not a fault.
 func TestCheckWithoutAnswer(t *testing.T) {
 	t.Parallel()
