@@ -50,12 +50,16 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	thread := run.ThreadKey
-	if event.IsTick(thread) && platform.Of.Conversation != nil {
-		thread = platform.Of.Conversation(run.Workspace, run.Channel)
-	}
-	address, err := platform.Sender.Address(thread, answered(run))
+	address, err := platform.Sender.Address(conversation(platform, run.Workspace, run.Channel, run.ThreadKey), answered(run))
 	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
+}
+
+// conversation returns the key of the platform's thread for a thread of ours: that of the channel for the own thread of a tick.
+func conversation(platform Platform, workspace, channel string, thread event.ThreadKey) event.ThreadKey {
+	if event.IsTick(thread) && platform.Of.Conversation != nil {
+		return platform.Of.Conversation(workspace, channel)
+	}
+	return thread
 }
 
 // posts returns a copy of to for each text.

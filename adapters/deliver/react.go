@@ -40,7 +40,7 @@ func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.S
 	if len(faults) > 0 {
 		return "", faults
 	}
-	to, err := platform.Sender.Address(target.Thread.Key, target.PlatformID)
+	to, err := platform.Sender.Address(conversation(platform, r.Workspace, target.Channel, target.Thread.Key), target.PlatformID)
 	if err != nil {
 		return "", event.FieldErrors{{Field: "message_id", Message: "is in no place of this workspace"}}
 	}

@@ -205,11 +205,7 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) e
 		return nil
 	}
 	platform, _ := o.Platform(d.Workspace)
-	thread := d.ThreadKey
-	if tick && platform.Of.Conversation != nil {
-		thread = platform.Of.Conversation(d.Workspace, d.Channel)
-	}
-	key := under(platform, d.Workspace, thread, id)
+	key := under(platform, d.Workspace, conversation(platform, d.Workspace, d.Channel, d.ThreadKey), id)
 	if key == "" {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"parley/adapters"
-	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/adapters/web/posts"
@@ -33,7 +32,7 @@ type postMessage struct {
 
 // postMessage stores a post, which is sent soon, also after a restart.
 func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostView, err error) {
-	workspace, err := c.workspace(in.Workspace, access.Caller.Posts)
+	workspace, err := c.workspace(in.Workspace, mayPost)
 	if err != nil {
 		return out, err
 	}
@@ -70,7 +69,7 @@ type reacted struct {
 
 // react stores a reaction, which is sent soon, also after a restart. A repetition changes nothing.
 func (c call) react(ctx context.Context, in react) (out reacted, err error) {
-	workspace, err := c.workspace(in.Workspace, access.Caller.Posts)
+	workspace, err := c.workspace(in.Workspace, mayPost)
 	if err != nil {
 		return out, err
 	}

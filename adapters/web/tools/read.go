@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/adapters/web/threads"
@@ -94,7 +93,7 @@ func (c call) readThread(ctx context.Context, in readThread) (out threadPage, er
 	if len(faults) > 0 {
 		return out, faults
 	}
-	workspace, err := c.workspace(in.Workspace, access.Caller.Reads)
+	workspace, err := c.workspace(in.Workspace, mayRead)
 	if err == nil {
 		err = c.view.sees(ctx, id)
 	}
@@ -127,7 +126,7 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 	if len(faults) > 0 {
 		return out, faults
 	}
-	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	workspace, err := c.workspace(in.Workspace, mayList)
 	if err != nil {
 		return out, err
 	}
@@ -166,7 +165,7 @@ type channel struct {
 
 // listChannels returns a page of the channels of a workspace from which something has come.
 func (c call) listChannels(ctx context.Context, in listChannels) (out channelList, err error) {
-	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	workspace, err := c.workspace(in.Workspace, mayList)
 	if err != nil {
 		return out, err
 	}

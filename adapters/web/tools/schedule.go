@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/assembly/schedule"
@@ -33,11 +32,11 @@ type inThread struct {
 
 type scheduleMessage struct {
 	inThread
-	Prompt   string     `json:"prompt" jsonschema:"what the agent of the thread is asked then, of at most 32000 characters"`
-	At       *time.Time `json:"at,omitempty" jsonschema:"the one time at which it is asked, such as 2026-11-30T09:00:00Z; give this or cron"`
-	Cron     string     `json:"cron,omitempty" jsonschema:"five fields: minute, hour, day of month, month and weekday"`
-	TimeZone string     `json:"time_zone,omitempty" jsonschema:"of cron, such as Europe/Vienna; without it, that of the workspace"`
-	Key      string     `json:"key,omitempty" jsonschema:"of at most 200 bytes: a repetition with the same key in the thread is the same schedule"`
+	Prompt   string `json:"prompt" jsonschema:"what the agent of the thread is asked then, of at most 32000 characters"`
+	At       string `json:"at,omitempty" jsonschema:"the one time at which it is asked, such as 2026-11-30T09:00:00Z; give this or cron"`
+	Cron     string `json:"cron,omitempty" jsonschema:"five fields: minute, hour, day of month, month and weekday"`
+	TimeZone string `json:"time_zone,omitempty" jsonschema:"of cron, such as Europe/Vienna; without it, that of the workspace"`
+	Key      string `json:"key,omitempty" jsonschema:"of at most 200 bytes: a repetition with the same key in the thread is the same schedule"`
 }
 
 // scheduleMessage has the agent of a thread asked later. It answers there.
@@ -59,8 +58,10 @@ func (c call) scheduleMessage(ctx context.Context, in scheduleMessage) (out sche
 	if c.view != nil {
 		e.Agent = c.view.run.Agent
 	}
-	if in.At != nil {
-		e.At = *in.At
+	if in.At != "" {
+		if e.At, err = time.Parse(time.RFC3339, in.At); err != nil {
+			return out, event.FieldErrors{{Field: "at", Message: "must be a time with its zone, such as 2026-11-30T09:00:00Z or 2026-11-30T10:00:00+01:00"}}
+		}
 	}
 	out, err = c.Schedules.Add(ctx, e)
 	if errors.Is(err, schedules.ErrTooMany) {
@@ -118,12 +119,12 @@ func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot pl
 	if !payload.IsUUID(id) {
 		return spot, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
 	}
-	right := access.Caller.Reads
+	needs := mayRead
 	own := c.view != nil && id == c.view.run.ThreadID && cmp.Or(in.Workspace, c.view.run.Workspace) == c.view.run.Workspace
 	if changes && !own {
-		right = access.Caller.Posts
+		needs = mayPost
 	}
-	workspace, err := c.workspace(in.Workspace, right)
+	workspace, err := c.workspace(in.Workspace, needs)
 	if err == nil && !changes {
 		if err = c.view.sees(ctx, id); err == nil {
 			err = c.Threads.Admit(ctx, c.Caller, workspace, id)

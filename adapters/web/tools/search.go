@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal/search"
@@ -35,15 +34,15 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 	if v := c.view; v != nil && q.Thread == "" && v.scope != ReadChannel && v.scope != ReadWorkspace {
 		q.Thread = v.run.ThreadID
 	}
-	right := access.Caller.Lists
+	needs := mayList
 	if q.Thread != "" {
-		right = access.Caller.Reads
+		needs = mayRead
 		faults.Check(payload.IsUUID(q.Thread), "thread_id", "must be a UUID")
 	}
 	if len(faults) > 0 {
 		return out, faults
 	}
-	if q.Workspace, err = c.workspace(in.Workspace, right); err == nil && q.Thread != "" {
+	if q.Workspace, err = c.workspace(in.Workspace, needs); err == nil && q.Thread != "" {
 		if err = c.view.sees(ctx, q.Thread); err == nil {
 			err = c.Threads.Admit(ctx, c.Caller, q.Workspace, q.Thread)
 		}
@@ -100,7 +99,7 @@ func (c call) findPerson(ctx context.Context, in findPerson) (out personList, er
 	if len(faults) > 0 {
 		return out, faults
 	}
-	workspace, err := c.workspace(in.Workspace, access.Caller.Lists)
+	workspace, err := c.workspace(in.Workspace, mayList)
 	if err == nil && c.view != nil && c.view.scope != ReadWorkspace {
 		err = errNoPeople
 	}

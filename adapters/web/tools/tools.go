@@ -3,6 +3,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -137,14 +138,23 @@ func addTool[In, Out any](s *mcp.Server, c call, tool *mcp.Tool, serve func(cont
 	})
 }
 
-// workspace returns the workspace that a call names, or else the caller's own. One in which the caller does not
-// have a right is like an unknown one.
-func (c call) workspace(named string, right func(access.Caller, string) bool) (string, error) {
-	if named == "" {
-		named = c.Caller.Workspace
-	}
-	if !right(c.Caller, named) {
-		return "", storage.ErrNotFound
+// right is a right of callers in a workspace.
+type right struct {
+	has     func(access.Caller, string) bool
+	missing error // the same for an unknown workspace
+}
+
+var (
+	mayRead = right{access.Caller.Reads, storage.ErrNotFound}
+	mayList = right{access.Caller.Lists, exchange.Fail(http.StatusNotFound, "not-found", "there is no such workspace, or this token reads only threads that it names: it needs senders: any, or read with the workspace")}
+	mayPost = right{access.Caller.Posts, exchange.Fail(http.StatusNotFound, "not-found", "there is no such workspace, or this token may not post in it: posts of a token, or tools.post of an agent, names the places")}
+)
+
+// workspace returns the workspace that a call names, or else the caller's own, if the caller has a right there.
+func (c call) workspace(named string, r right) (string, error) {
+	named = cmp.Or(named, c.Caller.Workspace)
+	if !r.has(c.Caller, named) {
+		return "", r.missing
 	}
 	return named, nil
 }

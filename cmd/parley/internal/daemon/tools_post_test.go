@@ -94,6 +94,25 @@ func TestToolReactsOnIMessage(t *testing.T) {
 	same(t, len(read()), 4)
 }
 
+// TestToolReactsToTheAnswerOfASchedule, which begins a thread at the top of its channel.
+func TestToolReactsToTheAnswerOfASchedule(t *testing.T) {
+	t.Parallel()
+	h := open(t, withDesk(plan{acme: twoSchedules})).echoes()
+	h.changeSchedule("morning", "run")
+	answer := h.posts(1)[0]
+	h.awaitResult("morning", "posted")
+	list := h.callTool(posterToken, "list_threads", `{"workspace":"acme"}`)
+	read := h.callTool(posterToken, "read_thread", `{"workspace":"acme","thread_id":"`+list.Threads[0].ThreadID+`"}`).Messages
+	awaitTool(h, func() bool {
+		got := h.callTool(posterToken, "react", `{"workspace":"acme","message_id":"`+read[len(read)-1].ID+`","emoji":"tada"}`)
+		if got.fault != "" {
+			t.Fatal(got.fault)
+		}
+		return got.State == "sent"
+	})
+	same(t, h.slack.Reactions(room, answer.TS), []slacktest.Reaction{{Name: "tada", Users: []string{slacktest.BotUser}}})
+}
+
 // TestDoorsOfActingTools: what the token may not do by the HTTP API it may not do by a tool.
 func TestDoorsOfActingTools(t *testing.T) {
 	t.Parallel()
@@ -106,15 +125,15 @@ func TestDoorsOfActingTools(t *testing.T) {
 	react := func(id, emoji string) string {
 		return `{"workspace":"acme","message_id":"` + id + `","emoji":"` + emoji + `"}`
 	}
-	const unknown, denied = "the workspace has no such thread", "this token may not post there"
+	const denied = "this token may not post there"
 	for _, c := range []struct{ token, tool, arguments, want string }{
-		{ownToken, "post_message", post(`"channel":"` + room + `"`), unknown},
-		{ownToken, "react", react(id, "eyes"), unknown},
-		{posterToken, "post_message", `{"workspace":"other","channel":"` + room + `","content":"hello"}`, unknown},
-		{posterToken, "post_message", `{"channel":"` + room + `","content":"hello"}`, unknown}, // its own workspace
+		{ownToken, "post_message", post(`"channel":"` + room + `"`), noPost},
+		{ownToken, "react", react(id, "eyes"), noPost},
+		{posterToken, "post_message", `{"workspace":"other","channel":"` + room + `","content":"hello"}`, noPost},
+		{posterToken, "post_message", `{"channel":"` + room + `","content":"hello"}`, noPost}, // its own workspace
 		{roomToken, "post_message", post(`"channel":"C0OTHER"`), denied},
 		{roomToken, "post_message", post(`"user":"` + mara + `"`), denied},
-		{posterToken, "post_message", post(`"thread_id":"` + thread + `"`), unknown},
+		{posterToken, "post_message", post(`"thread_id":"` + thread + `"`), noThread},
 		{posterToken, "post_message", post(`"channel":"garden"`), "to.channel: must be the platform's id of a channel"},
 		{posterToken, "post_message", `{"workspace":"acme","channel":"` + room + `","content":" "}`, "content: is required"},
 		{posterToken, "react", react("x", "eyes"), "message_id: must be a UUID"},
