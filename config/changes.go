@@ -3,14 +3,16 @@ package config
 import (
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // Changes returns the keys whose effective values differ from those of another configuration. A key of
-// a workspace's file follows the workspace's id, as in "acme: policy.max_age". A workspace that only
+// a workspace's file follows the workspace's id, as in "acme: policy.max_age". A list entry with another agent
+// is one key, such as "agents[0]". A workspace that only
 // one of them has is "acme: added" or "acme: removed", and one in which only secrets differ is
 // "acme: a secret".
 func (c *Config) Changes(before *Config) (keys []string) {
-	keys = differing(c.Main(), before.Main(), "")
+	keys = agentsWhole(differing(c.Main(), before.Main(), ""))
 	if len(keys) == 0 && !reflect.DeepEqual(c.Agents, before.Agents) {
 		keys = append(keys, "agents: a secret")
 	}
@@ -32,6 +34,20 @@ func (c *Config) Changes(before *Config) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// agentsWhole replaces the keys of each entry of agents whose id is among them by the key of the entry.
+func agentsWhole(keys []string) (whole []string) {
+	entry := ""
+	for _, key := range keys {
+		if list, isID := strings.CutSuffix(key, "].id"); isID && strings.HasPrefix(list, "agents[") {
+			entry = list + "]"
+			whole = append(whole, entry)
+		} else if entry == "" || !strings.HasPrefix(key, entry+".") {
+			whole = append(whole, key)
+		}
+	}
+	return whole
 }
 
 // differing returns the keys whose values differ, each after a prefix, in the order of the new ones.

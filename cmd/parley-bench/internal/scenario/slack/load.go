@@ -101,7 +101,8 @@ func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
 	for round := range l.rounds {
 		for _, program := range l.programs() {
 			figures, err := l.measure(ctx, b, program, round)
-			if err != nil {
+			// Bolt promises nothing: the printed verdict is a result. A slow Bolt answers an event twice that Slack repeats.
+			if err != nil && !(program == theBolt && errors.Is(err, rig.ErrViolated)) {
 				return fmt.Errorf("measure %s: %w", program, err)
 			}
 			b.Printf("%-7s %v\n", program, figures)
