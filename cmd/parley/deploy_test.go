@@ -233,7 +233,7 @@ func TestDeployedRelease(t *testing.T) {
 			t.Errorf("%s: %v\n%s", script, err, out)
 		}
 	}
-	if prepared != 5 || len(release.Nfpms[0].Scripts) != 3 {
+	if prepared != 6 || len(release.Nfpms[0].Scripts) != 3 {
 		t.Errorf("%d made files, %d scripts", prepared, len(release.Nfpms[0].Scripts))
 	}
 }
