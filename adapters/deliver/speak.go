@@ -209,5 +209,9 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) e
 	if key == "" {
 		return nil
 	}
-	return o.Journal.AddThread(ctx, platform.Of.Name, d.Channel, places.Thread{Key: key, Workspace: d.Workspace})
+	err := o.Journal.AddThread(ctx, platform.Of.Name, d.Channel, places.Thread{Key: key, Workspace: d.Workspace})
+	if err == nil && tick { // what the agent has scheduled meanwhile is for the people in that thread
+		err = o.Journal.MoveSchedules(ctx, d.Workspace, d.ThreadKey, key)
+	}
+	return err
 }

@@ -215,6 +215,36 @@ func TestAgentsScheduleInThreads(t *testing.T) {
 	same(t, h.posts(2)[1].ThreadTS, root)
 }
 
+// TestScheduleOfATickIsInTheThreadOfItsAnswer: what a model schedules while a schedule asks is listed below the answer, and
+// asked there.
+func TestScheduleOfATickIsInTheThreadOfItsAnswer(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{helper: "tools: {read: thread}", acme: twoSchedules})
+	h.changeSchedule("morning", "run")
+	at := h.clock.now().Add(time.Hour).UTC().Format(time.RFC3339)
+	h.answerNext(callTool("", "schedule_message", `{"prompt":"look again","at":"`+at+`"}`))
+	h.answerNext(replyWith("Rain. I look again."))
+	answer := h.posts(1)[0]
+	h.awaitResult("morning", "posted")
+	say := func(text string) {
+		t.Helper()
+		m := h.newMessage(text)
+		h.accept(inner(`{"type":"app_mention","user":"` + mara + `","ts":"` + m.TS + `","text":"<@` + slacktest.BotUser + `> ` + text + `","thread_ts":"` + answer.TS + `","channel":"` + room + `"}`))
+	}
+	say("thanks")
+	h.answerNext(replyWith("Gladly."))
+	h.posts(2) // Slack shows a sentence to one person only in a thread with replies
+	say("/schedules")
+	if told := h.private(1).Text; !strings.Contains(told, "look again") {
+		t.Errorf("%q", told)
+	}
+	h.clock.advance(61 * time.Minute)
+	if asked := h.answerNext(replyWith("Dry.")); !strings.Contains(asked.text(), "Rain. I look again.") || !strings.Contains(asked.text(), "]: look again") {
+		t.Errorf("%s", asked.text())
+	}
+	same(t, h.posts(3)[2].ThreadTS, answer.TS)
+}
+
 // TestSchedulesInConversations: a person's conversation on Slack, a channel on Discord and a chat of iMessage are one
 // thread each. The answer is there, and the agent knows it later. Two schedules of one minute are two runs.
 func TestSchedulesInConversations(t *testing.T) {
