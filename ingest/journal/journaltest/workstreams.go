@@ -22,6 +22,7 @@ func workstreamPromises() []promise {
 		{"the number and the depth of workstreams are bounded", workstreamBounds},
 		{"a workstream is due at its launch, and when a run of its thread has ended", workstreamDue},
 		{"a step is taken once, and not if something has happened meanwhile", workstreamSteps},
+		{"a workstream does not end by itself while a message waits", workstreamEndsIdle},
 		{"the run that launched a workstream has the messages of its runs, while it goes on", workstreamMessages},
 		{"the progress of a workstream is what its run tells of", workstreamProgress},
 		{"a workstream is locked after the thread of its parent", workstreamLocks},
@@ -133,6 +134,20 @@ func workstreamSteps(f *fixture) {
 	next.State = workstreams.Canceling
 	same(f, "taken", f.settle(d, next), true)
 	same(f, "taken again", f.settle(d, next), false)
+}
+
+func workstreamEndsIdle(f *fixture) {
+	run := f.launched(f.parent(), "w1")
+	f.commit(run, answer("42"))
+	d, end := f.dueWorkstream(), workstreams.Step{State: workstreams.Completed, Said: 1, DueAt: f.clock.Now()}
+	accepted := f.accept(f.envelope(event.KindMessage, event.WorkstreamThread("w1"), "C1/more"))
+	same(f, "an end before a message is recorded", f.settle(d, end), false)
+	f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/more", "and more")}, triggers)
+	same(f, "an end before the turn", f.settle(d, end), false)
+	f.commit(f.begin(event.WorkstreamThread("w1")), answer("43"))
+	d = f.dueWorkstream()
+	same(f, "replies", len(d.Replies), 2)
+	same(f, "an end behind the turn", f.settle(d, end), true)
 }
 
 // launched begins a run of a new workstream of a run.

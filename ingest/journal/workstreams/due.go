@@ -102,10 +102,11 @@ type Step struct {
 }
 
 // Settle takes a step of a workstream, unless another node has taken it, or something has happened since the
-// workstream was read. It reports whether it took the step; otherwise the workstream is still due.
+// workstream was read: one that ends by itself has no message that waits. It reports whether it took the step; otherwise the workstream is still due.
 func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool, error) {
 	now := s.db.Now()
 	var due, ended any
+	byItself := next.State != before.State && (next.State == Completed || next.State == Failed)
 	if !next.DueAt.IsZero() {
 		due = storage.Millis(next.DueAt)
 	}
@@ -118,8 +119,9 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
 		taken := tx.Exec(`UPDATE workstreams SET state = $4, phase = CASE WHEN CAST($5 AS TEXT) = $12 THEN phase ELSE $5 END,
 			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10, reported = $13
-			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11`, before.ID, string(before.State), before.Said,
-			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase), max(before.reported, next.Reported)) > 0
+			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11
+				AND ($14 = 0 OR NOT EXISTS (SELECT 1 FROM threads t WHERE t.key = workstreams.thread AND (t.pending > 0 OR t.turn_since IS NOT NULL OR t.run_id IS NOT NULL)))`, before.ID, string(before.State), before.Said,
+			string(next.State), string(next.Phase), next.Said, next.Summary, next.Error, due, ended, before.dueAt, string(before.Phase), max(before.reported, next.Reported), storage.Number(byItself)) > 0
 		if taken {
 			outbox.StateChanged(tx, before.Run, storage.Millis(now), false)
 		}
