@@ -27,9 +27,10 @@ const (
 // startWithin bounds the start of the browser, on a busy machine too.
 const startWithin = time.Minute
 
-// flags are added to chromedp's own. The browser starts few processes, and reaches this machine alone.
+// flags are added to chromedp's own. The browser starts few processes, reaches this machine alone, and takes keys and
+// clicks also before it has painted a page. Otherwise it drops them, which a busy machine makes likely.
 var flags = map[string]any{
-	"disable-gpu": true, "in-process-gpu": true, "disable-site-isolation-trials": true, "disable-software-rasterizer": true, "disable-quic": true, "disable-component-update": true, "no-sandbox": true,
+	"disable-gpu": true, "in-process-gpu": true, "disable-site-isolation-trials": true, "disable-software-rasterizer": true, "disable-quic": true, "disable-component-update": true, "no-sandbox": true, "allow-pre-commit-input": true,
 	"host-resolver-rules": "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
 }
 
