@@ -91,7 +91,7 @@ var leading = map[string]func(t *testing.T, lead time.Duration) *place{
 		const guild, shed, olivia = "700000000000000001", "700000000000000002", "700000000000000005"
 		p := &place{workspace: "guild"}
 		note := p.notes(map[string]string{discordtest.Post: "post", discordtest.Read: "read"})
-		fake, err := discordtest.Start(discordtest.Options{Heartbeat: 100 * time.Millisecond, OnCall: func(c discordtest.Call) { note(c.Route) }})
+		fake, err := discordtest.Start(discordtest.Options{Heartbeat: 300 * time.Millisecond, OnCall: func(c discordtest.Call) { note(c.Route) }})
 		if err != nil {
 			t.Fatal(err)
 		}
