@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
+	"parley/assembly/card"
 	"parley/assembly/plan"
 	"parley/assembly/turn"
 	"parley/ingest/journal/messages"
@@ -17,10 +18,10 @@ import (
 	"parley/ingest/journal/workstreams"
 )
 
-// maxStated is the greatest length of a state post on a platform that splits a text at its paragraphs, in characters.
+// maxStated is the greatest length of a state post on a platform without edits, in characters.
 const maxStated = 2000
 
-// prepare gives a state post that is due its address and its text. It returns false if there is nothing to send now.
+// prepare gives a state post that is due its address, its text and its card. It returns false if there is nothing to send now.
 func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platform) (sends bool, err error) {
 	s, err := o.Journal.StateOf(ctx, d.Run)
 	switch {
@@ -29,12 +30,12 @@ func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platf
 	case err != nil:
 		return false, err
 	}
-	text, err := o.stated(s, platform)
+	post, err := o.stated(s, platform)
 	_, edits := platform.Sender.(adapters.Editor)
 	switch {
 	case err != nil:
 		return false, o.giveUp(ctx, d, outbox.Failed, err)
-	case text == "", text == d.Post.Text && d.PlatformID != "", !edits && (d.PlatformID != "" || !isFinal(s)):
+	case post.Text == "", shownOf(post) == shownOf(d.Post) && d.PlatformID != "", !edits && (d.PlatformID != "" || !isFinal(s)):
 		return false, o.Journal.KeepState(ctx, d)
 	}
 	run := &runs.Run{Workspace: d.Workspace, ThreadKey: d.ThreadKey}
@@ -45,8 +46,16 @@ func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platf
 	if err != nil {
 		return false, o.giveUp(ctx, d, outbox.Failed, err)
 	}
-	d.Post.Channel, d.Post.Place, d.Post.Text = to.Channel, to.Place, text
+	d.Post.Channel, d.Post.Place, d.Post.Text, d.Post.Card = to.Channel, to.Place, post.Text, post.Card
 	return true, nil
+}
+
+// shownOf returns what people see of a state post.
+func shownOf(p outbox.Post) string {
+	if p.Card == nil {
+		return p.Text
+	}
+	return p.Text + "\n" + p.Card.Status + "\n" + p.Card.Plain()
 }
 
 // sentState records that the platform has a state post under an id. Its next edit is due after the platform's PreviewEvery.
@@ -65,37 +74,40 @@ func isFinal(s *runs.Stated) bool {
 	return s.State != ""
 }
 
-// stated returns the text of a state post in the platform's form; empty for none. Mentions in it have no effect.
-func (o *Outbox) stated(s *runs.Stated, platform Platform) (text string, err error) {
+// stated returns a state post in the platform's form; without a text for none. Mentions in it have no effect.
+func (o *Outbox) stated(s *runs.Stated, platform Platform) (post outbox.Post, err error) {
 	defer adapters.Recover(o.Log, &err, "about", "a state post")
-	state := stateOf(s, func(name string) bool { return platform.Shows == nil || platform.Shows(s.Agent, name) })
+	state := StateOf(s, func(name string) bool { return platform.Shows == nil || platform.Shows(s.Agent, name) })
 	if state.IsEmpty() {
-		return "", nil
+		return post, nil
 	}
 	if _, edits := platform.Sender.(adapters.Editor); !edits {
-		whole := func(text string) string { return strings.Join(platform.Sender.Format(text, nil), "\n\n") }
-		return whole(state.Markdown(func(text string) bool { return utf8.RuneCountInString(whole(text)) <= maxStated })), nil
+		whole := func(v card.View) string { return strings.Join(platform.Sender.Format(v.Markdown(), nil), "\n\n") }
+		post.Text = whole(state.View(func(v card.View) bool { return utf8.RuneCountInString(whole(v)) <= maxStated }))
+		return post, nil
 	}
-	shown := platform.Sender.Format(state.Markdown(func(text string) bool { return len(platform.Sender.Format(text, nil)) == 1 }), nil)
-	return shown[0], nil
+	shown := state.View(func(v card.View) bool { return len(platform.card(post, &v)) == 1 })
+	return platform.card(post, &shown)[0], nil
 }
 
-// ends are the words for the ends of runs after which their plan goes on no more, and the status of the tasks that ran.
+// ends are the words for the ends of runs after which their plan goes on no more, the status of the tasks that ran, and that of the
+// card.
 var ends = map[runs.State]struct {
 	status plan.Status
 	words  string
+	card   string
 }{
-	runs.Failed:      {plan.Failed, "The run failed."},
-	runs.Canceled:    {plan.Stopped, "The run was stopped."},
-	runs.Interrupted: {plan.Stopped, "A newer message began the run again."},
-	runs.Dropped:     {plan.Stopped, "Newer messages came before the answer."},
-	runs.Done:        {plan.Unfinished, ""},
-	runs.Quiet:       {plan.Unfinished, ""},
+	runs.Failed:      {plan.Failed, "The run failed.", "error"},
+	runs.Canceled:    {plan.Stopped, "The run was stopped.", "warning"},
+	runs.Interrupted: {plan.Stopped, "A newer message began the run again.", "warning"},
+	runs.Dropped:     {plan.Stopped, "Newer messages came before the answer.", "warning"},
+	runs.Done:        {plan.Unfinished, "", "success"},
+	runs.Quiet:       {plan.Unfinished, "", "success"},
 }
 
-// stateOf returns what people see of the state of a run.
-func stateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
-	state := &plan.State{}
+// StateOf returns what people see of the state of a run. shows reports whether they see some messages, by a name of turn.Shown.
+func StateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
+	state := &plan.State{Status: "info"}
 	if s.Plan != nil && shows(turn.ShowPlan) {
 		state.Title, state.Tasks = plan.ReadTasks(s.Plan.Text, s.Plan.Details)
 	}
@@ -115,6 +127,9 @@ func stateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 	if end, ok := ends[s.State]; ok {
 		plan.Ended(state.Tasks, end.status)
 		state.End = end.words
+		if isFinal(s) {
+			state.Status = end.card
+		}
 	}
 	return state
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/outbox"
@@ -47,7 +48,7 @@ func (h *harness) tells(run *runs.Run, list ...stream.Message) {
 
 // shownPlan is the beginning of the state post of planOf.
 func shownPlan(tasks, done int) string {
-	return fmt.Sprintf("**How to do it** (%d of %d done)", done, tasks)
+	return fmt.Sprintf("How to do it (%d of %d done)", done, tasks)
 }
 
 // withStates runs a test whose platform has no streams and long posts.
@@ -115,7 +116,7 @@ func TestAPlanHasATruthfulEnd(t *testing.T) {
 	}{
 		"failed": {func(*harness) func(context.Context, *runs.Run) (string, error) {
 			return func(context.Context, *runs.Run) (string, error) { return "", errHopeless }
-		}, "- ✅ Task 1\n- ❌ Task 2 (failed)\n- ▫️ Task 3\n\nThe run failed."},
+		}, "✅ Task 1\n❌ Task 2 (failed)\n▫️ Task 3\nThe run failed."},
 		"stopped": {func(h *harness) func(context.Context, *runs.Run) (string, error) {
 			return func(ctx context.Context, run *runs.Run) (string, error) {
 				if _, err := h.journal.StopRun(ctx, run.ID, outbox.Notice{}); err != nil {
@@ -123,9 +124,9 @@ func TestAPlanHasATruthfulEnd(t *testing.T) {
 				}
 				return "", errInterrupted
 			}
-		}, "- ✅ Task 1\n- ⏹️ Task 2 (stopped)\n- ▫️ Task 3\n\nThe run was stopped."},
+		}, "✅ Task 1\n⏹️ Task 2 (stopped)\n▫️ Task 3\nThe run was stopped."},
 		"answered": {func(*harness) func(context.Context, *runs.Run) (string, error) { return answers("Well.") },
-			"- ✅ Task 1\n- ⏹️ Task 2 (unfinished)\n- ▫️ Task 3"},
+			"✅ Task 1\n⏹️ Task 2 (unfinished)\n▫️ Task 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withStates(t, func(h *harness) {
@@ -136,7 +137,7 @@ func TestAPlanHasATruthfulEnd(t *testing.T) {
 				h.ask("t")
 				advance(time.Minute)
 				texts, _ := h.board.stands()
-				want := shownPlan(3, 1) + "\n\n" + c.want
+				want := shownPlan(3, 1) + "\n" + c.want
 				if len(texts) == 0 || texts[0] != want {
 					t.Errorf("posts: %q, want %q", texts, want)
 				}
@@ -156,7 +157,7 @@ func TestAStatePostHasItsLines(t *testing.T) {
 			return "Well.", nil
 		}
 		h.ask("t")
-		h.settles("**Look \\*here\\*** (0 of 2 done)\n\n- ▫️ \\[a\\](https://x.y)\n- ▫️ b\n\n▓▓▓░░░░░░░ 3 of 10: mails\n\n- ⚠️ early\n- ⚠️ one failed", "Well.")
+		h.settles("Look \\*here\\* (0 of 2 done)\n▫️ \\[a](https://x.y)\n▫️ b\nmails: ▰▰▰▱▱▱▱▱▱▱ 30% (3 of 10)\n• ⚠️ early\n• ⚠️ one failed", "Well.")
 	})
 }
 
@@ -261,11 +262,11 @@ func TestChildrenAreLinesOfTheStatePost(t *testing.T) {
 			return "Both look at it.", nil
 		}
 		h.ask("t")
-		h.settles("- ⏳ code: planning\n- ⏳ research: planning", "Both look at it.")
+		h.settles("Workstreams\n⏳ code: planning\n⏳ research: planning", "Both look at it.")
 		if err := h.journal.Report(h.Context(), "research", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Message: "half"}); err != nil {
 			t.Fatal(err)
 		}
-		h.settles("- ⏳ code: planning\n- ⏳ research: executing search, half", "Both look at it.")
+		h.settles("Workstreams\n⏳ code: planning\n⏳ research: executing search, half", "Both look at it.")
 		for _, end := range []workstreams.State{workstreams.Completed, workstreams.Timeout} {
 			list, err := h.journal.DueWorkstreams(h.Context(), 1)
 			if err != nil || len(list) != 1 {
@@ -276,8 +277,8 @@ func TestChildrenAreLinesOfTheStatePost(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		h.settles("- ✅ code\n- ❌ research: out of time", "Both look at it.")
-		if sends := h.board.did("send -"); len(sends) != 1 {
+		h.settles("Workstreams\n✅ code\n❌ research: out of time", "Both look at it.")
+		if sends := h.board.did("send Workstreams"); len(sends) != 1 {
 			t.Errorf("posts of the state: %q", sends)
 		}
 	})
@@ -294,8 +295,63 @@ func TestAPlatformWithoutEditsGetsTheLastState(t *testing.T) {
 		h.ask("t")
 		advance(time.Minute)
 		texts, _ := h.board.stands()
-		if diff := cmp.Diff([]string{"Well.", shownPlan(3, 3) + "\n\n- ✅ Task 1\n- ✅ Task 2\n- ✅ Task 3"}, texts); diff != "" {
+		if diff := cmp.Diff([]string{"Well.", shownPlan(3, 3) + "\n✅ Task 1\n✅ Task 2\n✅ Task 3"}, texts); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// cards is a board whose cards stand below their title.
+type cards struct {
+	*board
+	shown *[]string // the cards of the calls
+}
+
+func (c cards) FormatCard(v card.View) []adapters.CardPost {
+	return []adapters.CardPost{{Text: v.Parts[0].Text, Card: v}}
+}
+
+func (c cards) Send(ctx context.Context, post adapters.Post) (string, error) {
+	c.show(post)
+	return c.board.Send(ctx, post)
+}
+
+func (c cards) Edit(ctx context.Context, id string, post adapters.Post) error {
+	c.show(post)
+	return c.board.Edit(ctx, id, post)
+}
+
+func (c cards) show(post adapters.Post) {
+	if post.Card != nil {
+		*c.shown = append(*c.shown, post.Card.Status+": "+post.Card.Plain())
+	}
+}
+
+// TestAPlanIsACard proves that a platform with cards shows the state as one, that a change of a task alone changes it, that the same
+// plan again does not, and that a call that is made again has the card of the first one.
+func TestAPlanIsACard(t *testing.T) {
+	withStates(t, func(h *harness) {
+		var shown []string
+		h.platform.Sender = cards{h.board, &shown}
+		h.board.faults["send"] = []fault{{failure: adapters.NotSent}}
+		h.answer = func(_ context.Context, run *runs.Run, _ turn.LivePreview) (string, error) {
+			for _, status := range []string{"pending", "running", "running"} {
+				h.tells(run, stream.Message{Type: stream.Plan, Text: "Book", Details: []byte(`[{"title":"a room","status":"` + status + `"}]`)})
+				<-time.After(10 * time.Second)
+			}
+			<-time.After(time.Minute)
+			h.tells(run, stream.Message{Type: stream.Plan, Text: "Book", Details: []byte(`[{"title":"a room","status":"done"}]`)})
+			return "Well.", nil
+		}
+		h.ask("t")
+		advance(2 * time.Minute)
+		const waits = "info: Book (0 of 1 done)\n▫️ a room"
+		want := []string{waits, waits, "info: Book (0 of 1 done)\n⏳ a room (running)", "success: Book (1 of 1 done)\n✅ a room"}
+		if diff := cmp.Diff(want, shown); diff != "" {
+			t.Error(diff)
+		}
+		if texts, _ := h.board.stands(); len(texts) != 2 {
+			t.Errorf("posts: %q", texts)
 		}
 	})
 }

@@ -17,6 +17,7 @@ type Form struct {
 	Join   bool
 	Title  int
 	Badges int // number in one part
+	Tasks  int // number in one part; if it is 0, the limit of a text bounds them
 	// Fields is the number in one part, with the lengths of a field's label and value.
 	Fields, FieldLabel, FieldValue int
 	// Rows and Columns bound a table, and Tables the tables of a post.
@@ -255,6 +256,9 @@ func (s *splitter) goesOn(p *Part) bool {
 	case KindButtons:
 		return len(last.Buttons) < s.Buttons
 	case KindList, KindTasks:
+		if p.Kind == KindTasks && s.Tasks > 0 {
+			return len(last.Items) < s.Tasks
+		}
 		size := 0
 		for _, l := range append(last.plain(), p.plain()...) {
 			size += s.Size(l) + 1

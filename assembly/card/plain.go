@@ -3,21 +3,28 @@ package card
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Icons are the signs before a badge or a task, by its status.
-var icons = map[string]string{
-	"success": "✅", "error": "❌", "warning": "⚠️", "info": "ℹ️", "pending": "⏳",
-	"running": "🔄", "done": "✅", "failed": "❌",
-}
+// icons are the signs before a badge, and marks those before a task, by its status.
+var (
+	icons = map[string]string{"success": "✅", "error": "❌", "warning": "⚠️", "info": "ℹ️", "pending": "⏳"}
+	marks = map[string]string{"pending": "▫️", "running": "⏳", "done": "✅", "failed": "❌", "skipped": "⏭️", "stopped": "⏹️", "unfinished": "⏹️"}
+)
 
-// String returns the item with the sign of its status.
-func (i Item) String() string {
-	if icon := icons[i.Status]; icon != "" {
-		return icon + " " + i.Text
+// String returns a badge with the sign of its status.
+func (i Item) String() string { return strings.TrimPrefix(icons[i.Status]+" "+i.Text, " ") }
+
+// Task returns a task with words about its status, if people could not tell that it neither waits nor is done.
+func (i Item) Task() string {
+	switch {
+	case i.Words != "":
+		return i.Text + ": " + i.Words
+	case i.Status != "pending" && i.Status != "done":
+		return i.Text + " (" + i.Status + ")"
 	}
 	return i.Text
 }
@@ -87,7 +94,7 @@ func (p *Part) plain() (lines []string) {
 // Entry returns an entry of a list, or a task, as a line.
 func (p *Part) Entry(i Item) string {
 	if p.Kind == KindTasks {
-		return i.String()
+		return marks[i.Status] + " " + i.Task()
 	}
 	return "• " + i.Text
 }
@@ -108,13 +115,16 @@ func (p *Part) Bar() string {
 	bar := strings.Repeat("▰", done) + strings.Repeat("▱", bars-done)
 	s := fmt.Sprintf("%s %d%%", bar, int(math.Floor(share*100)))
 	if p.Max != 100 {
-		s += fmt.Sprintf(" (%v of %v)", p.Value, p.Max)
+		s += " (" + decimal(p.Value) + " of " + decimal(p.Max) + ")"
 	}
 	if p.Text != "" {
 		return p.Text + ": " + s
 	}
 	return s
 }
+
+// decimal returns a number without an exponent.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // Escape returns a text in CommonMark that shows its characters and nothing else. It also escapes the markup that Discord adds.
 func Escape(s string) string { return escape(s, false) }
@@ -129,8 +139,8 @@ func escape(s string, parsed bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// marks are the characters that may be markup anywhere. Those of starts are markup at the beginning of a line.
-const marks, starts = "\\`*_[<>#&|~!@", "+-=:.)"
+// signs are the characters that may be markup anywhere. Those of starts are markup at the beginning of a line.
+const signs, starts = "\\`*_[<>#&|~!@", "+-=:.)"
 
 func escapeLine(l string, parsed bool) string {
 	var b strings.Builder
@@ -151,7 +161,7 @@ func escapeLine(l string, parsed bool) string {
 			b.WriteString("&#36;") // after a backslash it would still begin a formula
 			l, start, blank = l[n:], false, false
 			continue
-		case strings.ContainsRune(marks, r), start && strings.ContainsRune(starts, r), parsed && beginsLink(b.String(), l):
+		case strings.ContainsRune(signs, r), start && strings.ContainsRune(starts, r), parsed && beginsLink(b.String(), l):
 			b.WriteByte('\\')
 		}
 		start, blank = start && unicode.IsDigit(r), false

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // View is a card as chats show it: its parts below each other. Its texts are plain: no character of them is markup.
@@ -50,10 +51,11 @@ const (
 type Item struct {
 	Text   string `json:"text"`
 	Status string `json:"status,omitempty"` // of a badge, one of Statuses; of a task, one of TaskStatuses
+	Words  string `json:"words,omitempty"`  // of a task, more about its status
 }
 
 // TaskStatuses are the states of a task.
-var TaskStatuses = []string{"pending", "running", "done", "failed"}
+var TaskStatuses = []string{"pending", "running", "done", "failed", "skipped", "stopped", "unfinished"}
 
 // Press is a button: it opens an address, or its press is a message to the agent.
 type Press struct {
@@ -113,8 +115,10 @@ var textKinds = map[string]Kind{"title": KindTitle, "subtitle": KindSubtitle, "c
 func (f *flattener) add(n Node) {
 	switch n.Type {
 	case Badge:
-		p := f.last(KindBadges)
-		p.Items = append(p.Items, Item{line(n.Label), n.Status})
+		if label := line(n.Label); label != "" {
+			p := f.last(KindBadges)
+			p.Items = append(p.Items, Item{Text: label, Status: n.Status})
+		}
 	case Button:
 		f.button(n)
 	case Image:
@@ -160,6 +164,9 @@ func wordsOf(n Node) string {
 
 func (f *flattener) button(n Node) {
 	b := Press{Label: line(n.Label), URL: n.URL}
+	if b.URL != "" {
+		b.Label = straight(b.Label)
+	}
 	if b.Label == "" {
 		b.Label = "…"
 	}
@@ -190,7 +197,7 @@ func actionOf(n Node) (a Action) {
 }
 
 func (f *flattener) image(n Node) {
-	alt := line(n.Alt)
+	alt := straight(line(n.Alt))
 	if u, err := url.Parse(n.URL); err == nil && slices.ContainsFunc(f.hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) }) {
 		f.parts = append(f.parts, Part{Kind: KindImage, Text: alt, URL: n.URL})
 		return
@@ -248,7 +255,7 @@ func (f *flattener) table(n Node) {
 	if p.Columns == nil && p.Rows != nil && !slices.ContainsFunc(p.Rows, func(r []string) bool { return len(r) != 2 || r[0] == "" }) {
 		p.Kind = KindFields
 	}
-	if p.Columns != nil || p.Rows != nil {
+	if strings.Join(append(slices.Concat(p.Rows...), p.Columns...), "") != "" {
 		f.parts = append(f.parts, p)
 	}
 	f.parts, f.buttons = append(f.parts, after.parts...), after.buttons
@@ -262,7 +269,9 @@ func (f *flattener) inline(n Node) string {
 		return ""
 	case Badge, Progress:
 		var one flattener
-		one.add(n)
+		if one.add(n); len(one.parts) == 0 {
+			return ""
+		}
 		return one.parts[0].plain()[0]
 	case List, Table:
 		var words []string
@@ -280,6 +289,17 @@ func (f *flattener) inline(n Node) string {
 
 // line returns a text in one line.
 func line(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// straight returns a text without the characters that change the order of what follows them. An address beside it is shown in its
+// own order.
+func straight(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, s)
+}
 
 // joined joins the texts that are not empty.
 func joined(words []string, by string) string {

@@ -37,6 +37,24 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
+// TestNothingToSee checks that nodes without words leave no empty lines.
+func TestNothingToSee(t *testing.T) {
+	v := cardtest.View(t, `{"version":"2.0","root":{"type":"stack","children":["  ",{"type":"badge","label":" "},{"type":"table","columns":["",""],"rows":[["",""]]},
+		{"type":"list","items":["",{"type":"badge","label":" "}]},{"type":"badge","label":"b"},{"type":"progress","value":1,"max":3000000}]}}`)
+	if got, want := v.Plain(), "b\n▱▱▱▱▱▱▱▱▱▱ 0% (1 of 3000000)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestAddressesStayStraight checks that no character of a label turns the address beside it round.
+func TestAddressesStayStraight(t *testing.T) {
+	v := cardtest.View(t, `{"version":"2.0","root":{"type":"stack","children":[{"type":"button","label":"a\u202e\u2067b","url":"https://evil.example/"},
+		{"type":"image","alt":"c\u202ed","url":"https://evil.example/"}]}}`)
+	if got, want := v.Plain(), "ab: https://evil.example/\ncd: https://evil.example/"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // TestActions checks what a press means: the id and the value of each button, and whether it needs an approver.
 func TestActions(t *testing.T) {
 	v := cardtest.Cards(t)["button"]

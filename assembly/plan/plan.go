@@ -1,15 +1,11 @@
-// Package plan writes the state of a run as a short text: its tasks, its progress and its workstreams.
+// Package plan has the state of a run as a card: its tasks, its progress and its workstreams.
 package plan
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
-	"sort"
 	"strings"
-	"unicode/utf8"
 
-	"parley/ingest/event"
+	"parley/assembly/card"
 )
 
 // Status is the state of a task.
@@ -27,9 +23,6 @@ const (
 	Unfinished Status = "unfinished"
 )
 
-// marks show the state of a task before its name.
-var marks = map[Status]string{Pending: "▫️ ", Running: "⏳ ", Done: "✅ ", Failed: "❌ ", Skipped: "⏭️ ", Stopped: "⏹️ ", Unfinished: "⏹️ "}
-
 // Task is a task of a plan, or a workstream.
 type Task struct {
 	Title  string
@@ -45,6 +38,7 @@ type Batch struct {
 
 // State is the state of a run. Its texts are those of agents, which are shown as they are: none is Markdown.
 type State struct {
+	Status      string // of its card, one of card.Statuses
 	Title       string
 	Tasks       []Task
 	Batch       *Batch
@@ -164,13 +158,9 @@ func ReadBatch(text string, details json.RawMessage) *Batch {
 	return b
 }
 
-// cells is the number of cells of a bar.
-const cells = 10
-
 // String returns the progress as a bar with its numbers.
 func (b *Batch) String() string {
-	full := int(b.Completed / b.Total * cells)
-	bar := strings.Repeat("▓", full) + strings.Repeat("░", cells-full) + fmt.Sprintf(" %.0f of %.0f", b.Completed, b.Total)
+	bar := (&card.Part{Value: b.Completed, Max: b.Total}).Bar()
 	if text := strings.Join(strings.Fields(b.Text), " "); text != "" {
 		bar += ": " + text
 	}
@@ -189,96 +179,4 @@ func Ended(tasks []Task, as Status) {
 // IsEmpty reports whether there is nothing to show.
 func (s *State) IsEmpty() bool {
 	return s.Title == "" && len(s.Tasks)+len(s.Workstreams)+len(s.Warnings) == 0 && s.Batch == nil
-}
-
-// Markdown returns the state as CommonMark that fits. Of longer lists it shows the beginning, and says how many more there are.
-func (s *State) Markdown(fits func(text string) bool) string {
-	most := max(len(s.Tasks), len(s.Workstreams), len(s.Warnings))
-	over := sort.Search(most+1, func(n int) bool { return !fits(s.markdown(n)) })
-	return s.markdown(max(over-1, 0))
-}
-
-// markdown returns the state with at most a number of entries of each list. A mark stands before each entry, so that no text begins a
-// block of its own.
-func (s *State) markdown(most int) string {
-	title := Plain(s.Title, maxTitle)
-	if title == "" && len(s.Tasks) > 0 {
-		title = "Plan"
-	}
-	var parts []string
-	if title != "" {
-		parts = append(parts, "**"+title+"**"+count(s.Tasks))
-	}
-	parts = append(parts, entries(s.Tasks, most, "tasks"))
-	if s.Batch != nil {
-		parts = append(parts, Plain(s.Batch.String(), maxNote))
-	}
-	parts = append(parts, entries(s.Workstreams, most, "workstreams"))
-	var notes []string
-	for _, w := range s.Warnings[max(0, len(s.Warnings)-most):] {
-		notes = append(notes, "- ⚠️ "+Plain(w, maxNote))
-	}
-	parts = append(parts, strings.Join(notes, "\n"), Plain(s.End, maxNote))
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "\n\n")
-}
-
-// count tells how many tasks are done.
-func count(tasks []Task) string {
-	done, known := 0, 0
-	for _, t := range tasks {
-		if t.Status != "" {
-			known++
-		}
-		if t.Status == Done {
-			done++
-		}
-	}
-	if known == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" (%d of %d done)", done, known)
-}
-
-// entries returns a list of at most a number of tasks.
-func entries(tasks []Task, most int, name string) string {
-	var lines []string
-	for i, t := range tasks {
-		if i == most {
-			lines = append(lines, fmt.Sprintf("- … and %d more %s", len(tasks)-most, name))
-			break
-		}
-		mark := "• "
-		if t.Status != "" {
-			mark = marks[t.Status]
-		}
-		line := "- " + mark + Plain(t.Title, maxTask)
-		switch {
-		case t.Words != "":
-			line += ": " + Plain(t.Words, maxTask)
-		case t.Status != "" && t.Status != Done && t.Status != Pending:
-			line += " (" + string(t.Status) + ")"
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// markup are the signs that CommonMark, Slack or Discord read within a line. Tokens and links are disabled for each platform when it
-// gets the text.
-const markup = "\\`*_~[]|"
-
-// Plain returns a text in one line of at most a number of characters, as CommonMark that shows it as it is.
-func Plain(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) > most {
-		text = event.Beginning(text, most-1) + "…"
-	}
-	var plain strings.Builder
-	for _, r := range text {
-		if strings.ContainsRune(markup, r) {
-			plain.WriteByte('\\')
-		}
-		plain.WriteRune(r)
-	}
-	return plain.String()
 }

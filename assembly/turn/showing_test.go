@@ -104,7 +104,7 @@ func TestTheSignHasWhatNoPlanShows(t *testing.T) {
 		)}
 		d.asks("C1/1", "so?")
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
-		same(t, "notes", d.notes, []string{"careful", "▓▓▓▓▓░░░░░ 1 of 2: mails", "one failed", "first this"})
+		same(t, "notes", d.notes, []string{"careful", "▰▰▰▰▰▱▱▱▱▱ 50% (1 of 2): mails", "one failed", "first this"})
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 // folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
-	1:  {"adapters/browsertest", "assembly/card/...", "assembly/lookalike", "assembly/plan", "ingest/journal/storage"},
-	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/runinput"},
+	1:  {"adapters/browsertest", "assembly/card/...", "assembly/lookalike", "ingest/journal/storage"},
+	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/plan", "assembly/runinput"},
 	3:  {"ingest/journal/messages"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
 	5:  {"ingest/journal/workstreams"},

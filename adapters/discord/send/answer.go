@@ -94,14 +94,14 @@ func (s *Sender) editResponse(ctx context.Context, post adapters.Post, asked pay
 
 // change calls the route of a message of ours. If the bot may not do so in its channel, the message
 // can only be part of the answer to a command, which people can use everywhere.
-func (s *Sender) change(ctx context.Context, method, id string, post adapters.Post, body any) error {
+func (s *Sender) change(ctx context.Context, method, id string, post adapters.Post, body, answer any) error {
 	post, err := payload.Placed(ctx, s.memory.State, post)
 	if err != nil {
 		return err
 	}
-	err = s.client.Send(ctx, method, call.MessagePath(post.To.Channel, id), body, nil)
+	err = s.client.Send(ctx, method, call.MessagePath(post.To.Channel, id), body, answer)
 	if asked, ok := payload.OpenInteraction(ctx, s.memory.State, post, s.client.Now()); ok && call.IsForbidden(err) {
-		return s.client.Send(ctx, method, asked.Hook()+"/messages/"+id, body, nil)
+		return s.client.Send(ctx, method, asked.Hook()+"/messages/"+id, body, answer)
 	}
 	return err
 }

@@ -71,4 +71,28 @@ func TestBigCard(t *testing.T) {
 	}
 }
 
+// TestEditedCard changes the card of a post, with embeds and where Discord drops them.
+func TestEditedCard(t *testing.T) {
+	for _, dropped := range []bool{false, true} {
+		l := testapp.Start(t, discordtest.Options{NoEmbeds: dropped}, nil)
+		post := l.Post("ka", testapp.Room, "", "It grows")
+		id := l.Send(post)
+		for _, status := range []string{"running", "done"} {
+			one := l.Adapter.FormatCard(card.View{Status: "info", Parts: []card.Part{{Kind: card.KindTitle, Text: "Rooms"}, {Kind: card.KindTasks, Items: []card.Item{{Text: "Look", Status: status}}}}})[0]
+			post.Text, post.Card = one.Text, &one.Card
+			if err := l.Adapter.Edit(t.Context(), id, post); err != nil {
+				t.Fatal(err)
+			}
+		}
+		posts := l.Posts(testapp.Room)
+		if len(posts) != 1 {
+			t.Fatalf("%+v", posts)
+		}
+		content, embeds := posts[0].Content, string(posts[0].Embeds)
+		if dropped && (content != "**Rooms**\n✅ Look" || embeds != "") || !dropped && (content != "**Rooms**" || !strings.Contains(embeds, "✅ Look")) {
+			t.Errorf("dropped %v: %q %s", dropped, content, embeds)
+		}
+	}
+}
+
 var _ adapters.CardSender = (*discord.Adapter)(nil)

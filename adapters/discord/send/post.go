@@ -64,10 +64,7 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 // publish calls a route that posts or edits, with a file unless that is nil, and returns the id of the
 // message.
 func (s *Sender) publish(ctx context.Context, method, path string, file *adapters.File, body call.Message) (id string, err error) {
-	var sent struct {
-		ID     string
-		Embeds []json.RawMessage
-	}
+	var sent sent
 	if file == nil {
 		err = s.client.Send(ctx, method, path, body, &sent)
 	} else {
@@ -76,14 +73,29 @@ func (s *Sender) publish(ctx context.Context, method, path string, file *adapter
 	if err == nil && !payload.IsID(sent.ID) {
 		err = &adapters.SendError{Failure: adapters.Unclear, Err: errors.New("the answer has no message id")}
 	}
-	if err == nil && len(body.Embeds) > 0 && len(sent.Embeds) == 0 {
+	if err == nil && sent.drops(body) {
 		err = s.showPlain(ctx, method, path, sent.ID, body)
 	}
 	return sent.ID, err
 }
 
-// showPlain makes a message show its card as text: Discord drops embeds where the bot may not embed links. The call that posts may
-// be repeated under its nonce, and then repeats this one.
+// sent is the answer to a call that posts or edits.
+type sent struct {
+	ID     string
+	Embeds []json.RawMessage
+}
+
+// drops reports whether Discord has dropped the embeds of a body: the bot may not embed links there.
+func (s sent) drops(body call.Message) bool { return len(body.Embeds) > 0 && len(s.Embeds) == 0 }
+
+// asPlain returns a body that shows its card as text.
+func asPlain(body call.Message) call.Message {
+	body.Content, body.Embeds, body.Flags = body.Plain, nil, discordgo.MessageFlagsSuppressEmbeds
+	body.Nonce, body.EnforceNonce, body.Reference = "", false, nil
+	return body
+}
+
+// showPlain makes a message show its card as text. The call that posts may be repeated under its nonce, and then repeats this one.
 func (s *Sender) showPlain(ctx context.Context, method, path, id string, body call.Message) error {
 	switch {
 	case method == http.MethodPatch:
@@ -92,9 +104,7 @@ func (s *Sender) showPlain(ctx context.Context, method, path, id string, body ca
 	default: // of an interaction
 		path += "/messages/" + id
 	}
-	body.Content, body.Embeds, body.Flags = body.Plain, nil, discordgo.MessageFlagsSuppressEmbeds
-	body.Nonce, body.EnforceNonce, body.Reference = "", false, nil
-	return s.client.Send(ctx, http.MethodPatch, path, body, nil)
+	return s.client.Send(ctx, http.MethodPatch, path, asPlain(body), nil)
 }
 
 // messageOf returns the part of a body that is the post's own.
@@ -104,7 +114,7 @@ func messageOf(post adapters.Post) call.Message {
 	return withCard(body, post)
 }
 
-// Edit replaces the text and the buttons of a message of ours.
+// Edit replaces the text, the card and the buttons of a message of ours.
 func (s *Sender) Edit(ctx context.Context, id string, post adapters.Post) error {
 	if !payload.IsID(id) {
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
@@ -114,7 +124,12 @@ func (s *Sender) Edit(ctx context.Context, id string, post adapters.Post) error 
 		Components []discordgo.MessageComponent `json:"components"` // an empty list removes the buttons
 	}{Message: messageOf(post)}
 	body.Components = append([]discordgo.MessageComponent{}, body.Message.Components...)
-	err := s.change(ctx, http.MethodPatch, id, post, body)
+	var now sent
+	err := s.change(ctx, http.MethodPatch, id, post, body, &now)
+	if err == nil && now.drops(body.Message) {
+		body.Message = asPlain(body.Message)
+		err = s.change(ctx, http.MethodPatch, id, post, body, nil)
+	}
 	if err != nil {
 		return call.WithAction("edit in discord channel "+post.To.Channel, err)
 	}
@@ -126,7 +141,7 @@ func (s *Sender) Remove(ctx context.Context, id string, post adapters.Post) erro
 	if !payload.IsID(id) {
 		return adapters.Permanently(fmt.Sprintf("%q is not a message of discord", id))
 	}
-	err := s.change(ctx, http.MethodDelete, id, post, nil)
+	err := s.change(ctx, http.MethodDelete, id, post, nil, nil)
 	if err != nil && call.Code(err) != discordgo.ErrCodeUnknownMessage {
 		return call.WithAction("delete in discord channel "+post.To.Channel, err)
 	}

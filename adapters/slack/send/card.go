@@ -1,6 +1,7 @@
 package send
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,6 +23,9 @@ const (
 	cardTotal = 9000
 	// maxRows, maxColumns and maxTables bound tables.
 	maxRows, maxColumns, maxTables = 100, 20, 1
+	// maxTasks bounds the tasks of a plan. Slack documents no bound; users have measured about 50.
+	// https://docs.slack.dev/reference/block-kit/blocks/plan-block
+	maxTasks = 48
 	// maxHeader is the length of a header.
 	// https://docs.slack.dev/reference/block-kit/blocks/header-block
 	maxHeader = 150
@@ -39,7 +43,7 @@ const (
 // cardForm bounds the blocks of a message.
 var cardForm = card.Form{
 	Size:  func(s string) int { return len(utf16.Encode([]rune(escape.Replace(s)))) + 2*strings.Count(s, "://") },
-	Parts: cardParts, Total: cardTotal, Text: maxSection, Title: maxHeader, Badges: maxElements,
+	Parts: cardParts, Total: cardTotal, Text: maxSection, Title: maxHeader, Badges: maxElements, Tasks: maxTasks,
 	Fields: maxFields, FieldLabel: maxField / 4, FieldValue: maxField / 2,
 	Rows: maxRows, Columns: maxColumns, Tables: maxTables, Alt: maxAlt, URL: maxURL, Buttons: maxButtons, Label: maxLabel,
 }
@@ -56,23 +60,41 @@ func (s *Sender) FormatCard(v card.View) (posts []adapters.CardPost) {
 	return posts
 }
 
-// tableFeature is the key under which a refusal of table blocks is remembered.
-const tableFeature = "table blocks"
+// The keys under which refusals of the newer types of blocks are remembered.
+const tableFeature, planFeature = "table blocks", "plan blocks"
 
-// sendCard calls Slack with a card as blocks. If the workspace refuses them, sendCard calls again with tables as sections,
+// newer returns the newer type of blocks that a card needs; empty for none.
+func newer(v card.View) string {
+	for i := range v.Parts {
+		switch {
+		case v.Parts[i].Kind == card.KindTable:
+			return tableFeature
+		case isPlan(v.Parts[i:]):
+			return planFeature
+		}
+	}
+	return ""
+}
+
+// isPlan reports whether parts begin with a plan, which is tasks below a title.
+func isPlan(parts []card.Part) bool {
+	return len(parts) > 1 && parts[0].Kind == card.KindTitle && parts[1].Kind == card.KindTasks
+}
+
+// sendCard calls Slack with a card as blocks. If the workspace refuses them, sendCard calls again with tables and plans as sections,
 // then with the post's text above the buttons, and at last with the text. A refusal means that a call had no effect, so nothing is posted twice.
 func (s *Sender) sendCard(post adapters.Post, do func(content slack.MsgOption) error) error {
 	quiet := slack.MsgOptionCompose(slack.MsgOptionText(summary(post.Text), false), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl())
-	send := func(tables bool) error {
-		return do(slack.MsgOptionCompose(quiet, slack.MsgOptionBlocks(append(blocks(*post.Card, tables), actions(post.Buttons)...)...)))
+	send := func(newer bool) error {
+		return do(slack.MsgOptionCompose(quiet, slack.MsgOptionBlocks(append(blocks(*post.Card, newer), actions(post.Buttons)...)...)))
 	}
 	refused := func(err error) bool { return slices.Contains(blockRefusals, call.Code(err)) }
-	hasTable := slices.ContainsFunc(post.Card.Parts, func(p card.Part) bool { return p.Kind == card.KindTable })
-	tables := !s.client.Refuses(tableFeature)
-	err := send(tables)
-	if refused(err) && tables && hasTable {
+	feature := newer(*post.Card)
+	tries := feature != "" && !s.client.Refuses(feature)
+	err := send(tries)
+	if refused(err) && tries {
 		if err = send(false); err == nil {
-			s.client.Remember(tableFeature)
+			s.client.Remember(feature)
 		}
 	}
 	for _, buttons := range [][]adapters.Button{append(pressed(*post.Card), post.Buttons...), nil} {
@@ -95,15 +117,35 @@ func pressed(v card.View) (list []adapters.Button) {
 	return list
 }
 
-// blocks returns a card as blocks. Without tables, their rows are sections.
-func blocks(v card.View, tables bool) (list []slack.Block) {
-	for i := range v.Parts {
-		list = append(list, block(&v.Parts[i], tables)...)
+// blocks returns a card as blocks. Without the newer types of blocks, tables and plans are sections.
+func blocks(v card.View, newer bool) (list []slack.Block) {
+	parts := v.Parts
+	for len(parts) > 0 {
+		if newer && isPlan(parts) {
+			list, parts = append(list, planBlock(parts[0].Text, parts[1].Items)), parts[2:]
+			continue
+		}
+		list, parts = append(list, block(&parts[0], newer)...), parts[1:]
 	}
 	return list
 }
 
-func block(p *card.Part, tables bool) []slack.Block {
+// taskStatuses are the states of tasks that Slack shows. The words of a task tell the others.
+var taskStatuses = map[string]slack.TaskCardStatus{
+	"pending": slack.TaskCardStatusPending, "running": slack.TaskCardStatusInProgress, "done": slack.TaskCardStatusComplete, "failed": slack.TaskCardStatusError,
+	"skipped": slack.TaskCardStatusComplete, "stopped": slack.TaskCardStatusError, "unfinished": slack.TaskCardStatusPending,
+}
+
+// planBlock returns tasks as a plan. Its texts are plain.
+func planBlock(title string, items []card.Item) slack.Block {
+	var tasks []*slack.TaskCardBlock
+	for n, i := range items {
+		tasks = append(tasks, slack.NewTaskCardBlock(fmt.Sprint("task-", n+1), i.Task()).WithStatus(taskStatuses[i.Status]))
+	}
+	return slack.NewPlanBlock(title).WithTasks(tasks...)
+}
+
+func block(p *card.Part, newer bool) []slack.Block {
 	switch p.Kind {
 	case card.KindTitle:
 		return []slack.Block{slack.NewHeaderBlock(plain(p.Text))}
@@ -128,13 +170,13 @@ func block(p *card.Part, tables bool) []slack.Block {
 		}
 		return []slack.Block{slack.NewSectionBlock(nil, fields, nil)}
 	case card.KindTable:
-		return table(p, tables)
+		return table(p, newer)
 	case card.KindList, card.KindTasks:
 		var lines []string
 		for _, i := range p.Items {
 			lines = append(lines, p.Entry(i))
 		}
-		return []slack.Block{section(words(strings.Join(lines, "\n")))}
+		return sections(lines)
 	case card.KindImage:
 		alt := p.Text
 		if alt == "" {
@@ -150,12 +192,12 @@ func block(p *card.Part, tables bool) []slack.Block {
 }
 
 // table returns a table as a block, or its rows as sections.
-func table(p *card.Part, tables bool) (list []slack.Block) {
+func table(p *card.Part, asBlock bool) []slack.Block {
 	rows := p.Rows
 	if p.Columns != nil {
 		rows = append([][]string{p.Columns}, rows...)
 	}
-	if tables {
+	if asBlock {
 		block := slack.NewTableBlock("")
 		for _, row := range rows {
 			var cells []slack.TableCell
@@ -166,9 +208,17 @@ func table(p *card.Part, tables bool) (list []slack.Block) {
 		}
 		return []slack.Block{block}
 	}
-	var text string
+	var lines []string
 	for _, row := range rows {
-		line := card.Row(row)
+		lines = append(lines, card.Row(row))
+	}
+	return sections(lines)
+}
+
+// sections returns lines as sections, each as full as it may be.
+func sections(lines []string) (list []slack.Block) {
+	var text string
+	for _, line := range lines {
 		if text != "" && cardForm.Size(text+"\n"+line) > maxSection {
 			list, text = append(list, section(words(text))), ""
 		}

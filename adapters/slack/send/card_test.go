@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -93,6 +94,58 @@ func TestRefusedBlocks(t *testing.T) {
 		}
 		if len(refused) == 1 && tables != 1 {
 			t.Errorf("%d calls with a table, want 1", tables)
+		}
+	}
+}
+
+// TestPlanBlocks changes a plan in its post. A workspace that refuses plan blocks is asked once, and gets sections.
+func TestPlanBlocks(t *testing.T) {
+	for _, refused := range [][]string{nil, {"plan"}} {
+		plans := 0
+		server, adapter := testapp.Start(t, slacktest.Options{NoBlocks: refused, OnCall: func(c slacktest.Call) {
+			if strings.Contains(c.Form.Get("blocks"), `"plan"`) {
+				plans++
+			}
+		}})
+		post := testapp.Post("ka")
+		show := func(status string) adapters.Post {
+			one := adapter.FormatCard(card.View{Parts: []card.Part{{Kind: card.KindTitle, Text: "Rooms"}, {Kind: card.KindTasks, Items: []card.Item{{Text: "Look", Status: status}}}}})[0]
+			post.Text, post.Card = one.Text, &one.Card
+			return post
+		}
+		id, err := adapter.Send(t.Context(), show("running"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, status := range []string{"running", "done"} {
+			if err := adapter.Edit(t.Context(), id, show(status)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, calls := `"status":"complete"`, 3
+		if refused != nil {
+			want, calls = "✅ Look", 1
+		}
+		if posts := server.Posts(); len(posts) != 1 || !strings.Contains(string(posts[0].Blocks), want) || !strings.Contains(posts[0].Text, "Rooms") || plans != calls {
+			t.Errorf("without %v: %d calls with a plan, %+v %s", refused, plans, posts, posts[0].Blocks)
+		}
+	}
+}
+
+// TestALongPlan shows the tasks that a plan cannot have below it.
+func TestALongPlan(t *testing.T) {
+	server, adapter := testapp.Start(t, slacktest.Options{})
+	v := card.View{Parts: []card.Part{{Kind: card.KindTitle, Text: "Rooms"}, {Kind: card.KindTasks}}}
+	for n := range 100 {
+		v.Parts[1].Items = append(v.Parts[1].Items, card.Item{Text: "w" + strconv.Itoa(n) + "w", Status: "done"})
+	}
+	posts := sendCard(t, server, adapter, v)
+	if len(posts) != 1 || strings.Count(string(posts[0].Blocks), `"task_card"`) != 48 {
+		t.Fatalf("%d posts: %s", len(posts), posts[0].Blocks)
+	}
+	for _, w := range cardtest.Words(v) {
+		if !strings.Contains(string(posts[0].Blocks), w) {
+			t.Errorf("%s is lost", w)
 		}
 	}
 }

@@ -31,9 +31,10 @@ var nodes = map[string]string{
 // Cards returns a card for each node, by the node's name. "tasks" is the one kind of part that no node has.
 func Cards(t testing.TB) map[string]card.View {
 	t.Helper()
-	views := map[string]card.View{"tasks": {Status: "info", Parts: []card.Part{{Kind: card.KindTasks, Items: []card.Item{
-		{Text: "Look", Status: "done"}, {Text: "Book *it*", Status: "running"}, {Text: "Tell", Status: "pending"}, {Text: "Pay", Status: "failed"},
-	}}}}}
+	views := map[string]card.View{"tasks": {Status: "info", Parts: []card.Part{{Kind: card.KindTitle, Text: "The *plan* (1 of 7 done)"}, {Kind: card.KindTasks, Items: []card.Item{
+		{Text: "Look", Status: "done"}, {Text: "Book *it* <!channel>", Status: "running"}, {Text: "Tell", Status: "pending"}, {Text: "Pay", Status: "failed"},
+		{Text: "Ask", Status: "skipped"}, {Text: "Wait", Status: "stopped", Words: "out of time"}, {Text: "Go", Status: "unfinished"},
+	}}, {Kind: card.KindTasks, Items: []card.Item{{Text: "research", Status: "running", Words: "executing search"}}}, {Kind: card.KindCaption, Text: "The run failed."}}}}
 	for name, node := range nodes {
 		views[name] = View(t, `{"version":"2.0",`+node+`}`)
 	}

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"time"
 
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -169,10 +170,11 @@ func stateEnds(f *fixture) {
 func stateFrozen(f *fixture) {
 	run := f.plans()
 	d := f.delivery(threadKey(1))
-	f.stating(d, "one")
+	d.Post = outbox.Post{Channel: channel, Place: sign.Place, Text: "one", Card: &card.View{Parts: []card.Part{{Kind: card.KindTitle, Text: "one"}}}}
+	f.sending(d)
 	f.must(f.Resend(f.ctx, d, f.clock.Now(), "unclear"))
 	again := f.delivery(threadKey(1))
-	same(f, "frozen", [2]any{again.Frozen(), again.Post.Text}, [2]any{true, "one"})
+	same(f, "frozen", [3]any{again.Frozen(), again.Post.Text, again.Post.Card}, [3]any{true, "one", d.Post.Card})
 	f.sending(again)
 	f.must(f.SentState(f.ctx, again, "C1/9", f.clock.Now()))
 	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))

@@ -14,7 +14,7 @@ const late = `('unsign', 'restate')`
 // run has none, and begins is set, the thread gets it, unless a schedule asked: nobody waits for that answer, which may be
 // silence. A post that was given up stays as it is.
 //
-// The text of the row is that of its last call. The worker writes the next text when it begins a call; see BeginSend.
+// The text and the card of the row are those of its last call. The worker writes the next ones when it begins a call; see BeginSend.
 func StateChanged(tx *storage.Txn, run string, now int64, begins bool) {
 	const change = `UPDATE deliveries SET changes = changes + 1, due_at = CASE WHEN state IN ('held', 'sent') AND due_at < $2 THEN $2 ELSE due_at END,
 		state = CASE WHEN state IN ('held', 'sent') THEN 'pending' ELSE state END
@@ -30,18 +30,18 @@ func StateChanged(tx *storage.Txn, run string, now int64, begins bool) {
 // States reports whether the delivery is a state post.
 func (d *Delivery) States() bool { return d.Kind == KindState || d.Kind == KindRestate }
 
-// Frozen reports whether the text of a state post stays for the next call: an earlier call may have posted it, and a text
-// never changes under its key.
+// Frozen reports whether the text and the card of a state post stay for the next call: an earlier call may have posted them, and
+// they never change under their key.
 func (d *Delivery) Frozen() bool { return d.Kind == KindState && d.Attempts > 0 }
 
-// state stores the address and the text of a state post whose call begins. A change since the delivery was read
+// state stores the address, the text and the card of a state post whose call begins. A change since the delivery was read
 // remains.
 func (d *Delivery) state(tx *storage.Txn) {
 	if !d.States() || d.Frozen() {
 		return
 	}
-	tx.Do(`UPDATE deliveries SET channel = $2, place = $3, payload = $4, changes = changes - $5 WHERE id = $1`,
-		d.ID, d.Post.Channel, d.Post.Place, d.Post.Text, d.Changes)
+	tx.Do(`UPDATE deliveries SET channel = $2, place = $3, payload = $4, changes = changes - $5, card = $6 WHERE id = $1`,
+		d.ID, d.Post.Channel, d.Post.Place, d.Post.Text, d.Changes, tx.Pack(d.Post.Card, d.Post.Card == nil))
 }
 
 // SentState ends a call of a state post: the platform has it under this id. The post is due again at a time if its state has changed since the
@@ -62,5 +62,5 @@ func (o *Outbox) KeepState(ctx context.Context, d *Delivery) error {
 
 // EndState gives up a state post that people do not see, such as after a change of the configuration.
 func (o *Outbox) EndState(ctx context.Context, d *Delivery) error {
-	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) { update(tx, d, `state = 'dropped', payload = ''`) })
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) { update(tx, d, `state = 'dropped', payload = '', card = ''`) })
 }

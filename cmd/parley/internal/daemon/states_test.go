@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestChildrenGoOnInTheStatePost(t *testing.T) {
 	asked := <-h.inputs
 	h.launch(asked.RunID, `{"task":"Look it up.","agent":"other","name":"the books"}`)
 	child := <-h.inputs
-	h.awaitText("- ⏳ the books: planning", h.slackTexts)
+	h.awaitText("Workstreams\n⏳ the books: planning", h.slackTexts)
 	h.reply(asked.RunID, "I have asked.")
 	h.awaitText("I have asked.", h.slackTexts)
 
@@ -49,11 +50,11 @@ func TestChildrenGoOnInTheStatePost(t *testing.T) {
 	if update.status != http.StatusAccepted {
 		t.Fatalf("%d %s", update.status, update.body)
 	}
-	h.awaitText("- ⏳ the books: executing search", h.slackTexts)
+	h.awaitText("Workstreams\n⏳ the books: executing search", h.slackTexts)
 	if got := h.request(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", otherSecret, "application/json", `{"content":"Mara is."}`); got.status != http.StatusAccepted {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
-	h.awaitText("- ✅ the books", h.slackTexts)
+	h.awaitText("Workstreams\n✅ the books", h.slackTexts)
 	told := <-h.inputs
 	h.reply(told.RunID, "Mara is.")
 	h.awaitText("Mara is.", h.slackTexts)
@@ -87,18 +88,21 @@ turns: {coalesce: 0s, mode: queue}
 	asked := <-h.inputs
 	texts := func() (list []string) {
 		for _, p := range fake.Posts("") {
-			list = append(list, p.Content)
+			var embeds []struct{ Description string }
+			if text := p.Content; json.Unmarshal(p.Embeds, &embeds) == nil && len(embeds) == 1 {
+				list = append(list, text+"\n"+embeds[0].Description)
+			}
 		}
 		return list
 	}
 	says := func(body string) { h.call(http.MethodPost, "/runs/"+asked.RunID+"/updates", body, http.StatusAccepted) }
 	says(`{"t":2,"m":"Tidy up","d":{"plan":[{"title":"ask <@` + mara + `> and @everyone","status":"running"},{"title":"sweep","status":"pending"}]}}`)
-	hidden := "ask <\u200b@" + mara + "> and @\u200beveryone"
-	h.awaitText("**Tidy up** (0 of 2 done)\n\n- ⏳ "+hidden+" (running)\n- ▫️ sweep", texts)
+	hidden := `ask \<\@` + mara + `\> and \@everyone`
+	h.awaitText("**Tidy up (0 of 2 done)**\n⏳ "+hidden+" (running)\n▫️ sweep", texts)
 	says(`[{"t":13,"m":"shelves","d":{"completed":2,"total":4}},{"t":5,"m":"it is dusty"}]`)
-	h.awaitText("**Tidy up** (0 of 2 done)\n\n- ⏳ "+hidden+" (running)\n- ▫️ sweep\n\n▓▓▓▓▓░░░░░ 2 of 4: shelves\n\n- ⚠️ it is dusty", texts)
+	h.awaitText("**Tidy up (0 of 2 done)**\n⏳ "+hidden+" (running)\n▫️ sweep\nshelves: ▰▰▰▰▰▱▱▱▱▱ 50% (2 of 4)\n• ⚠️ it is dusty", texts)
 	says(`{"t":6,"m":"broken"}`)
-	h.awaitText("**Tidy up** (0 of 2 done)\n\n- ❌ "+hidden+" (failed)\n- ▫️ sweep\n\n▓▓▓▓▓░░░░░ 2 of 4: shelves\n\n- ⚠️ it is dusty\n\nThe run failed.", texts)
+	h.awaitText("**Tidy up (0 of 2 done)**\n❌ "+hidden+" (failed)\n▫️ sweep\nshelves: ▰▰▰▰▰▱▱▱▱▱ 50% (2 of 4)\n• ⚠️ it is dusty\n-# The run failed.", texts)
 	for _, p := range fake.Posts("") {
 		if len(p.Mentions) > 0 {
 			t.Errorf("%q mentions %q", p.Content, p.Mentions)

@@ -23,6 +23,7 @@ const (
 	maxRows     = 100
 	maxColumns  = 20
 	maxTable    = 10_000
+	maxTasks    = 50 // of a plan; Slack does not document it
 	// maxCharacters bounds all texts of a message's blocks together. Slack does not document it; users have measured it.
 	// https://github.com/slackapi/bolt-js/issues/2509
 	maxCharacters = 13_200
@@ -37,6 +38,16 @@ type block struct {
 	ImageURL string          `json:"image_url"`
 	Alt      string          `json:"alt_text"`
 	Rows     [][]text        `json:"rows"`
+	Title    json.RawMessage `json:"title"` // a string of a plan
+	Tasks    []task          `json:"tasks"`
+}
+
+// task is a task of a plan.
+type task struct {
+	Type   string `json:"type"`
+	ID     string `json:"task_id"`
+	Title  string `json:"title"`
+	Status string `json:"status"`
 }
 
 // text is a text object, or a cell of a table.
@@ -83,6 +94,8 @@ func (b block) valid() bool {
 		return b.ImageURL != "" && utf8.RuneCountInString(b.ImageURL) <= maxURL && b.Alt != "" && utf8.RuneCountInString(b.Alt) <= maxAlt
 	case "table":
 		return b.validTable()
+	case "plan":
+		return b.validPlan()
 	}
 	return true
 }
@@ -129,6 +142,20 @@ func (b block) validTable() bool {
 	return len(b.Rows) > 0 && len(b.Rows) <= maxRows && length <= maxTable
 }
 
+// validPlan reports whether Slack takes a plan: its tasks have ids of their own, titles, and statuses that Slack knows.
+func (b block) validPlan() bool {
+	var title string
+	_ = json.Unmarshal(b.Title, &title)
+	ids := map[string]bool{}
+	for _, t := range b.Tasks {
+		if t.Type != "task_card" || t.ID == "" || ids[t.ID] || t.Title == "" || !strings.Contains(" pending in_progress complete error ", " "+t.Status+" ") {
+			return false
+		}
+		ids[t.ID] = true
+	}
+	return title != "" && len(b.Tasks) <= maxTasks
+}
+
 func object(raw json.RawMessage) (t text) {
 	_ = json.Unmarshal(raw, &t)
 	return t
@@ -147,7 +174,7 @@ func characters(raw string) (n int) {
 			}
 		case map[string]any:
 			for key, inner := range v {
-				if words, ok := inner.(string); ok && key == "text" {
+				if words, ok := inner.(string); ok && (key == "text" || key == "title") {
 					n += utf8.RuneCountInString(html.UnescapeString(words))
 				} else {
 					count(inner)

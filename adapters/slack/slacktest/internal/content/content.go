@@ -97,7 +97,7 @@ func readBlocks(raw string, refuses func(kind string) bool) (markdown, code stri
 	}
 	var texts []string
 	length, shown := 0, 0
-	tables := 0
+	tables, plans := 0, 0
 	for _, b := range blocks {
 		if !blockTypes[b.Type] || refuses(b.Type) || !b.valid() {
 			return "", "invalid_blocks"
@@ -113,6 +113,10 @@ func readBlocks(raw string, refuses func(kind string) bool) (markdown, code stri
 			texts = append(texts, text)
 		case "table":
 			if tables++; tables > 1 {
+				return "", "invalid_blocks"
+			}
+		case "plan":
+			if plans++; plans > 1 {
 				return "", "invalid_blocks"
 			}
 		}
