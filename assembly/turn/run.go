@@ -196,7 +196,7 @@ func (a *attempt) commit(ctx context.Context) error {
 		return a.unanswered(ctx, storeError{err})
 	}
 	reply := runs.Reply{
-		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Rows: a.settings.Rows, Copies: copies,
+		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Copies: copies,
 		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
 	}
 	if shown != nil {
@@ -375,7 +375,7 @@ func (a *attempt) await(ctx context.Context) error {
 // end ends an attempt that has no answer; cause is nil if it has not failed. A failure of the store leaves the run to a later
 // attempt, and loses the messages of this one that are not stored.
 func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, cause error) error {
-	a.report.Outcome, u.Events, u.Attempt, u.Rows = outcome, a.rest, a.record(cause), a.settings.Rows
+	a.report.Outcome, u.Events, u.Attempt = outcome, a.rest, a.record(cause)
 	if u.State == runs.Failed {
 		u.Events = append(u.Events, a.ends...)
 	}

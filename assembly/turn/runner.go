@@ -36,8 +36,6 @@ type Settings struct {
 	MaxConcurrent int
 	// KeepInputs stores the inputs of agents.
 	KeepInputs bool
-	// Rows are the kinds of rows of a run; see runs.RowTool.
-	Rows []string
 	// TimeZone is the workspace's; nil for UTC.
 	TimeZone *time.Location
 }

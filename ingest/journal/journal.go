@@ -56,6 +56,8 @@ type Options struct {
 	// Shows reports whether the state posts of a workspace show some messages of an agent, by a name of turn.Shown. If
 	// it is nil, there are none.
 	Shows func(workspace, agent, messages string) bool
+	// Rows returns the kinds of rows of the runs of a workspace; see runs.RowTool. If it is nil, an answer is the only one.
+	Rows func(workspace string) []string
 	// Remembered bounds the bytes of memory for the windows of threads.
 	Remembered int64
 }
@@ -69,7 +71,7 @@ func New(engine storage.Engine, options Options) *Journal {
 	if now == nil {
 		now = time.Now
 	}
-	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows}
+	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
 	ids, stored := places.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
 	return &Journal{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"parley/assembly/stream"
+	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
@@ -14,11 +15,14 @@ func rowPromises() []promise {
 	return []promise{
 		{"what a run has finished are rows before its reply, and no agent gets them", rowsStored},
 		{"a run without an answer has its rows before its notice", rowsOfFailed},
+		{"a stopped run has its rows before its notice", rowsOfStopped},
 	}
 }
 
-// allRows are all kinds of rows.
-var allRows = []string{runs.RowAnswer, runs.RowTool, runs.RowStage}
+// leavesRows gives the runs of the workspace rows of some kinds.
+func (f *fixture) leavesRows(kinds ...string) {
+	f.Journal = journal.New(f.engine, journal.Options{Node: "first", Now: f.clock.Now, Rows: func(string) []string { return kinds }})
+}
 
 // calls stores a thought and two calls of a tool, each of a second.
 func (f *fixture) calls(run *runs.Run) {
@@ -45,11 +49,10 @@ func (f *fixture) listed() []string {
 }
 
 func rowsStored(f *fixture) {
+	f.leavesRows(runs.RowAnswer, runs.RowTool, runs.RowStage)
 	run := f.asked()
 	f.calls(run)
-	reply := answer("Found.")
-	reply.Rows = allRows
-	f.commit(run, reply)
+	f.commit(run, answer("Found."))
 	same(f, "rows", f.listed(), []string{
 		"1 user hi",
 		fmt.Sprintf(`2 tool intent {"run_id":%q,"stage":"intent","latency_ms":1000,"message_id":"intent-%[1]s"}`, run.ID),
@@ -61,22 +64,37 @@ func rowsStored(f *fixture) {
 	next := f.asked()
 	same(f, "turns", f.turnsOf(next, 50), []string{"|hi|Found.", "|hi|"})
 	f.calls(next)
-	reply = answer("Again.")
-	reply.Rows = []string{runs.RowTool}
+	f.leavesRows(runs.RowTool)
+	reply := answer("Again.")
 	reply.Stale = "rerun" // rows make no reply stale
 	f.commit(next, reply)
 	same(f, "the thread", f.lines(threadKey(1))[6:], []string{"7 hi", "8 search", "9 search", "10 Again."})
+	f.leavesRows(runs.RowAnswer)
 	f.commit(f.asked(), answer("No rows."))
 	same(f, "the end", f.lines(threadKey(1))[10:], []string{"11 hi", "12 No rows."})
 }
 
 func rowsOfFailed(f *fixture) {
+	f.leavesRows(runs.RowTool)
 	run := f.asked()
 	f.calls(run)
-	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true, Rows: allRows})
+	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	same(f, "after an attempt", f.lines(threadKey(1)), []string{"1 hi"})
 	run = f.begin(threadKey(1))
-	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken", Rows: []string{runs.RowTool}, Notice: outbox.Notice{Text: "Sorry.", Metadata: []byte("{}")}})
+	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken", Notice: outbox.Notice{Text: "Sorry.", Metadata: []byte("{}")}})
 	same(f, "after the last one", f.lines(threadKey(1)), []string{"1 hi", "2 search", "3 search", "4 Sorry."})
 	same(f, "turns", f.turnsOf(f.asked(), 50), []string{"|hi|", "|hi|"})
+}
+
+func rowsOfStopped(f *fixture) {
+	f.leavesRows(runs.RowTool)
+	run := f.asked()
+	f.calls(run)
+	_, err := f.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	f.must(err)
+	same(f, "by an operator", f.lines(threadKey(1)), []string{"1 hi", "2 search", "3 search", "4 Stopped."})
+	f.calls(f.asked())
+	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
+	f.commit(f.asked(), answer("Again."))
+	same(f, "by a command", f.lines(threadKey(1))[4:], []string{"5 hi", "6 /stop", "7 search", "8 search", "9 Stopped.", "10 hi", "11 Again."})
 }

@@ -72,7 +72,7 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 		if event.IsWorkstream(r.claim.Key) { // it has come to its end: no other turn follows
 			runs.StopWaiting(r.Txn, thread, r.now)
 		}
-		runs.Stop(r.Txn, thread, r.now)
+		r.added += runs.Stop(r.Txn, thread, r.now, r.thread.nextSeq+r.added, r.rows)
 		r.out.Stopped = state.Run
 		r.out.Told = true // the previews and the sign of the run have deliveries
 	case d.Command == CommandStop:

@@ -181,7 +181,7 @@ func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry)
 }
 
 func (s *Recorder) begin(tx *storage.Txn, claim *places.Claim, entry Entry) *recordTx {
-	return &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
+	return &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), rows: s.db.Rows, out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
 }
 
 // committed tells the readers of what a committed Record has changed, and returns its result.
@@ -223,16 +223,17 @@ type recordTx struct {
 	deleted int64 // deleted messages of the unfinished run
 	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
 	editedAt int64
-	asks     *messages.Message // the event triggers a turn
-	filed    bool              // a message waits for its files, or has them now
-	belongs  int64             // the thread to which the envelope moves; 0 for this one
-	awaited  bool              // envelopes wait for the message
-	pending  bool              // the envelope is known to be pending in this thread
-	copies   bool              // stored copies may have lost their last reference
-	erased   bool              // words were removed
-	notice   *outbox.Notice    // for the message's sender
-	budgets  []budgets.Budget  // of the message
-	told     bool              // the sender was told in the first budget's window already
+	asks     *messages.Message               // the event triggers a turn
+	filed    bool                            // a message waits for its files, or has them now
+	belongs  int64                           // the thread to which the envelope moves; 0 for this one
+	awaited  bool                            // envelopes wait for the message
+	pending  bool                            // the envelope is known to be pending in this thread
+	copies   bool                            // stored copies may have lost their last reference
+	erased   bool                            // words were removed
+	notice   *outbox.Notice                  // for the message's sender
+	rows     func(workspace string) []string // as storage.DB.Rows
+	budgets  []budgets.Budget                // of the message
+	told     bool                            // the sender was told in the first budget's window already
 
 	first *envelopes.First // recordFirst has recorded the message; nil if not
 }

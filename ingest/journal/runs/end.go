@@ -37,8 +37,6 @@ type Reply struct {
 	Stale string
 	// Again says that the outcome of an earlier call with this reply is unknown.
 	Again bool
-	// Rows are the kinds of the further rows of the run; see RowTool.
-	Rows []string
 	// Question is the agent's question to the thread; nil for none.
 	Question *Question
 	// Withdrawn returns the notice of the run if every message of its turn was deleted.
@@ -55,7 +53,7 @@ const maxReruns = 2
 // one transaction. After that, the agent is not asked again.
 func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, reply Reply) (EndResult, error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, states: r.states(run), run: run, claim: claim}
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, rows: r.db.Rows, states: r.states(run), run: run, claim: claim}
 		if e.commit(reply) {
 			e.attempted(reply.Attempt)
 		}
@@ -100,6 +98,7 @@ type endRunTx struct {
 	now    int64
 	node   string                                       // of the worker
 	shows  func(workspace, agent, messages string) bool // as storage.DB.Shows
+	rows   func(workspace string) []string              // as storage.DB.Rows
 	states bool                                         // the run may have a state post
 	run    *Run
 	claim  *places.Claim
@@ -230,7 +229,7 @@ func (e *endRunTx) store(reply Reply) bool {
 	e.Message, e.added = m, 1
 	messages.AddFiles(e.Txn, m, 0, reply.Files)
 	e.events(reply.Events, Done, reply.Content)
-	if rows := e.finished(reply.Rows); len(rows) > 0 { // they come before the reply
+	if rows := e.finished(); len(rows) > 0 { // they come before the reply
 		seq := m.Seq
 		messages.Renumber(e.Txn, m, seq+int64(len(rows)))
 		e.added += e.addRows(rows, seq)
@@ -301,8 +300,6 @@ type Unanswered struct {
 	// Events are the agent's messages that AppendEvents has not stored.
 	Events  []stream.Message
 	Attempt Attempt
-	// Rows are the kinds of the rows of a run that ends; see RowTool.
-	Rows []string
 	// Copies tell programs of the end of the run.
 	Copies []Copy
 
@@ -322,15 +319,14 @@ type Unanswered struct {
 // zero if the run has ended.
 func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u Unanswered) (next time.Time, err error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
-		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, states: r.states(run), run: run, claim: claim}
+		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, rows: r.db.Rows, states: r.states(run), run: run, claim: claim}
 		e.read()
 		e.events(u.Events, u.State, "")
 		switch {
 		case u.State == Interrupted, u.Interruptible && e.asked():
 			e.requeue()
 		case u.State != Unfinished:
-			e.added = e.addRows(e.finished(u.Rows), e.nextSeq)
-			e.nextSeq += e.added
+			e.leaveRows()
 			e.giveUp(u.State, u.Cause, u.Notice)
 			e.copy(u.Copies, u.Notice.Text)
 		default:

@@ -113,9 +113,13 @@ const (
 	RowStage  = "stage"  // a stage of the work that has ended
 )
 
-// finished returns the stages and the calls of tools that the run has finished and that have rows by their kinds.
+// finished returns the stages and the calls of tools that the run has finished and that have rows in its workspace.
 // Workstreams have their own.
-func (e *endRunTx) finished(kinds []string) []stream.Finished {
+func (e *endRunTx) finished() []stream.Finished {
+	if e.rows == nil {
+		return nil
+	}
+	kinds := e.rows(e.run.Workspace)
 	tools, stages := slices.Contains(kinds, RowTool), slices.Contains(kinds, RowStage)
 	if !tools && !stages {
 		return nil
@@ -127,6 +131,12 @@ func (e *endRunTx) finished(kinds []string) []stream.Finished {
 	return slices.DeleteFunc(stream.FinishedOf(e.run.BegunAt, storage.Instant(e.now), said), func(f stream.Finished) bool {
 		return f.Tool != "" && !tools || f.Tool == "" && !stages
 	})
+}
+
+// leaveRows stores the rows of a run without an answer, from the thread's next thread_seq on.
+func (e *endRunTx) leaveRows() {
+	added := e.addRows(e.finished(), e.nextSeq)
+	e.added, e.nextSeq = e.added+added, e.nextSeq+added
 }
 
 // addRows stores a row of each, from a thread_seq on, and returns their number. The thread must be locked.

@@ -32,6 +32,8 @@ func (r *Runs) StopRun(ctx context.Context, run string, notice outbox.Notice) (S
 			return s
 		}
 		s.end = stopping(tx, s.Thread, storage.Millis(r.db.Now()))
+		s.end.rows = r.db.Rows
+		s.end.leaveRows()
 		s.end.tell(notice)
 		s.end.stop()
 		return s
@@ -91,11 +93,15 @@ func (e *endRunTx) stop() {
 }
 
 // Stop ends a thread's unfinished run without an answer, because a person wants none. The thread must
-// be locked.
-func Stop(tx *storage.Txn, thread, now int64) {
+// be locked. The kinds of the run's rows are rows, as storage.DB.Rows; the first one gets the thread_seq seq. Stop returns their
+// number, which the caller adds to the thread.
+func Stop(tx *storage.Txn, thread, now, seq int64, rows func(workspace string) []string) (added int64) {
 	e := stopping(tx, thread, now)
+	e.rows = rows
+	added = e.addRows(e.finished(), seq)
 	e.deliver(nil, nil)
 	e.stop()
+	return added
 }
 
 // NewContext lets later turns see nothing from before a thread_seq.

@@ -18,6 +18,8 @@ type DB struct {
 	// Shows reports whether the state post of a run shows some messages of an agent to the people of a
 	// workspace; nil if there are no such posts.
 	Shows func(workspace, agent, messages string) bool
+	// Rows returns the kinds of rows of the runs of a workspace; nil if they have none but their answers.
+	Rows func(workspace string) []string
 
 	// followers are the readers that wait for changes, by the words that tell other nodes of a change.
 	followers wake.Group[string]

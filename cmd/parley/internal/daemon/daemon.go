@@ -212,7 +212,7 @@ const DefaultLease = 8 * time.Second
 // share returns this node's options for the journal. On a store that several nodes share,
 // the node has a lease, and uses the store's clock unless Options.Now is set.
 func (d *Daemon) share(engine storage.Engine) journal.Options {
-	o := journal.Options{Node: uuid.NewString(), Shows: d.shows}
+	o := journal.Options{Node: uuid.NewString(), Shows: d.shows, Rows: d.rows}
 	if clock, shared := engine.(storage.Clock); shared {
 		o.Lease = d.lease
 		if d.now == nil {

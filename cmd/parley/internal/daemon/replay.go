@@ -101,7 +101,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 		return nil, err
 	}
 	node := uuid.NewString()
-	d.journal = journal.New(engine, journal.Options{Node: node})
+	d.journal = journal.New(engine, journal.Options{Node: node, Rows: d.rows})
 	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
 	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
 		envelopes: map[int64]*replay.Result{}, repeats: map[int64][]*replay.Result{}, asked: map[int64]*replay.Result{}, early: map[int64]func(*replay.Result){}, changed: wake.NewSignal()}

@@ -255,7 +255,7 @@ func (d *Daemon) turnSettings(run *runs.Run) turn.Settings {
 
 // settingsOf returns the settings of a run's channel in its workspace.
 func settingsOf(w *config.Workspace, run *runs.Run) turn.Settings {
-	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, Rows: w.Rows, TimeZone: w.Location()}
+	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
 }
 
 // defaultSettings returns the settings of a run whose workspace is not configured.
@@ -331,6 +331,18 @@ func (d *Daemon) shows(workspace, agent, messages string) bool {
 		show = turn.DefaultShow(edits)
 	}
 	return ok && slices.Contains(show, messages)
+}
+
+// rows returns the kinds of rows of the runs of a workspace.
+func (d *Daemon) rows(workspace string) []string {
+	if s := d.current.Load(); s != nil {
+		for _, w := range s.config.Workspaces {
+			if w.ID == workspace {
+				return w.Rows
+			}
+		}
+	}
+	return nil
 }
 
 // hookOf returns the address of the program with a token, workspace/token id.
