@@ -10,6 +10,7 @@ import (
 	"parley/adapters"
 	"parley/assembly/card"
 	"parley/assembly/plan"
+	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
@@ -116,7 +117,7 @@ func StateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 	}
 	for _, m := range s.Notes {
 		if m.Text != "" && shows(turn.NameOf(m.Type)) {
-			state.Warnings = append(state.Warnings, m.Text)
+			state.Notes = append(state.Notes, signs[m.Type]+" "+m.Text)
 		}
 	}
 	for i := range s.Children {
@@ -133,6 +134,9 @@ func StateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 	}
 	return state
 }
+
+// signs stand before the lines of a state post that are messages.
+var signs = map[stream.Type]string{stream.Warning: "⚠️", stream.Error: "❌", stream.System: "ℹ️"}
 
 // childStatus are the statuses of workstreams as tasks.
 var childStatus = map[workstreams.State]plan.Status{

@@ -157,7 +157,7 @@ func TestAStatePostHasItsLines(t *testing.T) {
 			return "Well.", nil
 		}
 		h.ask("t")
-		h.settles("Look \\*here\\* (0 of 2 done)\n▫️ \\[a](https://x.y)\n▫️ b\nmails: ▰▰▰▱▱▱▱▱▱▱ 30% (3 of 10)\n• ⚠️ early\n• ⚠️ one failed", "Well.")
+		h.settles("Look \\*here\\* (0 of 2 done)\n▫️ \\[a](https://x.y)\n▫️ b\nmails: ▰▰▰▱▱▱▱▱▱▱ 30% (3 of 10)\n• ⚠️ early\n• ❌ one failed", "Well.")
 	})
 }
 

@@ -42,7 +42,7 @@ type State struct {
 	Title       string
 	Tasks       []Task
 	Batch       *Batch
-	Warnings    []string
+	Notes       []string // warnings and the like, each with its sign
 	Workstreams []Task
 	End         string // how the run has ended, for people; empty for nothing to say
 }
@@ -176,7 +176,10 @@ func Ended(tasks []Task, as Status) {
 	}
 }
 
+// Begins reports whether people get a post of the state: it has a plan or workstreams.
+func (s *State) Begins() bool { return s.Title != "" || len(s.Tasks)+len(s.Workstreams) > 0 }
+
 // IsEmpty reports whether there is nothing to show.
 func (s *State) IsEmpty() bool {
-	return s.Title == "" && len(s.Tasks)+len(s.Workstreams)+len(s.Warnings) == 0 && s.Batch == nil
+	return s.Title == "" && len(s.Tasks)+len(s.Workstreams)+len(s.Notes) == 0 && s.Batch == nil
 }

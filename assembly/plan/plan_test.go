@@ -54,7 +54,7 @@ func TestReadBatch(t *testing.T) {
 // TestView checks each part, and that a text of an agent stays text.
 func TestView(t *testing.T) {
 	s := plan.State{
-		Status: "error", Title: "# The *plan*", End: "The run failed.", Warnings: []string{"careful\n- not a list"},
+		Status: "error", Title: "# The *plan*", End: "The run failed.", Notes: []string{"⚠️ careful\n- not a list"},
 		Tasks:       []plan.Task{{Title: "1. a | b", Status: plan.Done}, {Title: "`b`", Status: plan.Running}, {Title: "- c\n> d", Status: plan.Pending}},
 		Batch:       &plan.Batch{Completed: 1, Total: 2_000_000, Text: "rows\nof it"},
 		Workstreams: []plan.Task{{Title: "research", Status: plan.Running, Words: "executing search_web"}},

@@ -12,7 +12,7 @@ import (
 
 // View returns the state as a card that fits. Of longer lists it shows the beginning, and says how many more there are.
 func (s *State) View(fits func(v card.View) bool) card.View {
-	most := max(len(s.Tasks), len(s.Workstreams), len(s.Warnings))
+	most := max(len(s.Tasks), len(s.Workstreams), len(s.Notes))
 	over := sort.Search(most+1, func(n int) bool { return !fits(s.view(n)) })
 	return s.view(max(over-1, 0))
 }
@@ -37,8 +37,8 @@ func (s *State) view(most int) card.View {
 	}
 	v.Parts = append(v.Parts, entries(s.Workstreams, most, "workstreams")...)
 	notes := card.Part{Kind: card.KindList}
-	for _, w := range s.Warnings[max(0, len(s.Warnings)-most):] {
-		notes.Items = append(notes.Items, card.Item{Text: "⚠️ " + line(w, maxNote)})
+	for _, n := range s.Notes[max(0, len(s.Notes)-most):] {
+		notes.Items = append(notes.Items, card.Item{Text: line(n, maxNote)})
 	}
 	if notes.Items != nil {
 		v.Parts = append(v.Parts, notes)

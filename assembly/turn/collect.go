@@ -20,6 +20,7 @@ type collector struct {
 
 	grow   func(text string)      // gets the tokens of the answer; nil for none
 	note   func(m stream.Message) // gets the whole messages
+	faulty func(err error)        // gets the faults of a card
 	files  []stream.File          // of the answer
 	events *recorder
 	quiet  string           // the quiet reply; empty for none
@@ -85,6 +86,7 @@ func (c *collector) emit(m stream.Message) error {
 func (c *collector) checkCard(m *stream.Message) {
 	var err error
 	if m.Details, err = card.Compile(m.Details); err != nil {
+		c.faulty(err)
 		c.events.add(stream.Message{Type: stream.Warning, Text: "The card is not shown: " + err.Error(), Workstream: m.Workstream})
 	}
 }

@@ -173,6 +173,7 @@ type Report struct {
 	Input   assembly.Input
 	Reply   *messages.Message // of Answered
 	Card    string            // the card of the reply in plain text; empty for none
+	CardErr error             // the faults of a card that is not shown; nil for none
 	Err     error
 	Took    time.Duration
 	Usage   assembly.Usage

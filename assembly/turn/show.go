@@ -82,6 +82,10 @@ type HidesTokens interface {
 
 // showSaid lets people see the agent's messages that the configuration names.
 func (a *attempt) showSaid() {
+	a.said.faulty = func(err error) {
+		a.report.CardErr = err
+		a.Log.Warn("a card of an agent is not shown", "agent", a.profile.ID, "run", a.run.ID, "err", err)
+	}
 	if a.run.IsScheduled() { // it may have nothing to say
 		a.said.note = func(stream.Message) {}
 		return

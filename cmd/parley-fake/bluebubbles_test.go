@@ -9,7 +9,7 @@ import (
 // TestParleyWithTheFakeMac uses the real binary.
 func TestParleyWithTheFakeMac(t *testing.T) {
 	p := start(t, playBlueBubbles)
-	d := newDaemon(t, p)
+	d := newDaemon(t, p, "")
 	d.start()
 	p.wait("the daemon registers its webhook")
 	for _, turn := range []struct{ typed, shown string }{

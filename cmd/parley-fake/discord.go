@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"hash/crc32"
@@ -26,6 +27,7 @@ const discordHelp = `  > text            send a direct message to the bot
   #channel: text    send a message in a channel; <@` + discordtest.BotUser + `> mentions the bot
   ^ text            reply to the bot's last message
   /ask text         use the slash command
+  press label       press a button of the bot
   drop KIND         end the gateway's connection: clean, cut, zombie, reconnect, invalid true, invalid false, forget
   quit
 `
@@ -98,6 +100,8 @@ func (d *fakeDiscord) do(line string) {
 		d.say(d.channelOf(channel), discordtest.Message{Content: text})
 	case name == "/ask":
 		d.server.Command(d.channel, discordUser, text)
+	case name == "press":
+		d.press(text)
 	case name == "drop" && slices.Contains(discordtest.Kinds(), discordtest.Kind(text)):
 		d.printf("ended %d connections\n", d.server.Drop(discordtest.Kind(text)))
 	case line != "":
@@ -110,6 +114,64 @@ func (d *fakeDiscord) say(channel string, m discordtest.Message) {
 	d.channel = channel
 	m.Channel, m.Author = channel, discordUser
 	d.server.Say(m)
+}
+
+// row is a row of buttons.
+type row struct {
+	Components []struct {
+		Label    string `json:"label"`
+		CustomID string `json:"custom_id,omitempty"`
+		URL      string `json:"url,omitempty"`
+	} `json:"components"`
+}
+
+// press presses the button with a label of the newest post that has one.
+func (d *fakeDiscord) press(label string) {
+	for _, m := range slices.Backward(d.server.Posts("")) {
+		var rows []row
+		_ = json.Unmarshal(m.Components, &rows) // a post without components has no buttons
+		for _, r := range rows {
+			for _, b := range r.Components {
+				switch {
+				case b.Label != label || m.Deleted:
+				case b.URL != "":
+					d.printf("the button opens %s\n", b.URL)
+					return
+				default:
+					d.server.Ask(m.Channel, discordUser, 3, map[string]any{"custom_id": b.CustomID, "component_type": 2},
+						map[string]any{"message": map[string]any{"id": m.ID, "components": rows}})
+					return
+				}
+			}
+		}
+	}
+	d.printf("there is no button %q\n", label)
+}
+
+// card returns the embeds and the buttons of a post as lines of text.
+func card(m discordtest.Message) (lines string) {
+	var embeds []struct {
+		Description string
+		Fields      []struct{ Name, Value string }
+		Image       struct{ URL string }
+	}
+	var rows []row
+	_, _ = json.Unmarshal(m.Embeds, &embeds), json.Unmarshal(m.Components, &rows) // a post may have neither
+	for _, e := range embeds {
+		lines += "\n" + e.Description
+		for _, f := range e.Fields {
+			lines += "\n" + f.Name + ": " + f.Value
+		}
+		if e.Image.URL != "" {
+			lines += "\n" + e.Image.URL
+		}
+	}
+	for _, r := range rows {
+		for _, b := range r.Components {
+			lines += "\n[" + b.Label + "]"
+		}
+	}
+	return lines
 }
 
 // channelOf returns the id of the channel with that name. It makes the channel if there is none.
@@ -135,7 +197,12 @@ func (d *fakeDiscord) showCall(call discordtest.Call) {
 	case discordtest.React:
 		d.printf("%s: the bot reacts\n", d.place(parts[1]))
 	case discordtest.Callback:
-		d.printf("the bot responds to the command\n")
+		var response struct{ Data struct{ Content string } }
+		if json.Unmarshal(call.Body, &response) == nil && response.Data.Content != "" {
+			d.printf("the bot tells you alone: %s\n", oneLine(response.Data.Content))
+			return
+		}
+		d.printf("the bot responds\n")
 	}
 }
 
@@ -164,7 +231,7 @@ func (d *fakeDiscord) show(verb string, m discordtest.Message) {
 	if len(m.Files) > 0 {
 		verb += fmt.Sprintf(" %d files with", len(m.Files))
 	}
-	d.printf("%s: the bot %s [%d]: %s\n", d.place(m.Channel), verb, m.N, oneLine(m.Content))
+	d.printf("%s: the bot %s [%d]: %s\n", d.place(m.Channel), verb, m.N, oneLine(m.Content+card(m)))
 }
 
 // place returns a channel's shown name, or its id.

@@ -21,7 +21,7 @@ func TestPrintedDiscordWorkspaceLoads(t *testing.T) {
 // TestParleyWithTheFakeDiscord uses the real binary.
 func TestParleyWithTheFakeDiscord(t *testing.T) {
 	p := start(t, playDiscord)
-	d := newDaemon(t, p)
+	d := newDaemon(t, p, "")
 	d.start()
 	p.wait("the daemon begins a session")
 	for _, turn := range []struct{ typed, shown string }{

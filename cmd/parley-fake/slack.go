@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ const slackHelp = `  > text            send a direct message to the bot
   #channel: text    send a message in a channel; <@` + slacktest.BotUser + `> mentions the bot
   ^ text            reply in the thread of the last message, yours or the bot's
   /ask text         use a slash command
+  press label       press a button of the bot
   disconnect        ask the daemon to replace its sockets
   cut               break the sockets
   quit
@@ -122,6 +124,8 @@ func (s *fakeSlack) do(ctx context.Context, line string) {
 		s.say(ctx, slacktest.Message{Channel: s.channel(channel), ChannelType: "channel", Text: text})
 	case len(name) > 1 && name[0] == '/':
 		s.command(ctx, name, text)
+	case name == "press":
+		s.press(ctx, text)
 	case line == "disconnect":
 		s.printf("asked the daemon to replace %d sockets\n", s.server.Disconnect("warning", slacktest.All))
 	case line == "cut":
@@ -174,6 +178,35 @@ func (s *fakeSlack) command(ctx context.Context, name, text string) {
 		panic(err) // strings always encode
 	}
 	s.await(ctx, s.server.PushRaw(slacktest.SlashCommands, payload))
+}
+
+// press presses the button with a label of the newest post that has one.
+func (s *fakeSlack) press(ctx context.Context, label string) {
+	for _, p := range slices.Backward(s.server.Posts()) {
+		var blocks []struct{ Elements []json.RawMessage }
+		_ = json.Unmarshal(p.Blocks, &blocks) // a post without blocks has no buttons
+		for _, b := range blocks {
+			for _, element := range b.Elements {
+				var button struct {
+					Type, URL string
+					Text      struct{ Text string }
+				}
+				if json.Unmarshal(element, &button) != nil || button.Type != "button" || button.Text.Text != label || p.Deleted {
+					continue
+				}
+				if button.URL != "" {
+					s.printf("the button opens %s\n", button.URL)
+					return
+				}
+				payload := fmt.Appendf(nil, `{"type":"block_actions","api_app_id":%q,"team":{"id":%q},"user":{"id":%q},"trigger_id":"%d.1.0","channel":{"id":%q},
+					"container":{"type":"message","message_ts":%q,"channel_id":%[5]q,"thread_ts":%[7]q},"message":{"bot_id":%[8]q,"ts":%[6]q,"thread_ts":%[7]q},"actions":[%[9]s]}`,
+					slacktest.App, slacktest.Team, slackUser, time.Now().UnixNano(), p.Channel, p.TS, p.ThreadTS, slacktest.BotID, element)
+				s.await(ctx, s.server.PushRaw(slacktest.Interactive, payload))
+				return
+			}
+		}
+	}
+	s.printf("there is no button %q\n", label)
 }
 
 // await prints a line if the daemon does not acknowledge a delivery.

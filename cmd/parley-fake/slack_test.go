@@ -182,7 +182,7 @@ type daemon struct {
 	finished chan error
 }
 
-func newDaemon(t *testing.T, p *person) *daemon {
+func newDaemon(t *testing.T, p *person, agents string) *daemon {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts the daemon")
@@ -196,7 +196,7 @@ func newDaemon(t *testing.T, p *person) *daemon {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	dir, _ := p.writeConfig("listen: " + listener.Addr().String() + "\n")
+	dir, _ := p.writeConfig("listen: " + listener.Addr().String() + "\n" + agents)
 	return &daemon{t: t, binary: binary, dir: dir}
 }
 
@@ -227,7 +227,7 @@ func (d *daemon) stop() {
 // TestParleyWithTheFake uses the real binary over Socket Mode.
 func TestParleyWithTheFake(t *testing.T) {
 	p := startSlack(t)
-	d := newDaemon(t, p)
+	d := newDaemon(t, p, "")
 	d.start()
 	p.wait("the daemon opens a socket")
 	for _, turn := range []struct{ typed, shown string }{

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/adapters/deliver"
 	"parley/adapters/replay"
 	"parley/assembly/card"
 	"parley/assembly/stream"
@@ -28,6 +30,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -77,8 +80,15 @@ type player struct {
 	repeats   map[int64][]*replay.Result     // of lines that repeat a waiting envelope, by its id
 	asked     map[int64]*replay.Result       // of messages that wait for their run, by row
 	early     map[int64]func(*replay.Result) // the ends of runs before the results of their messages, by row
+	ended     []endedRun                     // whose state posts no result has
 	printed   int                            // the number of printed results
 	changed   wake.Signal                    // set after a change of a result
+}
+
+// endedRun is a run that has ended, and the result of its last message.
+type endedRun struct {
+	run    *runs.Run
+	result *replay.Result
 }
 
 // scope identifies a workspace. Workspaces of two platforms may have the same id in a
@@ -226,7 +236,10 @@ func (p *player) finish(ctx context.Context) error {
 	if err := p.quiet(ctx, farFuture); err != nil {
 		return err
 	}
-	return p.settled(ctx)
+	if err := p.settled(ctx); err != nil {
+		return err
+	}
+	return p.addStates(ctx)
 }
 
 // line feeds one line, and waits for its result and for the turn that it makes due at once.
@@ -264,6 +277,9 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 		return err
 	}
 	if err := p.quiet(ctx, time.Now()); err != nil {
+		return err
+	}
+	if err := p.addStates(ctx); err != nil {
 		return err
 	}
 	return p.print(false)
@@ -385,9 +401,13 @@ func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 				}
 				result.Replies = append(result.Replies, replay.Reply{Op: "post", Thread: run.ThreadKey, Text: text})
 			}
-			if r.Outcome == turn.Failed {
+			switch {
+			case r.Outcome == turn.Failed:
 				result.Error = "the agent failed: " + r.Err.Error()
+			case r.CardErr != nil:
+				result.Error = "a card is not shown: " + r.CardErr.Error()
 			}
+			p.ended = append(p.ended, endedRun{run, result})
 		}
 		result, again := p.asked[m.Row], r.Outcome == turn.Rerun || r.Outcome == turn.Interrupted
 		switch {
@@ -402,6 +422,34 @@ func (p *player) RunEnded(run *runs.Run, r turn.Report) {
 	}
 	p.mu.Unlock()
 	p.changed.Set()
+}
+
+// addStates adds the last state posts of the runs that have ended before their answers, as people see them where posts can be edited.
+func (p *player) addStates(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.ended {
+		if platform, _ := config.Platform(e.run.Platform); platform.API {
+			continue
+		}
+		stated, err := p.journal.StateOf(ctx, e.run.ID)
+		if errors.Is(err, storage.ErrNotFound) { // the run was repeated
+			continue
+		} else if err != nil {
+			return err
+		}
+		show := p.current.Load().agents[e.run.Agent].Profile.Show
+		if show == nil {
+			show = turn.DefaultShow(true)
+		}
+		state := deliver.StateOf(stated, func(name string) bool { return slices.Contains(show, name) })
+		if state.Begins() {
+			shown := state.View(func(card.View) bool { return true })
+			e.result.Replies = slices.Insert(e.result.Replies, 0, replay.Reply{Op: "post", Thread: e.run.ThreadKey, Text: shown.Plain()})
+		}
+	}
+	p.ended = nil
+	return nil
 }
 
 // pollInterval is the time after which quiet asks the journal again. An envelope that
