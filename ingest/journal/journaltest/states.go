@@ -154,6 +154,7 @@ func stateEnds(f *fixture) {
 	sent("the tool of a child")
 	f.must(f.AppendEvents(f.ctx, f.claim(of.Thread), of, []stream.Message{planned}))
 	sent("the child's own plan")
+	f.commit(of, answer("Found."))
 	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken"})
 	sent("the end")
 	stated, err := f.StateOf(f.ctx, run.ID)
