@@ -282,8 +282,8 @@ func TestAWorkstreamStaysInItsThread(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
 		{"read_thread", `{"thread_id":"` + parent + `"}`, noThread},
 		{"find_person", `{"name":"mara"}`, "needs read: workspace"},
-		{"post_message", `{"channel":"` + room + `","content":"hello"}`, noThread},
-		{"post_message", `{"thread_id":"` + parent + `","content":"hello"}`, noThread},
+		{"post_message", `{"channel":"` + room + `","content":"hello"}`, noPost},
+		{"post_message", `{"thread_id":"` + parent + `","content":"hello"}`, noPost},
 		{"schedule_message", `{"prompt":"hello","cron":"0 9 * * *"}`, ""},
 	} {
 		if got := h.callTool(child, c.tool, c.arguments); got.fault == "" || !strings.Contains(got.fault, c.want) {
