@@ -194,7 +194,7 @@ const beat = 20 * time.Second
 
 // events streams the changes of a page.
 func (c *Console) events(w http.ResponseWriter, r call) {
-	v := view{page: r.FormValue("page"), role: r.caller.Role}
+	v := view{page: r.FormValue("page"), by: r.caller}
 	if !c.pages.has(v.page) {
 		http.NotFound(w, r.Request)
 		return

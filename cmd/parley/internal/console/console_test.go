@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bufio"
 	"context"
 	"net/http"
 	"net/http/cookiejar"
@@ -202,6 +203,22 @@ func TestRemovedOperatorsAreLoggedOut(t *testing.T) {
 		if _, page := answer(t, client, s.get("/")); strings.Contains(page, "Overview") {
 			t.Error("a session has the role of before")
 		}
+	}
+}
+
+// TestAPageFollowsForItsOperator checks that an approver keeps the buttons of a question when its page follows the store.
+func TestAPageFollowsForItsOperator(t *testing.T) {
+	s := filled(t, time.Now())
+	response, err := s.browser(t, operatorToken+"-long-enough").Do(s.get("/events?page=/approvals"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	events := bufio.NewScanner(response.Body)
+	for events.Scan() && !strings.HasPrefix(events.Text(), "data: ") {
+	}
+	if told := events.Text(); !strings.Contains(told, "/approvals/"+askingRun+"/answer") {
+		t.Errorf("the question has no buttons: %s", told)
 	}
 }
 

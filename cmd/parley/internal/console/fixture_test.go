@@ -59,7 +59,7 @@ func configured(t testing.TB) *config.Config {
 workspaces: "*-workspace.yaml"
 operators: [{id: vera, token: ` + viewerToken + `-long-enough, role: viewer}, {id: olga, token: ` + operatorToken + `-long-enough, role: operator}]
 agents:
-  - {id: assistant, kind: openai, base_url: "http://127.0.0.1:11434/v1", model: llama3.2}
+  - {id: assistant, kind: openai, base_url: "http://127.0.0.1:11434/v1", model: llama3.2, approvers: ["operator:local", "operator:olga"]}
   - {id: coder, kind: agui, url: "http://127.0.0.1:9/agent"}
 `,
 		"acme-workspace.yaml": `id: acme

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/config"
+	"parley/cmd/parley/internal/operator"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // view is what one tab looks at. Tabs with the same view share its renderings.
 type view struct {
 	page string // path and query
-	role config.Role
+	by   operator.Caller
 }
 
 // news is one event for a tab.

@@ -185,9 +185,9 @@ type rendering struct {
 func (r *rendering) Header() http.Header    { return r.header }
 func (r *rendering) WriteHeader(status int) { r.status = status }
 
-// render returns a page as somebody with the view's role sees it.
+// render returns a page as the view's operator sees it.
 func (p *pages) render(ctx context.Context, v view) ([]byte, error) {
-	r, err := requestOf(context.WithValue(ctx, inContext{}, looking{by: operator.Caller{Role: v.role}}), v.page)
+	r, err := requestOf(context.WithValue(ctx, inContext{}, looking{by: v.by}), v.page)
 	if err != nil {
 		return nil, err
 	}
