@@ -43,7 +43,7 @@ func newConformanceFake(t *testing.T) *conformanceFake {
 	s := &conformanceFake{faults: map[string][]chan struct{}{}, state: adaptertest.NewState()}
 	var ticks atomic.Int64 // two messages never have the same millisecond
 	s.Server = testapp.StartServer(t, discordtest.Options{
-		Token: canary, Heartbeat: 250 * time.Millisecond, OnCall: s.called,
+		Token: canary, Heartbeat: time.Second, OnCall: s.called,
 		Now: func() time.Time { return time.Now().Add(time.Duration(ticks.Add(2)) * time.Millisecond) },
 	})
 	s.adapter = testapp.NewAdapter(s.Server, func(c *discord.Config) { c.Token, c.Working = secret.New(canary), send.WorkingReaction })

@@ -24,7 +24,7 @@ import (
 // the session is resumed and every message arrives once and in order.
 func TestDropsLoseNothing(t *testing.T) {
 	kinds := []discordtest.Kind{discordtest.Clean, discordtest.Cut, discordtest.Zombie, discordtest.Reconnect, discordtest.InvalidTrue}
-	l := testapp.Start(t, discordtest.Options{Heartbeat: 100 * time.Millisecond}, nil)
+	l := testapp.Start(t, discordtest.Options{}, nil)
 	var want []string
 	for n, kind := range kinds {
 		for part := range 3 {
@@ -110,11 +110,10 @@ func TestFatalCodesStop(t *testing.T) {
 	}
 }
 
-// TestSlowStoreResumes lets the store fail, and checks that heartbeats go on with the last
-// committed sequence, and that every message arrives once and in order: the session is resumed when
-// the store has taken the events.
+// TestSlowStoreResumes lets the store fail, and checks that an event that it has not taken is not acknowledged, and that
+// every message arrives once and in order: the session is resumed when the store has taken the events.
 func TestSlowStoreResumes(t *testing.T) {
-	l := testapp.Start(t, discordtest.Options{Heartbeat: 50 * time.Millisecond}, nil)
+	l := testapp.Start(t, discordtest.Options{}, nil)
 	var refusals atomic.Int64
 	refusals.Store(math.MaxInt64)
 	offered := make(chan struct{}, 1)

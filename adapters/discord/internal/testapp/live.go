@@ -143,7 +143,7 @@ func Start(t *testing.T, options discordtest.Options, change func(*discord.Confi
 func Prepare(t *testing.T, options discordtest.Options, change func(*discord.Config)) *Live {
 	t.Helper()
 	if options.Heartbeat == 0 {
-		options.Heartbeat = 300 * time.Millisecond // a busy machine acknowledges late
+		options.Heartbeat = time.Second // a busy machine acknowledges late
 	}
 	l := &Live{T: t, Server: StartServer(t, options), State: adaptertest.NewState(), Inbox: &Inbox{changed: make(chan struct{})}, Warned: make(lines, 1000)}
 	l.Adapter = NewAdapter(l.Server, change)
