@@ -33,14 +33,26 @@ func (p *place) notes(kinds map[string]string) func(route string) {
 	p.calls = make(chan string, 1000)
 	return func(route string) {
 		if kind := kinds[route]; kind != "" {
-			p.calls <- kind
+			select {
+			case p.calls <- kind:
+			default: // nobody waits for one of so many
+			}
 		}
 	}
 }
 
 // await waits for a call of a kind.
 func (p *place) await(kind string) {
-	for <-p.calls != kind {
+	p.t.Helper()
+	for {
+		select {
+		case got := <-p.calls:
+			if got == kind {
+				return
+			}
+		case <-p.ctx.Done():
+			p.t.Fatalf("there is no %s\n%s\n%s", kind, p.state(), p.log)
+		}
 	}
 }
 
@@ -52,7 +64,7 @@ var leading = map[string]func(t *testing.T, lead time.Duration) *place{
 		p.harness = open(t, plan{
 			clock: &clock{ahead: lead}, steps: true,
 			fake:  slacktest.Options{OnCall: func(c slacktest.Call) { note(c.Method) }},
-			files: map[string]string{"workspaces/acme.yaml": strings.Replace(socketMode, "sockets: %d", "timeout: 1s, preview: off, working: off", 1)},
+			files: map[string]string{"workspaces/acme.yaml": strings.Replace(socketMode, "sockets: %d", "timeout: 5s, preview: off, working: off", 1)},
 		})
 		p.slack.AddChannel(room, "garden")
 		cut := false
@@ -91,7 +103,7 @@ var leading = map[string]func(t *testing.T, lead time.Duration) *place{
 		const guild, shed, olivia = "700000000000000001", "700000000000000002", "700000000000000005"
 		p := &place{workspace: "guild"}
 		note := p.notes(map[string]string{discordtest.Post: "post", discordtest.Read: "read"})
-		fake, err := discordtest.Start(discordtest.Options{Heartbeat: 300 * time.Millisecond, OnCall: func(c discordtest.Call) { note(c.Route) }})
+		fake, err := discordtest.Start(discordtest.Options{Heartbeat: time.Second, OnCall: func(c discordtest.Call) { note(c.Route) }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +115,7 @@ var leading = map[string]func(t *testing.T, lead time.Duration) *place{
 id: guild
 platform: discord
 agent: echo
-discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, timeout: 1s, preview: off, working: off, commands: false}
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, timeout: 5s, preview: off, working: off, commands: false}
 turns: {coalesce: 0s}
 `}})
 		const mention = "<@" + discordtest.BotUser + "> "
@@ -147,7 +159,7 @@ turns: {coalesce: 0s}
 id: home
 platform: bluebubbles
 agent: echo
-bluebubbles: {url: "` + mac.URL() + `", password: "` + macPassword + `", webhook_secret: ` + hookCanary + `, post_rate: 0, timeout: 1s, poll: 200ms}
+bluebubbles: {url: "` + mac.URL() + `", password: "` + macPassword + `", webhook_secret: ` + hookCanary + `, post_rate: 0, timeout: 5s, poll: 200ms}
 turns: {coalesce: 0s}
 `}})
 		cut := false
