@@ -3,6 +3,7 @@ package journaltest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ func workstreamPromises() []promise {
 		{"the progress of a workstream is what its run tells of", workstreamProgress},
 		{"a workstream is locked after the thread of its parent", workstreamLocks},
 		{"a stop of a workstream ends its run and what waits", workstreamStops},
+		{"a message behind the end of a workstream begins no run", workstreamEndStands},
 		{"what is said about workstreams makes no reply stale", workstreamsMakeNothingStale},
 		{"the files of a run are its own and those of its workstreams, unless they are apart", artifacts},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
@@ -244,6 +246,19 @@ func workstreamStops(f *fixture) {
 	f.message(thread, said("C1/stop", "/stop"), commands(nil))
 	same(f, "messages that wait", f.count("messages WHERE trigger = 'run' AND run IS NULL"), 0)
 	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
+}
+
+func workstreamEndStands(f *fixture) {
+	_, err := f.launch(f.parent(), "w1", fewWorkstreams)
+	f.must(err)
+	f.settle(f.dueWorkstream(), workstreams.Step{State: workstreams.Canceled, Phase: workstreams.Done, Said: 1})
+	thread := event.WorkstreamThread("w1")
+	f.message(thread, said("C1/late", "and more"), triggers)
+	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	f.must(err)
+	same(f, "no run", run == nil, true)
+	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
+	same(f, "the stopped run", f.count("runs WHERE state = 'canceled'"), 1)
 }
 
 func workstreamsMakeNothingStale(f *fixture) {

@@ -12,6 +12,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/workstreams"
 )
 
 // Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
@@ -186,7 +187,8 @@ var ErrMissed = errors.New("the thread's intake has envelopes that waited for it
 // all those for the agent of the earliest one, or the earliest one alone if each reports
 // that every message of the thread is a turn of its own and the run gets no question. If that
 // agent is another one, the error is an OtherAgentError. It returns nil if nothing is due, and
-// while intake must record envelopes first; RecordResult.TurnDue then tells when. gap means that
+// while intake must record envelopes first; RecordResult.TurnDue then tells when. In the thread of a
+// workstream that has ended, it stops the messages that wait, and returns nil. gap means that
 // some of the thread's earlier messages could not be read in time. The caller works only on a run
 // with fewer than most Claims: the end of its process is not counted in any other run. If the
 // error is ErrMissed, the thread has got envelopes, which intake must record first.
@@ -204,6 +206,8 @@ func (r *Runs) BeginRun(ctx context.Context, claim *places.Claim, agent string, 
 		case b.run.ID != "":
 			b.resume(most)
 			b.made = &b.run
+		case workstreams.HasEnded(b.Txn, b.run.ThreadKey): // a message came behind its end
+			StopWaiting(b.Txn, b.run.Thread, b.now)
 		default:
 			b.made = b.begin(b.run.Question == "" && each(&b.run)) // else the answer may not be the earliest
 		}

@@ -262,6 +262,11 @@ func RunEnded(tx *storage.Txn, thread event.ThreadKey, now int64) {
 	}
 }
 
+// HasEnded reports whether the workstream of a thread has ended. Other threads have none.
+func HasEnded(tx *storage.Txn, thread event.ThreadKey) bool {
+	return event.IsWorkstream(thread) && tx.Has(`SELECT 1 FROM workstreams WHERE thread = $1 AND state NOT IN ('running', 'canceling')`, string(thread))
+}
+
 // MaxTool bounds the characters of a tool's name.
 const MaxTool = 80
 
