@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,7 +19,8 @@ import (
 
 // team is a model's server for the agents lead and coder. For each question, lead launches three workstreams, steers the
 // second, sends a message to the third, which is interactive, terminates the second, lists them, and answers. When the third has
-// answered the message, lead terminates it. coder answers each task but the second of a question, at which it works until it is
+// answered the message, lead terminates it. Each answer of lead repeats the results that were
+// reported in its turn. coder answers each task but the second of a question, at which it works until it is
 // stopped.
 type team struct {
 	*httptest.Server
@@ -93,6 +95,7 @@ var (
 	taskText     = regexp.MustCompile(`(task|more) \d+/\d`)
 	launchIDs    = regexp.MustCompile(`"launch_id":"([0-9a-f-]{36})"`)
 	sayingID     = regexp.MustCompile(`\(launch_id ([0-9a-f-]{36}), agent coder\) says:\n\ncoder did more`)
+	reportText   = regexp.MustCompile(`Workstream coder \(launch_id [0-9a-f-]{36}, agent coder\) (is completed\. Its answer|says):\n\ncoder did \w+ \d+/\d`)
 )
 
 // code answers as coder.
@@ -117,7 +120,7 @@ func (m *team) code(w http.ResponseWriter, r *http.Request, run string, asked *t
 
 // lead answers as lead. Its turn is what was said since its last answer.
 func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCall) {
-	question, steps, told, ids := "", 0, "", []string(nil)
+	question, steps, told, ids, reports := "", 0, "", []string(nil), ""
 	for _, said := range asked.Messages {
 		if found := questionText.FindStringSubmatch(said.Content); found != nil && said.Role == "user" {
 			question, ids = found[1], nil
@@ -126,7 +129,7 @@ func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCa
 		case said.Role == "assistant" && len(said.ToolCalls) > 0:
 			steps++
 		case said.Role == "assistant":
-			question, steps, told = "", 0, ""
+			question, steps, told, reports = "", 0, "", ""
 		case said.Role == "tool":
 			for _, id := range launchIDs.FindAllStringSubmatch(said.Content, -1) {
 				ids = append(ids, id[1])
@@ -135,6 +138,9 @@ func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCa
 			if found := sayingID.FindStringSubmatch(said.Content); found != nil {
 				told = found[1]
 			}
+			for _, report := range reportText.FindAllString(said.Content, -1) {
+				reports += reported + oneLine(report)
+			}
 		}
 	}
 	ends := []toolCall{{"terminate_workstream", map[string]any{"launch_id": told}}}
@@ -142,7 +148,7 @@ func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCa
 		if told != "" && steps == 0 {
 			return "", ends
 		}
-		return "noted " + run, nil
+		return "noted " + run + reports, nil
 	}
 	switch steps {
 	case 0:
@@ -165,8 +171,14 @@ func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCa
 			return "", ends
 		}
 	}
-	return "lead answers question " + question, nil
+	return "lead answers question " + question + reports, nil
 }
+
+// reported begins a report in an answer of lead.
+const reported = "\n\nReported: "
+
+// oneLine returns a text with a space for each break of a line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // nodes are daemons with one store, each with its address.
 type nodes struct {
@@ -176,8 +188,8 @@ type nodes struct {
 	at      []string
 }
 
-// startNodes starts daemons whose agents are the team.
-func startNodes(t *testing.T, m *team, n int) *nodes {
+// startNodes starts daemons whose agents are the team, with the workspace of a chat.
+func startNodes(t *testing.T, m *team, n int, workspace string) *nodes {
 	c := &nodes{t: t, daemons: make([]*process, n), at: make([]string, n)}
 	store := ""
 	if n > 1 {
@@ -185,11 +197,11 @@ func startNodes(t *testing.T, m *team, n int) *nodes {
 	}
 	for i := range n {
 		dir := t.TempDir()
-		write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\n"+store+`agents:
-  - {id: lead, kind: openai, model: m, base_url: "`+m.URL+`/lead/v1", workstreams: {agents: [coder], max: 3}}
+		write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\n"+store+`agents:
+  - {id: lead, kind: openai, model: m, base_url: "`+m.URL+`/lead/v1", workstreams: {agents: [coder], max: 3}, show: [workstream]}
   - {id: coder, kind: openai, model: m, base_url: "`+m.URL+`/coder/v1"}
 `)
-		write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: lead\nturns: {coalesce: 0s}\nweb: {tokens: [{id: a, token: "+webToken+", name: c}]}\n")
+		write(t, dir, "workspaces/ours.yaml", "id: ours\nagent: lead\nturns: {coalesce: 0s}\n"+workspace)
 		c.dirs = append(c.dirs, dir)
 		c.start(i)
 	}
@@ -227,116 +239,112 @@ func (c *nodes) get(path string, into any) {
 	}
 }
 
-// outcome is what a question has come to.
-type outcome struct {
-	Texts  map[string]int // in the thread, with ids and runs left out
-	States []string       // of the workstreams, in the order of their launches
-}
-
 var (
 	anyID     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
-	wantTexts = []string{
-		"question Q", "lead answers question Q",
-		"Workstream coder (launch_id ID, agent coder) is completed. Its answer:\n\ncoder did task Q/0",
-		"Workstream coder (launch_id ID, agent coder) is canceled.",
-		"Workstream coder (launch_id ID, agent coder) says:\n\ncoder did task Q/2",
-		"Workstream coder (launch_id ID, agent coder) says:\n\ncoder did more Q/2",
+	wantTexts = map[string]int{
+		"question Q": 1, "lead answers question Q": 1,
+		"Workstream coder (launch_id ID, agent coder) is completed. Its answer: coder did task Q/0": 1,
+		"Workstream coder (launch_id ID, agent coder) says: coder did task Q/2":                     1,
+		"Workstream coder (launch_id ID, agent coder) says: coder did more Q/2":                     1,
 	}
 )
 
+// outcome is what a question has come to: how often its thread has each text. The answers of lead to reports keep the id of their run.
+type outcome map[string]int
+
 // outcome returns what a question has come to.
-func (c *nodes) outcome(m *team, thread, question string) outcome {
+func (c *nodes) outcome(m *team, in medium, thread, question string) outcome {
 	c.t.Helper()
-	var list struct{ Messages []struct{ Content string } }
-	c.get("/api/v1/workspaces/ours/threads/"+thread+"/messages?limit=200", &list)
-	o := outcome{Texts: map[string]int{}}
-	for _, said := range list.Messages {
-		text := strings.ReplaceAll(anyID.ReplaceAllString(said.Content, "ID"), question, "Q")
-		if !strings.HasPrefix(text, "noted ") {
-			o.Texts[text]++
-		}
-	}
 	m.mu.Lock()
 	run := m.runs[question]
 	m.mu.Unlock()
-	if run == "" {
-		return o
-	}
-	var children struct{ Workstreams []struct{ State string } }
-	c.get("/runs/"+run+"/workstreams", &children)
-	for _, child := range children.Workstreams {
-		o.States = append(o.States, child.State)
+	o := outcome{}
+	for _, text := range in.said(c, thread, run) {
+		if text = oneLine(text); !strings.HasPrefix(text, "noted ") {
+			text = strings.ReplaceAll(anyID.ReplaceAllString(text, "ID"), question, "Q")
+		}
+		o[text]++
 	}
 	return o
 }
 
 // isWhole reports whether the question has come to its end.
-func (o *outcome) isWhole() bool {
-	for _, text := range wantTexts {
-		if o.Texts[text] == 0 {
+func (o outcome) isWhole(wants map[string]int) bool {
+	for text, n := range wants {
+		if o[text] < n {
 			return false
 		}
 	}
-	return o.Texts[wantTexts[3]] >= 2 && slices.Equal(o.States, []string{"completed", "canceled", "canceled"})
+	return true
 }
 
-// TestKilledWithTools kills a daemon at each request to the models of a question, ten times for one daemon and for two: the
-// agent's calls of tools are made once, each task is asked once, each report is in the thread once, and no workstream is left.
+// isMore reports whether the question has come to more than its end.
+func (o outcome) isMore(wants map[string]int) bool {
+	for text, n := range o {
+		if want, ok := wants[text]; n > want && (ok || n > 1 || !strings.HasPrefix(text, "noted ")) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestKilledWithTools kills a daemon at each request to the models of a question, ten times for one daemon and for two, over HTTP and
+// in Slack: the agent's calls of tools are made once, each task is asked once, each report is in the thread once, and no workstream is
+// left. In Slack each question has one state post.
 func TestKilledWithTools(t *testing.T) {
 	t.Parallel()
-	for _, n := range []int{1, 2} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			kills := 10
-			if testing.Short() {
-				kills = 2
+	for name, open := range map[string]func(*testing.T) medium{"http": func(*testing.T) medium { return webChat{} }, "slack": startSlackChat} {
+		for _, n := range []int{1, 2} {
+			t.Run(fmt.Sprint(name, n), func(t *testing.T) {
+				t.Parallel()
+				killWithTools(t, open(t), n)
+			})
+		}
+	}
+}
+
+// killWithTools is TestKilledWithTools with n daemons.
+func killWithTools(t *testing.T, in medium, n int) {
+	kills := 10
+	if testing.Short() {
+		kills = 2
+	}
+	m := startTeam(t)
+	c := startNodes(t, m, n, in.config())
+	wants := in.wants()
+	maps.Copy(wants, wantTexts)
+	threads := map[string]string{} // of the questions
+	for k := range kills {
+		question := fmt.Sprint(100 + k)
+		m.mu.Lock()
+		m.left = 1 + k%8 // a question takes nine requests at least
+		m.mu.Unlock()
+		threads[question] = in.ask(t, c.at[k/n%n], k, "question "+question)
+		<-m.kill
+		c.kill(k % n)
+		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
+			if got := c.outcome(m, in, threads[question], question); got.isWhole(wants) {
+				break
 			}
-			m := startTeam(t)
-			c := startNodes(t, m, n)
-			for k := range kills {
-				question, thread := fmt.Sprint(100+k), fmt.Sprintf("6ba7b81%d-9dad-41d1-80b4-00c04fd430c8", k)
-				m.mu.Lock()
-				m.left = 1 + k%8 // a question takes nine requests at least
-				m.mu.Unlock()
-				body := fmt.Sprintf(`{"thread_id":%q,"content":"question %s"}`, thread, question)
-				if status, raw := httpCall(t, http.MethodPost, c.at[0]+"/api/v1/workspaces/ours/messages", webToken, body, ""); status != http.StatusAccepted {
-					t.Fatal(status, raw)
-				}
-				<-m.kill
-				c.kill(k % n)
-				var got outcome
-				for deadline := time.Now().Add(time.Minute); ; <-time.After(20 * time.Millisecond) {
-					if got = c.outcome(m, thread, question); got.isWhole() || time.Now().After(deadline) {
-						break
-					}
-				}
-				for i, text := range wantTexts {
-					want := 1
-					if i == 3 {
-						want = 2
-					}
-					if got.Texts[text] != want {
-						t.Errorf("kill %d: %d times %q of %v; %v", k, got.Texts[text], text, got.Texts, got.States)
-					}
-				}
-				if len(got.Texts) != len(wantTexts) || !got.isWhole() {
-					t.Errorf("kill %d: %v %v", k, got.Texts, got.States)
-				}
-			}
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			asked := 0
-			for task, runs := range m.tasks {
-				if len(runs) != 1 {
-					t.Errorf("coder was asked for %s by the runs %q", task, runs)
-				}
-				if !strings.HasSuffix(task, "/1") { // which may be terminated before it is asked
-					asked++
-				}
-			}
-			if asked != 3*kills {
-				t.Errorf("coder was asked for %d tasks", asked)
-			}
-		})
+		}
+	}
+	for question, thread := range threads {
+		if got := c.outcome(m, in, thread, question); !got.isWhole(wants) || got.isMore(wants) {
+			t.Errorf("question %s has come to %v", question, got)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	asked := 0
+	for task, runs := range m.tasks {
+		if len(runs) != 1 {
+			t.Errorf("coder was asked for %s by the runs %q", task, runs)
+		}
+		if !strings.HasSuffix(task, "/1") { // which may be terminated before it is asked
+			asked++
+		}
+	}
+	if asked != 3*kills {
+		t.Errorf("coder was asked for %d tasks", asked)
 	}
 }
