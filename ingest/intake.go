@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,7 @@ const (
 	// id of that post is known.
 	sendingWait = 250 * time.Millisecond
 	// maxSelfWait bounds how long an envelope waits for our identity before it is tried again.
-	// SetSelf wakes the waiting envelopes, except for one that is being tried at that moment.
+	// SetSelf wakes the waiting envelopes.
 	maxSelfWait = time.Minute
 	// unconfigured is how long an envelope waits if its workspace was removed during the work
 	// on its thread. Then another node may have it.
@@ -120,6 +121,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	if w == nil {
 		return false, in.postpone(ctx, c, t, unconfigured, nil)
 	}
+	known := *w.self.Load()
 	var entry record.Entry
 	var result record.Result
 	err = in.guard(func() (err error) {
@@ -137,9 +139,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	case ctx.Err() != nil, errors.Is(err, storage.ErrFenced), errors.Is(err, envelopes.ErrSettled), storage.Unavailable(err):
 		return false, fmt.Errorf("record an envelope: %w", err)
 	case errors.Is(err, errNeedsSelf):
-		w.waits.Store(true)
-		age := in.Now().Sub(t.Envelope.ReceivedAt)
-		return false, in.postpone(ctx, c, t, min(max(age, reviewEvery), maxSelfWait), nil)
+		return false, in.awaitSelf(ctx, w, c, t, known)
 	case errors.Is(err, errBeingSent):
 		return false, in.postpone(ctx, c, t, sendingWait, nil)
 	case errors.As(err, &unreadable), t.Attempts+1 >= maxAttempts:
@@ -177,6 +177,17 @@ func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time
 	}
 	in.Work.WakeAt(work.Intake, "", until)
 	return work.ErrWaits
+}
+
+// awaitSelf lets an envelope wait until more of our identity is known than before its attempt.
+func (in *Ingest) awaitSelf(ctx context.Context, w *workspace, c *work.Claim, t task, known event.Self) error {
+	age := in.Now().Sub(t.Envelope.ReceivedAt)
+	waiting := in.postpone(ctx, c, t, min(max(age, reviewEvery), maxSelfWait), nil)
+	w.waits.Store(true)
+	if self := *w.self.Load(); self != known {
+		return cmp.Or(in.setSelf(ctx, w, self), waiting)
+	}
+	return waiting
 }
 
 // bury makes an envelope a dead letter; its thread continues.

@@ -279,6 +279,30 @@ func TestAnEnvelopeWaitsForOurIdentity(t *testing.T) {
 	})
 }
 
+// TestOurIdentityBecomesKnownMeanwhile proves that a message does not wait if our identity becomes known between the look at
+// it and the decision to wait for it.
+func TestOurIdentityBecomesKnownMeanwhile(t *testing.T) {
+	inBubble(t, func(h *harness) {
+		var armed atomic.Bool
+		h.Ingest.Now = func() time.Time {
+			if armed.Swap(false) {
+				if err := h.SetSelf(h.Context(), event.Slack, "acme", event.Self{UserID: "UBOT"}); err != nil {
+					t.Error(err)
+				}
+			}
+			return time.Now()
+		}
+		h.work()
+		advance(time.Millisecond)
+		armed.Store(true) // the attempt reads the clock before it waits
+		accepted := h.accept(payload{ID: "1", Thread: "t", Channel: "C1", Sender: "U1", Needs: "user"})
+		advance(time.Second)
+		if got := h.result(accepted.ID); got.Disposition != event.Stored {
+			t.Errorf("after a second: %+v", got.Result)
+		}
+	})
+}
+
 // TestNothingIsRecordedBeforeOurIdentityIsKnown proves that an event waits even if its payload
 // needs nothing, because it may be another team's, and that it is tried more seldom as it
 // grows older.

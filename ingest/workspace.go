@@ -210,14 +210,16 @@ func (in *Ingest) SetSelf(ctx context.Context, platform event.Platform, workspac
 }
 
 func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) error {
-	if w.config.Facts != nil || *w.self.Load() == self && !w.waits.Swap(false) {
+	if w.config.Facts != nil {
 		return nil
 	}
-	if err := in.Journal.SetSelf(ctx, w.config.ID, self); err != nil {
-		return fmt.Errorf("store our identity in %s: %w", w.config.ID, err)
+	for isNew := *w.self.Load() != self; w.waits.Swap(false) || isNew; isNew = false {
+		if err := in.Journal.SetSelf(ctx, w.config.ID, self); err != nil {
+			return fmt.Errorf("store our identity in %s: %w", w.config.ID, err)
+		}
+		w.self.Store(&self)
+		in.Work.WakeAt(work.Intake, "", in.Now())
 	}
-	w.self.Store(&self)
-	in.Work.WakeAt(work.Intake, "", in.Now())
 	return nil
 }
 
