@@ -44,8 +44,8 @@ type hookAnswer struct {
 }
 
 // Copies implements turn.Copier: each message of a run that a program with a Hook has sent gets a copy of the answer, or
-// the end of a run without one, so that the program does not wait for ever. A
-// program's copies are a queue of their own, so that neither a chat nor another program waits for it.
+// the failed or quiet end of a run. A run that a person stops has none. A program's copies are a queue of their own, so that
+// neither a chat nor another program waits for it.
 func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, err error) {
 	for i := range run.Messages {
 		m := &run.Messages[i]
