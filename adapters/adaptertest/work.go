@@ -9,8 +9,8 @@ import (
 // Work checks the work of reading payloads of n like parts, by the kind of the part: counted in allocated bytes,
 // it grows with their number and not with its square. Read is a normaliser, which may not fail.
 //
-// What else the process allocates can only add to a count (with -race, a [sync.Pool] forgets a part of what it holds),
-// so the smallest of up to five counts is the work.
+// Other allocations of the process only add to a count (with -race, a [sync.Pool] drops some of its items), so the
+// smallest of up to five counts is the work.
 func Work(t *testing.T, grows map[string]func(n int) []byte, read func(body []byte) error) {
 	t.Helper()
 	for name, grow := range grows {

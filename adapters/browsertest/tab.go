@@ -189,7 +189,7 @@ func again[T any](action chromedp.Action[T]) chromedp.Action[T] {
 // final is an error that another try cannot mend.
 type final struct{ error }
 
-// loaded waits until the page is loaded. The scripts of a page that still loads don't hear of what a person does.
+// loaded waits until the page is loaded. The scripts of a page that still loads don't hear of a person's keys and clicks.
 func (tab *Tab) loaded() {
 	tab.t.Helper()
 	tab.Wait(`document.readyState === "complete"`)

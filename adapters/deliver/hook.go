@@ -37,7 +37,7 @@ type hookAnswer struct {
 	RunID          string          `json:"run_id"`
 	State          string          `json:"state"`       // of the run: done, failed or cancelled
 	Content        string          `json:"content"`     // empty for a run without an answer
-	Error          *string         `json:"error"`       // what the thread was told of a run that failed
+	Error          *string         `json:"error"`       // the words for people of a run that failed
 	InReplyTo      string          `json:"in_reply_to"` // the id of the program's message
 	DispatchType   json.RawMessage `json:"dispatch_type"`
 	DispatchConfig json.RawMessage `json:"dispatch_config"`

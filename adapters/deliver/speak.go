@@ -210,7 +210,7 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) e
 		return nil
 	}
 	err := o.Journal.AddThread(ctx, platform.Of.Name, d.Channel, places.Thread{Key: key, Workspace: d.Workspace})
-	if err == nil && tick { // what the agent has scheduled meanwhile is for the people in that thread
+	if err == nil && tick { // the schedules that the agent has made meanwhile are for the people in that thread
 		err = o.Journal.MoveSchedules(ctx, d.Workspace, d.ThreadKey, key)
 	}
 	return err

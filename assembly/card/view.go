@@ -290,7 +290,7 @@ func (f *flattener) inline(n Node) string {
 // line returns a text in one line.
 func line(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// straight returns a text without the characters that change the order of what follows them. An address beside it is shown in its
+// straight returns a text without the characters that change the order of the characters after them. An address beside it is shown in its
 // own order.
 func straight(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxPrompt bounds the characters of what a schedule asks.
+	// maxPrompt bounds the prompt of a schedule, in characters.
 	maxPrompt = 32_000
 	// farthest bounds how far away a single time may be.
 	farthest = 5 * 366 * 24 * time.Hour
@@ -26,10 +26,10 @@ const (
 // Entry is a question that an agent wants to be asked later, in a thread.
 type Entry struct {
 	Workspace string
-	Thread    string // the UUID of the thread in which it is asked, and answered
+	Thread    string // the UUID of the thread of its prompt and answer
 	Agent     string // that is asked
 	Prompt    string
-	// At is the one time at which it is asked. Cron has five fields, and is read in TimeZone, which is that of the
+	// At is the only time of the prompt. Cron has five fields, and is read in TimeZone, which is that of the
 	// workspace if it is empty. One of At and Cron is set.
 	At             time.Time
 	Cron, TimeZone string

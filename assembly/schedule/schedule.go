@@ -153,7 +153,7 @@ func (s *Service) begin(ctx context.Context, t *schedules.DueTick) {
 	})
 }
 
-// ask makes the question of a tick durable. If the place of the tick cannot be found now, it is looked for again.
+// ask makes the question of a tick durable. If the place of the tick cannot be found now, the service looks again.
 func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 	m := event.Internal{
 		ID: t.Message, Thread: t.Of.Thread, Channel: t.Of.Place, Parent: t.Of.Parent, Agent: t.Of.Agent, Runs: true, Text: t.Of.Prompt,

@@ -45,7 +45,7 @@ func (c *clock) set(t time.Time) {
 	c.now = t
 }
 
-// world is what the services of a test speak to: intake, which takes each question once, and the places.
+// world is the surroundings of the services of a test: intake, which takes each question once, and the places.
 type world struct {
 	mu    sync.Mutex
 	asked map[string]event.Internal // by id

@@ -64,7 +64,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestSchedulesAreSilent: nobody waits for the answer to a schedule. An empty answer, NO_REPLY of any agent, and a failure
+// TestSchedulesAreSilent: no person waits for the answer to a schedule. An empty answer, NO_REPLY of any agent, and a failure
 // post nothing, and people see no preview.
 func TestSchedulesAreSilent(t *testing.T) {
 	quiet, failed := []turn.Outcome{turn.Quiet}, []turn.Outcome{turn.Retried, turn.Retried, turn.Failed}

@@ -155,7 +155,7 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 	return assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions), nil
 }
 
-// news reads what was said to the run while it goes on: the words of Parley after a thread_seq, and the messages that join it: the
+// news reads the messages to the run while it goes on: the words of Parley after a thread_seq, and the messages that join it: the
 // reports of its workstreams, and in mode steer every message.
 func (a *attempt) news(ctx context.Context, upTo int64) (told, joins []messages.Message, err error) {
 	if joins, err = a.Journal.Joinable(ctx, a.run); err != nil {

@@ -118,7 +118,7 @@ type Telling struct {
 // commands are the words of directives.
 var commands = []string{"add_instruction", "set_priority", "add_constraint", "pause_requested", "resume_requested"}
 
-// pauses are the directives without words of their own, and what the agent gets for words.
+// pauses are the directives without words of their own, with the words for the agent.
 var pauses = map[string]string{
 	"pause_requested": "Do not go on with the work until resume_requested comes.", "resume_requested": "Go on with the work.",
 }

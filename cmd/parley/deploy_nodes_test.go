@@ -17,7 +17,7 @@ import (
 	"parley/config"
 )
 
-// manifest is what the tests read of a Kubernetes object.
+// manifest has the members of a Kubernetes object that the tests read.
 type manifest struct {
 	Kind     string
 	Metadata struct {

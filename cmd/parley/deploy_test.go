@@ -61,7 +61,7 @@ func soundAt(t *testing.T, file string, environment map[string]string) *config.C
 	return c
 }
 
-// filled reads an example of an environment, and gives what a person must fill in a value.
+// filled reads an example of an environment, and gives each empty variable a value.
 func filled(t *testing.T, name string) map[string]string {
 	t.Helper()
 	environment := map[string]string{}
