@@ -119,25 +119,23 @@ func verbatim(line string) string {
 }
 
 // findAnnounced gives a run the posts that have shown its injected messages, so that the answer belongs to them.
-func (o *Outbox) findAnnounced(ctx context.Context, run *runs.Run) error {
+func (o *Outbox) findAnnounced(ctx context.Context, run *runs.Run) (err error) {
+	announced := map[string]string{}
 	for i := range run.Messages {
 		m := &run.Messages[i]
 		if !isInjected(m.ExternalID) {
 			continue
 		}
-		post, err := o.Journal.FirstPostID(ctx, m.UUID)
-		if err == nil && run.Above == "" {
-			run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey})
-		}
-		if err != nil {
+		if announced[m.UUID], err = o.Journal.FirstPostID(ctx, m.UUID); err != nil {
 			return err
 		}
-		if run.Announced == nil {
-			run.Announced = map[string]string{}
-		}
-		run.Announced[m.UUID] = post
 	}
-	return nil
+	if len(announced) == 0 {
+		return nil
+	}
+	run.Announced = announced
+	run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey})
+	return err
 }
 
 // above returns the platform's id of the first post of a thread, if that is at the top of a channel, so that people answer in

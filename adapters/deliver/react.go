@@ -10,8 +10,8 @@ import (
 	"parley/ingest/work"
 )
 
-// React stores our reaction to a message as a delivery, and returns its state. Each emoji of ours stands at a message
-// once. Its errors are event.FieldErrors, ErrNotFound of an unknown message, that of May, and the store's.
+// React stores our reaction to a message as a delivery, and returns its state. A repetition of an emoji
+// changes nothing. Its errors are event.FieldErrors, ErrNotFound of an unknown message, that of May, and the store's.
 func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.State, err error) {
 	defer adapters.Recover(o.Log, &err, "workspace", r.Workspace)
 	platform, ok := o.Platform(r.Workspace)

@@ -135,7 +135,7 @@ func StateOf(s *runs.Stated, shows func(name string) bool) *plan.State {
 	return state
 }
 
-// signs stand before the lines of a state post that are messages.
+// signs begin the lines of a state post that show messages.
 var signs = map[stream.Type]string{stream.Warning: "⚠️", stream.Error: "❌", stream.System: "ℹ️"}
 
 // childStatus are the statuses of workstreams as tasks.

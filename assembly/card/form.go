@@ -191,7 +191,7 @@ func (s *splitter) cut(text string, limit int) string {
 			break
 		}
 	}
-	for s.Size(head) > limit && len(head) > 1 { // an address may be escaped without its end
+	for s.Size(head) > limit && len(head) > 1 { // the escaped form of a cut address may be longer
 		_, n := utf8.DecodeLastRuneInString(head)
 		head = head[:len(head)-n]
 	}

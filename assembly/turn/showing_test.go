@@ -156,7 +156,7 @@ func TestAnAgentsFilesArePosted(t *testing.T) {
 	}
 }
 
-// TestCards checks the card behind an answer: where it is shown, an answer that is a card alone, and an agent whose cards people do not see.
+// TestCards checks the card behind an answer: shown, without further text, and of an agent whose cards are not shown.
 func TestCards(t *testing.T) {
 	const details = `{"ui_hints":{"title":"Room 7","actions":["Book"]}}`
 	for name, c := range map[string]struct {

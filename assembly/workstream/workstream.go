@@ -132,8 +132,8 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	return err
 }
 
-// tellReaders adds the begin of a workstream, the warnings about its time and its end to the messages of the run that launched it,
-// while that run goes on.
+// tellReaders adds messages to the run that launched a workstream, while that run goes on: about the workstream's begin, its
+// time and its end.
 func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next workstreams.Step) error {
 	for _, m := range readable(d, next) {
 		m.Workstream = d.ID

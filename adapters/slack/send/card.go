@@ -63,17 +63,18 @@ func (s *Sender) FormatCard(v card.View) (posts []adapters.CardPost) {
 // The keys under which refusals of the newer types of blocks are remembered.
 const tableFeature, planFeature = "table blocks", "plan blocks"
 
-// newer returns the newer type of blocks that a card needs; empty for none.
-func newer(v card.View) string {
+// newer returns the newer types of blocks that a card needs, each once.
+func newer(v card.View) (features []string) {
 	for i := range v.Parts {
 		switch {
 		case v.Parts[i].Kind == card.KindTable:
-			return tableFeature
+			features = append(features, tableFeature)
 		case isPlan(v.Parts[i:]):
-			return planFeature
+			features = append(features, planFeature)
 		}
 	}
-	return ""
+	slices.Sort(features)
+	return slices.Compact(features)
 }
 
 // isPlan reports whether parts begin with a plan, which is tasks below a title.
@@ -89,12 +90,12 @@ func (s *Sender) sendCard(post adapters.Post, do func(content slack.MsgOption) e
 		return do(slack.MsgOptionCompose(quiet, slack.MsgOptionBlocks(append(blocks(*post.Card, newer), actions(post.Buttons)...)...)))
 	}
 	refused := func(err error) bool { return slices.Contains(blockRefusals, call.Code(err)) }
-	feature := newer(*post.Card)
-	tries := feature != "" && !s.client.Refuses(feature)
+	features := newer(*post.Card)
+	tries := len(features) > 0 && !slices.ContainsFunc(features, s.client.Refuses)
 	err := send(tries)
 	if refused(err) && tries {
-		if err = send(false); err == nil {
-			s.client.Remember(feature)
+		if err = send(false); err == nil && len(features) == 1 { // else it is not known which was refused
+			s.client.Remember(features[0])
 		}
 	}
 	for _, buttons := range [][]adapters.Button{append(pressed(*post.Card), post.Buttons...), nil} {

@@ -24,7 +24,7 @@ type Runs interface {
 }
 
 // view bounds the reading of a run's agent: the run's thread, and as far as its setting says, the threads that each person who asks sees
-// too. A run that somebody else has begun, such as a bot or a program, has no person who sees other threads.
+// too. A run that a bot or a program has begun reads its own channel at most.
 type view struct {
 	API
 	run    *runs.Run
