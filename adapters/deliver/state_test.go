@@ -341,12 +341,13 @@ func TestAPlanIsACard(t *testing.T) {
 			}
 			<-time.After(time.Minute)
 			h.tells(run, stream.Message{Type: stream.Plan, Text: "Book", Details: []byte(`[{"title":"a room","status":"done"}]`)})
+			<-time.After(10 * time.Second) // the edit comes before the end of the run
 			return "Well.", nil
 		}
 		h.ask("t")
 		advance(2 * time.Minute)
-		const waits = "info: Book (0 of 1 done)\n▫️ a room"
-		want := []string{waits, waits, "info: Book (0 of 1 done)\n⏳ a room (running)", "success: Book (1 of 1 done)\n✅ a room"}
+		const waits, done = "info: Book (0 of 1 done)\n▫️ a room", ": Book (1 of 1 done)\n✅ a room"
+		want := []string{waits, waits, "info: Book (0 of 1 done)\n⏳ a room (running)", "info" + done, "success" + done}
 		if diff := cmp.Diff(want, shown); diff != "" {
 			t.Error(diff)
 		}
