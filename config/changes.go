@@ -9,13 +9,11 @@ import (
 // Changes returns the keys whose effective values differ from those of another configuration. A key of
 // a workspace's file follows the workspace's id, as in "acme: policy.max_age". A list entry with another agent
 // is one key, such as "agents[0]". A workspace that only
-// one of them has is "acme: added" or "acme: removed", and one in which only secrets differ is
-// "acme: a secret".
+// one of them has is "acme: added" or "acme: removed". A workspace, or a block of the main file such as
+// operators, in which only secrets differ is "acme: a secret", "operators: a secret".
 func (c *Config) Changes(before *Config) (keys []string) {
 	keys = agentsWhole(differing(c.Main(), before.Main(), ""))
-	if len(keys) == 0 && !reflect.DeepEqual(c.Agents, before.Agents) {
-		keys = append(keys, "agents: a secret")
-	}
+	keys = append(keys, c.secretsOf(before, keys)...)
 	for _, w := range c.Workspaces {
 		old := before.Workspace(w.ID)
 		if old == nil {
@@ -34,6 +32,22 @@ func (c *Config) Changes(before *Config) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// secretsOf names the blocks of the main file that differ from those of another configuration though none
+// of keys is in them: only their secrets differ.
+func (c *Config) secretsOf(before *Config, keys []string) (secrets []string) {
+	now, old := reflect.ValueOf(*c), reflect.ValueOf(*before)
+	for _, field := range reflect.VisibleFields(now.Type()) {
+		block := field.Tag.Get("yaml")
+		isOf := func(key string) bool {
+			return block == key[:len(key)-len(strings.TrimLeft(key, "abcdefghijklmnopqrstuvwxyz_"))]
+		}
+		if block != "-" && !slices.ContainsFunc(keys, isOf) && !reflect.DeepEqual(now.FieldByIndex(field.Index).Interface(), old.FieldByIndex(field.Index).Interface()) {
+			secrets = append(secrets, block+": a secret")
+		}
+	}
+	return secrets
 }
 
 // agentsWhole replaces the keys of each entry of agents whose id is among them by the key of the entry.

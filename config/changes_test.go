@@ -2,7 +2,10 @@ package config_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
+
+	"parley/config"
 )
 
 // TestChangesOfAgents names an entry with another agent once, and each changed key of the same agent.
@@ -19,5 +22,23 @@ func TestChangesOfAgents(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s%q, want %q", main, got, want)
 		}
+	}
+}
+
+// TestChangesOfSecrets names the blocks of which only a secret differs, and no secret.
+func TestChangesOfSecrets(t *testing.T) {
+	const main = `log: {level: LEVEL}
+agents: [{id: echo, kind: webhook, url: "http://127.0.0.1:1", secret: SECRET-of-an-agent-0a7f31}]
+metrics: {token: SECRET-of-the-metrics-91b2}
+operators: [{id: olga, role: operator, token: SECRET-of-an-operator-c8d4}]
+`
+	with := func(word, level string) *config.Config {
+		return load(t, strings.NewReplacer("SECRET", word, "LEVEL", level).Replace(main), "")
+	}
+	if got, want := with("second", "debug").Changes(with("first", "info")), []string{"log.level", "agents: a secret", "metrics: a secret", "operators: a secret"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := with("first", "info").Changes(with("first", "info")); len(got) > 0 {
+		t.Errorf("%q, though nothing differs", got)
 	}
 }

@@ -40,6 +40,10 @@ type Operator struct {
 	Role  Role         `yaml:"role"`
 }
 
+// SocketOperator is the id of everybody who comes over the operator API's socket, in the audit and in
+// approvers. No configured operator has it.
+const SocketOperator = "local"
+
 // OperatorAPI is where the operator API is reached, besides its socket.
 type OperatorAPI struct {
 	// Listen is host:port of a listener whose callers need the token of an operator. It is empty
@@ -86,6 +90,7 @@ func (c *Config) operatorFaults() event.FieldErrors {
 	for i, o := range c.Operators {
 		at := fmt.Sprintf("operators[%d]", i)
 		check.require(idForm.MatchString(o.ID), at+".id", idWords)
+		check.require(o.ID != SocketOperator, at+".id", "is the id of everybody who comes over the socket: choose another one")
 		before := ids.add(o.ID, at)
 		check.require(before == "", at+".id", "is also the id of "+before+": give each operator its own id")
 		check.require(!o.Token.IsWeak(secret.MinLength), at+".token", "must be a random word of at least 24 characters")

@@ -2,11 +2,11 @@ package console_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"parley/adapters/browsertest"
 	"parley/cmd/parley/internal/operator"
-	"parley/config"
 	"parley/ingest/journal/audit"
 )
 
@@ -14,8 +14,9 @@ import (
 func (s *site) enter(t *testing.T) *browsertest.Tab {
 	t.Helper()
 	tab := browsertest.Open(t)
-	tab.Goto(s.address + "/login#" + s.Ticket(operator.Caller{ID: "local:mara", Role: config.RoleOperator}))
+	tab.Goto(s.address + "/login#" + s.Ticket(operator.OnSocket("mara")))
 	tab.Wait(`document.title.startsWith("Overview")`)
+	s.inside = strings.TrimSuffix(browsertest.Eval[string](tab, "document.baseURI"), "/")
 	return tab
 }
 
@@ -25,20 +26,24 @@ func TestATicketLogsIn(t *testing.T) {
 	if got := tab.Texts(`[data-test=needs]`); len(got) != 1 || got[0] != "Nothing." {
 		t.Errorf("needs: %q", got)
 	}
-	if at := browsertest.Eval[string](tab, "location.href"); at != s.address+"/" {
+	if at := browsertest.Eval[string](tab, "location.href"); at != s.inside+"/" || !strings.HasPrefix(at, s.address+"/at/") {
 		t.Errorf("the ticket stays in the address: %s", at)
 	}
+	tab.Goto(s.address + "/")
+	tab.Wait(`document.title.startsWith("Overview")`)
 	tab.Role("button", "Log out").Click()
 	tab.Wait(`document.title.startsWith("Log in")`)
-	tab.Goto(s.address + "/")
-	tab.Wait(`document.title.startsWith("Log in")`)
+	for _, address := range []string{s.inside, s.address} {
+		tab.Goto(address + "/")
+		tab.Wait(`document.title.startsWith("Log in")`)
+	}
 }
 
 // TestAPageFollows looks at the audit while operators act.
 func TestAPageFollows(t *testing.T) {
 	s := newSite(t)
 	tab := s.enter(t)
-	tab.Goto(s.address + "/audit")
+	tab.Goto(s.inside + "/audit")
 	const hostile = `<script>document.title = "broken"</script>`
 	for i := range 3 {
 		begun, err := s.journal.BeginAction(t.Context(), audit.Action{Who: "olga", What: "dead.retry", Subject: fmt.Sprint(i), Note: hostile})

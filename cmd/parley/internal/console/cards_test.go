@@ -3,7 +3,6 @@ package console_test
 import (
 	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +72,7 @@ func TestCardsAreShown(t *testing.T) {
 		},
 		"/threads/" + shownThread: {"Bed 2", "watered (success)", "When", "Monday", "Soil: ▰▰▰▰▱▱▱▱▱▱ 40%", "bed 2: https://pictures.example/2.png", "Water it now"},
 	} {
-		tab.Goto(s.address + path)
+		tab.Goto(s.inside + path)
 		shown := browsertest.Eval[[]string](tab, `Array.from(document.querySelectorAll("[data-test=card]")).map(e => e.textContent)`)
 		if len(shown) != 1 {
 			t.Errorf("%s has %d cards", path, len(shown))
@@ -94,7 +93,7 @@ func TestCardsAreShown(t *testing.T) {
 func TestStrangersCardIsText(t *testing.T) {
 	s := filled(t, time.Now())
 	tab := s.enter(t)
-	tab.Goto(s.address + "/deliveries/3")
+	tab.Goto(s.inside + "/deliveries/3")
 	shown := tab.Texts("[data-test=card]")
 	if len(shown) != 1 || strings.Count(shown[0], `</script><img src=x onerror=`) < len(shownCard.Parts)-1 || !strings.Contains(shown[0], "javascript:alert(1)") {
 		t.Errorf("the texts are %q", shown)
@@ -119,7 +118,7 @@ func TestCardsKeepTheirLimits(t *testing.T) {
 	db.said(saidBy{thread: 3, seq: 4, content: "short", metadata: long, at: goldenTime})
 	reader, viewer := s.browser(t, operatorToken+"-long-enough"), s.browser(t, viewerToken+"-long-enough")
 	for _, look := range []struct {
-		client *http.Client
+		client client
 		path   string
 		cards  int
 		wide   int // texts of the long card
@@ -138,7 +137,7 @@ func TestCardsKeepTheirLimits(t *testing.T) {
 		if cards, wide := strings.Count(string(page), `data-test="card"`), strings.Count(string(page), strings.Repeat("wide", 250)); cards != look.cards || wide != look.wide {
 			t.Errorf("%s: %d cards with %d texts, not %d with %d", look.path, cards, wide, look.cards, look.wide)
 		}
-		if linked := strings.Contains(string(page), "?whole=4"); linked != (look.wide == 1) {
+		if linked := strings.Contains(string(page), `?whole=4"`); linked != (look.wide == 1) {
 			t.Errorf("%s: a link to the whole message: %v", look.path, linked)
 		}
 	}

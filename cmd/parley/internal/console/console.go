@@ -53,7 +53,7 @@ func (c *Console) Ticket(by operator.Caller) string { return c.doors.issue(by) }
 
 // policy is the Content-Security-Policy of each page: it loads files of this server alone, and has no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
-	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
+	"base-uri 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types console"
 
 // maxForm bounds the body of a form. A payload to try may be as large as a platform's.
 const maxForm = 1 << 20
@@ -69,16 +69,21 @@ func (c *Console) Handler(local bool) http.Handler {
 	mux.Handle("GET /static/", http.StripPrefix("/static/", http.FileServerFS(files)))
 	mux.HandleFunc("GET /login", c.showLogin)
 	mux.HandleFunc("POST /login", c.login)
-	mux.HandleFunc("POST /logout", c.logout)
-	mux.HandleFunc("GET /events", c.inside(c.events))
+	mux.HandleFunc("/", outside)
+	rooms := http.NewServeMux()
+	rooms.HandleFunc("POST /logout", c.inside(c.logout))
+	rooms.HandleFunc("GET /events", c.inside(c.events))
 	for _, p := range pageTable {
 		for _, pattern := range p.patterns() {
-			mux.HandleFunc(pattern, c.inside(c.show))
+			rooms.HandleFunc(pattern, c.inside(c.show))
 		}
 	}
 	for _, o := range operations {
-		mux.HandleFunc("POST "+o.pattern, c.inside(c.operate(o)))
+		rooms.HandleFunc("POST "+o.pattern, c.inside(c.operate(o)))
 	}
+	mux.HandleFunc(sessions+"{place}/", func(w http.ResponseWriter, r *http.Request) {
+		http.StripPrefix(baseOf(r.PathValue("place")), rooms).ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), placeKey{}, r.PathValue("place"))))
+	})
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -110,11 +115,23 @@ func (c *Console) secure(r *http.Request) bool {
 	return err == nil && u.Scheme == "https" && u.Host == r.Host
 }
 
-// cookie returns the session's cookie. A browser accepts the prefix over https only.
-func (c *Console) cookie(r *http.Request, secret string) *http.Cookie {
-	cookie := &http.Cookie{Name: "parley", Value: secret, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+// sessions begins the paths of everything that needs a session. The place of the session follows: a second
+// secret beside that of the cookie. A browser sends the cookie of a host to all ports of the host, so another
+// program of the machine may get the cookie; it does not learn the place, and without the place it reads
+// nothing.
+const sessions = "/at/"
+
+// baseOf returns the path below which the pages of a session are.
+func baseOf(place string) string { return sessions + place }
+
+// placeKey is the key of a session's place in a request's context.
+type placeKey struct{}
+
+// cookie returns the session's cookie. A browser accepts the prefix over https only, and only for all paths.
+func (c *Console) cookie(r *http.Request, of entry) *http.Cookie {
+	cookie := &http.Cookie{Name: "parley", Value: of.secret, Path: baseOf(of.place) + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
 	if c.secure(r) {
-		cookie.Name, cookie.Secure = "__Host-parley", true
+		cookie.Name, cookie.Path, cookie.Secure = "__Host-parley", "/", true
 	}
 	return cookie
 }
@@ -123,31 +140,41 @@ func (c *Console) cookie(r *http.Request, secret string) *http.Cookie {
 type call struct {
 	*http.Request
 	caller operator.Caller
-	secret string // of the session
+	entry  entry // of the session
 }
 
-// inside admits a request that has a session, and sends others to the login.
+// base returns the path of the call's session.
+func (r call) base() string { return baseOf(r.entry.place) }
+
+// inside admits a request that has the cookie and the place of a session, and sends others to the login.
 func (c *Console) inside(serve func(w http.ResponseWriter, r call)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		cookie, err := r.Cookie(c.cookie(r, "").Name)
-		if err == nil {
-			if caller, ok := c.doors.use(cookie.Value); ok {
+		at := entry{}
+		at.place, _ = r.Context().Value(placeKey{}).(string)
+		if cookie, err := r.Cookie(c.cookie(r, at).Name); err == nil {
+			at.secret = cookie.Value
+			if caller, ok := c.doors.use(at); ok {
 				c.Guard.Admit(r)
-				serve(w, call{Request: r, caller: caller, secret: cookie.Value})
+				serve(w, call{Request: r, caller: caller, entry: at})
 				return
 			}
 		}
-		if r.Header.Get("Accept") == "text/event-stream" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		http.Redirect(w, r, "/login", http.StatusSeeOther)
+		outside(w, r)
 	}
+}
+
+// outside answers a request without a session.
+func outside(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Accept") == "text/event-stream" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
 
 // show answers with a page.
 func (c *Console) show(w http.ResponseWriter, r call) {
-	at := looking{by: r.caller, said: c.doors.hear(r.secret)}
+	at := looking{by: r.caller, base: r.base() + "/", said: c.doors.hear(r.entry)}
 	c.pages.byPath.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), inContext{}, at)))
 }
 
@@ -174,18 +201,17 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.Guard.Admit(r)
-	http.SetCookie(w, c.cookie(r, c.doors.open(caller)))
-	http.Redirect(w, r, "/", http.StatusSeeOther)
+	at := c.doors.open(caller)
+	http.SetCookie(w, c.cookie(r, at))
+	http.Redirect(w, r, baseOf(at.place)+"/", http.StatusSeeOther)
 }
 
-func (c *Console) logout(w http.ResponseWriter, r *http.Request) {
-	cookie := c.cookie(r, "")
-	if given, err := r.Cookie(cookie.Name); err == nil {
-		c.doors.close(given.Value)
-	}
+func (c *Console) logout(w http.ResponseWriter, r call) {
+	c.doors.close(r.entry)
+	cookie := c.cookie(r.Request, entry{place: r.entry.place})
 	cookie.MaxAge = -1
 	http.SetCookie(w, cookie)
-	http.Redirect(w, r, "/login", http.StatusSeeOther)
+	http.Redirect(w, r.Request, "/login", http.StatusSeeOther)
 }
 
 // beat is the time between two comments on a stream, so that a proxy keeps the stream open and a
@@ -219,7 +245,7 @@ func (c *Console) events(w http.ResponseWriter, r call) {
 		case <-r.Context().Done():
 			return
 		case <-beats.C:
-			if !c.doors.isOpen(r.secret) {
+			if !c.doors.isOpen(r.entry) {
 				return
 			}
 			err = send(w, stream, ":\n\n")

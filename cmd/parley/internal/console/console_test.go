@@ -3,11 +3,13 @@ package console_test
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +36,7 @@ type site struct {
 	config  *config.Config
 	service *operator.Service
 	address string
+	inside  string // the address of the session that enter has opened
 
 	mu      sync.Mutex
 	reasons []string
@@ -89,17 +92,41 @@ func newSiteOn(t testing.TB, engine storage.Engine, c *config.Config, now func()
 }
 
 // browser returns a client with cookies that is logged in with a token.
-func (s *site) browser(t testing.TB, token string) *http.Client {
+func (s *site) browser(t testing.TB, token string) *browser {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Jar: jar}
-	if status, page := answer(t, client, s.post("/login", url.Values{"token": {token}})); status != http.StatusOK || !strings.Contains(page, "Overview") {
-		t.Fatalf("login: %d %s", status, page)
+	response, err := client.Do(s.post("/login", url.Values{"token": {token}}))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return client
+	page, _ := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK || !strings.Contains(string(page), "Overview") {
+		t.Fatalf("login: %d %s", response.StatusCode, page)
+	}
+	return &browser{client, strings.TrimSuffix(response.Request.URL.Path, "/")}
+}
+
+// browser is a client that is logged in. Its requests go below the path of its session.
+type browser struct {
+	*http.Client
+	base string
+}
+
+func (b *browser) Do(r *http.Request) (*http.Response, error) {
+	if path := r.URL.Path; path != "/login" && !strings.HasPrefix(path, "/static/") {
+		r.URL.Path = b.base + path
+	}
+	return b.Client.Do(r)
+}
+
+// client sends requests.
+type client interface {
+	Do(r *http.Request) (*http.Response, error)
 }
 
 func (s *site) get(path string) *http.Request {
@@ -114,7 +141,7 @@ func (s *site) post(path string, values url.Values) *http.Request {
 	return r
 }
 
-func answer(t testing.TB, client *http.Client, r *http.Request) (int, string) {
+func answer(t testing.TB, client client, r *http.Request) (int, string) {
 	t.Helper()
 	response, err := client.Do(r)
 	if err != nil {
@@ -190,18 +217,69 @@ func TestCookies(t *testing.T) {
 	}
 	for host, name := range map[string]string{"": "parley", "ops.example": "__Host-parley"} {
 		c := login(host)
-		if c.Name != name || c.Secure != (host != "") || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Domain != "" {
+		if c.Name != name || c.Secure != (host != "") || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || (c.Path == "/") != (host != "") || c.Domain != "" {
 			t.Errorf("%q: %v", host, c)
 		}
 	}
 }
 
-func TestRemovedOperatorsAreLoggedOut(t *testing.T) {
-	s := newSite(t)
-	client := s.browser(t, viewerToken)
-	if s.config.Operators[0].Role = config.RoleReader; true {
+// TestTheCookieAloneIsNothing takes the cookie of a session, as a listener on another port of the host gets
+// it, and tries to read and to act with it.
+func TestTheCookieAloneIsNothing(t *testing.T) {
+	s := filled(t, time.Now())
+	victim := s.browser(t, operatorToken+"-long-enough")
+	at, err := url.Parse(s.address + victim.base + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other, _ := url.Parse(s.address); len(victim.Jar.Cookies(other)) > 0 {
+		t.Error("a page that is not of the session gets the cookie")
+	}
+	stolen := victim.Jar.Cookies(at)
+	if len(stolen) != 1 {
+		t.Fatalf("%d cookies", len(stolen))
+	}
+	thief := s.browser(t, viewerToken+"-long-enough") // who knows a place that is not the victim's
+	for _, path := range []string{"/", "/threads", "/at/guess/threads", thief.base + "/threads", "/events?page=/"} {
+		r := s.get(path)
+		r.AddCookie(stolen[0])
+		if status, page := answer(t, stranger, r); status != http.StatusSeeOther || strings.Contains(page, victim.base) {
+			t.Errorf("%s with the cookie alone: %d %s", path, status, page)
+		}
+	}
+	for _, base := range []string{"", "/at/guess", thief.base} {
+		r := s.post(base+"/runs/"+failedRun+"/retry", nil)
+		r.AddCookie(stolen[0])
+		answer(t, stranger, r)
+	}
+	if page, err := s.service.Audit(t.Context(), operator.Page{Limit: 10}); err != nil || slices.ContainsFunc(page.Items, func(a operator.Action) bool {
+		return a.Who == "olga" && a.What == "run.retry" && time.Since(a.At) < time.Minute
+	}) {
+		t.Errorf("the cookie alone acts: %v %v", page.Items, err)
+	}
+	if status, _ := answer(t, stranger, s.get(victim.base+"/threads")); status != http.StatusSeeOther {
+		t.Errorf("the place alone: %d", status)
+	}
+	if status, page := answer(t, victim, s.get("/threads")); status != http.StatusOK || !strings.Contains(page, "data-test") && !strings.Contains(page, "<h1>Threads") {
+		t.Errorf("the operator: %d", status)
+	}
+}
+
+// TestASessionEndsWithItsOperator changes each part of an operator: the role, the token, and all of it.
+func TestASessionEndsWithItsOperator(t *testing.T) {
+	for name, change := range map[string]func(c *config.Config){
+		"role":     func(c *config.Config) { c.Operators[0].Role = config.RoleReader },
+		"token":    func(c *config.Config) { c.Operators[0].Token = secret.New("another-token-0c7e41") },
+		"operator": func(c *config.Config) { c.Operators = c.Operators[1:] },
+	} {
+		s := newSite(t)
+		client, socket := s.browser(t, viewerToken), s.Ticket(operator.OnSocket("mara"))
+		change(s.config)
 		if _, page := answer(t, client, s.get("/")); strings.Contains(page, "Overview") {
-			t.Error("a session has the role of before")
+			t.Errorf("a session goes on with another %s", name)
+		}
+		if status, _ := answer(t, stranger, s.post("/login", url.Values{"ticket": {socket}})); status != http.StatusSeeOther {
+			t.Errorf("%s: a ticket of the socket gets %d", name, status)
 		}
 	}
 }
@@ -217,7 +295,7 @@ func TestAPageFollowsForItsOperator(t *testing.T) {
 	events := bufio.NewScanner(response.Body)
 	for events.Scan() && !strings.HasPrefix(events.Text(), "data: ") {
 	}
-	if told := events.Text(); !strings.Contains(told, "/approvals/"+askingRun+"/answer") {
+	if told := events.Text(); !strings.Contains(told, "./approvals/"+askingRun+"/answer") {
 		t.Errorf("the question has no buttons: %s", told)
 	}
 }

@@ -20,10 +20,16 @@ const (
 	maxEntries = 1000
 )
 
-// key is the SHA-256 of a ticket or of a session's secret. The secret itself is not kept.
+// key is the SHA-256 of a ticket or of a session's secrets. The secrets themselves are not kept.
 type key [sha256.Size]byte
 
 func keyOf(secret string) key { return sha256.Sum256([]byte(secret)) }
+
+// entry is what admits a request to a session: the secret of its cookie, and the place in its path. Neither
+// does without the other.
+type entry struct{ secret, place string }
+
+func (e entry) key() key { return keyOf(e.secret + "/" + e.place) }
 
 // ticket admits an operator once.
 type ticket struct {
@@ -74,9 +80,9 @@ func (d *doors) redeem(secret string) (operator.Caller, bool) {
 	return t.caller, ok && d.now().Before(t.end)
 }
 
-// open begins a session and returns its secret. If there are too many, the one that was not used
+// open begins a session and returns its entry. If there are too many, the one that was not used
 // for the longest time ends.
-func (d *doors) open(caller operator.Caller) string {
+func (d *doors) open(caller operator.Caller) entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -89,62 +95,62 @@ func (d *doors) open(caller operator.Caller) string {
 		}
 		delete(d.sessions, oldest)
 	}
-	secret, now := rand.Text(), d.now()
-	d.sessions[keyOf(secret)] = session{caller: caller, made: now, used: now}
-	return secret
+	at, now := entry{rand.Text(), rand.Text()}, d.now()
+	d.sessions[at.key()] = session{caller: caller, made: now, used: now}
+	return at
 }
 
 // use returns the operator of a session, whose idle time begins again; false if the session has
 // ended.
-func (d *doors) use(secret string) (operator.Caller, bool) {
+func (d *doors) use(at entry) (operator.Caller, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s, ok := d.sessions[keyOf(secret)]
+	s, ok := d.sessions[at.key()]
 	if !ok || d.ended(s) {
-		delete(d.sessions, keyOf(secret))
+		delete(d.sessions, at.key())
 		return operator.Caller{}, false
 	}
 	s.used = d.now()
-	d.sessions[keyOf(secret)] = s
+	d.sessions[at.key()] = s
 	return s.caller, true
 }
 
 // say keeps the result of an operation for the next page of a session.
-func (d *doors) say(secret string, result said) {
+func (d *doors) say(at entry, result said) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if s, ok := d.sessions[keyOf(secret)]; ok {
+	if s, ok := d.sessions[at.key()]; ok {
 		s.said = &result
-		d.sessions[keyOf(secret)] = s
+		d.sessions[at.key()] = s
 	}
 }
 
 // hear returns the result of an operation that no page has shown yet; nil for none.
-func (d *doors) hear(secret string) *said {
+func (d *doors) hear(at entry) *said {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.sessions[keyOf(secret)]
+	s := d.sessions[at.key()]
 	if result := s.said; result != nil {
 		s.said = nil
-		d.sessions[keyOf(secret)] = s
+		d.sessions[at.key()] = s
 		return result
 	}
 	return nil
 }
 
 // isOpen reports whether a session has not ended. A page that is only followed does not count as use.
-func (d *doors) isOpen(secret string) bool {
+func (d *doors) isOpen(at entry) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s, ok := d.sessions[keyOf(secret)]
+	s, ok := d.sessions[at.key()]
 	return ok && !d.ended(s)
 }
 
 // close ends a session.
-func (d *doors) close(secret string) {
+func (d *doors) close(at entry) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.sessions, keyOf(secret))
+	delete(d.sessions, at.key())
 }
 
 func (d *doors) ended(s session) bool {

@@ -33,6 +33,11 @@ func TestDoors(t *testing.T) {
 			t.Error("a used session ended")
 		}
 	}
+	for name, part := range map[string]entry{"cookie": {secret: busy.secret}, "place": {place: busy.place}, "cookie in another's place": {busy.secret, idle.place}} {
+		if _, ok := d.use(part); ok {
+			t.Errorf("the %s alone admits", name)
+		}
+	}
 	if _, ok := d.use(idle); ok {
 		t.Error("an idle session goes on")
 	}

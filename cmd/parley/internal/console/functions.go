@@ -18,7 +18,7 @@ var functions = template.FuncMap{
 	"bytes": func(n int64) string { return humanize.Bytes(uint64(n)) },
 	"count": func(n int64, thing string) string { return english.Plural(int(n), thing, "") },
 	"look":  look, "nothing": nothing, "ms": ms, "act": newAct, "field": newField, "list": func(f ...field) []field { return f },
-	"author": author, "short": short, "pretty": pretty,
+	"author": author, "inside": inside, "short": short, "pretty": pretty,
 }
 
 // looks has the look of each state: colour and shape.
@@ -35,6 +35,9 @@ func look(state any) string {
 	}
 	return "off"
 }
+
+// inside returns the address of a page, such as /threads?before=7, below the base of the session.
+func inside(page string) string { return "." + page }
 
 func nothing(n operator.Needs) bool { return n == operator.Needs{} }
 

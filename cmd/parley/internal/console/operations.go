@@ -44,8 +44,8 @@ func (c *Console) operate(o operation) func(http.ResponseWriter, call) {
 			result.Bad = true
 			_, result.Words = explain(err)
 		}
-		c.doors.say(r.secret, result)
-		http.Redirect(w, r.Request, cmp.Or(o.back, path.Dir(f.URL.Path)), http.StatusSeeOther)
+		c.doors.say(r.entry, result)
+		http.Redirect(w, r.Request, r.base()+cmp.Or(o.back, path.Dir(f.URL.Path)), http.StatusSeeOther)
 	}
 }
 

@@ -60,6 +60,8 @@ type link struct {
 // frame is the data of the layout.
 type frame struct {
 	Title  string
+	Base   string // the path of the session, below which the links of the page are
+	Here   string // the path of the page below Base, with its query
 	Menu   []link
 	Caller operator.Caller
 	Follow bool
@@ -104,9 +106,10 @@ func newPages(service *operator.Service) *pages {
 // inContext is the key of a caller and of the words of an operation in a request's context.
 type inContext struct{}
 
-// looking has the caller of a page, and the result of the caller's last operation.
+// looking has the caller of a page, the path of the session, and the result of the caller's last operation.
 type looking struct {
 	by   operator.Caller
+	base string
 	said *said
 }
 
@@ -114,7 +117,7 @@ type looking struct {
 func (p *pages) serve(w http.ResponseWriter, r *http.Request, one page) {
 	at, _ := r.Context().Value(inContext{}).(looking)
 	title, data, err := one.read(p.service, request{Request: r, by: at.by})
-	f := frame{Title: title, Caller: at.by, Follow: one.follows && err == nil, Said: at.said, Menu: menuAt(r.URL.Path)}
+	f := frame{Title: title, Base: at.base, Here: r.URL.RequestURI(), Caller: at.by, Follow: one.follows && err == nil, Said: at.said, Menu: menuAt(r.URL.Path)}
 	status := http.StatusOK
 	var body bytes.Buffer
 	if err == nil {

@@ -68,7 +68,7 @@ func TestPictures(t *testing.T) {
 		for _, width := range []int64{1280, 360} {
 			tab.Size(width, 800)
 			for _, p := range pictures {
-				tab.Goto(s.address + p.path)
+				tab.Goto(s.inside + p.path)
 				if p.do != "" {
 					browsertest.Eval[any](tab, "void ("+"(() => {"+p.do+"})()"+")")
 				}

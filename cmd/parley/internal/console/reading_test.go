@@ -19,7 +19,7 @@ import (
 func TestStrangersTextIsText(t *testing.T) {
 	s := filled(t, time.Now())
 	tab := s.enter(t)
-	tab.Goto(s.address + "/threads/" + hostileID)
+	tab.Goto(s.inside + "/threads/" + hostileID)
 	texts := tab.Texts("[data-test=typed] .text")
 	if len(texts) != len(hostile) {
 		t.Fatalf("%d texts", len(texts))
@@ -42,7 +42,7 @@ func TestStrangersTextIsText(t *testing.T) {
 	if seen := browsertest.Eval[bool](tab, `Array.from(document.querySelectorAll("[data-test=typed] > p:first-child")).every(e => /^\d+ · .* · .* ago/.test(e.innerText))`); !seen {
 		t.Error("a name hides the words beside it")
 	}
-	tab.Goto(s.address + "/threads/" + hostileID + "?whole=4")
+	tab.Goto(s.inside + "/threads/" + hostileID + "?whole=4")
 	if got := tab.Texts("[data-test=typed] .text"); len(got) != 1 || got[0] != hostile[3] {
 		t.Error("the whole text is another one")
 	}
@@ -55,7 +55,7 @@ func TestStrangersTextIsText(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := filled(t, time.Now())
 	tab := s.enter(t)
-	tab.Goto(s.address + "/threads")
+	tab.Goto(s.inside + "/threads")
 	second := browsertest.Eval[string](tab, `document.querySelectorAll("[data-row] a.open")[1].href`)
 	for _, key := range []string{"j", "j", "j", "k"} {
 		tab.Press(key)
@@ -88,12 +88,12 @@ func TestEverythingHasAName(t *testing.T) {
 	s := filled(t, time.Now())
 	tab := s.enter(t)
 	for name, path := range pagesOf {
-		tab.Goto(s.address + path)
+		tab.Goto(s.inside + path)
 		if list := browsertest.Eval[[]string](tab, nameless); len(list) > 0 {
 			t.Errorf("%s: %q", name, list)
 		}
 	}
-	tab.Goto(s.address + "/approvals")
+	tab.Goto(s.inside + "/approvals")
 	for _, landmark := range []struct{ role, name string }{{"navigation", "Pages"}, {"main", ""}, {"heading", "Approvals"}, {"link", "Skip to the content"}, {"button", "Log out"}} {
 		tab.Role(landmark.role, landmark.name)
 	}
@@ -115,12 +115,12 @@ func TestReadingNeedsNoScript(t *testing.T) {
 	for path, want := range map[string]string{
 		"/": "3 dead letters", "/threads/" + shownThread: "when did we water them last?", "/runs/" + doneRun: "loading the model", "/log": "agent is failing", "/workspaces/acme": "policy.allow_channels", "/dead/1": "event_callback",
 	} {
-		tab.Goto(s.address + path)
+		tab.Goto(s.inside + path)
 		if text := tab.Find("main").Text(); !strings.Contains(text, want) || path != "/workspaces/acme" && path != "/dead/1" && !strings.Contains(text, "UTC") {
 			t.Errorf("%s: %s", path, text)
 		}
 	}
-	tab.Goto(s.address + "/approvals")
+	tab.Goto(s.inside + "/approvals")
 	tab.Find("details.act summary").Click()
 	tab.Wait(`document.querySelector("[data-test=approve]").getBoundingClientRect().height > 0`)
 }

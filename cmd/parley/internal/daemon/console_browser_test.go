@@ -21,7 +21,7 @@ func (h *harness) person() (*browsertest.Tab, string) {
 	}
 	tab.Goto(door.URL)
 	tab.Wait(`document.querySelector("[data-test=needs]")`)
-	base, _, _ := strings.Cut(door.URL, "/login")
+	base := strings.TrimSuffix(browsertest.Eval[string](tab, "document.baseURI"), "/")
 	return tab, base
 }
 

@@ -17,7 +17,7 @@ import (
 type pages struct {
 	t    *testing.T
 	http *http.Client
-	base string
+	base string // the address of the session
 }
 
 func (h *harness) console() *pages {
@@ -31,23 +31,28 @@ func (h *harness) console() *pages {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	p := &pages{t: h.t, http: &http.Client{Jar: jar}, base: base}
-	if page := p.send("/login", url.Values{"ticket": {ticket}}); !strings.Contains(page, `data-test="needs"`) {
+	p := &pages{t: h.t, http: &http.Client{Jar: jar}}
+	response, err := p.http.PostForm(base+"/login", url.Values{"ticket": {ticket}})
+	if page := p.page(response, err); !strings.Contains(page, `data-test="needs"`) {
 		h.t.Fatalf("login: %s", page)
 	}
+	p.base = strings.TrimSuffix(response.Request.URL.String(), "/")
 	return p
 }
+
+// at returns the address of a page, as a link of a page names it.
+func (p *pages) at(path string) string { return p.base + "/" + strings.TrimLeft(path, "./") }
 
 // look returns a page.
 func (p *pages) look(path string) string {
 	p.t.Helper()
-	return p.page(p.http.Get(p.base + path))
+	return p.page(p.http.Get(p.at(path)))
 }
 
 // send sends a form, and returns the page that follows.
 func (p *pages) send(path string, values url.Values) string {
 	p.t.Helper()
-	return p.page(p.http.PostForm(p.base+path, values))
+	return p.page(p.http.PostForm(p.at(path), values))
 }
 
 func (p *pages) page(response *http.Response, err error) string {
@@ -82,8 +87,8 @@ func TestConsoleRepairsADeadLetter(t *testing.T) {
 	h.accept([]byte(strings.Replace(body, `"text":`, `"token":"canary-of-slack","text":7,"was":`, 1)))
 	h.letter(h.operate())
 	p := h.console()
-	p.has(p.look("/"), `href="/dead">1 dead letter<`)
-	p.has(p.look("/dead"), `data-test="dead-row"`, `href="/dead/1"`, "text")
+	p.has(p.look("/"), `href="dead">1 dead letter<`)
+	p.has(p.look("/dead"), `data-test="dead-row"`, `href="dead/1"`, "text")
 	one := p.look("/dead/1")
 	p.has(one, `data-test="dry-run"`, `data-test="retry"`, `data-test="discard"`, "<b>are</b> you there?")
 	if strings.Contains(one, "canary") {
@@ -166,7 +171,7 @@ func TestConsoleAnswersAQuestion(t *testing.T) {
 	p := a.console()
 	page := p.look("/approvals")
 	p.has(page, "Water them?", `data-test="approve"`, `data-test="reject"`, "The agent may do what it asks for.", "loses its buttons")
-	_, path, _ := strings.Cut(page, `action="/approvals/`)
+	_, path, _ := strings.Cut(page, `action="./approvals/`)
 	path, _, _ = strings.Cut(path, `"`)
 	_, option, _ := strings.Cut(page, `name="option" value="`)
 	option, _, _ = strings.Cut(option, `"`)

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
@@ -21,11 +20,7 @@ var userForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,31}$`)
 // daemon can open the socket. They have the rights of an operator.
 func (s *Service) Local() http.Handler {
 	return s.handler(func(_ http.ResponseWriter, r *http.Request) (Caller, error) {
-		by := Caller{ID: localUser, Role: config.RoleOperator}
-		if name := r.Header.Get(userHeader); userForm.MatchString(name) {
-			by.ID += ":" + name
-		}
-		return by, nil
+		return OnSocket(r.Header.Get(userHeader)), nil
 	})
 }
 
@@ -53,21 +48,16 @@ func (s *Service) Remote(loopback bool) http.Handler {
 func (s *Service) CallerWith(token string) (by Caller, ok bool) {
 	for _, o := range s.Config().Operators {
 		if o.Token.Equal(token) {
-			by, ok = Caller{o.ID, o.Role}, true
+			by, ok = callerOf(o), true
 		}
 	}
 	return by, ok
 }
 
-// localUser begins the id of an operator who came over the socket. No configured operator has such an id.
-const localUser = "local"
-
-// Has reports whether an operator has the caller's id and role now.
+// Has reports whether the caller would be admitted now: over the socket, or as an operator with the
+// same id, role and token.
 func (s *Service) Has(c Caller) bool {
-	if id, _, _ := strings.Cut(c.ID, ":"); id == localUser {
-		return c.Role == config.RoleOperator
-	}
-	return slices.ContainsFunc(s.Config().Operators, func(o config.Operator) bool { return Caller{o.ID, o.Role} == c })
+	return c.socket || slices.ContainsFunc(s.Config().Operators, func(o config.Operator) bool { return callerOf(o) == c })
 }
 
 // handler serves the routes to callers whom identify admits.

@@ -1,18 +1,22 @@
 package operator_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"parley/adapters/web/exchange"
 	"parley/cmd/parley/internal/operator"
+	"parley/config"
 	"parley/config/secret"
 )
 
@@ -79,5 +83,47 @@ func TestTheLogIsKept(t *testing.T) {
 	}
 	if all = records(t, s.Local(), ""); len(all) != 2000 || all[0].Message != "another" {
 		t.Errorf("%d records are kept", len(all))
+	}
+}
+
+// TestAStreamEndsWithItsToken replaces the token, with which the same operator has the same role, and takes
+// the role away: an open stream tells nothing that comes later.
+func TestAStreamEndsWithItsToken(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*config.Operator){
+		"token": func(o *config.Operator) { o.Token = secret.New("another-operator-token-3f9a11") },
+		"role":  func(o *config.Operator) { o.Role = config.RoleReader },
+	} {
+		s := newService(t)
+		s.running()
+		s.Live.Log, s.Live.Streams = new(operator.Log), exchange.NewStreams()
+		var current atomic.Pointer[config.Config]
+		current.Store(s.config)
+		s.Config = current.Load
+		server := httptest.NewServer(s.Remote(true))
+		r, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+operator.Prefix+"log", nil)
+		r.Header.Set("Authorization", "Bearer "+operatorToken)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := slog.New(s.Live.Log.Handler(slog.DiscardHandler))
+		log.Info("the first")
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() && !strings.Contains(lines.Text(), "the first") {
+		}
+		next := *s.config
+		next.Operators = slices.Clone(next.Operators)
+		change(&next.Operators[2])
+		current.Store(&next)
+		log.Info("the second")
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), "the second") {
+				t.Errorf("%s: the stream goes on: %s", name, lines.Text())
+				break
+			}
+		}
+		_ = response.Body.Close()
+		server.Close()
 	}
 }

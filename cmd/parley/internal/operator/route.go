@@ -3,7 +3,10 @@ package operator
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -62,6 +65,29 @@ func Routes() []Route {
 type Caller struct {
 	ID   string
 	Role config.Role
+	// socket tells that the caller came over the socket, and needs no token.
+	socket bool
+	// mark is that of the caller's token, id and role, so that sessions and streams end with each of them.
+	mark [sha256.Size]byte
+}
+
+// OnSocket returns a caller of the socket, with the rights of an operator. user is the user of the machine
+// for the audit; any other text is left out.
+func OnSocket(user string) Caller {
+	by := Caller{ID: config.SocketOperator, Role: config.RoleOperator, socket: true}
+	if userForm.MatchString(user) {
+		by.ID += ":" + user
+	}
+	return by
+}
+
+// callerOf returns the caller with an operator's token.
+func callerOf(o config.Operator) Caller {
+	c := Caller{ID: o.ID, Role: o.Role}
+	mac := hmac.New(sha256.New, []byte(o.Token.Reveal()))
+	_, _ = io.WriteString(mac, o.ID+" "+string(o.Role)) // it never fails
+	mac.Sum(c.mark[:0])
+	return c
 }
 
 // ReadsAll reports whether the caller may read the texts of direct messages.

@@ -52,8 +52,8 @@ document.addEventListener("focusout", () => setTimeout(() => [...waiting.values(
 
 function follow() {
   const lag = document.querySelector(".lag");
-  const page = location.pathname + location.search;
-  const source = new EventSource(`/events?page=${encodeURIComponent(page)}`);
+  const page = location.pathname.slice(new URL(document.baseURI).pathname.length - 1) + location.search;
+  const source = new EventSource(`events?page=${encodeURIComponent(page)}`);
   source.addEventListener("open", () => (lag.textContent = ""));
   source.addEventListener("error", () => (lag.textContent = "The connection is lost. The page tries again."));
   source.addEventListener("whole", (event) => {
@@ -95,7 +95,13 @@ if (login && location.hash.length > 1) {
   login.elements.ticket.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);
   login.submit();
+} else if (login && !document.querySelector(".said")) {
+  // A tab without the path of the session, such as one with the bare address, tries it once.
+  const session = localStorage.getItem("session");
+  localStorage.removeItem("session");
+  if (session?.startsWith("/at/")) location.replace(session);
 }
+if (document.querySelector("base")) localStorage.setItem("session", new URL(document.baseURI).pathname);
 showAges(document);
 setInterval(() => showAges(document), 1000);
 if (document.querySelector("main[data-follow]")) follow();
