@@ -1,8 +1,10 @@
 package stream
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -48,6 +50,28 @@ func (m Message) Tool() (name, happened string) {
 		return "", ""
 	}
 	return details.Tool, details.Event
+}
+
+// WithoutResult returns the message without the result of a tool in its details, whose size in bytes takes its place. A
+// tool reads with the rights of the people who ask, and more people read the messages of a run.
+func (m Message) WithoutResult() Message {
+	if !bytes.Contains(m.Details, []byte(`"result"`)) {
+		return m
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(m.Details, &members) != nil || members["result"] == nil || members["tool"] == nil && members["tool_event"] == nil && members["tool_use_id"] == nil {
+		return m
+	}
+	result, size := members["result"], 0
+	if text := ""; json.Unmarshal(result, &text) == nil {
+		size = len(text)
+	} else {
+		size = len(result)
+	}
+	delete(members, "result")
+	members["result_bytes"] = json.RawMessage(strconv.Itoa(size))
+	m.Details, _ = json.Marshal(members) // valid JSON always encodes
+	return m
 }
 
 // OfMain reports whether the message belongs to the main workstream.

@@ -98,6 +98,7 @@ func (a *attempt) before(ctx context.Context) (messages []stream.Message) {
 
 // add takes a message. It never waits.
 func (r *recorder) add(m stream.Message) {
+	m = m.WithoutResult() // as the store has it: an attempt that continues a run compares them
 	m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
 	if r.chunks {
 		m.ActivityID = r.names.of(m, r.run)

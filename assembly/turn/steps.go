@@ -95,7 +95,7 @@ func (a *attempt) finish(ctx context.Context, n int, s *step, upTo int64) (joine
 		if err != nil {
 			return nil, err
 		}
-		details, _ := json.Marshal(map[string]string{"tool": c.Name, "tool_event": "completed", "tool_use_id": c.ID, "result": result}) // strings
+		details, _ := json.Marshal(map[string]any{"tool": c.Name, "tool_event": "completed", "tool_use_id": c.ID, "result_bytes": len(result)}) // strings and a number
 		if err := a.said.emit(stream.Message{Type: stream.Update, Text: c.Name, Details: details}); err != nil {
 			return nil, err
 		}

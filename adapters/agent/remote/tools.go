@@ -127,7 +127,22 @@ func (t *Tools) Call(id, name, arguments string) stream.Message {
 		id = fmt.Sprintf("call_%d", len(t.calls)+1)
 	}
 	t.calls = append(t.calls, runinput.Call{ID: id, Name: name, Arguments: arguments})
+	if at < len(t.ours) {
+		return ownCall(id, name, arguments)
+	}
 	return ToolCall(id, name, arguments)
+}
+
+// ownCall returns the message that a model calls a tool that Parley offers. It has only the names of the arguments, because
+// their values may repeat what such a tool has read with the rights of the people who ask.
+func ownCall(id, name, arguments string) stream.Message {
+	keys := []string{}
+	members, _ := event.ReadObject([]byte(arguments)) // the tool refuses what cannot be read
+	for _, m := range members {
+		keys = append(keys, m.Key)
+	}
+	details, _ := json.Marshal(map[string]any{"tool": name, "tool_event": "started", "tool_use_id": id, "argument_keys": keys}) // strings
+	return stream.Message{Type: stream.Update, Text: name, Details: details}
 }
 
 // UsesTools reports whether messages have calls of tools.

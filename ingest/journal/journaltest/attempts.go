@@ -1,7 +1,9 @@
 package journaltest
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -19,7 +21,8 @@ func attemptPromises() []promise {
 		{"an attempt of a stopped run is stored after its end", stoppedAttempt},
 		{"the inputs of agents are kept only if they are given, up to their bound", keptInputs},
 		{"a deleted message removes the kept inputs of its thread and of the threads that quote it, and those of unfinished runs", inputsForgotten},
-		{"the steps of a run are stored under their claim, and go with its events", runSteps},
+		{"the steps of a run are stored under their claim, until the run ends", runSteps},
+		{"the results in the steps of unfinished runs lose a message that is deleted or edited", resultsForgotten},
 		{"runs are listed from the newest to the oldest, the unfinished ones first", listedRuns},
 	}
 }
@@ -124,11 +127,44 @@ func runSteps(f *fixture) {
 	f.fails("a fenced write", f.PutStep(f.ctx, claim, run, 2, "c"), storage.ErrFenced)
 	other.commit(again, answer("Hello."))
 	f.fails("after the end", other.PutStep(f.ctx, other.claim(run.Thread), again, 2, "c"), storage.ErrFenced)
-	same(f, "kept", f.count("run_steps"), 2)
-	f.clock.advance(91 * day)
-	_, err = f.Prune(f.ctx, journal.DefaultRetention())
-	f.must(err)
-	same(f, "at the bound of events", f.count("run_steps"), 0)
+	same(f, "after the end of the run", f.count("run_steps"), 0)
+}
+
+// resultsForgotten removes from the steps of a run what they have of a message that is edited or deleted, also one of another
+// thread.
+func resultsForgotten(f *fixture) {
+	code := f.message(threadKey(2), said("C2/1", "the code is 4711"), passive).Message
+	word := f.message(threadKey(2), said("C2/2", "the word is plover"), passive).Message
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	claim := f.claim(run.Thread)
+	body := func(results ...string) string {
+		raw, err := json.Marshal(map[string]any{"Text": "I look.", "Results": results})
+		f.must(err)
+		return string(raw)
+	}
+	steps := func() (list []string) {
+		bodies, err := f.RunSteps(f.ctx, run)
+		f.must(err)
+		for _, body := range bodies {
+			var step struct{ Results []string }
+			f.must(json.Unmarshal([]byte(body), &step))
+			for _, result := range step.Results {
+				if strings.HasPrefix(result, `{"error":`) {
+					result = "forgotten"
+				}
+				list = append(list, result)
+			}
+		}
+		return list
+	}
+	first, second := `{"id":"`+code.UUID+`","content":"the code is 4711"}`, `{"id":"`+word.UUID+`","content":"the word is plover"}`
+	f.must(f.PutStep(f.ctx, claim, run, 0, body(first, `{}`)))
+	f.must(f.PutStep(f.ctx, claim, run, 1, body(second)))
+	f.change(threadKey(2), deleted("C2/1"), nil)
+	same(f, "after the delete", steps(), []string{"forgotten", `{}`, second})
+	f.change(threadKey(2), edited("C2/2", "the word is another", "2"), passive)
+	same(f, "after the edit", steps(), []string{"forgotten", `{}`, "forgotten"})
 }
 
 func inputsForgotten(f *fixture) {

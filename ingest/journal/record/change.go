@@ -120,6 +120,7 @@ func (r *recordTx) apply(known *messages.Message, m *event.Message, d Decision, 
 	}
 	if edited {
 		r.renewWords(known)
+		r.erased = runs.ForgetResults(r.Txn, r.Workspace, known.UUID) || r.erased
 		known.EditedAt, r.out.Edited = storage.Instant(r.now), known.Run
 		if known.Run != "" && known.Run == r.thread.run {
 			r.editedAt = r.now
@@ -278,6 +279,7 @@ func (r *recordTx) blank(m *messages.Message, platformID string) {
 	messages.EmptyMetadata(r.Txn, m)
 	r.dropWords(m.ExternalID, platformID)
 	runs.ForgetInputs(r.Txn, m.Thread, r.now)
+	runs.ForgetResults(r.Txn, r.Workspace, m.UUID)
 	if m.Author == messages.ByAgent {
 		r.blankReply(m)
 		return

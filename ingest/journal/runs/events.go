@@ -86,7 +86,7 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 		}
 		seq := a.seq
 		for _, m := range added.Messages {
-			if m.Type == stream.StreamingChunk || !a.has(m) {
+			if m = m.WithoutResult(); m.Type == stream.StreamingChunk || !a.has(m) {
 				a.append([]stream.Message{m}, false)
 			}
 		}
@@ -138,11 +138,12 @@ func (a *appender) dest() []any {
 	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped, &a.workspace, &a.agent}
 }
 
-// append stores messages. ends means that the run ends with them. The times of a run's
+// append stores messages, without the results of tools. ends means that the run ends with them. The times of a run's
 // events differ and rise, because clients order by them and continue behind them.
 func (a *appender) append(messages []stream.Message, ends bool) {
 	seq := a.seq
 	for _, m := range messages {
+		m = m.WithoutResult()
 		chunk := m.Type == stream.StreamingChunk
 		if isLast(m) && !ends {
 			continue

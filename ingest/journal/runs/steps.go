@@ -2,6 +2,8 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
+	"strings"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -10,8 +12,9 @@ import (
 	"parley/ingest/journal/workstreams"
 )
 
-// RunSteps returns the stored steps of a run, in their order. A step is a request to the agent that ended with
-// calls of tools. Its body is the caller's.
+// RunSteps returns the stored steps of an unfinished run, in their order. A step is a request to the agent that ended with
+// calls of tools. Its body is the caller's; if it is an object, its member Results has the results of the calls, and
+// ForgetResults may change them.
 func (r *Runs) RunSteps(ctx context.Context, run *Run) ([]string, error) {
 	return storage.List(ctx, r.db, func(body *string) []any { return []any{body} }, `SELECT body FROM run_steps WHERE run = $1 ORDER BY n`, run.ID)
 }
@@ -26,6 +29,37 @@ func (r *Runs) PutStep(ctx context.Context, claim *places.Claim, run *Run, n int
 			run.ID, int64(n), body, storage.Millis(r.db.Now()))
 		workstreams.Iterates(tx, run.ThreadKey, int64(n)+1)
 	})
+}
+
+// forgotten takes the place of a result.
+const forgotten = `{"error":"a message in this result was changed or deleted meanwhile: call the tool again if you need it"}`
+
+// ForgetResults removes the results in the steps of unfinished runs of a workspace that have a message, by its UUID, because
+// the message was deleted or edited. It returns whether there were any.
+func ForgetResults(tx *storage.Txn, workspace, message string) (found bool) {
+	type row struct {
+		run  string
+		n    int64
+		body string
+	}
+	for _, s := range storage.Rows(tx, func(s *row) []any { return []any{&s.run, &s.n, &s.body} },
+		`SELECT s.run, s.n, s.body FROM threads t CROSS JOIN run_steps s
+		WHERE t.run_id IS NOT NULL AND t.workspace = $1 AND s.run = t.run_id AND s.body LIKE $2`, workspace, "%"+message+"%") {
+		var step map[string]json.RawMessage
+		var results []string
+		if json.Unmarshal([]byte(s.body), &step) != nil || json.Unmarshal(step["Results"], &results) != nil {
+			continue
+		}
+		for i := range results {
+			if strings.Contains(results[i], message) {
+				results[i], found = forgotten, true
+			}
+		}
+		step["Results"], _ = json.Marshal(results) // strings
+		body, _ := json.Marshal(step)              // valid JSON always encodes
+		tx.Do(`UPDATE run_steps SET body = $3 WHERE run = $1 AND n = $2`, s.run, s.n, string(body))
+	}
+	return found
 }
 
 // ToldSince returns the passive messages in which Parley has told a run of its workstreams after a thread_seq.

@@ -96,6 +96,43 @@ func TestModelUsesTools(t *testing.T) {
 	}
 }
 
+// TestResultsAreTheModelsAlone: the messages of a run, which all readers of its thread get, tell of the calls of its model without
+// what the tools have read and without the arguments. So does what an agent itself writes about its tools.
+func TestResultsAreTheModelsAlone(t *testing.T) {
+	t.Parallel()
+	other := newToolServer(t)
+	h := open(t, plan{helper: `tools: {read: workspace}
+    mcp: [{url: "` + other.URL + `", token: ` + serverToken + `}]`})
+	h.postWeb("my private word is plover")
+	asked := h.nextRequest()
+	run := asked.run
+	h.answer(asked, callTool("", "read_thread", `{"before":4711}`))
+	asked = h.nextRequest()
+	if !strings.Contains(asked.last(), "plover") {
+		t.Fatalf("the model has no result: %s", asked.last())
+	}
+	h.answer(asked, callTool("", "weather", `{"city":"Graz"}`))
+	asked = h.nextRequest()
+	if !strings.Contains(asked.last(), "Rain in Graz") {
+		t.Fatalf("the model has no result of the other server: %.200s", asked.last())
+	}
+	h.answer(asked, replyWith("Done."))
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	for _, path := range []string{"/api/v1/runs/" + run + "/events", "/api/v1/agent/runs/" + run + "/updates"} {
+		got := h.request(http.MethodGet, path, ownToken, "", "").body
+		for _, want := range []string{`"argument_keys":["before"]`, `"argument_keys":["city"]`, `"result_bytes":`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s lacks %s: %s", path, want, got)
+			}
+		}
+		for _, secret := range []string{`"content`, "Rain in", "Graz", "4711"} {
+			if strings.Contains(strings.ReplaceAll(got, "my private word is plover", ""), secret) {
+				t.Errorf("%s has %q: %s", path, secret, got)
+			}
+		}
+	}
+}
+
 // TestMissingToolServer: a server that is away, or that refuses us, costs the run only its tools, and a WARNING says so.
 func TestMissingToolServer(t *testing.T) {
 	t.Parallel()
