@@ -132,10 +132,11 @@ type Input struct {
 	// Notes are facts beside the messages.
 	Notes Notes
 	// Tools are Parley's own functions, which the agent may call; none for most runs. An agent that can be asked
-	// again gives its calls to Called at the end of its request, with the text before them, instead of an answer.
+	// again gives its calls to Called at the end of its request, with the text before them, instead of an answer. Kept is
+	// what its provider wants back with them: see Message.Kept.
 	// An agent that goes on meanwhile makes them with Call, which returns the result.
 	Tools  []runinput.Tool
-	Called func(text string, calls []runinput.Call)
+	Called func(text string, calls []runinput.Call, kept json.RawMessage)
 	Call   func(ctx context.Context, call runinput.Call) (result string, err error)
 	// RunToken admits the agent to Parley's tools while the run lasts; unset for none.
 	RunToken secret.Value
@@ -186,6 +187,9 @@ type Message struct {
 	// tool's message answers.
 	Calls  []runinput.Call
 	CallID string
+	// Kept is what the provider of an agent wants back with the calls that its model made, such as its thoughts and their
+	// signatures. Only the kind of agent that wrote it reads it, and nobody is shown it.
+	Kept json.RawMessage
 	// Named are the parts in which all files are only named; nil if Parts have the words of none.
 	Named []Part
 }

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,7 +81,8 @@ func AddTools(messages []Message, given *runinput.Rest) ([]Message, error) {
 type Step struct {
 	Text    string // before the calls
 	Calls   []runinput.Call
-	Results []string // of the calls, in their order
+	Kept    json.RawMessage // see Message.Kept
+	Results []string        // of the calls, in their order
 	// Joined are the UUIDs of the messages that joined the run after the calls, and Told what Parley has told it.
 	Joined []string
 	Told   []string
@@ -98,7 +100,7 @@ func AddStep(messages []Message, n int, s Step) []Message {
 		}
 	}
 	id := func(part int) string { return fmt.Sprintf("%sstep-%d-%d", furtherID, n, part) }
-	said := Message{ID: id(0), Role: RoleAssistant, Parts: []Part{{Text: s.Text}}}
+	said := Message{ID: id(0), Role: RoleAssistant, Parts: []Part{{Text: s.Text}}, Kept: s.Kept}
 	results := make([]Message, len(s.Calls))
 	for i, call := range s.Calls {
 		// Some servers take ids of nine letters and digits alone, and some models use an id once more.
@@ -198,7 +200,7 @@ func Plain(messages []Message) []Message {
 				names[call.ID] = call.Name
 				texts = append(texts, "[Call of the tool "+call.Name+"]: "+call.Arguments)
 			}
-			m.Parts, m.Calls = []Part{{Text: strings.Join(texts, "\n")}}, nil
+			m.Parts, m.Calls, m.Kept = []Part{{Text: strings.Join(texts, "\n")}}, nil, nil
 		}
 		if m.Role == RoleTool {
 			m.Role, m.CallID, m.Parts = RoleUser, "", headed("Result of the tool "+names[m.CallID], m.Text())

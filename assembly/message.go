@@ -106,6 +106,7 @@ func size(messages []Message) int {
 		for _, call := range messages[i].Calls {
 			n += len(call.Name) + len(call.Arguments)
 		}
+		n += len(messages[i].Kept)
 	}
 	return n
 }

@@ -23,7 +23,8 @@ const maxSteps = 20
 type step struct {
 	Text    string
 	Calls   []call
-	Results []string // of the calls that have ended
+	Kept    json.RawMessage `json:",omitempty"` // that the agent's provider wants back with the calls
+	Results []string        // of the calls that have ended
 	// Joined are the UUIDs of the messages that joined the run after the calls, and Told the words of Parley up to the
 	// thread_seq UpTo. Done says that they are complete.
 	Joined []string
@@ -71,8 +72,8 @@ func (a *attempt) work(ctx context.Context, input assembly.Input) error {
 
 // request asks the agent once. It returns the step that the agent's calls begin; nil for an answer.
 func (a *attempt) request(ctx context.Context, input assembly.Input) (s *step, err error) {
-	input.Called = func(text string, calls []runinput.Call) {
-		s = &step{Text: text, Calls: make([]call, len(calls))}
+	input.Called = func(text string, calls []runinput.Call, kept json.RawMessage) {
+		s = &step{Text: text, Calls: make([]call, len(calls)), Kept: kept}
 		for i, c := range calls {
 			s.Calls[i] = call(c)
 		}
@@ -170,7 +171,7 @@ func (a *attempt) news(ctx context.Context, upTo int64) (told, joins []messages.
 
 // assembled returns the step for the agent's input.
 func (s *step) assembled() assembly.Step {
-	out := assembly.Step{Text: s.Text, Results: s.Results, Joined: s.Joined, Told: s.Told}
+	out := assembly.Step{Text: s.Text, Kept: s.Kept, Results: s.Results, Joined: s.Joined, Told: s.Told}
 	for _, c := range s.Calls {
 		out.Calls = append(out.Calls, runinput.Call(c))
 	}

@@ -2,6 +2,7 @@ package turn_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -72,7 +73,7 @@ func (c *caller) Run(ctx context.Context, input assembly.Input, emit func(stream
 	for i, arguments := range calls {
 		made = append(made, runinput.Call{ID: fmt.Sprint("c", i), Name: c.name, Arguments: arguments})
 	}
-	input.Called("Let me look.", made)
+	input.Called("Let me look.", made, json.RawMessage(`{"signed":"c2ln"}`))
 	return nil
 }
 
@@ -123,6 +124,7 @@ func TestStepsOverAKill(t *testing.T) {
 		same(t, "calls", tools.calls, []string{"step/0/0 a", "step/0/1 b", "step/0/1 b", "step/0/2 c"})
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.LeftOff, turn.Retried, turn.Answered})
 		same(t, "the last input", d.assembled(len(d.agent.inputs)-1), "user: [Olivia]: one\nassistant: Let me look.\ntool: seen a\ntool: seen b\ntool: seen c\n")
+		same(t, "what the provider wants back", string(d.agent.inputs[len(d.agent.inputs)-1].Messages[1].Kept), `{"signed":"c2ln"}`)
 	})
 }
 

@@ -80,7 +80,7 @@ func (p Protocol) runToken(t *testing.T) {
 }
 
 // Loops lets an agent call Parley's tool look, with the answer called as the server's first, and gives it the result. It
-// checks that the words before the call are a THOUGHT and no answer, and that the second request has an id of its own.
+// checks that the words before the call are the last THOUGHT and no answer, and that the second request has an id of its own.
 // It returns the bodies of both requests, the second of which gets the answer ended.
 func Loops(t testing.TB, create func(address string) turn.Agent, called, ended string) (bodies []map[string]any) {
 	t.Helper()
@@ -96,7 +96,9 @@ func Loops(t testing.TB, create func(address string) turn.Agent, called, ended s
 	agent, input := create(address), Hello()
 	input.Tools = []runinput.Tool{{Name: "look", Description: "Looks.", Parameters: json.RawMessage(`{"type":"object","properties":{}}`)}}
 	step := assembly.Step{Results: []string{"seen"}}
-	input.Called = func(text string, calls []runinput.Call) { step.Text, step.Calls = text, calls }
+	input.Called = func(text string, calls []runinput.Call, kept json.RawMessage) {
+		step.Text, step.Calls, step.Kept = text, calls, kept
+	}
 	for ; input.Step < 2; input.Step++ {
 		emitted, err := Run(t.Context(), agent, input)
 		if err != nil {
@@ -108,7 +110,7 @@ func Loops(t testing.TB, create func(address string) turn.Agent, called, ended s
 				words = append(words, m.Type.String()+" "+m.Text)
 			}
 		}
-		if want := []string{"THOUGHT Let me look.", "ANSWER hi"}[input.Step]; len(words) != 1 || words[0] != want {
+		if want := []string{"THOUGHT Let me look.", "ANSWER hi"}[input.Step]; len(words) == 0 || words[len(words)-1] != want {
 			t.Errorf("step %d says %q", input.Step, words)
 		}
 		if input.Step == 0 {

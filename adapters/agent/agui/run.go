@@ -286,7 +286,7 @@ func (r *run) end() error {
 		return err
 	}
 	if calls := r.ourCalls(); len(calls) > 0 && len(r.asks) == 0 {
-		return r.answer.Calls(r.input.Called, calls)
+		return r.answer.Calls(r.input.Called, calls, nil)
 	}
 	if len(r.asks) == 0 {
 		if err := r.unanswered(); err != nil {

@@ -130,7 +130,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 		return err
 	}
 	defer response.Close()
-	m := &message{client: a.client, tools: tools, answer: remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), usage: map[string]json.RawMessage{}}
+	m := &message{client: a.client, model: a.config.Model, tools: tools, answer: remote.NewAnswer(input.RequestID(), a.config.MaxBytes, emit).Read(a.config.Reading, a.client, input.Speakers).Measured(input.Measure), usage: map[string]json.RawMessage{}}
 	if err := a.client.FollowOrTake(response, m.answer, "message_stop", m.take); err != nil {
 		return err
 	}
@@ -140,26 +140,34 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 // message is one answer of the model.
 type message struct {
 	client *remote.Client
+	model  string
 	answer *remote.Answer
 	tools  remote.Tools
 	done   bool // the end mark has come
 	apart  bool // a block of another kind has come after the last text
-	tool   *tool
+	block  *block
+	took   []string // the types of the blocks that have brought something
+	kept   []kept
 	stop   string // stop_reason
 	usage  map[string]json.RawMessage
+
+	written int // bytes of inputs and signatures
 
 	text, thought remote.Halves
 }
 
-// tool is the tool call that is being written.
-type tool struct {
-	id, name string
-	input    strings.Builder
+// bound counts further bytes that are no text.
+func (m *message) bound(n int) error {
+	m.written += n
+	return m.answer.Bound(m.written)
 }
 
 // end ends the answer after the stream.
 func (m *message) end() error {
-	end := remote.Ending{Key: "stop_reason", Finish: m.stop, Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools}
+	if err := m.endBlock(); err != nil {
+		return err
+	}
+	end := remote.Ending{Key: "stop_reason", Finish: m.stop, Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools, Kept: m.back()}
 	if len(m.usage) > 0 {
 		end.Usage = m.usage
 	}

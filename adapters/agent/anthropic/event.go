@@ -1,8 +1,11 @@
 package anthropic
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 
 	"parley/adapters/agent/remote"
 )
@@ -21,6 +24,7 @@ type streamEvent struct {
 		Type        string          `json:"type"`
 		Text        json.RawMessage `json:"text"`
 		Thinking    json.RawMessage `json:"thinking"`
+		Signature   string          `json:"signature"`
 		PartialJSON string          `json:"partial_json"`
 		StopReason  string          `json:"stop_reason"`
 	} `json:"delta"`
@@ -33,7 +37,10 @@ type contentBlock struct {
 	Name     string          `json:"name"`
 	Text     json.RawMessage `json:"text"`
 	Thinking json.RawMessage `json:"thinking"`
-	Input    json.RawMessage `json:"input"`
+	// Signature and Data are what the API wants back with a thought, and instead of a hidden one.
+	Signature string          `json:"signature"`
+	Data      json.RawMessage `json:"data"`
+	Input     json.RawMessage `json:"input"`
 }
 
 // take reads one event of the stream. It ignores events of unknown types, as the API asks
@@ -42,16 +49,28 @@ func (m *message) take(event remote.Event) error {
 	if m.done {
 		return nil
 	}
-	var e streamEvent
-	if err := json.Unmarshal(event.Data, &e); err != nil {
-		return m.invalid(err)
+	if len(bytes.TrimSpace(event.Data)) == 0 {
+		return nil
 	}
-	if e.Type == "error" || remote.IsError(e.Error) || e.Type == "" && remote.IsFailure(event.Data) {
+	var e streamEvent
+	err := json.Unmarshal(event.Data, &e)
+	switch ended := m.stop != ""; {
+	case err != nil && (ended || event.IsNote()):
+		return nil
+	case err != nil:
+		return m.invalid(err)
+	case e.Type == "error" || remote.IsError(e.Error) || e.Type == "" && remote.IsFailure(event.Data):
+		if ended {
+			return nil
+		}
 		text, status := remote.ErrorText(event.Data)
 		return m.client.Failure("the stream reports: "+text, status)
 	}
 	switch e.Type {
 	case "":
+		if m.stop != "" {
+			return nil
+		}
 		return m.client.Invalid("the stream contains an event without a type", nil)
 	case "message":
 		return m.whole(e)
@@ -66,10 +85,10 @@ func (m *message) take(event remote.Event) error {
 	case "content_block_delta":
 		return m.grow(e)
 	case "content_block_stop":
-		return m.endTool()
+		return m.endBlock()
 	case "message_delta":
-		m.stop = m.client.Clean(e.Delta.StopReason)
 		maps.Copy(m.usage, e.Usage)
+		m.stopped(e.Delta.StopReason)
 	case "message_stop":
 		m.done = true
 		m.answer.Done()
@@ -81,32 +100,66 @@ func (m *message) invalid(err error) error {
 	return m.client.Invalid("the stream contains an invalid event", err)
 }
 
-// whole takes a message that is not streamed.
+// whole takes a message that is not streamed, or that a server repeats behind its blocks. What the blocks have brought
+// already is not taken again, and the text replaces theirs.
 func (m *message) whole(e streamEvent) error {
 	var blocks []contentBlock
 	if err := json.Unmarshal(e.Content, &blocks); err != nil { // some servers write a string
 		blocks = []contentBlock{{Type: "text", Text: e.Content}}
 	}
+	if err := m.endBlock(); err != nil {
+		return err
+	}
+	streamed := slices.Clone(m.took)
+	if slices.Contains(streamed, "text") && slices.ContainsFunc(blocks, contentBlock.hasText) {
+		if err := m.answer.Replace(); err != nil {
+			return err
+		}
+		m.apart, streamed = false, slices.DeleteFunc(streamed, func(kind string) bool { return kind == "text" })
+	}
 	for _, block := range blocks {
+		if slices.Contains(streamed, block.Type) {
+			continue
+		}
 		if err := m.begin(block); err != nil {
 			return err
 		}
-		if m.tool != nil {
-			m.tool.input.Write(block.Input)
-		}
-		if err := m.endTool(); err != nil {
+		if err := m.endBlock(); err != nil {
 			return err
 		}
 	}
-	m.stop = m.client.Clean(e.StopReason)
 	maps.Copy(m.usage, e.Usage)
+	m.stopped(e.StopReason)
 	return nil
+}
+
+func (b contentBlock) hasText() bool {
+	return b.Type == "text" && strings.TrimSpace(words(b.Text)) != ""
+}
+
+// stopped takes the reason of the end, behind which only the end mark and the counts of tokens come.
+func (m *message) stopped(reason string) {
+	if reason != "" {
+		m.stop = m.client.Clean(reason)
+		m.answer.Done()
+	}
+}
+
+// block is the block that is being written.
+type block struct {
+	contentBlock
+	begun string          // the words of its start, which the first delta of some servers repeats
+	said  strings.Builder // the thought, or the input of the tool
 }
 
 // begin takes the beginning of a block. Citations cut a text into blocks, so neighbouring ones are one
 // text; a text behind a block of another kind is a paragraph of its own.
-func (m *message) begin(block contentBlock) error {
-	if block.Type != "text" {
+func (m *message) begin(begun contentBlock) error {
+	if err := m.endBlock(); err != nil {
+		return err
+	}
+	m.block = &block{contentBlock: begun}
+	if begun.Type != "text" {
 		m.apart = true
 	} else if m.apart {
 		m.apart = false
@@ -114,15 +167,22 @@ func (m *message) begin(block contentBlock) error {
 			return err
 		}
 	}
-	switch block.Type {
+	var err error
+	switch begun.Type {
 	case "text":
-		return m.say(block.Text)
+		err = m.say(begun.Text)
+		m.block.begun = words(begun.Text)
 	case "thinking":
-		return m.think(block.Thinking)
-	case "tool_use", "server_tool_use":
-		m.tool = &tool{id: block.ID, name: block.Name}
+		err = m.think(begun.Thinking)
+		m.block.begun = words(begun.Thinking)
 	}
-	return nil
+	return err
+}
+
+// words returns the text of a JSON string; an empty one for any other value.
+func words(raw json.RawMessage) string {
+	text, _ := new(remote.Halves).Join(raw)
+	return text
 }
 
 func (m *message) grow(e streamEvent) error {
@@ -131,10 +191,15 @@ func (m *message) grow(e streamEvent) error {
 		return m.say(e.Delta.Text)
 	case "thinking_delta":
 		return m.think(e.Delta.Thinking)
+	case "signature_delta":
+		if m.block != nil {
+			m.block.Signature += e.Delta.Signature
+			return m.bound(len(e.Delta.Signature))
+		}
 	case "input_json_delta":
-		if m.tool != nil {
-			m.tool.input.WriteString(e.Delta.PartialJSON)
-			return m.answer.Bound(m.tool.input.Len())
+		if m.block != nil {
+			m.block.said.WriteString(e.Delta.PartialJSON)
+			return m.bound(len(e.Delta.PartialJSON))
 		}
 	}
 	return nil
@@ -145,6 +210,13 @@ func (m *message) think(raw json.RawMessage) error {
 	if err != nil {
 		return m.invalid(err)
 	}
+	if text = m.fresh(text); text == "" {
+		return nil
+	}
+	m.note("thinking")
+	if m.block != nil {
+		m.block.said.WriteString(text)
+	}
 	return m.answer.Thought(text)
 }
 
@@ -153,15 +225,50 @@ func (m *message) say(raw json.RawMessage) error {
 	if err != nil {
 		return m.invalid(err)
 	}
+	if text = m.fresh(text); text == "" {
+		return nil
+	}
+	m.note("text")
 	return m.answer.Text(text)
 }
 
-// endTool emits the tool call, if the block that ends is one.
-func (m *message) endTool() error {
-	t := m.tool
-	if t == nil {
+// note notes that a block of a type has brought something.
+func (m *message) note(kind string) {
+	if !slices.Contains(m.took, kind) {
+		m.took = append(m.took, kind)
+	}
+}
+
+// fresh returns words of the current block; none if they are the first ones behind its start and repeat it.
+func (m *message) fresh(text string) string {
+	if m.block == nil || text == "" {
+		return text
+	}
+	begun := m.block.begun
+	if m.block.begun = ""; text == begun {
+		return ""
+	}
+	return text
+}
+
+// endBlock ends the current block. The call of a tool that the server itself has run is only told.
+func (m *message) endBlock() error {
+	b := m.block
+	if b == nil {
 		return nil
 	}
-	m.tool = nil
-	return m.answer.Say(m.tools.Call(t.id, t.name, t.input.String()))
+	m.block = nil
+	m.keep(b)
+	if b.Type != "tool_use" && b.Type != "server_tool_use" {
+		return nil
+	}
+	m.note(b.Type)
+	input := b.said.String()
+	if input == "" {
+		input = string(b.Input)
+	}
+	if b.Type == "server_tool_use" {
+		return m.answer.Say(remote.ToolCall(b.ID, b.Name, input))
+	}
+	return m.answer.Say(m.tools.Call(b.ID, b.Name, input))
 }

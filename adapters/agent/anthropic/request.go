@@ -93,10 +93,11 @@ func (r *request) say(m assembly.Message, content any) {
 	case role == assembly.RoleTool:
 		role, list = assembly.RoleUser, []any{toolResult{"tool_result", m.CallID, content.(string)}} // a tool has no images
 	case len(m.Calls) > 0:
-		list = blocks(content)
-		for _, call := range m.Calls {
-			list = append(list, toolUse{"tool_use", call.ID, call.Name, json.RawMessage(call.Arguments)})
+		calls := make([]any, len(m.Calls))
+		for i, call := range m.Calls {
+			calls[i] = toolUse{"tool_use", call.ID, call.Name, json.RawMessage(call.Arguments)}
 		}
+		list = withThoughts(r.Model, m, blocks(content), calls)
 	}
 	last := len(r.Messages) - 1
 	switch {

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"strings"
@@ -20,7 +21,7 @@ type choice struct {
 	Index        int
 	Error        json.RawMessage
 	Delta        delta
-	Message      delta  // instead of Delta, if the server does not stream
+	Message      delta  // whole: of a server that does not stream, or again behind its parts
 	FinishReason string `json:"finish_reason"`
 }
 
@@ -31,31 +32,57 @@ type delta struct {
 	Reasoning json.RawMessage // likewise
 	// ReasoningContent is the name that DeepSeek, vLLM and others use.
 	ReasoningContent json.RawMessage `json:"reasoning_content"`
-	ToolCalls        []toolCall      `json:"tool_calls"`
+	// ReasoningDetails is a list of OpenRouter's.
+	ReasoningDetails json.RawMessage `json:"reasoning_details"`
+	ToolCalls        toolCalls       `json:"tool_calls"`
+}
+
+// toolCalls are a list, or one call alone.
+type toolCalls []toolCall
+
+// UnmarshalJSON reads either.
+func (t *toolCalls) UnmarshalJSON(raw []byte) error {
+	if raw[0] == '{' {
+		*t = make(toolCalls, 1)
+		return json.Unmarshal(raw, &(*t)[0])
+	}
+	return json.Unmarshal(raw, (*[]toolCall)(t))
 }
 
 // toolCall is a tool call, or the next part of one.
 type toolCall struct {
-	Index    *int   `json:"index"` // nil: it is whole
-	ID       string `json:"id"`
+	Index    json.RawMessage `json:"index"` // a number; absent in many whole calls
+	ID       json.RawMessage `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"` // a string; some servers send the object
 	} `json:"function"`
+	ExtraContent json.RawMessage `json:"extra_content"`
 }
 
-// take reads one event of the stream. Of several choices it uses the first.
+// take reads one event of the stream. Of several choices it uses the first. After the end of the answer, only the
+// counts of tokens and further parts matter: its failures come too late.
 func (c *completion) take(e remote.Event) error {
-	if c.done = c.done || string(e.Data) == "[DONE]"; c.done {
+	data := bytes.TrimSpace(e.Data)
+	if len(data) == 0 {
+		return nil
+	}
+	if c.done = c.done || bytes.HasPrefix(data, []byte("[DONE]")); c.done {
 		c.answer.Done()
 		return nil
 	}
 	var event chunk
-	if err := json.Unmarshal(e.Data, &event); err != nil {
+	err := json.Unmarshal(data, &event)
+	switch ended := c.finish != ""; {
+	case err != nil && (ended || e.IsNote()):
+		return nil
+	case err != nil:
 		return c.invalid(err)
-	}
-	if remote.IsError(event.Error) || len(event.Choices) == 0 && remote.IsFailure(e.Data) {
-		return c.failed(e.Data)
+	case remote.IsError(event.Error) || len(event.Choices) == 0 && remote.IsFailure(data):
+		if ended {
+			return nil
+		}
+		return c.failed(data)
 	}
 	if isSet(event.Usage) {
 		c.usage = event.Usage
@@ -67,10 +94,12 @@ func (c *completion) take(e remote.Event) error {
 		if remote.IsError(choice.Error) {
 			return c.failed(choice.Error)
 		}
-		for _, d := range []delta{choice.Delta, choice.Message} {
-			if err := c.grow(d); err != nil {
-				return err
-			}
+		err := c.grow(choice.Delta)
+		if err == nil && choice.Delta.isEmpty() {
+			err = c.whole(choice.Message)
+		}
+		if err != nil {
+			return err
 		}
 		if choice.FinishReason != "" {
 			c.finish = c.agent.client.Clean(choice.FinishReason)
@@ -89,17 +118,72 @@ func (c *completion) failed(raw []byte) error {
 	return c.agent.client.Failure("the stream reports: "+text, status)
 }
 
+// took says what the parts of a streamed message have brought.
+type took struct{ text, thought, calls bool }
+
+// whole takes a whole message. What its parts have brought already is not taken again: its text replaces theirs, and
+// its reasoning and calls are theirs.
+func (c *completion) whole(m delta) error {
+	streamed := c.took
+	if streamed.thought {
+		m.ReasoningContent, m.Reasoning, m.ReasoningDetails = nil, nil, nil
+	}
+	if streamed.calls {
+		m.ToolCalls = nil
+	}
+	if streamed.text {
+		if !m.hasText() {
+			m.Content, m.Refusal = nil, nil
+		} else if err := c.answer.Replace(); err != nil {
+			return err
+		}
+		c.text = remote.Halves{}
+	}
+	err := c.grow(m)
+	c.took = streamed
+	return err
+}
+
+// isEmpty reports whether a part brings nothing.
+func (d delta) isEmpty() bool {
+	for _, raw := range []json.RawMessage{d.Content, d.Refusal, d.Reasoning, d.ReasoningContent, d.ReasoningDetails} {
+		if isSet(raw) && string(raw) != `""` {
+			return false
+		}
+	}
+	return len(d.ToolCalls) == 0
+}
+
+// hasText reports whether a message has words of the answer.
+func (d delta) hasText() bool {
+	for _, raw := range []json.RawMessage{d.Content, d.Refusal} {
+		parts, _ := new(remote.Halves).Parts(raw) // grow reports the error
+		for _, part := range parts {
+			if !part.Thought && strings.TrimSpace(part.Text) != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // grow takes a message or the next part of one.
 func (c *completion) grow(d delta) error {
-	for _, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
+	if c.details.add(d.ReasoningDetails); c.answer.Bound(c.details.bytes) != nil {
+		return c.answer.Bound(c.details.bytes)
+	}
+	members := []**string{&c.kept.ReasoningContent, &c.kept.Reasoning}
+	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
 		text, err := c.thought.Join(raw)
 		if err != nil {
 			return c.invalid(err)
 		}
+		keep(members[i], raw, text)
 		if err := c.answer.Thought(text); err != nil {
 			return err
 		}
 		if text != "" {
+			c.took.thought = true
 			break // some servers write it under both names
 		}
 	}
@@ -109,11 +193,15 @@ func (c *completion) grow(d delta) error {
 			return c.invalid(err)
 		}
 		for _, part := range parts {
+			if part.Text != "" {
+				c.took.thought, c.took.text = c.took.thought || part.Thought, c.took.text || !part.Thought
+			}
 			if err := c.answer.Add(part); err != nil {
 				return err
 			}
 		}
 	}
+	c.took.calls = c.took.calls || len(d.ToolCalls) > 0
 	return c.call(d.ToolCalls)
 }
 
@@ -124,54 +212,94 @@ const maxCalls = 128
 
 // call is a tool call of the answer.
 type call struct {
-	id              string
-	name, arguments strings.Builder
+	index, id, name string
+	arguments       strings.Builder
+	extra           json.RawMessage // null for none
 }
 
 // call adds the parts of tool calls.
 func (c *completion) call(parts []toolCall) error {
 	for _, part := range parts {
-		call := c.callOf(part)
-		if call == nil {
-			continue
-		}
 		arguments, err := c.arguments.Join(part.Function.Arguments)
 		if err != nil {
 			arguments = string(part.Function.Arguments)
 		}
-		if c.called += len(part.Function.Name) + len(arguments); c.answer.Bound(c.called) != nil {
+		id := word(part.ID)
+		call := c.callOf(word(part.Index), id, part.Function.Name, arguments)
+		if call == nil {
+			continue
+		}
+		if c.called += len(part.Function.Name) + len(arguments) + len(part.ExtraContent); c.answer.Bound(c.called) != nil {
 			return c.answer.Bound(c.called)
 		}
-		call.id = cmp.Or(call.id, part.ID)
-		call.name.WriteString(part.Function.Name)
+		call.id = cmp.Or(call.id, id)
+		if name := part.Function.Name; strings.HasPrefix(name, call.name) { // some servers repeat it in each part
+			call.name = name
+		} else {
+			call.name += name
+		}
 		call.arguments.WriteString(arguments)
+		if isSet(part.ExtraContent) {
+			call.extra = part.ExtraContent
+		}
 	}
 	return nil
 }
 
-// callOf returns the call of a part; nil if it is one too many. A part without an index begins a call,
-// if it has a name.
-func (c *completion) callOf(part toolCall) *call {
-	index := max(0, len(c.calls)-1)
+// callOf returns the call of a part; nil if it is one too many. A part belongs to the last call of its index, or of its
+// id if it has no index, unless it begins another call: some servers give all calls of an answer the same index.
+func (c *completion) callOf(index, id, name, arguments string) *call {
+	at := len(c.calls) - 1
 	switch {
-	case part.Index != nil:
-		index = *part.Index
-	case part.Function.Name != "":
-		index = len(c.calls)
+	case index != "":
+		for at >= 0 && c.calls[at].index != index {
+			at--
+		}
+	case id != "" && name != "":
+		for at >= 0 && c.calls[at].id != id {
+			at--
+		}
+	case name != "":
+		at = -1
 	}
-	if index < 0 || index >= maxCalls {
+	if at >= 0 && !c.calls[at].isBefore(id, name, arguments) {
+		return c.calls[at]
+	}
+	if len(c.calls) == maxCalls {
 		return nil
 	}
-	for len(c.calls) <= index {
-		c.calls = append(c.calls, new(call))
-	}
-	return c.calls[index]
+	c.calls = append(c.calls, &call{index: index})
+	return c.calls[len(c.calls)-1]
 }
 
-// sayCalls emits the tool calls.
+// isBefore reports whether a part begins another call: it has a name, and an id of its own or, where there are no ids,
+// further arguments behind complete ones.
+func (c *call) isBefore(id, name, arguments string) bool {
+	switch {
+	case name == "":
+		return false
+	case id != "" && c.id != "":
+		return id != c.id
+	}
+	whole := c.arguments.String()
+	return strings.HasPrefix(arguments, "{") && strings.HasSuffix(whole, "}") && json.Valid([]byte(whole))
+}
+
+// word returns the text of a text or a number; empty for an absent one.
+func word(raw json.RawMessage) (text string) {
+	if json.Unmarshal(raw, &text) != nil {
+		return string(raw)
+	}
+	return text
+}
+
+// sayCalls emits the tool calls. Those without a name are none.
 func (c *completion) sayCalls() error {
 	for _, call := range c.calls {
-		if err := c.answer.Say(c.tools.Call(call.id, call.name.String(), call.arguments.String())); err != nil {
+		if call.name == "" {
+			continue
+		}
+		if err := c.answer.Say(c.tools.Call(call.id, call.name, call.arguments.String())); err != nil {
 			return err
 		}
 	}

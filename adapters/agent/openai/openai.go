@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
@@ -53,6 +54,9 @@ func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 // emit, or, if ctx ended, with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	parameters := []remote.Parameter{streamOptions, streaming}
+	if slices.ContainsFunc(input.Messages, func(m assembly.Message) bool { return m.Kept != nil }) {
+		parameters = append(parameters, ownThoughts)
+	}
 	if len(input.Tools) > 0 || a.TakesGiven().Tools && input.Given.Tools != nil {
 		parameters = append(parameters, clientTools)
 	}
@@ -99,8 +103,12 @@ type completion struct {
 	done   bool            // the end mark has come
 	finish string          // finish_reason
 	usage  json.RawMessage // the counts of tokens; nil if the server sent none
-	calls  []*call         // by the index in the stream
-	called int             // bytes of the calls
+	took   took
+	calls  []*call
+	called int // bytes of the calls
+
+	kept    thoughts
+	details details
 
 	text, thought, arguments remote.Halves
 }
@@ -110,7 +118,7 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "refusal" || filtered.MatchString(c.finish), Tools: &c.tools}
+	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "refusal" || filtered.MatchString(c.finish), Tools: &c.tools, Kept: c.back()}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage
 	}

@@ -35,6 +35,7 @@ type function struct {
 var (
 	streamOptions = remote.NewParameter("stream_options", `stream_option|include_usage`, true)
 	streaming     = remote.NewParameter("stream", `['"`+"`"+`]stream['"`+"`"+`]|\bstreaming\b`, false)
+	ownThoughts   = remote.NewParameter("reasoning of earlier calls", `reasoning(?:_content|_details)?\b|extra_content`, false)
 	clientTools   = remote.NewParameter("tools", `\b(?:tools?|functions?)\b`, false)
 )
 
@@ -49,8 +50,30 @@ type message struct {
 	Role    assembly.Role `json:"role"`
 	Content any           `json:"content"`
 	// ToolCalls are the calls in an assistant's message; ToolCallID is the one that a tool's message answers.
-	ToolCalls  []runinput.Call `json:"tool_calls,omitempty"`
-	ToolCallID string          `json:"tool_call_id,omitempty"`
+	ToolCalls  []sentCall `json:"tool_calls,omitempty"`
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	thoughts
+}
+
+// sentCall is a call that the model has made.
+type sentCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"` // function
+	Function sentFunction `json:"function"`
+	// Extra is what the provider has written beside the call and wants back.
+	Extra json.RawMessage `json:"extra_content,omitempty"`
+}
+
+type sentFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func sentCalls(calls []runinput.Call) (list []sentCall) {
+	for _, c := range calls {
+		list = append(list, sentCall{ID: c.ID, Type: "function", Function: sentFunction{c.Name, c.Arguments}})
+	}
+	return list
 }
 
 type imagePart struct {
@@ -82,8 +105,12 @@ func (a *Agent) request(ctx context.Context, form remote.Form, tools *remote.Too
 	contents := form.Images.Contents(ctx, said, func(kind, mark string) any {
 		return imagePart{"image_url", imageURL{"data:" + kind + ";base64," + mark}}
 	})
+	first := len(body.Messages)
 	for i, m := range said {
-		body.Messages = append(body.Messages, message{m.Role, contents[i], m.Calls, m.CallID})
+		body.Messages = append(body.Messages, message{Role: m.Role, Content: contents[i], ToolCalls: sentCalls(m.Calls), ToolCallID: m.CallID})
+	}
+	if form.Has(ownThoughts.Name) {
+		giveBack(a.config.Model, said, body.Messages[first:])
 	}
 	for _, f := range tools.Functions() {
 		body.Tools = append(body.Tools, tool{"function", function{f.Name, f.Description, f.Schema}})

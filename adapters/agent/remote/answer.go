@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -37,6 +38,7 @@ type Answer struct {
 	split   *splitter       // of the current part; nil if the part has ended or its thinking is kept
 	voice   *voice          // nil for an agent whose messages are read by a Speech
 	client  *Client         // remembers what its model does; nil if thinking is kept
+	again   bool            // the text comes once more, without its chunks and its thoughts
 	turns   int             // number of texts that were thoughts
 	gone    int             // bytes of chunks of these texts
 	thought strings.Builder // reasoning that no THOUGHT has emitted yet
@@ -125,6 +127,28 @@ func (a *Answer) Part() error {
 	return nil
 }
 
+// Replace begins the text again, for a server that repeats its whole answer behind the parts. The chunks and the
+// thoughts stay as they were emitted, and the words that follow are those of the ANSWER.
+func (a *Answer) Replace() error {
+	if err := a.EndThought(); err != nil {
+		return err
+	}
+	if len(a.text.String()) > a.sent {
+		if err := a.chunk(false); err != nil {
+			return err
+		}
+	}
+	a.text.Reset()
+	a.again, a.sent, a.chars, a.part, a.gap = true, 0, 0, 0, ""
+	if a.client != nil {
+		a.split = new(splitter)
+	}
+	if a.voice != nil {
+		a.voice = &voice{speakers: a.voice.speakers}
+	}
+	return nil
+}
+
 // begin begins a part behind the text so far.
 func (a *Answer) begin() {
 	if a.part = a.text.Len(); a.part > 0 {
@@ -153,6 +177,9 @@ func (a *Answer) take(pieces []piece) (err error) {
 		case words:
 			err = a.speak(p.text)
 		case thought:
+			if a.again {
+				continue
+			}
 			if err = a.Thought(p.text); err == nil {
 				err = a.EndThought()
 			}
@@ -180,11 +207,13 @@ func (a *Answer) turn() error {
 	if said == "" {
 		return nil
 	}
-	if err := a.say(stream.Message{Type: stream.Thought, Text: said, ActivityID: a.id()}); err != nil {
-		return err
+	if !a.again {
+		if err := a.say(stream.Message{Type: stream.Thought, Text: said, ActivityID: a.id()}); err != nil {
+			return err
+		}
+		a.turns++
+		a.gone += a.sent
 	}
-	a.turns++
-	a.gone += a.sent
 	a.text.Reset()
 	a.sent, a.chars, a.gap = 0, 0, ""
 	err := a.write(text[:a.part])
@@ -295,10 +324,13 @@ type Ending struct {
 	// Declined says that the model or its provider refused to answer.
 	Declined bool
 	Tools    *Tools // the calls of the model
-	Usage    any    // the counts of tokens; nil if the server sent none
+	// Kept is what the provider wants back with the calls: see Keep. Nil for nothing.
+	Kept  json.RawMessage
+	Usage any // the counts of tokens; nil if the server sent none
 }
 
-// spent returns the counts of a server's usage; 0 for those that it lacks. The tokens that a server has
+// spent returns the counts of a server's usage; 0 for those that it lacks. Some gateways write the counts under the names
+// of two protocols. The tokens that a server has
 // read from its cache, or written to it, are part of the input.
 func spent(usage any) (in, out int64) {
 	raw, _ := json.Marshal(usage) // decoded JSON always encodes
@@ -311,7 +343,7 @@ func spent(usage any) (in, out int64) {
 		}
 		return n
 	}
-	return sum("prompt_tokens", "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"), sum("completion_tokens", "output_tokens")
+	return cmp.Or(sum("prompt_tokens"), sum("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")), cmp.Or(sum("completion_tokens"), sum("output_tokens"))
 }
 
 // Finish ends a model's answer after the stream: with a WARNING if it is incomplete, and with the
@@ -326,7 +358,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 		a.measure(assembly.Usage{Finish: e.Finish, TokensIn: in, TokensOut: out})
 	}
 	if e.Tools.goesOn && e.Early == "" {
-		return a.Calls(e.Tools.called, e.Tools.calls)
+		return a.Calls(e.Tools.called, e.Tools.calls, e.Kept)
 	}
 	calls, empty := e.Tools.calls, fmt.Sprintf("the model returned no text (%s %q)", e.Key, e.Finish)
 	if e.Early != "" {
@@ -361,8 +393,11 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	return a.Finish(e.Early, details)
 }
 
+// Called takes the calls of a request: see assembly.Input.
+type Called = func(text string, calls []runinput.Call, kept json.RawMessage)
+
 // Calls ends a request with calls of Parley's tools. The text so far is a thought, because an answer follows.
-func (a *Answer) Calls(called func(text string, calls []runinput.Call), calls []runinput.Call) error {
+func (a *Answer) Calls(called Called, calls []runinput.Call, kept json.RawMessage) error {
 	if err := a.EndThought(); err != nil {
 		return err
 	}
@@ -372,7 +407,7 @@ func (a *Answer) Calls(called func(text string, calls []runinput.Call), calls []
 			return err
 		}
 	}
-	called(text, calls)
+	called(text, calls, kept)
 	return nil
 }
 
@@ -423,6 +458,11 @@ func (a *Answer) chunk(final bool) error {
 	}
 	text := a.text.String()[a.sent:]
 	a.sent, a.chars, a.due, a.last = a.text.Len(), 0, nil, time.Now()
+	if a.again {
+		if text = ""; !final {
+			return nil
+		}
+	}
 	return a.say(stream.Message{Type: stream.StreamingChunk, Text: text, Final: final, ActivityID: a.id()})
 }
 

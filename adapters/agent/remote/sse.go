@@ -41,13 +41,19 @@ func (b *bounded) Read(p []byte) (int, error) {
 // Event is one server-sent event.
 type Event struct {
 	ID   string // of this event; empty for none
+	Name string // of this event; empty for none
 	Data []byte
 	// Cut says that the event is too long, and that Data is only its beginning. An agent gets such
 	// an event if it asks for it with Response.TakeCut. For others the event is an error.
 	Cut bool
 }
 
-// events reads server-sent events. It ignores their names. A line ends at LF or CRLF; the standard's
+// IsNote reports whether an event that is not readable is a sign of life, such as a ping with a text as its data.
+func (e Event) IsNote() bool {
+	return e.Name != "" && e.Name != "error" && e.Name != "message" && bytes.IndexAny(bytes.TrimSpace(e.Data), "{[") != 0
+}
+
+// events reads server-sent events. A line ends at LF or CRLF; the standard's
 // third form, CR alone, is a part of the line.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html
 type events struct {
@@ -80,6 +86,8 @@ func (e *events) next() (Event, error) {
 		switch string(name) {
 		case "id":
 			e.event.ID = string(value)
+		case "event":
+			e.event.Name = string(value)
 		case "data":
 			e.add(value, hasData)
 			hasData = true
@@ -139,10 +147,10 @@ func (e Event) objects() []Event {
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
 			if rest := bytes.TrimSpace(e.Data[begin:]); len(rest) > 0 {
-				list = append(list, Event{ID: e.ID, Data: rest})
+				list = append(list, Event{ID: e.ID, Name: e.Name, Data: rest})
 			}
 			return list
 		}
-		list = append(list, Event{ID: e.ID, Data: value})
+		list = append(list, Event{ID: e.ID, Name: e.Name, Data: value})
 	}
 }

@@ -24,6 +24,9 @@ func Alternate(messages []assembly.Message, join func([]assembly.Message) []asse
 		case last >= 0 && m.Role == assembly.RoleAssistant && out[last].Role == m.Role:
 			out[last].Parts = []assembly.Part{{Text: strings.TrimRight(Text(out[last]), " \n") + "\n\n" + Text(m)}}
 			out[last].Calls = append(slices.Clone(out[last].Calls), m.Calls...)
+			if out[last].Kept == nil {
+				out[last].Kept = m.Kept
+			}
 		default:
 			out = append(out, m)
 		}

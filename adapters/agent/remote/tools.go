@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"parley/adapters"
 	"parley/adapters/agent"
@@ -72,7 +73,7 @@ func (c ClientTools) Tools(input assembly.Input) (t Tools, err error) {
 // none.
 type Tools struct {
 	ours, clients []runinput.Tool
-	called        func(text string, calls []runinput.Call) // takes the calls if one is for Parley
+	called        Called // takes the calls if one is for Parley
 	calls         []runinput.Call
 	goesOn        bool   // one of the calls is for Parley
 	unknown       string // the name of the last call of a tool that was not offered
@@ -114,7 +115,13 @@ func objectSchema(schema json.RawMessage) json.RawMessage {
 // offers tools, it also answers a call of a tool that nobody offers.
 func (t *Tools) Call(id, name, arguments string) stream.Message {
 	offered := slices.Concat(t.ours, t.clients)
-	at := slices.IndexFunc(offered, func(tool runinput.Tool) bool { return runinput.Safe(tool.Name) == name })
+	find := func(name string) int {
+		return slices.IndexFunc(offered, func(tool runinput.Tool) bool { return runinput.Safe(tool.Name) == name })
+	}
+	at := find(name)
+	if at < 0 { // some models write the namespace of their template
+		at = find(strings.TrimPrefix(name, "functions."))
+	}
 	switch {
 	case at >= 0:
 		name = offered[at].Name
