@@ -2,6 +2,7 @@ package adapters
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -74,6 +75,16 @@ func (p Platform) KnownID(configured string) string {
 		return configured
 	}
 	return p.ID(configured)
+}
+
+// KnownPerson returns the entry of a list of people that a configured one means: without the platform's own namespace, as
+// events have the id. An entry of another namespace, such as operator:ID, stays.
+func (p Platform) KnownPerson(configured string) string {
+	id, own := strings.CutPrefix(configured, p.Namespace()+":")
+	if !own && strings.Contains(id, ":") {
+		return id
+	}
+	return p.KnownID(id)
 }
 
 // Config is the settings of a platform: a pointer to a struct with yaml tags.

@@ -48,7 +48,7 @@ func (l *loader) workspace(f *file, agents []Agent) Workspace {
 	}
 	f.report(w.faults(blocks, agents))
 	platform, _ := Platform(w.Platform)
-	w.Policy = w.Policy.Known(platform.KnownID)
+	w.Policy = w.Policy.Known(platform.KnownPerson, platform.KnownID)
 	f.channels(&w, entries, platform, pick(values, "agent", "policy", "turns", "limits"), agents)
 	l.checkUnique(f, &w)
 	l.places[w.ID] = f
@@ -143,6 +143,10 @@ func (s Settings) faults(agents []Agent, forms ingest.Forms) event.FieldErrors {
 func formsOf(p adapters.Platform) (forms ingest.Forms) {
 	if p.IsUser != nil {
 		forms.User = func(id string) bool {
+			if strings.Contains(id, ":") { // a whole sender_id; only the platform's own must have the form
+				own, isOwn := strings.CutPrefix(id, p.Namespace()+":")
+				return !isOwn || p.IsUser(own)
+			}
 			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
 		}
 	}
@@ -172,7 +176,7 @@ func (f *file) channels(w *Workspace, entries []map[string]any, platform adapter
 		settings := NewWorkspace("", "", "").Settings
 		f.decode(at, &settings, base, entry)
 		settings.Policy.FromMe, settings.Policy.SMS = w.Policy.FromMe, w.Policy.SMS
-		settings.Policy = settings.Policy.Known(platform.KnownID)
+		settings.Policy = settings.Policy.Known(platform.KnownPerson, platform.KnownID)
 		own, _ := entry["limits"].(map[string]any)
 		if _, ok := own["runs_per_user"]; ok {
 			settings.Limits.RunsPerUser.Channel = id

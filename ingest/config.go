@@ -133,14 +133,18 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	return faults
 }
 
-// Known returns the policy with the ids that events have for the listed ones. A nil list stays nil.
-func (p Policy) Known(id func(configured string) string) Policy {
-	for _, list := range []*[]string{&p.AllowUsers, &p.AllowBots, &p.AllowChannels, &p.Proxies} {
+// Known returns the policy with the entries that events have for the listed people and places. A nil list stays nil.
+func (p Policy) Known(person, place func(configured string) string) Policy {
+	known := func(list *[]string, id func(configured string) string) {
 		*list = slices.Clone(*list)
 		for i, configured := range *list {
 			(*list)[i] = id(configured)
 		}
 	}
+	known(&p.AllowUsers, person)
+	known(&p.AllowBots, person)
+	known(&p.Proxies, person)
+	known(&p.AllowChannels, place)
 	return p
 }
 

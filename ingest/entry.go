@@ -155,7 +155,7 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 // resubmitted envelope is that at the present time, because nobody waits for its answer any more.
 func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task, r *resolved) (gate, error) {
 	g := gate{
-		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
+		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, senders: w.config.Senders, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
 		arrived: cmp.Or(t.Resubmitted, t.Envelope.ReceivedAt), now: in.Now,
 	}
 	if t.Envelope.Transport == event.Backfilled {
@@ -171,6 +171,8 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		switch agent, ok := askedAgent(r.Message); {
 		case r.Message.Internal != nil:
 			g.Agent = r.Message.Internal.Agent
+		case r.Message.Answers != "" && ok: // an operator's answer to the agent of a workstream
+			g.Agent = agent
 		case r.Message.Injected != nil:
 			if err := in.takeInjected(ctx, w, &g, r.Message); err != nil {
 				return g, err

@@ -82,15 +82,6 @@ func (g gate) announcement(m *event.Message) []outbox.Post {
 	return g.announce(m)
 }
 
-// idOf returns the id by which the lists of the policy know a sender. Somebody whom a program names has no id of the
-// platform: the lists know the whole sender_id.
-func idOf(m *event.Message) string {
-	if m.Injected != nil {
-		return ":" + m.Metadata.SenderID
-	}
-	return m.Metadata.SenderID
-}
-
 // isTold reports whether the sender of a message is told that it gets no answer. A bot may answer that, and a program has
 // the result of its call.
 func isTold(m *event.Message) bool { return m.Metadata.SenderType != event.Bot && m.Injected == nil }

@@ -53,9 +53,12 @@ func (m *internal) event(envelope event.Envelope) event.Event {
 	}}
 }
 
-// byParley decides about a message of Parley itself. The policy is about people and bots of the platform.
+// byParley decides about a message of Parley itself. The policy is about people and bots of the platform. While people are asked
+// in the thread, the run that the message asks for waits: it would take the question from them. Only the question of a
+// workstream that is no approval is one to its parent.
 func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 	d := record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonWorkstream}
+	q := g.asked(look)
 	switch {
 	case m.Internal.Schedule != "":
 		d.Trigger, d.Reason = messages.TriggerRun, event.ReasonSchedule
@@ -64,14 +67,24 @@ func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 		d.Reply = func(record.ThreadState) *outbox.Notice { return nil }
 	case m.Internal.Runs:
 		d.Trigger = messages.TriggerRun
-		if g.question(look) != nil {
+		if q != nil && !q.Approval && m.Internal.Answers {
 			d.Answer = &runs.Answer{Text: m.Content}
 		}
 	}
+	d.Waits = d.Trigger == messages.TriggerRun && q != nil && d.Answer == nil
 	metadata := m.Metadata
 	runs := d.Trigger == messages.TriggerRun
 	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
 	metadata.RecipientID = "bot:" + m.Internal.Agent
 	d.Metadata = metadata.Bytes()
 	return d
+}
+
+// asked returns the open question of the thread, whichever agent of the workspace has asked it; nil for none.
+func (g gate) asked(look record.Look) *runs.Question {
+	q := look.Question()
+	if q != nil && q.Agent != g.Agent && g.HasAgent != nil && !g.HasAgent(q.Agent) {
+		return nil
+	}
+	return q
 }

@@ -22,6 +22,7 @@ type OperatorAnswer struct {
 	Thread  event.ThreadKey `json:"thread"`
 	Channel string          `json:"channel"`
 	Parent  string          `json:"parent,omitempty"` // of the channel
+	Agent   string          `json:"agent,omitempty"`  // that asks, if it works in a workstream
 	// Option is the number of the chosen option, from 0; -1 for other words. Text is its label, or the words.
 	Option int    `json:"option"`
 	Text   string `json:"text"`
@@ -56,6 +57,9 @@ func (a *OperatorAnswer) event(envelope event.Envelope) event.Event {
 			Source: string(envelope.Platform), SenderID: event.OperatorSender(a.By), SenderDisplayName: a.By[strings.LastIndexByte(a.By, ':')+1:],
 			SenderType: event.Human, ChannelExternalID: a.Channel,
 		},
+	}
+	if a.Agent != "" {
+		m.Metadata.RecipientID = "bot:" + a.Agent
 	}
 	if a.Option >= 0 {
 		m.Pressed = runs.Button(a.Run, a.Option)

@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -15,6 +14,8 @@ import (
 type gate struct {
 	Settings
 	kind event.Kind
+	// senders is the namespace of the platform's people; see Workspace.Senders.
+	senders string
 	// channel is the event's; a list that admits its parent admits it.
 	channel event.Channel
 	// server is the event's, as in event.Event.
@@ -79,17 +80,16 @@ type sender struct {
 }
 
 func senderOf(m *event.Message) sender {
-	return sender{idOf(m), m.AltSenderID, m.Metadata.SenderType}
+	return sender{m.Metadata.SenderID, m.AltSenderID, m.Metadata.SenderType}
 }
 
 // refusesHere returns the reason for which the sender of the event itself is refused. It is empty for an
 // admitted one. A message without a server may be from anybody who shares one with the bot.
 func (g gate) refusesHere(s sender, channel event.Channel) string {
-	_, id, _ := strings.Cut(s.id, ":")
 	private := channel.Type == event.ChannelDirect || channel.Type == event.ChannelGroup
 	switch list := g.Policy.AllowServers; {
 	case list == nil:
-	case g.server != "" && !slices.Contains(list, g.server), g.server == "" && private && !slices.Contains(g.Policy.AllowUsers, id):
+	case g.server != "" && !slices.Contains(list, g.server), g.server == "" && private && !g.isOn(g.Policy.AllowUsers, s.id):
 		return event.ReasonServerRefused
 	}
 	return g.refuses(s, channel.ID)
@@ -98,15 +98,14 @@ func (g gate) refusesHere(s sender, channel event.Channel) string {
 // refuses returns the reason for which a sender is refused. It is empty for an admitted sender. A
 // sender of unknown kind must be on a list if there is one.
 func (g gate) refuses(s sender, channel string) string {
-	_, id, _ := strings.Cut(s.id, ":")
 	users, bots := g.Policy.AllowUsers, g.Policy.AllowBots
-	isBot := admits(bots, id) || bots != nil && s.altID != "" && slices.Contains(bots, s.altID)
+	isBot := g.admits(bots, s.id) || s.altID != "" && g.isOn(bots, g.senders+":"+s.altID)
 	switch {
 	case s.kind == event.Bot && (g.Policy.BotMessages == BotsIgnored || !isBot):
 		return event.ReasonBotMessage
-	case s.kind == event.Human && !admits(users, id):
+	case s.kind == event.Human && !g.admits(users, s.id):
 		return event.ReasonUserRefused
-	case s.kind == "" && (users != nil || bots != nil) && !slices.Contains(users, id) && !slices.Contains(bots, id):
+	case s.kind == "" && (users != nil || bots != nil) && !g.isOn(users, s.id) && !g.isOn(bots, s.id):
 		return event.ReasonUserRefused
 	case channel != "" && !g.admitsChannel(channel):
 		return event.ReasonChannelRefused
@@ -114,8 +113,8 @@ func (g gate) refuses(s sender, channel string) string {
 	return ""
 }
 
-// admits reports whether a list admits an id. A nil list admits everybody, an empty one
-// nobody.
+// admits reports whether a list of places admits an id. A nil list admits everything, an empty one
+// nothing.
 func admits(list []string, id string) bool { return list == nil || slices.Contains(list, id) }
 
 // admitsChannel reports whether the list of channels admits a channel. A quotation or a forward

@@ -70,7 +70,7 @@ func room() *event.Message {
 
 func defaultGate() gate {
 	return gate{
-		Settings: Settings{Agent: "helper", Policy: DefaultPolicy(), Approvers: func(string) []string { return nil }}, kind: event.KindMessage,
+		Settings: Settings{Agent: "helper", Policy: DefaultPolicy(), Approvers: func(string) []string { return nil }}, kind: event.KindMessage, senders: "slack",
 		arrived: arrival, now: func() time.Time { return arrival },
 	}
 }

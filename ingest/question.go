@@ -40,8 +40,11 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	}
 	q, option := g.question(look), -1
 	switch {
-	case (!human || m.TextMessage || m.Injected != nil) && q != nil && q.Approval: // its run would cancel the approval
+	case q != nil && q.Approval && !isPerson(m): // its run would cancel the approval
 		return passive(event.ReasonNoAnswer)
+	case q != nil && (!human || m.Injected != nil): // a question is for people
+		d.Waits = true
+		return d
 	case q == nil && !pressed, !human:
 		return d
 	case pressed:
@@ -49,13 +52,12 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 	default:
 		option = g.option(m, q)
 	}
-	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
 	switch {
 	case pressed && option < 0:
 		return g.private(m, event.ReasonAction, closedText)
-	case q.Approval && !g.approves(q.Agent, sender) && pressed:
+	case q.Approval && !g.approves(q.Agent, m) && pressed:
 		return g.private(m, event.ReasonAction, notAllowedText)
-	case q.Approval && !g.approves(q.Agent, sender):
+	case q.Approval && !g.approves(q.Agent, m):
 		return g.private(m, event.ReasonNoAnswer, notAllowedText)
 	case q.Approval && option < 0 && len(q.Options) > 0:
 		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
@@ -75,12 +77,11 @@ func (g gate) answers(m *event.Message, d record.Decision, look record.Look) rec
 // answer, it is none.
 func (g gate) presses(m *event.Message, look record.Look) record.Decision {
 	b, agent := look.CardButton(m.Pressed)
-	_, sender, _ := strings.Cut(m.Metadata.SenderID, ":")
 	q := g.question(look)
 	switch {
 	case b == nil, agent != g.Agent: // or another agent answers here now
 		return g.private(m, event.ReasonAction, goneText)
-	case b.Action.Approval && !g.approves(agent, sender):
+	case b.Action.Approval && !g.approves(agent, m):
 		return g.private(m, event.ReasonAction, notPressedText)
 	case q != nil && q.Approval:
 		return g.private(m, event.ReasonNoAnswer, q.Numbered(chooseText))
@@ -106,12 +107,6 @@ func (g gate) question(look record.Look) *runs.Question {
 		return nil
 	}
 	return q
-}
-
-// approves reports whether a user may answer approvals of an agent.
-func (g gate) approves(agent, user string) bool {
-	list := g.Approvers(agent)
-	return len(list) == 0 || slices.Contains(list, user)
 }
 
 // private returns the decision about a message that answers nothing. Its sender is told: of a

@@ -100,7 +100,22 @@ func TestAnswers(t *testing.T) {
 		"a text message": {text, "2", func(_ *gate, m *event.Message, _ *runs.Question) { m.TextMessage = true }, passively("no-answer"), "", ""},
 		"an approver":    {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list("U1") }, triggers("mention"), "n", ""},
 		"no approver":    {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list("U2") }, passively("no-answer"), "", notAllowedText},
-		"no approvers":   {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list() }, triggers("mention"), "n", ""},
+		"a namesake": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
+			g.Approvers, m.Metadata.SenderID = list("U1"), "crm:U1"
+		}, passively("no-answer"), "", notAllowedText},
+		"a namesake of an operator": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
+			g.API, g.Approvers, m.Metadata.SenderID = true, list("operator:opa"), "crm:operator:opa"
+		}, passively("no-answer"), "", notAllowedText},
+		"somebody who claims to be an operator": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
+			g.API, g.Approvers, m.Metadata.SenderID = true, list("operator:opa"), "operator:opa"
+		}, passively("no-answer"), "", notAllowedText},
+		"an approver with a whole id": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
+			g.API, g.senders, g.Approvers, m.Metadata.SenderID = true, "web", list("crm:7"), "crm:7"
+		}, triggers("mention"), "n", ""},
+		"a part of a whole id": {text, "2", func(g *gate, m *event.Message, _ *runs.Question) {
+			g.API, g.senders, g.Approvers, m.Metadata.SenderID = true, "web", list("crm:7"), "web:crm:7"
+		}, passively("no-answer"), "", notAllowedText},
+		"no approvers": {text, "2", func(g *gate, _ *event.Message, _ *runs.Question) { g.Approvers = list() }, triggers("mention"), "n", ""},
 		"not an approval": {text, "2", func(g *gate, _ *event.Message, q *runs.Question) {
 			g.Approvers, q.Approval = list("U2"), false
 		}, triggers("mention"), "n", ""},

@@ -148,7 +148,7 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 		}
 	}
 	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(&w, name+cmp.Or(t.Key, uuid.NewString()), event.Internal{
-		From: w.Asker, Runs: runs, Text: text,
+		From: w.Asker, Runs: runs, Answers: t.Command == "", Text: text,
 	}))
 }
 

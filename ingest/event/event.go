@@ -295,8 +295,10 @@ type Internal struct {
 	From    string    `json:"from,omitempty"`   // the agent whose words they are; empty for Parley's own
 	Agent   string    `json:"agent"`            // that it is for
 	Runs    bool      `json:"runs,omitempty"`   // it asks the agent; otherwise the agent's next input has it
-	Stops   bool      `json:"stops,omitempty"`  // it ends what goes on in the thread; then it has no text
-	Text    string    `json:"text,omitempty"`
+	// Answers says that it is a message to a workstream, which may answer the workstream's question if that is no approval.
+	Answers bool   `json:"answers,omitempty"`
+	Stops   bool   `json:"stops,omitempty"` // it ends what goes on in the thread; then it has no text
+	Text    string `json:"text,omitempty"`
 	// Schedule is the id of the schedule that asks, and PlannedAt the time for which the message was planned. Its run
 	// has the ID of the message. Empty for any other message.
 	Schedule  string    `json:"schedule,omitempty"`

@@ -68,10 +68,20 @@ func Changed(tx *storage.Txn, thread int64) {
 	tx.Do(`UPDATE threads SET changed = changed + 1 WHERE id = $1`, thread)
 }
 
-// TakeUpTo gives a run the messages of a thread that wait, up to one of them.
-func TakeUpTo(tx *storage.Txn, thread int64, run string, last *Message) {
-	tx.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $3 OR (sent_at = $3 AND seq <= $4))`,
-		thread, run, storage.Millis(last.SentAt), last.Seq)
+// ofPeople is the condition that a message is the one with the row $2, or that a person wrote it; any message if $2 is 0.
+const ofPeople = ` AND (CAST($2 AS BIGINT) = 0 OR row = $2 OR author = 'human' AND external_id NOT LIKE 'injected:%')`
+
+// Waiting returns at most limit messages of a thread that wait for a turn, the earliest one first: all of them, or only the answer
+// to a question with its row and those that people have written themselves.
+func Waiting(tx *storage.Txn, thread, answer int64, limit int) []Message {
+	return Lines(tx, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL`+ofPeople+` ORDER BY m.sent_at, m.seq LIMIT CAST($3 AS BIGINT)`,
+		thread, answer, int64(limit))
+}
+
+// TakeUpTo gives a run the messages that Waiting returns, up to one of them.
+func TakeUpTo(tx *storage.Txn, thread, answer int64, run string, last *Message) {
+	tx.Do(`UPDATE messages SET run = $3 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $4 OR (sent_at = $4 AND seq <= $5))`+ofPeople,
+		thread, answer, run, storage.Millis(last.SentAt), last.Seq)
 }
 
 // Bound stores the bounds of a turn's block with its first message. gap means that some earlier messages

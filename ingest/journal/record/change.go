@@ -133,7 +133,7 @@ func (r *recordTx) apply(known *messages.Message, m *event.Message, d Decision, 
 	if decided {
 		known.Trigger, known.Reason = d.Trigger, d.Reason
 		if known.Trigger == messages.TriggerRun {
-			known.Agent, r.asks = r.Agent, known
+			known.Agent, r.asks, r.waits = r.Agent, known, d.Waits
 			r.answer(known, d.Answer)
 		}
 	}

@@ -73,6 +73,8 @@ type Decision struct {
 	Notice *outbox.Notice
 	// Announce are the posts that show people a new message, before its answer.
 	Announce []outbox.Post
+	// Waits lets the run of the message wait until the thread's open question is closed.
+	Waits bool
 	// Answer is the answer to the thread's open question that a new message is; nil for none.
 	Answer *runs.Answer
 	// Command is the chat command that a new message is; empty for none. Reply returns the
@@ -224,6 +226,7 @@ type recordTx struct {
 	// editedAt is the time of an edit of a message of the unfinished run; 0 for none.
 	editedAt int64
 	asks     *messages.Message               // the event triggers a turn
+	waits    bool                            // the turn waits for the answer to the thread's question
 	filed    bool                            // a message waits for its files, or has them now
 	belongs  int64                           // the thread to which the envelope moves; 0 for this one
 	awaited  bool                            // envelopes wait for the message
@@ -277,7 +280,7 @@ func (r *recordTx) isPlain() bool {
 
 // isPlain reports whether a decision stores a message and counts no budget.
 func isPlain(d Decision) bool {
-	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0 && len(d.Announce) == 0
+	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0 && len(d.Announce) == 0 && !d.Waits
 }
 
 // run records any other event.
@@ -420,7 +423,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 		r.out.Disposition = event.Ignored
 	}
 	if row.Trigger == messages.TriggerRun {
-		r.asks = row
+		r.asks, r.waits = row, d.Waits
 	}
 	if len(d.Announce) > 0 && !d.Note {
 		runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, row.UUID, d.Announce, r.now)
@@ -442,7 +445,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 
 // begins returns the id of the run that may begin with a new message; empty if its turn must wait.
 func (r *recordTx) begins(row *messages.Message, d Decision) string {
-	if r.Begin && row.Trigger == messages.TriggerRun && row.Author != messages.ByBot && r.Coalesce == 0 && !d.AwaitsFiles {
+	if r.Begin && row.Trigger == messages.TriggerRun && row.Author != messages.ByBot && r.Coalesce == 0 && !d.AwaitsFiles && !d.Waits {
 		return runs.RunID(r.Txn, row.ClientRunID)
 	}
 	return ""

@@ -38,7 +38,7 @@ func (r *recordTx) saveThread() {
 	}
 	if r.asks != nil {
 		args = append(args, r.Agent, r.askedByBot())
-		query = save + runs.ChangeRun + runs.AskForTurn + saved + `, run_left`
+		query = save + runs.ChangeRun + runs.AskForTurn(r.waits) + saved + `, run_left`
 	}
 	r.Later(nil, append(dest, &r.runLeft), query, args...)
 }

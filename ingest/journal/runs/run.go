@@ -140,10 +140,15 @@ const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE re
 		(SELECT max(files_until) AS until FROM messages WHERE thread = $1 AND files_until > 0 AND run IS NULL
 			AND created_at <= coalesce(turn_since, $3) + $9) AS files)`
 
-// AskForTurn makes a turn due. The thread keeps the agent of its unfinished run, or of the messages that
-// wait already.
-const AskForTurn = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $3), bot_channel = coalesce($11, bot_channel),
-	turn_at = ` + dueAt
+// AskForTurn makes a turn due; if waits is set, when nobody has answered the thread's question in time, or earlier if that is
+// closed before. The thread keeps the agent of its unfinished run, or of the messages that wait already.
+func AskForTurn(waits bool) string {
+	const asks = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $3), bot_channel = coalesce($11, bot_channel), turn_at = `
+	if waits {
+		return asks + `coalesce((SELECT until_at FROM questions WHERE run = question), ` + dueAt + `)`
+	}
+	return asks + dueAt
+}
 
 // AwaitTurn changes when the turn of waiting messages is due, unless they wait for an answer to a
 // question.
@@ -298,8 +303,8 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		limit = 1
 	}
 	run := &b.run
-	waiting := messages.Lines(b.Txn, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL ORDER BY m.sent_at, m.seq LIMIT CAST($2 AS BIGINT)`,
-		run.Thread, int64(limit+1))
+	answer := b.answered()
+	waiting := messages.Waiting(b.Txn, run.Thread, answer, limit+1)
 	if len(waiting) == 0 {
 		b.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
 		return nil
@@ -310,7 +315,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		return nil
 	}
 	var since any // messages are left for a further turn
-	if n := together(waiting); n < len(waiting) || n > limit {
+	if n := together(waiting); n < len(waiting) || n > limit || answer > 0 && len(messages.Waiting(b.Txn, run.Thread, 0, len(waiting)+1)) > len(waiting) {
 		waiting, since = waiting[:min(n, limit)], b.now
 	}
 	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = RunID(b.Txn, waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, storage.Instant(b.now), b.gap
@@ -320,11 +325,26 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	}
 	run.SetMessages(waiting)
 	run.Fresh = run.ContextAfter > 0 // else the thread's history is read first, which takes time
-	b.take(waiting)
+	b.take(waiting, answer)
 	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
 			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
 			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
 	return run
+}
+
+// answered returns the row of the message that has answered the run's question and waits; 0 for none. The run is about that answer, so
+// what is no person's has a later run.
+func (b *beginRunTx) answered() int64 {
+	var packed string
+	var a Answer
+	if b.run.Question == "" || !b.Row([]any{&packed}, `SELECT answer FROM questions WHERE run = $1 AND state = 'answered'`, b.run.Question) {
+		return 0
+	}
+	b.Fail(storage.Unpack(packed, &a))
+	if !b.Has(`SELECT 1 FROM messages WHERE row = $2 AND `+messages.Waits, b.run.Thread, a.Message) {
+		return 0
+	}
+	return a.Message
 }
 
 // together returns the number of the first messages that ask the same agent for one run. A
@@ -340,9 +360,9 @@ func together(waiting []messages.Message) int {
 }
 
 // take gives the run its messages. The first one carries the bounds of the turn's block.
-func (b *beginRunTx) take(waiting []messages.Message) {
+func (b *beginRunTx) take(waiting []messages.Message, answer int64) {
 	first, last := waiting[0], waiting[len(waiting)-1]
-	messages.TakeUpTo(b.Txn, b.run.Thread, b.run.ID, &last)
+	messages.TakeUpTo(b.Txn, b.run.Thread, answer, b.run.ID, &last)
 	messages.Bound(b.Txn, &first, b.run.ContextAfter, b.run.BaseSeq, b.gap)
 }
 

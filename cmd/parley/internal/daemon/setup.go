@@ -176,7 +176,7 @@ func (a agent) approvers(platform adapters.Platform) (ids []string) {
 		return nil
 	}
 	for _, id := range a.Config.Bounds().Approvers {
-		ids = append(ids, platform.KnownID(id))
+		ids = append(ids, platform.KnownPerson(id))
 	}
 	return ids
 }

@@ -88,8 +88,12 @@ func (s *Service) give(ctx context.Context, id, by string, q *listing.Question, 
 	case a.Option != "", q.Approval && len(q.Options) > 0:
 		return Answered{}, event.FieldErrors{{Field: "option", Message: "must be one of the question's options: " + namesOf(q.Options)}}
 	}
+	agent := ""
+	if event.IsWorkstream(q.Thread.Key) {
+		agent = q.Agent
+	}
 	envelope, err := s.Live.Answer(ctx, q.Thread.Platform, q.Thread.Workspace, ingest.OperatorAnswer{
-		ID: id, By: by, Run: q.Run, Thread: q.Thread.Key, Channel: q.Thread.Channel, Parent: q.Parent, Option: option, Text: text,
+		ID: id, By: by, Run: q.Run, Thread: q.Thread.Key, Channel: q.Thread.Channel, Parent: q.Parent, Agent: agent, Option: option, Text: text,
 	})
 	if err != nil {
 		return Answered{}, err
