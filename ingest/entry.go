@@ -85,8 +85,6 @@ func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.En
 	case m == nil:
 	case m.RunID != "":
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
-	case m.Injected != nil && m.Injected.Announce && !g.API:
-		g.Coalesce, g.CoalesceMax = record.AnnounceWait, record.AnnounceWait // the post makes its turn due
 	}
 	at := func(m *event.Message) *runs.Run {
 		return &runs.Run{

@@ -188,6 +188,9 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 			return true, err
 		}
 	}
+	if err := o.address(ctx, d, platform, begun); err != nil {
+		return true, err
+	}
 	return o.begin(ctx, c, d, platform)
 }
 
@@ -288,9 +291,6 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 		}
 		if err = o.openUnder(ctx, d, id); err == nil {
 			more, err = o.Journal.Sent(ctx, d, id)
-		}
-		if err == nil {
-			err = o.afterAnnouncement(ctx, d)
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -50,7 +51,11 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 	if platform.Sender == nil {
 		return platform, to, nil
 	}
-	address, err := platform.Sender.Address(conversation(platform, run.Workspace, run.Channel, run.ThreadKey), answered(run))
+	key := conversation(platform, run.Workspace, run.Channel, run.ThreadKey)
+	if run.Above != "" {
+		key = cmp.Or(under(platform, run.Workspace, key, run.Above), key)
+	}
+	address, err := platform.Sender.Address(key, answered(run))
 	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 

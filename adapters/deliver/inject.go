@@ -14,7 +14,6 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
-	"parley/ingest/work"
 )
 
 // Locate finds the place of a message that a program injects. If the target is a channel whose threads are under
@@ -118,56 +117,37 @@ func verbatim(line string) string {
 	return strings.Repeat("\u00a0", len(line)-len(rest)) + markdown.Verbatim(strings.TrimRightFunc(rest, unicode.IsSpace))
 }
 
-// findAnnounced gives a run the posts that have shown its injected messages, so that the answer belongs to them.
-func (o *Outbox) findAnnounced(ctx context.Context, run *runs.Run) (err error) {
-	announced := map[string]string{}
+// findPosts gives a run the posts that show its injected messages, and the post at the begin of its thread, so that the answer
+// belongs to them. Those that are on their way are found when the call of the answer begins; see aim.
+func (o *Outbox) findPosts(ctx context.Context, run *runs.Run) (err error) {
+	run.Announced = nil
 	for i := range run.Messages {
 		m := &run.Messages[i]
 		if !isInjected(m.ExternalID) {
 			continue
 		}
-		if announced[m.UUID], err = o.Journal.FirstPostID(ctx, m.UUID); err != nil {
+		post, shown, err := o.Journal.Shown(ctx, m.UUID)
+		if err != nil {
 			return err
 		}
+		if run.Announced == nil {
+			run.Announced = map[string]string{}
+		}
+		if shown {
+			run.Announced[m.UUID] = post
+		}
 	}
-	if len(announced) == 0 {
-		return nil
-	}
-	run.Announced = announced
-	run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey})
+	run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey}, run.ID)
 	return err
 }
 
-// above returns the platform's id of the first post of a thread, if that is at the top of a channel, so that people answer in
-// the thread under it; empty if there is none.
-func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thread) (post string, err error) {
-	platform, _ := o.Platform(workspace)
-	if platform.Of.NewThread == nil || platform.Of.ThreadUnder == nil || platform.Sender == nil {
-		return "", nil
-	}
-	to, err := platform.Sender.Address(thread.Key, "")
-	if err != nil || to.Place != "" || thread.Key == platform.Of.Conversation(workspace, to.Channel) {
-		return "", nil
-	}
-	return o.Journal.FirstPostIn(ctx, thread.Row)
-}
-
-// isSeen reports whether people on the platform have seen a message of a run's turn. Those of programs they see if they
+// isSeen reports whether people on the platform see a message of a run's turn. Those of programs they see if they
 // are announced.
 func isSeen(run *runs.Run) bool {
-	return len(run.Messages) == 0 || slices.ContainsFunc(run.Messages, func(m messages.Message) bool { return !isInjected(m.ExternalID) || run.Announced[m.UUID] != "" })
-}
-
-// afterAnnouncement makes the turn of a message due that a delivery has shown.
-func (o *Outbox) afterAnnouncement(ctx context.Context, d *outbox.Delivery) error {
-	if !d.AskedAt.IsZero() || !d.Begins() {
-		return nil
-	}
-	agent, err := o.Journal.MessageShown(ctx, d.ThreadKey, d.Thread, d.Run)
-	if agent != "" {
-		o.Work.Wake(work.Turns, agent, d.Thread)
-	}
-	return err
+	return len(run.Messages) == 0 || slices.ContainsFunc(run.Messages, func(m messages.Message) bool {
+		_, shown := run.Announced[m.UUID]
+		return shown || !isInjected(m.ExternalID)
+	})
 }
 
 // isInjected reports whether a program has injected the message with an external id.

@@ -52,7 +52,7 @@ var _ turn.LivePreview = (*LivePreview)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
 func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
-	if err := o.findAnnounced(ctx, run); err != nil {
+	if err := o.findPosts(ctx, run); err != nil {
 		return nil, err
 	}
 	platform, to, err := o.way(run)

@@ -25,7 +25,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	if !wake.After(preview, signAfter) {
 		return
 	}
-	d := s.unsign()
+	d := s.unsign(ctx)
 	sign := adapters.Sign{To: s.outbox.post(d).To, Message: d.Post.Text}
 	timeout := s.platform.Limits.Timeout
 	before := previewPostOf(s.claim, d)
@@ -56,8 +56,21 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	}
 }
 
-// unsign returns the delivery that removes the sign of the run.
-func (s *LivePreview) unsign() *outbox.Delivery { return unsign(s.run, s.to) }
+// unsign returns the delivery that removes the sign of the run. A post that shows the question may have arrived since the run began.
+func (s *LivePreview) unsign(ctx context.Context) *outbox.Delivery {
+	if s.run.Announced == nil {
+		return unsign(s.run, s.to)
+	}
+	run := *s.run
+	if err := s.outbox.findPosts(ctx, &run); err != nil {
+		return unsign(s.run, s.to)
+	}
+	_, to, err := s.outbox.way(&run)
+	if err != nil {
+		to = s.to
+	}
+	return unsign(&run, to)
+}
 
 // unsign returns the delivery that removes the sign of a run, whose posts have the destination to.
 func unsign(run *runs.Run, to outbox.Post) *outbox.Delivery {
@@ -68,7 +81,7 @@ func unsign(run *runs.Run, to outbox.Post) *outbox.Delivery {
 // Expect implements turn.Outbox: it records the removal of a sign that the platform shows by itself. The
 // removal waits for no call of ours, unless an earlier attempt of the run may have shown a sign.
 func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
-	if err := o.findAnnounced(ctx, run); err != nil { // Show tries again
+	if err := o.findPosts(ctx, run); err != nil { // Show tries again
 		o.Log.Debug("the announcements of a run are not found", "workspace", run.Workspace, "run", run.ID, "err", err)
 	}
 	platform, to, err := o.way(run)

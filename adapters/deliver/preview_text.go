@@ -12,6 +12,9 @@ import (
 // troubled is the pause after a failure of the platform or the store.
 const troubled = 2 * time.Second
 
+// busyFor is how long a preview waits for the post below which it belongs.
+const busyFor = 250 * time.Millisecond
+
 // show shows the growing text, until preview ends. A text that cannot be formatted also
 // ends it.
 func (s *LivePreview) show(ctx, preview context.Context) {
@@ -75,7 +78,13 @@ func (s *LivePreview) look() (v *view, err error) {
 func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	var again time.Time
 	var d *outbox.Delivery
-	post := s.to
+	post, known, err := s.aimed(ctx)
+	switch {
+	case err != nil:
+		return troubled
+	case !known:
+		return busyFor
+	}
 	post.Text = v.text
 	if !s.write(func() (err error) {
 		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, s.part,

@@ -97,7 +97,7 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, err
 		}
 		a.thread, a.channel, a.parent = spot.Thread, spot.Channel, spot.Parent
-		if post, err := o.above(ctx, workspace, a.thread); err != nil {
+		if post, err := o.above(ctx, workspace, a.thread, ""); err != nil {
 			return a, err
 		} else if key := under(platform, workspace, a.thread.Key, post); key != "" { // people are there
 			a.thread.Key = key
@@ -198,20 +198,31 @@ func under(platform Platform, workspace string, thread event.ThreadKey, post str
 	return platform.Of.ThreadUnder(workspace, post)
 }
 
-// openUnder makes the thread of the replies to the first part of a post, so that a program can name it.
-func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) error {
-	tick := event.IsTick(d.ThreadKey)
-	if !d.AskedAt.IsZero() && !tick || !d.Begins() || d.Post.Place != "" {
+// openUnder makes the thread of the replies to the first part of a post at the top of a channel, so that a program can name it. What
+// the agent has scheduled in a thread that begins with the post is for the people there.
+func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) (err error) {
+	platform, _ := o.Platform(d.Workspace)
+	from := event.ThreadKey("")
+	switch {
+	case !d.Begins():
+		return nil
+	case isOwn(platform, d.Workspace, d.ThreadKey):
+		from = d.ThreadKey
+		if d.Post.Place != "" {
+			if id, err = o.above(ctx, d.Workspace, places.Thread{Row: d.Thread, Key: d.ThreadKey}, ""); err != nil || id == "" {
+				return err
+			}
+		}
+	case !d.AskedAt.IsZero() || d.Post.Place != "":
 		return nil
 	}
-	platform, _ := o.Platform(d.Workspace)
 	key := under(platform, d.Workspace, conversation(platform, d.Workspace, d.Channel, d.ThreadKey), id)
 	if key == "" {
 		return nil
 	}
-	err := o.Journal.AddThread(ctx, platform.Of.Name, d.Channel, places.Thread{Key: key, Workspace: d.Workspace})
-	if err == nil && tick { // the schedules that the agent has made meanwhile are for the people in that thread
-		err = o.Journal.MoveSchedules(ctx, d.Workspace, d.ThreadKey, key)
+	to := places.Thread{Key: key, Workspace: d.Workspace}
+	if to.ID, err = o.Journal.ThreadID(ctx, key); err != nil {
+		return err
 	}
-	return err
+	return o.Journal.OpenUnder(ctx, to, platform.Of.Name, d.Channel, id, from)
 }

@@ -81,14 +81,14 @@ func (s *Service) Add(ctx context.Context, e Entry) (Listed, error) {
 	if faults := e.Check(s.Now()); len(faults) > 0 {
 		return Listed{}, faults
 	}
-	thread, err := s.thread(ctx, e.Workspace, e.Thread)
+	thread, known, err := s.thread(ctx, e.Workspace, e.Thread)
 	if err != nil {
 		return Listed{}, err
 	}
 	if e.Key == "" {
 		e.Key = uuid.NewString()
 	}
-	sum := sha256.Sum256([]byte(e.Workspace + "\n" + string(thread) + "\n" + e.Key))
+	sum := sha256.Sum256([]byte(e.Workspace + "\n" + string(known) + "\n" + e.Key))
 	n := schedules.Schedule{
 		Workspace: e.Workspace, Thread: thread, ID: strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5])),
 		Plan: schedules.Plan{Agent: e.Agent, Prompt: e.Prompt},
@@ -105,7 +105,7 @@ func (s *Service) Add(ctx context.Context, e Entry) (Listed, error) {
 // List returns the entries of a thread that wait, the next one first. It fails with storage.ErrNotFound of an unknown
 // thread.
 func (s *Service) List(ctx context.Context, workspace, thread string) ([]Listed, error) {
-	key, err := s.thread(ctx, workspace, thread)
+	key, _, err := s.thread(ctx, workspace, thread)
 	if err != nil {
 		return nil, err
 	}
@@ -119,18 +119,22 @@ func (s *Service) List(ctx context.Context, workspace, thread string) ([]Listed,
 
 // Cancel ends an entry of a thread. It fails with storage.ErrNotFound if there is none that waits.
 func (s *Service) Cancel(ctx context.Context, workspace, thread, id string) error {
-	key, err := s.thread(ctx, workspace, thread)
+	key, _, err := s.thread(ctx, workspace, thread)
 	if err != nil {
 		return err
 	}
 	return s.Journal.CancelSchedule(ctx, workspace, key, id)
 }
 
-// thread returns the key of a thread.
-func (s *Service) thread(ctx context.Context, workspace, id string) (event.ThreadKey, error) {
+// thread returns the key of the thread in which people read what is asked in a thread, and the key by which the agent knows that.
+func (s *Service) thread(ctx context.Context, workspace, id string) (people, known event.ThreadKey, err error) {
 	t, err := s.Journal.Thread(ctx, workspace, id)
 	if err == nil && event.IsWorkstream(t.Key) {
 		err = storage.ErrNotFound
 	}
-	return t.Key, err
+	if err != nil {
+		return "", "", err
+	}
+	people, err = s.Places.People(ctx, workspace, t)
+	return people, t.Key, err
 }

@@ -15,6 +15,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/wake"
 )
@@ -30,6 +31,8 @@ type Places interface {
 	// Spot returns where a schedule asks; see deliver.Outbox. event.FieldErrors means that there is no such place, any
 	// other error that the place may be found later.
 	Spot(ctx context.Context, workspace string, to adapters.Target, post string) (adapters.Spot, error)
+	// People returns the key of the thread in which people read what an agent answers in a thread.
+	People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error)
 }
 
 // Observer sees the ticks that end without a run, for metrics. It is called concurrently.

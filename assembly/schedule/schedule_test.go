@@ -95,6 +95,10 @@ func (w *world) Spot(ctx context.Context, workspace string, to adapters.Target, 
 	return s, nil
 }
 
+func (w *world) People(_ context.Context, _ string, thread places.Thread) (event.ThreadKey, error) {
+	return thread.Key, nil
+}
+
 func (w *world) TickEnded(workspace string, result schedules.Result) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,12 +235,12 @@ func TestEntries(t *testing.T) {
 		s, j := w.node(open(), "a", c)
 		ctx := t.Context()
 		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
-		if err := j.AddThread(ctx, event.Slack, "C1", thread); err != nil {
-			t.Fatal(err)
-		}
 		id, err := j.ThreadID(ctx, thread.Key)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if thread.ID = id; j.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
+			t.Fatal("the thread is not stored")
 		}
 		entry := schedule.Entry{Workspace: "acme", Thread: id, Agent: "helper", Prompt: "water", At: morning.Add(time.Hour), Key: "k"}
 		once, err := s.Add(ctx, entry)

@@ -3,6 +3,7 @@ package journaltest
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,7 +23,7 @@ func postPromises() []promise {
 		{"a post has the state of its parts", postState},
 		{"posts for a person move behind the messages of their conversation", postsMove},
 		{"a reaction is stored once, and again if it has failed", reactionStored},
-		{"the turn of a message that people are shown first waits for that post", messageShown},
+		{"a message that people are shown has a post above its answer, and so has what follows", messageShown},
 		{"the copies of an answer are a queue of their own", answerCopied},
 	}
 }
@@ -173,41 +174,49 @@ func messageShown(f *fixture) {
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "is it dry?")}, decided(record.Decision{
 			Trigger: messages.TriggerRun, Reason: event.ReasonMention, Announce: []outbox.Post{{Channel: channel, Text: "Nora: is it dry?"}},
 		}))
-		e.Coalesce, e.CoalesceMax, e.Begin = record.AnnounceWait, record.AnnounceWait, true
 		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, "told", result.Told, true)
 		return accepted.Thread, result.Message.UUID
 	}
-	thread, id := announced("injected:a:1")
-	same(f, "a run before the post", f.mayBegin(threadKey(1), false) == nil, true)
-	d := f.delivery(threadKey(1))
-	same(f, "the post", d.Post.Text, "Nora: is it dry?")
-	shown, err := f.FirstPostID(f.ctx, id)
-	f.must(err)
-	same(f, "the id of a post that is not sent", shown, "")
-	_, err = f.Sent(f.ctx, d, "C1/9")
-	f.must(err)
-	asked, err := f.MessageShown(f.ctx, threadKey(1), thread, id)
-	f.must(err)
-	same(f, "the agent that is asked", asked, agent)
-	shown, err = f.FirstPostID(f.ctx, id)
-	f.must(err)
-	same(f, "the id of the post", shown, "C1/9")
-	first, err := f.FirstPostIn(f.ctx, thread)
-	f.must(err)
-	same(f, "the first post of the thread", first, "C1/9")
-	f.commit(f.begin(threadKey(1)), answer("Yes."))
-	under := said("C1/a", "what?")
-	under.OpenedOn = "C1/9"
-	f.message(threadKey(2), under, triggers)
-	same(f, "the thread under the post", f.transcript(f.begin(threadKey(2)), wide), []string{"+is it dry?", "+Yes.", ">what?"})
-	if asked, err = f.MessageShown(f.ctx, threadKey(1), thread, id); err != nil || asked != "" {
-		f.Fatalf("an answered message makes a turn of %q due, %v", asked, err)
+	shown := func(id string, want string, on bool) {
+		f.Helper()
+		post, is, err := f.Shown(f.ctx, id)
+		f.must(err)
+		same(f, "the post that shows it", []any{post, is}, []any{want, on})
 	}
-	announced("injected:a:2")
-	f.clock.advance(record.AnnounceWait)
-	same(f, "a run that waited long enough", f.begin(threadKey(1)).Messages[0].ExternalID, "injected:a:2")
+	thread, id := announced("injected:a:1")
+	run := f.begin(threadKey(1))
+	shown(id, "", true)
+	f.commit(run, answer("Yes.", "Yes."))
+	d := f.delivery(threadKey(1))
+	same(f, "the first post", d.Post.Text, "Nora: is it dry?")
+	_, err := f.Sent(f.ctx, d, "C1/9")
+	f.must(err)
+	shown(id, "C1/9", true)
+	above, err := f.ShownAbove(f.ctx, run.ID)
+	f.must(err)
+	same(f, "the post above the answer", above, "C1/9")
+	first, of, err := f.FirstPostIn(f.ctx, thread)
+	f.must(err)
+	same(f, "the first post of the thread", []string{first, of}, []string{"C1/9", id})
+	d = f.delivery(threadKey(1))
+	d.Post.Place = "9"
+	_, err = f.BeginSend(f.ctx, f.claim(thread), d, outbox.Send{Timeout: time.Second})
+	f.must(err)
+	same(f, "its place", f.delivery(threadKey(1)).Post.Place, "9")
+	d = f.delivery(threadKey(1))
+	_, err = f.Sent(f.ctx, d, "C1/a")
+	f.must(err)
+	to := places.Thread{Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: workspace}
+	f.must(f.OpenUnder(f.ctx, to, event.Slack, channel, "C1/9", threadKey(1)))
+	_, later := announced("injected:a:2")
+	f.commit(f.begin(threadKey(1)), answer("Still."))
+	f.message(threadKey(2), said("C1/b", "what?"), triggers)
+	same(f, "the thread under the post", f.transcript(f.begin(threadKey(2)), wide), []string{"+is it dry?", "+Yes.", "+is it dry?", "+Still.", ">what?"})
+	d = f.delivery(threadKey(1))
+	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "no"))
+	shown(later, "", false)
 }
 
 func answerCopied(f *fixture) {

@@ -9,6 +9,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
@@ -340,10 +341,13 @@ func scheduleOfThread(f *fixture) {
 	_, err = f.AddSchedule(f.ctx, unknown)
 	f.fails("an unknown thread", err, storage.ErrNotFound)
 	f.fails("of another thread", f.CancelSchedule(f.ctx, workspace, threadKey(2), "s0"), storage.ErrNotFound)
-	f.must(f.MoveSchedules(f.ctx, "other", threadKey(1), threadKey(2)))
-	f.must(f.MoveSchedules(f.ctx, workspace, threadKey(1), threadKey(2)))
+	opens := func(workspace string, from, to event.ThreadKey) {
+		f.must(f.OpenUnder(f.ctx, places.Thread{Key: to, ID: f.threadID(to), Workspace: workspace}, event.Slack, channel, "C1/9", from))
+	}
+	opens("other", threadKey(1), threadKey(2))
+	opens(workspace, threadKey(1), threadKey(2))
 	f.fails("one that was moved away", f.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"), storage.ErrNotFound)
-	f.must(f.MoveSchedules(f.ctx, workspace, threadKey(2), threadKey(1)))
+	opens(workspace, threadKey(2), threadKey(1))
 	f.must(f.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"))
 	list, err := f.SchedulesOf(f.ctx, workspace, threadKey(1))
 	f.must(err)

@@ -126,13 +126,18 @@ func SetAgent(tx *storage.Txn, thread int64, agent, heir string) {
 	tx.Do(`UPDATE messages SET agent = $3 WHERE `+ForAgent, thread, agent, heir)
 }
 
+// OpenOn notes the message of another thread on which a thread was opened, by its external id, unless it is known.
+func OpenOn(tx *storage.Txn, thread, externalID string) {
+	tx.Do(`UPDATE threads SET opened_on = $2 WHERE key = $1 AND opened_on = ''`, thread, externalID)
+}
+
 // ReplyOf is the condition that a message is the reply of a post of ours: $1 is the
 // post's workspace, $2 its platform id. The user adds the closing bracket.
 const ReplyOf = `author = 'agent' AND run = (SELECT d.run FROM deliveries d WHERE d.workspace = $1 AND d.platform_id = $2`
 
-// AskAgain lets the messages of a run that has failed wait again, without its notice and without deleted ones. It returns
-// their number.
+// AskAgain lets the messages of a run that has failed wait again: those that asked for a run, also a schedule's and the report of a workstream,
+// without deleted ones. It returns their number.
 func AskAgain(tx *storage.Txn, run string) int64 {
 	return tx.Exec(`UPDATE messages SET context_after = NULL, base_seq = NULL, gap = 0, run = NULL
-		WHERE run = $1 AND author IN ('human', 'bot') AND trigger = 'run' AND deleted_at = 0`, run)
+		WHERE run = $1 AND trigger = 'run' AND deleted_at = 0`, run)
 }

@@ -20,18 +20,29 @@ func (o *Outbox) ReplyID(ctx context.Context, workspace, platformID string) (id 
 	return id, err
 }
 
-// FirstPostID returns the platform's id of the first post of a run, or of what has an id of its own; empty if it was not sent.
-func (o *Outbox) FirstPostID(ctx context.Context, run string) (id string, err error) {
-	_, err = o.db.Row(ctx, []any{&id}, `SELECT platform_id FROM deliveries WHERE key = $1 AND state = 'sent'`, Key(run, 0))
+// Shown reports whether people are shown a message by a post, and returns the platform's id of that; empty while it is on its
+// way.
+func (o *Outbox) Shown(ctx context.Context, message string) (id string, shown bool, err error) {
+	shown, err = o.db.Row(ctx, []any{&id}, `SELECT platform_id FROM deliveries WHERE key = $1 AND state IN ('pending', 'sending', 'sent')`, Key(message, 0))
+	return id, shown, err
+}
+
+// ShownAbove returns the platform's id of the post that has shown people the last message that a run answers; empty for none.
+func (o *Outbox) ShownAbove(ctx context.Context, run string) (id string, err error) {
+	var message string
+	if found, err := o.db.Row(ctx, []any{&message}, `SELECT id FROM messages WHERE run = $1 AND author IN ('human', 'bot') ORDER BY sent_at DESC, seq DESC LIMIT 1`, run); !found {
+		return "", err
+	}
+	id, _, err = o.Shown(ctx, message)
 	return id, err
 }
 
-// FirstPostIn returns the platform's id of the first post of a thread, if that is at the top of a channel; empty for none. Of
-// a long thread it reads the beginning alone.
-func (o *Outbox) FirstPostIn(ctx context.Context, thread int64) (id string, err error) {
-	_, err = o.db.Row(ctx, []any{&id}, `SELECT d.platform_id FROM (SELECT id, run FROM messages WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq LIMIT 20) AS m
+// FirstPostIn returns the platform's id of the first post of a thread, if that is at the top of a channel, and the id of its run;
+// empty for none. Of a long thread it reads the beginning alone.
+func (o *Outbox) FirstPostIn(ctx context.Context, thread int64) (id, run string, err error) {
+	_, err = o.db.Row(ctx, []any{&id, &run}, `SELECT d.platform_id, d.run FROM (SELECT id, run FROM messages WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq LIMIT 20) AS m
 		JOIN deliveries d ON d.run IN (m.id, m.run) WHERE d.thread = $1 AND d.part = 0 AND d.state = 'sent' AND d.place = '' AND d.platform_id IS NOT NULL ORDER BY d.id LIMIT 1`, thread)
-	return id, err
+	return id, run, err
 }
 
 // Announces reports whether the post with a platform id shows people a message of its thread.

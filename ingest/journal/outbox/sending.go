@@ -92,9 +92,20 @@ func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery
 		}
 		sendBy := now.Add(send.Timeout)
 		d.state(tx)
-		update(tx, d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0`, storage.Millis(sendBy))
+		update(tx, d, `state = 'sending', attempts = attempts + 1, send_by = $3, due_at = $3, reserved_at = 0, channel = $4, place = $5`,
+			storage.Millis(sendBy), d.Post.Channel, d.Post.Place)
 		return Slot{SendBy: sendBy}
 	})
+}
+
+// Address stores the address of a delivery that is marked as sending, before its first call.
+func (o *Outbox) Address(ctx context.Context, d *Delivery) error {
+	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) { update(tx, d, `channel = $3, place = $4`, d.Post.Channel, d.Post.Place) })
+}
+
+// IsBusy reports whether a delivery of a thread is open that others wait for.
+func (o *Outbox) IsBusy(ctx context.Context, thread int64) (bool, error) {
+	return storage.Read(ctx, o.db, func(tx *storage.Txn) bool { return IsOpen(tx, thread) })
 }
 
 // Slot is a delivery's place in its channel's pace. One of the two fields is set.

@@ -107,14 +107,6 @@ func (p *Places) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t 
 	return t, err
 }
 
-// AddThread makes a thread before its first message, from the Key and Workspace of t, unless there is one with the key.
-func (p *Places) AddThread(ctx context.Context, platform event.Platform, channel string, t Thread) (err error) {
-	if t.ID, err = p.ThreadID(ctx, t.Key); err != nil {
-		return err
-	}
-	return p.db.Change(ctx, t.Key, func(tx *storage.Txn) { Add(tx, platform, channel, t) })
-}
-
 // Spot is the place of a thread on its platform.
 type Spot struct {
 	Thread

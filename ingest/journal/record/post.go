@@ -8,6 +8,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
 )
 
@@ -78,6 +79,18 @@ func (r *Recorder) MovePosts(ctx context.Context, claim *places.Claim, to places
 		places.ThreadChanged(r.db, thread, true)
 	}
 	return thread, err
+}
+
+// OpenUnder makes the thread of the replies to a post of ours, which is given by its external id, from the Key, ID and
+// Workspace of to. The schedules of the thread from, which begins with the post, are for the people there; an empty one has none.
+func (r *Recorder) OpenUnder(ctx context.Context, to places.Thread, platform event.Platform, channel, post string, from event.ThreadKey) error {
+	return r.db.Change(ctx, to.Key, func(tx *storage.Txn) {
+		places.Add(tx, platform, channel, to)
+		messages.OpenOn(tx, string(to.Key), post)
+		if from != "" {
+			schedules.Move(tx, to.Workspace, from, to.Key)
+		}
+	})
 }
 
 // Post is a stored post.

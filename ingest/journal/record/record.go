@@ -46,9 +46,6 @@ type Entry struct {
 // 0.35 to 3 seconds after its message.
 const FilesWait = 4 * time.Second
 
-// AnnounceWait bounds how long the turn of a message waits for the post that shows the message to people.
-const AnnounceWait = 10 * time.Second
-
 // Decision is the policy's decision about a message.
 type Decision struct {
 	Trigger messages.Trigger

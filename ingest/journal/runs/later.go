@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"parley/assembly/stream"
-	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
@@ -22,16 +21,6 @@ var (
 func (r *Runs) TakeRun(ctx context.Context, claim *places.Claim, run *Run, taken bool) error {
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		tx.Must(storage.ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, storage.Number(taken))
-	})
-}
-
-// MessageShown makes the turn of a message due that waits until people are shown the message, and returns its agent; empty if
-// none waits.
-func (r *Runs) MessageShown(ctx context.Context, key event.ThreadKey, thread int64, uuid string) (agent string, err error) {
-	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: key}, func(tx *storage.Txn) (agent string) {
-		tx.Row([]any{&agent}, `UPDATE threads SET turn_at = $2 WHERE id = $1 AND run_id IS NULL AND turn_at > $2
-			AND EXISTS (SELECT 1 FROM messages WHERE id = $3 AND trigger = 'run' AND run IS NULL) RETURNING agent`, thread, storage.Millis(r.db.Now()), uuid)
-		return agent
 	})
 }
 

@@ -29,8 +29,9 @@ type Run struct {
 	// OpenedOn is the external id of the message of another thread on which the thread
 	// was opened; empty for none.
 	OpenedOn string
-	// Announced has the platform's id of the post that has shown people an injected message, by the message's UUID. Above is the
-	// platform's id of the thread's first post, if that is at the top of a channel; empty for none. The outbox sets both.
+	// Announced has the platform's id of the post that shows people an injected message, by the message's UUID; it is empty while
+	// that post is on its way. Above is the platform's id of the thread's first post, if that is at the top of a channel; empty for
+	// none. The outbox sets both.
 	Announced map[string]string
 	Above     string
 	// Copied are the threads with the copies for programs, after EndAttempt.

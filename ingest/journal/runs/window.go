@@ -318,10 +318,26 @@ func (t *transcript) opening() []messages.Message {
 	case opening == nil:
 		return nil
 	case opening.Run != "":
-		return messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+		turn := messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+		return append(turn, t.goesOn(opening)...)
 	}
 	messages.LoadFiles(t.Txn, opening)
 	return []messages.Message{*opening}
+}
+
+// mostBelow bounds the further messages of another thread that stand below its first post.
+const mostBelow = 20
+
+// goesOn reads what follows the turn of an opening, up to the first message of a person: people see it below the opening, if only Parley and programs
+// ask in that thread.
+func (t *transcript) goesOn(opening *messages.Message) []messages.Message {
+	const asked = ` AND m.author <> 'agent' AND m.reason <> 'schedule' AND m.author <> 'system' AND m.external_id NOT LIKE 'injected:%'`
+	if t.Has(`SELECT 1 FROM messages m WHERE m.run = $1`+asked+` LIMIT 1`, opening.Run) {
+		return nil
+	}
+	return messages.Lines(t.Txn, `m.thread = $1 AND m.seq > (SELECT max(seq) FROM messages WHERE run = $2) AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0
+		AND m.seq < coalesce((SELECT min(m.seq) FROM messages m WHERE m.thread = $1 AND m.seq > (SELECT max(seq) FROM messages WHERE run = $2)`+asked+`), 9223372036854775807)
+		ORDER BY m.seq LIMIT CAST($3 AS BIGINT)`, opening.Thread, opening.Run, int64(mostBelow))
 }
 
 // PastInput has the input of a run that has begun: the input that its agent got, if it is kept, and otherwise its

@@ -63,11 +63,9 @@ func OfThread(tx *storage.Txn, thread event.ThreadKey) []Schedule {
 	return read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.thread = $1 AND s.next_at IS NOT NULL ORDER BY s.next_at, s.id`, string(thread)))
 }
 
-// MoveSchedules makes the schedules of a thread those of another one of its channel.
-func (s *Schedules) MoveSchedules(ctx context.Context, workspace string, from, to event.ThreadKey) error {
-	return s.db.Change(ctx, "", func(tx *storage.Txn) {
-		tx.Do(`UPDATE schedules SET thread = $3 WHERE workspace = $1 AND thread = $2 AND thread <> ''`, workspace, string(from), string(to))
-	})
+// Move makes the schedules of a thread those of another one of its channel.
+func Move(tx *storage.Txn, workspace string, from, to event.ThreadKey) {
+	tx.Do(`UPDATE schedules SET thread = $3 WHERE workspace = $1 AND thread = $2 AND thread <> ''`, workspace, string(from), string(to))
 }
 
 // CancelSchedule ends a schedule of a thread. It fails with ErrNotFound if there is none, or if it has ticked for the

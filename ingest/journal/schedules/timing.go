@@ -117,15 +117,19 @@ func naive(t time.Time) time.Time {
 func first(wall time.Time, zone *time.Location) time.Time {
 	one := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, zone)
 	begin, end := one.ZoneBounds()
+	var earliest time.Time
 	for _, other := range []time.Time{begin.Add(-time.Second), one, end} { // the offsets before, at and after it
 		if other.IsZero() || other.Year() < 1 {
 			continue
 		}
 		_, offset := other.In(zone).Zone()
 		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
-		if naive(at).Equal(wall) {
-			return at.UTC()
+		if naive(at).Equal(wall) && (earliest.IsZero() || at.Before(earliest)) {
+			earliest = at
 		}
+	}
+	if !earliest.IsZero() {
+		return earliest.UTC()
 	}
 	if !begin.IsZero() && naive(begin).After(wall) { // the gap is at the begin of the period
 		return begin.UTC()

@@ -52,6 +52,7 @@ func TestTicksAcrossDaylightSaving(t *testing.T) {
 		"the day of a change that is not at midnight":               {"0 0 * * *", "Europe/Vienna", "2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z", []string{"22:00", "23:00"}},
 		"a change of half an hour, forward":                         {"15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00:00Z", "2026-10-04T00:00:00Z", []string{"15:30"}},
 		"a change of half an hour, back":                            {"45 1 * * *", "Australia/Lord_Howe", "2026-04-04T00:00:00Z", "2026-04-05T00:00:00Z", []string{"14:45"}},
+		"a minute that comes twice west of Greenwich":               {"1 1 1 11 *", "America/New_York", "2026-11-01T00:00:00Z", "2026-11-02T00:00:00Z", []string{"05:01"}},
 		"midnight is removed":                                       {"0 0 * * *", "America/Santiago", "2026-09-05T12:00:00Z", "2026-09-07T12:00:00Z", []string{"04:00", "03:00"}},
 		"a zone without changes":                                    {"0 9 * * *", "Asia/Tokyo", "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z", []string{"00:00"}},
 		"UTC":                                                       {"30 2 * * *", "", "2026-03-29T00:00:00Z", "2026-03-30T00:00:00Z", []string{"02:30"}},
