@@ -133,7 +133,7 @@ func recentBesideMany(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "quiet"), passive)
 	f.exec(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, content, metadata, version, origin, sent_at, created_at)
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
-		SELECT 'x', 1000, i, 'busy', 'x', 'human', 'passive', 'loud', metadata, 1, 'live', m.sent_at, m.created_at FROM n, messages m WHERE m.external_id = 'C1/1'`)
+		SELECT 'x' || CAST(i AS TEXT), 1000, i, 'busy', 'x', 'human', 'passive', 'loud', metadata, 1, 'live', m.sent_at, m.created_at FROM n, messages m WHERE m.external_id = 'C1/1'`)
 	same(f, "recent", f.recent("C1", time.Minute, 10), []event.ThreadKey{threadKey(1)})
 }
 

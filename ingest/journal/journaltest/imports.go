@@ -16,6 +16,7 @@ import (
 func importPromises() []promise {
 	return []promise{
 		{"imported messages are finished turns before the live ones", importedTurns},
+		{"an import of messages where they are adds nothing", importedWhereItIs},
 		{"an id is imported once in a workspace", importedOnce},
 		{"an import keeps the waiting messages of its thread", importedBesideLive},
 		{"an import answers no live question, and no imported one twice", importedApart},
@@ -98,6 +99,22 @@ func importedBesideLive(f *fixture) {
 	same(f, "asked", contents(run.Messages), []string{"now"})
 	same(f, "turns", f.turnsOf(run, 50), []string{"heard|one|ONE", "|now|"})
 	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
+}
+
+func importedWhereItIs(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "now"), triggers)
+	f.commit(f.begin(threadKey(1)), answer("Hello."))
+	list := f.list(threadKey(1))
+	exported := []record.ImportMessage{f.past(list[0].UUID, "now"), f.past(list[1].UUID, "HELLO"), f.past("3", "more")}
+	same(f, "added", f.imports(exported...), 1)
+	same(f, "added again", f.imports(exported...), 0)
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 now", "2 Hello.", "3 more"})
+	added, err := f.Import(f.ctx, record.ImportThread{
+		Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: "other", Platform: event.Slack, Channel: channel, Agent: agent,
+	}, exported[:1])
+	f.must(err)
+	same(f, "into another workspace", added, 1)
+	same(f, "with its id", f.count("messages WHERE id = '"+list[0].UUID+"'"), 1)
 }
 
 func importedApart(f *fixture) {

@@ -469,7 +469,7 @@ func (f *fixture) grow(key event.ThreadKey, n int) {
 		if _, err := tx.Exec(`INSERT INTO messages (id, thread, seq, workspace, external_id, sender_id, author, trigger, content,
 				metadata, version, origin, sent_at, created_at)
 			WITH RECURSIVE n (seq) AS (SELECT CAST($1 AS BIGINT) UNION ALL SELECT seq + 1 FROM n WHERE seq + 1 < $2)
-			SELECT 'x', CAST($3 AS BIGINT), seq, $4, $5 || CAST(seq AS TEXT), 'slack:U1', 'human', 'passive', 'x',
+			SELECT $5 || CAST(seq AS TEXT), CAST($3 AS BIGINT), seq, $4, $5 || CAST(seq AS TEXT), 'slack:U1', 'human', 'passive', 'x',
 				(SELECT metadata FROM messages WHERE thread = $3 AND seq = 1), 1, 'live', 1, 1 FROM n`,
 			seq, seq+int64(n), thread, workspace, string(key)+"/"); err != nil {
 			return err

@@ -68,11 +68,19 @@ func (i *importTx) open() {
 	i.Row([]any{&i.question}, `SELECT run FROM messages WHERE thread = $1 AND seq = $2 AND origin = 'import' AND author <> 'agent'`, i.thread, i.nextSeq-1)
 }
 
-// add stores a message, unless its id is known.
+// add stores a message, unless its id is known: as that of an imported message, or as that of one of the workspace itself, from which the
+// messages were exported.
 func (i *importTx) add(m ImportMessage) {
-	id := "import/" + m.ID
+	id, past := "import/"+m.ID, pastID(i.to.Workspace, m.ID)
 	if i.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, i.to.Workspace, id) {
 		return
+	}
+	var of string
+	if i.Row([]any{&of}, `SELECT workspace FROM messages WHERE id = $1`, past) {
+		if of == i.to.Workspace {
+			return
+		}
+		past = madeID(i.to.Workspace, m.ID)
 	}
 	author, run, answers := messages.ByHuman, i.question, m.Own && i.question != ""
 	switch {
@@ -91,7 +99,7 @@ func (i *importTx) add(m ImportMessage) {
 		i.question = ""
 	}
 	messages.InsertFinished(i.Txn, &messages.Message{
-		UUID: pastID(i.to.Workspace, m.ID), Thread: i.thread, Seq: i.nextSeq, ExternalID: id, SenderID: m.SenderID, Author: author,
+		UUID: past, Thread: i.thread, Seq: i.nextSeq, ExternalID: id, SenderID: m.SenderID, Author: author,
 		Content: m.Content, Metadata: m.Metadata, Origin: messages.Imported, CreatedAt: m.CreatedAt, Run: run,
 	}, i.to.Workspace, after, base)
 	i.nextSeq++
@@ -104,5 +112,10 @@ func pastID(workspace, id string) string {
 	if own, err := uuid.Parse(id); err == nil && len(id) == len(own.String()) {
 		return own.String()
 	}
+	return madeID(workspace, id)
+}
+
+// madeID returns a UUID that is made of the id of an imported message and its workspace.
+func madeID(workspace, id string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "parley:import:%s:%s", workspace, id)).String()
 }
