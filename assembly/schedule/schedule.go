@@ -74,8 +74,9 @@ const (
 	findTime = 5 * time.Second
 	// lease is the time after which another try of a tick may begin.
 	lease = time.Minute
-	// findFor bounds how long a place is looked for.
-	findFor = time.Hour
+	// mostTries bounds the tries of a place: with their pauses of at most a minute, they take an hour. A tick that was missed has
+	// its hour from its own first try on, whatever its planned time.
+	mostTries = 62
 )
 
 // New returns a service whose ticks are taken by Serve.
@@ -206,11 +207,10 @@ func (s *Service) find(ctx context.Context, t *schedules.DueTick) (spot adapters
 
 // later looks for the place of a tick again, or fails the tick.
 func (s *Service) later(ctx context.Context, t *schedules.DueTick, cause error) error {
-	now := s.Now()
-	if now.Sub(t.PlannedAt) > findFor && t.Tries > 1 {
+	if t.Tries > mostTries {
 		return s.fail(ctx, t, "its place could not be reached: "+cause.Error())
 	}
-	if err := s.Journal.PostponeTick(ctx, &t.Tick, now.Add(min(5*time.Second<<min(t.Tries-1, 10), time.Minute)), cause.Error()); err != nil {
+	if err := s.Journal.PostponeTick(ctx, &t.Tick, s.Now().Add(min(5*time.Second<<min(t.Tries-1, 10), time.Minute)), cause.Error()); err != nil {
 		return err
 	}
 	return cause
