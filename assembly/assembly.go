@@ -42,6 +42,9 @@ type Line struct {
 	Own bool
 	// System means that Parley itself wrote it. It has no header.
 	System bool
+	// Parley means that one of Parley's own authors wrote it, who has a header: a schedule, an operator, or an agent that
+	// has launched a workstream.
+	Parley bool
 	// Version is the contract version of the row. In version 0, the content includes a
 	// header.
 	Version int

@@ -59,6 +59,8 @@ func (b *block) line(l *Line) {
 	case l.Own:
 		name = b.agent
 	case l.System:
+	case l.Parley:
+		name = strings.ReplaceAll(ownLabel(&l.Metadata), ": ", "; ")
 	case l.Version > 0:
 		name = b.person(&l.Metadata)
 	}
@@ -115,10 +117,10 @@ func quotedAuthor(l *Line, q *event.Quote) *event.Metadata {
 }
 
 // person returns the label of a line of another author. A label ends at its first ": ",
-// so it contains none. An author whose name is one of our own labels is labelled by id.
+// so it contains none. An author whose name reads like one of our own labels is labelled by id.
 func (b *block) person(author *event.Metadata) string {
 	name := b.label(author)
-	if strings.EqualFold(name, b.agent) || strings.HasPrefix(name, forwarded) {
+	if b.mention(author) == "" && b.isOwn(NameOf(author)) || strings.HasPrefix(name, forwarded) {
 		nameless := *author
 		nameless.SenderDisplayName = ""
 		name = b.label(&nameless)

@@ -116,6 +116,12 @@ func TestMentionToken(t *testing.T) {
 		{"web", "@olivia", true},
 		{"matrix", "@olivia:example.org", true},
 		{"teams", "<at>Olivia</at>", true},
+		{"crm", "<@U06>", false},
+		{"web", "<@123456>", false},
+		{"crm", "<!channel>", false},
+		{"ѕlack", "<@U06>", false},
+		{"crm", "＜@U06＞", false},
+		{"crm", "‹\u200B@U06›", false},
 		{"web", "@ol ivia", false},
 		{"web", "@ol)ivia", false},
 		{"web", "@ol]ivia", false},
@@ -156,5 +162,31 @@ func TestNameCannotEndInAToken(t *testing.T) {
 		if got := header(by); got != c.want {
 			t.Errorf("%s %q: header %q, want %q", c.source, c.name, got, c.want)
 		}
+	}
+}
+
+// TestParleysOwnAuthors: their form has brackets, which no name has, and a name without a mention token that reads like theirs has
+// the author's id behind it.
+func TestParleysOwnAuthors(t *testing.T) {
+	by := func(name, id string) event.Metadata {
+		return event.Metadata{Source: "web", SenderID: id, SenderDisplayName: name, SenderType: event.Human}
+	}
+	schedule := said(1, by("Schedule morning", "schedule:morning"), "water?")
+	schedule.Parley = true
+	transcript(t, "--- user\n[[Schedule morning]]: water?\n", asked(schedule))
+	for name, want := range map[string]string{
+		"Schedule morning": "Schedule morning (web:7)", "ѕсhedule x": "ѕсhedule x (web:7)", "Parley": "Parley (web:7)", "ΡARLEY": "ΡARLEY (web:7)", "System": "System (web:7)",
+		"operator opa": "operator opa (web:7)", "operator:opa": "operator:opa (web:7)", "echo": "echo (web:7)", "Εcho": "Εcho (web:7)", "lead": "lead (web:7)", "🅻ead": "🅻ead (web:7)",
+		"[Schedule morning]": "(Schedule morning)", "Nora": "Nora", "Scheduler": "Scheduler", "Schedule": "Schedule", "Echo Park": "Echo Park", "Leader": "Leader",
+		"echo (web:7)": "echo ‹web:7›",
+	} {
+		messages := assembly.Assemble("echo", []assembly.Turn{asked(said(1, by(name, "web:7"), ""))}, wide, mentions, "lead")
+		if got := messages[0].Text(); got != "["+want+"]:" {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+	member := person("U1", "echo")
+	if got := header(member); got != "[echo (<@U1>)]:" { // the contract's form, which no other has
+		t.Errorf("a member: %q", got)
 	}
 }

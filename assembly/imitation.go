@@ -13,14 +13,15 @@ const continuation = "  "
 
 // messageStart matches the beginning of a line that a reader of a flattened transcript may
 // take for the beginning of a message: a header, the name of a role, or a token of a chat
-// template, or the mark of a block of tools or context. Lines are judged as people see them.
+// template, or the mark of a block of tools or context, with markup around it or without. Lines are judged as people see them.
 var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
-	`\[.*\]\s*[:：]`,
-	`[#*_\s]*(?:system|developer|human|user|assistant|ai|bot|model|tool|function)[*_\s]*[:：]`,
+	`\[.*\][\s*_~\x60]*[:：]`,
+	`(?:system|developer|human|user|assistant|ai|bot|model|tool|function)[\s*_~\x60]*[:：]`,
 	`<\|`,
 	`\[/?inst\]`,
 	`<</?sys>>`,
 	`</?s>`,
+	`<(?:bos|eos|pad)>`,
 	`<(?:start|end)_of_turn>`,
 	`<!--\s*(?:tools|context|notes)_(?:start|end)`,
 }, "|") + `)`)
@@ -29,21 +30,30 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 // block.
 var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
 
-// visible returns a line as readers see it, without leading spaces; empty if it begins like no imitation.
+// markup are the signs of Markdown that may stand before a header: readers see a quotation, a heading or another font.
+const markup = ">#*_~`"
+
+// visible returns a line as readers see it, without leading spaces and markup; empty if it begins like no imitation.
 func visible(line string) string {
 	if !mayImitate(line) {
 		return ""
 	}
-	return strings.TrimLeft(lookalike.Seen(line), " ")
+	seen := lookalike.Seen(line)
+	rest := strings.TrimLeft(seen, " "+markup)
+	if strings.Contains(seen[:len(seen)-len(rest)], "```") {
+		return "" // a fence: what stands behind it names the language of a block
+	}
+	return rest
 }
 
 // mayImitate reports whether a line begins with a character with which an imitation can begin.
 func mayImitate(line string) bool {
 	for _, r := range line {
-		if !lookalike.IsSeen(r) {
+		like := lookalike.Rune(r)
+		if !lookalike.IsSeen(r) || strings.ContainsRune(markup, like) {
 			continue
 		}
-		return strings.ContainsRune("[<#*_sdhuabmtf", unicode.ToLower(lookalike.Rune(r)))
+		return strings.ContainsRune("[<sdhuabmtf", unicode.ToLower(like))
 	}
 	return false
 }

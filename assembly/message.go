@@ -22,7 +22,7 @@ func (n naming) message(l *Line) Message {
 	if l.Version == 0 {
 		return Message{ID: l.ID, Role: RoleUser, Parts: l.parts(l.Content, false)}
 	}
-	said := n.attribute(&l.Metadata, l.typed())
+	said := n.attribute(l, l.typed())
 	m := Message{ID: l.ID, Role: RoleUser, Parts: l.parts(indentImitations(said), false)}
 	if fences := l.fences(); fences != "" {
 		m.Named, m.Parts = m.Parts, l.parts(indentImitations(said+fences), true)

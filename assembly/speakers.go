@@ -14,8 +14,8 @@ type Speakers struct {
 }
 
 // FindSpeakers returns the authors of the turns. The arguments are those of Assemble.
-func FindSpeakers(agent string, turns []Turn, mentions Mentions) Speakers {
-	names := naming{clean(agent), mentions}
+func FindSpeakers(agent string, turns []Turn, mentions Mentions, others ...string) Speakers {
+	names := naming{clean(agent), mentions, others}
 	s := Speakers{Agent: names.agent}
 	for _, t := range turns {
 		v := view{Turn: t}
@@ -23,7 +23,7 @@ func FindSpeakers(agent string, turns []Turn, mentions Mentions) Speakers {
 			if l.Own || l.Version == 0 {
 				return
 			}
-			if header := names.attribute(&l.Metadata, ""); !slices.Contains(s.Headers, header) {
+			if header := names.attribute(l, ""); !slices.Contains(s.Headers, header) {
 				s.Headers = append(s.Headers, header)
 			}
 		})

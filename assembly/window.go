@@ -11,12 +11,13 @@ import (
 // current one last. If they do not fit into the window, Assemble leaves out whole turns,
 // the oldest first; before it leaves out a turn, it only names the turn's files that are words.
 // It does not change its arguments, and the same arguments give the
-// same messages. Mentions may be nil: then no source is known.
-func Assemble(agent string, turns []Turn, window Window, mentions Mentions) []Message {
+// same messages. Mentions may be nil: then no source is known. others are the ids of the other agents:
+// a name that reads like one gets its author's id.
+func Assemble(agent string, turns []Turn, window Window, mentions Mentions, others ...string) []Message {
 	if window.Turns < len(turns) {
 		turns = turns[len(turns)-max(window.Turns, min(1, len(turns))):]
 	}
-	names := naming{clean(agent), mentions}
+	names := naming{clean(agent), mentions, others}
 	shown := fit(names, turns, window)
 	visible := map[string]bool{}
 	for _, s := range shown {

@@ -261,7 +261,7 @@ func (g gate) looping(m *event.Message, look record.Look) bool {
 func (g gate) metadata(m *event.Message, d record.Decision, addressed event.Addressed) []byte {
 	metadata := m.Metadata
 	if d.Action != nil {
-		metadata.Extra = append(slices.Clip(metadata.Extra), event.Extra{Key: "action", Value: d.Action})
+		metadata.Extra = append(slices.Clip(metadata.Extra), event.Extra{Key: event.KeyAction, Value: d.Action})
 		metadata.Edited()
 	}
 	if g.asGiven() {

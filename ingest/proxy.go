@@ -17,9 +17,6 @@ import (
 // proxyAge is the greatest age of a message at the time when a proxy bot posts its copy.
 const proxyAge = time.Minute
 
-// proxiedBy is the key of the metadata of a copy. Its value is the id of the bot that posted it.
-const proxiedBy = "proxied_by"
-
 // unproxy makes the copies that proxy bots have posted for people messages of people: the message
 // and those inside it. It reports whether the message is such a copy.
 func (g gate) unproxy(m *event.Message) bool {
@@ -39,7 +36,7 @@ func (g gate) unproxy(m *event.Message) bool {
 		return false
 	}
 	m.Metadata.SenderType = event.Human
-	m.Metadata.Extra = append(m.Metadata.Extra, event.Extra{Key: proxiedBy, Value: json.RawMessage(strconv.Quote(m.AltSenderID))})
+	m.Metadata.Extra = append(m.Metadata.Extra, event.Extra{Key: event.KeyProxiedBy, Value: json.RawMessage(strconv.Quote(m.AltSenderID))})
 	m.Metadata.Edited()
 	return true
 }
@@ -54,7 +51,7 @@ func (in *Ingest) nameAuthor(ctx context.Context, c *work.Claim, m *event.Messag
 			return false
 		}
 		metadata, err := event.ReadMetadata(original.Metadata)
-		return err == nil && !slices.ContainsFunc(metadata.Extra, func(e event.Extra) bool { return e.Key == proxiedBy })
+		return err == nil && !slices.ContainsFunc(metadata.Extra, func(e event.Extra) bool { return e.Key == event.KeyProxiedBy })
 	})
 	if err != nil || raw == nil {
 		return err

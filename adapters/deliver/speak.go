@@ -54,7 +54,7 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 	by, _ := json.Marshal(s.By) // a text always encodes
 	m := event.Metadata{
 		Source: string(n.Platform), SenderID: "agent:" + n.Agent, SenderDisplayName: n.Agent, SenderType: event.Bot,
-		Extra: []event.Extra{{Key: "posted_by", Value: by}, {Key: "message_id", Value: []byte(`"` + id + `"`)}},
+		Extra: []event.Extra{{Key: event.KeyPostedBy, Value: by}, {Key: event.KeyMessageID, Value: []byte(`"` + id + `"`)}},
 	}
 	n.Metadata = m.Bytes()
 	thread, added, err := o.Journal.AddPost(ctx, n)

@@ -10,7 +10,7 @@ import (
 
 // The keys of an answer's or a tool result's details.
 const (
-	SchemaKey = "uiSchema"
+	SchemaKey = event.KeyCard
 	HintsKey  = "ui_hints"
 )
 

@@ -35,6 +35,10 @@ var tables = []struct {
 	{'o', "ОΟ"}, {'p', "РΡ"}, {'s', "Ѕ"}, {'t', "ТΤ"}, {'u', "Ս"}, {'x', "ХΧ"}, {'y', "УΥҮ"}, {'z', "Ζ"},
 }
 
+// boxed are the first of the letters A to Z in boxes and circles that NFKC leaves as they are: white in a black circle or
+// square, and the letters of flags.
+var boxed = [...]rune{'\U0001F150', '\U0001F170', '\U0001F1E6'}
+
 var ascii = func() map[rune]rune {
 	m := map[rune]rune{}
 	for _, t := range tables {
@@ -54,6 +58,11 @@ func Rune(r rune) rune {
 	}
 	if like, ok := ascii[r]; ok {
 		return like
+	}
+	for _, first := range boxed {
+		if first <= r && r < first+26 {
+			return 'A' + r - first
+		}
 	}
 	plain := norm.NFKC.String(string(r))
 	if like, width := utf8.DecodeRuneInString(plain); width == len(plain) {

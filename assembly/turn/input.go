@@ -56,9 +56,9 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if input.Resume, err = a.resume(ctx); err != nil {
 		return input, err
 	}
-	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions)
+	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions, a.agentIDs()...)
 	input.Said = said(current.Messages)
-	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions)
+	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions, a.agentIDs()...)
 	input.Speakers.Account = func() string { return a.account(ctx) }
 	input.Notes = a.notes(ctx, input.Messages, shown)
 	if a.Token != nil {
@@ -263,7 +263,7 @@ type Given struct {
 // GivenTo returns the input of a run, or of the newest run, of a thread, by the thread's UUID: as the agent got it, if
 // that is kept, and otherwise as it would be now. It changes nothing and asks nobody. It fails with
 // storage.ErrNotFound if the thread has no such run.
-func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, windowOf func(*runs.Run) assembly.Window, mentions assembly.Mentions) (Given, error) {
+func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, windowOf func(*runs.Run) assembly.Window, mentions assembly.Mentions, agents ...string) (Given, error) {
 	var window assembly.Window
 	past, err := j.PastInput(ctx, thread, run, func(run *runs.Run) runs.Window {
 		window = windowOf(run)
@@ -293,11 +293,11 @@ func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, window
 			shown.Typed[m.UUID] = m.Content
 		}
 	}
-	shown.Messages = assembly.Assemble(past.Run.Agent, turns, window, mentions)
+	shown.Messages = assembly.Assemble(past.Run.Agent, turns, window, mentions, agents...)
 	return shown, nil
 }
 
 // LastInput is GivenTo for the newest run of a thread.
 func (r *Runner) LastInput(ctx context.Context, thread string) (Given, error) {
-	return GivenTo(ctx, r.Journal, thread, "", func(run *runs.Run) assembly.Window { return r.Settings(run).Window }, r.Mentions)
+	return GivenTo(ctx, r.Journal, thread, "", func(run *runs.Run) assembly.Window { return r.Settings(run).Window }, r.Mentions, r.agentIDs()...)
 }

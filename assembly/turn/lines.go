@@ -5,6 +5,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"parley/assembly"
 	"parley/ingest/event"
@@ -45,6 +48,7 @@ func (l *lines) one(m *messages.Message) *assembly.Line {
 		ID: m.UUID, ExternalID: m.ExternalID, Seq: m.Seq, SentAt: m.SentAt, Content: m.Content, Version: int(m.Version),
 		Own:    m.Author == messages.ByAgent && m.SenderID == "agent:"+l.agent,
 		System: m.Author == messages.BySystem && m.SenderID == messages.SystemSender,
+		Parley: isParleys(m),
 		Names:  m.Quotes.Names, Quoted: m.Quotes.Quoted, Forwarded: m.Quotes.Forwarded,
 	}
 	if !line.Own { // our own replies have no header
@@ -55,6 +59,20 @@ func (l *lines) one(m *messages.Message) *assembly.Line {
 	}
 	line.Files = filesOf(m)
 	return line
+}
+
+// isParleys reports whether one of Parley's own authors wrote a message, and no caller whose words Parley passes on.
+func isParleys(m *messages.Message) bool {
+	namespace, id, _ := strings.Cut(m.SenderID, ":")
+	switch namespace {
+	case "agent":
+		return m.Author == messages.BySystem && uuid.Validate(id) != nil // an agent outside Parley has a UUID
+	case "schedule":
+		return m.Author == messages.BySystem
+	case "operator":
+		return event.IsOperator(m.ExternalID)
+	}
+	return false
 }
 
 // files returns the attachments of a message; nil for none.

@@ -300,19 +300,23 @@ func (a *attempt) metadata(messageID string, latency time.Duration) []byte {
 		Source: string(a.run.Platform), SenderID: "agent:" + a.run.Agent, SenderDisplayName: a.run.Agent, SenderType: event.Bot,
 		Extra: []event.Extra{
 			a.runID(),
-			{Key: "stage", Value: []byte(`"answer"`)},
-			{Key: "latency_ms", Value: strconv.AppendInt(nil, latency.Milliseconds(), 10)},
-			{Key: "message_id", Value: []byte(`"` + messageID + `"`)}, // a UUID
+			{Key: event.KeyStage, Value: []byte(`"answer"`)},
+			{Key: event.KeyLatency, Value: strconv.AppendInt(nil, latency.Milliseconds(), 10)},
+			{Key: event.KeyMessageID, Value: []byte(`"` + messageID + `"`)}, // a UUID
 		},
 	}
-	m.Extra = append(m.Extra, ownKeys(a.said.own)...)
+	for _, own := range ownKeys(a.said.own) {
+		if event.MayClaim(event.Agent, own.Key) {
+			m.Extra = append(m.Extra, own)
+		}
+	}
 	return m.Bytes()
 }
 
 // runID returns the key of the metadata with the run's id, which a client may have chosen.
 func (a *attempt) runID() event.Extra {
 	id, _ := json.Marshal(a.run.ID) // a text always encodes
-	return event.Extra{Key: "run_id", Value: id}
+	return event.Extra{Key: event.KeyRunID, Value: id}
 }
 
 // interruptible reports whether a newer message interrupts the run. A run under a client's own

@@ -196,6 +196,8 @@ type Parts struct {
 	Settings func(*runs.Run) Settings
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
+	// Agents returns the ids of the configured agents, so that nobody's name reads like one; nil for none.
+	Agents func() []string
 	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
 	// knows the name in time; nil without names.
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
@@ -334,4 +336,12 @@ func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	default:
 		r.Work.Wake(work.Turns, agent, c.Thread)
 	}
+}
+
+// agentIDs returns the ids of the configured agents.
+func (p *Parts) agentIDs() []string {
+	if p.Agents == nil {
+		return nil
+	}
+	return p.Agents()
 }

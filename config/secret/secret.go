@@ -9,9 +9,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
+	"slices"
 	"unicode"
-	"unicode/utf8"
 )
 
 const mask = "[secret]"
@@ -42,11 +41,18 @@ func (v Value) IsZero() bool { return v.Reveal() == "" }
 const MinLength = 24
 
 // IsWeak reports whether callers can guess the secret, as far as its form shows: it has fewer characters
-// than least, or is one character repeated.
+// than least, or repeats a pattern of fewer, such as ababab.
 func (v Value) IsWeak(least int) bool {
-	text := v.Reveal()
-	_, size := utf8.DecodeRuneInString(text)
-	return utf8.RuneCountInString(text) < least || strings.Trim(text, text[:size]) == ""
+	text := []rune(v.Reveal())
+	if len(text) < least {
+		return true
+	}
+	for size := 1; size < least && 2*size <= len(text); size++ {
+		if slices.Equal(text[:len(text)-size], text[size:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // Equal compares in time that does not depend on either text or its length. An

@@ -57,9 +57,3 @@ func CopiesTo(by string) ThreadKey { return ThreadKey(copies + by) }
 func IsOfPlatform(thread ThreadKey) bool {
 	return !IsWorkstream(thread) && !IsTick(thread) && !strings.HasPrefix(string(thread), copies)
 }
-
-// The keys of an injected message's metadata with what its program wants to have back with the answer.
-const (
-	DispatchType   = "dispatch_type"
-	DispatchConfig = "dispatch_config"
-)

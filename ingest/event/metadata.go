@@ -255,20 +255,17 @@ func (m *Metadata) typo(missing string) string {
 	return ""
 }
 
-// subjectKey is the key of a message's subject line, which the contract does not know.
-const subjectKey = "subject"
-
 // SetSubject sets the subject line. An empty one is unset.
 func (m *Metadata) SetSubject(subject string) {
 	if subject != "" {
-		m.Extra = append(m.Extra, Extra{subjectKey, quote(subject)})
+		m.Extra = append(m.Extra, Extra{KeySubject, quote(subject)})
 	}
 }
 
 // Subject returns the subject line that the author typed above the content; empty for none.
 func (m *Metadata) Subject() (subject string) {
 	for _, extra := range m.Extra {
-		if extra.Key == subjectKey && extra.Value[0] == '"' {
+		if extra.Key == KeySubject && extra.Value[0] == '"' {
 			subject, _ = Unquote(extra.Value) // a valid string always decodes
 		}
 	}
@@ -279,7 +276,7 @@ func (m *Metadata) Subject() (subject string) {
 // whether there were any.
 func (m *Metadata) DropWords() bool {
 	before := len(m.Extra)
-	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return e.Key == subjectKey })
+	m.Extra = slices.DeleteFunc(slices.Clone(m.Extra), func(e Extra) bool { return e.Key == KeySubject })
 	dropped := m.ThreadContext != "" || len(m.Extra) < before
 	m.ThreadContext = ""
 	m.Edited()

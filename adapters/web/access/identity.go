@@ -3,10 +3,12 @@ package access
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"parley/adapters/web/payload"
 	"parley/assembly/card"
+	"parley/assembly/lookalike"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 )
@@ -76,34 +78,40 @@ func (c Caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 		}
 		raw = c.Own(given)
 	}
-	_, faults := payload.ParseMetadata(raw)
+	m, faults := payload.ParseMetadata(raw)
+	if c.any && len(faults) == 0 {
+		faults = m.RefusedTo(event.Integration)
+		faults.Check(!ReadsLike(m.SenderID, ownAuthors), "metadata.sender_id", "must not begin with the name of one of Parley's own authors")
+	}
 	return raw, append(faults, card.Check(raw, "metadata")...)
+}
+
+// ownAuthors are the namespaces of Parley's own authors.
+var ownAuthors = []string{"operator", "schedule", "system"}
+
+// ReadsLike reports whether a source, or the namespace of a sender_id, reads like one of names, whatever letters it is written in.
+func ReadsLike(id string, names []string) bool {
+	namespace, _, _ := strings.Cut(lookalike.Seen(id), ":")
+	namespace = strings.TrimSpace(namespace)
+	return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(namespace, name) })
 }
 
 // RefusedClaims returns a fault for every key with which the caller claims another identity,
 // or that only an integration may set.
 func (c Caller) RefusedClaims(m *event.Metadata) event.FieldErrors {
-	const reserved = "is allowed only for an integration's token"
 	var faults event.FieldErrors
-	refuse := func(bad bool, field, words string) {
-		if bad {
-			faults = append(faults, event.FieldError{Field: "metadata." + field, Message: words})
-		}
-	}
 	fixed := func(field, given, want string) {
-		refuse(given != "" && given != want, field, fmt.Sprintf("must be %q for this token, or be left out", want))
+		faults.Check(given == "" || given == want, "metadata."+field, fmt.Sprintf("must be %q for this token, or be left out", want))
 	}
 	fixed("source", m.Source, string(event.Web))
 	fixed("sender_id", m.SenderID, c.Sender)
 	fixed("sender_display_name", m.SenderDisplayName, c.Token.Name)
 	fixed("sender_type", string(m.SenderType), string(c.kind))
-	refuse(m.ThreadContext != "", "thread_context", reserved)
-	refuse(m.IsFromMe != nil, "is_from_me", reserved)
-	refuse(m.RecipientID != "", "recipient_id", reserved)
-	refuse(m.MentionToken != "", "mention_token", reserved)
-	refuse(m.ChannelExternalID != "", "channel_external_id", reserved)
-	refuse(m.MessageGUID != "", "message_guid", reserved)
-	return faults
+	by := event.Client
+	if c.Token.Deliver.URL != "" {
+		by |= event.Receiver
+	}
+	return append(faults, m.RefusedTo(by)...)
 }
 
 // Own adds the caller's identity to the metadata and returns its bytes.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 
 	"parley/adapters"
 	"parley/adapters/web/access"
@@ -177,16 +176,9 @@ func (a API) checkSender(raw []byte) event.FieldErrors {
 	if len(faults) > 0 {
 		return faults
 	}
-	isReserved := func(name string) bool {
-		return slices.ContainsFunc(a.Reserved, func(reserved string) bool { return strings.EqualFold(strings.TrimSpace(name), reserved) })
-	}
-	namespace, _, _ := strings.Cut(m.SenderID, ":")
-	faults.Check(!isReserved(m.Source), "metadata.source", "must name the program, and not a platform: the platform's own people write there themselves")
-	faults.Check(!isReserved(namespace), "metadata.sender_id", "must not begin with the name of a platform, nor with one of Parley's own")
-	faults.Check(m.IsFromMe == nil || !*m.IsFromMe, "metadata.is_from_me", "must be left out: the sender is not the account's owner")
-	for _, extra := range m.Extra {
-		faults.Check(extra.Key != event.DispatchType && extra.Key != event.DispatchConfig, "metadata."+extra.Key, "must stand beside the metadata")
-	}
+	faults.Check(!access.ReadsLike(m.Source, a.Reserved), "metadata.source", "must name the program, and not a platform: the platform's own people write there themselves")
+	faults.Check(!access.ReadsLike(m.SenderID, a.Reserved), "metadata.sender_id", "must not begin with the name of a platform, nor with one of Parley's own")
+	faults = append(faults, m.RefusedTo(event.Program)...)
 	return append(append(faults, access.Recipient(raw)...), card.Check(raw, "metadata")...)
 }
 

@@ -62,15 +62,11 @@ func (b *Body) Unsent() (faults event.FieldErrors) {
 	return faults
 }
 
-// attachmentsKey is the key of a message's metadata that names its first file, as the documents
-// define it.
-const attachmentsKey = "user_message_attachments"
-
 // NameFile returns metadata that names a file by its place, and never by a link. Metadata that has
 // the key, or that no message could have, remains as it is.
 func NameFile(metadata []byte, file Attachment) []byte {
 	m, err := event.ReadMetadata(metadata)
-	if err != nil || slices.ContainsFunc(m.Extra, func(e event.Extra) bool { return e.Key == attachmentsKey }) {
+	if err != nil || slices.ContainsFunc(m.Extra, func(e event.Extra) bool { return e.Key == event.KeyFirstFile }) {
 		return metadata
 	}
 	bucket, path := Place(event.Copy{Bucket: file.Bucket, Path: file.Path})
@@ -79,7 +75,7 @@ func NameFile(metadata []byte, file Attachment) []byte {
 		Path     string `json:"path"`
 		MimeType string `json:"mime_type"`
 	}{bucket, path, file.MimeType}) // texts always encode
-	m.Extra = append(m.Extra, event.Extra{Key: attachmentsKey, Value: value})
+	m.Extra = append(m.Extra, event.Extra{Key: event.KeyFirstFile, Value: value})
 	m.Edited()
 	return m.Bytes()
 }

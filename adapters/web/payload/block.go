@@ -7,11 +7,6 @@ import (
 	"parley/assembly/runinput"
 )
 
-// BlocksKey is the key of a message's metadata with the blocks in which its client sent the content:
-// for a text its length in bytes, and for a file an object. The content has the texts, a line end
-// between two of them.
-const BlocksKey = "content_blocks"
-
 // BlockFile is a file among the blocks, with the members that its client gave.
 type BlockFile struct {
 	File     int    `json:"file"` // the index of the attachment
@@ -19,7 +14,8 @@ type BlockFile struct {
 	Filename string `json:"filename,omitempty"`
 }
 
-// LayoutOf returns the value of BlocksKey.
+// LayoutOf returns the value of event.KeyBlocks, the blocks in which a client sent the content: for a text its
+// length in bytes, and for a file an object. The content has the texts, a line end between two of them.
 func LayoutOf(blocks []runinput.Block) json.RawMessage {
 	files, list := 0, make([]any, len(blocks))
 	for i, b := range blocks {

@@ -70,7 +70,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		RunID:           b.RunID,
 		RunInput:        b.RunInput,
 	}
-	names := func(e event.Extra) bool { return e.Key == MentionsKey }
+	names := func(e event.Extra) bool { return e.Key == event.KeyMentions }
 	switch {
 	case metadata.RecipientID != "" && slices.ContainsFunc(metadata.Extra, names):
 		m.Addressed = event.AddressedMention
@@ -101,7 +101,7 @@ const MaxMentions = 50
 func mentioned(metadata event.Metadata) (list []string) {
 	var actors []Actor
 	for _, e := range metadata.Extra {
-		if e.Key == MentionsKey && ReadActors(e.Value, &actors, MaxMentions) != "" {
+		if e.Key == event.KeyMentions && ReadActors(e.Value, &actors, MaxMentions) != "" {
 			return nil // they are not those of the documents
 		}
 	}
@@ -139,6 +139,3 @@ func ParseMetadata(raw []byte) (m event.Metadata, faults event.FieldErrors) {
 	errors.As(err, &faults)
 	return m, faults
 }
-
-// MentionsKey is the key of a message's mentions in its metadata.
-const MentionsKey = "mentions"

@@ -120,18 +120,12 @@ func (c call) readFiles(ctx context.Context, blocks []runinput.Block) (list []pa
 	return list, faults.Err()
 }
 
-// The keys of a message's metadata that the documents define.
-const (
-	runIDKey     = "run_id"
-	messageIDKey = "message_id"
-)
-
 // runMetadata returns the metadata of the user's message of a run: the documents' keys, with
 // the place of its first file, and its blocks.
 func (c call) runMetadata(runID string, user *runinput.Message, files []payload.Attachment) []byte {
-	m := event.Metadata{Extra: []event.Extra{{Key: runIDKey, Value: payload.Encode(runID)}, {Key: messageIDKey, Value: payload.Encode(user.ID)}}}
+	m := event.Metadata{Extra: []event.Extra{{Key: event.KeyRunID, Value: payload.Encode(runID)}, {Key: event.KeyMessageID, Value: payload.Encode(user.ID)}}}
 	if blocks := user.Content.Blocks; blocks != nil {
-		m.Extra = append(m.Extra, event.Extra{Key: payload.BlocksKey, Value: payload.LayoutOf(blocks)})
+		m.Extra = append(m.Extra, event.Extra{Key: event.KeyBlocks, Value: payload.LayoutOf(blocks)})
 	}
 	metadata := c.AsCaller(event.Human).Own(m)
 	if len(files) > 0 {

@@ -171,7 +171,7 @@ func (c call) strangers(ctx context.Context, t *places.Thread, mentions []payloa
 	}
 	if len(unknown) > 0 {
 		i := slices.Index(mentions, unknown[0])
-		faults.Check(false, payload.MentionsKey, fmt.Sprintf("[%d] names nobody who takes part in this thread", i))
+		faults.Check(false, event.KeyMentions, fmt.Sprintf("[%d] names nobody who takes part in this thread", i))
 	}
 	return faults, nil
 }

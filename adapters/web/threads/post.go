@@ -86,7 +86,7 @@ func (c call) readChat(ctx context.Context, t *places.Thread, raw []byte, kind e
 	if b.ClientMessageID == "" {
 		b.MessageID = payload.NewID()
 	}
-	if !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == payload.MentionsKey }) {
+	if !slices.ContainsFunc(faults, func(f event.FieldError) bool { return f.Field == event.KeyMentions }) {
 		strangers, err := c.strangers(ctx, t, mentions)
 		if err != nil {
 			return b, err
@@ -134,15 +134,12 @@ func (c call) chatMetadata(raw []byte, kind event.SenderType, mentions []payload
 		return nil, faults
 	}
 	faults = own.RefusedClaims(&m)
-	for _, extra := range m.Extra {
-		faults.Check(extra.Key != payload.MentionsKey, "metadata."+payload.MentionsKey, "is the key of the mentions beside the metadata")
-	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
 	if len(mentions) > 0 {
 		list, _ := json.Marshal(mentions) // texts always marshal
-		m.Extra = append(m.Extra, event.Extra{Key: payload.MentionsKey, Value: list})
+		m.Extra = append(m.Extra, event.Extra{Key: event.KeyMentions, Value: list})
 	}
 	for _, agent := range c.Agents {
 		if m.RecipientID == "" && slices.Contains(mentions, payload.AgentActor(agent)) {

@@ -72,7 +72,7 @@ func (c call) viewChat(ctx context.Context, thread string, m *messages.Listed) c
 // added are the keys of metadata that Parley has added: they repeat the sender and the mentions of a message, or
 // are the layout of its blocks.
 var added = map[string]bool{
-	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true, payload.BlocksKey: true,
+	"source": true, "sender_id": true, "sender_display_name": true, "sender_type": true, "recipient_id": true, event.KeyBlocks: true,
 }
 
 // givenMetadata returns the stored metadata without the keys that Parley has added; nil if

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -256,6 +258,7 @@ func (d *Daemon) assemble() {
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
 	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
+	d.turns.Agents = d.agentIDs
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{
 		Journal: d.journal, Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: d.now,
@@ -392,3 +395,6 @@ func await(ctx context.Context, group *sync.WaitGroup) error {
 		return ctx.Err()
 	}
 }
+
+// agentIDs returns the ids of the configured agents.
+func (d *Daemon) agentIDs() []string { return slices.Collect(maps.Keys(d.current.Load().agents)) }

@@ -161,7 +161,7 @@ func (d *Daemon) api() web.API {
 
 // reserved returns the sources and the namespaces of senders that no injected message may have.
 func reserved() []string {
-	names := []string{"user", "agent", "operator", "system", "parley"}
+	names := []string{"user", "agent", "operator", "schedule", "system", "parley"}
 	for _, p := range config.Platforms() {
 		names = append(names, string(p.Name), p.Namespace())
 	}

@@ -68,7 +68,7 @@ func TestSchedulesOnSlack(t *testing.T) {
 	}
 	h.changeSchedule("morning", "run")
 	asked := h.answerNext(replyWith("**Rain** today"))
-	same(t, strings.TrimSpace(asked.text()), "user: [Schedule morning]: does it rain?")
+	same(t, strings.TrimSpace(asked.text()), "user: [[Schedule morning]]: does it rain?")
 	posts := h.posts(1)
 	if posts[0].ThreadTS != "" || !strings.Contains(posts[0].Text+posts[0].Markdown, "Rain") {
 		t.Fatalf("%+v", posts)
@@ -88,7 +88,7 @@ func TestSchedulesOnSlack(t *testing.T) {
 
 	h.changeSchedule("morning", "run")
 	asked = h.nextRequest()
-	same(t, strings.TrimSpace(asked.text()), "user: [Schedule morning]: does it rain?") // a thread of its own
+	same(t, strings.TrimSpace(asked.text()), "user: [[Schedule morning]]: does it rain?") // a thread of its own
 	if _, err := h.operate().ChangeSchedule(h.ctx, "acme", "morning", "run", ""); err == nil || !strings.Contains(err.Error(), "still works") {
 		t.Errorf("while it works: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestSchedulesOnSlack(t *testing.T) {
 	h.awaitResult("beds", "posted")
 	h.changeSchedule("beds", "run")
 	asked = h.answerNext(replyWith("Bed 3."))
-	if !strings.Contains(asked.text(), "Bed 2.") || !strings.HasSuffix(strings.TrimSpace(asked.text()), "user: [Schedule beds]: which beds?") {
+	if !strings.Contains(asked.text(), "Bed 2.") || !strings.HasSuffix(strings.TrimSpace(asked.text()), "user: [[Schedule beds]]: which beds?") {
 		t.Errorf("the agent does not see its answer before: %s", asked.text())
 	}
 	same(t, h.posts(4)[3].ThreadTS, first.TS)

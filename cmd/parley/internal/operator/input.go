@@ -66,7 +66,7 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 	if err != nil {
 		return Input{}, err
 	}
-	given, err := turn.GivenTo(ctx, s.Journal, t.ID, run, s.windowOf, config.Mentions)
+	given, err := turn.GivenTo(ctx, s.Journal, t.ID, run, s.windowOf, config.Mentions, s.agentIDs()...)
 	if errors.Is(err, storage.ErrNotFound) && run != "" {
 		given, err = s.keptInput(ctx, t.ID, run)
 	}
@@ -113,6 +113,14 @@ func (s *Service) windowOf(run *runs.Run) assembly.Window {
 		return w.Context
 	}
 	return config.NewWorkspace(run.Workspace, "", "").Context
+}
+
+// agentIDs returns the ids of the configured agents.
+func (s *Service) agentIDs() (ids []string) {
+	for _, a := range s.Config().Agents {
+		ids = append(ids, a.ID)
+	}
+	return ids
 }
 
 // read adds the messages of a kept input.

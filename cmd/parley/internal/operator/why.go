@@ -187,7 +187,7 @@ func postedBy(raw []byte) string {
 	metadata, _ := event.ReadMetadata(raw) // it is ours
 	for _, extra := range metadata.Extra {
 		var by string
-		if extra.Key == "posted_by" && metadata.SenderType == event.Bot && strings.HasPrefix(metadata.SenderID, "agent:") && json.Unmarshal(extra.Value, &by) == nil {
+		if extra.Key == event.KeyPostedBy && metadata.SenderType == event.Bot && strings.HasPrefix(metadata.SenderID, "agent:") && json.Unmarshal(extra.Value, &by) == nil {
 			return ", posted by " + by
 		}
 	}
