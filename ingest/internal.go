@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -41,11 +42,17 @@ func (m *internal) event(envelope event.Envelope) event.Event {
 	if m.From != "" {
 		metadata.SenderID, metadata.SenderDisplayName = "agent:"+m.From, m.From
 	}
+	if m.Sender != "" {
+		metadata.SenderID, metadata.SenderDisplayName = m.Sender, m.Name
+		if !strings.HasPrefix(m.Sender, "agent:") { // an agent outside Parley
+			metadata.SenderType = event.Human
+		}
+	}
 	run := ""
 	if m.Schedule != "" {
 		run, metadata.SenderID, metadata.SenderDisplayName = m.ID, event.ScheduleSender(m.Schedule), "Schedule "+m.Schedule
 		planned, _ := json.Marshal(m.PlannedAt.UTC()) // a time always encodes
-		metadata.Extra = []event.Extra{{Key: "planned_at", Value: planned}}
+		metadata.Extra = []event.Extra{{Key: event.KeyPlannedAt, Value: planned}}
 	}
 	return event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: m.ID, RunID: run, Thread: m.Thread, Channel: event.Channel{ID: m.Channel, Parent: m.Parent}, Content: m.Text, SentAt: envelope.ReceivedAt,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/assembly"
 	"parley/ingest/event"
 	"parley/ingest/journal/workstreams"
 )
@@ -34,6 +35,20 @@ type Task struct {
 	Apart       bool          // its files are not among those of the run
 	// Key makes the launch the same as an earlier one of the run with the key; empty for none.
 	Key string
+	By  Client
+}
+
+// Client is a client of our API that may write in the thread of a run. Its words reach a workstream in its own name. It is empty
+// for the run's agent.
+type Client struct {
+	ID   string // a sender_id
+	Name string
+}
+
+// author returns a message of the client, or of the run's agent.
+func (c Client) author(asker string, m event.Internal) event.Internal {
+	m.From, m.Sender, m.Name = asker, c.ID, cmp.Or(c.Name, c.ID)
+	return m
 }
 
 // DeadlineOf returns a deadline that a request gives in seconds; DefaultDeadline for none.
@@ -73,9 +88,15 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		DeadlineAt: s.Now().Add(t.Deadline),
 	}
 	if t.Key != "" {
-		w.ID = uuid.NewSHA1(namespace, []byte(run+"\n"+t.Key)).String()
+		w.ID = uuid.NewSHA1(namespace, []byte(run+"\n"+t.Key+t.By.ID)).String()
+	}
+	if t.By.ID != "" {
+		w.Said = saidTask // it is told below, in the client's name, which a step does not know
 	}
 	w, err = s.Journal.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
+	if err == nil && t.By.ID != "" {
+		err = s.tellTask(ctx, &w, t.By)
+	}
 	switch {
 	case err == nil:
 		s.due.Set()
@@ -85,6 +106,17 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		err = fmt.Errorf("%w: workstreams.depth of the agent %s is %d", err, asker, config.Depth)
 	}
 	return w, err
+}
+
+// tellTask gives a workstream its task in the name of the client that has launched it. If the process ends before, the client has no
+// answer: a repetition with the same key tells it then, and without one the workstream ends at its deadline.
+func (s *Service) tellTask(ctx context.Context, w *workstreams.Workstream, by Client) error {
+	d := workstreams.Due{Workstream: *w}
+	d.Said = 0
+	if err := s.tellReaders(ctx, &d, workstreams.Step{State: w.State, Said: saidTask}); err != nil {
+		return err
+	}
+	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(w, taskName, by.author(w.Asker, event.Internal{Runs: true, Text: w.Task})))
 }
 
 // check returns the first fault of a task.
@@ -113,6 +145,7 @@ type Telling struct {
 	Text    string
 	// Key makes it the same as an earlier one of the workstream with the key; empty for none.
 	Key string
+	By  Client
 }
 
 // commands are the words of directives.
@@ -147,9 +180,9 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 			return err
 		}
 	}
-	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(&w, name+cmp.Or(t.Key, uuid.NewString()), event.Internal{
-		From: w.Asker, Runs: runs, Answers: t.Command == "", Text: text,
-	}))
+	return s.Inbox.Put(ctx, w.Of.Platform, w.Of.Workspace, toChild(&w, name+cmp.Or(t.Key, uuid.NewString()), t.By.author(w.Asker, event.Internal{
+		Runs: runs, Answers: t.Command == "", Text: text,
+	})))
 }
 
 // check returns the first fault.
@@ -176,8 +209,9 @@ func (s *Service) Terminate(ctx context.Context, id string) error {
 	return err
 }
 
-// Report stores the progress of a workstream. It returns a Fault, and the errors of Workstreams.Report.
-func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress) error {
+// Report stores the progress of a workstream. What a client tells of it has the client's name. It returns a Fault, and the errors of
+// Workstreams.Report.
+func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress, by Client) error {
 	switch p.Phase {
 	case workstreams.Planning, workstreams.ExecutingTool, workstreams.Synthesizing, workstreams.Blocked:
 	default:
@@ -185,6 +219,11 @@ func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress)
 	}
 	if p.Iteration < 0 || utf8.RuneCountInString(p.Tool) > workstreams.MaxTool || utf8.RuneCountInString(p.Message) > maxTask {
 		return Fault{"", fmt.Sprintf("iteration must not be negative, tool has at most %d characters, and message %d", workstreams.MaxTool, maxTask)}
+	}
+	if by.ID != "" {
+		name := assembly.CleanName(cmp.Or(by.Name, by.ID)) + " (" + assembly.CleanName(by.ID) + ")"
+		p.Message = name + " reports: " + cmp.Or(p.Message, p.Tool, string(p.Phase))
+		p.Tool = ""
 	}
 	return s.Journal.Report(ctx, id, p)
 }

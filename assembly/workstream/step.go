@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"parley/assembly"
 	"parley/ingest/event"
 	"parley/ingest/journal/workstreams"
 )
@@ -140,9 +141,12 @@ func toChild(w *workstreams.Workstream, name string, m event.Internal) event.Int
 	return m
 }
 
+// taskName is the name of the message with the task.
+const taskName = "task"
+
 // task returns the task of a workstream, which is the first message of its thread.
 func task(w *workstreams.Workstream) event.Internal {
-	return toChild(w, "task", event.Internal{From: w.Asker, Runs: true, Text: w.Task})
+	return toChild(w, taskName, event.Internal{From: w.Asker, Runs: true, Text: w.Task})
 }
 
 // toParent returns a message of the thread of the workstream's parent, with an id from a name.
@@ -168,9 +172,9 @@ func ended(d *workstreams.Due, next *workstreams.Step) string {
 	return title(d) + " is canceled."
 }
 
-// title names a workstream to its parent.
+// title names a workstream to its parent. Its name is one that a client or a model has chosen, so it is written like an author's.
 func title(d *workstreams.Due) string {
-	return fmt.Sprintf("Workstream %s (launch_id %s, agent %s)", oneLine(cmp.Or(d.Name, d.Agent)), d.ID, d.Agent)
+	return fmt.Sprintf("Workstream %s (launch_id %s, agent %s)", cmp.Or(assembly.CleanName(d.Name), d.Agent), d.ID, d.Agent)
 }
 
 // oneLine returns a text on one line.

@@ -293,8 +293,12 @@ type Internal struct {
 	Channel string    `json:"channel"`
 	Parent  string    `json:"parent,omitempty"` // of the channel
 	From    string    `json:"from,omitempty"`   // the agent whose words they are; empty for Parley's own
-	Agent   string    `json:"agent"`            // that it is for
-	Runs    bool      `json:"runs,omitempty"`   // it asks the agent; otherwise the agent's next input has it
+	// Sender and Name are those of the client whose words Parley passes on; empty for any other message.
+	Sender string `json:"sender,omitempty"`
+	Name   string `json:"name,omitempty"`
+
+	Agent string `json:"agent"`          // that it is for
+	Runs  bool   `json:"runs,omitempty"` // it asks the agent; otherwise the agent's next input has it
 	// Answers says that it is a message to a workstream, which may answer the workstream's question if that is no approval.
 	Answers bool   `json:"answers,omitempty"`
 	Stops   bool   `json:"stops,omitempty"` // it ends what goes on in the thread; then it has no text

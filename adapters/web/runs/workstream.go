@@ -22,7 +22,7 @@ type Workstreams interface {
 	Launch(ctx context.Context, run, asker string, t workstream.Task) (workstreams.Workstream, error)
 	Tell(ctx context.Context, id string, t workstream.Telling) error
 	Terminate(ctx context.Context, id string) error
-	Report(ctx context.Context, id string, p workstreams.Progress) error
+	Report(ctx context.Context, id string, p workstreams.Progress, by workstream.Client) error
 }
 
 // WorkstreamStore reads the workstreams of runs.
@@ -32,8 +32,8 @@ type WorkstreamStore interface {
 }
 
 // action is a request about a run's workstreams, of a caller who may write in the run's thread or of the run's own
-// agent.
-type action func(a API, w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error
+// agent. by is the caller with a token; empty for an agent with its secret.
+type action func(a API, w http.ResponseWriter, r *http.Request, run runs.Later, by workstream.Client, body []byte) error
 
 // workstreamRoutes returns the routes of workstreams.
 func (a API) workstreamRoutes() (routes []access.Route) {
@@ -70,7 +70,7 @@ func (a API) action(pattern string, act action) access.Route {
 			if err != nil {
 				return err
 			}
-			return act(a, w, r, run, body)
+			return act(a, w, r, run, workstream.Client{ID: string(c.Actor), Name: c.Token.Name}, body)
 		},
 		Own: func(w http.ResponseWriter, r *http.Request, body []byte, agents map[string]bool) error {
 			run, err := a.Replies.Runs.LaterRun(r.Context(), r.PathValue("runId"))
@@ -80,7 +80,7 @@ func (a API) action(pattern string, act action) access.Route {
 			if !agents[run.Agent] && !(reports && a.isChildOf(r, run.ID, agents)) {
 				return storage.ErrNotFound
 			}
-			return act(a, w, r, run, body)
+			return act(a, w, r, run, workstream.Client{}, body)
 		},
 	}
 }
@@ -101,7 +101,7 @@ func (a API) child(r *http.Request, run string) (workstreams.Workstream, error) 
 }
 
 // launch launches a workstream: POST /runs/{runId}/workstreams
-func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, by workstream.Client, body []byte) error {
 	var given struct {
 		Task        string `json:"task"`
 		Agent       string `json:"agent"`
@@ -116,7 +116,7 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, body
 	task := workstream.Task{
 		Task: event.Text(given.Task), Agent: given.Agent, Name: event.Text(given.Name), Interactive: given.Interactive,
 		Deadline: workstream.DeadlineOf(given.Deadline), Key: r.Header.Get("Idempotency-Key"),
-		Apart: given.Merge != nil && !*given.Merge,
+		Apart: given.Merge != nil && !*given.Merge, By: by,
 	}
 	child, err := a.Workstreams.Launch(r.Context(), run.ID, run.Agent, task)
 	if err != nil {
@@ -176,18 +176,18 @@ func accepted(w http.ResponseWriter, id string) error {
 }
 
 // messageWorkstream gives a workstream a further message: POST …/{launchId}/messages {"message"}
-func (a API) messageWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+func (a API) messageWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, by workstream.Client, body []byte) error {
 	var given struct {
 		Message string `json:"message"`
 	}
 	if err := readMembers(body, &given); err != nil {
 		return err
 	}
-	return a.tell(w, r, run, workstream.Telling{Text: event.Text(given.Message)})
+	return a.tell(w, r, run, workstream.Telling{By: by, Text: event.Text(given.Message)})
 }
 
 // steerWorkstream gives a workstream a directive: POST …/{launchId}/steer {"command","text"}
-func (a API) steerWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+func (a API) steerWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, by workstream.Client, body []byte) error {
 	var given struct {
 		Command string `json:"command"`
 		Text    string `json:"text"`
@@ -198,11 +198,11 @@ func (a API) steerWorkstream(w http.ResponseWriter, r *http.Request, run runs.La
 	if given.Command == "" {
 		return event.FieldErrors{{Field: "command", Message: "is required"}}
 	}
-	return a.tell(w, r, run, workstream.Telling{Command: given.Command, Text: event.Text(given.Text)})
+	return a.tell(w, r, run, workstream.Telling{By: by, Command: given.Command, Text: event.Text(given.Text)})
 }
 
 // terminateWorkstream makes a workstream end: POST …/{launchId}/terminate
-func (a API) terminateWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, _ []byte) error {
+func (a API) terminateWorkstream(w http.ResponseWriter, r *http.Request, run runs.Later, _ workstream.Client, _ []byte) error {
 	child, err := a.child(r, run.ID)
 	if err == nil {
 		err = workstreamError(a.Workstreams.Terminate(r.Context(), child.ID))
@@ -214,7 +214,7 @@ func (a API) terminateWorkstream(w http.ResponseWriter, r *http.Request, run run
 }
 
 // reportProgress stores the progress of a workstream: POST …/{launchId}/progress
-func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Later, body []byte) error {
+func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Later, by workstream.Client, body []byte) error {
 	var given struct {
 		Phase     workstreams.Phase `json:"phase"`
 		Tool      string            `json:"tool"`
@@ -228,7 +228,7 @@ func (a API) reportProgress(w http.ResponseWriter, r *http.Request, run runs.Lat
 	if err == nil {
 		err = workstreamError(a.Workstreams.Report(r.Context(), child.ID, workstreams.Progress{
 			Phase: given.Phase, Tool: event.Text(given.Tool), Iteration: given.Iteration, Message: event.Text(given.Message),
-		}))
+		}, by))
 	}
 	if err != nil {
 		return err

@@ -149,10 +149,10 @@ func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (
 		}
 		w.LaunchedAt, w.DeadlineAt, w.State, w.Phase = storage.Instant(now), storage.Instant(storage.Millis(w.DeadlineAt)), Running, Planning
 		tx.Do(`INSERT INTO workstreams (id, run, asker, workspace, platform, parent, channel, channel_parent, thread, agent, name, task, interactive, apart,
-				state, phase, launched_at, deadline_at, due_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $16, 'running', 'planning', $14, $15, $14)`,
+				state, phase, launched_at, deadline_at, due_at, said)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $16, 'running', 'planning', $14, $15, $14, $17)`,
 			w.ID, w.Run, w.Asker, w.Of.Workspace, string(w.Of.Platform), string(w.Of.Thread), w.Of.Channel, w.Of.Parent, string(w.Key()), w.Agent, w.Name, w.Task,
-			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt), storage.Number(w.Apart))
+			storage.Number(w.Interactive), now, storage.Millis(w.DeadlineAt), storage.Number(w.Apart), w.Said)
 		outbox.StateChanged(tx, w.Run, now, !event.IsWorkstream(w.Of.Thread) && s.db.Shows != nil && s.db.Shows(w.Of.Workspace, w.Asker, "workstream"))
 		return w
 	})
