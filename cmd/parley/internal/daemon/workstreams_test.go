@@ -633,7 +633,9 @@ func TestClientsSpeakInTheirOwnNames(t *testing.T) {
 	as(otherSecret, "/api/v1/runs/"+task.RunID+"/reply", `{"content":"Found."}`, http.StatusAccepted)
 	as(ownToken, of+"/"+id+"/messages", `{"message":"And in French?"}`, http.StatusAccepted)
 	next := <-h.inputs
-	if got := next.Messages; !slices.ContainsFunc(got, func(m struct{ Role, Content string }) bool { return strings.Contains(m.Content, "Olivia: add_constraint: Be brief.") || m.Content == "[Olivia]: add_constraint: Be brief." }) {
+	if got := next.Messages; !slices.ContainsFunc(got, func(m struct{ Role, Content string }) bool {
+		return strings.Contains(m.Content, "Olivia: add_constraint: Be brief.") || m.Content == "[Olivia]: add_constraint: Be brief."
+	}) {
 		t.Errorf("the child gets %q", got)
 	}
 	same(t, next.last(), "user: [Olivia]: And in French?")
