@@ -60,6 +60,7 @@ func (c *collector) emit(m stream.Message) error {
 		c.refused = permanent{fmt.Errorf("%w: more than %d bytes", errTooLong, c.limit)}
 		return c.refused
 	}
+	m.Details = event.Shallow(m.Details)
 	c.checkCard(&m)
 	c.streamed.Add(m)
 	switch {
@@ -148,8 +149,7 @@ const maxOwn = 64 << 10
 var reserved = []string{"run_id", "stage", "latency_ms", "message_id", "files"}
 
 // ownKeys returns the keys of an answer's details that become keys of the reply's metadata,
-// in their order. It leaves out the keys with a meaning of ours, each key whose value is nested
-// too deep, and each key that would make them too large together. Details that are no object, or that have a key twice, have none.
+// in their order. It leaves out the keys with a meaning of ours, and each key that would make them too large together. Details that are no object, or that have a key twice, have none.
 func ownKeys(details json.RawMessage) (own []event.Extra) {
 	if len(details) == 0 {
 		return nil
@@ -161,7 +161,7 @@ func ownKeys(details json.RawMessage) (own []event.Extra) {
 	room := maxOwn
 	for _, m := range members {
 		size := len(m.Key) + len(m.Value)
-		if slices.Contains(reserved, m.Key) || event.IsKnown(m.Key) || event.IsDeep(m.Value) || size > room {
+		if slices.Contains(reserved, m.Key) || event.IsKnown(m.Key) || size > room {
 			continue
 		}
 		room -= size

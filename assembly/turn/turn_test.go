@@ -459,7 +459,7 @@ func TestAReplyHasTheAgentsOwnKeys(t *testing.T) {
 			details(`{"mood":{"n":null},"run_id":"x","sender_id":"x","files":[],"large":"` + strings.Repeat("x", 64<<10) + `","deep":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `,"n":1.50}`),
 			details(`["no object"]`), details(`{"a":1,"a":2}`),
 		}
-		for i, want := range []string{`,"mood":{"n":null},"n":1.50}`, `}`, `}`} {
+		for i, want := range []string{`,"mood":{"n":null},"deep":` + strings.Repeat("[", 99) + `"[[]]"` + strings.Repeat("]", 99) + `,"n":1.50}`, `}`, `}`} {
 			d.asks(fmt.Sprint(i+1), "hi")
 			pass(2 * time.Second)
 			reply := d.replies()[i]

@@ -218,6 +218,9 @@ func readPast(raw []byte, conf *config.Config) (m past, err error) {
 		more, _ := errors.AsType[event.FieldErrors](err)
 		faults = append(faults, more...)
 	}
+	for _, extra := range m.known.Extra {
+		check(!event.IsDeep(extra.Value), "metadata."+event.Beginning(extra.Key, 64), "must not be nested more than 100 deep")
+	}
 	return m, faults.Err()
 }
 

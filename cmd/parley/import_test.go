@@ -92,11 +92,13 @@ func TestImportFaults(t *testing.T) {
 	dir := importDir(t)
 	good := pastLine("m-1", "ours", pastWeb, "user", "hi", 1)
 	write(t, dir, "old.jsonl", joinLines(good, `[]`, `{"ID":"m-9","id":7,"thread_id":"x","created_at":"noon","metadata":[]}`, strings.Replace(good, `"user"`, `"tool"`, 1),
-		pastLine("m-2", "acme", "slack:other:C1:1", "user", "hi", 1), strings.Replace(good, `"slack:U1"`, `7`, 1), strings.Replace(good, "hi", "caf\xe9", 1)))
+		pastLine("m-2", "acme", "slack:other:C1:1", "user", "hi", 1), strings.Replace(good, `"slack:U1"`, `7`, 1), strings.Replace(good, "hi", "caf\xe9", 1),
+		strings.Replace(good, "1e2", strings.Repeat("[", 101)+strings.Repeat("]", 101), 1)))
 	got := parley(t, dir, "import", "old.jsonl")
 	for _, words := range []string{"old.jsonl:3: the line is no message: must be a JSON object",
 		"old.jsonl:5: id: must be a string; created_at: must be a time such as 2024-05-01T09:30:00Z; workspace: must be a configured workspace; role: must be user or assistant; content: is required; metadata: ",
-		"old.jsonl:7: role:", "old.jsonl:9: thread_id:", "old.jsonl:11: metadata.sender_id: must be a string", "old.jsonl:13: the line is not UTF-8: byte 111 is E9"} {
+		"old.jsonl:7: role:", "old.jsonl:9: thread_id:", "old.jsonl:11: metadata.sender_id: must be a string", "old.jsonl:13: the line is not UTF-8: byte 111 is E9",
+		"old.jsonl:15: metadata.k: must not be nested more than 100 deep"} {
 		expect(t, got, 1, "", words)
 	}
 	expect(t, parley(t, dir, "import", "missing.jsonl"), 1, "", "missing.jsonl")

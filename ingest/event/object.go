@@ -106,8 +106,8 @@ func measure(b []byte) (length, deepest int) {
 	return len(b), deepest
 }
 
-// maxDepth bounds how deep a value of metadata is nested. Clients' parsers have such bounds, and an
-// answer with many messages is no use to them if one value exceeds it.
+// maxDepth bounds how deep a value of metadata, and the details of a run's message, are nested. Clients'
+// parsers have such bounds, and an answer with many messages is no use to them if one value exceeds it.
 const maxDepth = 100
 
 // IsDeep reports whether a value of valid JSON, without white space around it, is nested too deep
@@ -115,6 +115,35 @@ const maxDepth = 100
 func IsDeep(value []byte) bool {
 	_, deepest := measure(value)
 	return deepest > maxDepth
+}
+
+// Shallow returns valid JSON whose objects and lists are at most 100 inside each other: each one that is deeper
+// becomes a text of its JSON. Other JSON stays as it is.
+func Shallow(raw []byte) []byte {
+	if len(raw) <= maxDepth || !IsDeep(bytes.TrimLeft(raw, " \t\r\n")) {
+		return raw
+	}
+	out := make([]byte, 0, len(raw)+len(raw)/8)
+	depth := 0
+	for i := 0; i < len(raw); {
+		n := 1
+		switch c := raw[i]; {
+		case c == '"':
+			n = text(raw[i:])
+		case (c == '{' || c == '[') && depth == maxDepth:
+			n, _ = measure(raw[i:])
+			out = append(out, quote(string(raw[i:i+n]))...)
+			i += n
+			continue
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		}
+		out = append(out, raw[i:i+n]...)
+		i += n
+	}
+	return out
 }
 
 // Unquote reads a string of valid JSON. It returns an error for another value.

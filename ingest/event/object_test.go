@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,5 +115,22 @@ func TestReadObjectBoundsItsKeys(t *testing.T) {
 	}
 	if _, err := event.ReadObject(object(1001)); err == nil || err.Error() != "must have at most 1000 keys" {
 		t.Errorf("one key above the bound: %v", err)
+	}
+}
+
+// TestShallow checks that lists and objects deeper than 100 become texts, and that other JSON stays.
+func TestShallow(t *testing.T) {
+	lists := func(n int, inner string) string { return strings.Repeat("[", n) + inner + strings.Repeat("]", n) }
+	for raw, want := range map[string]string{
+		``: ``, `7`: `7`, lists(100, `"{["`): lists(100, `"{["`),
+		lists(100, `1,[{"a":"]"},2],"x",[],{}`):       lists(100, `1,"[{\"a\":\"]\"},2]","x","[]","{}"`),
+		` {"a" : ` + lists(100, "") + `, "b": [ 1 ]}`: ` {"a" : ` + lists(99, `"[]"`) + `, "b": [ 1 ]}`,
+	} {
+		if got := string(event.Shallow([]byte(raw))); got != want || want != "" && !json.Valid([]byte(got)) {
+			t.Errorf("%s is %s, want %s", raw, got, want)
+		}
+	}
+	if got := event.Shallow([]byte(lists(20_000, ""))); event.IsDeep(got) || !json.Valid(got) {
+		t.Error("20,000 lists stay deep")
 	}
 }

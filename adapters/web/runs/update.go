@@ -94,6 +94,7 @@ func readUpdates(raw []byte) (messages []stream.Message, faults event.FieldError
 			faults.Check(false, "messages["+strconv.Itoa(i)+"]", err.Error())
 			continue
 		}
+		faults.Check(!event.IsDeep(m.Details), "messages["+strconv.Itoa(i)+"].d", "must not be nested more than 100 deep")
 		m.Details, err = card.Compile(m.Details)
 		faults = append(faults, card.Faults("messages["+strconv.Itoa(i)+"].d", err)...)
 		m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)

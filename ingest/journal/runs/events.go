@@ -110,7 +110,7 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 // has reports whether the run has a message already.
 func (a *appender) has(m stream.Message) bool {
 	return a.Txn.Has(`SELECT 1 FROM run_events WHERE run = $1 AND type = $2 AND workstream = $3 AND activity = $4 AND text = $5
-		AND (details = $6 OR details IS NULL AND $7 = 0)`, a.run, int64(m.Type), m.Workstream, m.ActivityID, m.Text, []byte(m.Details), int64(len(m.Details)))
+		AND (details = $6 OR details IS NULL AND $7 = 0)`, a.run, int64(m.Type), m.Workstream, m.ActivityID, m.Text, event.Shallow(m.Details), int64(len(m.Details)))
 }
 
 // appender adds events to a run, whose thread's row the transaction has locked. So the seqs
@@ -138,7 +138,8 @@ func (a *appender) dest() []any {
 	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped, &a.workspace, &a.agent}
 }
 
-// append stores messages, without the results of tools. ends means that the run ends with them. The times of a run's
+// append stores messages, without the results of tools, and with details that every reader can read: see event.Shallow.
+// ends means that the run ends with them. The times of a run's
 // events differ and rise, because clients order by them and continue behind them.
 func (a *appender) append(messages []stream.Message, ends bool) {
 	seq := a.seq
@@ -156,7 +157,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 		a.at = max(a.now, a.at+1)
 		var details any
 		if len(m.Details) > 0 {
-			details = []byte(m.Details)
+			details = event.Shallow(m.Details)
 		}
 		a.Do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, storage.Number(m.Final), a.at)

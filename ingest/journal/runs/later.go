@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 )
@@ -43,6 +44,7 @@ func (r *Runs) LaterRun(ctx context.Context, known string) (run Later, err error
 // before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late. An answer
 // that has one of its keys in common with the run's answer is a repetition, which does nothing.
 func (r *Runs) AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error {
+	answer.Details = event.Shallow(answer.Details)
 	return r.db.Change(ctx, "", func(tx *storage.Txn) {
 		now := storage.Millis(r.db.Now())
 		if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
