@@ -3,6 +3,7 @@ package runapi
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/url"
@@ -41,6 +42,11 @@ type follower struct {
 	numbered map[string][sha256.Size]byte
 	recounts bool
 
+	// unread is the fault of the last event, if it could not be read; nil otherwise. A lost connection may have cut it, so it
+	// is told only when another event follows. told are the unreadable events that were told.
+	unread *unread
+	told   map[[sha256.Size]byte]bool
+
 	begun    bool // an event has come
 	answered bool
 	ended    bool
@@ -48,10 +54,19 @@ type follower struct {
 	moved    bool  // this connection has brought a message that no later one will bring
 }
 
+// maxTold bounds the WARNINGs about unreadable messages of a run.
+const maxTold = 10
+
+// unread is a message that could not be read.
+type unread struct {
+	sum   [sha256.Size]byte
+	fault error
+}
+
 func newFollower(a *Agent, input assembly.Input, emit func(stream.Message) error) *follower {
 	return &follower{
 		agent: a, input: input, run: input.RunID, emit: emit, speech: remote.NewSpeech(input.Speakers),
-		taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{},
+		taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{}, told: map[[sha256.Size]byte]bool{},
 	}
 }
 
@@ -100,31 +115,62 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	defer response.Close()
-	f.heard = map[[sha256.Size]byte]int{}
+	f.heard, f.unread = map[[sha256.Size]byte]int{}, nil
 	if f.begun {
 		response.Begun() // a run that has begun may be silent for longer
 	}
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
-	return f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
+	err = f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
 		err := f.read(ctx, e)
 		if f.ended {
 			answer.Done()
 		}
 		return err
 	})
+	if isLost(err) && f.unread != nil {
+		return f.unread.fault
+	}
+	return err
 }
 
-// read reads one event of the stream. It ignores events after the end of the run.
+// read reads one event of the stream. It ignores events after the end of the run. A message that cannot be read is left out,
+// with a WARNING, as the protocol's own client leaves it out: the answer may stand behind it.
 func (f *follower) read(ctx context.Context, e remote.Event) error {
 	f.begun = true
 	if f.ended {
 		return nil
 	}
+	if err := f.tell(); err != nil {
+		return err
+	}
+	if isControl(e.Data) {
+		return nil
+	}
 	m, err := stream.Parse(e.Data)
 	if err != nil {
-		return f.agent.client.Invalid("the stream contains an invalid message", err)
+		f.unread = &unread{sha256.Sum256(e.Data), f.agent.client.Invalid("the stream contains an invalid message", err)}
+		return nil
 	}
 	return f.take(ctx, m, e)
+}
+
+// tell emits a WARNING about the last event, if it could not be read and no connection has told it.
+func (f *follower) tell() error {
+	u := f.unread
+	f.unread = nil
+	if u == nil || f.told[u.sum] || len(f.told) == maxTold {
+		return nil
+	}
+	f.told[u.sum] = true
+	return f.emit(stream.Message{Type: stream.Warning, Text: "A message of the agent is left out, because it cannot be read: " + u.fault.Error()})
+}
+
+// isControl reports whether an event is a frame of the protocol's connection, and no message of the run.
+func isControl(raw []byte) bool {
+	var frame struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(raw, &frame) == nil && (frame.Type == "ping" || frame.Type == "pong" || frame.Type == "ack")
 }
 
 // take emits a message, unless it was emitted over an earlier connection, and notes the end
