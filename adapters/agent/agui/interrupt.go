@@ -16,18 +16,103 @@ import (
 
 // interrupt is an interrupt of RUN_FINISHED.
 type interrupt struct {
-	ID             string    `json:"id"`
-	Reason         string    `json:"reason"`
-	Message        string    `json:"message"`
-	ExpiresAt      time.Time `json:"expiresAt"`
-	ResponseSchema *schema   `json:"responseSchema"`
+	ID, Reason, Message string
+	ExpiresAt           time.Time
+	ResponseSchema      *schema
+
+	// fault says that the time of ExpiresAt cannot be read; empty otherwise.
+	fault string
+}
+
+// UnmarshalJSON reads each member alone: one of another form than the protocol's costs nothing but itself. A time
+// without a zone is UTC, as Python's isoformat writes it.
+func (i *interrupt) UnmarshalJSON(raw []byte) error {
+	members := map[string]json.RawMessage{}
+	_ = json.Unmarshal(raw, &members) // an interrupt that is no object has no words
+	*i = interrupt{ID: text(members["id"]), Reason: text(members["reason"]), Message: text(members["message"])}
+	if json.Unmarshal(members["responseSchema"], &i.ResponseSchema) != nil {
+		i.ResponseSchema = nil
+	}
+	at := members["expiresAt"]
+	if len(at) == 0 || string(at) == "null" {
+		return nil
+	}
+	var err error
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05"} {
+		if i.ExpiresAt, err = time.Parse(form, text(at)); err == nil {
+			return nil
+		}
+	}
+	i.fault = "The time expiresAt of a question cannot be read, so the question does not expire by it: " + remote.Plain(string(at), 60)
+	return nil
 }
 
 // schema is the part of a JSON schema that decides about the form of an answer.
 type schema struct {
-	Type       string             `json:"type"`
-	Enum       []string           `json:"enum"`
-	Properties map[string]*schema `json:"properties"`
+	Type       string
+	Choices    []choice // the values of enum, or the constants of oneOf and anyOf; nil for any other schema
+	Properties map[string]*schema
+}
+
+// choice is a value of a fixed set, with what people call it.
+type choice struct {
+	value json.RawMessage // a text, a number or a boolean
+	label string
+}
+
+// id is the choice's id among the options: the text, or the JSON of another value.
+func (c choice) id() string {
+	if s := text(c.value); s != "" {
+		return s
+	}
+	return string(c.value)
+}
+
+// UnmarshalJSON reads each member alone. A schema that is true or false says nothing about the form.
+func (s *schema) UnmarshalJSON(raw []byte) error {
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	s.Type = text(members["type"])
+	var types []string
+	if json.Unmarshal(members["type"], &types) == nil {
+		s.Type = cmp.Or(slices.DeleteFunc(types, func(t string) bool { return t == "null" })...)
+	}
+	_ = json.Unmarshal(members["properties"], &s.Properties)
+	var values []json.RawMessage
+	_ = json.Unmarshal(members["enum"], &values)
+	for _, value := range values {
+		s.add(value, "")
+	}
+	for _, name := range []string{"oneOf", "anyOf"} {
+		var constants []struct {
+			Const json.RawMessage `json:"const"`
+			Title json.RawMessage `json:"title"`
+			Type  json.RawMessage `json:"type"`
+		}
+		if json.Unmarshal(members[name], &constants) != nil || len(s.Choices) > 0 {
+			continue
+		}
+		for _, c := range constants {
+			if c.Const == nil && text(c.Type) != "null" { // another answer is possible
+				s.Choices = nil
+				break
+			}
+			s.add(c.Const, text(c.Title))
+		}
+	}
+	return nil
+}
+
+// add adds a value of a fixed set, unless it is null or no simple value.
+func (s *schema) add(value json.RawMessage, label string) {
+	if len(value) == 0 || strings.ContainsRune("[{n", rune(value[0])) {
+		return
+	}
+	c := choice{value: value}
+	c.label = cmp.Or(label, c.id())
+	s.Choices = append(s.Choices, c)
 }
 
 // isApproval reports whether the agent asks for permission.
@@ -48,22 +133,25 @@ type ux struct {
 	Options []stream.Option `json:"options"`
 }
 
-// interrupts reads interrupts. If a field has another type, the interrupt lacks the rest.
+// interrupts reads interrupts.
 func interrupts(raw []json.RawMessage) []interrupt {
 	list := make([]interrupt, len(raw))
 	for i := range raw {
-		_ = json.Unmarshal(raw[i], &list[i]) // an interrupt without words has none
+		_ = json.Unmarshal(raw[i], &list[i]) // any JSON is an interrupt
 	}
 	return list
 }
 
 // ask returns the text of the question that interrupts are, and its details. Approvals have
-// two options, and an answer of a fixed set has these. One answer is for all interrupts.
-func ask(raw []json.RawMessage) (text string, d details) {
+// two options, and an answer of a fixed set has these. One answer is for all interrupts. The faults are for the operator.
+func ask(raw []json.RawMessage) (text string, d details, faults []string) {
 	d.Interrupts = raw
 	list := interrupts(raw)
 	var lines []string
 	for _, i := range list {
+		if i.fault != "" {
+			faults = append(faults, i.fault)
+		}
 		lines = append(lines, cmp.Or(i.Message, i.Reason, "The agent needs an answer to go on."))
 		if d.ExpiresAt.IsZero() || !i.ExpiresAt.IsZero() && i.ExpiresAt.Before(d.ExpiresAt) {
 			d.ExpiresAt = i.ExpiresAt
@@ -76,19 +164,19 @@ func ask(raw []json.RawMessage) (text string, d details) {
 	case len(list) == 1 && len(list[0].choices()) > 0:
 		d.UX = &ux{}
 		for _, choice := range list[0].choices() {
-			d.UX.Options = append(d.UX.Options, stream.Option{ID: choice, Label: choice})
+			d.UX.Options = append(d.UX.Options, stream.Option{ID: choice.id(), Label: choice.label})
 		}
 	}
-	return strings.Join(lines, "\n"), d
+	return strings.Join(lines, "\n"), d, faults
 }
 
 // choices returns the fixed set of answers; empty for none.
-func (i interrupt) choices() []string {
+func (i interrupt) choices() []choice {
 	_, s := i.ResponseSchema.only()
 	if s == nil {
 		return nil
 	}
-	return s.Enum
+	return s.Choices
 }
 
 // only returns the schema's only property, or the schema itself if it is no object; nil if it
@@ -183,8 +271,13 @@ func (i interrupt) payload(r *assembly.Resume) any {
 	return map[string]any{name: value}
 }
 
-// value returns a text as the schema's type, if it has that form.
+// value returns a text as the value of the fixed set that it names, or as the schema's type, if it has that form.
 func (s *schema) value(text string) any {
+	if s != nil {
+		if i := slices.IndexFunc(s.Choices, func(c choice) bool { return c.id() == text }); i >= 0 {
+			return s.Choices[i].value
+		}
+	}
 	if s != nil && (s.Type == "number" || s.Type == "integer") {
 		if _, err := strconv.ParseFloat(text, 64); err == nil && json.Valid([]byte(text)) {
 			return json.RawMessage(text)

@@ -294,7 +294,12 @@ func (r *run) end() error {
 		}
 		return r.answer.Finish("", details)
 	}
-	text, asked := ask(r.asks)
+	text, asked, faults := ask(r.asks)
+	for _, fault := range faults {
+		if err := r.answer.Say(stream.Message{Type: stream.Warning, Text: fault}); err != nil {
+			return err
+		}
+	}
 	if details, err = json.Marshal(asked); err != nil {
 		return err
 	}
