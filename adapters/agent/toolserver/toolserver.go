@@ -3,17 +3,22 @@ package toolserver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/adapters/agent"
@@ -35,6 +40,8 @@ const (
 	// maxTools bounds the tools of a server, and maxTool the description and the schema of one, in bytes.
 	maxTools = 100
 	maxTool  = 32 << 10
+	// maxLeft bounds the sentences about tools that are left out.
+	maxLeft = 10
 )
 
 // Client calls one server. It is safe for concurrent use.
@@ -47,6 +54,7 @@ type Client struct {
 	mu      sync.Mutex
 	session *mcp.ClientSession // nil for none
 	tools   []runinput.Tool
+	left    []string  // why tools of the list are left out
 	until   time.Time // the list is fresh, or the server is taken to be away
 	err     error     // of the last list
 }
@@ -81,48 +89,73 @@ func (c *Client) drop(s *mcp.ClientSession) {
 	}
 }
 
-// Tools returns the tools of the server. The error has no secret.
-func (c *Client) Tools(ctx context.Context) ([]runinput.Tool, error) {
+// ErrAnswered is the error of a server that has answered, and refuses.
+var ErrAnswered = errors.New("the server refuses")
+
+// Tools returns the tools of the server, and for people, a sentence for each that is left out. The error has no secret; it
+// is ErrAnswered if the server has answered.
+func (c *Client) Tools(ctx context.Context) (tools []runinput.Tool, left []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.now().Before(c.until) {
-		return c.tools, c.err
+		return c.tools, c.left, c.err
 	}
 	ctx, cancel := context.WithTimeout(ctx, min(listTimeout, c.server.Timeout))
 	defer cancel()
-	tools, err := c.list(ctx)
+	tools, left, err = c.list(ctx)
 	if err != nil && c.session != nil { // the session may have ended meanwhile
 		c.drop(c.session)
-		tools, err = c.list(ctx)
+		tools, left, err = c.list(ctx)
 	}
-	if c.err = c.clean(err); err != nil {
+	if err != nil {
 		c.drop(c.session)
-		c.tools, c.until = nil, c.now().Add(awayFor)
-		return nil, c.err
+		if c.err = c.clean(err); isAnswer(err) {
+			c.err = fmt.Errorf("%w: %w", ErrAnswered, c.err)
+		}
+		c.tools, c.left, c.until = nil, nil, c.now().Add(awayFor)
+		return nil, nil, c.err
 	}
-	c.tools, c.until = tools, c.now().Add(freshFor)
-	return tools, nil
+	c.tools, c.left, c.err, c.until = tools, left, nil, c.now().Add(freshFor)
+	return tools, left, nil
 }
 
-// list asks for the tools, with the lock held.
-func (c *Client) list(ctx context.Context) (list []runinput.Tool, err error) {
+// isAnswer reports whether an error is the server's own answer to a request.
+func isAnswer(err error) bool {
+	_, ok := errors.AsType[*jsonrpc.Error](err)
+	return ok
+}
+
+// list asks for the tools, with the lock held. A tool that cannot be offered costs itself alone.
+func (c *Client) list(ctx context.Context) (list []runinput.Tool, left []string, err error) {
 	session, err := c.connected(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	leaves := func(name, why string) {
+		if len(left) < maxLeft {
+			left = append(left, fmt.Sprintf("The tool %s of %s is left out: %s.", event.Beginning(event.Text(name), 120), c.host, why))
+		}
 	}
 	for tool, err := range session.Tools(ctx, nil) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		schema, err := json.Marshal(tool.InputSchema)
-		if err != nil || len(schema)+len(tool.Description) > maxTool || tool.Name == "" {
-			continue
-		}
-		if list = append(list, runinput.Tool{Name: tool.Name, Description: event.Text(tool.Description), Parameters: schema}); len(list) == maxTools {
-			break
+		fault, _ := tool.Meta[faultKey].(string)
+		switch {
+		case fault != "":
+			leaves(tool.Name, fault)
+		case err != nil || tool.Name == "":
+			leaves(tool.Name, "it has no name or no schema")
+		case len(schema)+len(tool.Description) > maxTool:
+			leaves(tool.Name, fmt.Sprintf("its description and its schema have more than %d KiB", maxTool>>10))
+		case len(list) == maxTools:
+			return list, append(left, fmt.Sprintf("The server %s has more than %d tools: the others are left out.", c.host, maxTools)), nil
+		default:
+			list = append(list, runinput.Tool{Name: tool.Name, Description: event.Text(tool.Description), Parameters: schema})
 		}
 	}
-	return list, nil
+	return list, left, nil
 }
 
 // connected returns the session, with the lock held.
@@ -153,15 +186,19 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err == nil {
+		kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
+		response.ContentLength = -1
+		response.Header.Del("Content-Length")
 		response.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(response.Body, maxBody), response.Body}
+		}{readable(kind, io.LimitReader(response.Body, maxBody)), response.Body}
 	}
 	return response, err
 }
 
-// Call calls a tool, and returns its result as JSON: that of the tool, its text in the member text, or {"error"}. key names the
+// Call calls a tool, and returns its result as JSON: that of the tool, its text in the member text, or {"error"}. A text beside
+// another structuredContent is {"text","structuredContent"}. key names the
 // call, for servers that know a repetition. A server that does not answer is such an error.
 func (c *Client) Call(ctx context.Context, key string, call runinput.Call) string {
 	ctx, cancel := context.WithTimeout(ctx, c.server.Timeout)
@@ -171,7 +208,10 @@ func (c *Client) Call(ctx context.Context, key string, call runinput.Call) strin
 	if errors.Is(err, mcp.ErrSessionMissing) { // the server has forgotten the session, and has made no call
 		result, err = c.call(ctx, params)
 	}
-	if err != nil {
+	switch answer, _ := errors.AsType[*jsonrpc.Error](err); {
+	case answer != nil:
+		return failure("the server " + c.host + " refused the call: " + c.clean(errors.New(answer.Message)).Error())
+	case err != nil:
 		return failure("the server " + c.host + " did not answer the call: " + c.clean(err).Error())
 	}
 	return resultOf(result)
@@ -211,7 +251,8 @@ func resultOf(r *mcp.CallToolResult) string {
 		case *mcp.AudioContent:
 			texts = append(texts, "[audio "+part.MIMEType+"]")
 		case *mcp.ResourceLink:
-			texts = append(texts, "[resource "+part.URI+"]")
+			words := slices.DeleteFunc([]string{part.URI, cmp.Or(part.Title, part.Name), part.Description}, func(s string) bool { return s == "" })
+			texts = append(texts, "[resource "+strings.Join(words, ", ")+"]")
 		case *mcp.EmbeddedResource:
 			if part.Resource != nil {
 				texts = append(texts, "[resource "+part.Resource.URI+"]", part.Resource.Text)
@@ -219,24 +260,50 @@ func resultOf(r *mcp.CallToolResult) string {
 		}
 	}
 	text := event.Text(strings.TrimSpace(strings.Join(texts, "\n")))
-	if text == "" && r.StructuredContent != nil {
-		raw, _ := json.Marshal(r.StructuredContent)
-		text = string(raw)
+	structured, _ := r.StructuredContent.(string) // see readable
+	structured = event.Text(structured)
+	switch {
+	case structured == "" || isSame(text, structured):
+		structured = ""
+	case text == "":
+		text, structured = structured, ""
+	case len(text)+len(structured) > MaxResult || r.IsError:
+		text, structured = text+"\n"+structured, ""
 	}
 	if len(text) > MaxResult {
 		text = strings.ToValidUTF8(text[:MaxResult], "") + "… [cut: the result is longer]"
 	}
 	switch {
 	case r.IsError:
-		return failure(text)
-	case json.Valid([]byte(text)):
+		return failure(cmp.Or(text, "the tool failed without a word"))
+	case structured == "" && json.Valid([]byte(text)):
 		return text
+	}
+	result := map[string]any{"text": text}
+	if structured != "" {
+		result["structuredContent"] = json.RawMessage(structured)
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]string{"text": text}) // a text always encodes
+	_ = encoder.Encode(result) // a text and valid JSON always encode
 	return strings.TrimSpace(b.String())
+}
+
+// isSame reports whether a text is the same JSON as another, but for its white space and the order of its members.
+func isSame(text, other string) bool {
+	var a, b any
+	for _, one := range []struct {
+		text string
+		into *any
+	}{{text, &a}, {other, &b}} {
+		decoder := json.NewDecoder(strings.NewReader(one.text))
+		decoder.UseNumber()
+		if decoder.Decode(one.into) != nil || decoder.More() {
+			return false
+		}
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // clean returns an error without the address and the token of the server.

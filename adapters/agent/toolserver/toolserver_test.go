@@ -87,7 +87,7 @@ func TestToolsAreListedOnceAMinute(t *testing.T) {
 	f := start(t)
 	c, move := f.client(t, agent.ToolServer{})
 	for range 2 {
-		tools, err := c.Tools(t.Context())
+		tools, _, err := c.Tools(t.Context())
 		if err != nil || len(tools) != 1 || tools[0].Name != "look" || tools[0].Description != "Looks." || string(tools[0].Parameters) != `{"type":"object"}` {
 			t.Fatalf("%+v %v", tools, err)
 		}
@@ -97,7 +97,7 @@ func TestToolsAreListedOnceAMinute(t *testing.T) {
 	}
 	f.forget()
 	move(2 * time.Minute)
-	if tools, err := c.Tools(t.Context()); err != nil || len(tools) != 1 || f.lists.Load() != 2 {
+	if tools, _, err := c.Tools(t.Context()); err != nil || len(tools) != 1 || f.lists.Load() != 2 {
 		t.Errorf("%+v %v", tools, err)
 	}
 }
@@ -160,7 +160,7 @@ func TestServerFails(t *testing.T) {
 	}
 	wrong, move := f.client(t, agent.ToolServer{Token: secret.New("wrong-" + token)})
 	for range 2 {
-		_, err := wrong.Tools(t.Context())
+		_, _, err := wrong.Tools(t.Context())
 		if err == nil || strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "canary-path") {
 			t.Error(err)
 		}
@@ -171,7 +171,7 @@ func TestServerFails(t *testing.T) {
 	}
 	f.Close()
 	away, _ := f.client(t, agent.ToolServer{})
-	if _, err := away.Tools(t.Context()); err == nil || strings.Contains(err.Error(), "canary-path") {
+	if _, _, err := away.Tools(t.Context()); err == nil || strings.Contains(err.Error(), "canary-path") {
 		t.Error(err)
 	}
 	_ = move

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,19 +59,26 @@ func (t runTools) offers(ctx context.Context, run *runs.Run) (list []offer, miss
 		list = append(list, offer{Tool: tool, name: tool.Name, ours: true})
 	}
 	found := make([][]runinput.Tool, len(a.servers))
+	left := make([][]string, len(a.servers))
 	errs := make([]error, len(a.servers))
 	var asked sync.WaitGroup
 	for i, server := range a.servers {
-		asked.Go(func() { found[i], errs[i] = server.Tools(ctx) })
+		asked.Go(func() { found[i], left[i], errs[i] = server.Tools(ctx) })
 	}
 	asked.Wait()
 	for i, server := range a.servers {
 		if errs[i] != nil {
 			t.log.Warn("the tools of a server are missing", "agent", run.Agent, "run", run.ID, "server", server.Host(), "err", errs[i])
-			missing = append(missing, "The tools of "+server.Host()+" are missing in this run: the server does not answer.")
+			why := "the server does not answer"
+			if errors.Is(errs[i], toolserver.ErrAnswered) {
+				why = errs[i].Error()
+			}
+			missing = append(missing, "The tools of "+server.Host()+" are missing in this run: "+why+".")
 		}
+		missing = append(missing, left[i]...)
 		for _, tool := range found[i] {
 			name := tool.Name
+			tool.Server = server.Host()
 			for n := 1; slices.ContainsFunc(list, func(o offer) bool { return runinput.Safe(o.Name) == runinput.Safe(tool.Name) }); n++ {
 				if tool.Name = label(server.Host()) + "_" + name; n > 1 {
 					tool.Name = fmt.Sprintf("%s_%d_%s", label(server.Host()), n, name)
