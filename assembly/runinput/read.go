@@ -283,7 +283,7 @@ func (r *Rest) ToolsPrompt() (string, error) {
 // UnmarshalJSON reads a tool by the exact names of its members.
 func (t *Tool) UnmarshalJSON(raw []byte) error {
 	members, err := event.ReadObject(raw)
-	*t = Tool{textOf(members, "name"), textOf(members, "description"), valueOf(members, "parameters")}
+	*t = Tool{Name: textOf(members, "name"), Description: textOf(members, "description"), Parameters: valueOf(members, "parameters")}
 	return err
 }
 

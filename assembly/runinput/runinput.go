@@ -91,6 +91,8 @@ type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
+	// Server is the host of the server of the Model Context Protocol whose tool it is; empty for another one.
+	Server string `json:"-"`
 }
 
 // Context is a fact beside the messages.

@@ -99,6 +99,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		return remote.NewImages(a.files, remote.DefaultImageBytes, remote.DefaultImagesBytes)
 	}}
 	var begun *remote.Response
+	emit = a.client.Telling(input, emit)
 	err := a.client.Adapt(input, forms, emit, func(form remote.Form, _ func(stream.Message) error) (err error) {
 		begun, err = a.post(ctx, form)
 		return err

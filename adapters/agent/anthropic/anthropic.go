@@ -122,6 +122,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 	if err != nil {
 		return err
 	}
+	form.Offer(&tools)
 	response, err := a.client.Ask(ctx, a.address("/v1/messages"), input.RequestID(), a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		a.authorize(r)
 		return nil

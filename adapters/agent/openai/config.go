@@ -2,6 +2,7 @@ package openai
 
 import (
 	"slices"
+	"strings"
 
 	"parley/adapters"
 	"parley/adapters/agent"
@@ -48,6 +49,7 @@ func (c Config) Validate() event.FieldErrors {
 	var faults event.FieldErrors
 	check := faults.Check
 	check(adapters.IsBase(c.BaseURL), "base_url", "must be an http or https address up to and including /v1, without credentials")
+	check(!strings.HasSuffix(strings.TrimRight(c.BaseURL, "/"), "/chat/completions"), "base_url", "must end before /chat/completions, such as in /v1")
 	check(c.Model != "", "model", "is required: the model's name, as the server knows it")
 	check(c.MaxImageBytes > 0, "max_image_bytes", "must be more than 0")
 	check(slices.Contains([]string{remote.Auto, remote.Contract, remote.Strict}, c.Messages), "messages", "must be auto, contract or strict")

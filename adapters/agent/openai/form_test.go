@@ -199,6 +199,10 @@ func thread(n int) (assembly.Input, shelf) {
 	return input, shelf{"p": png}
 }
 
+// unnamed are the servers whose words name no cause: what they refuse is the pictures of a thread, and teaches nothing about
+// the model.
+var unnamed = map[string]int{"a gateway that names no cause": 1, "a server that fails on images": 1}
+
 // TestStrictServers checks that each turn of a thread is answered, with one request more than turns at most,
 // and that the agent names the refused form. Each server has two agents: the second one has learnt nothing,
 // like a process that starts after a kill.
@@ -215,7 +219,7 @@ func TestStrictServers(t *testing.T) {
 				t.Errorf("%s: turn %d: %q, %v", name, turn, answered, err)
 			}
 		}
-		if asked > 5 || len(agent.Learnt()) != 1 {
+		if asked > 5 || len(agent.Learnt()) != 1-unnamed[name] {
 			t.Errorf("%s: %d requests for 4 turns, learnt %q", name, asked, agent.Learnt())
 		}
 		asked = 0

@@ -40,7 +40,20 @@ type Agent struct {
 // New returns an agent for the configured model. It reads images from files; if files is nil,
 // the model gets only their names. The transport carries the requests.
 func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
-	return &Agent{config, files, remote.New(config.Config, config.BaseURL, transport, config.APIKey)}
+	client := remote.New(config.Config, config.BaseURL, transport, config.APIKey)
+	client.AddressHint = addressHint(config.BaseURL)
+	return &Agent{config, files, client}
+}
+
+// version matches the end of the path of an API, such as /v1, /v1beta/openai and /api/paas/v4.
+var version = regexp.MustCompile(`/v\d[^/]*(?:/openai)?/?$`)
+
+// addressHint returns the likely fault of an address that the server does not know.
+func addressHint(base string) string {
+	if version.MatchString(base) {
+		return ""
+	}
+	return "the base_url of most servers ends in /v1: try it with /v1, or check the model"
 }
 
 // Learnt implements turn.Learner.
@@ -80,6 +93,7 @@ func (a *Agent) ask(ctx context.Context, form remote.Form, emit func(stream.Mess
 	if err != nil {
 		return err
 	}
+	form.Offer(&tools)
 	response, err := a.client.Ask(ctx, a.address("/chat/completions"), input.RequestID(), a.request(ctx, form, &tools), form.Images, func(r *http.Request) error {
 		a.authorize(r)
 		return nil

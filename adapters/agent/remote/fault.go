@@ -138,7 +138,7 @@ func (c *Client) refused(response *http.Response) error {
 		Permanent:  permanent(status),
 		Status:     status,
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
-		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), hint(status), text)),
+		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), c.hint(response), text)),
 		said:       c.hide(text),
 	}
 	return fault.declined()
@@ -169,16 +169,29 @@ func permanent(status int) bool {
 	return status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests
 }
 
-func hint(status int) string {
+// hint returns what an operator may do about a refusal.
+func (c *Client) hint(response *http.Response) string {
+	status := response.StatusCode
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return " (check the agent's key)"
-	case status == http.StatusNotFound:
-		return " (check the agent's address and model)"
+	case status == http.StatusNotFound || status == http.StatusMethodNotAllowed:
+		return " (" + cmp.Or(c.AddressHint, "check the agent's address and model") + ")"
 	case status >= 300 && status < 400:
-		return " (redirects are not followed: configure the final address)"
+		return " (redirects are not followed: configure the final address" + sameHost(response) + ")"
 	}
 	return ""
+}
+
+// sameHost returns the address of a redirect to the server itself, such as one that adds a slash, after a comma; empty
+// for another server, which may be anybody's.
+func sameHost(response *http.Response) string {
+	to, err := response.Location()
+	if err != nil || to.Host != response.Request.URL.Host || to.User != nil {
+		return ""
+	}
+	to.RawQuery, to.Fragment = "", ""
+	return ", " + to.String()
 }
 
 // retryAfter parses seconds or a date (RFC 9110, 10.2.3). It returns 0 for any other value.

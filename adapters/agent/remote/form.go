@@ -1,8 +1,11 @@
 package remote
 
 import (
+	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,7 +15,9 @@ import (
 
 	"parley/adapters"
 	"parley/assembly"
+	"parley/assembly/runinput"
 	"parley/assembly/stream"
+	"parley/assembly/turn"
 	"parley/ingest/event"
 )
 
@@ -74,26 +79,104 @@ type Form struct {
 	Strict  bool // the roles alternate after at most one system message
 	NoRole  bool // there is no system role
 	without []string
+	leftOut map[string]bool // the tools that the request lacks, by their keys
+	offered *[]Offered
+}
+
+// Offer takes the refused tools out of those of the request, and notes the others.
+func (f Form) Offer(t *Tools) {
+	isLeft := func(tool runinput.Tool) bool { return f.leftOut[toolKey(tool)] }
+	t.ours = slices.DeleteFunc(slices.Clone(t.ours), isLeft)
+	t.clients = slices.DeleteFunc(slices.Clone(t.clients), isLeft)
+	for _, function := range t.Functions() {
+		*f.offered = append(*f.offered, Offered{function.of, function.Name})
+	}
+}
+
+// Offered is a tool of a request, with its name there.
+type Offered struct {
+	runinput.Tool
+	name string
 }
 
 // Has reports whether the request may have a parameter.
 func (f Form) Has(parameter string) bool { return !slices.Contains(f.without, parameter) }
 
 const (
-	// pictureless is the time for which an agent sends no images after its server has refused them.
+	// pictureless is the time for which an agent sends no images after its server has said that the model takes none. A
+	// picture or a tool that it has refused is left out for as long.
 	pictureless = time.Hour
+	// maxRefused bounds the pictures and the tools that are remembered, each. The oldest are forgotten.
+	maxRefused = 1000
+	// maxAlone bounds the pictures of a request that are left out one by one, to find the refused one.
+	maxAlone = 4
 	// maxForms bounds the requests for one attempt. Each form before the last one was refused.
 	maxForms = 12
 )
 
 // learnt holds the refused forms of a client until the process ends.
 type learnt struct {
-	mu      sync.Mutex
-	strict  bool
-	noRole  bool
-	until   time.Time // no images are sent until then
-	limit   int       // bytes of the messages' text; 0 for none
-	without []string
+	mu     sync.Mutex
+	strict bool
+	noRole bool
+	until  time.Time // no images are sent until then
+	// pictures and tools are those that the server has refused: no other request is changed by them.
+	pictures, tools refused
+	limit           int // bytes of the messages' text; 0 for none
+	without         []string
+}
+
+// refused are things that a server has refused, by their keys, with the time until which they are left out, and
+// what people call them.
+type refused map[string]struct {
+	until time.Time
+	name  string
+}
+
+// add adds a thing.
+func (r *refused) add(key, name string, now time.Time) {
+	if *r == nil {
+		*r = refused{}
+	}
+	if len(*r) >= maxRefused {
+		oldest := ""
+		for k, v := range *r {
+			if oldest == "" || v.until.Before((*r)[oldest].until) {
+				oldest = k
+			}
+		}
+		delete(*r, oldest)
+	}
+	(*r)[key] = struct {
+		until time.Time
+		name  string
+	}{now.Add(pictureless), name}
+}
+
+// keys returns the keys of the things that are left out now.
+func (r refused) keys(now time.Time) map[string]bool {
+	keys := map[string]bool{}
+	for key, thing := range r {
+		if now.Before(thing.until) {
+			keys[key] = true
+		}
+	}
+	return keys
+}
+
+// pictureKey and toolKey are the keys of refused things. A tool with another schema is another one.
+func pictureKey(file assembly.File) string { return file.Bucket + "/" + file.Path }
+
+func toolKey(t runinput.Tool) string {
+	return fmt.Sprintf("%s %x", t.Name, sha256.Sum256(t.Parameters))
+}
+
+// toolName names a tool for people.
+func toolName(t runinput.Tool) string {
+	if t.Server == "" {
+		return Plain(t.Name, 120)
+	}
+	return Plain(t.Name, 120) + " of " + t.Server
 }
 
 // Learnt says in which form the requests are, if it is not the configured one.
@@ -116,24 +199,43 @@ func (c *Client) Learnt() (notes []string) {
 	for _, name := range l.without {
 		notes = append(notes, "no "+name)
 	}
+	for _, key := range slices.Sorted(maps.Keys(l.tools.keys(time.Now()))) {
+		tool := l.tools[key]
+		notes = append(notes, "no tool "+tool.name+" until "+tool.until.UTC().Format(time.RFC3339))
+	}
 	return notes
 }
 
-// form returns the form of the next request, whose messages have at most limit bytes; 0 for the learnt bound.
-func (c *Client) form(input assembly.Input, forms Forms, limit int) Form {
+// trial is what the next request for an attempt changes. It is remembered if the request succeeds.
+type trial struct {
+	limit    int // bytes of the messages' text; 0 for the learnt bound
+	pictures []assembly.File
+	tools    []Offered
+	first    []assembly.File // the pictures of the first request that was refused for one of them
+	tries    int             // the requests that lacked some of these
+}
+
+// form returns the form of the next request.
+func (c *Client) form(input assembly.Input, forms Forms, next trial) Form {
 	l := &c.learnt
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := Form{
 		Input: input, Images: NewImages(nil, 0, 0), NoRole: l.noRole, without: slices.Clone(l.without),
-		Strict: forms.Messages == Strict || forms.Messages == Auto && l.strict,
+		Strict:  forms.Messages == Strict || forms.Messages == Auto && l.strict,
+		leftOut: l.tools.keys(time.Now()), offered: new([]Offered),
+	}
+	for _, tool := range next.tools {
+		f.leftOut[toolKey(tool.Tool)] = true
 	}
 	if forms.Images == adapters.On || forms.Images == AutoSwitch && !time.Now().Before(l.until) {
 		f.Images = forms.NewImages()
+		f.Images.leftOut = l.pictures.keys(time.Now())
+		for _, file := range next.pictures {
+			f.Images.leftOut[pictureKey(file)] = true
+		}
 	}
-	if limit == 0 {
-		limit = l.limit
-	}
+	limit := cmp.Or(next.limit, l.limit)
 	if first := firstSaid(input); limit > 0 {
 		f.Input.Messages = assembly.Shrink(input.Messages, first, limit)
 	}
@@ -149,36 +251,47 @@ func firstSaid(input assembly.Input) string {
 
 // Adapt makes a request with try, in the form that the server is known to accept. If the server refuses
 // it for its form, before the run has emitted anything, Adapt makes it again in another form and
-// remembers that form. If nothing else explains the refusal of a request with images, Adapt makes it
-// once without them. A refusal of every form fails for good.
+// remembers that form. If the server refuses a picture or a tool, or if nothing explains the refusal of a request with
+// pictures, Adapt makes it without them: the people read which picture the model has not seen, and a WARNING of the
+// run names the tool. No other thread is changed by that. A refusal of every form fails for good.
 func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Message) error, try func(Form, func(stream.Message) error) error) error {
-	limit, bare := 0, false
+	var next trial
+	emit = c.Telling(input, emit)
 	for n := 1; ; n++ {
-		f, begun := c.form(input, forms, limit), false
-		if bare {
-			f.Images = NewImages(nil, 0, 0)
-		}
+		f, begun := c.form(input, forms, next), false
 		err := try(f, func(m stream.Message) error {
-			begun = true
+			if !begun {
+				begun = true
+				c.keep(next)
+				if err := c.warn(input, f, next, emit); err != nil {
+					return err
+				}
+			}
 			return emit(m)
 		})
 		fault, ok := errors.AsType[*Error](err)
-		if err == nil || begun {
-			c.keep(limit, bare)
+		if err == nil {
+			c.keep(next)
 		}
 		if !ok || begun || n == maxForms || !fault.isRefusal() {
 			return err
 		}
 		cause, again := refusalOf(fault, forms, f), false
-		if cause == tooLong {
-			limit, again = shorter(fault, input, f)
-		} else {
+		switch cause {
+		case tooLong:
+			next.limit, again = shorter(fault, input, f)
+		case badTool:
+			again = next.withoutTool(fault.said, *f.offered)
+		case badPicture:
+			again = next.withoutPicture(f.Images.list)
+		default:
 			again = c.learn(cause, fault, forms, f)
+		}
+		if !again && forms.Images == AutoSwitch && f.Images.Any() && !fault.mayPass(forms) {
+			next.pictures, again = append(next.pictures, f.Images.list...), true
 		}
 		switch {
 		case again:
-		case forms.Images == AutoSwitch && f.Images.Any() && !fault.mayPass(forms):
-			bare = true
 		case cause == noRefusal:
 			return err
 		default:
@@ -187,16 +300,103 @@ func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Messa
 	}
 }
 
-// keep remembers a bound with which a request has succeeded, and that it has succeeded without images alone.
-func (c *Client) keep(limit int, bare bool) {
+// withoutPicture leaves out pictures of a refused request: each of the newest alone, since one of them is the
+// likely cause; then all but the newest, since there may be too many; then all. It reports whether there were some.
+func (t *trial) withoutPicture(sent []assembly.File) bool {
+	if t.tries == 0 {
+		t.first = sent
+	}
+	t.tries++
+	switch n := len(t.first); {
+	case len(sent) == 0:
+		return false
+	case t.tries <= min(n, maxAlone):
+		t.pictures = t.first[t.tries-1 : t.tries]
+	case t.tries == min(n, maxAlone)+1 && n > 2:
+		t.pictures = t.first[1:]
+	default:
+		t.pictures = t.first
+	}
+	return true
+}
+
+// withoutTool leaves out the tool that the words of a refusal name, else those of other servers, else all. It
+// reports whether there was one.
+func (t *trial) withoutTool(words string, offered []Offered) bool {
+	named := namedTools(words, offered)
+	if len(named) == 0 {
+		named = slices.DeleteFunc(slices.Clone(offered), func(o Offered) bool { return o.Server == "" })
+	}
+	if len(named) == 0 {
+		named = offered
+	}
+	t.tools = append(t.tools, named...)
+	return len(named) > 0
+}
+
+// Telling returns emit for the answer to a turn: the answer names the pictures of the turn that the server has refused.
+func (c *Client) Telling(input assembly.Input, emit func(stream.Message) error) func(stream.Message) error {
+	return func(m stream.Message) error {
+		if text := strings.TrimSpace(m.Text); m.Type == stream.Answer && m.OfMain() && text != "" && text != turn.DefaultQuietReply {
+			if unseen := c.unseen(input); len(unseen) > 0 {
+				m.Text += "\n\n(I couldn't look at " + strings.Join(unseen, " and ") + ": the model's server did not accept it.)"
+			}
+		}
+		return emit(m)
+	}
+}
+
+// unseen returns the names of the turn's pictures that the server has refused.
+func (c *Client) unseen(input assembly.Input) (names []string) {
 	l := &c.learnt
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if limit > 0 {
-		l.limit = limit
+	left := l.pictures.keys(time.Now())
+	for _, said := range input.Said {
+		for _, file := range said.Files {
+			if file.Path != "" && left[pictureKey(file)] {
+				names = append(names, cmp.Or(Plain(file.Name, 120), "the picture"))
+			}
+		}
 	}
-	if bare {
-		l.until = time.Now().Add(pictureless)
+	return names
+}
+
+// warn emits a WARNING at the beginning of a run for each of its tools that the request lacks.
+func (c *Client) warn(input assembly.Input, f Form, next trial, emit func(stream.Message) error) error {
+	if input.Step > 0 && len(next.tools) == 0 {
+		return nil
+	}
+	left := slices.Clone(input.Tools)
+	for _, tool := range next.tools {
+		if !slices.ContainsFunc(left, func(t runinput.Tool) bool { return toolKey(t) == toolKey(tool.Tool) }) {
+			left = append(left, tool.Tool)
+		}
+	}
+	for _, tool := range left {
+		if f.leftOut[toolKey(tool)] {
+			text := "The tool " + toolName(tool) + " is left out: the model's server refuses its schema."
+			if err := emit(stream.Message{Type: stream.Warning, Text: text, Time: time.Now()}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keep remembers with which bound, and without which pictures and tools, a request has succeeded.
+func (c *Client) keep(next trial) {
+	l := &c.learnt
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if next.limit > 0 {
+		l.limit = next.limit
+	}
+	for _, file := range next.pictures {
+		l.pictures.add(pictureKey(file), Plain(file.Name, 120), time.Now())
+	}
+	for _, tool := range next.tools {
+		l.tools.add(toolKey(tool.Tool), toolName(tool.Tool), time.Now())
 	}
 }
 
@@ -277,6 +477,8 @@ const (
 	badParameter
 	tooLong
 	badImages
+	badPicture // one of several, or what is sent of it
+	badTool    // the schema of a tool
 	badRoles
 )
 
@@ -285,8 +487,14 @@ const unknown = `(?:unknown|unrecogni[sz]ed|unsupported|(?:not|n't) (?:supported
 
 // The words of servers; TestRefusals names them.
 var (
-	longWords    = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|prompt|model|number of tokens|input)|input token count|input length|model token limit|reduce the length|tokens to keep|\bn_ctx\b|\bmax_(?:seq|model)_len|\bmax_new_tokens|prompt\W[^.]{0,60}(?:too long|exceed|(?:long|great)er than)`)
-	imageWords   = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
+	longWords  = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|prompt|model|number of tokens|input)|input token count|input length|model token limit|reduce the length|tokens to keep|\bn_ctx\b|\bmax_(?:seq|model)_len|\bmax_new_tokens|prompt\W[^.]{0,60}(?:too long|exceed|(?:long|great)er than)`)
+	imageWords = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
+	// pictureWords are about a picture and not about the model. modelWords are about the model, whatever they name.
+	pictureWords = regexp.MustCompile(`(?i)dimension|pixel|(?:image|picture|media|mime)[ _]?(?:format|type)|formats?\W|too (?:large|big|small|many)|exceed|corrupt|truncat|decod|(?:not|n't|unable to|fail(?:ed)? to|cannot|could not be) (?:process|identify|load|loaded|download|fetch|read|represent)|valid (?:base64 |data |input )?(?:image|picture|png|jpe?g|gif|webp|data)|unsupported (?:image|picture|media)\b|maximum|at most|base64`)
+	modelWords   = regexp.MustCompile(`(?i)at most 0\b|mmproj|multi-?modal|no endpoints found|(?:by|certain|this|the|that) models?\b|image input`)
+	// schemaWords are about the schema of a tool, callWords about a call that the model has written.
+	schemaWords  = regexp.MustCompile(`(?i)\b(?:json[ _]?)?schemas?\b|function[ _]declarations?|invalid_function_parameters|\b(?:tools?|functions?)(?:\.|\[)\d`)
+	callWords    = regexp.MustCompile(`(?i)did not match|tool[ _]call|tool_use_failed|failed_generation|call a function`)
 	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja|['"` + "`" + `]system['"` + "`" + `]`)
 	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
 	passingWords = regexp.MustCompile(`(?i)internal (?:server )?error|had an error|overload|busy|unavailable|try again|retry|temporar|time(?:d )?[ -]?out`)
@@ -328,16 +536,43 @@ func (e *Error) mayPass(forms Forms) bool {
 // refusalOf returns why the server has refused a request.
 func refusalOf(fault *Error, forms Forms, f Form) refusal {
 	switch words := fault.said; {
+	case f.offered != nil && len(*f.offered) > 0 && schemaWords.MatchString(words) && !callWords.MatchString(words):
+		return badTool
 	case namedParameter(words, forms, f) != "":
 		return badParameter
 	case longWords.MatchString(words), fault.Status == 413 && !f.Images.Any():
 		return tooLong
-	case f.Images.Any() && (imageWords.MatchString(words) || fault.Status == 413):
+	case f.Images.Any() && (fault.Status == 413 || imageWords.MatchString(words) && pictureWords.MatchString(words) && !modelWords.MatchString(words)):
+		return badPicture
+	case f.Images.Any() && imageWords.MatchString(words):
 		return badImages
 	case forms.Messages != "" && (roleWords.MatchString(words) || !f.Strict && UsesTools(f.Input.Messages) && toolWords.MatchString(words)):
 		return badRoles
 	}
 	return noRefusal
+}
+
+// toolNumber matches the number of a tool in the words of a refusal; of several the last one counts, which is Google's.
+var toolNumber = regexp.MustCompile(`(?i)(?:tools?|functions?|function_declarations)(?:\.|\[)(\d{1,4})`)
+
+// namedTools returns the tools that a refusal names: in quotes, or else by their number in the request, or else as a
+// word.
+func namedTools(words string, offered []Offered) (named []Offered) {
+	isNamed := func(around string) []Offered {
+		return slices.DeleteFunc(slices.Clone(offered), func(o Offered) bool {
+			name := regexp.QuoteMeta(o.name)
+			return !regexp.MustCompile(strings.ReplaceAll(around, "NAME", name)).MatchString(words)
+		})
+	}
+	if named = isNamed("['\"`]NAME['\"`]"); len(named) > 0 {
+		return named
+	}
+	if numbers := toolNumber.FindAllStringSubmatch(words, -1); numbers != nil {
+		if i, _ := strconv.Atoi(numbers[len(numbers)-1][1]); i < len(offered) {
+			return offered[i : i+1]
+		}
+	}
+	return isNamed(`(?:^|[^\w-])NAME(?:[^\w-]|$)`)
 }
 
 // namedParameter returns the parameter that a refusal names; empty for none.

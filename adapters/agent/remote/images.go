@@ -41,6 +41,8 @@ type Images struct {
 	room  int64  // of all further images together, in bytes
 	mark  string // begins every mark; it is random, so no text contains it
 	list  []assembly.File
+	// leftOut are pictures that the server has refused, by their keys.
+	leftOut map[string]bool
 }
 
 // NewImages returns no images. Each one that is added has at most limit bytes, and all together
@@ -52,7 +54,7 @@ func NewImages(files agent.Files, limit, room int64) *Images {
 // Add adds a file if it is an image that is not too large. It returns the image's type, and
 // the mark for the JSON.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
-	if len(i.list) == maxImages {
+	if len(i.list) == maxImages || i.leftOut[pictureKey(file)] {
 		return "", "", false
 	}
 	kind, file.Size, ok = CheckImage(ctx, i.files, file, min(i.limit, i.room))

@@ -121,6 +121,9 @@ func NewKind[C any, A turn.Agent, P interface {
 
 // Client calls the server of one agent. It is used concurrently.
 type Client struct {
+	// AddressHint says what is likely wrong with the address if the server does not know it; empty for nothing.
+	AddressHint string
+
 	config Config
 	hidden []secret.Value
 	client *http.Client
@@ -242,7 +245,7 @@ func (c *Client) Do(request *http.Request) (*Response, error) {
 	body := response.Body
 	r := &Response{Response: response, ctx: ctx, Begun: late.stop, close: func() { late.stop(); cancel(nil); body.Close() }}
 	first := r.Begun
-	if r.IsStream() {
+	if r.hasStreamType() {
 		first = late.again // the first event ends the wait
 	}
 	response.Body = &bounded{body, overhead * c.config.MaxBytes, first}
@@ -280,17 +283,43 @@ func (l *late) again() {
 	}
 }
 
-// IsStream reports whether the body is a stream of server-sent events.
+// IsStream reports whether the body is a stream of server-sent events: it has their type, or it begins with one, since some
+// servers send them under another type or none. It may wait for the first bytes of the body.
 func (r *Response) IsStream() bool {
+	if r.hasStreamType() {
+		return true
+	}
+	head := bytes.TrimLeft(r.peek(len("event:")+len("\ufeff")), "\ufeff\r\n")
+	return slices.ContainsFunc([]string{"data:", "event:", "id:", "retry:", ":"}, func(begin string) bool { return bytes.HasPrefix(head, []byte(begin)) })
+}
+
+func (r *Response) hasStreamType() bool {
 	base, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return base == "text/event-stream"
+}
+
+// peek returns the first bytes of the body, without taking them from it; fewer of a shorter body.
+func (r *Response) peek(n int) []byte {
+	body, ok := r.Body.(*peeked)
+	if !ok {
+		body = &peeked{bufio.NewReader(r.Body), r.Body}
+		r.Body = body
+	}
+	head, _ := body.Peek(n) // the fault comes again when the body is read
+	return head
+}
+
+// peeked is a body whose beginning can be read ahead.
+type peeked struct {
+	*bufio.Reader
+	io.Closer
 }
 
 // JSON reads the body, which must be JSON of at most MaxBytes.
 func (c *Client) JSON(r *Response) ([]byte, error) {
 	kind := r.Header.Get("Content-Type")
 	if base, _, _ := mime.ParseMediaType(kind); base != "application/json" {
-		return nil, c.wrongType(r, kind, "JSON")
+		return nil, c.wrongType(r, kind, "JSON", opening(r.Body))
 	}
 	return c.whole(r)
 }
@@ -308,8 +337,8 @@ func (c *Client) whole(r *Response) ([]byte, error) {
 }
 
 // wrongType returns the error of a response that has another type than the one wanted.
-func (c *Client) wrongType(r *Response, kind, want string) error {
-	text := c.Clean(fmt.Sprintf("the answer is %q, not %s: %s", kind, want, opening(r.Body)))
+func (c *Client) wrongType(r *Response, kind, want string, body []byte) error {
+	text := c.Clean(fmt.Sprintf("the answer is %q, not %s: %s", kind, want, body))
 	return &Error{Permanent: true, Status: r.StatusCode, text: text}
 }
 
@@ -318,7 +347,7 @@ func (c *Client) wrongType(r *Response, kind, want string) error {
 // end of the stream before answer.Done is an error that names the missing end mark.
 func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event) error) error {
 	if !r.IsStream() {
-		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream (check the agent's address)")
+		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream (check the agent's address)", opening(r.Body))
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	events := make(chan Event)
@@ -344,21 +373,19 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 // FollowOrTake is Follow for a server that may ignore the wish for a stream: take gets its one JSON
 // object as an event, after which no end mark is missing. Some servers call the object text, or a stream.
 func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func(Event) error) error {
-	body := bufio.NewReader(r.Body)
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, r.Body}
 	length := 64
 	if r.IsStream() {
 		length = 1 // the next byte may be long in coming
 	}
-	if head, _ := body.Peek(length); !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) {
+	if !bytes.HasPrefix(bytes.TrimSpace(r.peek(length)), []byte("{")) {
 		return c.Follow(r, answer, end, take)
 	}
 	whole, err := c.whole(r)
 	if err != nil {
 		return err
+	}
+	if n := (Event{Data: whole}).objects(); len(n) > 1 {
+		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream, but one JSON object for each line, as the own protocols of Ollama and others have it (check the agent's address)", whole)
 	}
 	return take(Event{Data: whole})
 }

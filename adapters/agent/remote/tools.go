@@ -84,6 +84,8 @@ type Function struct {
 	Name        string
 	Description string
 	Schema      json.RawMessage // of an object
+
+	of runinput.Tool
 }
 
 // Functions returns the offered tools; of several with one name the first.
@@ -91,7 +93,7 @@ func (t *Tools) Functions() (list []Function) {
 	for _, tool := range slices.Concat(t.ours, t.clients) {
 		name := runinput.Safe(tool.Name)
 		if !slices.ContainsFunc(list, func(f Function) bool { return f.Name == name }) {
-			list = append(list, Function{name, tool.Description, objectSchema(tool.Parameters)})
+			list = append(list, Function{name, tool.Description, objectSchema(tool.Parameters), tool})
 		}
 	}
 	return list
