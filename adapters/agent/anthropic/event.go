@@ -27,16 +27,19 @@ type streamEvent struct {
 		Signature   string          `json:"signature"`
 		PartialJSON string          `json:"partial_json"`
 		StopReason  string          `json:"stop_reason"`
+		Citation    json.RawMessage `json:"citation"`
 	} `json:"delta"`
 	Usage map[string]json.RawMessage `json:"usage"`
 }
 
 type contentBlock struct {
-	Type     string          `json:"type"` // text, thinking, tool_use, …
-	ID       string          `json:"id"`
-	Name     string          `json:"name"`
-	Text     json.RawMessage `json:"text"`
-	Thinking json.RawMessage `json:"thinking"`
+	Type string          `json:"type"` // text, thinking, tool_use, …
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Text json.RawMessage `json:"text"`
+	// Citations are the sources of a text: https://docs.anthropic.com/en/docs/build-with-claude/citations
+	Citations json.RawMessage `json:"citations"`
+	Thinking  json.RawMessage `json:"thinking"`
 	// Signature and Data are what the API wants back with a thought, and instead of a hidden one.
 	Signature string          `json:"signature"`
 	Data      json.RawMessage `json:"data"`
@@ -170,6 +173,7 @@ func (m *message) begin(begun contentBlock) error {
 	var err error
 	switch begun.Type {
 	case "text":
+		m.answer.Citations(begun.Citations, false)
 		err = m.say(begun.Text)
 		m.block.begun = words(begun.Text)
 	case "thinking":
@@ -187,6 +191,8 @@ func words(raw json.RawMessage) string {
 
 func (m *message) grow(e streamEvent) error {
 	switch e.Delta.Type {
+	case "citations_delta":
+		m.answer.Citations(slices.Concat([]byte("["), e.Delta.Citation, []byte("]")), false)
 	case "text_delta":
 		return m.say(e.Delta.Text)
 	case "thinking_delta":

@@ -15,6 +15,10 @@ type chunk struct {
 	Error   json.RawMessage
 	Usage   json.RawMessage
 	Choices []choice
+	// Citations and SearchResults are Perplexity's sources, by the numbers of the marks in the text.
+	// https://docs.perplexity.ai/api-reference/chat-completions-post
+	Citations     json.RawMessage
+	SearchResults json.RawMessage `json:"search_results"`
 }
 
 type choice struct {
@@ -35,6 +39,9 @@ type delta struct {
 	// ReasoningDetails is a list of OpenRouter's.
 	ReasoningDetails json.RawMessage `json:"reasoning_details"`
 	ToolCalls        toolCalls       `json:"tool_calls"`
+	// Images are pictures of OpenRouter's models, and Annotations the sources of OpenAI's.
+	// https://openrouter.ai/docs/features/multimodal/image-generation, https://platform.openai.com/docs/guides/tools-web-search
+	Images, Annotations json.RawMessage
 }
 
 // toolCalls are a list, or one call alone.
@@ -87,6 +94,8 @@ func (c *completion) take(e remote.Event) error {
 	if isSet(event.Usage) {
 		c.usage = event.Usage
 	}
+	c.answer.Citations(event.SearchResults, true) // they have titles
+	c.answer.Citations(event.Citations, true)
 	for _, choice := range event.Choices {
 		if choice.Index != 0 {
 			continue
@@ -146,7 +155,7 @@ func (c *completion) whole(m delta) error {
 
 // isEmpty reports whether a part brings nothing.
 func (d delta) isEmpty() bool {
-	for _, raw := range []json.RawMessage{d.Content, d.Refusal, d.Reasoning, d.ReasoningContent, d.ReasoningDetails} {
+	for _, raw := range []json.RawMessage{d.Content, d.Refusal, d.Reasoning, d.ReasoningContent, d.ReasoningDetails, d.Images, d.Annotations} {
 		if isSet(raw) && string(raw) != `""` {
 			return false
 		}
@@ -201,6 +210,12 @@ func (c *completion) grow(d delta) error {
 			}
 		}
 	}
+	for _, address := range remote.PicturesOf(d.Images) {
+		if err := c.answer.Picture(address); err != nil {
+			return err
+		}
+	}
+	c.answer.Citations(d.Annotations, false)
 	c.took.calls = c.took.calls || len(d.ToolCalls) > 0
 	return c.call(d.ToolCalls)
 }

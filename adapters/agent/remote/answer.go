@@ -47,8 +47,9 @@ type Answer struct {
 	chars   int             // characters of text that no chunk has emitted
 	last    time.Time
 	measure func(assembly.Usage) // nil for nobody
-	due     <-chan time.Time     // fires when the next chunk is due; nil if there is none
-	end     <-chan time.Time     // fires when the wait for the stream's end is over
+	shown   shown
+	due     <-chan time.Time // fires when the next chunk is due; nil if there is none
+	end     <-chan time.Time // fires when the wait for the stream's end is over
 }
 
 // NewAnswer returns the answer of a run. Its text has at most limit bytes.
@@ -83,6 +84,17 @@ func (a *Answer) Text(text string) error {
 		return err
 	}
 	text = event.Text(text)
+	if a.voice != nil {
+		text = a.shown.scan.add(text, a.picture)
+		if err := a.Bound(a.text.Len() + a.shown.scan.held()); err != nil || text == "" {
+			return err
+		}
+	}
+	return a.plain(text)
+}
+
+// plain appends a text without pictures.
+func (a *Answer) plain(text string) error {
 	if a.split == nil {
 		return a.speak(text)
 	}
@@ -106,7 +118,10 @@ func (a *Answer) speak(text string) error {
 
 // Add appends a part of a content.
 func (a *Answer) Add(p Part) error {
-	if p.Thought {
+	switch {
+	case p.Picture != "":
+		return a.Picture(p.Picture)
+	case p.Thought:
 		return a.Thought(p.Text)
 	}
 	return a.Text(p.Text)
@@ -158,6 +173,11 @@ func (a *Answer) begin() {
 
 // End ends the part of the text: nothing more is needed to know what it is.
 func (a *Answer) End() error {
+	if rest := a.shown.scan.end(a.picture); rest != "" {
+		if err := a.plain(rest); err != nil {
+			return err
+		}
+	}
 	if split := a.split; split != nil {
 		a.split = nil
 		if err := a.take(split.end()); err != nil {
@@ -296,11 +316,14 @@ func (a *Answer) String() string { return a.text.String() }
 // replaces the chunks. The details are the answer's own keys; nil for none.
 func (a *Answer) Finish(warning string, details json.RawMessage) error {
 	err := a.finish()
+	if err == nil {
+		err = a.tellLarge()
+	}
 	if err == nil && warning != "" {
 		err = a.say(stream.Message{Type: stream.Warning, Text: warning, ActivityID: a.id()})
 	}
 	if err == nil {
-		err = a.say(stream.Message{Type: stream.Answer, Text: a.whole(), Details: details, ActivityID: a.id()})
+		err = a.say(stream.Message{Type: stream.Answer, Text: a.whole(), Details: a.withFiles(details), ActivityID: a.id()})
 	}
 	return err
 }
@@ -365,7 +388,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 		calls = nil // the last one may be incomplete
 	}
 	switch {
-	case strings.TrimSpace(a.String()) != "" || len(calls) > 0:
+	case strings.TrimSpace(a.String()) != "" || len(calls)+len(a.shown.files) > 0:
 	case e.Tools.unknown != "":
 		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.unknown), nil)
 	case e.Declined:
@@ -373,6 +396,9 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	default:
 		// A repetition of an incomplete answer would end at the same point.
 		return &Error{Permanent: e.Early != "", text: c.Clean(empty), cause: turn.ErrEmpty}
+	}
+	if err := a.cite(); err != nil {
+		return err
 	}
 	if e.Early != "" {
 		if err := a.write("\n\n(" + e.Early + ")"); err != nil {

@@ -47,14 +47,15 @@ func isEscaped(text []byte) bool {
 	return (len(text)-len(bytes.TrimRight(text, `\`)))%2 == 1
 }
 
-// Part is a part of a model's text: a text of the answer, or a part of a thought.
+// Part is a part of a model's text: a text of the answer, a part of a thought, or a picture.
 type Part struct {
 	Text    string
 	Thought bool
+	Picture string // its address; empty for none
 }
 
 // Parts returns the parts of a content: a string, as Join reads it, or a list of parts, as the servers of
-// some models write it. It leaves out parts that are neither text nor thinking.
+// some models write it. It leaves out parts that are neither text nor thinking nor a picture.
 func (h *Halves) Parts(raw json.RawMessage) (parts []Part, err error) {
 	if len(raw) == 0 || raw[0] != '[' {
 		text, err := h.Join(raw)
@@ -80,6 +81,10 @@ func (h *Halves) Parts(raw json.RawMessage) (parts []Part, err error) {
 		if err := json.Unmarshal(raw, &part); err != nil {
 			return nil, err
 		}
+		if picture := pictureOf(raw); picture != "" && strings.Contains(part.Type, "image") {
+			parts = append(parts, Part{Picture: picture})
+			continue
+		}
 		thought := part.Type == "thinking" || part.Type == "reasoning"
 		if !thought && !slices.Contains([]string{"", "text", "output_text", "refusal"}, part.Type) {
 			continue
@@ -89,7 +94,7 @@ func (h *Halves) Parts(raw json.RawMessage) (parts []Part, err error) {
 			if err != nil {
 				return nil, err
 			}
-			parts = append(parts, Part{text, thought})
+			parts = append(parts, Part{Text: text, Thought: thought})
 		}
 	}
 	return parts, nil

@@ -177,9 +177,9 @@ func TestContentLists(t *testing.T) {
 		`"a"`:   {{Text: "a"}},
 		`["a"]`: {{Text: "a"}},
 		`[{"type":"text","text":"a"},{"type":"text","text":"b"}]`:                                 {{Text: "a"}, {Text: "b"}},
-		`[{"type":"thinking","thinking":[{"type":"text","text":"h"},{"text":"m"}]},{"text":"a"}]`: {{"hm", true}, {Text: "a"}},
-		`[{"type":"thinking","thinking":"hm"},{"type":"image_url","image_url":{}}]`:               {{"hm", true}},
-		`[{"type":"reasoning","text":"hm"},{"type":"refusal","refusal":"No."}]`:                   {{"hm", true}, {Text: "No."}},
+		`[{"type":"thinking","thinking":[{"type":"text","text":"h"},{"text":"m"}]},{"text":"a"}]`: {{Text: "hm", Thought: true}, {Text: "a"}},
+		`[{"type":"thinking","thinking":"hm"},{"type":"image_url","image_url":{}}]`:               {{Text: "hm", Thought: true}},
+		`[{"type":"reasoning","text":"hm"},{"type":"refusal","refusal":"No."}]`:                   {{Text: "hm", Thought: true}, {Text: "No."}},
 	} {
 		got, err := new(Halves).Parts(json.RawMessage(raw))
 		filled := got[:0]
