@@ -9,9 +9,6 @@ import (
 	"testing"
 )
 
-// nested returns n lists inside each other.
-func nested(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
-
 // TestDeepDetailsAreReadable checks that every page of a run stays readable, however deep the values are that
 // its agent sends: one of AG-UI in each event that may carry them, and one that answers later.
 func TestDeepDetailsAreReadable(t *testing.T) {
@@ -67,8 +64,7 @@ agents:
 // words.
 func (h *harness) readable(run string, words ...string) {
 	h.t.Helper()
-	for _, page := range []string{"/api/v1/runs/" + run + "/events", "/api/v1/runs/" + run + "/events?format=agent",
-		"/runs/" + thread + "/" + run + "/updates", "/runs/" + thread + "/" + run + "/updates?format=agent"} {
+	for _, page := range []string{"/api/v1/runs/" + run + "/events", "/runs/" + thread + "/" + run + "/updates"} {
 		got := h.request(http.MethodGet, page, ownToken, "", "")
 		if got.status != http.StatusOK || !json.Valid([]byte(got.body)) || strings.Contains(got.body, strings.Repeat(`[`, 101)+`"`) {
 			h.t.Errorf("%s: %d %.300s", page, got.status, got.body)
