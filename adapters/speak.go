@@ -83,6 +83,8 @@ type Location struct {
 	// ReplyTo, OpenedOn and FollowUp are those of a message in the thread; see event.Injected.
 	ReplyTo, OpenedOn string
 	FollowUp          bool
+	// New says that the thread begins with the message.
+	New bool
 }
 
 // DirectOpener is a Sender that can write to a person first.

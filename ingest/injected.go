@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -37,6 +38,9 @@ func (m *injected) event(envelope event.Envelope) event.Event {
 	message := &event.Message{
 		ExternalID: m.ID, ClientMessageID: m.ClientMessageID, Thread: m.Thread, Channel: m.channel(), Content: m.Content, SentAt: envelope.ReceivedAt,
 		Metadata: metadata, Passive: m.Passive, ReplyTo: m.ReplyTo, OpenedOn: m.OpenedOn, FollowUp: m.FollowUp && !m.Mentioned, Injected: &m.Injected,
+	}
+	if m.Alone {
+		message.RunID = m.ID[strings.LastIndexByte(m.ID, ':')+1:]
 	}
 	if m.Mentioned {
 		message.Addressed = event.AddressedMention

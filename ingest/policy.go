@@ -8,6 +8,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 )
 
 // gate judges events of every kind.
@@ -129,22 +130,76 @@ func (g gate) admitsChannel(id string) bool {
 // a channel or a server is refused if there is a list of admitted ones. A quotation is of the message's
 // own channel. The files of the forwards that are left become files of the message.
 func (g gate) hide(m *event.Message) {
-	hidden := func(q event.Quote, channel string) event.Quote {
-		if q.Own || g.refuses(sender{q.SenderID, q.AltSenderID, q.SenderType}, channel) == "" && g.admitsChannel(channel) {
-			return q
-		}
-		return event.Quote{ExternalID: q.ExternalID, Hidden: true}
-	}
 	if m.Quoted != nil {
-		*m.Quoted = hidden(*m.Quoted, m.Channel.ID)
+		*m.Quoted = g.quoted(*m.Quoted, m.Channel.ID)
 	}
 	for i, q := range m.Forwarded {
-		if !q.Own && !admits(g.Policy.AllowServers, q.Server) {
-			q = event.Quote{ExternalID: q.ExternalID, Hidden: true}
-		}
-		m.Forwarded[i] = hidden(q, q.Channel)
+		m.Forwarded[i] = g.forwarded(q)
 	}
 	m.AttachForwarded()
+}
+
+// quoted returns a quotation of a message of a channel as the policy shows it.
+func (g gate) quoted(q event.Quote, channel string) event.Quote {
+	if q.Own || q.Hidden || g.refuses(sender{q.SenderID, q.AltSenderID, q.SenderType}, channel) == "" && g.admitsChannel(channel) {
+		return q
+	}
+	return event.Quote{ExternalID: q.ExternalID, Hidden: true}
+}
+
+// forwarded returns a forward as the policy shows it.
+func (g gate) forwarded(q event.Quote) event.Quote {
+	if !q.Own && !q.Hidden && !admits(g.Policy.AllowServers, q.Server) {
+		return event.Quote{ExternalID: q.ExternalID, Hidden: true}
+	}
+	return g.quoted(q, q.Channel)
+}
+
+// Admits returns the judgement of the present policy of a run's workspace about the stored messages of a channel: whether it
+// admits the author and the channel, and the message without the words of quotations and forwards that it refuses. What Parley
+// itself, its agents and its operators have said is judged by its channel alone. The server of a channel is not stored, and not
+// asked. An author without a kind must be on a list if there is one.
+func (in *Ingest) Admits(run *runs.Run, at event.Channel) func(m messages.Message) (messages.Message, bool) {
+	w := in.workspace(run.Platform, run.Workspace)
+	if w == nil || event.IsWorkstream(run.ThreadKey) && at.ID == run.Channel { // nobody of the platform writes there
+		return func(m messages.Message) (messages.Message, bool) { return m, true }
+	}
+	g := gate{Settings: w.config.Settings(at.ID, at.Parent), channel: at}
+	return func(m messages.Message) (messages.Message, bool) {
+		namespace, _, _ := strings.Cut(m.SenderID, ":")
+		return g.admitsStored(m, run.Platform != event.Web && namespace != w.config.Senders)
+	}
+}
+
+// admitsStored judges a stored message; see Ingest.Admits. Somebody whom a program names is known by the whole sender_id, as in
+// idOf.
+func (g gate) admitsStored(m messages.Message, named bool) (messages.Message, bool) {
+	from, at := sender{id: m.SenderID, altID: m.Quotes.Sender}, g.channel
+	if _, injected := event.InjectedBy(m.ExternalID); named || injected {
+		from.id = ":" + m.SenderID
+	}
+	switch m.Author {
+	case messages.ByHuman:
+		from.kind = event.Human
+	case messages.ByBot:
+		from.kind = event.Bot
+	}
+	switch {
+	case m.Author != messages.ByHuman && m.Author != messages.ByBot && m.Author != "", event.IsOperator(m.SenderID):
+		if at.ID != "" && !g.admitsChannel(at.ID) {
+			return m, false
+		}
+	case g.refuses(from, at.ID) != "":
+		return m, false
+	}
+	if q := m.Quotes.Quoted; q != nil {
+		m.Quotes.Quoted = new(g.quoted(*q, at.ID))
+	}
+	m.Quotes.Forwarded = slices.Clone(m.Quotes.Forwarded)
+	for i, q := range m.Quotes.Forwarded {
+		m.Quotes.Forwarded[i] = g.forwarded(q)
+	}
+	return m, true
 }
 
 // addressed returns how a message addresses us, by its payload or by the message that it

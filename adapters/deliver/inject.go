@@ -36,6 +36,7 @@ func (o *Outbox) Locate(ctx context.Context, workspace string, to adapters.Targe
 	}
 	l = adapters.Location{
 		Platform: at.platform.Of.Name, Thread: at.thread.Key, Channel: event.Channel{ID: at.channel, Parent: at.parent}, FollowUp: at.parent != "",
+		New: user == "" && begins != nil && to.Thread == "",
 	}
 	if user != "" || at.platform.Of.API {
 		l.Channel.Type = event.ChannelDirect

@@ -26,8 +26,12 @@ type storeError struct{ error }
 // input assembles the agent's input.
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
-	input := assembly.Input{ThreadID: threadID(a.run), RunID: a.run.AgentID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
-	if a.History != nil && a.run.ContextAfter == 0 && a.run.History == nil {
+	input := assembly.Input{RunID: a.run.AgentID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
+	sight, err := a.sight(ctx)
+	if err != nil {
+		return input, err
+	}
+	if a.History != nil && a.run.ContextAfter == 0 && a.run.History == nil && (sight == nil || !sight.Bounded()) {
 		if err := a.History.ReadHistory(ctx, &a.claim.Claim, a.run, window.Thread); err != nil {
 			return input, err
 		}
@@ -35,6 +39,11 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	turns, err := a.Journal.Transcript(ctx, a.run, runs.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {
 		return input, err
+	}
+	if input.ThreadID = threadID(a.run, sight); sight != nil {
+		if err := sight.Hide(ctx, turns); err != nil {
+			return input, err
+		}
 	}
 	current := &turns[len(turns)-1]
 	if len(current.Messages) == 0 {
@@ -153,14 +162,29 @@ func (a *attempt) parent(ctx context.Context, given string) (string, error) {
 	return id, nil
 }
 
+// sight returns what the agent of the run sees; nil for all of it.
+func (a *attempt) sight(ctx context.Context) (*runs.Sight, error) {
+	if a.Sight == nil {
+		return nil, nil
+	}
+	return a.Sight(ctx, a.run)
+}
+
 // threadID returns the id by which the agent knows the thread. After a command for a new
-// context it is another one, because an agent may remember the earlier turns by it.
-func threadID(run *runs.Run) string {
+// context, and for a program that sees a part of the thread alone, it is another one, because an agent may remember
+// the earlier turns by it.
+func threadID(run *runs.Run, sight *runs.Sight) string {
 	space, err := uuid.Parse(run.ThreadID)
-	if run.ContextFrom == 0 || err != nil {
+	if err == nil && run.ContextFrom != 0 {
+		space = uuid.NewSHA1(space, fmt.Appendf(nil, "new:%d", run.ContextFrom))
+	}
+	if err == nil && sight != nil && sight.Bounded() {
+		space = uuid.NewSHA1(space, []byte("program:"+sight.Program))
+	}
+	if err != nil {
 		return run.ThreadID
 	}
-	return uuid.NewSHA1(space, fmt.Appendf(nil, "new:%d", run.ContextFrom)).String()
+	return space.String()
 }
 
 // said returns the messages of a turn as their authors typed them, in the same order.

@@ -403,6 +403,7 @@ func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, c
 
 // failed counts a failed attempt. It schedules another attempt, or fails the run.
 func (a *attempt) failed(ctx context.Context, cause error) error {
+	cause = a.unquoted(ctx, cause)
 	a.report.Err = cause
 	a.Log.Warn("a run failed", "agent", a.profile.ID, "workspace", a.run.Workspace, "run", a.run.ID, "attempt", a.run.Attempts+1, "err", cause)
 	pause := pauseOf(cause)
@@ -411,6 +412,21 @@ func (a *attempt) failed(ctx context.Context, cause error) error {
 	}
 	at := a.Now().Add(max(backoff(a.run.Attempts), pause))
 	return a.end(ctx, Retried, runs.Unanswered{At: at, Failed: true}, cause)
+}
+
+// unquoted returns the cause of a failure without the words of the agent's server, which may quote the input, unless the run is in
+// a room: every operator reads the causes and the log, but not each of them what is said elsewhere. The log has the words at debug.
+func (a *attempt) unquoted(ctx context.Context, cause error) error {
+	var quoting interface{ Unquoted() error }
+	if !errors.As(cause, &quoting) {
+		return cause
+	}
+	kind, err := a.Journal.ChannelType(ctx, a.run.Workspace, a.run.Channel)
+	if err == nil && kind == event.ChannelRoom {
+		return cause
+	}
+	a.Log.Debug("the words of an agent's server", "agent", a.profile.ID, "run", a.run.ID, "err", cause)
+	return quoting.Unquoted()
 }
 
 // backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,

@@ -203,6 +203,8 @@ type Parts struct {
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
 	// Self returns the account of a run's workspace; nil without accounts.
 	Self func(run *runs.Run) event.Self
+	// Sight returns what the agent of a run sees of the messages of its workspace. It is nil if that is everything.
+	Sight func(ctx context.Context, run *runs.Run) (*runs.Sight, error)
 	// Token returns the token with which the agent of a run uses Parley's tools; nil without such tokens. An error is the
 	// store's.
 	Token func(ctx context.Context, run *runs.Run) (secret.Value, error)

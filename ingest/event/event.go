@@ -450,15 +450,13 @@ type Quote struct {
 	// has nothing but its ExternalID.
 	Hidden bool `json:"hidden,omitempty"`
 	// Channel is the platform's channel of a forwarded message; empty if the payload does
-	// not name it. It is not stored.
-	Channel string `json:"-"`
-	// Server is the server of a forwarded message, as in Event; empty if the payload does not name it. It
-	// is not stored.
-	Server string `json:"-"`
+	// not name it.
+	Channel string `json:"channel,omitempty"`
+	// Server is the server of a forwarded message, as in Event; empty if the payload does not name it.
+	Server string `json:"server,omitempty"`
 	// SenderType is the author's; empty if the payload does not show it. AltSenderID is as in Message.
-	// Neither is stored.
-	SenderType  SenderType `json:"-"`
-	AltSenderID string     `json:"-"`
+	SenderType  SenderType `json:"sender_type,omitempty"`
+	AltSenderID string     `json:"alt_sender_id,omitempty"`
 	// Attached are the files of a forwarded message until Message.AttachForwarded. They are not
 	// stored with the quotation.
 	Attached []Attachment `json:"-"`

@@ -23,6 +23,8 @@ type Injected struct {
 	Passive  bool           `json:"passive,omitempty"`
 	// Mentioned is the program's word that the message addresses us.
 	Mentioned bool `json:"mentioned,omitempty"`
+	// Alone says that the message has a run of its own, because its program may not read the thread, and gets the answer.
+	Alone bool `json:"alone,omitempty"`
 	// Announce says that people are shown the message before its answer.
 	Announce bool `json:"announce,omitempty"`
 }

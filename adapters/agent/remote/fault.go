@@ -30,12 +30,23 @@ type Error struct {
 
 	text     string
 	said     string // the server's words, if it has refused the request
+	plain    string // text without the server's words; empty if it has none of them
 	sentence string
 	cause    error
 }
 
 // Error returns the text.
 func (e *Error) Error() string { return "ask the agent: " + e.text }
+
+// Unquoted returns the error without the words of the server, which may quote the input.
+func (e *Error) Unquoted() error {
+	if e.plain == "" {
+		return e
+	}
+	plain := *e
+	plain.text, plain.said, plain.plain = e.plain, "", ""
+	return &plain
+}
 
 // Unwrap returns the connection's error, if that was the fault.
 func (e *Error) Unwrap() error { return e.cause }
@@ -65,7 +76,11 @@ func (e *Error) Refused() bool {
 // Failure returns the error of an agent that reported a failure in its answer. A status of
 // 0 is unknown.
 func (c *Client) Failure(text string, status int) *Error {
-	fault := &Error{Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text), said: c.hide(text[:min(len(text), 8<<10)])}
+	plain := "the agent reported a failure"
+	if status != 0 {
+		plain += fmt.Sprintf(": %d %s", status, http.StatusText(status))
+	}
+	fault := &Error{plain: plain, Permanent: status >= 400 && permanent(status), Status: status, text: c.Clean(text), said: c.hide(text[:min(len(text), 8<<10)])}
 	return fault.declined()
 }
 
@@ -140,6 +155,7 @@ func (c *Client) refused(response *http.Response) error {
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), c.hint(response), text)),
 		said:       c.hide(text),
+		plain:      fmt.Sprintf("%d %s%s", status, http.StatusText(status), hint(status)),
 	}
 	return fault.declined()
 }

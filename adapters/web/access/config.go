@@ -78,6 +78,11 @@ func (c Config) DeliverOf(id string) (Deliver, bool) {
 	return c.Tokens[i].Deliver, c.Tokens[i].Deliver.isSet()
 }
 
+// Reads reports whether the token with an id has the right to read a workspace that is not its own.
+func (c Config) Reads(id, workspace string) bool {
+	return slices.ContainsFunc(c.Tokens, func(t Token) bool { return t.ID == id && slices.Contains(t.Read, workspace) })
+}
+
 // DeliversTo returns the id of the token whose address gets the answers to a sender's messages in the workspace; false for none.
 func (c Config) DeliversTo(workspace, sender string) (id string, ok bool) {
 	for _, t := range c.Tokens {

@@ -69,6 +69,7 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 	}
 	m.ID, m.Thread, m.Channel, m.Parent = event.InjectedID(by, id), at.Thread, at.Channel.ID, at.Channel.Parent
 	m.ReplyTo, m.OpenedOn, m.FollowUp = at.ReplyTo, at.OpenedOn, at.FollowUp
+	m.Alone = !at.New && !caller.Reads(workspace)
 	m.Direct, m.Metadata = at.Channel.Type == event.ChannelDirect, string(n.Metadata)
 	for _, f := range n.Attachments {
 		m.Files = append(m.Files, event.InjectedFile{

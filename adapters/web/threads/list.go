@@ -19,7 +19,13 @@ type Thread struct {
 	Title    string          `json:"title"`
 	LastAt   time.Time       `json:"last_at"`
 	Messages int64           `json:"messages"`
+	// First is the message with the title.
+	First messages.Message `json:"-"`
+	at    string
 }
+
+// Cursor is the thread's position in the list.
+func (t *Thread) Cursor() string { return t.at }
 
 // ListThreads responds with a page of the workspace's threads, the last active first: GET
 // /api/v1/workspaces/{workspace}/threads?before=&limit=
@@ -60,7 +66,7 @@ func (a API) List(ctx context.Context, workspace, before string, limit int) (lis
 	list = make([]Thread, len(threads))
 	for i := range threads {
 		t := &threads[i]
-		list[i] = Thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages}
+		list[i] = Thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages, First: t.First, at: t.Cursor()}
 	}
 	return list, next, err
 }

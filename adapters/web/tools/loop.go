@@ -69,7 +69,10 @@ func (a API) Call(ctx context.Context, run *runs.Run, key string, made runinput.
 	if err != nil {
 		return "", err
 	}
-	c := a.ofRun(now)
+	c, err := a.ofRun(ctx, now)
+	if err != nil {
+		return "", err
+	}
 	var broken error
 	c.key, c.broken = run.ID+"/"+key, &broken
 	err = c.within(ctx, func(ctx context.Context, s *mcp.ClientSession) error {

@@ -2,6 +2,8 @@ package tools
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"parley/adapters/web/threads"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/storage"
 )
 
 // message is a message in a result. The members that name its author and its place are data of their own, so that
@@ -82,7 +86,7 @@ type threadPage struct {
 // and reads threads of its own workspace alone.
 func (c call) readThread(ctx context.Context, in readThread) (out threadPage, err error) {
 	var faults event.FieldErrors
-	page := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)}
+	bounds := messages.Page{After: in.After, Before: in.Before, Limit: limitOf(in.Limit, exchange.DefaultPage, exchange.PageLimit, &faults)}
 	id := strings.ToLower(in.ThreadID)
 	if id == "" && c.view != nil {
 		id = c.view.run.ThreadID
@@ -100,12 +104,45 @@ func (c call) readThread(ctx context.Context, in readThread) (out threadPage, er
 	if err != nil {
 		return out, err
 	}
-	list, next, err := c.Threads.Read(ctx, c.Caller, workspace, id, page)
+	if v := c.view; v != nil {
+		out.Messages, out.Next, err = v.readThread(ctx, c, id, bounds)
+		return out, err
+	}
+	list, next, err := c.Threads.Read(ctx, c.Caller, workspace, id, bounds)
 	out = threadPage{Messages: make([]message, len(list)), Next: next}
 	for i := range list {
 		out.Messages[i] = viewOf(id, &list[i].Message)
 	}
 	return out, err
+}
+
+// readThread returns the messages of a page of a thread that the agent sees.
+func (v *view) readThread(ctx context.Context, c call, id string, bounds messages.Page) ([]message, *int64, error) {
+	limit, backwards := bounds.Limit, bounds.Before > 0 && bounds.After == 0
+	bounds.Limit = exchange.PageLimit
+	seen, next, err := page(limit, "", func(from string) ([]messages.Listed, bool, error) {
+		if seq, err := strconv.ParseInt(from, 10, 64); err == nil && backwards {
+			bounds.Before = seq
+		} else if err == nil {
+			bounds.After = seq
+		}
+		list, more, err := c.Threads.Read(ctx, c.Caller, v.run.Workspace, id, bounds)
+		if backwards {
+			slices.Reverse(list)
+		}
+		return list, more != nil, err
+	}, func(m *messages.Listed) (message, bool, error) {
+		shown, ok, err := v.message(ctx, id, m.Message)
+		return viewOf(id, &shown), ok, err
+	}, func(m *messages.Listed) string { return strconv.FormatInt(m.Seq, 10) })
+	if backwards {
+		slices.Reverse(seen)
+	}
+	if next == nil {
+		return seen, nil, err
+	}
+	seq, _ := strconv.ParseInt(*next, 10, 64) // of a thread_seq
+	return seen, &seq, err
 }
 
 type listThreads struct {
@@ -130,18 +167,33 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 	if err != nil {
 		return out, err
 	}
-	if c.view != nil {
+	if v := c.view; v != nil {
 		limit = min(limit, exchange.DefaultPage) // each thread is looked at
+		out.Threads, out.Next, err = page(limit, in.Before, func(from string) ([]threads.Thread, bool, error) {
+			list, next, err := c.Threads.List(ctx, workspace, from, limit)
+			return list, next != nil, err
+		}, func(t *threads.Thread) (threads.Thread, bool, error) { return v.thread(ctx, *t) }, (*threads.Thread).Cursor)
+		return out, err
 	}
-	for page, before := 0, in.Before; ; page++ {
-		if out.Threads, out.Next, err = c.Threads.List(ctx, workspace, before, limit); err == nil {
-			out.Threads, err = kept(ctx, c.view, out.Threads, func(t *threads.Thread) string { return t.ID })
-		}
-		if err != nil || len(out.Threads) > 0 || out.Next == nil || page == maxPages {
-			return out, err
-		}
-		before = *out.Next
+	out.Threads, out.Next, err = c.Threads.List(ctx, workspace, in.Before, limit)
+	return out, err
+}
+
+// thread returns a thread as the agent sees it: without a title from a message that it does not see; false if it does not see
+// the thread.
+func (v *view) thread(ctx context.Context, t threads.Thread) (threads.Thread, bool, error) {
+	err := v.sees(ctx, t.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return t, false, nil
 	}
+	if err != nil {
+		return t, false, err
+	}
+	_, ok, err := v.sight.Shown(ctx, t.ID, t.First)
+	if !ok {
+		t.Title = ""
+	}
+	return t, true, err
 }
 
 // channelPage bounds a page of channels, because the platform may be asked for each name.
@@ -169,26 +221,33 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 	if err != nil {
 		return out, err
 	}
-	out.Channels = []channel{}
-	for page, after := 0, in.After; ; page++ {
-		list, err := c.Store.Channels(ctx, workspace, after, channelPage)
-		for _, found := range list {
-			if v := c.view; v != nil && found.ID != v.run.Channel && !v.seesChannel(ctx, found.ID, "") {
-				continue
-			}
-			shown := channel{ID: found.ID, Type: found.Type}
-			if found.Type == event.ChannelRoom {
-				shown.Name, _ = c.ChannelName(ctx, workspace, found.ID)
-			}
-			out.Channels = append(out.Channels, shown)
+	shown := func(found places.Channel) channel {
+		named := channel{ID: found.ID, Type: found.Type}
+		if found.Type == event.ChannelRoom {
+			named.Name, _ = c.ChannelName(ctx, workspace, found.ID)
 		}
-		out.Next = nil
+		return named
+	}
+	v := c.view
+	if v == nil {
+		list, err := c.Store.Channels(ctx, workspace, in.After, channelPage)
+		out.Channels = make([]channel, len(list))
+		for i := range list {
+			out.Channels[i] = shown(list[i])
+		}
 		if len(list) == channelPage {
 			out.Next = &list[channelPage-1].ID
 		}
-		if err != nil || len(out.Channels) > 0 || out.Next == nil || page == maxPages {
-			return out, err
-		}
-		after = *out.Next
+		return out, err
 	}
+	out.Channels, out.Next, err = page(channelPage, in.After, func(from string) ([]places.Channel, bool, error) {
+		list, err := c.Store.Channels(ctx, workspace, from, channelPage)
+		return list, len(list) == channelPage, err
+	}, func(found *places.Channel) (channel, bool, error) {
+		if found.ID != v.run.Channel && !v.seesChannel(ctx, found.ID, "") {
+			return channel{}, false, nil
+		}
+		return shown(*found), true, nil
+	}, func(found *places.Channel) string { return found.ID })
+	return out, err
 }

@@ -23,6 +23,10 @@ type Runs interface {
 	TakesPart(ctx context.Context, t *places.Thread, actor string) (bool, error)
 }
 
+// errBounded is the error of a call about the schedules of a thread of which the run sees a part alone: a run of a schedule sees
+// all of it.
+var errBounded = exchange.Fail(http.StatusForbidden, "forbidden", "a program has asked that may not read this thread: its token needs read with the workspace")
+
 // view bounds the reading of a run's agent: the run's thread, and as far as its setting says, the threads that each person who asks sees
 // too. A run that a bot or a program has begun reads its own channel at most.
 type view struct {
@@ -31,6 +35,7 @@ type view struct {
 	scope  string
 	askers []string // their ids, without the namespace
 	people bool     // all who ask are people of the platform
+	sight  *runs.Sight
 
 	threads  map[string]bool // whether the agent sees them, by their ids
 	channels map[string]bool
@@ -45,13 +50,24 @@ func (a API) takeRun(w http.ResponseWriter, r *http.Request, body []byte, id str
 	if err != nil {
 		return err
 	}
-	return a.serve(a.ofRun(run), w, r, body)
+	c, err := a.ofRun(r.Context(), run)
+	if err != nil {
+		return err
+	}
+	return a.serve(c, w, r, body)
 }
 
 // ofRun returns the call of a run's agent.
-func (a API) ofRun(run *runs.Run) call {
+func (a API) ofRun(ctx context.Context, run *runs.Run) (call, error) {
+	sight, err := a.Sight(ctx, run)
+	if err != nil {
+		return call{}, err
+	}
 	rights := a.rightsIn(run)
-	v := &view{API: a, run: run, scope: rights.Read, people: len(run.Messages) > 0, threads: map[string]bool{}, channels: map[string]bool{}}
+	if sight.Program != "" {
+		rights.Read = ReadThread
+	}
+	v := &view{API: a, run: run, scope: rights.Read, people: len(run.Messages) > 0, sight: sight, threads: map[string]bool{}, channels: map[string]bool{}}
 	for i := range run.Messages {
 		m := &run.Messages[i]
 		namespace, id, _ := strings.Cut(m.SenderID, ":")
@@ -64,7 +80,7 @@ func (a API) ofRun(run *runs.Run) call {
 		v.askers = append(v.askers, id)
 	}
 	caller := access.Caller{Workspace: run.Workspace, Token: access.Token{ID: "run " + run.ID, Read: []string{run.Workspace}, Posts: rights.Post}}
-	return call{API: a, Caller: caller, view: v, by: "agent:" + run.Agent}
+	return call{API: a, Caller: caller, view: v, by: "agent:" + run.Agent}, nil
 }
 
 // rightsIn returns what the agent of a run may do in it. In a workstream it reads its own thread alone, and speaks nowhere else.
@@ -103,7 +119,7 @@ func (v *view) find(ctx context.Context, thread string) (bool, error) {
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return false, nil
-	case err != nil, event.IsWorkstream(spot.Key):
+	case err != nil, event.IsWorkstream(spot.Key), !v.sight.AdmitsPlace(event.Channel{ID: spot.Channel, Parent: spot.Parent}):
 		return false, err
 	case v.run.Platform != event.Web:
 		return v.seesChannel(ctx, spot.Channel, spot.Parent), nil
@@ -121,7 +137,7 @@ func (v *view) find(ctx context.Context, thread string) (bool, error) {
 // seesChannel reports whether the agent may read the threads of a channel, whose parent is a channel to which it belongs.
 func (v *view) seesChannel(ctx context.Context, channel, parent string) bool {
 	switch {
-	case channel == "":
+	case channel == "", !v.sight.AdmitsPlace(event.Channel{ID: channel, Parent: parent}):
 		return false
 	case channel == v.run.Channel:
 		return v.scope != "" && v.scope != ReadThread
@@ -142,23 +158,51 @@ func (v *view) seesChannel(ctx context.Context, channel, parent string) bool {
 // errNoPeople is the error of a search for people that the setting does not allow.
 var errNoPeople = exchange.Fail(http.StatusForbidden, "forbidden", "this agent may not look for people: its setting tools needs read: workspace")
 
-// kept returns the elements of a list whose threads the agent sees. Its error is the store's.
-func kept[T any](ctx context.Context, v *view, list []T, thread func(*T) string) ([]T, error) {
+// message returns a message of a thread as the caller sees it; false if it does not. Its error is the store's.
+func (v *view) message(ctx context.Context, thread string, m messages.Message) (messages.Message, bool, error) {
 	if v == nil {
-		return list, nil
+		return m, true, nil
 	}
-	seen := list[:0:0]
-	for i := range list {
-		err := v.sees(ctx, thread(&list[i]))
-		if err != nil && !errors.Is(err, storage.ErrNotFound) {
-			return nil, err
-		}
-		if err == nil {
-			seen = append(seen, list[i])
-		}
+	err := v.sees(ctx, thread)
+	if errors.Is(err, storage.ErrNotFound) {
+		return m, false, nil
 	}
-	return seen, nil
+	if err != nil {
+		return m, false, err
+	}
+	return v.sight.Shown(ctx, thread, m)
 }
 
 // maxPages bounds the pages that are read for one page of a run's agent.
-const maxPages = 4
+const maxPages = 10
+
+// page fills a page of at most limit elements of which the caller sees only some. read returns the elements behind a position, which
+// is empty for the first ones, and whether more may follow; see returns the element as the caller sees it, and position that of an
+// element. next is the position of an element that the caller sees, and an empty page has none, so that it names no hidden one.
+func page[T, R any](limit int, from string, read func(from string) ([]T, bool, error), see func(*T) (R, bool, error), position func(*T) string) (list []R, next *string, err error) {
+	list = []R{}
+	for range maxPages {
+		found, more, err := read(from)
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range found {
+			from = position(&found[i])
+			shown, ok, err := see(&found[i])
+			if err != nil {
+				return nil, nil, err
+			}
+			if !ok {
+				continue
+			}
+			list, next = append(list, shown), new(from)
+			if len(list) == limit {
+				return list, next, nil
+			}
+		}
+		if !more {
+			return list, nil, nil
+		}
+	}
+	return list, next, nil
+}

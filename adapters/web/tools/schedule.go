@@ -110,7 +110,8 @@ func (c call) cancelSchedule(ctx context.Context, in cancelSchedule) (out cancel
 }
 
 // scheduled returns the thread of a call about schedules. Who changes them must be allowed to post in the thread, and others to read
-// it. The agent of a run may do both in the run's thread.
+// it. The agent of a run may do both in the run's thread. Elsewhere it must be allowed to read the thread too if it changes something
+// there, because the run of a schedule reads it.
 func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot places.Spot, err error) {
 	id := strings.ToLower(in.ThreadID)
 	if id == "" && c.view != nil {
@@ -124,8 +125,14 @@ func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot pl
 	if changes && !own {
 		needs = mayPost
 	}
+	if c.view != nil && c.view.sight.Bounded() {
+		return spot, errBounded
+	}
 	workspace, err := c.workspace(in.Workspace, needs)
-	if err == nil && !changes {
+	if err == nil && c.view != nil && workspace != c.view.run.Workspace {
+		err = storage.ErrNotFound
+	}
+	if err == nil && (!changes || c.view != nil) {
 		if err = c.view.sees(ctx, id); err == nil {
 			err = c.Threads.Admit(ctx, c.Caller, workspace, id)
 		}

@@ -50,29 +50,35 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 	if err != nil {
 		return out, err
 	}
-	list, next, err := c.found(ctx, q)
+	found := func(f *search.Found) message {
+		m := viewOf(f.ThreadID, &f.Message)
+		m.Channel = f.Channel
+		return m
+	}
+	if v := c.view; v != nil {
+		limit := q.Limit
+		q.Limit = mostFound
+		out.Messages, out.Next, err = page(limit, q.Before, func(from string) ([]search.Found, bool, error) {
+			q.Before = from
+			list, next, err := c.Store.SearchMessages(ctx, q)
+			return list, next != "", err
+		}, func(f *search.Found) (m message, ok bool, err error) {
+			if f.Message, ok, err = v.message(ctx, f.ThreadID, f.Message); ok {
+				m = found(f)
+			}
+			return m, ok, err
+		}, (*search.Found).Position)
+		return out, err
+	}
+	list, next, err := c.Store.SearchMessages(ctx, q)
 	out.Messages = make([]message, len(list))
 	for i := range list {
-		out.Messages[i] = viewOf(list[i].ThreadID, &list[i].Message)
-		out.Messages[i].Channel = list[i].Channel
+		out.Messages[i] = found(&list[i])
 	}
 	if next != "" {
 		out.Next = &next
 	}
 	return out, err
-}
-
-// found returns a page of messages that the caller may read.
-func (c call) found(ctx context.Context, q search.Query) (list []search.Found, next string, err error) {
-	for page := 0; ; page++ {
-		if list, next, err = c.Store.SearchMessages(ctx, q); err == nil {
-			list, err = kept(ctx, c.view, list, func(f *search.Found) string { return f.ThreadID })
-		}
-		if err != nil || len(list) > 0 || next == "" || page == maxPages {
-			return list, next, err
-		}
-		q.Before = next
-	}
 }
 
 type findPerson struct {
@@ -107,10 +113,14 @@ func (c call) findPerson(ctx context.Context, in findPerson) (out personList, er
 		return out, err
 	}
 	list, err := c.Store.FindPeople(ctx, workspace, in.Name, limit)
-	out.People = make([]person, len(list))
-	for i, p := range list {
-		if out.People[i] = (person{SenderID: p.SenderID, Name: p.Name}); c.view == nil {
-			out.People[i].LastAt = &p.LastAt
+	out.People = []person{}
+	for _, p := range list {
+		switch found := (person{SenderID: p.SenderID, Name: p.Name}); {
+		case c.view == nil:
+			found.LastAt = &p.LastAt
+			out.People = append(out.People, found)
+		case c.view.sight.AdmitsPerson(p.SenderID):
+			out.People = append(out.People, found)
 		}
 	}
 	return out, err

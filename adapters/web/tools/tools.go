@@ -16,6 +16,7 @@ import (
 	"parley/adapters/web/threads"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
 )
@@ -36,6 +37,8 @@ type API struct {
 	Rights func(agent string) Rights
 	// Namespace returns the namespace of the sender ids of a platform.
 	Namespace func(event.Platform) string
+	// Sight returns what the agent of a run sees of the messages of its workspace.
+	Sight func(ctx context.Context, run *runs.Run) (*runs.Sight, error)
 	// Sees reports whether a user of a workspace's platform can read a channel there; false if that is not known.
 	Sees func(ctx context.Context, workspace, channel, user string) bool
 }

@@ -124,7 +124,7 @@ type ThreadSummary struct {
 	Key      event.ThreadKey
 	LastAt   time.Time // when its last message was recorded
 	Messages int64     // its highest thread_seq
-	First    Message   // content, metadata and version of its first message with a text
+	First    Message   // its first message with a text: what a title, and the right to see it, need
 	row      int64
 }
 
@@ -141,8 +141,10 @@ func (m *Messages) Threads(ctx context.Context, workspace, before string, limit 
 	// A message without a thread_seq has no text. The query names the thread_seq for its index.
 	return storage.ReadOne(ctx, m.db, func(tx *storage.Txn) []ThreadSummary {
 		return storage.UpTo(tx, (*ThreadSummary).size, func(s *ThreadSummary) []any {
-			return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version}
-		}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1)
+			return []any{&s.row, &s.ID, (*string)(&s.Key), &s.LastAt, &s.Messages, &s.First.Content, &s.First.Metadata, &s.First.Version,
+				&s.First.Seq, &s.First.ExternalID, &s.First.SenderID, (*string)(&s.First.Author), &s.First.Memory, &s.First.Run}
+		}, `SELECT t.id, t.uuid, t.key, t.last_at, t.next_seq - 1, m.content, m.metadata, coalesce(m.version, 1),
+			m.seq, m.external_id, m.sender_id, m.author, m.memory, m.run
 		FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
 			AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1)
 		WHERE t.workspace = $1 AND t.last_at > 0 AND (t.last_at, t.id) < ($3, $4) ORDER BY t.last_at DESC, t.id DESC LIMIT CAST($2 AS BIGINT)`,

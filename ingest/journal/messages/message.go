@@ -108,25 +108,27 @@ type Quotes struct {
 	Quoted    *event.Quote  `json:"quoted,omitempty"`
 	Forwarded []event.Quote `json:"forwarded,omitempty"`
 	Names     event.Names   `json:"names,omitempty"`
+	// Sender is another id of the author, a bot, which lists of the policy may name; see event.Message.
+	Sender string `json:"sender,omitempty"`
 }
 
 // QuotesOf returns the quotes of a message.
-func QuotesOf(m *event.Message) Quotes { return Quotes{m.Quoted, m.Forwarded, m.Names} }
+func QuotesOf(m *event.Message) Quotes { return Quotes{m.Quoted, m.Forwarded, m.Names, m.AltSenderID} }
 
 // packQuotes returns the column that holds quotes as JSON.
 func packQuotes(tx *storage.Txn, q Quotes) string {
-	return tx.Pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0)
+	return tx.Pack(q, q.Quoted == nil && len(q.Forwarded) == 0 && len(q.Names) == 0 && q.Sender == "")
 }
 
 const messageColumns = `m.row, m.id, m.thread, m.seq, m.external_id, m.client_message_id, m.sender_id,
 	m.author, m.trigger, m.reason, m.agent, m.content, m.quotes, m.metadata, m.version, m.origin, m.revision, m.files, m.files_until, m.reactions, m.envelopes,
-	m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run`
+	m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run, m.memory`
 
 // dest is the scan target for messageColumns.
 func (m *Message) dest() []any {
 	return []any{&m.Row, &m.UUID, &m.Thread, &m.Seq, &m.ExternalID, &m.ClientMessageID, &m.SenderID,
 		(*string)(&m.Author), (*string)(&m.Trigger), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata, &m.Version, (*string)(&m.Origin), &m.Revision,
-		&m.FileCount, &m.FilesUntil, &m.reactions, &m.Envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run}
+		&m.FileCount, &m.FilesUntil, &m.reactions, &m.Envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.Memory}
 }
 
 // LineColumns are the columns of a message that a run and its transcript need.

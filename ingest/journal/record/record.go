@@ -321,7 +321,7 @@ func (r *recordTx) message(m *event.Message) {
 	switch {
 	case decision.Ignore:
 		r.ignore(decision.Reason)
-		if m.RunID != "" && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
+		if m.RunID != "" && m.Injected == nil && decision.Reason == event.ReasonLimit { // frees the run's id for a later request
 			envelopes.FreeKey(r.Txn, r.Envelope)
 		}
 	case !r.insert(m, decision, 0):

@@ -12,8 +12,8 @@ import (
 func (r *Runs) GoingRun(ctx context.Context, id string) (*Run, error) {
 	return storage.Read(ctx, r.db, func(tx *storage.Txn) *Run {
 		run := &Run{ID: id}
-		if !tx.Row([]any{&run.Thread, (*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.Agent},
-			`SELECT id, key, uuid, workspace, platform, channel, parent, agent FROM threads WHERE run_id = $1`, id) {
+		if !tx.Row([]any{&run.Thread, (*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.Agent, &run.OpenedOn, &run.ContextFrom},
+			`SELECT id, key, uuid, workspace, platform, channel, parent, agent, opened_on, run_context_from FROM threads WHERE run_id = $1`, id) {
 			tx.Fail(storage.ErrNotFound)
 		}
 		run.Messages = messages.FindAll(tx, `run = $1 AND author IN ('human', 'bot', 'system') AND deleted_at = 0 ORDER BY seq`, id)

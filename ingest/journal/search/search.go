@@ -52,8 +52,11 @@ type Found struct {
 }
 
 func (f *Found) dest() []any {
-	return []any{&f.Row, &f.UUID, &f.ThreadID, &f.Channel, &f.Seq, &f.SenderID, (*string)(&f.Author), &f.Content, &f.Metadata, &f.Version, &f.FileCount, &f.SentAt, &f.EditedAt, &f.DeletedAt}
+	return []any{&f.Row, &f.UUID, &f.ThreadID, &f.Channel, &f.Seq, &f.SenderID, (*string)(&f.Author), &f.Content, &f.Metadata, &f.Version, &f.FileCount, &f.SentAt, &f.EditedAt, &f.DeletedAt, &f.ExternalID, &f.Memory, &f.Run}
 }
+
+// Position is the message's position in the order of a search; see Query.
+func (f *Found) Position() string { return strconv.FormatInt(f.Row, 10) }
 
 func (f *Found) size() int { return f.Size() }
 
@@ -83,7 +86,7 @@ func (s *Search) SearchMessages(ctx context.Context, q Query) (list []Found, nex
 			place = ofThread(thread)
 		}
 		all := strings.Join(append(words, place), " ")
-		list := storage.UpTo(tx, (*Found).size, (*Found).dest, `SELECT m.row, m.id, t.uuid, t.channel, m.seq, m.sender_id, m.author, m.content, m.metadata, m.version, m.files, m.sent_at, m.edited_at, m.deleted_at
+		list := storage.UpTo(tx, (*Found).size, (*Found).dest, `SELECT m.row, m.id, t.uuid, t.channel, m.seq, m.sender_id, m.author, m.content, m.metadata, m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.external_id, m.memory, m.run
 			FROM messages m JOIN threads t ON t.id = m.thread
 			WHERE m.row IN (SELECT rowid FROM `+s.table(tx, all, before, q.Limit)+` WHERE rowid < $2 ORDER BY rowid DESC LIMIT CAST($3 AS BIGINT)) ORDER BY m.row DESC`,
 			all, before, int64(q.Limit))
