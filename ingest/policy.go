@@ -164,20 +164,12 @@ func (in *Ingest) Admits(run *runs.Run, at event.Channel) func(m messages.Messag
 	if w == nil || event.IsWorkstream(run.ThreadKey) && at.ID == run.Channel { // nobody of the platform writes there
 		return func(m messages.Message) (messages.Message, bool) { return m, true }
 	}
-	g := gate{Settings: w.config.Settings(at.ID, at.Parent), channel: at}
-	return func(m messages.Message) (messages.Message, bool) {
-		namespace, _, _ := strings.Cut(m.SenderID, ":")
-		return g.admitsStored(m, run.Platform != event.Web && namespace != w.config.Senders)
-	}
+	return gate{Settings: w.config.Settings(at.ID, at.Parent), senders: w.config.Senders, channel: at}.admitsStored
 }
 
-// admitsStored judges a stored message; see Ingest.Admits. Somebody whom a program names is known by the whole sender_id, as in
-// idOf.
-func (g gate) admitsStored(m messages.Message, named bool) (messages.Message, bool) {
+// admitsStored judges a stored message; see Ingest.Admits.
+func (g gate) admitsStored(m messages.Message) (messages.Message, bool) {
 	from, at := sender{id: m.SenderID, altID: m.Quotes.Sender}, g.channel
-	if _, injected := event.InjectedBy(m.ExternalID); named || injected {
-		from.id = ":" + m.SenderID
-	}
 	switch m.Author {
 	case messages.ByHuman:
 		from.kind = event.Human
