@@ -28,7 +28,7 @@ func (l *loader) warnings(c *Config) Faults {
 		if f := l.places[w.ID]; f != nil {
 			f.warnWritable("", f.name)
 			f.warnReadable()
-			f.warnPlain(string(w.Platform), w.Config)
+			f.warnPlain(string(w.Platform), reflect.ValueOf(w.Config))
 			if warner, ok := w.Config.(adapters.Warner); ok {
 				for _, found := range warner.Warnings() {
 					f.warn(join(string(w.Platform), found.Field), found.Message)
@@ -55,12 +55,7 @@ func (f *file) warnAll(c *Config) {
 	f.warnWritable("attachments.dir", c.Attachments.Dir)
 	f.warnPostgres(c.Store.URL, "store.url")
 	f.warnPostgres(c.Store.ListenURL, "store.listen_url")
-	for i, agent := range c.Agents {
-		f.warnPlain(fmt.Sprintf("agents[%d]", i), agent.Config)
-	}
-	if c.Attachments.S3 != nil {
-		f.warnPlain("attachments.s3", c.Attachments.S3)
-	}
+	f.warnPlain("", reflect.ValueOf(c))
 }
 
 // warnWritable warns of files and folders that every user of the machine can change. A missing
@@ -92,15 +87,32 @@ func (f *file) warnPostgres(address secret.Value, key string) {
 	}
 }
 
-// warnPlain warns of each setting of a component, which is a pointer to a struct, that is an
-// http address of another host.
-func (f *file) warnPlain(path string, component any) {
-	for _, one := range settings(reflect.ValueOf(component).Elem()) {
-		if one.value.Kind() != reflect.String {
-			continue
+// ours are the keys of the addresses under which others reach Parley: nothing is sent to them.
+var ours = []string{"public_url", "console.public_url"}
+
+// warnPlain warns of each setting below a value, in structs and lists of structs, that is an http address of another host.
+func (f *file) warnPlain(path string, value reflect.Value) {
+	switch value.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !value.IsNil() {
+			f.warnPlain(path, value.Elem())
 		}
-		if u, err := url.Parse(one.value.String()); err == nil && u.Scheme == "http" && !adapters.IsNear(u.Hostname()) {
-			f.warn(join(path, one.key), "http sends secrets and messages readable to another host: use https")
+	case reflect.Struct:
+		if value.Type() == reflect.TypeFor[secret.Value]() {
+			return
+		}
+		for _, one := range settings(value) {
+			f.warnPlain(join(path, one.key), one.value)
+		}
+	case reflect.Slice:
+		for i := range value.Len() {
+			if value.Index(i).Kind() == reflect.Struct { // a list of texts has no addresses that Parley calls
+				f.warnPlain(fmt.Sprintf("%s[%d]", path, i), value.Index(i))
+			}
+		}
+	case reflect.String:
+		if u, err := url.Parse(value.String()); err == nil && u.Scheme == "http" && !adapters.IsNear(u.Hostname()) && !slices.Contains(ours, path) {
+			f.warn(path, "http sends secrets and messages readable to another host: use https")
 		}
 	}
 }

@@ -42,19 +42,20 @@ metrics: {token: metrics-7f3a9c51d2e84b60a1c35e97}
 attachments: {s3: {endpoint: "%[1]s", bucket: abc, access_key: a, secret_key: b}}
 agents:
   - {id: echo, kind: echo}
-  - {id: m, kind: openai, model: m, base_url: "%[1]s/v1"}
+  - {id: m, kind: openai, model: m, base_url: "%[1]s/v1", tools: {read: thread}, mcp: [{url: "%[1]s/mcp", token: "mcp-7f3a9c51d2e84b60a1c35e97"}]}
 `, web, database),
 			"workspaces/b.yaml": fmt.Sprintf("id: b\nplatform: bluebubbles\nagent: echo\nbluebubbles: {url: \"%s\", insecure: true, password: pass-of-the-test, webhook_secret: ci-7f3a9c51d2e84b60a1c35e97}\n", web),
 			"workspaces/d.yaml": fmt.Sprintf("id: d\nplatform: discord\nagent: echo\ndiscord: {token: t, api_url: \"%s\"}\n", web),
 			"workspaces/s.yaml": fmt.Sprintf("id: s\nplatform: slack\nagent: echo\nslack: {app_token: a, bot_token: b, api_url: \"%s\"}\n", web),
-			"workspaces/w.yaml": webWorkspace,
+			"workspaces/w.yaml": strings.Replace(webWorkspace, "name: CI}", "name: CI, injects: [s], deliver: {url: \""+web+"\", secret: dl-7f3a9c51d2e84b60a1c35e97}}", 1),
 		}
 	}
 	t.Setenv("PGSSLMODE", "")
 	want := strings.Join([]string{
 		"parley.yaml:1: store.url: " + tls, "parley.yaml:1: store.listen_url: " + tls,
-		"parley.yaml:7: agents[1].base_url: " + http, "parley.yaml:4: attachments.s3.endpoint: " + http,
+		"parley.yaml:4: attachments.s3.endpoint: " + http, "parley.yaml:7: agents[1].base_url: " + http, "parley.yaml:7: agents[1].mcp[0].url: " + http,
 		"workspaces/b.yaml:4: bluebubbles.url: " + http, "workspaces/d.yaml:4: discord.api_url: " + http, "workspaces/s.yaml:4: slack.api_url: " + http,
+		"workspaces/w.yaml:5: web.tokens[0].deliver.url: " + http,
 	}, "\n")
 	for _, host := range []string{"api.example.com", "203.0.113.7", "[2001:db8::1]:80", "internal.example.com", "local.example"} {
 		if diff := cmp.Diff(want, warnings(t, files("http://"+host, host+"/parley"))); diff != "" {

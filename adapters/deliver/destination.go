@@ -80,10 +80,10 @@ func posts(to outbox.Post, texts []string) (list []outbox.Post) {
 const maxFileName, maxExtension = 150, 16
 
 // fileName returns a file's name as platforms get it. A line end would break the form in which
-// a file is uploaded. A slash would lead out of the folder in which a BlueBubbles server keeps it.
+// a file is uploaded. A character that changes the order of text would hide the name's end. A slash would lead out of the folder in which a BlueBubbles server keeps it.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '/' || r == '\\' || r == utf8.RuneError {
+		if unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp) || r == '/' || r == '\\' || r == utf8.RuneError {
 			return '_'
 		}
 		return r

@@ -33,7 +33,7 @@ func (o *Outbox) post(d *outbox.Delivery) adapters.Post {
 		post.Card = &noted
 	}
 	if f := d.Post.File; f != nil {
-		post.File = &adapters.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {
+		post.File = &adapters.File{Name: fileName(f.Name), MimeType: f.MimeType, Size: f.Size, Open: func(ctx context.Context) (io.ReadCloser, error) {
 			if f.Path == "" {
 				return io.NopCloser(strings.NewReader(f.Text)), nil
 			}

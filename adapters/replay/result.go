@@ -89,7 +89,8 @@ func indent(b *strings.Builder, title, text string) {
 }
 
 // Visible escapes the characters that move a terminal's cursor or change the order of its
-// text, so that a recording's text cannot look like Parley's output.
+// text, so that a stranger's text cannot look like Parley's output. Every command asks it for what
+// a terminal may show.
 func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/net/idna"
 )
 
 // View is a card as chats show it: its parts below each other. Its texts are plain: no character of them is markup.
@@ -205,13 +208,24 @@ func (f *flattener) image(n Node) {
 	f.parts = append(f.parts, Part{Kind: KindText, Text: addressed(alt, n.URL)})
 }
 
-// host returns the host of an address.
+// host returns the host of an address in the ASCII form that a browser asks for, so that letters of other alphabets cannot look like those
+// of a known name.
 func host(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return address
 	}
-	return u.Host
+	name, err := idna.Lookup.ToASCII(u.Hostname())
+	if err != nil { // a name that no browser opens
+		name = strings.Trim(strconv.QuoteToASCII(u.Hostname()), `"`)
+	}
+	if strings.Contains(name, ":") {
+		name = "[" + name + "]"
+	}
+	if port := u.Port(); port != "" {
+		name += ":" + port
+	}
+	return name
 }
 
 // addressed returns a label with its address.

@@ -129,3 +129,18 @@ func FuzzMarkdown(f *testing.F) {
 		}
 	})
 }
+
+// TestAButtonShowsTheHostThatItOpens writes hosts with letters of other alphabets, and hides them behind a user's name.
+func TestAButtonShowsTheHostThatItOpens(t *testing.T) {
+	for address, host := range map[string]string{
+		"https://b\u0430nk.example/x": "xn--bnk-6cd.example", "https://b\u00e4nk.example:8443/": "xn--bnk-qla.example:8443", "https://\uff42ank.example/": "bank.example",
+		"https://bank.example@evil.example/x": "evil.example", "https://[2001:db8::1]:80/": "[2001:db8::1]:80", "https://bank.example/": "bank.example",
+	} {
+		v := card.View{Parts: []card.Part{{Kind: card.KindButtons, Buttons: []card.Press{{Label: "Open", URL: address}}}}}
+		f := generous
+		f.Size = func(text string) int { return len(text) }
+		if got := f.Split(v)[0].Parts[0].Buttons[0].Label; got != "Open ("+host+")" {
+			t.Errorf("%s: %q", address, got)
+		}
+	}
+}

@@ -237,3 +237,48 @@ func TestDeployedRelease(t *testing.T) {
 		t.Errorf("%d made files, %d scripts", prepared, len(release.Nfpms[0].Scripts))
 	}
 }
+
+// TestAnInstallationFollowsNoLink runs the script of the packages in a folder, as root, with the user nobody for parley: the
+// file of secrets cannot be replaced by the daemon's user, and one that leads to another file gets no new rights.
+func TestAnInstallationFollowsNoLink(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("skipped: only root may give files to others")
+	}
+	dir, err := os.MkdirTemp("", "parley-install-") // the folder of the test is root's alone
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	run := func(command string) error {
+		out, err := exec.CommandContext(t.Context(), "sh", "-ec", "cd "+dir+"; "+command).CombinedOutput()
+		if err != nil {
+			t.Logf("%s: %v %s", command, err, out)
+		}
+		return err
+	}
+	group, err := exec.CommandContext(t.Context(), "id", "-gn", "nobody").Output()
+	if err != nil {
+		t.Skip("skipped: there is no user nobody")
+	}
+	script := strings.NewReplacer("root:parley", "root:"+strings.TrimSpace(string(group)), "parley:parley", "nobody:"+strings.TrimSpace(string(group)), "passwd parley", "passwd nobody",
+		"/etc/parley", dir+"/etc", "/var/lib/parley", dir+"/lib", "/var/backups/parley", dir+"/backups", "/run/systemd/system", dir+"/no").Replace(text(t, "packages/postinstall.sh"))
+	if err := os.WriteFile(filepath.Join(dir, "script"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const install, as = "sh ./script configure 0.1.0", "setpriv --reuid nobody --clear-groups --regid nogroup "
+	if err := run("chmod 755 .; mkdir etc lib backups; echo A=1 >etc/env; chmod 640 etc/env; echo secret >shadow; chmod 600 shadow; " + install); err != nil {
+		t.Fatal(err)
+	}
+	if run(as+"touch etc/parley.yaml") != nil || run(as+"mv etc/env etc/other") == nil || run(as+"rm -f etc/env") == nil || run(as+"ln -sf ../shadow etc/env") == nil {
+		t.Error("the daemon's user adds no file to its folder, or replaces that of root")
+	}
+	if err := run("rm etc/env; " + as + "ln -s ../shadow etc/env"); err != nil {
+		t.Fatal(err)
+	}
+	if run(install) == nil {
+		t.Error("an installation goes on with a link")
+	}
+	if run(`test "$(stat -c "%U %G %a" shadow)" = "root root 600"`) != nil {
+		t.Error("the file behind the link has other rights")
+	}
+}

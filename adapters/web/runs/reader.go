@@ -10,6 +10,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
 	"parley/assembly/stream"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
@@ -96,6 +97,23 @@ func isLast(m stream.Message) bool {
 	return m.OfMain() && (m.Type == stream.Complete || m.Type == stream.Terminated)
 }
 
+// asked are the details of a message of the run's turn.
+type asked struct {
+	Ack string `json:"ack,omitempty"` // the id that its client gave it
+	By  author `json:"by"`
+}
+
+// author is who wrote a message: the sender_id, and the name; empty for none.
+type author struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+func authorOf(m *messages.Message) author {
+	metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names nobody
+	return author{m.SenderID, metadata.SenderDisplayName}
+}
+
 // questions returns the messages of the run's turn.
 func questions(stored []messages.Message) (list []runs.Event) {
 	for i := range stored {
@@ -104,9 +122,7 @@ func questions(stored []messages.Message) (list []runs.Event) {
 			continue
 		}
 		q := stream.Message{Type: stream.Question, Text: threads.Display(m), Time: m.CreatedAt}
-		if m.ClientMessageID != "" {
-			q.Details, _ = json.Marshal(map[string]string{"ack": m.ClientMessageID}) // a text always encodes
-		}
+		q.Details, _ = json.Marshal(asked{m.ClientMessageID, authorOf(m)}) // texts always encode
 		list = append(list, runs.Event{Message: q})
 	}
 	return list

@@ -39,6 +39,7 @@ func (a API) Routes() []access.Route {
 	return []access.Route{
 		{Pattern: "POST /api/v1/chat/threads", Right: access.ForUsers, Take: access.Take(a.of, call.postThread)},
 		{Pattern: "GET /api/v1/chat/threads", Serve: access.Serve(a.of, call.listOwnThreads)},
+		{Pattern: "GET /api/v1/chat/caller", Serve: access.Serve(a.of, call.getCaller)},
 		{Pattern: "GET " + thread, Serve: access.Serve(a.of, call.getThread)},
 		{Pattern: "PATCH " + thread, Right: access.ForUsers, Take: access.Take(a.of, call.patchThread)},
 		{Pattern: "POST " + thread + "/participants", Right: access.ForUsers, Take: access.Take(a.of, call.postParticipant)},

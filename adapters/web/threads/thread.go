@@ -116,6 +116,11 @@ func (c call) listOwnThreads(w http.ResponseWriter, r *http.Request) error {
 	return exchange.Respond(w, http.StatusOK, map[string]any{"threads": list, "next": next})
 }
 
+// getCaller responds with the caller, as the messages that it sends name it: GET /api/v1/chat/caller
+func (c call) getCaller(w http.ResponseWriter, _ *http.Request) error {
+	return exchange.Respond(w, http.StatusOK, map[string]string{"id": string(c.Actor), "name": c.Token.Name})
+}
+
 // getThread responds with a thread, its participants and its newest thread_seq, which is 0
 // without messages: GET /api/v1/chat/threads/{thread_id}
 func (c call) getThread(w http.ResponseWriter, r *http.Request) error {

@@ -24,6 +24,7 @@ const (
 	threadID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 	runID    = "run-1"
 	token    = "a-token-of-the-page"
+	personID = "user:0b0b0b0b-0000-4000-8000-000000000001"
 )
 
 // fake is a server that speaks the daemon's protocol for one run, and serves the element.
@@ -53,6 +54,9 @@ func serve(t *testing.T, messages ...string) *fake {
 	mux.HandleFunc("GET /sdk/parley.js", static.File("parley.js"))
 	mux.HandleFunc("GET /runs/{thread}/{run}/updates", f.updates)
 	mux.HandleFunc("GET /runs/{thread}/{run}/stream", f.stream)
+	mux.HandleFunc("GET /api/v1/chat/caller", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"id":"`+personID+`","name":"Nora"}`)
+	})
 	mux.HandleFunc("POST /", f.take)
 	mux.HandleFunc("GET /{page}", f.page)
 	mux.HandleFunc("GET /scripts/{name}", func(w http.ResponseWriter, r *http.Request) {

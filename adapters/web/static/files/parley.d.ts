@@ -161,6 +161,8 @@ export interface NewMessage {
 }
 
 export declare class ThreadsApi extends Api {
+  /** Whose the token is, as `sender_id` and name of its messages. */
+  caller(): Promise<{ id: string; name: string }>;
   create(thread?: { mode?: Thread['mode']; participants?: string[] }): Promise<Thread>;
   list(page?: { before?: string; limit?: number }): Promise<{ threads: Thread[]; next: string | null }>;
   retrieve(id: string): Promise<Thread & { participants: { id: string; name: string }[]; thread_seq: number }>;

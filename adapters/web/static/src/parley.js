@@ -359,6 +359,7 @@ export class WorkflowsApi extends Api {
 const threadPath = id => `/api/v1/chat/threads/${encodeURIComponent(id)}`;
 
 export class ThreadsApi extends Api {
+  caller() { return this.json('/api/v1/chat/caller'); }
   create(body = {}) { return this.post('/api/v1/chat/threads', body); }
   list({ before, limit } = {}) { return this.json('/api/v1/chat/threads' + query({ before, limit })); }
   retrieve(id) { return this.json(threadPath(id)); }

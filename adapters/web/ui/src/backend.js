@@ -24,6 +24,7 @@ export class Backend {
   #queue = [] // the runs that are to be shown
   #shown = new Set() // the ids of the runs that were shown
   #drains = false
+  #caller = null // a promise of who the person is: {id, name}
   #abort = new AbortController()
 
   /** of is {server, token(), message(m), state(name, note), works(is)}; nothing is called after close. */
@@ -44,6 +45,12 @@ export class Backend {
     if (!this.#drains) this.#drain()
   }
 
+  // author returns who wrote a message, and whether that is this person. Without an answer of the server, nobody is.
+  #authors() {
+    this.#caller ??= this.#threads.caller().catch(() => void (this.#caller = null))
+    return this.#caller.then((me) => (id, name) => ({ id, name, isMe: id === me?.id }))
+  }
+
   async #drain() {
     this.#drains = true
     this.#of.works(true)
@@ -57,13 +64,15 @@ export class Backend {
     const id = this.#shown.size && (await this.#idOf(run))
     if (id && this.#shown.has(id)) return
     const { signal } = this.#abort
+    const author = await this.#authors()
     let time = 0, edge = new Set() // edge has the messages of the very time, which come again after a rest
     const message = (m, compact) => {
       const raw = JSON.stringify(compact)
       if (m.timestamp === time && edge.has(raw)) return
       if (m.timestamp !== time) [time, edge] = [m.timestamp, new Set()]
       edge.add(raw)
-      this.#of.message(m)
+      const by = m.type === QUESTION && m.details?.by
+      this.#of.message(by ? { ...m, author: author(by.id, by.name) } : m)
     }
     const onConnection = ({ state, attempt, error }) => {
       const name = { history: "connecting", waiting: "reconnecting" }[state] ?? state
@@ -127,11 +136,16 @@ export class Backend {
     this.#of.state("connecting")
     try {
       const { messages } = await this.#threads.retrieveMessages(thread, { before: Number.MAX_SAFE_INTEGER, limit: PAGE })
+      const [author, { participants }] = await Promise.all([this.#authors(), this.#threads.retrieve(thread)])
+      const names = new Map(participants.map(({ id, name }) => [id, name]))
       const last = messages.findLastIndex((m) => m.role === "user")
       const works = last >= 0 && last === messages.length - 1
       const name = messages[last]?.metadata?.run_id ?? messages[last]?.client_message_id
       for (const m of works && name ? messages.slice(0, last) : messages) {
-        this.#of.message({ type: TYPES[m.role] ?? SYSTEM, message: m.content, html: m.html, timestamp: Date.parse(m.created_at), files: m.attachments, details: { uiSchema: m.metadata?.uiSchema } })
+        this.#of.message({
+          type: TYPES[m.role] ?? SYSTEM, author: m.role === "user" || m.role === "assistant" ? author(m.sender_id, names.get(m.sender_id)) : null,
+          message: m.content, html: m.html, timestamp: Date.parse(m.created_at), files: m.attachments, details: { uiSchema: m.metadata?.uiSchema },
+        })
       }
       this.#of.state("idle")
       const run = name ? { workflow_id: thread, run_id: name } : null

@@ -6,9 +6,11 @@ const at = (id) => document.getElementById(id)
 const KEY = "parley-token"
 const PAGE = 30 // conversations that are listed at once
 
-// The token comes in the fragment, which no server sees, and leaves the address at once.
+// A token comes in the fragment, which no server sees, and leaves the address at once. Anybody may have made the
+// link, so the page uses the token only after the person has read whose it is.
+let given = ""
 if (location.hash.length > 1) {
-  sessionStorage.setItem(KEY, decodeURIComponent(location.hash.slice(1)))
+  given = decodeURIComponent(location.hash.slice(1))
   history.replaceState(null, "", location.pathname + location.search)
 }
 const token = () => sessionStorage.getItem(KEY) ?? ""
@@ -87,10 +89,33 @@ async function page(before) {
   at("more").onclick = () => page(next)
 }
 
-async function open() {
-  if (!token()) return login()
+const named = ({ id, name }) => `${name} (${id})`
+
+// link asks whether the page is to be used as the owner of the token of a link.
+async function link() {
+  const of = (token) => new ThreadsApi({ token }).caller().catch(() => null)
+  const [theirs, mine] = await Promise.all([of(given), token() ? of(token()) : null])
+  if (!theirs || theirs.id === mine?.id) return open(theirs ? "" : "The link's token is not known here.")
+  at("given").textContent = named(theirs)
+  at("instead").textContent = mine ? `In this tab you are ${named(mine)} now.` : ""
+  at("adopt").textContent = `Continue as ${theirs.name}`
+  at("keep").textContent = mine ? `Stay ${mine.name}` : "Use another token"
+  at("keep").onclick = () => ((at("link").hidden = true), open())
+  at("link").onsubmit = (e) => {
+    e.preventDefault()
+    sessionStorage.setItem(KEY, given)
+    at("link").hidden = true
+    open()
+  }
+  at("link").hidden = false
+  at("adopt").focus()
+}
+
+async function open(refused = "") {
+  if (!token()) return login(refused)
   at("threads").replaceChildren()
   try {
+    at("who").textContent = named(await api.caller())
     await page()
   } catch (error) {
     return login(error.status === 401 ? "This token is not known here." : error.message)
@@ -100,4 +125,4 @@ async function open() {
   show(new URLSearchParams(location.search).get("thread") ?? "")
 }
 addEventListener("hashchange", () => location.reload())
-open()
+given ? link() : open()

@@ -275,7 +275,9 @@ export class Timeline {
     const kind = KINDS[m.waits ? IDLE : m.type] ?? "system"
     article.dataset.type = m.type
     this.#open.delete(article)
-    const inner = part("div", kind, {}, h("span", { className: "spoken" }, SPOKEN[m.type === REQUEST_INPUT ? "asked" : kind] ?? ""))
+    const others = m.author && !m.author.isMe
+    article.toggleAttribute("data-others", Boolean(others && m.type === QUESTION))
+    const inner = part("div", kind, {}, others ? named(m.author) : h("span", { className: "spoken" }, SPOKEN[m.type === REQUEST_INPUT ? "asked" : kind] ?? ""))
     article.replaceChildren((this[`_${kind}`] ?? this._plain).call(this, inner, m, article))
     if (m.timestamp) article.title = new Date(m.timestamp).toLocaleString()
   }
@@ -290,7 +292,7 @@ export class Timeline {
     if (m.html) inner.append(h("div", { className: "rich" }, rendered(m.html, env)))
     else if (m.message) inner.append(h("div", { className: "text" }, words(m.message)))
     const ui = m.details?.uiSchema
-    if (ui?.root) inner.append(schema(ui, env, this.#act))
+    if (ui?.root) inner.append(schema(ui, env, m.type === QUESTION || m.type === SYSTEM ? null : this.#act)) // only an agent's card has buttons
     const files = [...list(m.files), ...list(m.details?.files)]
     if (files.length) inner.append(h("ul", { className: "files" }, ...files.map((f) => h("li", {}, file(f, env)))))
   }
@@ -347,6 +349,11 @@ export class Timeline {
 
   _idle = this._complete
   _terminated = this._complete
+}
+
+// named is the author of a message above it: the name, which people may choose, and the id, which they may not.
+function named({ id, name }) {
+  return part("div", "author", { className: "author" }, h("bdi", {}, words(name) || words(id)), h("span", { className: "spoken" }, " "), name ? h("small", {}, words(id)) : null, h("span", { className: "spoken" }, ": "))
 }
 
 /** file is a link to a file of a message: one with an address, or with its bytes; else only its name. */

@@ -185,6 +185,7 @@ const nodes = {
   progress: (n) => h("label", { className: "progress" }, h("span", {}, text(n)), bar(n.value, n.max ?? 100)),
   button: (n, _, env, act) => {
     const href = link(n.url, env.server, WEB)
+    if (!act) return h("span", { className: "badge" }, [text(n), words(n.url)].filter(Boolean).join(" "))
     return href ? anchor(href, text(n)) : h("button", { onclick: () => act(n) }, text(n))
   },
   unknown: (n, child) => h("div", {}, text(n), ...list(n.children).map(child)),

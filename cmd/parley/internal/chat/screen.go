@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
+	"parley/adapters/replay"
 	"parley/assembly/stream"
 )
 
@@ -14,7 +14,7 @@ import (
 type Screen struct {
 	// Out gets the answers. Aside gets thoughts, plans and notices.
 	Out, Aside io.Writer
-	// Live shows an answer as it comes, and removes control characters, as for a terminal.
+	// Live shows an answer as it comes, and escapes control characters, as for a terminal.
 	Live bool
 	// JSON prints an Answer instead, a line each.
 	JSON bool
@@ -94,15 +94,14 @@ func (s *Screen) aside(text string) {
 	fmt.Fprintln(s.Aside, text)
 }
 
-// plain removes control characters, with which a text could change the terminal.
+// plain escapes what could change the terminal, but for line ends. An output that is no terminal gets the text as it is.
 func (s *Screen) plain(text string) string {
 	if !s.Live {
 		return text
 	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return -1
-		}
-		return r
-	}, text)
+	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
+	for i, line := range lines {
+		lines[i] = replay.Visible(line)
+	}
+	return strings.Join(lines, "\n")
 }

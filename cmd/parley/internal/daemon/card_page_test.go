@@ -34,6 +34,7 @@ agents: [{id: helper, kind: webhook, url: "` + hook.URL + `", secret: ` + laterS
 	tab = browsertest.Open(t)
 	tab.Size(900, 1100)
 	tab.Goto(h.url + "/chat#" + ownToken)
+	tab.Role("button", "Continue as Olivia").Click()
 	return h, tab, answers
 }
 

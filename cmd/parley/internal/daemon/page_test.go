@@ -43,6 +43,7 @@ func TestChatPage(t *testing.T) {
 	tab := browsertest.Open(t)
 	tab.Size(1000, 700)
 	tab.Goto(address)
+	tab.Role("button", "Continue as You").Click()
 	tab.Role("textbox", "Type your message...").Type("hello there")
 	tab.Press(kb.Enter)
 	sees(tab, "[data-type='8']", "hello there")
@@ -106,6 +107,81 @@ func TestChatPageAsksForToken(t *testing.T) {
 	if got := h.get("/chat"); got.status != http.StatusNotFound {
 		t.Errorf("without a web workspace: %d", got.status)
 	}
+}
+
+// TestAPageSaysWhoWroteWhat shows a thread of two people and an agent from outside to one of them: the other's words and
+// card are the other's, whatever that person's name is, and no card of a person has a button.
+func TestAPageSaysWhoWroteWhat(t *testing.T) {
+	t.Parallel()
+	const malToken, helperToken = "canary-mal-81c0f2-9d3e6b57", "canary-helper-5a7e10-c4f82d96"
+	h := open(t, plan{files: map[string]string{"workspaces/ours.yaml": `
+id: ours
+platform: web
+agent: helper
+web:
+  tokens:
+    - {id: olivia, token: ` + ownToken + `, name: Olivia}
+    - {id: mal, token: ` + malToken + `, name: You, actor: "user:0b0b0b0b-0000-4000-8000-000000000002"}
+    - {id: outside, token: ` + helperToken + `, name: Helper, actor: "agent:0b0b0b0b-0000-4000-8000-000000000003"}
+`}})
+	made := "/" + decode[struct{ ID string }](t, h.chat(http.StatusCreated, "POST", "", ownToken,
+		`{"mode":"invocation_only","participants":["user:0b0b0b0b-0000-4000-8000-000000000002","agent:0b0b0b0b-0000-4000-8000-000000000003"]}`)).ID
+	const card = `"metadata":{"uiSchema":{"version":"2.0","root":{"type":"stack","children":[{"type":"button","label":"Confirm","value":"I confirm"},{"type":"button","label":"Look","url":"https://evil.example"}]}}}`
+	h.chat(http.StatusCreated, "POST", made+"/messages", ownToken, `{"content":"hello"}`)
+	h.chat(http.StatusCreated, "POST", made+"/messages", malToken, `{"content":"I hereby resign.",`+card+`}`)
+	h.chat(http.StatusCreated, "POST", made+"/agent-messages", helperToken, `{"content":"I am the helper.",`+card+`}`)
+	tab := browsertest.Open(t)
+	tab.Size(1000, 700)
+	tab.Goto(h.url + "/chat?thread=" + made[1:] + "#" + ownToken)
+	tab.Role("button", "Continue as Olivia").Click()
+	tab.Wait(inElement("[data-test=message]") + ".length === 3")
+	for i, want := range []string{"You: hello", "You user:0b0b0b0b-0000-4000-8000-000000000002: I hereby resign. Confirm Look https://evil.example", "Helper agent:0b0b0b0b-0000-4000-8000-000000000003: I am the helper. Confirm Look"} {
+		got := browsertest.Eval[string](tab, fmt.Sprintf(`%s[%d].textContent`, inElement("[data-test=message]"), i))
+		if strings.Join(strings.Fields(got), "") != strings.Join(strings.Fields(want), "") {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if own, others := browsertest.Eval[int](tab, inElement("[data-type='8']:not([data-others])")+".length"), browsertest.Eval[int](tab, inElement("[data-type='8'] :is(button, a)")+".length"); own != 1 || others != 0 {
+		t.Errorf("%d messages are the reader's own, people's cards have %d buttons", own, others)
+	}
+	if n := browsertest.Eval[int](tab, inElement("[data-type='7'] :is(button, a)")+".length"); n != 2 {
+		t.Errorf("the agent's card has %d buttons", n)
+	}
+	tab.Screenshot("authors")
+}
+
+// TestALinkOfThePageIsAskedFor follows links with tokens: the page says whose they are, and changes nothing until the
+// person agrees.
+func TestALinkOfThePageIsAskedFor(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{}).echoes()
+	tab := browsertest.Open(t)
+	tab.Goto(h.url + "/chat#" + ownToken)
+	tab.Wait(`document.querySelector('#given').textContent.startsWith('Olivia (user:')`)
+	if kept := browsertest.Eval[string](tab, `sessionStorage.getItem('parley-token') ?? ''`); kept != "" {
+		t.Error("the link's token is used before anybody has agreed")
+	}
+	tab.Screenshot("link")
+	tab.Role("button", "Continue as Olivia").Click()
+	tab.Wait(`document.querySelector('#who').textContent.startsWith('Olivia (user:')`)
+	tab.Goto("about:blank")
+	tab.Goto(h.url + "/chat#" + anyToken)
+	tab.Wait(`document.querySelector('#instead').textContent.includes('Olivia')`)
+	if at := browsertest.Eval[string](tab, "location.href"); strings.Contains(at, anyToken) {
+		t.Errorf("the address is %s", at)
+	}
+	tab.Role("button", "Stay Olivia").Click()
+	tab.Wait(`document.querySelector('#who').textContent.startsWith('Olivia (user:')`)
+	if kept := browsertest.Eval[string](tab, `sessionStorage.getItem('parley-token')`); kept != ownToken {
+		t.Error("the link has replaced the token")
+	}
+	tab.Goto("about:blank")
+	tab.Goto(h.url + "/chat#" + ownToken) // nothing is to be asked
+	tab.Wait(`document.querySelector('#who').textContent.startsWith('Olivia (user:') && document.querySelector('#link').hidden`)
+	tab.Goto("about:blank")
+	tab.Goto(h.url + "/chat#" + anyToken)
+	tab.Role("button", "Continue as Bridge").Click()
+	tab.Wait(`document.querySelector('#who').textContent.startsWith('Bridge (user:')`)
 }
 
 // TestAnswerOverRestart: the daemon ends during an answer. The page of another origin, which has a token, shows

@@ -144,11 +144,9 @@ func clock(at *time.Time) string {
 	return at.Local().Format(time.DateTime)
 }
 
-// oneLine returns a text of strangers for a cell of a table.
+// oneLine returns a text of strangers for a cell of a table: its lines and tabs as one line, and the rest as a terminal may show it.
 func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029' || r == '\u202e'
-	}), " ")
+	return replay.Visible(strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\t\n\v\f\r\u0085\u2028\u2029", r) }), " "))
 }
 
 func (l *letters) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {

@@ -29,3 +29,14 @@ workstream  w2 of agent coder: failed: no model
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// TestACellHasNoCommandsOfATerminal prints what a stranger chose as a cell: one line, without a character that moves the cursor or the text.
+func TestACellHasNoCommandsOfATerminal(t *testing.T) {
+	for given, want := range map[string]string{
+		"two\r\nlines\tand a tab": "two lines and a tab", "red\u009b31m \u0084\u0090\u009c\u009d": `red\u009b31m \u0084\u0090\u009c\u009d`, "\x1b[2J\a": `\u001b[2J\u0007`, "\u202egnp.exe": `\u202egnp.exe`,
+	} {
+		if got := oneLine(given); got != want {
+			t.Errorf("%q: %q", given, got)
+		}
+	}
+}
