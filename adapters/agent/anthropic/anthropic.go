@@ -168,21 +168,9 @@ func (m *message) end() error {
 	if err := m.endBlock(); err != nil {
 		return err
 	}
-	end := remote.Ending{Key: "stop_reason", Finish: m.stop, Early: earlyEnd(m.stop), Declined: m.stop == "refusal", Tools: &m.tools, Kept: m.back()}
+	end := remote.Ending{Key: "stop_reason", Finish: m.stop, Tools: &m.tools, Kept: m.back()}
 	if len(m.usage) > 0 {
 		end.Usage = m.usage
 	}
 	return m.client.Finish(m.answer, end)
-}
-
-// earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string
-// for a complete one.
-func earlyEnd(stop string) string {
-	switch stop {
-	case "max_tokens", "model_context_window_exceeded":
-		return "The answer ends here because it reached the model's length limit."
-	case "refusal":
-		return "The answer ends here because the model declined to go on."
-	}
-	return ""
 }

@@ -14,6 +14,7 @@ import (
 type chunk struct {
 	Error   json.RawMessage
 	Usage   json.RawMessage
+	State   json.RawMessage `json:"base_resp"` // of MiniMax
 	Choices []choice
 	// Citations and SearchResults are Perplexity's sources, by the numbers of the marks in the text.
 	// https://docs.perplexity.ai/api-reference/chat-completions-post
@@ -85,7 +86,7 @@ func (c *completion) take(e remote.Event) error {
 		return nil
 	case err != nil:
 		return c.invalid(err)
-	case remote.IsError(event.Error) || len(event.Choices) == 0 && remote.IsFailure(data):
+	case remote.IsError(event.Error) || (len(event.Choices) == 0 || isSet(event.State)) && remote.IsFailure(data):
 		if ended {
 			return nil
 		}

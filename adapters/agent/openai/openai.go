@@ -132,25 +132,9 @@ func (c *completion) end() error {
 	if err := c.sayCalls(); err != nil {
 		return err
 	}
-	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Early: earlyEnd(c.finish), Declined: c.finish == "refusal" || filtered.MatchString(c.finish), Tools: &c.tools, Kept: c.back()}
+	end := remote.Ending{Key: "finish_reason", Finish: c.finish, Tools: &c.tools, Kept: c.back()}
 	if len(c.usage) > 0 {
 		end.Usage = c.usage
 	}
 	return c.agent.client.Finish(c.answer, end)
-}
-
-// filtered matches the finish_reason of an answer that a filter has cut off, which gateways also name as
-// Google and Zhipu do.
-var filtered = regexp.MustCompile(`(?i)content_?filter|safety|prohibited|blocklist|recitation|sensitive`)
-
-// earlyEnd returns the sentence for the reader of an incomplete answer, and an empty string
-// for a complete one.
-func earlyEnd(finish string) string {
-	switch {
-	case finish == "length":
-		return "The answer ends here because it reached the model's length limit."
-	case filtered.MatchString(finish):
-		return "The answer ends here because the provider's content filter cut it off."
-	}
-	return ""
 }

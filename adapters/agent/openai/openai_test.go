@@ -282,8 +282,10 @@ func TestMisbehavingServers(t *testing.T) {
 // TestUsageIsMeasured checks that the daemon learns the counts and the reason of the end.
 func TestUsageIsMeasured(t *testing.T) {
 	for usage, want := range map[string]assembly.Usage{
-		`{"prompt_tokens":130,"completion_tokens":45,"total_tokens":175}`: {Finish: "stop", TokensIn: 130, TokensOut: 45},
-		`{"prompt_tokens":"many","completion_tokens":-1}`:                 {Finish: "stop"},
+		`{"prompt_tokens":130,"completion_tokens":45,"total_tokens":175}`:                {Finish: "stop", TokensIn: 130, TokensOut: 45},
+		`{"prompt_tokens":10,"completion_tokens":2,"input_tokens":10,"output_tokens":2}`: {Finish: "stop", TokensIn: 10, TokensOut: 2}, // new-api
+		`{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":2}`:              {Finish: "stop", TokensIn: 15, TokensOut: 2},
+		`{"prompt_tokens":"many","completion_tokens":-1}`:                                {Finish: "stop"},
 		`[1]`: {Finish: "stop"},
 	} {
 		agent := model(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -35,9 +35,11 @@ type Answer struct {
 	text    strings.Builder
 	part    int             // where the current part of the text begins
 	gap     string          // before the next words
-	split   *splitter       // of the current part; nil if the part has ended or its thinking is kept
+	split   *splitter       // of the current part; nil if the part has ended
+	keep    bool            // thinking stays a part of the text
+	cut     bool            // marks were left out of the text
 	voice   *voice          // nil for an agent whose messages are read by a Speech
-	client  *Client         // remembers what its model does; nil if thinking is kept
+	client  *Client         // remembers what its model does; nil for an agent whose messages are read by a Speech
 	again   bool            // the text comes once more, without its chunks and its thoughts
 	turns   int             // number of texts that were thoughts
 	gone    int             // bytes of chunks of these texts
@@ -69,9 +71,8 @@ func (a *Answer) Measured(measure func(assembly.Usage)) *Answer {
 // answers have no chunks until a tag or the end has shown whether their text is a thought.
 func (a *Answer) Read(settings Reading, c *Client, speakers assembly.Speakers) *Answer {
 	a.voice = &voice{speakers: speakers}
-	if settings.Thinking == SplitThinking {
-		a.client, a.split = c, new(splitter)
-	}
+	a.client, a.keep = c, settings.Thinking == KeepThinking
+	a.split = newSplitter(a.keep)
 	return a
 }
 
@@ -98,7 +99,7 @@ func (a *Answer) plain(text string) error {
 	if a.split == nil {
 		return a.speak(text)
 	}
-	if err := a.Bound(a.text.Len() + len(a.split.thought) + len(text)); err != nil {
+	if err := a.Bound(a.text.Len() + a.split.held() + len(text)); err != nil {
 		return err
 	}
 	return a.take(a.split.add(text))
@@ -133,7 +134,7 @@ func (a *Answer) Part() error {
 		return err
 	}
 	if a.client != nil {
-		a.split = new(splitter)
+		a.split = newSplitter(a.keep)
 	}
 	if a.voice != nil && !a.voice.over {
 		a.voice = &voice{speakers: a.voice.speakers}
@@ -156,7 +157,7 @@ func (a *Answer) Replace() error {
 	a.text.Reset()
 	a.again, a.sent, a.chars, a.part, a.gap = true, 0, 0, 0, ""
 	if a.client != nil {
-		a.split = new(splitter)
+		a.split = newSplitter(a.keep)
 	}
 	if a.voice != nil {
 		a.voice = &voice{speakers: a.voice.speakers}
@@ -205,6 +206,12 @@ func (a *Answer) take(pieces []piece) (err error) {
 			}
 		case turned:
 			err = a.turn()
+		case over:
+			err = a.write(a.voice.end())
+			a.voice.over = true
+			a.voice.rest.WriteString(p.text)
+		case cut:
+			a.cut = true
 		}
 		if err != nil {
 			return err
@@ -328,9 +335,9 @@ func (a *Answer) Finish(warning string, details json.RawMessage) error {
 	return err
 }
 
-// whole returns the text, without the line ends before a header that ended it.
+// whole returns the text, without the white space before a header that ended it and before marks that were left out.
 func (a *Answer) whole() string {
-	if a.voice == nil || !a.voice.over {
+	if !a.cut && (a.voice == nil || !a.voice.over) {
 		return a.text.String()
 	}
 	return strings.TrimRight(a.text.String(), " \t\r\n")
@@ -342,11 +349,7 @@ const maxRest = 16 << 10
 // Ending is the end of a model's answer.
 type Ending struct {
 	Key, Finish string // the name and the value of the model's own word for it, such as finish_reason and "stop"
-	// Early is the sentence for the reader of an incomplete answer; empty for a complete one.
-	Early string
-	// Declined says that the model or its provider refused to answer.
-	Declined bool
-	Tools    *Tools // the calls of the model
+	Tools       *Tools // the calls of the model
 	// Kept is what the provider wants back with the calls: see Keep. Nil for nothing.
 	Kept  json.RawMessage
 	Usage any // the counts of tokens; nil if the server sent none
@@ -380,28 +383,41 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 		in, out := spent(e.Usage)
 		a.measure(assembly.Usage{Finish: e.Finish, TokensIn: in, TokensOut: out})
 	}
-	if e.Tools.goesOn && e.Early == "" {
+	meaning := endOf(e.Finish)
+	early := sentences[meaning]
+	if meaning == endBroken {
+		return c.Invalid(fmt.Sprintf("the server broke the answer off (%s %q)", e.Key, e.Finish), nil)
+	}
+	if e.Tools.goesOn && early == "" {
 		return a.Calls(e.Tools.called, e.Tools.calls, e.Kept)
 	}
 	calls, empty := e.Tools.calls, fmt.Sprintf("the model returned no text (%s %q)", e.Key, e.Finish)
-	if e.Early != "" {
+	if err := a.EndThought(); err != nil {
+		return err
+	}
+	if a.thinks+a.turns > 0 {
+		empty += ", but a reasoning: its server may take the answer for a part of it"
+	}
+	if early != "" {
 		calls = nil // the last one may be incomplete
 	}
 	switch {
 	case strings.TrimSpace(a.String()) != "" || len(calls)+len(a.shown.files) > 0:
 	case e.Tools.unknown != "":
 		return c.Invalid(fmt.Sprintf("the model called the tool %q instead of answering, and it was not offered", e.Tools.unknown), nil)
-	case e.Declined:
+	case meaning == endFiltered || meaning == endRefused:
 		return c.Rejected(empty, Declined)
+	case meaning == endLength:
+		// A repetition would end at the same point.
+		return &Error{Permanent: true, text: c.Clean(empty), sentence: noRoom, cause: turn.ErrEmpty}
 	default:
-		// A repetition of an incomplete answer would end at the same point.
-		return &Error{Permanent: e.Early != "", text: c.Clean(empty), cause: turn.ErrEmpty}
+		return &Error{Permanent: early != "", text: c.Clean(empty), cause: turn.ErrEmpty}
 	}
 	if err := a.cite(); err != nil {
 		return err
 	}
-	if e.Early != "" {
-		if err := a.write("\n\n(" + e.Early + ")"); err != nil {
+	if early != "" {
+		if err := a.write("\n\n(" + early + ")"); err != nil {
 			return err
 		}
 	}
@@ -416,7 +432,7 @@ func (c *Client) Finish(a *Answer, e Ending) error {
 	if len(own) > 0 {
 		details, _ = json.Marshal(own) // texts and decoded JSON always encode
 	}
-	return a.Finish(e.Early, details)
+	return a.Finish(early, details)
 }
 
 // Called takes the calls of a request: see assembly.Input.

@@ -164,10 +164,12 @@ func (c *Client) refused(response *http.Response) error {
 // model itself, refuses.
 const Declined = "The model's provider declined to answer this."
 
-var declinedWords = regexp.MustCompile(`(?i)content[ _]?filter|content[ _]management|content_policy|ResponsibleAI|data_?inspection|inappropriate content|considered high risk|prohibited_content|safety (?:system|filter|reasons)|usage policy|moderation|\bflagged\b`)
-
-// declined completes the error of a server whose filter has refused the input: a repetition is refused too.
+// declined completes the error of a server whose filter has refused the input: a repetition is refused too. A bad call
+// that the model has written is worth another attempt, whatever the status.
 func (e *Error) declined() *Error {
+	if miscalledWords.MatchString(e.said) {
+		e.Permanent = false
+	}
 	if declinedWords.MatchString(e.said) {
 		e.Permanent, e.sentence = true, Declined
 	}

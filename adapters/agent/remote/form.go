@@ -110,6 +110,9 @@ const (
 	maxRefused = 1000
 	// maxAlone bounds the pictures of a request that are left out one by one, to find the refused one.
 	maxAlone = 4
+	// formAge is the time for which the form of the requests is remembered after a refusal, and faultAge that after a fault
+	// of the server whose words were about the form.
+	formAge, faultAge = 24 * time.Hour, time.Hour
 	// maxForms bounds the requests for one attempt. Each form before the last one was refused.
 	maxForms = 12
 )
@@ -124,6 +127,9 @@ type learnt struct {
 	pictures, tools refused
 	limit           int // bytes of the messages' text; 0 for none
 	without         []string
+	// since is the time of the first refusal that strict, noRole, limit and without are learnt from. They are forgotten at
+	// forget.
+	since, forget time.Time
 }
 
 // refused are things that a server has refused, by their keys, with the time until which they are left out, and
@@ -179,25 +185,49 @@ func toolName(t runinput.Tool) string {
 	return Plain(t.Name, 120) + " of " + t.Server
 }
 
+// note notes that a form is learnt for a time.
+func (l *learnt) note(age time.Duration) {
+	now := time.Now()
+	if l.since.IsZero() {
+		l.since, l.forget = now, now.Add(age)
+	}
+	if forget := now.Add(age); forget.Before(l.forget) {
+		l.forget = forget
+	}
+}
+
+// grow forgets the forms after their time, because servers change too: one request more shows them again.
+func (l *learnt) grow() {
+	if !l.since.IsZero() && !time.Now().Before(l.forget) {
+		l.strict, l.noRole, l.limit, l.without = false, false, 0, nil
+		l.since, l.forget = time.Time{}, time.Time{}
+	}
+}
+
 // Learnt says in which form the requests are, if it is not the configured one.
 func (c *Client) Learnt() (notes []string) {
 	l := &c.learnt
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.grow()
+	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+	note := func(text string) {
+		notes = append(notes, text+" (since "+at(l.since)+", until "+at(l.forget)+")")
+	}
 	switch {
 	case l.noRole:
-		notes = append(notes, "messages are in strict form without a system message")
+		note("messages are in strict form without a system message")
 	case l.strict:
-		notes = append(notes, "messages are in strict form")
+		note("messages are in strict form")
 	}
 	if time.Now().Before(l.until) {
 		notes = append(notes, "no images until "+l.until.UTC().Format(time.RFC3339))
 	}
 	if l.limit > 0 {
-		notes = append(notes, fmt.Sprintf("at most %d bytes of messages", l.limit))
+		note(fmt.Sprintf("at most %d bytes of messages", l.limit))
 	}
 	for _, name := range l.without {
-		notes = append(notes, "no "+name)
+		note("no " + name)
 	}
 	for _, key := range slices.Sorted(maps.Keys(l.tools.keys(time.Now()))) {
 		tool := l.tools[key]
@@ -208,7 +238,8 @@ func (c *Client) Learnt() (notes []string) {
 
 // trial is what the next request for an attempt changes. It is remembered if the request succeeds.
 type trial struct {
-	limit    int // bytes of the messages' text; 0 for the learnt bound
+	limit    int  // bytes of the messages' text; 0 for the learnt bound
+	plain    bool // calls and their results are texts; this is not remembered
 	pictures []assembly.File
 	tools    []Offered
 	first    []assembly.File // the pictures of the first request that was refused for one of them
@@ -220,6 +251,7 @@ func (c *Client) form(input assembly.Input, forms Forms, next trial) Form {
 	l := &c.learnt
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.grow()
 	f := Form{
 		Input: input, Images: NewImages(nil, 0, 0), NoRole: l.noRole, without: slices.Clone(l.without),
 		Strict:  forms.Messages == Strict || forms.Messages == Auto && l.strict,
@@ -259,6 +291,9 @@ func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Messa
 	emit = c.Telling(input, emit)
 	for n := 1; ; n++ {
 		f, begun := c.form(input, forms, next), false
+		if next.plain {
+			f.Input.Messages = assembly.Plain(f.Input.Messages)
+		}
 		err := try(f, func(m stream.Message) error {
 			if !begun {
 				begun = true
@@ -284,6 +319,8 @@ func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Messa
 			again = next.withoutTool(fault.said, *f.offered)
 		case badPicture:
 			again = next.withoutPicture(f.Images.list)
+		case lacksThoughts: // of calls that another model, or another program, has made
+			again, next.plain = !next.plain, true
 		default:
 			again = c.learn(cause, fault, forms, f)
 		}
@@ -391,6 +428,7 @@ func (c *Client) keep(next trial) {
 	defer l.mu.Unlock()
 	if next.limit > 0 {
 		l.limit = next.limit
+		l.note(formAge)
 	}
 	for _, file := range next.pictures {
 		l.pictures.add(pictureKey(file), Plain(file.Name, 120), time.Now())
@@ -418,6 +456,13 @@ func (c *Client) learn(cause refusal, fault *Error, forms Forms, f Form) bool {
 		l.noRole = true
 	default:
 		return false
+	}
+	if cause != badImages {
+		age := formAge
+		if fault.isFault() {
+			age = faultAge
+		}
+		l.note(age)
 	}
 	return true
 }
@@ -480,6 +525,7 @@ const (
 	badPicture // one of several, or what is sent of it
 	badTool    // the schema of a tool
 	badRoles
+	lacksThoughts
 )
 
 // unknown matches the words of a refusal of a parameter.
@@ -493,10 +539,16 @@ var (
 	pictureWords = regexp.MustCompile(`(?i)dimension|pixel|(?:image|picture|media|mime)[ _]?(?:format|type)|formats?\W|too (?:large|big|small|many)|exceed|corrupt|truncat|decod|(?:not|n't|unable to|fail(?:ed)? to|cannot|could not be) (?:process|identify|load|loaded|download|fetch|read|represent)|valid (?:base64 |data |input )?(?:image|picture|png|jpe?g|gif|webp|data)|unsupported (?:image|picture|media)\b|maximum|at most|base64`)
 	modelWords   = regexp.MustCompile(`(?i)at most 0\b|mmproj|multi-?modal|no endpoints found|(?:by|certain|this|the|that) models?\b|image input`)
 	// schemaWords are about the schema of a tool, callWords about a call that the model has written.
-	schemaWords  = regexp.MustCompile(`(?i)\b(?:json[ _]?)?schemas?\b|function[ _]declarations?|invalid_function_parameters|\b(?:tools?|functions?)(?:\.|\[)\d`)
-	callWords    = regexp.MustCompile(`(?i)did not match|tool[ _]call|tool_use_failed|failed_generation|call a function`)
-	roleWords    = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja|['"` + "`" + `]system['"` + "`" + `]`)
-	toolWords    = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
+	schemaWords   = regexp.MustCompile(`(?i)\b(?:json[ _]?)?schemas?\b|function[ _]declarations?|invalid_function_parameters|\b(?:tools?|functions?)(?:\.|\[)\d`)
+	callWords     = regexp.MustCompile(`(?i)did not match|tool[ _]call|tool_use_failed|failed_generation|call a function`)
+	roleWords     = regexp.MustCompile(`(?i)\broles?\b|alternat|interleav|(?:successive|consecutive) |system (?:message|prompt|instruction)|(?:first|last) message|developer instruction|chat.?template|jinja|['"` + "`" + `]system['"` + "`" + `]`)
+	toolWords     = regexp.MustCompile(`(?i)\btools?\b|tool_calls?|function`)
+	declinedWords = regexp.MustCompile(`(?i)content[ _]?filter|content[ _]management|content_policy|ResponsibleAI|data_?inspection|inappropriate content|considered high risk|prohibited_content|safety (?:system|filter|reasons)|usage policy|moderation|\bflagged\b`)
+	formWords     = regexp.MustCompile(`(?i)` + unknown + `|template|jinja|\broles?\b|invalid|\bmust\b|\bonly\b|expected|follow|preced|missing|required|cannot|requires`)
+	// miscalledWords say that the model has written a bad call this time: the request was right.
+	miscalledWords = regexp.MustCompile(`(?i)tool_use_failed|failed_generation|failed to (?:call|generate) an? (?:tool|function)|failed to parse (?:tool|function|input at)|(?:error|failed|failure) parsing (?:tool|function)|parse_error|malformed_function_call|tool call validation failed`)
+	// lackedWords say that a provider wants back what its model has thought before a call.
+	lackedWords  = regexp.MustCompile(`(?i)(?:reasoning_content|reasoning_details|thinking\b).{0,80}(?:must be passed back|missing)|(?:missing|invalid|required).{0,40}thought_?signature|thought_?signature.{0,40}(?:missing|invalid|required|not valid)|expected \W{0,4}(?:redacted_)?thinking|invalid \W{0,4}signature\W{0,4} in \W{0,4}thinking`)
 	passingWords = regexp.MustCompile(`(?i)internal (?:server )?error|had an error|overload|busy|unavailable|try again|retry|temporar|time(?:d )?[ -]?out`)
 	orderWords   = regexp.MustCompile(`(?i)alternat|interleav|successive|consecutive|beginning|\b(?:first|last|after|before|start|end with|only one|more than one|multiple)\b`)
 	noSystem     = regexp.MustCompile(`(?i)system (?:role|message|prompt)s?(?: is| are)? not supported|only user and assistant|first message (?:must|should)[^.]*user`)
@@ -525,12 +577,19 @@ func (e *Error) isRefusal() bool {
 	return e.Status == 0 && e.said != "" || slices.Contains([]int{400, 404, 413, 415, 422, 500}, e.Status)
 }
 
+// isFault reports whether the server calls the refusal a fault of its own.
+func (e *Error) isFault() bool { return e.Status == 0 || e.Status == 500 }
+
+// isAboutTools reports whether words are about the form of calls and results, and not about their content or the time.
+func isAboutTools(words string) bool {
+	return toolWords.MatchString(words) && formWords.MatchString(words) && !passingWords.MatchString(words)
+}
+
 // mayPass reports whether an unexplained refusal has nothing to do with the request's images: the provider
 // declines the words, or the server had a fault of its own. Only a server of models has the status 500, or an
 // error in its stream, for a form that it cannot take.
 func (e *Error) mayPass(forms Forms) bool {
-	failed := e.Status == 0 || e.Status == 500
-	return e.sentence != "" || failed && (forms.Messages == "" || passingWords.MatchString(e.said))
+	return e.sentence != "" || miscalledWords.MatchString(e.said) || e.isFault() && (forms.Messages == "" || passingWords.MatchString(e.said))
 }
 
 // refusalOf returns why the server has refused a request.
@@ -538,6 +597,10 @@ func refusalOf(fault *Error, forms Forms, f Form) refusal {
 	switch words := fault.said; {
 	case f.offered != nil && len(*f.offered) > 0 && schemaWords.MatchString(words) && !callWords.MatchString(words):
 		return badTool
+	case miscalledWords.MatchString(words):
+		return noRefusal
+	case lackedWords.MatchString(words) && UsesTools(f.Input.Messages):
+		return lacksThoughts
 	case namedParameter(words, forms, f) != "":
 		return badParameter
 	case longWords.MatchString(words), fault.Status == 413 && !f.Images.Any():
@@ -546,7 +609,7 @@ func refusalOf(fault *Error, forms Forms, f Form) refusal {
 		return badPicture
 	case f.Images.Any() && imageWords.MatchString(words):
 		return badImages
-	case forms.Messages != "" && (roleWords.MatchString(words) || !f.Strict && UsesTools(f.Input.Messages) && toolWords.MatchString(words)):
+	case forms.Messages != "" && (roleWords.MatchString(words) || !f.Strict && UsesTools(f.Input.Messages) && isAboutTools(words)):
 		return badRoles
 	}
 	return noRefusal

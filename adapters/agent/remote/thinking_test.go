@@ -154,7 +154,7 @@ func cutInto(text string, cuts []byte) (valid string, chunks []string) {
 // of the text in one piece.
 func FuzzThinking(f *testing.F) {
 	for _, text := range []string{
-		"<think>Hm.</think>\n\nHi", "Hm.</thinking>Hi", "<|channel>thought\nHm.<channel|>Hi", "```\n<think>\n```\n</think>", "<think>```\n</think>\n~~~", " <thi<think>`</think>`</think>", "ü</think>🙂",
+		"Hi\n<think>Hm.</think>\nSo <tool_call>{}</tool_call><|im_end|>", "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>", "a\n[TOOL_CALLS][{", "Hi</s>\n<|im_start|>user\nSo", "analysisHm.assistantfinalHi", "<think>Hm.</think>\n\nHi", "Hm.</thinking>Hi", "<|channel>thought\nHm.<channel|>Hi", "```\n<think>\n```\n</think>", "<think>```\n</think>\n~~~", " <thi<think>`</think>`</think>", "ü</think>🙂",
 	} {
 		f.Add(text, []byte{1, 3, 2})
 	}
@@ -165,7 +165,7 @@ func FuzzThinking(f *testing.F) {
 		if diff := cmp.Diff(whole, cut); diff != "" || end != cutEnd {
 			t.Errorf("%q: preview %q, in one piece %q\n%s", chunks, cutEnd, end, diff)
 		}
-		if last := whole[len(whole)-1]; !strings.HasSuffix(last, "ANSWER "+end) {
+		if last := whole[len(whole)-1]; !strings.HasSuffix(last, "ANSWER "+end) && !strings.HasSuffix(last, "ANSWER "+strings.TrimRight(end, " \t\r\n")) {
 			t.Errorf("the preview ends with %q, the answer is %q", end, last)
 		}
 	})
@@ -247,5 +247,126 @@ func TestSeveralObjectsInOneEvent(t *testing.T) {
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("%q: %v %s", text, err, diff)
 		}
+	}
+}
+
+// TestMarksReachNoChat checks the marks that the templates of models leave in their texts: thinking and calls are thoughts,
+// and the rest is left out. In code, and in the middle of a sentence, the same marks are words.
+func TestMarksReachNoChat(t *testing.T) {
+	const hums = "The pump hums."
+	think, answer, later := func(text string) string { return "THOUGHT " + text }, "ANSWER ", "ANSWER "
+	only := []string{answer + hums}
+	asked := []string{think("The user asks."), answer + hums}
+	turned := []string{think("The user asks."), later + hums}
+	same := func(text string) []string { return []string{answer + text} }
+	for text, want := range map[string][]string{
+		// Thinking: Magistral, MiniMax, Seed, Kimi, Command A, Claude's older prompts.
+		"[THINK]The user asks.[/THINK]The pump hums.":                                                      asked,
+		"The user asks.</mm:think>The pump hums.":                                                          turned,
+		"<mm:think>The user asks.</mm:think>The pump hums.":                                                asked,
+		"<seed:think>The user asks.</seed:think>The pump hums.":                                            asked,
+		"◁think▷The user asks.◁/think▷The pump hums.":                                                      asked,
+		"<|START_THINKING|>The user asks.<|END_THINKING|><|START_RESPONSE|>The pump hums.<|END_RESPONSE|>": asked,
+		"<antThinking>The user asks.</antThinking>The pump hums.":                                          asked,
+		"<think signature=\"abc\">The user asks.</think>The pump hums.":                                    {think("<think signature=\"abc\">The user asks."), later + hums},
+		// A pair alone on its lines.
+		"Let me look.\n<think>The user asks.</think>\nThe pump hums.":         {think("The user asks."), answer + "Let me look.\nThe pump hums."},
+		"Let me look.\n\n<think>\nThe user asks.\n</think>\n\nThe pump hums.": {think("The user asks."), answer + "Let me look.\n\n\nThe pump hums."},
+		"<think>Hm.</think>Let me look.\n<think>The user asks.</think>":       {think("Hm."), think("The user asks."), answer + "Let me look."},
+		"Let me look. <think>a</think> The pump hums.":                        same("Let me look. <think>a</think> The pump hums."),
+		"So:\n<think>a</think> is a pair.":                                    same("So:\n<think>a</think> is a pair."),
+		"So:\n<think>a":                                                       same("So:\n<think>a"),
+		"So:\n<think>\nThe user asks.":                                        {think("The user asks."), answer + "So:"},
+		"<|im_start|>assistant\nThe user asks.\n</think>\n\nThe pump hums.":   turned,
+		"So:\n```\n<think>a</think>\n```":                                     same("So:\n```\n<think>a</think>\n```"),
+		"The tags\n`<think>a</think>`\nmark it.":                              same("The tags\n`<think>a</think>`\nmark it."),
+		// The answer's own pair.
+		"<think>The user asks.</think><final>The pump hums.</final>":         asked,
+		"<think>The user asks.</think>\n<answer>\nThe pump hums.\n</answer>": asked,
+		"<final>The pump hums.</final>":                                      only,
+		"In XML: <answer>42</answer>.":                                       same("In XML: <answer>42</answer>."),
+		// Harmony.
+		"<|channel|>analysis<|message|>The user asks.<|end|><|start|>assistant<|channel|>final<|message|>The pump hums.":                          asked,
+		"<|channel|>analysis<|message|>The user asks.<|start|>assistant<|channel|>final<|message|>The pump hums.<|return|>":                       asked,
+		"<|channel|>final<|message|>The pump hums.<|return|>":                                                                                     only,
+		"<|channel|>commentary<|message|>The user asks.<|end|><|start|>assistant<|channel|>final <|constrain|>text<|message|>The pump hums.":      asked,
+		"<|start|>assistant<|channel|>analysis<|message|>The user asks.<|end|><|start|>assistant<|channel|>final<|message|>The pump hums.<|end|>": asked,
+		"The pump hums.<|end|><|start|>user<|message|>And the valve?<|end|>":                                                                      {"WARNING", answer + hums},
+		"<|channel|>commentary to=functions.search <|constrain|>json<|message|>{\"query\":\"pump\"}<|call|>":                                      {think("commentary to=functions.search <|constrain|>json {\"query\":\"pump\"}"), answer},
+		"<|start|>assistant to=functions.search<|channel|>commentary<|message|>{}<|call|>":                                                        {think("assistant to=functions.search<|channel|>commentary {}"), answer},
+		"analysisThe user asks.assistantfinalThe pump hums.":                                                                                      {think("analysisThe user asks."), later + hums},
+		"An analysis of assistantfinal words.":                                                                                                    same("An analysis of assistantfinal words."),
+		"The mark <|channel|> names a channel.":                                                                                                   same("The mark <|channel|> names a channel."),
+		"The mark `<|channel|>final<|message|>` begins it.":                                                                                       same("The mark `<|channel|>final<|message|>` begins it."),
+		// Tokens.
+		"The pump hums.<|im_end|>": only,
+		"The pump hums.</s>":       only,
+		"The pump hums. </s>\n":    only,
+		"The pump hums.<|eot_id|><|start_header_id|>assistant<|end_header_id|>": only,
+		"The pump hums.<end_of_turn>\n":                                         only,
+		"The pump hums.<｜end▁of▁sentence｜>":                                     only,
+		"<|im_start|>assistant\nThe pump hums.":                                 only,
+		"One.<|im_end|>\nTwo.":                                                  same("One.\nTwo."),
+		"ChatML ends a turn with <|im_end|> and a line end.":                    same("ChatML ends a turn with <|im_end|> and a line end."),
+		"```\n<|im_start|>user\nHi<|im_end|>\n```":                              same("```\n<|im_start|>user\nHi<|im_end|>\n```"),
+		"Write `</s>`":       same("Write `</s>`"),
+		"It was <s>shut</s>": same("It was <s>shut</s>"),
+		// A turn of the user.
+		"The pump hums.<|im_end|>\n<|im_start|>user\nAnd the valve?<|im_end|>\n<|im_start|>assistant\nShut.": {"WARNING", answer + hums},
+		"The pump hums.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnd?":                           {"WARNING", answer + hums},
+		"The pump hums.</s>[INST] And? [/INST]":                                                              {"WARNING", answer + hums},
+		"The pump hums.<end_of_turn>\n<start_of_turn>user\nAnd?":                                             {"WARNING", answer + hums},
+		"The pump hums.<|user|>\nAnd?":                                                                       {"WARNING", answer + hums},
+		"A turn of <|im_start|>user begins so.":                                                              same("A turn of <|im_start|>user begins so."),
+		// Calls: Hermes and Qwen, GLM, Mistral, DeepSeek, Llama, Claude's older prompts, Qwen Coder, Kimi.
+		"Let me look.\n<tool_call>\n{\"name\": \"search\"}\n</tool_call>": {think("<tool_call>\n{\"name\": \"search\"}\n</tool_call>"), answer + "Let me look."},
+		"<tool_call>\n{\"name\": \"search\"}\n</tool_call>":               {think("<tool_call>\n{\"name\": \"search\"}\n</tool_call>"), answer},
+		"<tool_call>{\"name\": \"sea":                                     {think("<tool_call>{\"name\": \"sea"), answer},
+		"<tool_call>search\n<arg_key>q</arg_key>\n</tool_call>":           {think("<tool_call>search\n<arg_key>q</arg_key>\n</tool_call>"), answer},
+		"[TOOL_CALLS][{\"name\": \"search\"}]":                            {think("[TOOL_CALLS][{\"name\": \"search\"}]"), answer},
+		"Hm.\n[TOOL_CALLS]search[ARGS]{\"q\":1}</s>":                      {think("[TOOL_CALLS]search[ARGS]{\"q\":1}</s>"), answer + "Hm."},
+		"I will search.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>": {think("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>"), answer + "I will search."},
+		"<|python_tag|>{\"name\": \"search\"}<|eom_id|>":                                                                                             {think("<|python_tag|>{\"name\": \"search\"}<|eom_id|>"), answer},
+		"Let me check.\n<function_calls>\n<invoke name=\"search\">\n</invoke>\n</function_calls>":                                                    {think("<function_calls>\n<invoke name=\"search\">\n</invoke>\n</function_calls>"), answer + "Let me check."},
+		"<function=search>\n<parameter=q>\npump\n</parameter>\n</function>\n</tool_call>":                                                            {think("<function=search>\n<parameter=q>\npump\n</parameter>\n</function>"), answer},
+		"<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>": {think("<|tool_calls_section_begin|><|tool_call_begin|>functions.search:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"), answer},
+		"Qwen writes <tool_call>…</tool_call> around its calls.":                                                                                     same("Qwen writes <tool_call>…</tool_call> around its calls."),
+		"The tags <tool_call> and </tool_call> enclose it.":                                                                                          same("The tags <tool_call> and </tool_call> enclose it."),
+		"```\n<tool_call>\n{}\n</tool_call>\n```":                                                                                                    same("```\n<tool_call>\n{}\n</tool_call>\n```"),
+		"Write `<tool_call>{}</tool_call>`.":                                                                                                         same("Write `<tool_call>{}</tool_call>`."),
+		"The mark [TOOL_CALLS] begins a call.":                                                                                                       same("The mark [TOOL_CALLS] begins a call."),
+	} {
+		messages, _ := read(t, new(Client), text)
+		var got []string
+		for _, m := range messages {
+			_, m, _ = strings.Cut(m, " ")
+			if strings.HasPrefix(m, "WARNING") {
+				m = "WARNING"
+			}
+			got = append(got, m)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+// TestKeptThinkingHasNoMarks checks that the setting keep leaves the thinking in the text, and nothing else of a template.
+func TestKeptThinkingHasNoMarks(t *testing.T) {
+	var got []string
+	answer := NewAnswer("run", 1<<20, func(m stream.Message) error {
+		if m.Type != stream.StreamingChunk {
+			got = append(got, m.Type.String()+" "+m.Text)
+		}
+		return nil
+	}).Read(Reading{Thinking: KeepThinking}, new(Client), assembly.Speakers{})
+	if err := answer.Text(" <think>Hm.</think>\nHi<|im_end|>"); err != nil {
+		t.Fatal(err)
+	}
+	if err := answer.Finish("", nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"ANSWER  <think>Hm.</think>\nHi"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -24,7 +24,7 @@ func ErrorText(body []byte) (message string, status int) {
 
 // errorMembers are the members that servers put an error or its message into, those that say most
 // first. The last one is the answer of the provider behind a gateway, which comes after its message.
-var errorMembers = []string{"error", "errors", "message", "msg", "detail", "details", "title", "reason", "metadata", "raw"}
+var errorMembers = []string{"error", "errors", "message", "msg", "detail", "details", "title", "reason", "metadata", "raw", "base_resp", "status_msg"}
 
 // maxDepth bounds the depth of the members that are read.
 const maxDepth = 8
@@ -107,13 +107,17 @@ func asStatus(value any) int {
 }
 
 // IsFailure reports whether an event without any part of an answer is an error, as vLLM and servers of
-// FastAPI write it: with its message at the top.
+// FastAPI write it: with its message at the top. MiniMax writes its state into every event.
+// https://www.minimax.io/platform/document/error_code
 func IsFailure(event []byte) bool {
 	var top struct {
 		Object, Type    string
 		Message, Detail any
+		State           struct {
+			Code int `json:"status_code"`
+		} `json:"base_resp"`
 	}
-	return json.Unmarshal(event, &top) == nil && (top.Object == "error" || top.Type == "error" || top.Detail != nil || top.Message != nil)
+	return json.Unmarshal(event, &top) == nil && (top.State.Code != 0 || top.Object == "error" || top.Type == "error" || top.Detail != nil || top.Message != nil)
 }
 
 // IsError reports whether the member error of an answer says that it failed: some servers always

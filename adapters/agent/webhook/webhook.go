@@ -3,6 +3,7 @@
 package webhook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -179,7 +180,7 @@ func (a *Agent) follow(response *remote.Response, answer *remote.Answer) error {
 
 // take reads one event of the stream.
 func (p *pieces) take(event remote.Event) error {
-	if p.done = p.done || string(event.Data) == "[DONE]"; p.done {
+	if p.done = p.done || string(bytes.TrimSpace(event.Data)) == "[DONE]"; p.done {
 		p.answer.Done()
 		return nil
 	}
