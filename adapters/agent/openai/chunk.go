@@ -101,7 +101,7 @@ func (c *completion) take(e remote.Event) error {
 		if choice.Index != 0 {
 			continue
 		}
-		if remote.IsError(choice.Error) {
+		if remote.IsError(choice.Error) && c.finish == "" {
 			return c.failed(choice.Error)
 		}
 		err := c.grow(choice.Delta)

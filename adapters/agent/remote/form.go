@@ -117,7 +117,7 @@ const (
 	maxForms = 12
 )
 
-// learnt holds the refused forms of a client until the process ends.
+// learnt holds the refused forms of a client until their time is over, or the process ends.
 type learnt struct {
 	mu     sync.Mutex
 	strict bool

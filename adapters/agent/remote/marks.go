@@ -139,20 +139,46 @@ var firstBytes = func() (found [256]bool) {
 	return found
 }()
 
+// known are the marks and their beginnings in lower case, each with what it is.
+var known = func() map[string]knownMark {
+	known := map[string]knownMark{}
+	for i, m := range marks {
+		for _, tag := range []string{m.begin, m.end} {
+			tag := string(lower([]byte(tag)))
+			for n := range len(tag) {
+				known[tag[:n]] = knownMark{at: -1, isPrefix: true}
+			}
+			known[tag] = knownMark{at: i, isEnd: tag == string(lower([]byte(m.end)))}
+		}
+	}
+	return known
+}()
+
+type knownMark struct {
+	at       int // of a whole mark; else -1
+	isEnd    bool
+	isPrefix bool
+}
+
+// lower returns a text with its ASCII letters in lower case.
+func lower(text []byte) []byte {
+	out := bytes.Clone(text)
+	for i, b := range out {
+		if b >= 'A' && b <= 'Z' {
+			out[i] += 'a' - 'A'
+		}
+	}
+	return out
+}
+
 // match returns the mark that a text is, or -1, whether it is the end of its pair, and whether a longer text may be a
 // mark.
 func match(text []byte) (at int, isEnd, prefix bool) {
-	for i, m := range marks {
-		for _, tag := range [...]string{m.begin, m.end} {
-			if len(text) <= len(tag) && strings.EqualFold(tag[:len(text)], string(text)) {
-				if len(text) == len(tag) {
-					return i, tag == m.end, false
-				}
-				prefix = true
-			}
-		}
+	m, ok := known[string(lower(text))]
+	if !ok {
+		return -1, false, false
 	}
-	return -1, false, prefix
+	return m.at, m.isEnd, m.isPrefix
 }
 
 // block is a part of a text whose end decides what it is.

@@ -370,3 +370,14 @@ func TestKeptThinkingHasNoMarks(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestNoMarkBeginsAnother checks what match needs.
+func TestNoMarkBeginsAnother(t *testing.T) {
+	for i, m := range marks {
+		for _, tag := range []string{m.begin, m.end} {
+			if at, _, prefix := match([]byte(strings.ToUpper(tag))); tag != "" && (at != i || prefix) {
+				t.Errorf("%s is the mark %d, not %d, or begins another one", tag, at, i)
+			}
+		}
+	}
+}
