@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -19,11 +20,53 @@ var shownMembers = []string{"pretext", "title", "subtitle", "label", "heading", 
 var hiddenMembers = []string{"confirm", "overflow"}
 
 // blocks adds the texts of blocks, also of blocks of an unknown type.
-func (v *visible) blocks(raw json.RawMessage) {
-	var tree any
-	if json.Unmarshal(raw, &tree) == nil { // an app's odd blocks are no reason to refuse its message
-		eachText(tree, 1, v.line)
+func (v *visible) blocks(raw json.RawMessage) { eachText(blockTree(raw), 1, v.line) }
+
+// tables adds the tables among blocks, without the other texts of the blocks.
+func (v *visible) tables(raw json.RawMessage) {
+	if !bytes.Contains(raw, []byte(`table"`)) { // of most messages, whose blocks repeat their text
+		return
 	}
+	v.eachTable(blockTree(raw), 1)
+}
+
+// eachTable adds the tables of blocks, also of those of a message inside.
+func (v *visible) eachTable(value any, level int) {
+	if level > words.MaxLevels {
+		return
+	}
+	switch value := value.(type) {
+	case []any:
+		for _, one := range value {
+			v.eachTable(one, level+1)
+		}
+	case map[string]any:
+		if isTable(value) {
+			eachText(value, level, v.line)
+			return
+		}
+		v.eachTable(value["message"], level+1)
+		v.eachTable(value["blocks"], level+1)
+	}
+}
+
+// isTable reports whether a block is a table. Slack's client makes one of cells that a person pastes.
+// https://docs.slack.dev/reference/block-kit/blocks/table-block
+// https://docs.slack.dev/reference/block-kit/blocks/data-table-block
+func isTable(block map[string]any) bool {
+	kind := member(block, "type")
+	return kind == "table" || kind == "data_table"
+}
+
+// blockTree decodes blocks; nil if they are no JSON, because an app's odd blocks are no reason to refuse its
+// message. Numbers keep their digits.
+func blockTree(raw json.RawMessage) (tree any) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if decoder.Decode(&tree) != nil {
+		return nil
+	}
+	return tree
 }
 
 // pictures adds the descriptions of the images among blocks.
@@ -57,6 +100,8 @@ func eachMember(object map[string]any, level int, yield func(string)) {
 		yield(member(object, "text"))
 	case kind == "plain_text" || kind == "raw_text":
 		yield(plain(member(object, "text")))
+	case kind == "raw_number":
+		yield(plain(FirstOf(member(object, "text"), numeral(object["value"]))))
 	case level > words.MaxLevels:
 	case strings.HasPrefix(kind, "rich_text_"):
 		yield(richText(object, level))
@@ -105,6 +150,12 @@ func eachRow(rows any, level int, yield func(string)) {
 func member(object map[string]any, name string) string {
 	text, _ := object[name].(string)
 	return text
+}
+
+// numeral returns the digits of a number as the payload writes them; empty for another value.
+func numeral(value any) string {
+	number, _ := value.(json.Number)
+	return number.String()
 }
 
 // plain encodes a plain text. A token in it mentions no user. Slack may have escaped it.
@@ -209,8 +260,9 @@ func elements(e map[string]any) (list []map[string]any) {
 
 // count returns a number of an element, from 0 to a million.
 func count(e map[string]any, name string) int {
-	number, _ := e[name].(float64)
-	return int(min(max(number, 0), 1e6))
+	number, _ := e[name].(json.Number)
+	value, _ := number.Float64()
+	return int(min(max(value, 0), 1e6))
 }
 
 // ordinal returns the mark of the nth item of a numbered list: Slack shows digits, letters and Roman

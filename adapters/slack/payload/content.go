@@ -81,8 +81,8 @@ func (f *File) Attachment() event.Attachment {
 	return a
 }
 
-// words returns the text of the file, if the payload has all of it: the transcription of a clip, or the whole
-// preview of a snippet.
+// words returns the text of the file, if the payload has all of it: the transcription of a clip, the whole
+// preview of a snippet, an e-mail, or the author's description of a picture.
 func (f *File) words() string {
 	said := f.Transcription.Preview
 	switch {
@@ -92,8 +92,22 @@ func (f *File) words() string {
 		return said.Content
 	case f.Mode == "snippet" && !f.PreviewIsTruncated && f.LinesMore.whole() == 0:
 		return f.Preview
+	case f.Mode == "email":
+		return f.mail()
 	}
-	return ""
+	return f.AltText
+}
+
+// mail returns the sender, the subject and the text of an e-mail.
+func (f *File) mail() string {
+	var head []string
+	for _, from := range f.From {
+		head = append(head, "From: "+FirstOf(from.Original, from.Address, from.Name))
+	}
+	if subject := FirstOf(string(f.Subject), f.Title); subject != "" {
+		head = append(head, "Subject: "+subject)
+	}
+	return strings.TrimSpace(strings.Join(head, "\n") + "\n\n" + f.PlainText)
 }
 
 // IsRemoved reports whether Slack has deleted the file or hides it.

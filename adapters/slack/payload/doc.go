@@ -9,7 +9,7 @@
 // other field, whatever its form.
 //
 // The content of a message is the text that its author typed. The words of a message without
-// typed text are found in one place, words.go, for events, edits, history, quotations and forwards.
+// typed text, and the tables beside one, are found in one place, words.go, for events, edits, history, quotations and forwards.
 //
 // The package also has the forms that Slack's ids, threads and times have, and the marks by
 // which a post of ours is recognised.

@@ -58,6 +58,9 @@ func (f *fields) message(m *Message) {
 // whatever its subtype.
 // https://docs.slack.dev/reference/events/message#subtypes
 func isUserMessage(m *Message) bool {
+	if m.User == platformUser {
+		return false
+	}
 	switch m.Subtype {
 	case "", "bot_message", "file_share", "me_message", "thread_broadcast", "slackbot_response":
 		return true

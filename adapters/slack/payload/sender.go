@@ -35,6 +35,10 @@ func (m *Message) metadata(ctx context.Context, directory adapters.Directory) ev
 // users.info does not mark it as a bot.
 const Slackbot = "USLACKBOT"
 
+// platformUser is the user under which Slack itself writes notices into a direct conversation, such as that a
+// channel was archived. Such a message has no subtype.
+const platformUser = "USLACK"
+
 // isBot reports whether the payload shows that an app or bot wrote the message.
 func (m *Message) isBot() bool {
 	return m.BotID != "" || m.Subtype == "bot_message" || m.User == Slackbot
@@ -83,6 +87,8 @@ func (m *Message) rootUser() string { return FirstOf(m.ParentUserID, m.Root.User
 // payloadName returns the author's name in the payload; empty if there is none.
 func (m *Message) payloadName() string {
 	switch {
+	case m.User == Slackbot && m.BotID == "":
+		return FirstOf(m.Username, "Slackbot")
 	case m.isBot() && m.BotProfile != nil:
 		return FirstOf(m.Username, m.BotProfile.Name)
 	case m.isBot():

@@ -123,8 +123,20 @@ type File struct {
 	Preview            string `json:"preview"`
 	PreviewIsTruncated bool   `json:"preview_is_truncated"`
 	LinesMore          number `json:"lines_more"` // that the preview does not have
+	AltText            string `json:"alt_txt"`    // the author's description of a picture
+	// Subject, From and PlainText are those of an e-mail that was sent into the channel, whose Mode is "email".
+	Subject   shownText     `json:"subject"`
+	From      []wireAddress `json:"from"`
+	PlainText string        `json:"plain_text"`
 	// Transcription has the spoken words of a clip.
 	Transcription wireTranscription `json:"transcription"`
+}
+
+// wireAddress is an address of an e-mail.
+type wireAddress struct {
+	Address  string `json:"address"`
+	Name     string `json:"name"`
+	Original string `json:"original"` // such as "Ann <ann@example.org>"
 }
 
 // wireAttachment is an unfurled link, an app's legacy attachment, or a forwarded

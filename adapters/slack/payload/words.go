@@ -10,9 +10,9 @@ import (
 	"parley/ingest/event"
 )
 
-// A message's words are the text that its author typed. The words of a message without a typed
-// text are its visible blocks, or else its visible attachments. The methods of this file
-// find them for every reader: of events, edits, history, quotations and forwards.
+// A message's words are the text that its author typed, and the tables that the author pasted beside it. The words
+// of a message without a typed text are its visible blocks, or else its visible attachments. The methods of
+// this file find them for every reader: of events, edits, history, quotations and forwards.
 
 // instead are Slack's own texts of a message, or fallbacks of an attachment, that an app gave blocks alone.
 var instead = []string{"This content can't be displayed.", "This message contains interactive elements.", "[no preview available]"}
@@ -23,8 +23,29 @@ func (m *Message) content() string {
 		if shown := m.shown().String(); shown != "" {
 			return shown
 		}
+		return decode(m.Text)
 	}
-	return decode(m.Text)
+	text := decode(m.Text)
+	if pasted := m.pasted(); pasted != "" {
+		return strings.TrimRight(text, "\n") + "\n" + pasted
+	}
+	return text
+}
+
+// pasted returns the tables that a person pasted beside the typed text; empty for none. Slack has them in an
+// attachment, or among the blocks. The blocks of an app repeat its text.
+func (m *Message) pasted() string {
+	if m.isBot() {
+		return ""
+	}
+	var v visible
+	v.tables(m.Blocks)
+	for _, a := range attachments(m.Attachments) {
+		if !a.IsShare && !a.isUnfurl() {
+			v.tables(a.Blocks)
+		}
+	}
+	return v.String()
 }
 
 // encoded returns the words in Slack's encoding, where a mention differs from a typed text that
@@ -114,6 +135,9 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 	if !a.IsShare || !hasWords(a.Text) {
 		v.blocks(a.Blocks)
 		v.blocks(a.MessageBlocks)
+	} else {
+		v.tables(a.Blocks)
+		v.tables(a.MessageBlocks)
 	}
 	v.files = append(v.files, a.Files...)
 	v.nested(a, level+1)
