@@ -173,7 +173,10 @@ func (p *payload) event(envelope event.Envelope, directory adapters.Directory) e
 	e.Message = &event.Message{
 		ExternalID: p.ID, Channel: event.Channel{ID: p.Channel, Type: p.Type}, Content: p.Text, Revision: p.Revision,
 		SentAt: envelope.ReceivedAt.Add(-p.Age), Thread: p.thread(envelope, directory), Pressed: p.Pressed, RunID: p.Run,
-		TextMessage: p.SMS, AwaitsFiles: p.Awaits, Unfinished: p.Awaits && p.Text == "",
+		TextMessage: p.SMS, AwaitsFiles: p.Awaits,
+	}
+	if p.Text == "" && !p.Awaits {
+		e.Message.Content = "hello"
 	}
 	if p.SentAt > 0 {
 		e.Message.SentAt = time.UnixMilli(p.SentAt)

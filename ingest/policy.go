@@ -65,7 +65,7 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	default:
 		d = g.answers(m, d, look)
 	}
-	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.Unfinished && addressed != event.AddressedNone) {
+	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.IsEmpty() && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true
 	}
 	d.Metadata, d.Budgets, d.Announce = g.metadata(m, d, addressed), g.budgets(m), g.announcement(m)
@@ -238,8 +238,8 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look record.L
 		return g.unasked(event.ReasonFromMe)
 	case m.TextMessage && g.Policy.sms() == SMSShown:
 		return g.unasked(event.ReasonSMS)
-	case m.Unfinished:
-		return g.unasked(event.ReasonNoMention)
+	case m.IsEmpty() && addressed != event.AddressedCommand:
+		return g.unasked(event.ReasonEmpty)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):
 		return g.unasked(event.ReasonNoMention)
 	case addressed != event.AddressedMention && addressed != event.AddressedCommand && look.InvocationOnly():

@@ -137,7 +137,7 @@ func TestGate(t *testing.T) {
 
 	echoes := func(n int) change { return func(_ *event.Message, _ *Policy, s *store) { s.echoes = n } }
 	agent := with(bot, botsRun, func(m *event.Message, _ *Policy, _ *store) { m.Known = new(event.Known) })
-	unfinished := func(m *event.Message, _ *Policy, _ *store) { m.Unfinished = true }
+	empty := func(m *event.Message, _ *Policy, _ *store) { m.Content, m.Attachments = " \n", nil }
 	toldFromMe := func(m *event.Message, _ *Policy, _ *store) { m.Metadata.IsFromMe = new(false) }
 
 	for name, c := range map[string]struct {
@@ -172,11 +172,11 @@ func TestGate(t *testing.T) {
 		"a mention in an open channel":             {with(open, mention), triggers("mention")},
 		"an agent outside":                         {with(agent, open, addressed(event.AddressedDirect)), passively("no-mention")},
 		"an agent outside that mentions ours":      {with(agent, mention), triggers("mention")},
-		"direct, its content comes later":          {with(addressed(event.AddressedDirect), unfinished), passively("no-mention")},
-		"open, its content comes later":            {with(open, unfinished), passively("no-mention")},
-		"a reply, its content comes later":         {with(replies, unfinished), passively("no-mention")},
-		"the owner, its content comes later":       {with(fromMe, ownerRuns, directChat, unfinished), passively("no-mention")},
-		"content comes later, without memory":      {with(open, unfinished, noMemory), noted},
+		"direct, its content comes later":          {with(addressed(event.AddressedDirect), empty), passively("empty")},
+		"open, its content comes later":            {with(open, empty), passively("empty")},
+		"a reply, its content comes later":         {with(replies, empty), passively("empty")},
+		"the owner, its content comes later":       {with(fromMe, ownerRuns, directChat, empty), passively("empty")},
+		"content comes later, without memory":      {with(open, empty, noMemory), noted},
 		"passive, though it mentions us":           {with(mention, silent), passively("passive")},
 		"passive in its metadata":                  {with(mention, func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = new(true) }), passively("passive")},
 		"passive: false triggers nothing":          {func(m *event.Message, _ *Policy, _ *store) { m.Metadata.Passive = new(false) }, passively("no-mention")},

@@ -61,7 +61,7 @@ func base(mediaType string) string {
 
 // certain reports whether the bytes of this type always show it.
 func certain(mediaType string) bool {
-	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"}, mediaType)
+	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf", "audio/mpeg"}, mediaType)
 }
 
 // isRaster reports whether a type is of images that are never text.

@@ -7,6 +7,8 @@
 package event
 
 import (
+	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -130,6 +132,7 @@ const (
 	ReasonCommand        = "command"         // runs: a command or a shortcut of ours
 	ReasonNoMention      = "no-mention"      // passive: nothing addresses us
 	ReasonPassive        = "passive"         // passive: the sender asked for it
+	ReasonEmpty          = "empty"           // passive: it has no words and no files, maybe not yet
 	ReasonNotForUs       = "not-for-us"      // passive: its recipient_id names another bot
 	ReasonTooOld         = "too-old"         // passive: older than max_age
 	ReasonLoopGuard      = "loop-guard"      // passive: too many runs begun by bots
@@ -375,9 +378,6 @@ type Message struct {
 	Own bool
 	// Passive says that its sender wants it stored only, even if it addresses us.
 	Passive bool
-	// Unfinished says that the content may come later. Until then the message asks nothing, even
-	// if it addresses us.
-	Unfinished bool
 	// AwaitsFiles says that files of the message, or more of them, come later.
 	AwaitsFiles bool
 	// TextMessage says that the message came over the telephone network, as SMS or RCS, where a sender may
@@ -524,6 +524,25 @@ type Attachment struct {
 	Gone bool `json:"-"`
 	// Copy is the place of the stored copy; nil for none yet.
 	Copy *Copy `json:"-"`
+}
+
+// IsEmpty reports whether the message has no words and no files. It asks nothing, even if it addresses us: its content may
+// come later, or the platform shows something that Parley cannot read, such as a gift.
+func (m *Message) IsEmpty() bool {
+	return strings.TrimSpace(m.Content) == "" && m.Metadata.Subject() == "" && len(m.Attachments) == 0 && len(m.Forwarded) == 0 && m.Quoted == nil
+}
+
+// NeedsConversion reports whether the file has a form in which telephones and scanners keep pictures and recordings and
+// which models do not read: HEIC, HEIF, TIFF or CAF. Its platform may have the file in another form, too.
+func (a Attachment) NeedsConversion() bool {
+	kind, _, _ := strings.Cut(strings.ToLower(a.MimeType), ";")
+	switch strings.TrimSpace(kind) {
+	case "image/heic", "image/heif", "image/heic-sequence", "image/heif-sequence", "image/tiff", "audio/x-caf", "audio/caf":
+		return true
+	case "", "application/octet-stream":
+		return slices.Contains([]string{".heic", ".heif", ".tif", ".tiff", ".caf"}, strings.ToLower(path.Ext(a.Name)))
+	}
+	return false
 }
 
 // TypeVoice is the type of a voice note, which its sender recorded in the chat itself.

@@ -3,6 +3,7 @@ package bluebubblestest
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 )
@@ -172,14 +173,18 @@ func (s *Server) attachment(r *request) (any, error) {
 	return map[string]any{"guid": r.PathValue("guid"), "transferName": a.Name, "mimeType": a.MimeType, "totalBytes": len(content)}, err
 }
 
-// download serves a file. Without original=true, the real server converts images.
+// download serves a file. Without original=true, the real server makes a JPEG of a HEIC picture and an MP3 of a CAF
+// recording; here, the result has the first bytes of that form before the content.
 func (s *Server) download(r *request) (any, error) {
-	_, content, err := s.findFile(r)
+	found, content, err := s.findFile(r)
 	if r.URL.Query().Get("original") != "true" {
-		content = append([]byte("converted "), content...)
+		content = append([]byte(converted[strings.ToLower(path.Ext(found.Name))]), content...)
 	}
 	return file(content), err
 }
+
+// converted are the first bytes of the forms that the server makes, by the extensions of the originals.
+var converted = map[string]string{".heic": "\xff\xd8\xff\xe0", ".heif": "\xff\xd8\xff\xe0", ".tiff": "\xff\xd8\xff\xe0", ".caf": "ID3\x03"}
 
 // File returns the content of an attachment.
 func (s *Server) File(guid string) []byte {

@@ -30,8 +30,9 @@ type Message struct {
 	replyTo     string
 	handle      handle
 	attachments []event.Attachment
-	awaitsFiles bool // files that belong to it are missing
-	isLink      bool // a link alone, which Messages takes out of a longer text
+	mentioned   []string // addresses
+	awaitsFiles bool     // files that belong to it are missing
+	isLink      bool     // a link alone, which Messages takes out of a longer text
 }
 
 // handle is the author of a message as the payload names him.
@@ -54,6 +55,7 @@ func readMessage(data jsonobject.Fields) Message {
 		retracted:   date(data, "dateRetracted"),
 		replyTo:     id(data, "threadOriginatorGuid"),
 		attachments: readAttachments(data),
+		mentioned:   readMentioned(data),
 		Failure:     more.Number("error"),
 	}
 	balloon := more.Text("balloonBundleId")
@@ -106,31 +108,77 @@ func readText(data jsonobject.Fields) string {
 // linkBalloon is the kind of a message that is shown as the preview of a link.
 const linkBalloon = "com.apple.messages.URLBalloonProvider"
 
-// countFiles returns the number of files that belong to a message by its text or by the attributes of
-// its text.
-func countFiles(data jsonobject.Fields) int {
-	more := data.Optional()
-	files := 0
-	for _, body := range more.Children("attributedBody") {
+// Attributes of parts of a text, by Messages' own names.
+const (
+	attributeFile       = "__kIMFileTransferGUIDAttributeName" // the guid of the file in this place
+	attributeSpoken     = "IMAudioTranscription"               // Apple's transcription of that file, a voice note
+	attributeMentioning = "__kIMMentionConfirmedMention"       // the address of the person whom this part names
+)
+
+// eachAttributes calls do for the attributes of each part of the text.
+func eachAttributes(data jsonobject.Fields, do func(attributes jsonobject.Fields)) {
+	for _, body := range data.Optional().Children("attributedBody") {
 		for _, run := range body.Children("runs") {
-			if attributes, ok := run.Child("attributes"); ok && attributes.Has("__kIMFileTransferGUIDAttributeName") {
-				files++
+			if attributes, ok := run.Child("attributes"); ok {
+				do(attributes)
 			}
 		}
 	}
-	return max(files, strings.Count(more.Text("text"), placeholder))
+}
+
+// countFiles returns the number of files that belong to a message by its text or by the attributes of
+// its text.
+func countFiles(data jsonobject.Fields) int {
+	files := 0
+	eachAttributes(data, func(attributes jsonobject.Fields) {
+		if attributes.Has(attributeFile) {
+			files++
+		}
+	})
+	return max(files, strings.Count(data.Optional().Text("text"), placeholder))
+}
+
+// readSpoken returns the transcriptions of the voice notes, by the guids of the files.
+func readSpoken(data jsonobject.Fields) map[string]string {
+	spoken := map[string]string{}
+	eachAttributes(data, func(attributes jsonobject.Fields) {
+		if words := attributes.Text(attributeSpoken); words != "" {
+			spoken[attributes.Text(attributeFile)] = words
+		}
+	})
+	return spoken
+}
+
+// readMentioned returns the addresses of the people whom the author has chosen from the list of the chat. The text
+// shows the name in the author's own address book.
+func readMentioned(data jsonobject.Fields) (addresses []string) {
+	eachAttributes(data, func(attributes jsonobject.Fields) {
+		if address := attributes.Text(attributeMentioning); address != "" {
+			addresses = append(addresses, address)
+		}
+	})
+	return addresses
 }
 
 // placeholder marks the position of an attachment in a text.
 const placeholder = "\uFFFC"
 
+// appPlaceholder is the text of an app's message, such as a game or a payment.
+const appPlaceholder = "\uFFFD"
+
 // Typed returns the typed text without placeholders.
-func Typed(text string) string { return strings.ReplaceAll(text, placeholder, "") }
+func Typed(text string) string {
+	text = strings.ReplaceAll(text, placeholder, "")
+	if strings.TrimSpace(text) == appPlaceholder {
+		return ""
+	}
+	return text
+}
 
 // readAttachments returns the files that a person can see.
 func readAttachments(data jsonobject.Fields) []event.Attachment {
 	var attachments []event.Attachment
-	isVoice := data.Optional().Flag("isAudioMessage")
+	isVoice, spoken := data.Optional().Flag("isAudioMessage"), readSpoken(data)
 	for _, o := range data.Children("attachments") {
 		more := o.Optional()
 		name := more.Text("transferName")
@@ -146,7 +194,7 @@ func readAttachments(data jsonobject.Fields) []event.Attachment {
 		if isVoice || more.Text("uti") == voiceNote {
 			file.Type = event.TypeVoice
 		}
-		file.DurationMS = duration(more)
+		file.DurationMS, file.Words = duration(more), spoken[file.ID]
 		attachments = append(attachments, file)
 	}
 	return attachments
@@ -197,6 +245,9 @@ func (m Message) revision() string {
 	files := make([]string, len(m.attachments))
 	for i, a := range m.attachments {
 		files[i] = a.ID
+		if a.Words != "" { // which come some seconds after the file
+			files[i] += " " + a.Words
+		}
 	}
 	slices.Sort(files)
 	var edited int64

@@ -73,7 +73,6 @@ func (p Payload) event(ctx context.Context, workspace string, directory adapters
 		Revision:    p.revision(),
 		Dated:       dated,
 		Addressed:   p.addressed(self),
-		Unfinished:  p.empty(), // its files come later, or it is a balloon
 		AwaitsFiles: p.awaitsFiles,
 		Continues:   p.isLink,
 		TextMessage: p.isText(),
@@ -133,6 +132,9 @@ func isProgram(address string) bool {
 // addressed returns AddressedDirect for a message in a one-to-one chat. The owner's own
 // messages there address the other person, except in the chat with oneself.
 func (m Message) addressed(self event.Self) event.Addressed {
+	if self.Address != "" && slices.ContainsFunc(m.mentioned, func(address string) bool { return ChatName(address) == ChatName(self.Address) }) {
+		return event.AddressedMention
+	}
 	if m.Chat == nil || m.Chat.channel().Type != event.ChannelDirect {
 		return event.AddressedNone
 	}

@@ -58,10 +58,10 @@ func TestUpdateIsComplete(t *testing.T) {
 	}
 }
 
-// TestContentComesLater checks that a message without content asks nothing yet.
+// TestContentComesLater checks that a message without content is empty, so it asks nothing yet.
 func TestContentComesLater(t *testing.T) {
 	for text, want := range map[string]bool{"hello": false, "\uFFFC": true} {
-		if got := message(t, "new-message", hello().with(fields{"text": text}), contacts{}).Unfinished; got != want {
+		if got := message(t, "new-message", hello().with(fields{"text": text}), contacts{}).IsEmpty(); got != want {
 			t.Errorf("%q: %t, want %t", text, got, want)
 		}
 	}

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"math"
+	"path"
 
 	"github.com/bwmarrin/discordgo"
 
@@ -17,10 +18,11 @@ func readFiles(d jsonobject.Fields) []event.Attachment {
 		more := file.Optional()
 		a := event.Attachment{
 			ID:         requiredSnowflake(file, "id"),
-			Name:       more.Text("filename"),
+			Name:       readFileName(more),
 			MimeType:   more.Text("content_type"),
 			Size:       more.Number("size"),
 			DurationMS: readDuration(more),
+			Words:      more.Text("description"), // which the author typed for people who can't see the picture
 		}
 		if more.Has("waveform") || discordgo.MessageFlags(d.Optional().Number("flags"))&discordgo.MessageFlagsIsVoiceMessage != 0 {
 			a.Type = event.TypeVoice
@@ -38,6 +40,17 @@ func readFiles(d jsonobject.Fields) []event.Attachment {
 		})
 	}
 	return files
+}
+
+// readFileName returns the name that the author gave a file: its title, which has no extension, with the extension of
+// Discord's own form of the name.
+// https://docs.discord.com/developers/resources/message#attachment-object
+func readFileName(file jsonobject.Fields) string {
+	name, title := file.Text("filename"), file.Text("title")
+	if title == "" {
+		return name
+	}
+	return title + path.Ext(name)
 }
 
 // maxSeconds bounds the length of a recording.

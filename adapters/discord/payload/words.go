@@ -1,6 +1,8 @@
 package payload
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/bwmarrin/discordgo"
@@ -46,7 +48,8 @@ func readTyped(d jsonobject.Fields) string {
 	}
 	for _, answer := range poll.Children("answers") {
 		if media, ok := answer.Child("poll_media"); ok {
-			lines = append(lines, "- "+media.Text("text"))
+			emoji, _ := media.Child("emoji")
+			lines = append(lines, "- "+cmp.Or(media.Text("text"), emoji.Text("name")))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -67,17 +70,18 @@ func addTexts(shown *words.Builder, components []jsonobject.Fields, level int) {
 	}
 }
 
-// previews are the types of the embeds that Discord makes of a link.
+// ofApps are the types of the embeds with an app's words. Discord makes the others: previews of links, and its own
+// notices.
 // https://docs.discord.com/developers/resources/message#embed-object-embed-types
-var previews = map[string]bool{"link": true, "article": true, "video": true, "image": true, "gifv": true}
+var ofApps = []string{"", "rich", "poll_result"}
 
-// addEmbeds adds the words of the embeds that are no previews.
+// addEmbeds adds the words of an app's embeds.
 func addEmbeds(shown *words.Builder, embeds []jsonobject.Fields) {
 	for _, embed := range embeds {
 		if shown.Full() {
 			return
 		}
-		if previews[embed.Text("type")] {
+		if !slices.Contains(ofApps, embed.Text("type")) {
 			continue
 		}
 		shown.Line(embed.Text("title"))

@@ -25,7 +25,13 @@ func (r *Reader) Fetch(ctx context.Context, attachment event.Attachment) (io.Rea
 	if err != nil {
 		return nil, err
 	}
+	info := event.Attachment{ID: file.ID, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
 	address, err := url.Parse(file.URL)
+	if converted, no := url.Parse(file.ProxyURL); no == nil && file.ProxyURL != "" && info.NeedsConversion() {
+		query := converted.Query()
+		query.Set("format", "jpeg") // the media proxy makes one of each picture that it shows
+		converted.RawQuery, address = query.Encode(), converted
+	}
 	if err != nil || !httpcall.IsAt(address, r.client.Base, fileHosts...) {
 		return nil, errors.New("the address of the file is not discord's")
 	}
@@ -33,7 +39,6 @@ func (r *Reader) Fetch(ctx context.Context, attachment event.Attachment) (io.Rea
 	if err != nil {
 		return nil, err
 	}
-	info := event.Attachment{ID: file.ID, Name: event.Text(file.Filename), MimeType: event.Text(file.ContentType), Size: int64(file.Size)}
 	return &httpcall.Download{ReadCloser: response.Body, Info: info}, nil
 }
 

@@ -3,6 +3,7 @@ package payload
 import (
 	"context"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -10,13 +11,13 @@ import (
 	"parley/ingest/event"
 )
 
-// forwarded returns the messages that a user forwarded in the message. Slack adds them
-// to the attachments, beside unfurled links. A bot may have an ordinary user id; the
+// forwarded returns the messages that a user forwarded in the message, or whose permalinks the user pasted. Slack
+// adds them to the attachments, beside unfurled links. A bot may have an ordinary user id; the
 // directory knows it then. An author whom the directory cannot look up counts as a person.
 func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, directory adapters.Directory) []event.Quote {
 	var quotes []event.Quote
 	for _, a := range attachments(raw) {
-		if !a.IsShare {
+		if !a.showsMessage() {
 			continue
 		}
 		var v visible
@@ -44,6 +45,16 @@ func forwarded(ctx context.Context, raw json.RawMessage, self event.Self, direct
 		quotes = append(quotes, quote)
 	}
 	return quotes
+}
+
+// permalink matches the address of a message.
+var permalink = regexp.MustCompile(`https://[a-z0-9.-]+\.slack(-gov)?\.com/archives/[A-Z0-9]+/p[0-9]{16}`)
+
+// awaitsLinked reports whether the text names a message by its permalink, and Slack has not added that message yet. Slack
+// does so within two seconds, in a change of the message.
+// https://docs.slack.dev/messaging/unfurling-links-in-messages
+func (m *Message) awaitsLinked() bool {
+	return permalink.MatchString(m.Text) && !slices.ContainsFunc(attachments(m.Attachments), wireAttachment.showsMessage)
 }
 
 // present returns the files that a person sees.

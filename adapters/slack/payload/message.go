@@ -113,16 +113,26 @@ func (c *wireChange) before() *Message {
 	return before
 }
 
-// changed reports whether the text or the files of a message differ from before. The
-// transcription of a clip comes after its message. A typed "<@U1>" that becomes a mention is a change of the encoded text alone. If the payload does
+// changed reports whether the text, the files or the messages in a message differ from before. The
+// transcription of a clip, and the message behind a permalink, come after their message. A typed "<@U1>" that becomes a mention is a change of the encoded text alone. If the payload does
 // not contain the earlier state, changed reports whether the message has an edit time.
 func changed(before, now *Message) bool {
 	if before == nil {
 		return now.editedAt() != ""
 	}
-	return before.content() != now.content() || strings.Count(before.encoded(), "<@") != strings.Count(now.encoded(), "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b File) bool {
+	return before.content() != now.content() || !slices.Equal(before.shared(), now.shared()) || strings.Count(before.encoded(), "<@") != strings.Count(now.encoded(), "<@") || !slices.EqualFunc(before.Files, now.Files, func(a, b File) bool {
 		return a.ID == b.ID && a.Name == b.Name && a.Mode == b.Mode && a.isBeingProcessed() == b.isBeingProcessed() && a.words() == b.words()
 	})
+}
+
+// shared returns the messages that a message shows: their channels, times and texts.
+func (m *Message) shared() (list []string) {
+	for _, a := range attachments(m.Attachments) {
+		if a.showsMessage() {
+			list = append(list, a.ChannelID+"/"+a.TS+" "+a.Text)
+		}
+	}
+	return list
 }
 
 // revision returns the time of the edit, which distinguishes the states of a message.

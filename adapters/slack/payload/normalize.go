@@ -84,7 +84,7 @@ func (p *Payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		AltSenderID: m.botUser(),
 		Own:         m.IsOwn(self),
 		Forwarded:   forwarded(ctx, m.Attachments, self, directory),
-		AwaitsFiles: slices.ContainsFunc(m.Files, File.isBeingProcessed),
+		AwaitsFiles: slices.ContainsFunc(m.Files, File.isBeingProcessed) || m.awaitsLinked(),
 	}
 	message.Metadata.ChannelExternalID = channel.ID
 	if m.ThreadTS != "" && m.ThreadTS != p.ts {

@@ -132,7 +132,7 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 	for _, field := range a.Fields {
 		v.field(string(field.Title), string(field.Value))
 	}
-	if !a.IsShare || !hasWords(a.Text) {
+	if !a.showsMessage() || !hasWords(a.Text) {
 		v.blocks(a.Blocks)
 		v.blocks(a.MessageBlocks)
 	} else {
@@ -141,7 +141,7 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 	}
 	v.files = append(v.files, a.Files...)
 	v.nested(a, level+1)
-	if v.encoded.Len() == before && hasWords(a.Fallback) && !(a.IsShare && len(a.Files) > 0) {
+	if v.encoded.Len() == before && hasWords(a.Fallback) && !(a.showsMessage() && len(a.Files) > 0) {
 		v.line(a.Fallback)
 	}
 }
@@ -149,7 +149,7 @@ func (v *visible) attachment(a *wireAttachment, level int) {
 // nested adds the attachments of an attachment. Those of a forwarded message may be forwarded too.
 func (v *visible) nested(a *wireAttachment, level int) {
 	for _, inner := range attachments(a.Attachments) {
-		if !inner.isUnfurl() || inner.IsShare {
+		if !inner.isUnfurl() || inner.showsMessage() {
 			v.attachment(&inner, level)
 		}
 	}
@@ -170,6 +170,9 @@ func (v *visible) field(name, value string) {
 func (a *wireAttachment) isUnfurl() bool {
 	return a.FromURL != "" || a.OriginalURL != "" || a.IsMessageUnfurl || a.IsAppUnfurl
 }
+
+// showsMessage reports whether the attachment is a message: a forwarded one, or one whose permalink is in the text.
+func (a wireAttachment) showsMessage() bool { return a.IsShare || a.IsMessageUnfurl }
 
 // attachments decodes attachments as far as possible, because apps may put anything
 // into them.

@@ -46,6 +46,20 @@ type wireFileInfo struct {
 	payload.File
 	URLPrivate         string `json:"url_private"`
 	URLPrivateDownload string `json:"url_private_download"`
+	// Slack's own pictures of an image, by their longer side in pixels. Those of a photograph are JPEGs.
+	Thumb1024 string `json:"thumb_1024"`
+	Thumb960  string `json:"thumb_960"`
+	Thumb720  string `json:"thumb_720"`
+	Thumb480  string `json:"thumb_480"`
+	Thumb360  string `json:"thumb_360"`
+}
+
+// address returns the download address of the file, or of Slack's own picture of it if models do not read the file's form.
+func (f *wireFileInfo) address() string {
+	if f.Attachment().NeedsConversion() {
+		return payload.FirstOf(f.Thumb1024, f.Thumb960, f.Thumb720, f.Thumb480, f.Thumb360, f.URLPrivateDownload, f.URLPrivate)
+	}
+	return payload.FirstOf(f.URLPrivateDownload, f.URLPrivate)
 }
 
 // fileInfo asks for the description of a file.
@@ -66,7 +80,7 @@ func (r *Reader) fileInfo(ctx context.Context, id string) (*wireFileInfo, error)
 // fileURL returns the download address of a file. It is an error if the address is at a
 // host that must not get the token.
 func (r *Reader) fileURL(file *wireFileInfo) (*url.URL, error) {
-	location, err := url.Parse(payload.FirstOf(file.URLPrivateDownload, file.URLPrivate))
+	location, err := url.Parse(file.address())
 	if err != nil {
 		return nil, errors.New("slack's address of the file can't be read")
 	}
