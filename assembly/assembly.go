@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"parley/assembly/runinput"
@@ -68,6 +69,9 @@ type File struct {
 	// a file that is only named.
 	Words string
 }
+
+// IsPicture reports whether the file is a picture by its type.
+func (f *File) IsPicture() bool { return strings.HasPrefix(f.MimeType, "image/") }
 
 // Turn is one request to the agent: an earlier one, or the current one.
 type Turn struct {

@@ -64,7 +64,7 @@ func (b *block) line(l *Line) {
 	case l.Version > 0:
 		name = b.person(&l.Metadata)
 	}
-	b.write(name, l.typed(), fileCount(l.ownFiles()))
+	b.write(name, l.typed(), filesNamed(l.ownFiles()))
 	b.forwarded(l)
 }
 
@@ -77,9 +77,9 @@ func (b *block) quoted(l *Line) {
 	case q.Hidden:
 		b.write("", notShown, "")
 	case q.Own:
-		b.write(b.agent, q.Content, fileCount(q.Files))
+		b.write(b.agent, q.Content, quotedFiles(q))
 	default:
-		b.write(b.person(quotedAuthor(l, q)), q.Content, fileCount(q.Files))
+		b.write(b.person(quotedAuthor(l, q)), q.Content, quotedFiles(q))
 	}
 	b.visible[q.ExternalID] = true
 }
@@ -97,11 +97,7 @@ func (b *block) forwarded(l *Line) {
 		case q.Name != "" || q.SenderID != "":
 			name += " " + b.person(quotedAuthor(l, q))
 		}
-		text, files := excerpt(q.Content), fileNames(q.FileNames)
-		if text != "" && files != "" {
-			text += " "
-		}
-		b.writeLine(name, cmp.Or(text+files, fileCount(q.Files)))
+		b.write(name, q.Content, quotedFiles(q))
 	}
 }
 
@@ -128,15 +124,14 @@ func (b *block) person(author *event.Metadata) string {
 	return strings.ReplaceAll(name, ": ", "; ")
 }
 
-// write adds a line of the beginning of the content, or of the files if there is no content.
+// write adds a line of the beginning of the content, and of the files, unless there is nothing to show. The name
+// is empty if the content includes one, and for a line of nobody.
 func (b *block) write(name, content, files string) {
-	b.writeLine(name, cmp.Or(excerpt(content), files))
-}
-
-// writeLine adds a line, unless there is nothing to show. The name is empty if the text
-// includes one, and for a line of nobody.
-func (b *block) writeLine(name, text string) {
-	if text == "" {
+	text := excerpt(content)
+	if text != "" && files != "" {
+		text += " "
+	}
+	if text += files; text == "" {
 		return
 	}
 	b.begin()
@@ -170,6 +165,27 @@ func (b *block) begin() {
 	b.text.WriteString("\n- ")
 }
 
+// quotedFiles returns the names of the files of a quotation, or else their number if that is known.
+func quotedFiles(q *event.Quote) string {
+	if len(q.FileNames) > 0 {
+		return fileNames(q.FileNames)
+	}
+	return fileCount(q.Files)
+}
+
+// filesNamed returns the names of files, or else their number.
+func filesNamed(files []File) string {
+	names, known := make([]string, len(files)), false
+	for i := range files {
+		names[i] = files[i].Name
+		known = known || names[i] != ""
+	}
+	if !known {
+		return fileCount(len(files))
+	}
+	return fileNames(names)
+}
+
 func fileCount(files int) string {
 	switch {
 	case files <= 0:
@@ -180,10 +196,10 @@ func fileCount(files int) string {
 	return fmt.Sprintf("(%d files)", files)
 }
 
-// maxFileNames bounds the named files of one forward.
+// maxFileNames bounds the named files of one message.
 const maxFileNames = 10
 
-// fileNames returns the names of the files of a forward, cleaned like the names of authors, such
+// fileNames returns the names of the files of a message, cleaned like the names of authors, such
 // as "(file: report.pdf)"; empty for none.
 func fileNames(names []string) string {
 	if len(names) == 0 {

@@ -30,14 +30,15 @@ func (n naming) message(l *Line) Message {
 	return m
 }
 
-// parts returns a text and the files; without those whose words are in the text, if worded is true.
+// parts returns a text and the files; without those whose words are in the text, if worded is true. The words of a
+// picture describe it, so the picture is given beside them.
 func (l *Line) parts(text string, worded bool) []Part {
 	parts := make([]Part, 0, 1+len(l.Files))
 	if text != "" || len(l.Files) == 0 {
 		parts = append(parts, Part{Text: text})
 	}
 	for _, file := range l.Files {
-		if file.Words == "" || !worded {
+		if file.Words == "" || !worded || file.IsPicture() {
 			parts = append(parts, Part{File: &file})
 		}
 	}

@@ -30,7 +30,28 @@ func Assemble(agent string, turns []Turn, window Window, mentions Mentions, othe
 		}
 		messages = append(messages, s.messages...)
 	}
+	giveOnce(messages)
 	return messages
+}
+
+// giveOnce leaves out each stored file that an earlier message gives, too. The words around it still name it.
+func giveOnce(messages []Message) {
+	type place struct{ bucket, path string }
+	given := map[place]bool{}
+	for i := range messages {
+		isGiven := func(p Part) bool {
+			return p.File != nil && p.File.Path != "" && given[place{p.File.Bucket, p.File.Path}]
+		}
+		m := &messages[i]
+		if slices.ContainsFunc(m.Parts, isGiven) && !isGiven(m.Parts[0]) {
+			m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), isGiven)
+		}
+		for _, p := range m.Parts {
+			if p.File != nil && p.File.Path != "" {
+				given[place{p.File.Bucket, p.File.Path}] = true
+			}
+		}
+	}
 }
 
 // rendered is a turn with its messages and all quotations.
@@ -97,7 +118,30 @@ func viewOf(t Turn, lines int) view {
 		t.Context = t.Context[surplus:]
 		t.Earlier += surplus
 	}
-	return view{Turn: t}
+	v := view{Turn: t}
+	v.giveFiles()
+	return v
+}
+
+// maxGiven bounds the files of a block that the turn's message gives.
+const maxGiven = 10
+
+// giveFiles adds the files of the block to the turn's last message, the newest first: a question about a picture or a
+// log seldom has it itself. A file that is neither a picture nor words is only named by its line.
+func (v *view) giveFiles() {
+	if len(v.Messages) == 0 {
+		return
+	}
+	var given []File
+	for _, line := range slices.Backward(v.inBlock()) {
+		for _, file := range line.Files {
+			if len(given) < maxGiven && !line.Own && (file.Words != "" || file.Path != "" && file.IsPicture()) {
+				given = append(given, file)
+			}
+		}
+	}
+	last := &v.Messages[len(v.Messages)-1]
+	last.Files = slices.Concat(last.Files, given)
 }
 
 // inOrder returns a copy, ordered by the platform's time and then by thread_seq.
@@ -112,13 +156,16 @@ func (l *Line) empty() bool {
 	return len(l.Files) == 0 && len(l.Forwarded) == 0 && l.Quoted == nil && strings.TrimSpace(l.typed()) == ""
 }
 
-// ownFiles is the number of the line's files that no forward names.
-func (l *Line) ownFiles() int {
+// ownFiles are the line's files that no quotation and no forward names. They come before the others.
+func (l *Line) ownFiles() []File {
 	n := len(l.Files)
+	if l.Quoted != nil {
+		n -= len(l.Quoted.FileNames)
+	}
 	for i := range l.Forwarded {
 		n -= len(l.Forwarded[i].FileNames)
 	}
-	return n
+	return l.Files[:max(n, 0)]
 }
 
 // render returns the turn's messages. See block for visible.

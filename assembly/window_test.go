@@ -1,9 +1,12 @@
 package assembly_test
 
 import (
+	"strings"
 	"testing"
 
 	"parley/assembly"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestMessagesOfATurnInOrder(t *testing.T) {
@@ -164,4 +167,41 @@ yes
 --- user
 [Ash (<@U03AAAAAAAA>)]: z
 `, answered, asked(said(4, ash, "z")))
+}
+
+// TestTheFilesOfABlockAreGivenOnce: the question of a turn gives the pictures and the words of its block, the newest first, each
+// once, and the block names all files.
+func TestTheFilesOfABlockAreGivenOnce(t *testing.T) {
+	picture := func(name string) assembly.File {
+		return assembly.File{Name: name, MimeType: "image/png", Bucket: "b", Path: name}
+	}
+	sheet, log := assembly.File{Name: "sheet.pdf", MimeType: "application/pdf", Path: "sheet"}, assembly.File{Name: "pump.log", MimeType: "text/plain", Path: "log", Words: "E4"}
+	lost := assembly.File{Name: "lost.png", MimeType: "image/png"}
+	root := said(1, ash, "look at this", picture("old.png"), sheet)
+	first := asked(said(3, olivia, "what does it show?"))
+	first.Root, first.Context = &root, []assembly.Line{said(2, ash, "", picture("new.png"), log, lost)}
+	first.Reply = ptr(own(4, "A pump."))
+	first.Reply.Files = []assembly.File{picture("chart.png")}
+	second := asked(said(6, olivia, "and this?", picture("mine.png")))
+	second.Context = []assembly.Line{said(5, ash, "again", picture("new.png"))}
+	messages := assembly.Assemble("echo", []assembly.Turn{first, second}, wide, mentions)
+	var got []string
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			if p.File != nil {
+				got = append(got, string(m.Role)+" "+p.File.Name)
+			}
+		}
+	}
+	if diff := cmp.Diff([]string{"user new.png", "user old.png", "assistant chart.png", "user mine.png"}, got); diff != "" {
+		t.Error(diff)
+	}
+	text := show(messages)
+	for _, want := range []string{
+		"): look at this (files: old.png, sheet.pdf)\n", "): (files: new.png, pump.log, lost.png)\n", "): again (file: new.png)\n", "``` pump.log\nE4\n```",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
 }

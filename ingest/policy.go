@@ -128,7 +128,7 @@ func (g gate) admitsChannel(id string) bool {
 // hide takes everything but the id from each quotation and each forward of a message whose
 // author or channel is refused, and from each forward whose server is. A forward without an author,
 // a channel or a server is refused if there is a list of admitted ones. A quotation is of the message's
-// own channel. The files of the forwards that are left become files of the message.
+// own channel. The files of those that are left become files of the message.
 func (g gate) hide(m *event.Message) {
 	if m.Quoted != nil {
 		*m.Quoted = g.quoted(*m.Quoted, m.Channel.ID)
@@ -136,7 +136,7 @@ func (g gate) hide(m *event.Message) {
 	for i, q := range m.Forwarded {
 		m.Forwarded[i] = g.forwarded(q)
 	}
-	m.AttachForwarded()
+	m.AttachQuoted()
 }
 
 // quoted returns a quotation of a message of a channel as the policy shows it.

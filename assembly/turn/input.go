@@ -201,8 +201,8 @@ func said(messages []messages.Message) []assembly.Said {
 // more. The agent sees only the names of further files.
 const maxFiles = 10
 
-// keepFiles copies the files of the turns for the agent, those of the newest turn first. An
-// earlier turn has a file without a copy if the copy was lost, or if its place was away. After
+// keepFiles copies the files of the turns for the agent, those of the newest turn first, and then the newest pictures and
+// texts of that turn's block. An earlier turn has a file without a copy if the copy was lost, or if its place was away. After
 // the first file that can't be copied, the files of earlier turns wait for a later run, because
 // each of them might take as long as that one. All together take at most half of the run's
 // time.
@@ -210,25 +210,52 @@ func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 	ctx, cancel := context.WithTimeout(ctx, a.profile.Timeout/2)
 	defer cancel()
 	failed := false
-	for i := len(turns) - 1; i >= 0; i-- {
-		for _, m := range turns[i].Messages {
-			list := m.Attachments[:min(len(m.Attachments), maxFiles)]
-			for j := range list {
-				if a.profile.Files == FilesText && list[j].Words != "" {
-					continue // its words are known
-				}
-				if list[j].State != files.Pending || failed && i < len(turns)-1 {
-					continue
-				}
+	keep := func(m *messages.Message, current, wanted bool, most int) (kept int) {
+		list := m.Attachments[:min(len(m.Attachments), most)]
+		for j := range list {
+			file := &list[j]
+			isPicture := isPicture(file.MimeType) || file.NeedsConversion()
+			switch {
+			case a.profile.Files == FilesText && file.Words != "" && !isPicture: // its words are known
+			case file.State != files.Pending || failed && !current:
+			case !wanted && !isPicture && !(a.profile.Files == FilesText && mayBeText(file.Name, file.MimeType)): // it would only be named
+			default:
 				var end Copying
-				list[j], end = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, list[j])
-				if end != "" && i == len(turns)-1 && a.run.Attempts == 0 {
-					a.said.events.add(fileSaid(list[j].Attachment, end))
+				*file, end = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, *file)
+				if end != "" && current && wanted && a.run.Attempts == 0 {
+					a.said.events.add(fileSaid(file.Attachment, end))
 				}
-				failed = failed || list[j].State != files.Stored
+				failed = failed || file.State != files.Stored
 			}
+			kept++
+		}
+		return kept
+	}
+	for i := len(turns) - 1; i >= 0; i-- {
+		for j := range turns[i].Messages {
+			keep(&turns[i].Messages[j], i == len(turns)-1, true, maxFiles)
 		}
 	}
+	left := maxFiles
+	for _, m := range inBlock(&turns[len(turns)-1]) {
+		if m.Author != messages.ByAgent {
+			left -= keep(m, true, false, left)
+		}
+	}
+}
+
+// inBlock returns the messages of a turn's block, the newest first.
+func inBlock(t *runs.Turn) (list []*messages.Message) {
+	for i := range t.Context {
+		list = append(list, &t.Context[i])
+	}
+	if t.Root != nil {
+		list = append(list, t.Root)
+	}
+	for i := range slices.Backward(t.OpenedOn) {
+		list = append(list, &t.OpenedOn[i])
+	}
+	return list
 }
 
 // Copying is the end of the copying of a file of a message.

@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"parley/ingest/journal/files"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 )
 
@@ -34,22 +35,31 @@ func (a *attempt) readWords(ctx context.Context, turns []runs.Turn) {
 			left -= len(m.Content)
 		}
 	}
-	for _, turn := range slices.Backward(turns) {
-		for _, m := range slices.Backward(turn.Messages) {
-			for i := range m.Attachments {
-				file := &m.Attachments[i]
-				words := ""
-				if a.profile.Files == FilesText {
-					words = a.words(ctx, file)
-				}
-				if len(words) > left {
-					words = ""
-				}
-				file.Words, left = words, left-len(words)
+	read := func(m *messages.Message) {
+		for i := range m.Attachments {
+			file := &m.Attachments[i]
+			words := ""
+			if a.profile.Files == FilesText {
+				words = a.words(ctx, file)
 			}
+			if len(words) > left {
+				words = ""
+			}
+			file.Words, left = words, left-len(words)
+		}
+	}
+	for i := range slices.Backward(turns) {
+		for j := range slices.Backward(turns[i].Messages) {
+			read(&turns[i].Messages[j])
+		}
+		for _, m := range inBlock(&turns[i]) {
+			read(m)
 		}
 	}
 }
+
+// isPicture reports whether a file is a picture by its type.
+func isPicture(mimeType string) bool { return strings.HasPrefix(mimeType, "image/") }
 
 // words returns the words of a file; empty if it is no small text.
 func (a *attempt) words(ctx context.Context, file *files.Attachment) string {

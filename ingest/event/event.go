@@ -441,8 +441,8 @@ type Quote struct {
 	Content      string `json:"content"`
 	Names        Names  `json:"names,omitempty"` // as in Message
 	Files        int    `json:"files,omitempty"`
-	// FileNames are the names of the files of a forwarded message, which are attachments of the
-	// message that forwards it.
+	// FileNames are the names of those files that are attachments of the message that quotes or
+	// forwards this one.
 	FileNames []string `json:"file_names,omitempty"`
 	// Own is true for our own message.
 	Own bool `json:"own,omitempty"`
@@ -457,16 +457,15 @@ type Quote struct {
 	// SenderType is the author's; empty if the payload does not show it. AltSenderID is as in Message.
 	SenderType  SenderType `json:"sender_type,omitempty"`
 	AltSenderID string     `json:"alt_sender_id,omitempty"`
-	// Attached are the files of a forwarded message until Message.AttachForwarded. They are not
+	// Attached are the files of the message until Message.AttachQuoted. They are not
 	// stored with the quotation.
 	Attached []Attachment `json:"-"`
 }
 
-// AttachForwarded makes the files of the forwarded messages attachments of the message, and
-// leaves their names in the forwards. Calling it again changes nothing.
-func (m *Message) AttachForwarded() {
-	for i := range m.Forwarded {
-		q := &m.Forwarded[i]
+// AttachQuoted makes the files of the quoted and forwarded messages attachments of the message, and
+// leaves their names in the quotations. Calling it again changes nothing.
+func (m *Message) AttachQuoted() {
+	attach := func(q *Quote) {
 		for _, file := range q.Attached {
 			if !file.Gone {
 				q.FileNames = append(q.FileNames, file.Name)
@@ -474,6 +473,12 @@ func (m *Message) AttachForwarded() {
 			}
 		}
 		q.Attached = nil
+	}
+	if m.Quoted != nil {
+		attach(m.Quoted)
+	}
+	for i := range m.Forwarded {
+		attach(&m.Forwarded[i])
 	}
 }
 

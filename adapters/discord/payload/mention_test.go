@@ -78,7 +78,8 @@ func TestReply(t *testing.T) {
 		"sticker_items": []fields{{"id": "51", "name": "Wave", "format_type": 1}},
 	}
 	m := created(t, posted("sure?").with(replying("31", quoted)))
-	want := &event.Quote{ExternalID: "31", Name: "Sam [x]\n", MentionToken: "<@202>", SenderID: "discord:202", SenderType: event.Human, Content: "<@900>  twelve ", Files: 2}
+	want := &event.Quote{ExternalID: "31", Name: "Sam [x]\n", MentionToken: "<@202>", SenderID: "discord:202", SenderType: event.Human, Content: "<@900>  twelve ", Files: 2,
+		Attached: []event.Attachment{{ID: "41", Name: "rows.jpg"}, {ID: "51", Name: "Wave", MimeType: "image/png"}}}
 	if diff := cmp.Diff(want, m.Quoted); diff != "" || m.ReplyTo != "31" {
 		t.Errorf("in reply to %q: %s", m.ReplyTo, diff)
 	}

@@ -150,6 +150,9 @@ func (m *message) repliedTo() string {
 // attached returns the files of the message and of the messages that it forwards.
 func (m *message) attached() []event.Attachment {
 	all := slices.Clone(m.files)
+	if m.quoted != nil {
+		all = append(all, m.quoted.files...)
+	}
 	for i := range m.forwarded {
 		all = append(all, m.forwarded[i].files...)
 	}

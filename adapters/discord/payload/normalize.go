@@ -101,6 +101,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 	}
 	if m.quoted != nil {
 		quote := m.quoted.quote(ctx, directory, m.guild)
+		quote.Attached = m.quoted.files
 		out.Quoted = &quote
 	}
 	for i := range m.forwarded {

@@ -146,7 +146,7 @@ func (p *Payload) readUpdate(d jsonobject.Fields) {
 	case !m.authored():
 		p.ignored = event.ReasonSystemMessage
 	default:
-		m.allFiles = d.Has("attachments") && (!m.forwards() || len(m.forwarded) > 0)
+		m.allFiles = d.Has("attachments") && (!m.forwards() || len(m.forwarded) > 0) && (m.repliedTo() == "" || m.quoted != nil)
 		p.dedupe, p.message = "edit:"+m.id+":"+d.Text("edited_timestamp"), &m
 	}
 }

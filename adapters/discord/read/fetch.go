@@ -56,6 +56,9 @@ func (r *Reader) attachment(ctx context.Context, id string) (*discordgo.MessageA
 		return nil, err
 	}
 	files := m.Attachments
+	if m.ReferencedMessage != nil {
+		files = append(files, m.ReferencedMessage.Attachments...)
+	}
 	for _, snapshot := range m.MessageSnapshots {
 		if snapshot.Message != nil {
 			files = append(files, snapshot.Message.Attachments...)
