@@ -35,7 +35,7 @@ var reasons = map[string]reason{
 	event.ReasonLimit: {"as many runs have begun as the limits allow", []string{"limits.runs_per_user", "limits.runs_per_workspace"},
 		"limits.runs_per_user or limits.runs_per_workspace"},
 	event.ReasonFromMe: {"the owner of the account wrote it", []string{".from_me"}, "bluebubbles.from_me: run"},
-	event.ReasonEmpty: {"it has no words and no files", nil, ""},
+	event.ReasonEmpty:  {"it has no words and no files", nil, ""},
 	event.ReasonSMS: {"it is a text message, whose sender can claim any address", []string{".sms", "policy.allow_users"},
 		"bluebubbles.sms: run"},
 	event.ReasonAction:     {"somebody pressed a button", nil, ""},
