@@ -155,7 +155,7 @@ func (c *Client) refused(response *http.Response) error {
 		RetryAfter: retryAfter(response.Header.Get("Retry-After"), time.Now()),
 		text:       c.Clean(fmt.Sprintf("%d %s%s: %s", status, http.StatusText(status), c.hint(response), text)),
 		said:       c.hide(text),
-		plain:      fmt.Sprintf("%d %s%s", status, http.StatusText(status), hint(status)),
+		plain:      fmt.Sprintf("%d %s%s", status, http.StatusText(status), c.hint(response)),
 	}
 	return fault.declined()
 }
