@@ -65,16 +65,25 @@ func AddGiven(messages []Message, given *runinput.Rest, native Native) ([]Messag
 // AddTools adds the block of tools before the message of the current turn, for an agent whose server refuses
 // tools after AddGiven has left them to it.
 func AddTools(messages []Message, given *runinput.Rest) ([]Message, error) {
-	at := len(messages) - 1
-	for at > 0 && strings.HasPrefix(messages[at].ID, furtherID) {
-		at--
-	}
 	text, err := given.ToolsPrompt()
 	if err != nil || text == "" {
 		return messages, err
 	}
-	block := Message{ID: fencedID + "tools-" + messages[at].ID, Role: RoleSystem, Parts: []Part{{Text: text}}}
-	return slices.Insert(slices.Clone(messages), at, block), nil
+	return addBlock(messages, fencedID+"tools-", text), nil
+}
+
+// AddWorking adds the block about the workstreams of the agent that work, before the message of the current turn.
+func AddWorking(messages []Message, text string) []Message {
+	return addBlock(messages, "working-", text)
+}
+
+// addBlock adds a block before the message of the current turn. Its id begins with kind.
+func addBlock(messages []Message, kind, text string) []Message {
+	at := len(messages) - 1
+	for at > 0 && strings.HasPrefix(messages[at].ID, furtherID) {
+		at--
+	}
+	return slices.Insert(slices.Clone(messages), at, Message{ID: kind + messages[at].ID, Role: RoleSystem, Parts: []Part{{Text: text}}})
 }
 
 // Step is a request to the agent that ended with calls of Parley's tools.

@@ -67,9 +67,10 @@ func (n nameless) id(m stream.Message, run *runs.Run) string {
 	return attempted(id, run)
 }
 
-// attempted returns the id of an activity in an attempt.
+// attempted returns the id of an activity in an attempt. An answer that came later ends what its agent has streamed, and begins nothing
+// again.
 func attempted(id string, run *runs.Run) string {
-	if run.EventSeq > 0 {
+	if run.EventSeq > 0 && run.Answer == nil {
 		return fmt.Sprintf("%s/%d", id, run.EventSeq)
 	}
 	return id

@@ -109,6 +109,9 @@ func (a *attempt) ask(running, asking context.Context) error {
 			}
 		}
 		a.showWorkstreams(ctx)
+		if err := a.addWorking(ctx); err != nil {
+			return err
+		}
 		if a.run.Answer != nil {
 			return a.later(*a.run.Answer)
 		}

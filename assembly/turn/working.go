@@ -3,14 +3,42 @@ package turn
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
+	"parley/assembly"
+	"parley/assembly/workstream"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
 )
 
 // workingEvery is the least time between two looks at the workstreams of a run.
 const workingEvery = time.Second
+
+// maxWorking bounds the workstreams that an input names.
+const maxWorking = 20
+
+// addWorking tells an agent that may have workstreams which ones of the thread work: the run that launched them may have ended, and its
+// later inputs have its answer alone.
+func (a *attempt) addWorking(ctx context.Context) error {
+	if len(a.tools) == 0 || a.run.Taken || a.run.Answer != nil || len(a.report.Input.Messages) == 0 {
+		return nil
+	}
+	below, err := a.Journal.WorkstreamsBelow(ctx, a.run.ThreadKey, a.run.Agent, maxWorking)
+	if err != nil {
+		return storeError{err}
+	}
+	var lines []string
+	for i := range below {
+		if w := &below[i]; !w.State.Ended() {
+			lines = append(lines, "- "+workstream.Line(w))
+		}
+	}
+	if len(lines) > 0 {
+		a.report.Input.Messages = assembly.AddWorking(a.report.Input.Messages, "Your workstreams at work, whose results come later:\n"+strings.Join(lines, "\n"))
+	}
+	return nil
+}
 
 // showWorkstreams lets people see how many workstreams of the run are at work, in the sign of its work, until ctx ends.
 func (a *attempt) showWorkstreams(ctx context.Context) {

@@ -8,6 +8,7 @@ import (
 
 	"parley/assembly"
 	"parley/ingest/event"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -34,8 +35,60 @@ var marks = []struct {
 	said    int64
 }{{75, saidEarly}, {80, saidWrapUp}, {90, saidLate}}
 
+// facts are what a report of an end tells beside the end.
+type facts struct {
+	working []workstreams.Workstream // others of the same agent in the parent's thread that work
+	files   []runs.Artifact          // that the workstream has made
+}
+
+// maxFacts bounds the workstreams and the files that a report names, and maxNamed the characters of a task in it.
+const maxFacts, maxNamed = 20, 200
+
+// lines returns the lines above the report of a workstream's end: its task, its files and the work that goes on.
+func (f *facts) lines(d *workstreams.Due) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "The task was: %s\n", named(d.Task))
+	if len(f.files) > 0 {
+		b.WriteString("Files that it has made, among those of the run:")
+		for _, a := range f.files[:min(len(f.files), maxFacts)] {
+			fmt.Fprintf(&b, "\n- %s (%s, %d bytes)", oneLine(a.Path), oneLine(a.File.MimeType), a.File.Size)
+		}
+		b.WriteString(more(len(f.files)))
+	}
+	if len(f.working) > 0 {
+		b.WriteString("Still at work:")
+		for i := range f.working[:min(len(f.working), maxFacts)] {
+			b.WriteString("\n- " + Line(&f.working[i]))
+		}
+		b.WriteString(more(len(f.working)))
+	}
+	return b.String()
+}
+
+// more returns the end of a list with n elements.
+func more(n int) string {
+	if n > maxFacts {
+		return fmt.Sprintf("\n- and %d more\n", n-maxFacts)
+	}
+	return "\n"
+}
+
+// named returns a task on one line that is not too long.
+func named(task string) string {
+	words := []rune(oneLine(task))
+	if len(words) > maxNamed {
+		return string(words[:maxNamed]) + "…"
+	}
+	return string(words)
+}
+
+// Line returns the line about a workstream for the agent that has launched it.
+func Line(w *workstreams.Workstream) string {
+	return fmt.Sprintf("%s (launch_id %s, agent %s): %s", oneLine(cmp.Or(w.Name, w.Agent)), w.ID, w.Agent, named(w.Task))
+}
+
 // stepOf returns the next step of a workstream, and the messages that must be durable before it is taken.
-func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next workstreams.Step) {
+func stepOf(d *workstreams.Due, told facts, now time.Time) (puts []event.Internal, next workstreams.Step) {
 	next = workstreams.Step{State: d.State, Phase: d.Phase, Said: d.Said, Summary: d.Summary, Error: d.Error, DueAt: d.DeadlineAt}
 	if d.Said&saidTask == 0 {
 		puts = append(puts, task(&d.Workstream))
@@ -67,7 +120,7 @@ func stepOf(d *workstreams.Due, now time.Time) (puts []event.Internal, next work
 		puts, next.Said = append(puts, toChild(&d.Workstream, name, event.Internal{Stops: true})), next.Said|saidStopped
 	}
 	next.Phase, next.Said, next.DueAt = workstreams.Done, next.Said|saidEnd, time.Time{}
-	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, ended(d, &next))), next
+	return append(puts, toParent(d, "end", next.State != workstreams.Canceled, report(d, &next, &told))), next
 }
 
 // settle finds out whether a workstream has ended, and passes its replies to its parent, except the one with which it
@@ -159,7 +212,15 @@ func toParent(d *workstreams.Due, name string, runs bool, text string) event.Int
 // id returns the id of a message about a workstream.
 func id(w *workstreams.Workstream, name string) string { return string(w.Key()) + "/" + name }
 
-// ended returns the report of a workstream's end.
+// report returns the report of a workstream's end for its parent, which has canceled it itself or has ended.
+func report(d *workstreams.Due, next *workstreams.Step, told *facts) string {
+	if next.State == workstreams.Canceled {
+		return ended(d, next)
+	}
+	return told.lines(d) + ended(d, next)
+}
+
+// ended returns what is said of a workstream's end.
 func ended(d *workstreams.Due, next *workstreams.Step) string {
 	switch next.State {
 	case workstreams.Completed:

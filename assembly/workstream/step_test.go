@@ -109,14 +109,14 @@ func TestSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := child(c.change)
-			puts, next := stepOf(d, launched.Add(c.after))
+			puts, next := stepOf(d, facts{}, launched.Add(c.after))
 			if next.State.Ended() { // the decision is durable before anybody is told
 				if len(puts) > 0 && puts[len(puts)-1].Thread == d.Of.Thread && strings.HasSuffix(puts[len(puts)-1].ID, "/end") {
 					t.Errorf("the step that ends it tells its parent: %+v", puts)
 				}
 				d.State, d.Phase, d.Said, d.Summary, d.Error = next.State, next.Phase, next.Said, next.Summary, next.Error
 				var more []event.Internal
-				more, next = stepOf(d, launched.Add(c.after))
+				more, next = stepOf(d, facts{}, launched.Add(c.after))
 				puts = append(puts, more...)
 			}
 			var got []string
@@ -151,7 +151,7 @@ func TestBoundedSummary(t *testing.T) {
 		_, next := stepOf(child(func(d *workstreams.Due) {
 			done(d)
 			d.Replies[0].Chars = chars
-		}), launched)
+		}), facts{}, launched)
 		if next.Summary != want {
 			t.Errorf("the summary is %q", next.Summary)
 		}
@@ -163,7 +163,7 @@ func TestReadable(t *testing.T) {
 	d := child(func(d *workstreams.Due) { d.Said = 0 })
 	var got []string
 	reads := func(after time.Duration) {
-		_, next := stepOf(d, launched.Add(after))
+		_, next := stepOf(d, facts{}, launched.Add(after))
 		for _, m := range readable(d, next) {
 			got = append(got, m.name+" "+m.Type.String()+" "+strings.TrimPrefix(m.Text, title(d)))
 		}

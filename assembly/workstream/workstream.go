@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/assembly/stream"
@@ -116,7 +117,11 @@ func (s *Service) Tend(ctx context.Context) {
 
 // step takes the next step of a workstream.
 func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
-	puts, next := stepOf(d, s.Now())
+	told, err := s.facts(ctx, d)
+	if err != nil {
+		return err
+	}
+	puts, next := stepOf(d, told, s.Now())
 	if err := s.tellReaders(ctx, d, next); err != nil { // before the child and its parent do anything about it
 		return err
 	}
@@ -130,6 +135,29 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 		s.due.Set() // the parent is told next
 	}
 	return err
+}
+
+// facts reads what the report of a workstream's end tells; nothing before that.
+func (s *Service) facts(ctx context.Context, d *workstreams.Due) (told facts, err error) {
+	if !d.State.Ended() || d.State == workstreams.Canceled {
+		return told, nil
+	}
+	below, err := s.Journal.WorkstreamsBelow(ctx, d.Of.Thread, d.Asker, maxListed)
+	if err != nil {
+		return told, err
+	}
+	for _, w := range below {
+		if !w.State.Ended() && w.ID != d.ID {
+			told.working = append(told.working, w)
+		}
+	}
+	all, err := s.Journal.Artifacts(ctx, d.Run)
+	for _, a := range all {
+		if a.Child == d.ID || strings.HasPrefix(a.Child, d.ID+"/") {
+			told.files = append(told.files, a)
+		}
+	}
+	return told, err
 }
 
 // tellReaders adds messages to the run that launched a workstream, while that run goes on: about the workstream's begin, its
@@ -149,17 +177,17 @@ func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next work
 	return nil
 }
 
-// named is a message for readers with the name under which it is added once.
-type named struct {
+// readersMessage is a message for readers with the name under which it is added once.
+type readersMessage struct {
 	name string
 	stream.Message
 }
 
 // readable returns what the readers of the run that launched a workstream get to know by a step.
-func readable(d *workstreams.Due, next workstreams.Step) (list []named) {
+func readable(d *workstreams.Due, next workstreams.Step) (list []readersMessage) {
 	add := func(said int64, name string, kind stream.Type, text string) {
 		if next.Said&^d.Said&said != 0 {
-			list = append(list, named{name, stream.Message{Type: kind, Text: text}})
+			list = append(list, readersMessage{name, stream.Message{Type: kind, Text: text}})
 		}
 	}
 	add(saidTask, "begin", stream.System, d.Task)

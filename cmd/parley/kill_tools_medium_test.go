@@ -44,6 +44,7 @@ func (webChat) said(c *nodes, thread, run string) (texts []string) {
 	c.get("/api/v1/workspaces/ours/threads/"+thread+"/messages?limit=200", &list)
 	for _, m := range list.Messages {
 		text, _, _ := strings.Cut(m.Content, reported)
+		text = text[max(0, strings.Index(text, "Workstream coder (")):] // behind the facts about it
 		texts = append(texts, text)
 	}
 	if run != "" {

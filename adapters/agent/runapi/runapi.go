@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"parley/adapters"
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
@@ -218,7 +220,11 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 		}
 	}
 	var said []assembly.Message
+	ours := !slices.ContainsFunc(current, func(m assembly.Message) bool { return m.Role != assembly.RoleSystem })
 	for _, m := range current {
+		if ours && isSaid(m) { // Parley alone asks, with a report or a prompt, and the protocol knows no run without a message
+			m.Role = assembly.RoleUser
+		}
 		if m.Role == assembly.RoleSystem {
 			in.Context = append(in.Context, runinput.Context{Description: background, Value: remote.Text(m)})
 		} else {
@@ -241,6 +247,9 @@ func (a *Agent) input(ctx context.Context, input assembly.Input) (runinput.Input
 	}
 	return in, nil
 }
+
+// isSaid reports whether a message is one of the thread, and no block about it: the ids of blocks are no UUIDs.
+func isSaid(m assembly.Message) bool { return uuid.Validate(m.ID) == nil }
 
 // TakesGiven implements turn.TakesGiven.
 func (a *Agent) TakesGiven() assembly.Native {

@@ -243,6 +243,34 @@ func TestSteer(t *testing.T) {
 	})
 }
 
+// TestParleyAloneAsks checks that a turn that consists of Parley's own messages is a run with one message, beside the blocks about it.
+func TestParleyAloneAsks(t *testing.T) {
+	const first, second = "0190a0e4-0000-7000-8000-000000000001", "0190a0e4-0000-7000-8000-000000000002"
+	s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":7,"m":"Thanks."}`, `{"t":4}`)}}
+	_, _, err := run(t, s, func(input *assembly.Input) {
+		system := func(id, text string) assembly.Message {
+			return assembly.Message{ID: id, Role: assembly.RoleSystem, Parts: []assembly.Part{{Text: text}}}
+		}
+		input.Messages = []assembly.Message{
+			{ID: "m1", Role: assembly.RoleUser, Parts: []assembly.Part{{Text: "[Bo]: hi"}}}, {ID: "m2", Role: assembly.RoleAssistant, Parts: []assembly.Part{{Text: "Wait."}}},
+			system("working-"+first, "Still at work."), system(first, "It is done."), system(second, "It has failed."),
+		}
+	})
+	if err != nil || len(s.posts) != 1 {
+		t.Fatalf("%v, %d posts", err, len(s.posts))
+	}
+	said, _ := json.Marshal(s.posts[0]["messages"])
+	beside, _ := json.Marshal(s.posts[0]["context"])
+	for _, words := range []string{`"role":"user"`, "It is done.", "It has failed."} {
+		if !strings.Contains(string(said), words) || len(s.posts[0]["messages"].([]any)) != 1 {
+			t.Errorf("the messages are %s", said)
+		}
+	}
+	if strings.Contains(string(said), "Still at work.") || !strings.Contains(string(beside), "Still at work.") || strings.Contains(string(beside), "It is done.") {
+		t.Errorf("the messages are %s, and the context %s", said, beside)
+	}
+}
+
 // TestAStopIsSignalled checks that the server hears of a stop, and of no other end.
 func TestAStopIsSignalled(t *testing.T) {
 	for cause, want := range map[error]int{turn.ErrStopped: 1, context.Canceled: 0} {

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/turn"
@@ -31,7 +29,7 @@ type userInput struct {
 func (a *Agent) Steer(ctx context.Context, input assembly.Input, messages []assembly.Message) error {
 	ctx = remote.WithRunToken(ctx, input)
 	for _, m := range messages {
-		if m.Role != assembly.RoleUser && uuid.Validate(m.ID) != nil {
+		if m.Role != assembly.RoleUser && !isSaid(m) {
 			continue
 		}
 		if err := a.signal(ctx, input.RunID, "UserInput", userInput{remote.Text(m), m.ID}); err != nil {

@@ -20,6 +20,7 @@ type Store interface {
 	FollowRun(run string) (changed <-chan struct{}, stop func())
 	Artifacts(ctx context.Context, run string) ([]runs.Artifact, error)
 	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.Named, error)
+	IsNameOfSeveral(ctx context.Context, workspace, actor, name string) (bool, error)
 }
 
 // Updates adds messages to runs, and stops a run that has not begun.

@@ -1,15 +1,10 @@
 package runs
 
 import (
-	"cmp"
-	"fmt"
 	"net/http"
-	"path"
-	"strings"
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
-	"parley/ingest/journal/runs"
 )
 
 // artifact is a file of a run as our API shows it.
@@ -43,34 +38,12 @@ func (a API) listArtifacts(w http.ResponseWriter, r *http.Request, run string) e
 	if err != nil {
 		return err
 	}
-	list, taken := make([]artifact, len(files)), map[string]bool{}
+	list := make([]artifact, len(files))
 	for i, f := range files {
-		list[i] = artifact{Path: pathOf(f, taken), Name: f.File.Name, MimeType: f.File.MimeType, Size: f.File.Size}
+		list[i] = artifact{Path: f.Path, Name: f.File.Name, MimeType: f.File.MimeType, Size: f.File.Size}
 		if list[i].URL, err = a.Threads.Storage.Sign(r.Context(), page.Workspace, f.File); err != nil {
 			return err
 		}
 	}
 	return exchange.Respond(w, http.StatusOK, map[string]any{"artifacts": list})
-}
-
-// pathOf returns the path of a file, which no other file of taken has. A second a.png is a-2.png.
-func pathOf(f runs.Artifact, taken map[string]bool) string {
-	folder := "files/"
-	switch {
-	case f.Child != "":
-		folder += f.Child + "/"
-	case f.Made:
-		folder = "out/"
-	}
-	name := strings.ReplaceAll(cmp.Or(f.File.Name, "file"), "/", "_")
-	if name == "." || name == ".." {
-		name = strings.ReplaceAll(name, ".", "_")
-	}
-	end := path.Ext(name)
-	place := folder + name
-	for n := 2; taken[place]; n++ {
-		place = fmt.Sprintf("%s%s-%d%s", folder, strings.TrimSuffix(name, end), n, end)
-	}
-	taken[place] = true
-	return place
 }

@@ -148,9 +148,9 @@ func ends(page *runs.Page, stored []messages.Message) (list []runs.Event) {
 			list = append(list, runs.Event{Seq: replyID, Message: stream.Message{
 				Type: stream.Answer, Text: m.Content, Time: at, ActivityID: runs.AnswerActivity(page.ID),
 			}})
-		case m.Author == messages.BySystem && page.State == "failed":
+		case m.IsNotice() && page.State == "failed":
 			list = append(list, runs.Event{Seq: replyID, Message: stream.Message{Type: stream.Error, Text: m.Content, Time: at}})
-		case m.Author == messages.BySystem:
+		case m.IsNotice():
 			end.Text = m.Content
 		}
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ func (c call) run(r *http.Request) (runs.Status, error) {
 	page := runs.Page{Status: runs.Status{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
 	if err == nil && named.ID != "" {
 		page, err = c.Store.RunEvents(r.Context(), named.ID, 0, 0)
-		thread := r.PathValue("workflowId")
+		thread := threadOf(r)
 		if err == nil && thread != "" && !strings.EqualFold(thread, page.ThreadID) {
 			err = storage.ErrNotFound
 		}
@@ -34,11 +35,16 @@ func (c call) run(r *http.Request) (runs.Status, error) {
 	return page.Status, err
 }
 
+// threadOf returns the thread of the run that a request names, as its path or its query gives it; empty if it gives none.
+func threadOf(r *http.Request) string {
+	return cmp.Or(r.PathValue("workflowId"), r.URL.Query().Get("thread_id"))
+}
+
 // namedRun returns the run that the path names: the caller may have given it a name of its own, or
 // else the name is its id. The ID is empty if the run has not begun.
 func (c call) namedRun(r *http.Request) (runs.Named, error) {
 	name := r.PathValue("runId")
-	run, err := c.Store.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(r.PathValue("workflowId")), name)
+	run, err := c.Store.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(threadOf(r)), name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return runs.Named{ID: name}, nil
 	}
@@ -55,8 +61,18 @@ func (c call) readsRun(ctx context.Context, run *runs.Status) error {
 }
 
 // ownRun is run for a request that changes the run. A run that the caller may only read is like an
-// unknown one.
+// unknown one. A name that the caller has given to runs of several threads names none of them: its words must not get to another
+// conversation than it means.
 func (c call) ownRun(r *http.Request) (runs.Status, error) {
+	if threadOf(r) == "" {
+		several, err := c.Store.IsNameOfSeveral(r.Context(), c.Workspace, string(c.Actor), r.PathValue("runId"))
+		if err == nil && several {
+			err = exchange.Fail(http.StatusConflict, "several", "runs of several threads have this id: name the thread of yours, ?thread_id=…")
+		}
+		if err != nil {
+			return runs.Status{}, err
+		}
+	}
 	run, err := c.run(r)
 	if err == nil && run.Workspace != c.Workspace {
 		err = storage.ErrNotFound

@@ -127,10 +127,10 @@ func (f form) of(run string, m stream.Message) any {
 }
 
 // checkQuery adds a fault for each key of the query that the route does not know. Each route of a run's
-// messages knows format and html, and the ticket of its caller.
+// messages knows format and html, the run's thread, and the ticket of its caller.
 func checkQuery(r *http.Request, faults *event.FieldErrors, known ...string) {
 	for key := range r.URL.Query() {
-		faults.Check(key == "format" || key == "html" || key == "ticket" || slices.Contains(known, key), key, "is no key of this query")
+		faults.Check(key == "format" || key == "html" || key == "ticket" || key == "thread_id" || slices.Contains(known, key), key, "is no key of this query")
 	}
 }
 

@@ -110,6 +110,11 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	for i, m := range messages {
 		faults.Check(m.Type != stream.Question, "messages["+strconv.Itoa(i)+"]", "must not be a QUESTION: people ask it")
 	}
+	var said []stream.Message
+	var end *stream.Message
+	if len(faults) == 0 {
+		said, end, faults = parted(messages)
+	}
 	if len(faults) > 0 {
 		return faults
 	}
@@ -117,7 +122,6 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	if err != nil {
 		return err
 	}
-	said, end := parted(messages)
 	key := r.Header.Get("Idempotency-Key")
 	if len(said) > 0 {
 		err = p.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: said, Key: key})
@@ -134,24 +138,41 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("runId"), "messages": len(messages)})
 }
 
-// parted returns the messages that only tell of the run, and the one that ends it; nil for none. A
-// question stands below the answer before it.
-func parted(messages []stream.Message) (said []stream.Message, end *stream.Message) {
-	for _, m := range messages {
+// parted returns the messages that only tell of the run, and the one that ends it; nil for none. An IDLE or an ERROR before the end
+// ends nothing: the agent has gone on. A question stands below the answer before it. A message that could have no effect in its place
+// is a fault, so that none is dropped without a word.
+func parted(messages []stream.Message) (said []stream.Message, end *stream.Message, faults event.FieldErrors) {
+	var over stream.Type // the COMPLETE or TERMINATED of main, after which it says nothing
+	for i, m := range messages {
+		isEnd := m.OfMain() && endsRun(m.Type)
+		var before stream.Type
+		if end != nil {
+			before = end.Type
+		}
 		switch {
-		case m.OfMain() && m.Type == stream.RequestInput && end != nil && end.Type == stream.Answer:
-			m.Text = end.Text + "\n\n" + m.Text
-			end = &m
-		case m.OfMain() && endsRun(m.Type) && end == nil:
-			end = &m
-		case m.OfMain() && endsRun(m.Type):
+		case m.OfMain() && over != 0:
+			faults.Check(false, fmt.Sprintf("messages[%d]", i), "must not follow the "+over.String()+", which ends the run")
+			continue
 		case m.Type == stream.StreamingChunk:
 			said = append(said, m.Cut(chunkChars)...)
-		default:
+		case !isEnd:
 			said = append(said, m)
+		case end == nil, before == stream.Idle:
+			end = &m
+		case before == stream.Error:
+			said, end = append(said, *end), &m
+		case before == stream.Answer && m.Type == stream.RequestInput:
+			m.Text = end.Text + "\n\n" + m.Text
+			end = &m
+		case m.Type == stream.Complete || m.Type == stream.Idle: // nothing new after an answer or a question
+		default:
+			faults.Check(false, fmt.Sprintf("messages[%d]", i), "must not follow the "+before.String()+": a run has one answer, and this would change it")
+		}
+		if isEnd && (m.Type == stream.Complete || m.Type == stream.Terminated) {
+			over = m.Type
 		}
 	}
-	return said, end
+	return said, end, faults
 }
 
 // endsRun reports whether a message of main ends the run of an agent that answers later.
@@ -172,7 +193,7 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message, key str
 	}
 	after := m.Type == stream.Complete || m.Type == stream.Idle
 	if after {
-		text, err := p.streamed(ctx, run)
+		text, activity, err := p.streamed(ctx, run)
 		if err != nil {
 			return err
 		}
@@ -182,7 +203,10 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message, key str
 		if m.Type == stream.Idle && text == "" {
 			return nil // the agent waits, and so does the run
 		}
-		m = &stream.Message{Type: stream.Answer, Text: text, Details: m.Details}
+		if m.Text != "" {
+			activity = m.ActivityID
+		}
+		m = &stream.Message{Type: stream.Answer, Text: text, Details: m.Details, ActivityID: activity}
 	}
 	err := p.Runs.AnswerRun(ctx, run, *m, keys...)
 	switch {
@@ -194,21 +218,21 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message, key str
 	return err
 }
 
-// streamed returns the text that a run has streamed and no whole message has taken.
-func (p Replies) streamed(ctx context.Context, run string) (string, error) {
+// streamed returns the text that a run has streamed and no whole message has taken, with its activity; see stream.Streamed.
+func (p Replies) streamed(ctx context.Context, run string) (text, activity string, err error) {
 	var said stream.Streamed
 	for after := int64(0); ; {
 		page, err := p.Runs.RunEvents(ctx, run, after, runPage)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		for _, e := range page.Events {
 			said.Add(e.Message)
 			after = e.Seq
 		}
 		if len(page.Events) < runPage {
-			text, _ := said.Left()
-			return text, nil
+			text, activity = said.Left()
+			return text, activity, nil
 		}
 	}
 }

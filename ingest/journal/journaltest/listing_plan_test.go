@@ -57,7 +57,7 @@ func listings(t *testing.T) (*conversation, []string) {
 	_, question := c.FindQuestion(ctx, run.ID)
 	_, of := c.LifeOf(ctx, "C1/1", []string{"acme"})
 	_, posted := c.LifeOf(ctx, "C1/1/reply", []string{"acme"})
-	_, by := c.LifeByUUID(ctx, run.ID)
+	_, by := c.LifeByID(ctx, run.ID)
 	_, one := c.FindRun(ctx, run.ID)
 	_, _, kept := c.KeptInput(ctx, run.ID)
 	_, audit := c.Actions(ctx, 0, 50)

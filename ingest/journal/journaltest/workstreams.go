@@ -28,6 +28,7 @@ func workstreamPromises() []promise {
 		{"the progress of a workstream is what its run tells of", workstreamProgress},
 		{"a workstream is locked after the thread of its parent", workstreamLocks},
 		{"a stop of a workstream ends its run and what waits", workstreamStops},
+		{"a run that ends without an answer takes its workstreams and their reports with it, however it ends", endsWithChildren},
 		{"a message behind the end of a workstream begins no run", workstreamEndStands},
 		{"what is said about workstreams makes no reply stale", workstreamsMakeNothingStale},
 		{"the files of a run are its own and those of its workstreams, unless they are apart", artifacts},
@@ -246,6 +247,69 @@ func workstreamStops(f *fixture) {
 	f.message(thread, said("C1/stop", "/stop"), commands(nil))
 	same(f, "messages that wait", f.count("messages WHERE trigger = 'run' AND run IS NULL"), 0)
 	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
+}
+
+// endsWithChildren lets runs end in each way while one workstream works and the report of another one waits. The thread keeps
+// the report in each case.
+func endsWithChildren(f *fixture) {
+	asked := func(thread event.ThreadKey) event.Event { return deleted("C1/" + string(thread)) }
+	reply := func(stale string) runs.Reply {
+		r := answer("Hello.")
+		r.Stale = stale
+		return r
+	}
+	for i, c := range []struct {
+		name string
+		end  func(run *runs.Run)
+		goOn bool
+	}{
+		{"an answer", func(run *runs.Run) { f.commit(run, answer("Hello.")) }, true},
+		{"a quiet end", func(run *runs.Run) { f.leaves(run, runs.Unanswered{State: runs.Quiet}) }, true},
+		{"a failure", func(run *runs.Run) { f.fail(run, "Sorry.") }, false},
+		{"a stop by an operator or a client", f.stop, false},
+		{"a stop by a person", func(run *runs.Run) { f.message(run.ThreadKey, said("stop "+run.ID, "/stop"), commands(nil)) }, false},
+		{"an interruption", func(run *runs.Run) { f.leaves(run, runs.Unanswered{State: runs.Interrupted}) }, false},
+		{"a stale answer that is dropped", func(run *runs.Run) {
+			f.message(run.ThreadKey, said("more "+run.ID, "and more"), passive)
+			f.commit(run, reply("drop"))
+		}, false},
+		{"a delete before the answer", func(run *runs.Run) {
+			f.change(run.ThreadKey, asked(run.ThreadKey), nil)
+			f.commit(run, answer("Hello."))
+		}, false},
+		{"a delete while the agent answers later", func(run *runs.Run) {
+			f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(day), Taken: true})
+			same(f, "nothing is due", f.mayBegin(run.ThreadKey, false) == nil, true)
+			f.change(run.ThreadKey, asked(run.ThreadKey), nil)
+			again := f.begin(run.ThreadKey)
+			same(f, "its messages", len(again.Messages), 0)
+			f.leaves(again, runs.Unanswered{State: runs.Canceled})
+		}, false},
+	} {
+		thread := threadKey(10 + i)
+		f.message(thread, said("C1/"+string(thread), "hi"), triggers)
+		run := f.begin(thread)
+		works, ended := fmt.Sprint("works", i), fmt.Sprint("ended", i)
+		for _, id := range []string{works, ended} {
+			_, err := f.launch(run.ID, id, fewWorkstreams)
+			f.must(err)
+		}
+		f.exec(`UPDATE workstreams SET state = 'completed' WHERE id = $1`, ended)
+		report := string(event.WorkstreamThread(ended)) + "/parent/end"
+		f.message(thread, said(report, "42"), func(m *event.Message, _ record.Look) record.Decision {
+			return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonWorkstream, Metadata: m.Metadata.Bytes()}
+		})
+		c.end(run)
+		w, err := f.Workstream(f.ctx, works)
+		f.must(err)
+		want, waits := workstreams.Canceling, int64(0)
+		if c.goOn {
+			want, waits = workstreams.Running, 1
+		}
+		same(f, "the workstream after "+c.name, w.State, want)
+		same(f, "the report after "+c.name, f.count("messages WHERE content = '42' AND trigger = 'run' AND run IS NULL AND external_id = '"+report+"'"), waits)
+		same(f, "the line of the report after "+c.name, f.count("messages WHERE content = '42' AND seq IS NOT NULL AND external_id = '"+report+"'"), 1)
+	}
 }
 
 func workstreamEndStands(f *fixture) {

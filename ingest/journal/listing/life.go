@@ -71,11 +71,12 @@ func (l *Listing) LifeOf(ctx context.Context, id string, workspaces []string) (*
 	})
 }
 
-// LifeByUUID returns the life of the message with our id for it, or that of the first message of the run with the id.
-func (l *Listing) LifeByUUID(ctx context.Context, id string) (*Life, error) {
+// LifeByID returns the life of the message with our id for it, or that of the first message of the run to which an id leads;
+// see RunID.
+func (l *Listing) LifeByID(ctx context.Context, id string) (*Life, error) {
 	return storage.Read(ctx, l.db, func(tx *storage.Txn) *Life {
 		life := &Life{}
-		if !life.find(tx, `m.id = $1`, id) && !life.find(tx, `m.run = $1 AND m.author IN ('human', 'bot') ORDER BY m.seq LIMIT 1`, id) {
+		if !life.find(tx, `m.id = $1`, id) && !life.find(tx, `m.run = $1 AND m.trigger = 'run' ORDER BY m.author = 'system', m.seq LIMIT 1`, runID(tx, id)) {
 			tx.Fail(storage.ErrNotFound)
 			return nil
 		}

@@ -52,8 +52,11 @@ func (l *Listing) Questions(ctx context.Context, after string, limit int) (list 
 	return list, storage.IsFull(list, limit, (*Question).size), err
 }
 
-// FindQuestion returns the question of a run. It fails with ErrNotFound if the run has asked none.
+// FindQuestion returns the question of a run by an id of any kind; see RunID. It fails with ErrNotFound if the run has asked none.
 func (l *Listing) FindQuestion(ctx context.Context, run string) (q Question, err error) {
+	if run, err = l.RunID(ctx, run); err != nil {
+		return q, err
+	}
 	if err = l.db.One(ctx, q.dest(), questionQuery+`q.run = $1`, run); err == nil {
 		err = storage.Unpack(q.body, &q.Question)
 	}

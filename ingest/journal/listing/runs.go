@@ -128,10 +128,28 @@ func (l *Listing) ListRuns(ctx context.Context, f RunFilter) (list []Run, next s
 	return list, next, err
 }
 
-// FindRun returns a run. It fails with ErrNotFound if no run has the id.
+// RunID returns the id of the run that an id of any kind leads to: its own, the one by which its agent knows it, the one that its
+// client chose, or that of a message of its turn. An unknown id is returned as it is.
+func (l *Listing) RunID(ctx context.Context, id string) (string, error) {
+	if id == "" {
+		return "", nil
+	}
+	return storage.Read(ctx, l.db, func(tx *storage.Txn) string { return runID(tx, id) })
+}
+
+// runID is RunID inside a transaction. Clients of several threads may have chosen the same id: it leads to the newest run of them.
+func runID(tx *storage.Txn, id string) string {
+	tx.Row([]any{&id}, `SELECT run FROM (SELECT 1 AS kind, run_id AS run, 0 AS n FROM threads WHERE run_id = $1
+		UNION ALL SELECT 1, id, 0 FROM runs WHERE id = $1
+		UNION ALL SELECT 2, run, row FROM messages WHERE id = $1 AND run IS NOT NULL
+		UNION ALL SELECT 3, run, row FROM messages WHERE client_run_id = $1 AND run IS NOT NULL) AS known ORDER BY kind, n DESC LIMIT 1`, id)
+	return id
+}
+
+// FindRun returns a run by an id of any kind; see RunID. It fails with ErrNotFound if there is none.
 func (l *Listing) FindRun(ctx context.Context, id string) (Run, error) {
 	return storage.Read(ctx, l.db, func(tx *storage.Txn) Run {
-		run := findRun(tx, id)
+		run := findRun(tx, runID(tx, id))
 		if run == nil {
 			tx.Fail(storage.ErrNotFound)
 			return Run{}

@@ -78,7 +78,7 @@ const listedColumns = messageColumns + `, coalesce(CASE WHEN m.author = 'agent' 
 			WHEN EXISTS (SELECT 1 FROM messages a WHERE a.run = m.run AND a.author = 'agent') THEN 'done'
 			WHEN m.deleted_at > 0 THEN 'canceled' ELSE 'failed' END) END,
 		CASE WHEN r.state = 'dropped' THEN r.error
-			ELSE (SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' LIMIT 1) END, CASE WHEN r.state = 'failed' THEN r.error ELSE '' END`
+			ELSE (SELECT n.content FROM messages n WHERE n.run = m.run AND n.author = 'system' AND n.trigger <> 'run' LIMIT 1) END, CASE WHEN r.state = 'failed' THEN r.error ELSE '' END`
 
 // dest is the scan target for listedColumns.
 func (l *Listed) dest() []any {

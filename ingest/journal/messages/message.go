@@ -19,7 +19,7 @@ const (
 	ByHuman  Author = "human"
 	ByBot    Author = "bot"
 	ByAgent  Author = "agent"
-	BySystem Author = "system" // Parley itself; see Notice
+	BySystem Author = "system" // Parley itself; see IsNotice
 	ByTool   Author = "tool"   // an agent, about a stage of its work or a call of a tool
 )
 
@@ -33,6 +33,10 @@ func (a Author) Role() string {
 	}
 	return "user"
 }
+
+// IsNotice reports whether the message is a notice of Parley about a run or to a sender. A report or a prompt of Parley that an
+// agent answers is none.
+func (m *Message) IsNotice() bool { return m.Author == BySystem && m.Trigger != TriggerRun }
 
 // Trigger is the effect of a message on the agent.
 type Trigger string

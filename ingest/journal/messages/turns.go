@@ -1,6 +1,9 @@
 package messages
 
-import "parley/ingest/journal/storage"
+import (
+	"parley/ingest/event"
+	"parley/ingest/journal/storage"
+)
 
 // ForAgent is the condition that a message waits for a run of an agent: $1 is the thread,
 // $2 the agent.
@@ -18,8 +21,18 @@ func rest(run string) string { return `trigger = 'run' AND run IS NULL AND conti
 
 // Joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
 // the message's row, or null for any. A message that came with an id for its run has a run of its
-// own.
-const Joins = ForAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
+// own. If the run is one of those, named, only reports of workstreams join it.
+func Joins(named bool) string {
+	condition := ForAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
+	if named {
+		condition += ` AND reason = '` + string(event.ReasonWorkstream) + `'`
+	}
+	return condition
+}
+
+// OfTurn is the condition that a message m of a run is one of its turn: it asked for the run, or it is the run's answer or one of
+// the rows before that. A notice of Parley about the run is not; a report or a prompt of Parley that the run answers is.
+const OfTurn = `(m.author <> 'system' OR m.trigger = 'run')`
 
 // Waits is the condition that a message waits for a turn: $1 is the thread.
 const Waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
@@ -96,13 +109,21 @@ func TakeRest(tx *storage.Txn, thread int64, run string) {
 }
 
 // TakeJoining gives a run the messages that may join it, or the one with a row, and returns their number.
-func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string) int64 {
-	return tx.Exec(`UPDATE messages SET run = $4 WHERE `+Joins, thread, agent, row, run)
+func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string, named bool) int64 {
+	return tx.Exec(`UPDATE messages SET run = $4 WHERE `+Joins(named), thread, agent, row, run)
 }
 
 // TakeAll gives a run all messages that wait in a thread.
 func TakeAll(tx *storage.Txn, thread int64, run string) {
 	tx.Do(`UPDATE messages SET run = $2 WHERE `+Waits, thread, run)
+}
+
+// ForgetReports lets the reports wait no more that a thread's next turn would answer: those of a run's workstreams, or of all if run is
+// empty. They stay in the thread, for later runs to see. It returns their number.
+func ForgetReports(tx *storage.Txn, thread int64, run string) int64 {
+	return tx.Exec(`UPDATE messages SET trigger = 'passive' WHERE `+Waits+` AND reason = $3
+		AND (CAST($2 AS TEXT) = '' OR EXISTS (SELECT 1 FROM workstreams w WHERE w.run = $2 AND messages.external_id LIKE w.thread || '/%'))`,
+		thread, run, string(event.ReasonWorkstream))
 }
 
 // TakeOne gives a run a message that waits. The transaction fails with ErrNotFound if it does not.

@@ -57,6 +57,9 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 	state, thread := r.state(), r.claim.Thread
 	if d.Command == CommandStop {
 		state.Working = workstreams.StopBelow(r.Txn, r.claim.Key, r.now)
+		if state.Run != "" && !event.IsWorkstream(r.claim.Key) { // else what waits is stopped, too
+			runs.ForgetReports(r.Txn, thread, "")
+		}
 	}
 	switch {
 	case d.Command == CommandStatus:

@@ -32,6 +32,9 @@ func (r *recordTx) saveThread() {
 	}
 	query := save + runs.ChangeRun + saved + `, run_left`
 	args = append(args, r.deleted, r.editedAt)
+	if r.deleted > 0 {
+		query = save + runs.ChangeRun + runs.WithdrawRun + saved + `, run_left`
+	}
 	if r.asks != nil || r.filed {
 		args = append(args, r.now+r.Coalesce.Milliseconds(), r.CoalesceMax.Milliseconds())
 		query = save + runs.ChangeRun + runs.AwaitTurn + saved + `, run_left`

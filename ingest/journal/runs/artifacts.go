@@ -1,8 +1,11 @@
 package runs
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"path"
+	"strings"
 
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
@@ -16,6 +19,9 @@ type Artifact struct {
 	Child string
 	Made  bool // by the run's agent, or by that of Child
 	File  event.Attachment
+	// Path is the place of the file among those of the run, which no other one of them has: out/ has those that its agent made, files/
+	// those of the messages that it answers, and files/{launch_id}/ those of a workstream. A second a.png is a-2.png.
+	Path string
 
 	place event.Copy // of File
 }
@@ -26,7 +32,7 @@ const maxArtifacts = 1000
 // Artifacts returns the files of a run: first those that its agent made, then those of the messages that it answers,
 // then those that its workstreams made, unless a workstream was launched apart. All of them have a copy.
 func (r *Runs) Artifacts(ctx context.Context, run string) ([]Artifact, error) {
-	return storage.Read(ctx, r.db, func(tx *storage.Txn) (list []Artifact) {
+	list, err := storage.Read(ctx, r.db, func(tx *storage.Txn) (list []Artifact) {
 		read := func(query string) []Artifact {
 			found := storage.Rows(tx, (*Artifact).dest, query+` LIMIT CAST($2 AS BIGINT)`, run, int64(maxArtifacts))
 			for i := range found {
@@ -54,6 +60,33 @@ func (r *Runs) Artifacts(ctx context.Context, run string) ([]Artifact, error) {
 			SELECT b.path, 1, `+copied+` FROM below b JOIN threads t ON t.key = b.thread JOIN messages m ON m.thread = t.id JOIN attachments a ON a.message = m.row
 			WHERE m.author = 'agent' AND m.deleted_at = 0 AND a.state = 'stored' ORDER BY b.at, b.path, m.seq, a.part`)...)
 	})
+	taken := map[string]bool{}
+	for i := range list {
+		list[i].Path = list[i].path(taken)
+	}
+	return list, err
+}
+
+// path returns the path of a file that no other one of taken has.
+func (a *Artifact) path(taken map[string]bool) string {
+	folder := "files/"
+	switch {
+	case a.Child != "":
+		folder += a.Child + "/"
+	case a.Made:
+		folder = "out/"
+	}
+	name := strings.ReplaceAll(cmp.Or(a.File.Name, "file"), "/", "_")
+	if name == "." || name == ".." {
+		name = strings.ReplaceAll(name, ".", "_")
+	}
+	end := path.Ext(name)
+	place := folder + name
+	for n := 2; taken[place]; n++ {
+		place = fmt.Sprintf("%s%s-%d%s", folder, strings.TrimSuffix(name, end), n, end)
+	}
+	taken[place] = true
+	return place
 }
 
 // copied are the columns of a stored attachment.

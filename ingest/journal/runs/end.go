@@ -193,12 +193,9 @@ func (e *endRunTx) asked() bool {
 // join gives the run the messages that may join it, or one of them, and returns their number. The
 // run counts as a bot's if one of them is.
 func join(tx *storage.Txn, run *Run, row any) int64 {
-	if run.Named {
-		return 0
-	}
 	tx.Do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
-		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+messages.Joins+` AND author = 'bot')`, run.Thread, run.Agent, row)
-	return messages.TakeJoining(tx, run.Thread, run.Agent, row, run.ID)
+		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+messages.Joins(run.Named)+` AND author = 'bot')`, run.Thread, run.Agent, row)
+	return messages.TakeJoining(tx, run.Thread, run.Agent, row, run.ID, run.Named)
 }
 
 // rerun runs the run again with the newer messages that have joined it. The others wait. The next
@@ -241,9 +238,14 @@ func (e *endRunTx) store(reply Reply) bool {
 	return true
 }
 
-// record writes the row of an ended run. Nobody needs its steps any more, which have results of tools.
+// record writes the row of an ended run. Nobody needs its steps any more, which have results of tools. One that ends without its agent's
+// last word takes its workstreams with it: nobody waits for their results, and the next run launches its own.
 func (e *endRunTx) record(state State, cause string, answeredAt time.Time) {
 	e.State = state
+	if state != Done && state != Quiet {
+		workstreams.StopOf(e.Txn, e.run.ID, e.now) // before the state post, as every change of a workstream
+		ForgetReports(e.Txn, e.run.Thread, e.run.ID)
+	}
 	e.Do(`INSERT INTO runs (id, thread, agent, state, begun_at, answered_at, ended_at, bot_channel, error, dropped)
 		SELECT $2, $1, $3, $4, $5, $6, CASE WHEN run_event_at < $7 THEN $7 ELSE run_event_at + 1 END, run_bot_channel, $8, run_dropped FROM threads WHERE id = $1`,
 		e.run.Thread, e.run.ID, e.run.Agent, string(state), storage.Millis(e.run.BegunAt), storage.Millis(answeredAt), e.now, cause)
@@ -280,7 +282,6 @@ func (e *endRunTx) giveUp(state State, cause string, notice outbox.Notice) {
 // turn takes them at once.
 func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
-	workstreams.StopOf(e.Txn, e.run.ID, e.now) // before the state post, as every change of a workstream
 	e.record(Interrupted, "interrupted by a newer message", time.Time{})
 	messages.GiveBack(e.Txn, e.run.ID)
 	e.Later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,

@@ -24,10 +24,12 @@ func RunID(tx *storage.Txn, given string) string {
 
 // AgentID returns the id by which the run's agent knows the run: an id of the journal. A client may
 // have chosen the run's ID, and another program may have a run with that id on the agent's server. The
-// id of the run's only message replaces it.
+// id of the message that the client gave it with replaces it.
 func (run *Run) AgentID() string {
-	if run.Named && run.ID == run.Messages[0].ClientRunID {
-		return run.Messages[0].UUID
+	for i := range run.Messages {
+		if m := &run.Messages[i]; m.ClientRunID != "" && m.ClientRunID == run.ID {
+			return m.UUID
+		}
 	}
 	return run.ID
 }
@@ -50,7 +52,7 @@ const knownToAgents = `coalesce((SELECT run FROM messages WHERE id = $1 AND clie
 // for nothing.
 func (r *Runs) RunInput(ctx context.Context, run *Run) (input []byte, err error) {
 	if run.Named {
-		_, err = r.db.Row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1`, run.ID) // its only message
+		_, err = r.db.Row(ctx, []any{&input}, `SELECT run_input FROM messages WHERE run = $1 AND client_run_id IS NOT NULL`, run.ID)
 	}
 	return input, err
 }
@@ -91,6 +93,16 @@ func (r *Runs) NamedRun(ctx context.Context, workspace, actor, threadID, name st
 			WHERE t.uuid = $3 AND t.workspace = $1 AND m.thread = t.id AND m.sender_id = $2 AND m.client_message_id = $4
 				AND (m.trigger = 'run' OR m.run IS NOT NULL)`+takesPart+` LIMIT 1`, workspace, actor, threadID, name)
 	return run, err
+}
+
+// IsNameOfSeveral reports whether an actor has asked in several threads for a run under the same id of its own.
+func (r *Runs) IsNameOfSeveral(ctx context.Context, workspace, actor, name string) (bool, error) {
+	return storage.Read(ctx, r.db, func(tx *storage.Txn) bool {
+		var threads int64
+		tx.Row([]any{&threads}, `SELECT count(*) FROM (SELECT DISTINCT m.thread FROM messages m CROSS JOIN threads t
+			WHERE m.client_run_id = $3 AND m.sender_id = $2 AND t.id = m.thread AND t.workspace = $1 LIMIT 2) AS named`, workspace, actor, name)
+		return threads > 1
+	})
 }
 
 // StopNamedRun ends a run before it begins, because its client wants no answer; see NamedRun. The

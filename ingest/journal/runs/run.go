@@ -81,7 +81,7 @@ type Run struct {
 	// Fresh means that Messages are as they were when the run began: a transcript need not
 	// read them again.
 	Fresh bool
-	// Named means that the run's only message came with an id for it. No other message joins it.
+	// Named means that a message came with an id for the run. No other message joins it, except reports of its workstreams.
 	Named bool
 	// Files is the number of the files of Messages in the agent's input. Transcript sets it. If more
 	// have come when the agent has answered, the run is repeated with them.
@@ -134,6 +134,10 @@ func OfFirstArgs(run, agent string, now, resumed int64) []any {
 // ChangeRun notes deletes and edits of messages of the unfinished run.
 const ChangeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
 
+// WithdrawRun makes the unfinished run due if its last message was deleted: it waits for nothing any more, whether for its agent's
+// answer or for another attempt.
+const WithdrawRun = `, turn_at = CASE WHEN run_left <= $6 THEN $3 ELSE turn_at END, run_not_before = CASE WHEN run_left <= $6 THEN 0 ELSE run_not_before END`
+
 // dueAt is when a turn is due: at $8, but no more than $9 after the first message that waits; later if
 // a message that came by then waits for its files.
 const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE ready.at END
@@ -158,9 +162,11 @@ const AwaitTurn = `, turn_at = CASE WHEN turn_since IS NULL OR question <> '' TH
 // SetMessages sets the run's messages.
 func (run *Run) SetMessages(messages []messages.Message) {
 	run.Messages = messages
-	run.Named = len(messages) > 0 && messages[0].ClientRunID != ""
+	run.Named = slices.ContainsFunc(messages, namesRun)
 	run.sees(messages)
 }
+
+func namesRun(m messages.Message) bool { return m.ClientRunID != "" }
 
 // IsScheduled reports whether a schedule asked. Nobody waits for the answer then: people see neither the work nor its
 // failure.
@@ -271,14 +277,19 @@ func (b *beginRunTx) admit() {
 func (b *beginRunTx) resume(most int64) {
 	run := &b.run
 	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
-	b.Later(nil, []any{&run.Claims, &run.EventSeq}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
-		WHERE id = $1 RETURNING run_claims, run_seq`, run.Thread, most)
+	var left int64
+	b.Later(nil, []any{&run.Claims, &run.EventSeq, &left}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
+		WHERE id = $1 RETURNING run_claims, run_seq, run_left`, run.Thread, most)
 	readShown(b.Txn, run)
 	b.Fail(storage.Unpack(b.answer, &run.Answer))
 	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
-	if run.EventSeq > 0 {
+	if run.EventSeq > 0 && b.answer == "" { // an answer that came later is the end of what was streamed
 		run.EventSeq = b.replaceChunks(run) // of the attempt before
+	}
+	if left <= 0 { // reports may have joined it, but what it answers was deleted
+		run.SetMessages(nil)
+		return
 	}
 	// An unfinished run has no reply.
 	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))

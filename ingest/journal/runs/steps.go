@@ -69,13 +69,11 @@ func (r *Runs) ToldSince(ctx context.Context, run *Run, seq int64) ([]messages.M
 	})
 }
 
-// Joinable returns the messages that may join the run, by time: those that wait for its agent.
+// Joinable returns the messages that may join the run, by time: those that wait for its agent, or the reports of workstreams among
+// them if the run answers one message alone.
 func (r *Runs) Joinable(ctx context.Context, run *Run) ([]messages.Message, error) {
-	if run.Named {
-		return nil, nil
-	}
 	return storage.Read(ctx, r.db, func(tx *storage.Txn) []messages.Message {
-		return messages.Lines(tx, messages.Joins+` AND EXISTS (SELECT 1 FROM threads WHERE id = $1 AND run_id = $4) ORDER BY m.sent_at, m.seq`, run.Thread, run.Agent, nil, run.ID)
+		return messages.Lines(tx, messages.Joins(run.Named)+` AND EXISTS (SELECT 1 FROM threads WHERE id = $1 AND run_id = $4) ORDER BY m.sent_at, m.seq`, run.Thread, run.Agent, nil, run.ID)
 	})
 }
 
@@ -88,9 +86,13 @@ func (r *Runs) JoinRun(ctx context.Context, claim *places.Claim, run *Run, m *me
 		lockRun(tx, claim, run, []any{&left}, `run_left`)
 		if left > 0 && join(tx, run, m.Row) > 0 {
 			messages.Changed(tx, run.Thread)
-			tx.Do(`UPDATE threads SET run_left = run_left + 1, `+keepBotChannel+`,
+			more := int64(1)
+			if m.Reason == event.ReasonWorkstream { // no person can delete a report, and a run without its question has nothing to answer
+				more = 0
+			}
+			tx.Do(`UPDATE threads SET run_left = run_left + $4, `+keepBotChannel+`,
 				run_edited_at = coalesce((SELECT edited_at FROM messages WHERE row = $2 AND edited_at > $3), run_edited_at),
-				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, run.Thread, m.Row, storage.Millis(m.EditedAt))
+				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, run.Thread, m.Row, storage.Millis(m.EditedAt), more)
 		}
 	})
 }

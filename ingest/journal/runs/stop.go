@@ -10,7 +10,6 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
-	"parley/ingest/journal/workstreams"
 )
 
 // Stopped is a run that a person has stopped.
@@ -85,9 +84,16 @@ func StopWaiting(tx *storage.Txn, thread, now int64) {
 	tx.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
 }
 
-// stop ends the run and its workstreams. Messages that wait for a turn are due at once.
+// ForgetReports lets no turn wait for reports alone: see messages.ForgetReports. The thread must be locked.
+func ForgetReports(tx *storage.Txn, thread int64, run string) {
+	if messages.ForgetReports(tx, thread, run) > 0 {
+		messages.Changed(tx, thread)
+		tx.Do(`UPDATE threads SET turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, thread)
+	}
+}
+
+// stop ends the run. Messages that wait for a turn are due at once.
 func (e *endRunTx) stop() {
-	workstreams.StopOf(e.Txn, e.run.ID, e.now)
 	e.end(Canceled, "stopped", time.Time{})
 	e.Do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
 }

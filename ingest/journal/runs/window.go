@@ -197,7 +197,7 @@ func (t *transcript) page(behind, limit int) (spans []span) {
 		SELECT o.run, o.context_after, o.base_seq, o.gap, o.sent_at, o.seq, `+messages.LineColumns+`
 		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5`+before+`
 			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
-		JOIN messages m ON m.run = o.run AND m.author <> 'system'`, args...)
+		JOIN messages m ON m.run = o.run AND `+messages.OfTurn, args...)
 	// A store would write all columns of the lines once more to sort them.
 	slices.SortFunc(lines, func(a, b line) int {
 		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.seq, a.seq), a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
@@ -318,7 +318,7 @@ func (t *transcript) opening() []messages.Message {
 	case opening == nil:
 		return nil
 	case opening.Run != "":
-		turn := messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+		turn := messages.Lines(t.Txn, `m.run = $1 AND `+messages.OfTurn+` AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
 		return append(turn, t.goesOn(opening)...)
 	}
 	messages.LoadFiles(t.Txn, opening)
@@ -370,7 +370,7 @@ func (r *Runs) PastInput(ctx context.Context, thread, named string, window func(
 	}
 	past.Turns, err = storage.Read(ctx, r.db, func(tx *storage.Txn) []Turn {
 		run.History = ThreadHistoryOf(tx, history)
-		run.SetMessages(messages.Lines(tx, `m.run = $1 AND m.deleted_at = 0 AND m.author NOT IN ('agent', 'system') ORDER BY m.sent_at, m.seq`, run.ID))
+		run.SetMessages(messages.Lines(tx, `m.run = $1 AND m.deleted_at = 0 AND m.author <> 'agent' AND `+messages.OfTurn+` ORDER BY m.sent_at, m.seq`, run.ID))
 		run.Fresh = true
 		t := transcript{Txn: tx, run: run, window: window(run), past: named != ""}
 		return t.read()

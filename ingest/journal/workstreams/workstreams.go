@@ -235,7 +235,7 @@ func StopBelow(tx *storage.Txn, parent event.ThreadKey, now int64) int64 {
 	return tx.Exec(`UPDATE workstreams SET `+canceling+` WHERE parent = $1 AND state = 'running' AND due_at IS NOT NULL`, string(parent), now)
 }
 
-// StopOf makes the running workstreams of a run end, because the run was stopped or begins again.
+// StopOf makes the running workstreams of a run end, because the run has ended without an answer.
 func StopOf(tx *storage.Txn, run string, now int64) {
 	tx.Do(`UPDATE workstreams SET `+canceling+` WHERE run = $1 AND state = 'running'`, run, now)
 }

@@ -116,6 +116,11 @@ func (s *Store) NamedRun(_ context.Context, workspace, madeBy, threadID, name st
 	return runs.Named{}, storage.ErrNotFound
 }
 
+// IsNameOfSeveral reports whether a name is "everywhere".
+func (s *Store) IsNameOfSeveral(_ context.Context, _, _, name string) (bool, error) {
+	return name == "everywhere", nil
+}
+
 // StopNamedRun begins the run named "late" instead, as a worker may at any time.
 func (s *Store) StopNamedRun(_ context.Context, _, _, _, name string, notice outbox.Notice) error {
 	s.Mu.Lock()

@@ -256,6 +256,12 @@ function runPath(run) {
   return workflowId ? `/runs/${encodeURIComponent(workflowId)}/${name}` : `/api/v1/agent/runs/${name}`;
 }
 
+// changePath names the thread of a run, too, because runs of several threads may have the same name.
+function changePath(run, what) {
+  const { runId, workflowId } = ids(run);
+  return `/runs/${encodeURIComponent(runId)}/${what}` + query({ thread_id: workflowId });
+}
+
 export class WorkflowsApi extends Api {
   async start({ message, threadId = uuid(), runId = uuid(), messages, ...rest } = {}, options) {
     messages ??= [{ id: uuid(), role: 'user', content: message ?? '' }];
@@ -344,14 +350,14 @@ export class WorkflowsApi extends Api {
   }
 
   postMessage(run, message, { key = uuid(), signal } = {}) {
-    const path = `/runs/${encodeURIComponent(ids(run).runId)}/updates`;
+    const path = changePath(run, 'updates');
     return until(() => this.post(path, message, { signal, headers: { 'Idempotency-Key': key } }), { signal });
   }
 
   // sendSignal repeats a UserInput, which has a key, and a Stop, but no FileUploaded.
   sendSignal(run, signal, data, options) {
     if (signal === 'UserInput') data = { client_message_id: uuid(), ...typeof data === 'string' ? { message: data } : data };
-    const send = () => this.post(`/runs/${encodeURIComponent(ids(run).runId)}/signals`, { signal, data }, options);
+    const send = () => this.post(changePath(run, 'signals'), { signal, data }, options);
     return signal === 'FileUploaded' ? send() : until(send, options);
   }
 }

@@ -121,7 +121,7 @@ export class Backend {
     let next
     if (!known) next = await this.#post(run.workflow_id, message)
     else {
-      const { thread_id, message: m } = await this.#runs.sendSignal(known, "UserInput", { message: text, client_message_id: id, metadata, attachments: attachments(files) })
+      const { thread_id, message: m } = await this.#runs.sendSignal({ workflow_id: run.workflow_id, run_id: known }, "UserInput", { message: text, client_message_id: id, metadata, attachments: attachments(files) })
       if (m.trigger && m.trigger !== "run" && !m.run) return { note: `The agent was not asked: ${m.reason}.` }
       next = { workflow_id: thread_id, run_id: id }
     }
@@ -129,7 +129,7 @@ export class Backend {
     return next
   }
 
-  async stop(run) { return this.#runs.sendSignal((await this.#idOf(run)) ?? run, "Stop") }
+  async stop(run) { return this.#runs.sendSignal({ workflow_id: run.workflow_id, run_id: (await this.#idOf(run)) ?? run.run_id }, "Stop") }
 
   /** open shows the newest messages of a thread, and follows its last run. It returns that run; null for none. */
   async open(thread) {

@@ -112,7 +112,7 @@ func TestAWorkstreamReports(t *testing.T) {
 	h.reply(asked.RunID, "I have asked echo.")
 
 	told := <-h.inputs
-	want := "system: Workstream the books (launch_id " + id + ", agent echo) is completed. Its answer:\n\n"
+	want := "system: The task was: Look it up.\nWorkstream the books (launch_id " + id + ", agent echo) is completed. Its answer:\n\n"
 	if !strings.HasPrefix(told.last(), want) || !strings.Contains(told.last(), "Look it up.") {
 		t.Errorf("the parent is told\n%s", told.last())
 	}

@@ -66,6 +66,9 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 	if err != nil {
 		return Input{}, err
 	}
+	if run, err = s.Journal.RunID(ctx, run); err != nil {
+		return Input{}, err
+	}
 	given, err := turn.GivenTo(ctx, s.Journal, t.ID, run, s.windowOf, config.Mentions, s.agentIDs()...)
 	if errors.Is(err, storage.ErrNotFound) && run != "" {
 		given, err = s.keptInput(ctx, t.ID, run)
@@ -103,8 +106,8 @@ func (s *Service) keptInput(ctx context.Context, thread, run string) (turn.Given
 	if err != nil {
 		return turn.Given{}, err
 	}
-	_, kept, err := s.Journal.KeptInput(ctx, run)
-	return turn.Given{Run: run, Agent: found.Agent, Kept: kept}, err
+	_, kept, err := s.Journal.KeptInput(ctx, found.ID)
+	return turn.Given{Run: found.ID, Agent: found.Agent, Kept: kept}, err
 }
 
 // windowOf returns the window of a run's workspace; the default for one that is not configured any more.

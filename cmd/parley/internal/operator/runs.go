@@ -62,6 +62,10 @@ func (s *Service) RetryRun(ctx context.Context, w Write, id string) (Retry, erro
 		if s.Live != nil && s.Live.RetryRun != nil {
 			retry = s.Live.RetryRun
 		}
+		id, err := s.Journal.RunID(ctx, id)
+		if err != nil {
+			return Retry{}, err
+		}
 		again, err := retry(ctx, id)
 		if err != nil {
 			return Retry{}, refusal(err)
@@ -86,14 +90,14 @@ func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run,
 		}
 		notice := outbox.NewNotice(configured.Platform, stoppedWords)
 		if s.Live != nil && s.Live.StopRun != nil {
-			err = s.Live.StopRun(ctx, id, notice)
+			err = s.Live.StopRun(ctx, run.ID, notice)
 		} else {
-			_, err = s.Journal.StopRun(ctx, id, notice)
+			_, err = s.Journal.StopRun(ctx, run.ID, notice)
 		}
 		if err != nil {
 			return run, refusal(err)
 		}
-		return s.Journal.FindRun(ctx, id)
+		return s.Journal.FindRun(ctx, run.ID)
 	})
 }
 

@@ -119,11 +119,14 @@ type sought struct {
 func (s *Service) find(ctx context.Context, ref string) (sought, *listing.Life, error) {
 	target := s.read(ref)
 	if lower := strings.ToLower(ref); isUUID.MatchString(lower) {
-		if life, err := s.Journal.LifeByUUID(ctx, lower); !errors.Is(err, storage.ErrNotFound) {
+		if life, err := s.Journal.LifeByID(ctx, lower); !errors.Is(err, storage.ErrNotFound) {
 			return target, life, err
 		}
 	}
 	life, err := s.Journal.LifeOf(ctx, target.ID, target.workspaces)
+	if errors.Is(err, storage.ErrNotFound) {
+		life, err = s.Journal.LifeByID(ctx, ref) // a run's id that a client chose
+	}
 	return target, life, err
 }
 
