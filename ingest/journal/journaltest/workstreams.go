@@ -30,6 +30,7 @@ func workstreamPromises() []promise {
 		{"a stop of a workstream ends its run and what waits", workstreamStops},
 		{"a run that ends without an answer takes its workstreams and their reports with it, however it ends", endsWithChildren},
 		{"a message behind the end of a workstream begins no run", workstreamEndStands},
+		{"a report that a run has answered stays in the later inputs", reportsStay},
 		{"what is said about workstreams makes no reply stale", workstreamsMakeNothingStale},
 		{"the files of a run are its own and those of its workstreams, unless they are apart", artifacts},
 		{"a workstream that has ended changes no more, and is removed with its run", workstreamEnds},
@@ -309,6 +310,23 @@ func endsWithChildren(f *fixture) {
 		same(f, "the workstream after "+c.name, w.State, want)
 		same(f, "the report after "+c.name, f.count("messages WHERE content = '42' AND trigger = 'run' AND run IS NULL AND external_id = '"+report+"'"), waits)
 		same(f, "the line of the report after "+c.name, f.count("messages WHERE content = '42' AND seq IS NOT NULL AND external_id = '"+report+"'"), 1)
+	}
+}
+
+func reportsStay(f *fixture) {
+	f.exchange(threadKey(1), "C1/1", "hi", "Wait.")
+	report := said("workstream:w1/parent/end", "It is done.")
+	report.Internal = &event.Internal{ID: report.ExternalID, Runs: true}
+	f.message(threadKey(1), report, func(m *event.Message, _ record.Look) record.Decision {
+		return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonWorkstream, Metadata: m.Metadata.Bytes()}
+	})
+	f.commit(f.begin(threadKey(1)), answer("Thanks."))
+	f.message(threadKey(1), said("C1/2", "and now?"), triggers)
+	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">hi", "<Wait.", ">It is done.", "<Thanks.", ">and now?"})
+	for _, m := range f.list(threadKey(1)) {
+		if m.Asked != nil && m.Asked.Error != "" {
+			f.Fatalf("the report is the error of %+v", m)
+		}
 	}
 }
 
