@@ -147,7 +147,16 @@ func (a *Agent) whole(response *remote.Response, answer *remote.Answer) error {
 
 // Later implements turn.AnswersLater.
 func (a *Agent) Later(input assembly.Input, answer stream.Message, emit func(stream.Message) error) error {
-	return say(a.answer(input, emit), answer)
+	streamed := answer.ActivityID != "" // readers of the run have its text, and the answer takes that
+	return say(a.answer(input, func(m stream.Message) error {
+		if streamed && m.OfMain() && m.Type == stream.StreamingChunk {
+			return nil
+		}
+		if streamed && m.OfMain() && m.Type == stream.Answer {
+			m.ActivityID = answer.ActivityID
+		}
+		return emit(m)
+	}), answer)
 }
 
 func (a *Agent) answer(input assembly.Input, emit func(stream.Message) error) *remote.Answer {
