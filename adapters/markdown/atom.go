@@ -40,6 +40,7 @@ type builder struct {
 	style  *style
 	// uncut keeps the white space between the words of a text in one atom with them.
 	uncut bool
+	limit int // of a post
 	atoms []atom
 	// prefixes begin every line: those of quotes, list items and headings.
 	prefixes []*prefix

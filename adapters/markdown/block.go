@@ -51,13 +51,13 @@ func (b *builder) block(n node) {
 	case *ast.ThematicBreak:
 		b.oneLine(func() { b.words(rule) })
 	case *ast.CodeBlock:
-		b.code(b.raw(n.Lines()), "")
+		b.code(b.raw(n.Lines()), "", "")
 	case *ast.FencedCodeBlock:
 		info := ""
 		if n.Info != nil {
 			info = unescape(string(n.Info.Segment.Value(b.source)))
 		}
-		b.code(b.raw(n.Lines()), strings.TrimSpace(info))
+		b.code(b.raw(n.Lines()), strings.TrimSpace(info), "")
 	case *ast.Blockquote:
 		b.indented(&prefix{"> ", "> ", true}, func() { b.blocks(n) })
 	case *ast.List:
@@ -69,7 +69,7 @@ func (b *builder) block(n node) {
 		}
 		b.oneLine(func() { b.lines(strings.TrimSpace(html)) })
 	case *extast.Table:
-		b.code(b.aligned(n), "")
+		b.table(n)
 	default: // a paragraph
 		b.oneLine(func() { b.inlines(n) })
 	}
@@ -127,30 +127,67 @@ func (b *builder) item(list *ast.List, item node) {
 	}, b.block)
 }
 
+// table adds a table as aligned text. Each post of a long table begins with its head, unless the head would
+// fill a third of the post.
+func (b *builder) table(n *extast.Table) {
+	text := b.aligned(n)
+	head := ""
+	if lines := strings.SplitAfterN(text, "\n", 3); len(lines) == 3 && lines[2] != "" && units(lines[0]+lines[1]) <= b.limit/3 {
+		head = lines[0] + lines[1]
+	}
+	b.code(text, "", head)
+}
+
 // code adds a code block between fences. The fences have no prefixes of quotes and lists,
 // because no platform reads both together. An info string that cannot be a language is
-// text, so it becomes the first line of the code.
-func (b *builder) code(code, info string) {
+// text, so it becomes the first line of the code. A post that begins within the code begins with head.
+func (b *builder) code(code, info, head string) {
 	code = strings.TrimRight(code, "\n")
 	if info != "" && !isLanguage(info) {
 		code = info + "\n" + code
 	}
 	signs := b.style.fence
 	if signs == "" {
-		b.oneLine(func() { b.codeLines(code) })
+		b.prefixedCode(code, head)
 		return
 	}
-	fence := &mark{open: signs + "\n", again: signs + "\n", close: "\n" + signs}
+	fence := &mark{open: signs + "\n", again: signs + "\n" + joined(b.scan(splitBackticks(head, 3), false)), close: "\n" + signs}
 	b.open(fence)
-	b.codeLines(splitBackticks(code, 3))
+	b.codeLines(splitBackticks(code, 3), func() { b.add(atom{kind: codeLine, text: "\n"}) })
 	b.close(fence)
 }
 
-// codeLines adds code unchanged, without the white space at the ends of lines.
-func (b *builder) codeLines(code string) {
+// prefixedCode adds code whose lines all begin with the same prefix, so that they keep their indentation. The
+// marker of a list that would begin the first line alone has a line of its own.
+func (b *builder) prefixedCode(code, head string) {
+	if slices.ContainsFunc(b.prefixes, func(p *prefix) bool { return p.first != p.rest }) {
+		var marker strings.Builder
+		for _, p := range b.prefixes {
+			marker.WriteString(p.first)
+			p.first = p.rest
+		}
+		b.add(atom{kind: whole, text: strings.TrimRight(marker.String(), " ")})
+		b.add(atom{kind: newline, text: "\n"})
+	}
+	if head != "" {
+		repeated := &mark{again: head}
+		b.open(repeated)
+		defer b.close(repeated)
+	}
+	b.beginLine()
+	b.codeLines(code, func() {
+		b.endLine()
+		b.add(atom{kind: codeLine, text: "\n"})
+		b.beginLine()
+	})
+	b.endLine()
+}
+
+// codeLines adds code unchanged, without the white space at the ends of lines. It calls end between two lines.
+func (b *builder) codeLines(code string, end func()) {
 	for i, line := range strings.Split(code, "\n") {
 		if i > 0 {
-			b.add(atom{kind: codeLine, text: "\n"})
+			end()
 		}
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		b.atoms = append(b.atoms, b.scan(line, false)...)

@@ -27,8 +27,12 @@ func OpensFence(line string) bool { return openFence(line) != nil }
 func FormatCut(source string, dialect Dialect, limit int) []string {
 	style, bytes := dialect.style(), []byte(clean(source))
 	document, _ := parse(bytes)
-	posts, _ := split(atomsOf(document, builder{source: bytes, style: style}), limit)
-	return posts
+	var texts []string
+	posts, _ := split(atomsOf(document, builder{source: bytes, style: style, limit: limit}), limit)
+	for _, p := range posts {
+		texts = append(texts, p.text)
+	}
+	return texts
 }
 
 // Work returns the bytes that the parser of inlines may have read, and the greatest number of quotes

@@ -40,21 +40,46 @@ const minLimit = 64
 // language of a fence, and surplus cells of a table. If a text consists of syntax alone
 // ("#"), it stays unchanged.
 func Format(source string, dialect Dialect, limit int) []string {
+	var texts []string
+	for _, p := range posts(source, dialect, limit) {
+		texts = append(texts, p.text)
+	}
+	return texts
+}
+
+// Paragraphs is Format with a post for each paragraph, if there are at most so many. Code is never divided at its
+// empty lines.
+func Paragraphs(source string, dialect Dialect, limit, most int) []string {
+	var paragraphs []string
+	for _, p := range posts(source, dialect, limit) {
+		from := 0
+		for _, at := range append(p.blanks, len(p.text)) {
+			paragraphs = append(paragraphs, strings.Trim(p.text[from:at], "\n"))
+			from = at
+		}
+	}
+	if len(paragraphs) > most {
+		return Format(source, dialect, limit)
+	}
+	return paragraphs
+}
+
+func posts(source string, dialect Dialect, limit int) []post {
 	limit = max(limit, minLimit)
 	source = clean(source)
 	style, bytes := dialect.style(), []byte(source)
 	document, _ := parse(bytes)
 	// Most texts fit into one post. Only a text that does not is cut between its words.
-	var posts []string
+	var posts []post
 	fits := len(bytes) <= limit
 	if fits {
-		posts, fits = split(atomsOf(document, builder{source: bytes, style: style, uncut: true}), limit)
+		posts, fits = split(atomsOf(document, builder{source: bytes, style: style, limit: limit, uncut: true}), limit)
 	}
 	if !fits {
-		posts, _ = split(atomsOf(document, builder{source: bytes, style: style}), limit)
+		posts, _ = split(atomsOf(document, builder{source: bytes, style: style, limit: limit}), limit)
 	}
 	if len(posts) == 0 {
-		literal := builder{style: style}
+		literal := builder{style: style, limit: limit}
 		literal.lines(strings.TrimSpace(source))
 		posts, _ = split(literal.atoms, limit)
 	}

@@ -114,11 +114,14 @@ func checkBalanced(t reporter, post string) {
 }
 
 // bare returns a text without zero-width spaces, without bytes that no post shows, and
-// without the difference between images and links.
+// without the difference between images and links, and without the labels of mentions.
 func bare(s string) string {
 	s = openImage.ReplaceAllString(strings.ReplaceAll(markdown.Clean(s), "\u200b", ""), "[")
-	return strings.ReplaceAll(s, "[image](", "[](")
+	return labelledBot.ReplaceAllString(strings.ReplaceAll(s, "[image](", "[]("), "<@U0BOT>")
 }
+
+// labelledBot matches a mention whose label is dropped.
+var labelledBot = regexp.MustCompile(`<@U0BOT\|[^<>|\n]*>`)
 
 var openImage = regexp.MustCompile(`!+\[`)
 

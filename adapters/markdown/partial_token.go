@@ -57,13 +57,36 @@ func ahead(s string, word *regexp.Regexp) (first string, known bool) {
 	return s, len(s) == tokenHeld
 }
 
-// token writes a < or a &. It disables a token that is not one of the mentions.
+// labelled matches the mention of a user with a label, as Slack's events have it, or its beginning. Its groups are
+// the mention without its end, and its end.
+var labelled = regexp.MustCompile(`^(<@[A-Z0-9]+)\|[^<>|\n]*(>)?`)
+
+// labelledMention returns the length of a mention with a label that stands for this mention. Without its end, n is 0 and
+// whether more text may bring it is known.
+func labelledMention(s, mention string) (n int, may bool) {
+	head := s[:min(len(s), tokenHeld)]
+	m := labelled.FindStringSubmatch(head)
+	switch {
+	case m == nil || m[1]+">" != mention:
+		return 0, false
+	case m[2] == "":
+		return 0, len(m[0]) == len(s)
+	}
+	return len(m[0]), false
+}
+
+// token writes a < or a &. The label of a mention is dropped. It disables a token that is not one of the mentions.
 func (p *partial) token(s string) (out string, n int) {
 	for _, mention := range p.Mentions {
 		switch {
 		case mention != "" && strings.HasPrefix(s, mention):
 			return mention, len(mention)
 		case !p.Done && strings.HasPrefix(mention, s):
+			return "", 0
+		}
+		if n, may := labelledMention(s, mention); n > 0 {
+			return mention, n
+		} else if may && !p.Done {
 			return "", 0
 		}
 	}

@@ -12,13 +12,19 @@ import (
 // white space in its second half: an empty line, a newline, a space. Without one, it
 // ends at its last white space. Without any, it ends inside a word. fits says that every atom
 // fitted into the first post.
-func split(atoms []atom, limit int) (posts []string, fits bool) {
+func split(atoms []atom, limit int) (posts []post, fits bool) {
 	w := &splitter{limit: limit, atoms: atoms, fits: true}
 	for w.next < len(w.atoms) {
 		w.step()
 	}
 	w.finish()
 	return w.posts, w.fits
+}
+
+// post is the text of a post. blanks are where its empty lines between paragraphs are.
+type post struct {
+	text   string
+	blanks []int
 }
 
 // openMark is a mark around the next atoms. The splitter writes it before visible text,
@@ -56,11 +62,12 @@ type splitter struct {
 	limit int
 	atoms []atom
 	next  int
-	posts []string
+	posts []post
 	fits  bool
 
 	post    []byte
-	size    int // of post, in UTF-16 units
+	blanks  []int // in post
+	size    int   // of post, in UTF-16 units
 	open    []openMark
 	pending []pendingSpace
 	places  []place // in order
@@ -119,7 +126,7 @@ func (w *splitter) write(text string) bool {
 	if len(text) > 3*w.limit {
 		return false
 	}
-	before := w.lead(text)
+	before, blanks := w.lead(text)
 	size := w.size + units(before) + units(text)
 	for _, o := range w.open {
 		size += units(o.mark.close)
@@ -129,6 +136,7 @@ func (w *splitter) write(text string) bool {
 	}
 	w.append(before)
 	w.append(text)
+	w.blanks = append(w.blanks, blanks...)
 	for i := range w.open {
 		w.open[i].written = true
 	}
@@ -137,8 +145,8 @@ func (w *splitter) write(text string) bool {
 }
 
 // lead returns the text to write before visible text: white space, marks, and zero-width
-// spaces between characters that together would be syntax.
-func (w *splitter) lead(text string) string {
+// spaces between characters that together would be syntax. blanks are where its empty lines will be.
+func (w *splitter) lead(text string) (before string, blanks []int) {
 	var b strings.Builder
 	last := func() rune { // the last character so far
 		r, _ := utf8.DecodeLastRuneInString(b.String())
@@ -161,6 +169,9 @@ func (w *splitter) lead(text string) string {
 	for _, p := range w.pending {
 		openTo(p.depth)
 		if len(w.post) > 0 {
+			if p.atom.kind == blank {
+				blanks = append(blanks, len(w.post)+b.Len())
+			}
 			b.WriteString(p.atom.text)
 		}
 	}
@@ -169,7 +180,7 @@ func (w *splitter) lead(text string) string {
 	if (w.edge && b.Len() == 0 && isWordRune(first)) || (first == '`' && last() == '`') {
 		b.WriteString(zeroWidth)
 	}
-	return b.String()
+	return b.String(), blanks
 }
 
 func (w *splitter) append(s string) {
@@ -235,7 +246,8 @@ func rank(k kind) int {
 // fit returns the number of bytes of the text that fit into the post, in whole graphemes.
 // If an empty post has no room for the first grapheme, it counts whole characters.
 func (w *splitter) fit(text string) int {
-	room := w.limit - w.size - units(w.lead(text))
+	before, _ := w.lead(text)
+	room := w.limit - w.size - units(before)
 	for _, o := range w.open {
 		room -= units(o.mark.close)
 	}
@@ -277,8 +289,12 @@ func (w *splitter) finish() {
 		}
 	}
 	if len(w.post) > 0 {
-		w.posts = append(w.posts, string(w.post))
+		for len(w.blanks) > 0 && w.blanks[len(w.blanks)-1] >= len(w.post) { // the post was cut there
+			w.blanks = w.blanks[:len(w.blanks)-1]
+		}
+		w.posts = append(w.posts, post{string(w.post), w.blanks})
 	}
+	w.blanks = nil
 	w.post, w.size, w.pending, w.places, w.edge = w.post[:0], 0, w.pending[:0], w.places[:0], false
 }
 

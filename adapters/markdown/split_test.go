@@ -53,6 +53,25 @@ func TestPlacesWherePostsEnd(t *testing.T) {
 	}
 }
 
+// TestTablesAreDivided: each post of a table begins with its head, and ends behind a row.
+func TestTablesAreDivided(t *testing.T) {
+	source := "|name|n|\n|-|-|\n" + strings.Repeat("|abcdefgh|1|\n", 8) + "\nend"
+	for dialect, want := range map[markdown.Dialect][]string{
+		markdown.Plain: {
+			"name     | n\n---------+--\n" + strings.TrimSpace(strings.Repeat("abcdefgh | 1\n", 7)),
+			"name     | n\n---------+--\nabcdefgh | 1\n\nend",
+		},
+		markdown.Slack: {
+			"```\nname     | n\n---------+--\n" + strings.Repeat("abcdefgh | 1\n", 7) + "```",
+			"```\nname     | n\n---------+--\nabcdefgh | 1\n```\n\nend",
+		},
+	} {
+		if diff := cmp.Diff(want, markdown.Format(source, dialect, 128)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestTheLimitCountsUTF16(t *testing.T) {
 	got := markdown.Format(strings.Repeat("😀", 40), markdown.Plain, limit)
 	if diff := cmp.Diff([]string{strings.Repeat("😀", 32), strings.Repeat("😀", 8)}, got); diff != "" {

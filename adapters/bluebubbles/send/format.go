@@ -1,8 +1,6 @@
 package send
 
 import (
-	"strings"
-
 	"parley/adapters/bluebubbles/payload"
 	"parley/adapters/markdown"
 )
@@ -17,17 +15,5 @@ const (
 // Format converts an agent's CommonMark to plain text. Each paragraph is a bubble if there are
 // few of them. The text has no placeholders of attachments, because the rows that we read have none.
 func (s *Sender) Format(text string, _ []string) []string {
-	posts := markdown.Format(payload.Typed(text), markdown.Plain, maxText)
-	var bubbles []string
-	for _, post := range posts {
-		for paragraph := range strings.SplitSeq(post, "\n\n") {
-			if paragraph = strings.TrimSpace(paragraph); paragraph != "" {
-				bubbles = append(bubbles, paragraph)
-			}
-		}
-	}
-	if len(bubbles) == 0 || len(bubbles) > maxBubbles {
-		return posts
-	}
-	return bubbles
+	return markdown.Paragraphs(payload.Typed(text), markdown.Plain, maxText, maxBubbles)
 }

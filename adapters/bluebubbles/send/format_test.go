@@ -25,6 +25,8 @@ func TestFormat(t *testing.T) {
 		"__init__.py is $x\\,y$":         {"__init__.py is $x\\,y$"},
 		"1\n\n2\n\n3\n\n4":               {"1", "2", "3", "4"},
 		"1\n\n2\n\n3\n\n4\n\n5":          {"1\n\n2\n\n3\n\n4\n\n5"},
+		"Here:\n\n```py\ndef f():\n    a = 1\n\n    return a\n```": {"Here:", "def f():\n    a = 1\n\n    return a"},
+		"    one\n\n      two\n\nthree":                            {"one\n\n  two", "three"},
 	} {
 		if diff := cmp.Diff(want, a.Format(text, nil)); diff != "" {
 			t.Errorf("%q: %s", text, diff)
