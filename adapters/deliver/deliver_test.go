@@ -579,7 +579,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestNamesOfFiles proves that a file's name neither breaks a form nor leads to another folder.
+// TestNamesOfFiles proves that a file's name breaks no form, leads to no other folder, and shows its true end.
 func TestNamesOfFiles(t *testing.T) {
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
 	preview, err := box.Show(t.Context(), nil, &runs.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
@@ -588,7 +588,7 @@ func TestNamesOfFiles(t *testing.T) {
 	}
 	preview.Stop()
 	for name, want := range map[string]string{
-		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_",
+		"Q3 \"ü\".png": "Q3 \"ü\".png", "a\r\nb\x00.txt": "a__b_.txt", "../../.zshrc": ".._.._.zshrc", `c:\x`: "c:_x", "..": "file", ".": "file", "a\xff": "a_", "invoice\u202egnp.exe": "invoice_gnp.exe", "\u2067a\u2069\u200f\u2028.md": "_a___.md",
 		strings.Repeat("я", 200) + ".md": strings.Repeat("я", 75) + ".md", strings.Repeat("a", 90) + ". " + strings.Repeat("b", 90): strings.Repeat("a", 90) + ". " + strings.Repeat("b", 58),
 	} {
 		posts, _ := preview.Format("", stream.Ask{}, nil, []outbox.File{{Name: name}})

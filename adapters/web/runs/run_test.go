@@ -77,7 +77,7 @@ func TestUpdates(t *testing.T) {
 	reply := &messages.Message{Author: messages.ByAgent, Version: 1, Content: "Yes."}
 	answer := `{"t":7,"m":"Yes.","ts":` + testapi.Stamp("9") + `,"i":"run-1/answer"}`
 	notice := &messages.Message{Author: messages.BySystem, Content: "Sorry."}
-	first := `{"t":8,"m":"so?","d":{"ack":"c1"},"ts":` + testapi.NoonMillis + `}`
+	first := `{"t":8,"m":"so?","d":{"ack":"c1","by":{"id":"web:u-1"}},"ts":` + testapi.NoonMillis + `}`
 	for name, c := range map[string]struct {
 		change func(s *testapi.Store)
 		query  string
@@ -315,7 +315,7 @@ func (e ear) ends() {
 func TestStreamOfARun(t *testing.T) {
 	s := testapi.Working()
 	server := s.Serve(t)
-	first := `0 {"t":8,"m":"so?","d":{"ack":"c1"},"ts":` + testapi.NoonMillis + `}`
+	first := `0 {"t":8,"m":"so?","d":{"ack":"c1","by":{"id":"web:u-1"}},"ts":` + testapi.NoonMillis + `}`
 	hm, y := "1 "+testapi.At("1", `"t":1,"m":"hm"`), "4 "+testapi.At("4", `"t":12,"m":"Y"`)
 	all := listens(t, server, testapi.Follow)
 	all.hears(first, hm, y)

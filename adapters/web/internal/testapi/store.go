@@ -196,7 +196,7 @@ const HookSecret = "the-secret-of-the-agent-hook"
 // Working is a run in our workspace that has said something.
 func Working() *Store {
 	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]places.Ticket{}, messages: []messages.Message{
-		{Author: messages.ByHuman, Version: 1, Content: "so?", ClientMessageID: "c1", CreatedAt: Noon},
+		{Author: messages.ByHuman, Version: 1, Content: "so?", SenderID: "web:u-1", ClientMessageID: "c1", CreatedAt: Noon},
 	}}
 	s.Page.Status = runs.Status{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
 	s.Have(Said(1, stream.Thought, "hm"), Said(4, stream.StreamingChunk, "Y"))

@@ -90,6 +90,8 @@ document.addEventListener("click", (event) => {
   if (button) navigator.clipboard.writeText(button.dataset.copy).then(() => (button.textContent = "copied"));
 });
 
+// A session that its operator has ended is not tried again.
+document.querySelector("form.who")?.addEventListener("submit", () => localStorage.removeItem("session"));
 const login = document.querySelector("form.login");
 if (login && location.hash.length > 1) {
   login.elements.ticket.value = location.hash.slice(1);
