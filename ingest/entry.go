@@ -93,6 +93,9 @@ func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.En
 		}
 	}
 	g.tell = func(m *event.Message, text string) *outbox.Notice { return new(in.notice(at(m), text)) }
+	g.tellAll = func(text string) *outbox.Notice {
+		return new(in.notice(&runs.Run{Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread}, text))
+	}
 	g.clear = func(m *event.Message) []outbox.Post { return in.Notices.Clear(at(m)) }
 	g.announce = func(m *event.Message) []outbox.Post { return in.Notices.Announce(at(m), m) }
 	over := g

@@ -78,13 +78,60 @@ func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 			d.Answer = &runs.Answer{Text: m.Content}
 		}
 	}
-	d.Waits = d.Trigger == messages.TriggerRun && q != nil && d.Answer == nil
 	metadata := m.Metadata
+	if d.Trigger == messages.TriggerRun {
+		cause, alone := m.Internal.Cause, m.Internal.Alone
+		if m.Internal.CausedIn != "" {
+			cause, alone = look.Cause(m.Internal.CausedIn)
+		}
+		metadata.SetCause(cause)
+		g.bound(&d, m, look, cause, alone)
+	}
+	d.Waits = d.Trigger == messages.TriggerRun && q != nil && d.Answer == nil
 	runs := d.Trigger == messages.TriggerRun
 	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
 	metadata.RecipientID = "bot:" + m.Internal.Agent
 	d.Metadata = metadata.Bytes()
 	return d
+}
+
+// The sentences about runs that an agent causes itself.
+const (
+	unpaidText  = "I was to go on by myself now, but the limit of questions is reached. Please ask again later."
+	loopingText = "I have gone on by myself many times, so I stop here. Write to me if I should go on."
+)
+
+// bound bounds the runs that an agent causes itself. They count to the limits of the sender whose run was their cause, and of the
+// workspace. Those that no person and no bot has asked for directly are bounded as those of bots. Runs of a workstream are bounded
+// by its parent's.
+func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, cause string, alone bool) {
+	if event.IsWorkstream(m.Internal.Thread) || cause == "" && !alone {
+		return
+	}
+	guard := g.Policy.LoopGuard
+	own, refused := 0, 0
+	if alone {
+		own, refused = look.OwnRuns(g.now().Add(-guard.Per))
+	}
+	if cause != "" {
+		paying := *m
+		paying.LimitedAs = cause
+		d.Budgets = g.budgets(&paying)
+	}
+	switch {
+	case alone && own >= guard.Runs:
+		*d = passive(event.ReasonLoopGuard)
+		if refused == 0 && g.tellAll != nil {
+			d.Notice = g.tellAll(loopingText)
+		}
+	case g.over:
+		budgets := d.Budgets
+		*d = passive(event.ReasonLimit)
+		d.Budgets = budgets
+		if g.tellAll != nil {
+			d.Notice = g.tellAll(unpaidText)
+		}
+	}
 }
 
 // asked returns the open question of the thread, whichever agent of the workspace has asked it; nil for none.

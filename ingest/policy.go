@@ -30,6 +30,8 @@ type gate struct {
 	notForUs bool
 	// tell returns a notice to a message's sender.
 	tell func(m *event.Message, text string) *outbox.Notice
+	// tellAll returns a notice to the people of the thread.
+	tellAll func(text string) *outbox.Notice
 	// injected says that a program has given the message.
 	injected bool
 	// announce returns the posts that show people an injected message.
@@ -51,6 +53,9 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	}
 	if m.TextMessage && g.Policy.sms() == SMSIgnored {
 		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: event.ReasonSMS}
+	}
+	if g.asGiven() && g.refusesPress(m, look) {
+		return record.Decision{Ignore: true, Trigger: messages.TriggerNone, Reason: event.ReasonAction}
 	}
 	addressed := g.addressed(m, look)
 	d := g.trigger(m, addressed, look)

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -42,6 +43,17 @@ func (s *store) Echoes(string, time.Time) int { return s.echoes }
 func (s *store) Answered() bool { return s.answered }
 
 func (s *store) Question() *runs.Question { return s.question }
+
+func (s *store) Cause(string) (string, bool) { return "", false }
+
+func (s *store) OwnRuns(time.Time) (int, int) { return 0, 0 }
+
+func (s *store) Pressed(json.RawMessage) (*card.Press, string) {
+	if s.press.ID == "" {
+		return nil, ""
+	}
+	return &s.press, "helper"
+}
 
 func (s *store) CardButton(id string) (*card.Press, string) {
 	if id == s.press.ID {

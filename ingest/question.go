@@ -99,6 +99,21 @@ func (g gate) presses(m *event.Message, look record.Look) record.Decision {
 	return d
 }
 
+// refusesPress reports whether a message claims the press of a button that no card of the thread has, or that its sender may not
+// press. On a chat platform, the platform proves a press; see presses.
+func (g gate) refusesPress(m *event.Message, look record.Look) bool {
+	for _, extra := range m.Metadata.Extra {
+		if extra.Key != event.KeyAction || string(extra.Value) == "null" {
+			continue
+		}
+		b, agent := look.Pressed(extra.Value)
+		if b == nil || m.Injected != nil || b.Action.Approval && !g.approves(agent, m) {
+			return true
+		}
+	}
+	return false
+}
+
 // question returns the open question of the thread; nil for none. If its agent does not answer here any more, it is
 // none.
 func (g gate) question(look record.Look) *runs.Question {

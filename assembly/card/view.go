@@ -3,6 +3,7 @@ package card
 import (
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,24 @@ func (v View) Button(id string) *Press {
 		}
 	}
 	return nil
+}
+
+// Pressed returns the button of a card that has an action; nil if there is none.
+func (c Card) Pressed(a Action) *Press {
+	for _, p := range ViewOf(c, nil, strconv.Itoa).Parts {
+		for i := range p.Buttons {
+			if b := &p.Buttons[i]; b.ID != "" && b.Action.ID == a.ID && sameValue(b.Action.Value, a.Value) {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
+// sameValue reports whether two JSON values are equal. None is null.
+func sameValue(a, b json.RawMessage) bool {
+	var x, y any
+	return (a == nil || json.Unmarshal(a, &x) == nil) && (b == nil || json.Unmarshal(b, &y) == nil) && reflect.DeepEqual(x, y)
 }
 
 // flattener puts the nodes of a card below each other.

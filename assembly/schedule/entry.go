@@ -19,6 +19,8 @@ import (
 const (
 	// maxPrompt bounds the prompt of a schedule, in characters.
 	maxPrompt = 32_000
+	// leastDistance is the least time between two times of a schedule that an agent or a program makes.
+	leastDistance = 15 * time.Minute
 	// farthest bounds how far away a single time may be.
 	farthest = 5 * 366 * 24 * time.Hour
 )
@@ -33,6 +35,9 @@ type Entry struct {
 	// workspace if it is empty. One of At and Cron is set.
 	At             time.Time
 	Cron, TimeZone string
+	// Cause is the sender who asked for the run that makes the entry, and Alone is as in event.Internal.
+	Cause string
+	Alone bool
 	// Key makes the entry the same as an earlier one of the thread with the key; empty for none.
 	Key string
 }
@@ -45,6 +50,8 @@ func (e *Entry) Check(now time.Time) (faults event.FieldErrors) {
 	if e.Cron != "" {
 		if err := schedules.CheckCron(e.Cron); err != nil {
 			faults.Check(false, "cron", err.Error())
+		} else {
+			faults.Check(schedules.Distance(e.Cron, now) >= leastDistance, "cron", "must leave at least 15 minutes between two times")
 		}
 	}
 	if err := schedules.CheckZone(e.TimeZone); err != nil {
@@ -91,7 +98,7 @@ func (s *Service) Add(ctx context.Context, e Entry) (Listed, error) {
 	sum := sha256.Sum256([]byte(e.Workspace + "\n" + string(known) + "\n" + e.Key))
 	n := schedules.Schedule{
 		Workspace: e.Workspace, Thread: thread, ID: strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5])),
-		Plan: schedules.Plan{Agent: e.Agent, Prompt: e.Prompt},
+		Plan: schedules.Plan{Agent: e.Agent, Prompt: e.Prompt, Cause: e.Cause, Alone: e.Alone},
 	}
 	if e.Cron == "" {
 		n.Plan.At = e.At.UTC().Truncate(time.Millisecond)

@@ -161,7 +161,7 @@ func (s *Service) begin(ctx context.Context, t *schedules.DueTick) {
 func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 	m := event.Internal{
 		ID: t.Message, Thread: t.Of.Thread, Channel: t.Of.Place, Parent: t.Of.Parent, Agent: t.Of.Agent, Runs: true, Text: t.Of.Prompt,
-		Schedule: t.Schedule, PlannedAt: t.PlannedAt,
+		Schedule: t.Schedule, PlannedAt: t.PlannedAt, Cause: t.Of.Cause, Alone: t.Of.Alone,
 	}
 	platform, root := t.Of.Platform, false
 	if t.Of.Thread == "" {

@@ -190,7 +190,7 @@ func used(d *workstreams.Due, percent int64) string {
 
 // toChild returns a message of the workstream's own thread, with an id from a name.
 func toChild(w *workstreams.Workstream, name string, m event.Internal) event.Internal {
-	m.ID, m.Thread, m.Channel, m.Parent, m.Agent = id(w, name), w.Key(), w.Of.Channel, w.Of.Parent, w.Agent
+	m.ID, m.Thread, m.Channel, m.Parent, m.Agent, m.CausedIn = id(w, name), w.Key(), w.Of.Channel, w.Of.Parent, w.Agent, w.Run
 	return m
 }
 
@@ -205,7 +205,7 @@ func task(w *workstreams.Workstream) event.Internal {
 // toParent returns a message of the thread of the workstream's parent, with an id from a name.
 func toParent(d *workstreams.Due, name string, runs bool, text string) event.Internal {
 	return event.Internal{
-		ID: id(&d.Workstream, "parent/"+name), Thread: d.Of.Thread, Channel: d.Of.Channel, Parent: d.Of.Parent, Agent: d.Asker, Runs: runs, Text: text,
+		ID: id(&d.Workstream, "parent/"+name), Thread: d.Of.Thread, Channel: d.Of.Channel, Parent: d.Of.Parent, Agent: d.Asker, Runs: runs, Text: text, CausedIn: d.Run,
 	}
 }
 

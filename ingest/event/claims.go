@@ -52,6 +52,8 @@ const (
 	KeyToolName  = "tool_name"
 	// KeyPlannedAt is the time for which a schedule's message was planned.
 	KeyPlannedAt = "planned_at"
+	// KeyCausedBy is the sender who asked for the run that has caused a message of Parley itself.
+	KeyCausedBy = "caused_by"
 	// KeyPostedBy names who had a post written.
 	KeyPostedBy = "posted_by"
 	// KeyProxiedBy is the bot that has posted a copy of a person's message.
@@ -108,6 +110,7 @@ func Claims() []Claim {
 		{Key: KeyLatency},
 		{Key: KeyToolName},
 		{Key: KeyPlannedAt},
+		{Key: KeyCausedBy},
 		{Key: KeyPostedBy},
 		{Key: KeyProxiedBy},
 		{Key: KeyBlocks},

@@ -306,6 +306,11 @@ type Internal struct {
 	Answers bool   `json:"answers,omitempty"`
 	Stops   bool   `json:"stops,omitempty"` // it ends what goes on in the thread; then it has no text
 	Text    string `json:"text,omitempty"`
+	// CausedIn is the run because of which the message is, such as the one that launched a workstream. Cause is the sender who asked
+	// for that run, if the run is not named, and Alone says that neither a person nor a bot did so directly.
+	CausedIn string `json:"caused_in,omitempty"`
+	Cause    string `json:"cause,omitempty"`
+	Alone    bool   `json:"alone,omitempty"`
 	// Schedule is the id of the schedule that asks, and PlannedAt the time for which the message was planned. Its run
 	// has the ID of the message. Empty for any other message.
 	Schedule  string    `json:"schedule,omitempty"`

@@ -272,6 +272,23 @@ func (m *Metadata) Subject() (subject string) {
 	return Text(subject)
 }
 
+// SetCause sets the sender who has caused a message. An empty one is unset.
+func (m *Metadata) SetCause(sender string) {
+	if sender != "" {
+		m.Extra = append(m.Extra, Extra{KeyCausedBy, quote(sender)})
+	}
+}
+
+// Cause returns the sender who has caused a message of Parley itself; empty for none.
+func (m *Metadata) Cause() (sender string) {
+	for _, extra := range m.Extra {
+		if extra.Key == KeyCausedBy && extra.Value[0] == '"' {
+			sender, _ = Unquote(extra.Value) // a valid string always decodes
+		}
+	}
+	return sender
+}
+
 // DropWords removes the words of people: the subject line and the thread context. It returns
 // whether there were any.
 func (m *Metadata) DropWords() bool {

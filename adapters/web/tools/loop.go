@@ -35,7 +35,7 @@ func (a API) Offered(run *runs.Run) []runinput.Tool {
 	}
 	child := event.IsWorkstream(run.ThreadKey)
 	return slices.DeleteFunc(slices.Clone(described()), func(t runinput.Tool) bool {
-		return child && slices.Contains(scheduling, t.Name) || len(rights.Post) == 0 && slices.Contains(acting, t.Name) ||
+		return child && slices.Contains(scheduling, t.Name) || !rights.schedules() && t.Name == "schedule_message" || len(rights.Post) == 0 && slices.Contains(acting, t.Name) ||
 			rights.Read != ReadChannel && rights.Read != ReadWorkspace && slices.Contains(further, t.Name) ||
 			rights.Read != ReadWorkspace && t.Name == "find_person"
 	})

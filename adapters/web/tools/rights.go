@@ -20,7 +20,12 @@ type Rights struct {
 	Read string `yaml:"read"`
 	// Post are the places where the agent may speak first and react: W is a workspace, W:CHANNEL one of its channels.
 	Post []string `yaml:"post"`
+	// Schedule says that the agent may have itself asked later; nil for yes.
+	Schedule *bool `yaml:"schedule"`
 }
+
+// schedules reports whether the agent may have itself asked later.
+func (r Rights) schedules() bool { return r.Schedule == nil || *r.Schedule }
 
 // Offers reports whether a model is offered the tools.
 func (r Rights) Offers() bool { return r.Read != "" || len(r.Post) > 0 }

@@ -57,6 +57,10 @@ func (c call) scheduleMessage(ctx context.Context, in scheduleMessage) (out sche
 	}
 	if c.view != nil {
 		e.Agent = c.view.run.Agent
+		if !c.Rights(e.Agent).schedules() {
+			return out, exchange.Fail(http.StatusForbidden, "schedule", "the agent may schedule nothing: tools.schedule is false")
+		}
+		e.Cause, e.Alone = c.view.run.Cause()
 	}
 	if in.At != "" {
 		if e.At, err = time.Parse(time.RFC3339, in.At); err != nil {

@@ -1,10 +1,16 @@
 package record
 
 import (
+	"encoding/json"
+	"strings"
+	"time"
+
 	"parley/assembly/card"
+	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // Question implements Look.
@@ -22,6 +28,44 @@ func (r *recordTx) CardButton(id string) (button *card.Press, agent string) {
 		r.Row([]any{&agent}, `SELECT agent FROM runs WHERE id = $1`, run)
 	}
 	return button, agent
+}
+
+// maxCards bounds the cards among which a pressed button is looked for.
+const maxCards = 100
+
+// Pressed implements Look.
+func (r *recordTx) Pressed(action json.RawMessage) (button *card.Press, agent string) {
+	var pressed card.Action
+	if json.Unmarshal(action, &pressed) != nil {
+		return nil, ""
+	}
+	for _, m := range messages.FindAll(r.Txn, `thread = $1 AND sender_id LIKE 'agent:%' AND author IN ('agent', 'bot') AND deleted_at = 0 AND seq IS NOT NULL
+		AND metadata LIKE '%"uiSchema"%' ORDER BY seq DESC LIMIT CAST($2 AS BIGINT)`, r.claim.Thread, int64(maxCards)) {
+		metadata, _ := event.ReadMetadata(m.Metadata) // it was checked when it was stored
+		for _, extra := range metadata.Extra {
+			if c, err := card.Read(extra.Value, card.SchemaKey); extra.Key == card.SchemaKey && err == nil {
+				if b := c.Pressed(pressed); b != nil {
+					return b, strings.TrimPrefix(m.SenderID, "agent:")
+				}
+			}
+		}
+	}
+	return nil, ""
+}
+
+// Cause implements Look.
+func (r *recordTx) Cause(run string) (sender string, alone bool) {
+	of := runs.Run{Messages: messages.FindAll(r.Txn, `run = $1 AND author IN ('human', 'bot', 'system') ORDER BY seq`, run)}
+	return of.Cause()
+}
+
+// OwnRuns implements Look.
+func (r *recordTx) OwnRuns(since time.Time) (own, refused int) {
+	var begun, left int64
+	r.Row([]any{&begun, &left}, `SELECT count(DISTINCT run), coalesce(sum(CASE WHEN trigger = 'passive' AND reason = $4 THEN 1 ELSE 0 END), 0) FROM messages
+		WHERE thread = $1 AND author = 'system' AND seq IS NOT NULL AND created_at > $2 AND created_at < $3`,
+		r.claim.Thread, storage.Millis(since), r.future(since), event.ReasonLoopGuard)
+	return int(begun), int(left)
 }
 
 // answer stores the answer to the thread's question that a message is; nil for none.

@@ -17,7 +17,7 @@ func (r *recordTx) decide(m *event.Message, known *messages.Message) Decision {
 	r.budgets = d.Budgets
 	asks := d.Trigger == messages.TriggerRun && (known == nil || known.Seq == 0 || r.raises(known, d))
 	if asks && r.exhausted() && !r.joins() {
-		if m.RunID != "" && m.Injected == nil { // its client asks again under the same id
+		if m.RunID != "" && m.Injected == nil && m.Internal == nil { // its client asks again under the same id
 			return Decision{Ignore: true, Reason: event.ReasonLimit}
 		}
 		return r.Over(m, r)

@@ -106,6 +106,9 @@ type ThreadLook interface {
 	Question() *runs.Question
 	// CardButton returns the button of a card in the thread, by its id, and the agent that made the card; nil for none.
 	CardButton(id string) (button *card.Press, agent string)
+	// Pressed returns the button of an agent's card that stands in the thread, by the action that a client names, and the agent; nil
+	// for none. It looks at the newest cards.
+	Pressed(action json.RawMessage) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
 }
@@ -116,6 +119,12 @@ type LoopLook interface {
 	// requested ones that have not begun, except one that this message would join. No
 	// other message is counted in the channel until this one is recorded.
 	BotRuns(channel string, since time.Time) int
+	// Cause returns the sender who asked for a run, or for the run that caused it, and whether neither a person nor a bot has asked for
+	// the run itself; see runs.Run.Cause.
+	Cause(run string) (sender string, alone bool)
+	// OwnRuns counts the runs that Parley's own messages have begun in the thread since a time, and those of these messages that were
+	// refused a run.
+	OwnRuns(since time.Time) (runs, refused int)
 	// Echoes counts the messages since a time that requested a run and repeat an earlier post
 	// of ours in their thread word for word. It is 0 if the content repeats none. It looks at
 	// the newest messages only.

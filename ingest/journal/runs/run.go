@@ -174,6 +174,23 @@ func (run *Run) IsScheduled() bool {
 	return len(run.Messages) == 1 && run.Messages[0].Reason == event.ReasonSchedule
 }
 
+// Cause returns the sender who pays for the run: the last person or bot whose message it has. A run without one was caused by another
+// run, and has the cause of that; alone says so.
+func (run *Run) Cause() (sender string, alone bool) {
+	for _, m := range slices.Backward(run.Messages) {
+		if m.Author == messages.ByHuman || m.Author == messages.ByBot {
+			return m.SenderID, false
+		}
+	}
+	for _, m := range slices.Backward(run.Messages) {
+		metadata, _ := event.ReadMetadata(m.Metadata) // it was checked when it was stored
+		if sender = metadata.Cause(); sender != "" {
+			break
+		}
+	}
+	return sender, len(run.Messages) > 0
+}
+
 // sees notes that the agent's input has the messages in their current state, with their files.
 func (run *Run) sees(messages []messages.Message) {
 	run.Seen, run.Files = time.Time{}, 0

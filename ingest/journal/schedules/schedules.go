@@ -41,6 +41,9 @@ type Plan struct {
 	Same bool `json:"same,omitempty"`
 	// Once runs the last tick that a downtime has missed.
 	Once bool `json:"once,omitempty"`
+	// Cause is the sender who asked for the run that has made it, and Alone is as in event.Internal.
+	Cause string `json:"cause,omitempty"`
+	Alone bool   `json:"alone,omitempty"`
 	// Off is the word of the file that the schedule is paused.
 	Off bool `json:"off,omitempty"`
 

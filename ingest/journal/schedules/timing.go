@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -29,6 +30,24 @@ var fields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cr
 func CheckCron(expression string) error {
 	_, err := parse(expression)
 	return err
+}
+
+// Distance returns the least time between two of the next wall times of a valid expression.
+func Distance(expression string, now time.Time) time.Duration {
+	walls, err := parse(expression)
+	if err != nil {
+		return 0
+	}
+	const looked = 300 // times; each pattern of minutes and hours repeats within a day
+	least, at := time.Duration(math.MaxInt64), walls.Next(now.UTC())
+	for range looked {
+		next := walls.Next(at)
+		if next.IsZero() {
+			break
+		}
+		least, at = min(least, next.Sub(at)), next
+	}
+	return least
 }
 
 // CheckZone returns the fault of the name of a time zone; nil for none. The empty name is UTC.

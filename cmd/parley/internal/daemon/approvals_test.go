@@ -1,11 +1,13 @@
 package daemon_test
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
+	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/operator"
 )
 
@@ -99,5 +101,62 @@ func TestAnApprovalOfAWorkstream(t *testing.T) {
 	_, err = l.operate().Answer(l.ctx, run, operator.Answer{Option: "no"})
 	if e, ok := errors.AsType[*operator.Error](err); !ok || e.Status != http.StatusConflict {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAClientPressesWhatStandsThere: a press by a client of the HTTP API is one of a button of a card in its thread, and one that only
+// approvers may press needs one of them.
+func TestAClientPressesWhatStandsThere(t *testing.T) {
+	t.Parallel()
+	c := openCarded(t, slacktest.Options{}, nil)
+	post := func(thread, action string) answer {
+		return c.request(http.MethodPost, "/api/v1/workspaces/ours/messages", ownToken, "application/json",
+			`{"thread_id":"`+thread+`","content":"Press","metadata":{"action":`+action+`}}`)
+	}
+	const thread = "550e8400-e29b-41d4-a716-446655440077"
+	first := c.request(http.MethodPost, "/api/v1/workspaces/ours/messages", ownToken, "application/json", `{"thread_id":"`+thread+`","content":"a room?"}`)
+	if first.status != http.StatusAccepted {
+		t.Fatal(first)
+	}
+	<-c.asked
+	read := func() string {
+		return c.request(http.MethodGet, "/api/v1/workspaces/ours/threads/"+thread+"/messages", ownToken, "", "").body
+	}
+	for !strings.Contains(read(), "uiSchema") {
+		if !c.poll() {
+			t.Fatalf("no card is stored\n%s", c.log)
+		}
+	}
+	for _, action := range []string{`{"id":"pay"}`, `{"id":"book","value":{"room":8}}`, `{"id":"book"}`, `{"id":"other"}`, `"book"`} {
+		if got := post(thread, action); got.status != http.StatusForbidden || !strings.Contains(got.body, "metadata.action") {
+			t.Errorf("%s: %+v", action, got)
+		}
+	}
+	if got := post("550e8400-e29b-41d4-a716-446655440078", `{"id":"book","value":{"room":7}}`); got.status != http.StatusForbidden {
+		t.Errorf("in another thread: %+v", got)
+	}
+	if got := post(thread, `{"value":{"room":7},"id":"book"}`); got.status != http.StatusAccepted {
+		t.Errorf("%+v", got)
+	}
+	pressed := <-c.asked
+	var action struct{ ID string }
+	if err := json.Unmarshal(pressed.Metadata.Action, &action); err != nil || action.ID != "book" || len(c.asked) != 0 {
+		t.Errorf("%+v %v", pressed, err)
+	}
+}
+
+// TestAnAgentThatGoesOnByItself: reports that lead to further workstreams end at the loop guard, and people are told once.
+func TestAnAgentThatGoesOnByItself(t *testing.T) {
+	t.Parallel()
+	l := openLead(t, plan{acme: "policy: {loop_guard: {runs: 3, per: 1h}}"})
+	l.mention("begin")
+	for range 4 {
+		asked := <-l.inputs
+		l.launch(asked.RunID, `{"task":"Go on.","agent":"echo"}`)
+		l.reply(asked.RunID, "I go on.")
+	}
+	posts := l.posts(5)
+	if got := posts[4].Text + posts[4].Markdown; !strings.Contains(got, "by myself") || len(l.inputs) != 0 {
+		t.Errorf("%q, and %d further requests", got, len(l.inputs))
 	}
 }
