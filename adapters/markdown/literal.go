@@ -45,7 +45,7 @@ func (b *builder) literalMark(n *ast.Emphasis) string {
 }
 
 // isOperand reports whether a character beside an asterisk makes it a multiplication, or a part of a path.
-func isOperand(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '/' }
+func isOperand(r rune) bool { return isWordRune(r) && !isCJK(r) || r == '/' }
 
 // isPower reports whether two asterisks between the characters raise one to the other: a letter or a digit of
 // ASCII on both sides, and one of them a digit.

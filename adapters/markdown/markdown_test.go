@@ -64,6 +64,10 @@ var rows = []row{
 	{"code that begins a list", "- ```\n  a\n    b\n  ```", "```\na\n  b\n```", "•\n    a\n      b"},
 	{"code in a quote", "> ```sh\n> ls\n> cd x\n> ```", "```\nls\ncd x\n```", "> ls\n> cd x"},
 	{"table in a quote in a list", "- x\n\n  > |a|bb|\n  > |-|-|\n  > |c|d|", "• x\n\n```\na | bb\n--+---\nc | d\n```", "• x\n\n    > a | bb\n    > --+---\n    > c | d"},
+	{"emphasis beside Japanese punctuation", "これは**「重要」**です。**太字**文字。使用**“引号”**强调。*「斜」*と~~『消』~~も_中_。",
+		"これは‸*「重要」*‸です。‸*太字*‸文字。使用‸*“引号”*‸强调。‸_「斜」_‸と‸~『消』~‸も_中_。",
+		"これは「重要」です。太字文字。使用“引号”强调。「斜」と『消』も_中_。"},
+	{"emphasis beside Korean", "**\"중요\"**한 것, **(가)**나", "*\"중요\"*‸한 것, *(가)*‸나", "\"중요\"한 것, (가)나"},
 	{"rule", "a\n\n---\n\nb", "a\n\n———\n\nb", "a\n\n———\n\nb"},
 	{"text like a definition", "[Bob]: hello", "[Bob]: hello", "[Bob]: hello"},
 	{"syntax alone", "#", "#", "#"},
@@ -74,7 +78,7 @@ var rows = []row{
 func TestDialects(t *testing.T) {
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			for dialect, want := range map[markdown.Dialect]string{markdown.Slack: r.slack, markdown.Plain: r.plain} {
+			for dialect, want := range map[markdown.Dialect]string{markdown.Slack: strings.ReplaceAll(r.slack, "‸", "\u200b"), markdown.Plain: r.plain} {
 				if diff := cmp.Diff([]string{want}, markdown.Format(r.source, dialect, 4000)); diff != "" {
 					t.Errorf("dialect %d:\n%s", dialect, diff)
 				}

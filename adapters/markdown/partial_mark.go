@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
-	"github.com/yuin/goldmark/util"
 )
 
 const (
@@ -66,6 +65,17 @@ func (p *partial) signs(s string) (out string, n int) {
 		return "", 0
 	}
 	p.behind, p.changes = p.marksBehind(s[0], n, before, s[n:]), true
+	if s[0] == '`' {
+		return s[:n], n
+	}
+	// A platform has CommonMark's rules. A zero-width space is neither space nor punctuation to them.
+	opens, closes := flankingStrictly(s[0], before, s[n:])
+	switch was, is := marksRoom(p.marks), marksRoom(p.behind); {
+	case is > was && !opens:
+		return s[:n] + zeroWidth, n
+	case is < was && !closes:
+		return zeroWidth + s[:n], n
+	}
 	return s[:n], n
 }
 
@@ -110,26 +120,12 @@ func (p *partial) marksBehind(sign byte, n int, before, after string) []openRun 
 	return marks
 }
 
-// flanking reports whether a run of signs between two texts may open, or close, emphasis.
-func flanking(sign byte, before, after string) (opens, closes bool) {
-	last, _ := utf8.DecodeLastRuneInString(before)
-	next, _ := utf8.DecodeRuneInString(after)
-	spaceBefore, spaceAfter := before == "" || unicode.IsSpace(last), after == "" || unicode.IsSpace(next)
-	punctBefore, punctAfter := util.IsPunctRune(last) || unicode.IsSymbol(last), util.IsPunctRune(next) || unicode.IsSymbol(next)
-	left := !spaceAfter && (!punctAfter || spaceBefore || punctBefore)
-	right := !spaceBefore && (!punctBefore || spaceAfter || punctAfter)
-	if sign == '_' {
-		return left && (!right || punctBefore), right && (!left || punctAfter)
-	}
-	return left, right
-}
-
 // body returns the post. Behind open marks, body leaves out white space, and it leaves out empty marks.
 func (p *partial) body() []byte {
 	out := p.out
 	for i := len(p.marks) - 1; i >= 0; i-- {
 		out = bytes.TrimRightFunc(out, unicode.IsSpace)
-		if m := p.marks[i]; len(out) > m.out+m.count {
+		if m := p.marks[i]; len(out) > m.out+m.count && string(out[m.out+m.count:]) != zeroWidth {
 			break
 		} else if m.out > 0 {
 			out = out[:m.out]
@@ -160,7 +156,7 @@ func (p *partial) quote() string {
 func (p *partial) endMarks() {
 	for n := len(p.marks); n > 0; n-- {
 		m := p.marks[n-1]
-		if m.out == 0 || len(bytes.TrimSpace(p.out[m.out+m.count:])) > 0 {
+		if inside := bytes.TrimSpace(p.out[m.out+m.count:]); m.out == 0 || len(inside) > 0 && string(inside) != zeroWidth {
 			break
 		}
 		p.at, p.out, p.marks = m.text, p.out[:m.out], p.marks[:n-1] // an empty mark opens in the next post

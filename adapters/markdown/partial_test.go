@@ -22,6 +22,8 @@ func whole(text string) string {
 // partialRows are pairs of a text and its post. A ‸ is a zero-width space. If the post
 // is empty, the text does not change; "-" means that there is no post.
 var partialRows = [][2]string{
+	{"これは**「重要」**です。**太字**文字。使用**“引号”**强调。~~『消』~~も", "これは**‸「重要」‸**です。**太字**文字。使用**‸“引号”‸**强调。~~『消』‸~~も"},
+	{"使用**“引号”强调", "使用**‸“引号”强调"},
 	{"hello  **world**, _how_'s ~~it~~?", ""},
 	{"# Title\n\n- a\n  - b\n\n1. c\n\n> d\n\n| a | b |\n|---|--:|\n| c | d |\n\n---\n", ""},
 	{"2 < 3 && x<y > z &amp; &lt; &gt; AT&T", ""},

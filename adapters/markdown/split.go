@@ -159,7 +159,7 @@ func (w *splitter) lead(text string) (before string, blanks []int) {
 	openTo := func(depth int) {
 		for ; next < depth; next++ {
 			if o := w.open[next]; !o.written {
-				if o.mark.tight && isWordRune(last()) {
+				if o.mark.tight && joins(last()) {
 					b.WriteString(zeroWidth)
 				}
 				b.WriteString(o.text())
@@ -177,11 +177,14 @@ func (w *splitter) lead(text string) (before string, blanks []int) {
 	}
 	openTo(len(w.open))
 	first, _ := utf8.DecodeRuneInString(text)
-	if (w.edge && b.Len() == 0 && isWordRune(first)) || (first == '`' && last() == '`') {
+	if (w.edge && b.Len() == 0 && joins(first)) || (first == '`' && last() == '`') {
 		b.WriteString(zeroWidth)
 	}
 	return b.String(), blanks
 }
+
+// joins reports whether a platform may see no edge of a word beside the character.
+func joins(r rune) bool { return isWordRune(r) || isCJK(r) }
 
 func (w *splitter) append(s string) {
 	w.post = append(w.post, s...)

@@ -37,7 +37,7 @@ func parse(source []byte) (document ast.Node, work int) {
 // "[Bob]: hello" is ordinary text. It is safe for concurrent use.
 var commonMark = sync.OnceValue(func() parser.Parser {
 	blocks, inlines := parser.DefaultBlockParsers(), parser.DefaultInlineParsers()
-	inlines = append(inlines, util.Prioritized(doubleTildes{extension.NewStrikethroughParser()}, 500))
+	inlines = append(inlines, util.Prioritized(flanked{doubleTildes{extension.NewStrikethroughParser()}}, 500))
 	for i, p := range blocks {
 		switch inner := p.Value.(parser.BlockParser); inner {
 		case parser.NewBlockquoteParser(), parser.NewListParser():
@@ -45,7 +45,11 @@ var commonMark = sync.OnceValue(func() parser.Parser {
 		}
 	}
 	for i, p := range inlines {
-		inlines[i].Value = boundedInline{p.Value.(parser.InlineParser), readsBlock}
+		inner := p.Value.(parser.InlineParser)
+		if inner == parser.NewEmphasisParser() {
+			inner = flanked{inner}
+		}
+		inlines[i].Value = boundedInline{inner, readsBlock}
 	}
 	inlines = append(inlines, util.Prioritized(boundedInline{extension.NewLinkifyParser(), readsWord}, 999))
 	return parser.NewParser(
