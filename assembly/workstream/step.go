@@ -49,7 +49,7 @@ func (f *facts) lines(d *workstreams.Due) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The task was: %s\n", named(d.Task))
 	if len(f.files) > 0 {
-		b.WriteString("Files that it has made, among those of the run:")
+		b.WriteString("Files that it has made, which read_artifact reads:")
 		for _, a := range f.files[:min(len(f.files), maxFacts)] {
 			fmt.Fprintf(&b, "\n- %s (%s, %d bytes)", oneLine(a.Path), oneLine(a.File.MimeType), a.File.Size)
 		}

@@ -20,6 +20,7 @@ const (
 	steerTool     = "steer_workstream"
 	terminateTool = "terminate_workstream"
 	listTool      = "list_workstreams"
+	readTool      = "read_artifact"
 )
 
 // maxListed bounds the workstreams that list_workstreams shows.
@@ -60,8 +61,15 @@ func (s *Service) Offered(run *runs.Run) []runinput.Tool {
 			Parameters: object([]string{"launch_id", "command"}, schema{"launch_id": launchID, "command": schema{"type": "string", "enum": commands}, "text": text("The words of the directive.")})},
 		{Name: terminateTool, Description: "Ends a workstream.", Parameters: object([]string{"launch_id"}, schema{"launch_id": launchID})},
 		{Name: listTool, Description: "Lists the workstreams of this conversation with their states.", Parameters: object([]string{}, schema{})},
+		{Name: readTool, Description: ReadDescription, Parameters: object([]string{"path"}, schema{
+			"path":   text("The path of the file, as the report of the workstream has it."),
+			"offset": schema{"type": "integer", "minimum": 0, "default": 0, "description": "The number of bytes before the part; next of the part before."},
+		})},
 	}
 }
+
+// ReadDescription describes the tool read_artifact.
+const ReadDescription = "Reads a file that a workstream of this conversation has made, in parts of at most 15,000 bytes. A file that is no text is only described."
 
 // arguments are those of all tools.
 type arguments struct {
@@ -75,6 +83,8 @@ type arguments struct {
 	Message     string `json:"message"`
 	Command     string `json:"command"`
 	Text        string `json:"text"`
+	Path        string `json:"path"`
+	Offset      int64  `json:"offset"`
 }
 
 // Call implements turn.Tools. The result is the JSON of the same request to our API, or {"error"}.
@@ -125,11 +135,10 @@ func (s *Service) call(ctx context.Context, run *runs.Run, key, name string, giv
 	case listTool:
 		children, err := s.Journal.WorkstreamsBelow(ctx, run.ThreadKey, run.Agent, maxListed)
 		return map[string]any{"workstreams": List(children, s.Now())}, err
+	case readTool:
+		return s.Read(ctx, run, given.Path, given.Offset)
 	}
-	child, err := s.Journal.Workstream(ctx, given.ID)
-	if err == nil && (child.Of.Thread != run.ThreadKey || child.Of.Workspace != run.Workspace || child.Asker != run.Agent) {
-		err = storage.ErrNotFound
-	}
+	child, err := s.childOf(ctx, run, given.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -145,4 +154,13 @@ func (s *Service) call(ctx context.Context, run *runs.Run, key, name string, giv
 		err = s.Terminate(ctx, child.ID)
 	}
 	return map[string]any{"launch_id": child.ID, "accepted": true}, err
+}
+
+// childOf returns a workstream that the agent of a run has launched in the run's thread. It returns storage.ErrNotFound for another one.
+func (s *Service) childOf(ctx context.Context, run *runs.Run, id string) (workstreams.Workstream, error) {
+	child, err := s.Journal.Workstream(ctx, id)
+	if err == nil && (child.Of.Thread != run.ThreadKey || child.Of.Workspace != run.Workspace || child.Asker != run.Agent) {
+		err = storage.ErrNotFound
+	}
+	return child, err
 }

@@ -62,6 +62,7 @@ type Parts struct {
 	Inbox   Inbox
 	// Config returns the setting of an agent. It returns false if the agent is not configured.
 	Config func(agent string) (Config, bool)
+	Files  Files
 	Log    *slog.Logger
 	Now    func() time.Time
 }

@@ -9,6 +9,7 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
+	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
@@ -205,4 +206,23 @@ func page[T, R any](limit int, from string, read func(from string) ([]T, bool, e
 		}
 	}
 	return list, next, nil
+}
+
+// Artifacts reads files that the workstreams of a run's agent have made; see workstream.Service.
+type Artifacts interface {
+	Read(ctx context.Context, run *runs.Run, path string, offset int64) (workstream.Part, error)
+}
+
+type readArtifact struct {
+	Path   string `json:"path" jsonschema:"the path of the file, as the report of the workstream has it"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"the number of bytes before the part: next of the part before"`
+}
+
+// readArtifact returns a part of a file of a workstream.
+func (c call) readArtifact(ctx context.Context, in readArtifact) (workstream.Part, error) {
+	part, err := c.Artifacts.Read(ctx, c.view.run, in.Path, in.Offset)
+	if fault, ok := errors.AsType[workstream.Fault](err); ok {
+		err = event.FieldErrors{{Field: fault.Field, Message: fault.Words}}
+	}
+	return part, err
 }

@@ -14,6 +14,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
+	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
@@ -41,6 +42,8 @@ type API struct {
 	Sight func(ctx context.Context, run *runs.Run) (*runs.Sight, error)
 	// Sees reports whether a user of a workspace's platform can read a channel there; false if that is not known.
 	Sees func(ctx context.Context, workspace, channel, user string) bool
+	// Artifacts are the files that the workstreams of runs have made.
+	Artifacts Artifacts
 }
 
 // Store reads from the journal. The tools need no more of it.
@@ -111,6 +114,9 @@ func (c call) server() *mcp.Server {
 	addActing(s, c, "schedule_message", "Has the agent of a thread asked something later, once or by a cron expression. It answers in the thread then; an answer that is exactly NO_REPLY posts nothing. At most 20 schedules of a thread wait.", c.scheduleMessage)
 	add(s, c, "list_schedules", "Lists the schedules of a thread that wait, the next one first.", c.listSchedules)
 	addActing(s, c, "cancel_schedule", "Ends a schedule of a thread.", c.cancelSchedule)
+	if c.view != nil {
+		add(s, c, "read_artifact", workstream.ReadDescription, c.readArtifact)
+	}
 	return s
 }
 

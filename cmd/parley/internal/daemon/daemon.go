@@ -257,7 +257,7 @@ func (d *Daemon) assemble() {
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
-	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Log: d.log, Now: d.now})
+	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Files: agentFiles{d.files, d.journal, d.log}, Log: d.log, Now: d.now})
 	d.turns.Agents = d.agentIDs
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{

@@ -183,6 +183,6 @@ func (d *Daemon) replySecrets() map[string]secret.Value {
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
 		Threads: t, Store: d.journal, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
-		Runs: d.journal, Rights: d.rights, Namespace: d.namespace, Sees: d.sees, Sight: d.sight,
+		Runs: d.journal, Rights: d.rights, Namespace: d.namespace, Sees: d.sees, Sight: d.sight, Artifacts: d.workstreams,
 	}
 }

@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -181,5 +182,91 @@ func TestEachIDLeadsToTheRun(t *testing.T) {
 	}
 	if run, err := client.StopRun(h.ctx, known); err != nil || run.ID != "run-001" {
 		t.Errorf("%v %+v", err, run)
+	}
+}
+
+// TestAParentReadsTheFilesOfItsWorkstream checks that a report names the files of its workstream and what still works, and that the
+// agent's tool reads the text of such a file in parts, and nothing else.
+func TestAParentReadsTheFilesOfItsWorkstream(t *testing.T) {
+	t.Parallel()
+	h := openLead(t, plan{})
+	h.postWeb("who is right?")
+	asked := <-h.inputs
+	id := h.launch(asked.RunID, `{"task":"Write it down.","agent":"helper"}`)
+	child := <-h.inputs
+	working := h.launch(asked.RunID, `{"task":"Go on.","agent":"other","name":"the thinker"}`)
+	other := <-h.inputs
+	text := strings.Repeat("Ä\"\n", 5000) // of 20,000 bytes; a part ends within a character
+	file := func(name, kind, content string) string {
+		return fmt.Sprintf(`{"name":%q,"mime_type":%q,"data":%q}`, name, kind, base64.StdEncoding.EncodeToString([]byte(content)))
+	}
+	h.call(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", `{"content":"Here.","files":[`+file("notes.txt", "text/plain", text)+","+
+		file("sound.bin", "application/octet-stream", "\x00\xff\x01")+`]}`, http.StatusAccepted)
+	h.reply(asked.RunID, "Wait.")
+	told := <-h.inputs
+	notes, sound := "files/"+id+"/notes.txt", "files/"+id+"/sound.bin"
+	for _, line := range []string{
+		"The task was: Write it down.\n", "\n- " + notes + " (text/plain, 20000 bytes)\n", "\n- " + sound + " (application/octet-stream, 3 bytes)\n",
+		"Still at work:\n- the thinker (launch_id " + working + ", agent other): Go on.\n",
+	} {
+		same(t, told.count(line), 1)
+	}
+	read := func(token, path string, offset int64) toolResult {
+		return h.callTool(token, "read_artifact", fmt.Sprintf(`{"path":%q,"offset":%d}`, path, offset))
+	}
+	var whole string
+	for offset, parts := int64(0), 1; ; parts++ {
+		part := read(told.token, notes, offset)
+		if whole += part.Content; part.fault != "" || len(part.Content) > 15_000 || parts > 2 {
+			t.Fatalf("part %d: %+v", parts, part)
+		}
+		next, more := part.Next.(float64)
+		if offset = int64(next); !more {
+			break
+		}
+	}
+	same(t, whole, text)
+	if got := read(told.token, sound, 0); got.fault != "" || got.Content != "" || !strings.Contains(got.Note, "no text") {
+		t.Errorf("%+v", got)
+	}
+	for _, c := range []struct {
+		token, path string
+		offset      int64
+		want        string
+	}{
+		{told.token, notes, 20_000, "offset: must be less than"}, {told.token, notes, -1, "offset: must be 0 or more"}, {told.token, "files/" + id + "/other.txt", 0, "path: must be"},
+		{told.token, "notes.txt", 0, "path: must be"}, {told.token, "out/notes.txt", 0, "path: must be"}, {other.token, notes, 0, "path: must be"},
+	} {
+		if got := read(c.token, c.path, c.offset); !strings.Contains(got.fault, c.want) {
+			t.Errorf("%s from %d: %+v", c.path, c.offset, got)
+		}
+	}
+}
+
+// TestAModelReadsTheFilesOfItsWorkstream checks that a model has a function for the files of its workstreams, which describes what is no text.
+func TestAModelReadsTheFilesOfItsWorkstream(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{helper: "workstreams: {agents: [helper]}"})
+	h.mention("who is right?")
+	h.answerNext(callTool("", "launch_workstream", `{"task":"Draw it.","agent":"helper"}`))
+	lead, child := h.nextRequest(), h.nextRequest()
+	if lead.result() == "" {
+		lead, child = child, lead
+	}
+	id := decode[struct {
+		ID string `json:"launch_id"`
+	}](t, lead.result()).ID
+	h.answer(lead, replyWith("Wait."))
+	h.posts(1)
+	h.answer(child, replyWith("Here. ![plan](data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==)"))
+	told := h.nextRequest()
+	_, listed, found := strings.Cut(all(told), "\n- files/"+id+"/")
+	if !found {
+		t.Fatalf("the model is told\n%s", all(told))
+	}
+	name, _, _ := strings.Cut(listed, " (image/png")
+	h.answer(told, callTool("", "read_artifact", `{"path":"files/`+id+`/`+name+`"}`))
+	if got := h.nextRequest().result(); !strings.Contains(got, `"mime_type":"image/png"`) || !strings.Contains(got, `"note":"The file is no text`) {
+		t.Errorf("the result is %s", got)
 	}
 }

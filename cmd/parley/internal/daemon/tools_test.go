@@ -71,6 +71,8 @@ type toolResult struct {
 	NextAt    *time.Time `json:"next_at"`
 	Agent     string
 	Canceled  string
+	Note      string // of a file
+	Content   string
 	postState
 
 	fault string // the words of an error; empty for none

@@ -31,6 +31,8 @@ const otherSecret = "webhook-secret-of-another"
 type leadInput struct {
 	RunID    string                           `json:"run_id"`
 	Messages []struct{ Role, Content string } `json:"messages"`
+
+	token string // of the run
 }
 
 func openLead(t *testing.T, p plan) *delegating {
@@ -53,6 +55,7 @@ func openLeadShowing(t *testing.T, p plan, most int, show string) *delegating {
 		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
 			t.Error(err)
 		}
+		input.token = r.Header.Get("X-Parley-Run-Token")
 		w.WriteHeader(http.StatusAccepted)
 		l.inputs <- input
 	}))
