@@ -122,12 +122,11 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 	if err != nil {
 		return err
 	}
-	key := r.Header.Get("Idempotency-Key")
-	if len(said) > 0 {
-		err = p.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: said, Key: key})
-	}
-	if err == nil && end != nil {
-		err = p.end(r.Context(), run.ID, end, key)
+	added := runs.Added{Messages: said, Key: r.Header.Get("Idempotency-Key"), Own: true}
+	if end != nil {
+		err = p.end(r.Context(), run.ID, end, added)
+	} else {
+		err = p.Runs.AddEvents(r.Context(), run.ID, added)
 	}
 	if err != nil {
 		return err
@@ -184,16 +183,16 @@ func endsRun(t stream.Type) bool {
 	return false
 }
 
-// end ends a run with a message. A COMPLETE and an IDLE mean the text that the run has streamed, and say
-// nothing new after an answer. key is the one of the request, empty for none.
-func (p Replies) end(ctx context.Context, run string, m *stream.Message, key string) error {
-	keys := []string{fmt.Sprintf("answer %x", sha256.Sum256([]byte(m.Type.String()+" "+m.ActivityID+" "+m.Text)))}
-	if key != "" {
-		keys = append(keys, "answer "+key)
+// end stores messages of a run's own agent and ends the run with another one: all of them, or none. A COMPLETE and an IDLE mean the text
+// that the run has streamed, and say nothing new after an answer.
+func (p Replies) end(ctx context.Context, run string, m *stream.Message, added runs.Added) error {
+	added.AnswerKeys = []string{fmt.Sprintf("answer %x", sha256.Sum256([]byte(m.Type.String()+" "+m.ActivityID+" "+m.Text)))}
+	if added.Key != "" {
+		added.AnswerKeys = append(added.AnswerKeys, "answer "+added.Key)
 	}
 	after := m.Type == stream.Complete || m.Type == stream.Idle
 	if after {
-		text, activity, err := p.streamed(ctx, run)
+		text, activity, err := p.streamed(ctx, run, added.Messages)
 		if err != nil {
 			return err
 		}
@@ -201,25 +200,36 @@ func (p Replies) end(ctx context.Context, run string, m *stream.Message, key str
 			text = cmp.Or(m.Text, text)
 		}
 		if m.Type == stream.Idle && text == "" {
-			return nil // the agent waits, and so does the run
+			return p.add(ctx, run, added) // the agent waits, and so does the run
 		}
 		if m.Text != "" {
 			activity = m.ActivityID
 		}
 		m = &stream.Message{Type: stream.Answer, Text: text, Details: m.Details, ActivityID: activity}
 	}
-	err := p.Runs.AnswerRun(ctx, run, *m, keys...)
+	added.Answer = m
+	err := p.Runs.AddEvents(ctx, run, added)
 	switch {
 	case errors.Is(err, runs.ErrAnswered) && after:
-		return nil
+		added.Answer = nil
+		return p.add(ctx, run, added)
 	case errors.Is(err, runs.ErrAnswered):
 		return exchange.Fail(http.StatusConflict, "answered", err.Error())
 	}
 	return err
 }
 
-// streamed returns the text that a run has streamed and no whole message has taken, with its activity; see stream.Streamed.
-func (p Replies) streamed(ctx context.Context, run string) (text, activity string, err error) {
+// add stores messages of a run's own agent, if there are any.
+func (p Replies) add(ctx context.Context, run string, added runs.Added) error {
+	if len(added.Messages) == 0 {
+		return nil
+	}
+	return p.Runs.AddEvents(ctx, run, added)
+}
+
+// streamed returns the text that a run has streamed, with further messages of its own agent behind, and that no whole message has taken, with
+// its activity; see stream.Streamed.
+func (p Replies) streamed(ctx context.Context, run string, further []stream.Message) (text, activity string, err error) {
 	var said stream.Streamed
 	for after := int64(0); ; {
 		page, err := p.Runs.RunEvents(ctx, run, after, runPage)
@@ -231,8 +241,15 @@ func (p Replies) streamed(ctx context.Context, run string) (text, activity strin
 			after = e.Seq
 		}
 		if len(page.Events) < runPage {
-			text, activity = said.Left()
-			return text, activity, nil
+			break
 		}
 	}
+	for _, m := range further {
+		if m.OfMain() && (m.Type == stream.StreamingChunk || m.Takes()) {
+			m.ActivityID = cmp.Or(m.ActivityID, runs.AnswerActivity(run))
+		}
+		said.Add(m)
+	}
+	text, activity = said.Left()
+	return text, activity, nil
 }

@@ -64,6 +64,12 @@ type Added struct {
 	Key string
 	// Most bounds the messages that such writers may add to the run; 0 is no bound.
 	Most int64
+	// Own means that the run's own agent says them. Its chunks of main without an activity are those of its answer, and the next whole
+	// message without one takes them.
+	Own bool
+	// Answer is the run's later answer behind the messages, nil for none, and AnswerKeys are its keys; see AnswerRun.
+	Answer     *stream.Message
+	AnswerKeys []string
 }
 
 // ErrManyEvents is the error of AddEvents above its bound.
@@ -71,7 +77,8 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 
 // AddEvents stores messages that another writer adds to an unfinished run. A whole message that the run
 // has already is left out. AddEvents fails with ErrEnded if the run has ended, with ErrNotFound if there
-// is none, and with ErrManyEvents.
+// is none, and with ErrManyEvents; with an answer also as AnswerRun. It stores all of them or none, and a repetition of the answer
+// does nothing.
 func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 	told := []string{run}
 	err := r.db.Change(ctx, "", func(tx *storage.Txn) {
@@ -81,11 +88,30 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 		if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
 			return
 		}
+		if !works && added.Answer != nil {
+			answer(tx, run, *added.Answer, added.AnswerKeys, a.now) // it may be a repetition
+			return
+		}
 		if !works {
 			failEnded(tx, run)
 		}
 		seq := a.seq
+		if added.Answer != nil {
+			last := *added.Answer
+			if slices.ContainsFunc(added.Messages, func(m stream.Message) bool {
+				return m.Type == stream.StreamingChunk && a.activity(m) == AnswerActivity(run)
+			}) {
+				last.ActivityID = cmp.Or(last.ActivityID, AnswerActivity(run))
+			}
+			last.ActivityID = a.activity(last)
+			if !answer(tx, run, last, added.AnswerKeys, a.now) {
+				return
+			}
+		}
 		for _, m := range added.Messages {
+			if added.Own {
+				m.ActivityID = a.activity(m)
+			}
 			if m = m.WithoutResult(); m.Type == stream.StreamingChunk || !a.has(m) {
 				a.append([]stream.Message{m}, false)
 			}
@@ -111,6 +137,17 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 func (a *appender) has(m stream.Message) bool {
 	return a.Txn.Has(`SELECT 1 FROM run_events WHERE run = $1 AND type = $2 AND workstream = $3 AND activity = $4 AND text = $5
 		AND (details = $6 OR details IS NULL AND $7 = 0)`, a.run, int64(m.Type), m.Workstream, m.ActivityID, m.Text, event.Shallow(m.Details), int64(len(m.Details)))
+}
+
+// activity returns the activity of a message of the run's own agent. One that names none belongs to the run's answer if it is a part of its
+// text, or if it takes the parts that are stored.
+func (a *appender) activity(m stream.Message) string {
+	of := AnswerActivity(a.run)
+	if m.ActivityID == "" && m.OfMain() && (m.Type == stream.StreamingChunk ||
+		m.Takes() && a.Has(`SELECT 1 FROM run_events WHERE run = $1 AND type = 12 AND activity = $2`, a.run, of)) {
+		return of
+	}
+	return m.ActivityID
 }
 
 // appender adds events to a run, whose thread's row the transaction has locked. So the seqs

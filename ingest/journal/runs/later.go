@@ -43,25 +43,28 @@ func (r *Runs) LaterRun(ctx context.Context, known string) (run Later, err error
 // AnswerRun stores the later answer of a run, which makes the run due. The agent may answer
 // before the attempt has ended. It returns ErrAnswered or ErrEnded if the answer comes too late. An answer
 // that has one of its keys in common with the run's answer is a repetition, which does nothing.
-func (r *Runs) AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error {
-	answer.Details = event.Shallow(answer.Details)
-	return r.db.Change(ctx, "", func(tx *storage.Txn) {
-		now := storage.Millis(r.db.Now())
-		if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
-			WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(answer, false)) > 0 {
-			for _, key := range keys {
-				tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, 0, $3) ON CONFLICT DO NOTHING`, run, key, now)
-			}
-			return
-		}
+func (r *Runs) AnswerRun(ctx context.Context, run string, said stream.Message, keys ...string) error {
+	return r.db.Change(ctx, "", func(tx *storage.Txn) { answer(tx, run, said, keys, storage.Millis(r.db.Now())) })
+}
+
+// answer stores the later answer of a run, and reports false for a repetition. It fails with ErrAnswered or ErrEnded.
+func answer(tx *storage.Txn, run string, said stream.Message, keys []string, now int64) bool {
+	said.Details = event.Shallow(said.Details)
+	if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
+		WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(said, false)) > 0 {
 		for _, key := range keys {
-			if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
-				return
-			}
+			tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, 0, $3) ON CONFLICT DO NOTHING`, run, key, now)
 		}
-		if tx.Has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
-			tx.Fail(ErrAnswered)
+		return true
+	}
+	for _, key := range keys {
+		if tx.Has(`SELECT 1 FROM run_posts WHERE run = $1 AND key = $2`, run, key) {
+			return false
 		}
-		tx.Fail(ErrEnded)
-	})
+	}
+	if tx.Has(`SELECT 1 FROM threads WHERE run_id = $1 UNION ALL SELECT 1 FROM runs WHERE id = $1 AND state = 'done'`, run) {
+		tx.Fail(ErrAnswered)
+	}
+	tx.Fail(ErrEnded)
+	return false
 }

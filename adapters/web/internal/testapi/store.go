@@ -139,9 +139,15 @@ func (s *Store) StopNamedRun(_ context.Context, _, _, _, name string, notice out
 func (s *Store) FollowRun(string) (<-chan struct{}, func()) { return s.Changed, func() {} }
 
 // AddEvents implements runs.Updates.
-func (s *Store) AddEvents(_ context.Context, _ string, added runs.Added) error {
+func (s *Store) AddEvents(ctx context.Context, run string, added runs.Added) error {
 	if s.Page.Ended() {
 		return runs.ErrEnded
+	}
+	if added.Answer != nil {
+		answered := s.Answer != nil
+		if err := s.AnswerRun(ctx, run, *added.Answer, added.AnswerKeys...); err != nil || answered {
+			return err
+		}
 	}
 	s.Added, s.key = append(s.Added, added.Messages...), added.Key
 	for _, m := range added.Messages {

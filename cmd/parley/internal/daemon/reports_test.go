@@ -114,21 +114,44 @@ func TestTheNextTurnKnowsWhatWorks(t *testing.T) {
 // TestAStreamedLaterAnswerKeepsItsActivity checks that the answer of an agent that streams it by updates replaces its chunks, and that
 // no thought says that it begins again.
 func TestAStreamedLaterAnswerKeepsItsActivity(t *testing.T) {
-	for name, end := range map[string]string{"an end": `{"t":4}`, "an answer": `{"t":7,"m":"Hello world","i":"a"}`} {
+	for name, c := range map[string]struct{ activity, end string }{
+		"an end":                      {`,"i":"a"`, `{"t":4}`},
+		"an answer":                   {`,"i":"a"`, `{"t":7,"m":"Hello world","i":"a"}`},
+		"an end without an activity":  {"", `{"t":4}`},
+		"an answer without one":       {"", `{"t":7,"m":"Hello world"}`},
+		"the rest and an end at once": {"", `[{"t":12,"m":"","f":1},{"t":10}]`},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := openLater(t)
 			run := h.take()
-			for _, body := range []string{`{"t":12,"m":"Hello ","i":"a"}`, `{"t":12,"m":"world","i":"a","f":1}`, end} {
+			activity := run + "/answer"
+			if c.activity != "" {
+				activity = "a"
+			}
+			updates := func() (list []stream.Message) {
+				return decode[struct{ Messages []stream.Message }](t, h.request(http.MethodGet, "/runs/"+thread+"/"+run+"/updates", ownToken, "", "").body).Messages
+			}
+			for _, body := range []string{`{"t":12,"m":"Hello "` + c.activity + `}`, `{"t":12,"m":"world"` + c.activity + `,"f":1}`} {
 				same(t, h.request(http.MethodPost, "/runs/"+run+"/updates", laterSecret, "application/json", body).status, http.StatusAccepted)
 			}
-			h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
-			got := h.request(http.MethodGet, "/runs/"+thread+"/"+run+"/updates", ownToken, "", "").body
-			for _, m := range decode[struct{ Messages []stream.Message }](t, got).Messages {
-				if m.Type == stream.Thought || m.Type == stream.Answer && (m.ActivityID != "a" || m.Text != "Hello world") {
-					t.Errorf("%+v in %s", m, got)
+			for _, m := range updates() {
+				if m.Type == stream.StreamingChunk && m.ActivityID != activity {
+					t.Errorf("%+v", m)
 				}
 			}
+			same(t, h.request(http.MethodPost, "/runs/"+run+"/updates", laterSecret, "application/json", c.end).status, http.StatusAccepted)
+			h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+			answers := 0
+			for _, m := range updates() {
+				if m.Type == stream.Answer {
+					answers++
+				}
+				if m.Type == stream.Thought || m.Type == stream.Answer && (m.ActivityID != activity || m.Text != "Hello world") {
+					t.Errorf("%+v in %+v", m, updates())
+				}
+			}
+			same(t, answers, 1)
 		})
 	}
 }
