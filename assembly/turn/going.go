@@ -14,15 +14,19 @@ import (
 	"parley/ingest/work"
 )
 
-// Causes for which a run is cancelled.
+// Causes for which the context of an agent's run ends because nobody wants its answer; see Unwanted.
 var (
-	errInterrupted = errors.New("a newer message, or an edit, begins the turn again")
-	errWithdrawn   = errors.New("every message of the turn was deleted")
+	ErrInterrupted = errors.New("a newer message, or an edit, begins the turn again")
+	ErrWithdrawn   = errors.New("every message of the turn was deleted")
+	ErrStopped     = errors.New("a person stopped the run")
 )
 
-// ErrStopped is the cause for which the context of an agent's run ends if a person stopped the
-// run.
-var ErrStopped = errors.New("a person stopped the run")
+// Unwanted reports whether the context of an agent's run has ended because nobody wants its answer: an agent whose server works on tells it
+// to stop. If the process ends or a claim is lost, the answer is still wanted.
+func Unwanted(ctx context.Context) bool {
+	cause := context.Cause(ctx)
+	return errors.Is(cause, ErrInterrupted) || errors.Is(cause, ErrWithdrawn) || errors.Is(cause, ErrStopped)
+}
 
 // The keys of a claim's payloads.
 type (
@@ -129,8 +133,8 @@ func (g *going) judge() {
 	case g.stopped == g.run.ID:
 		g.cancel(ErrStopped)
 	case g.withdrawn == g.run.ID:
-		g.cancel(errWithdrawn)
+		g.cancel(ErrWithdrawn)
 	case g.interruptible && (g.newest > g.run.BaseSeq || g.edited == g.run.ID):
-		g.cancel(errInterrupted)
+		g.cancel(ErrInterrupted)
 	}
 }

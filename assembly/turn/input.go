@@ -47,7 +47,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	}
 	current := &turns[len(turns)-1]
 	if len(current.Messages) == 0 {
-		return input, errWithdrawn // after the run began
+		return input, ErrWithdrawn // after the run began
 	}
 	a.keepFiles(ctx, turns)
 	a.readWords(ctx, turns)

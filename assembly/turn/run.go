@@ -83,7 +83,7 @@ var errTimeout = errors.New("the agent did not answer in time")
 // ends with running, everything else with asking.
 func (a *attempt) ask(running, asking context.Context) error {
 	if len(a.run.Messages) == 0 {
-		return errWithdrawn
+		return ErrWithdrawn
 	}
 	_ = a.guard("the sign of work", func() error { a.Outbox.Expect(asking, a.claim, a.run); return nil }) // logged
 	if a.run.Claims >= envelopes.DeadClaims {
@@ -134,7 +134,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		return a.work(a.proved(ctx), a.report.Input)
 	})
 	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errInterrupted), errors.Is(cause, errWithdrawn), errors.Is(cause, ErrStopped):
+	case errors.Is(cause, ErrInterrupted), errors.Is(cause, ErrWithdrawn), errors.Is(cause, ErrStopped):
 		return cause
 	case err != nil && cause != nil:
 		return cause
@@ -341,7 +341,7 @@ func (a *attempt) stale() string {
 func (a *attempt) unanswered(ctx context.Context, cause error) error {
 	var store storeError
 	switch committing := context.WithoutCancel(ctx); {
-	case errors.Is(cause, errWithdrawn):
+	case errors.Is(cause, ErrWithdrawn):
 		return a.end(committing, Canceled, runs.Unanswered{State: runs.Canceled, Cause: cause.Error(), Notice: a.notice(withdrawn)}, cause)
 	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
@@ -350,7 +350,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		}
 		a.clears(false)
 		return nil
-	case errors.Is(cause, errInterrupted):
+	case errors.Is(cause, ErrInterrupted):
 		return a.end(committing, Interrupted, runs.Unanswered{State: runs.Interrupted}, cause)
 	case errors.Is(cause, errQuiet):
 		return a.end(committing, Quiet, runs.Unanswered{State: runs.Quiet}, nil)

@@ -92,7 +92,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		}
 	}
 	err := newFollower(a, input, emit).follow(ctx)
-	if errors.Is(context.Cause(ctx), turn.ErrStopped) {
+	if turn.Unwanted(ctx) {
 		a.stop(ctx, input.RunID)
 	}
 	return err

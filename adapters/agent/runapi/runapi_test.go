@@ -271,9 +271,9 @@ func TestParleyAloneAsks(t *testing.T) {
 	}
 }
 
-// TestAStopIsSignalled checks that the server hears of a stop, and of no other end.
+// TestAStopIsSignalled checks that the server hears of a stop if nobody wants the answer, and of no other end.
 func TestAStopIsSignalled(t *testing.T) {
-	for cause, want := range map[error]int{turn.ErrStopped: 1, context.Canceled: 0} {
+	for cause, want := range map[error]int{turn.ErrStopped: 1, turn.ErrInterrupted: 1, turn.ErrWithdrawn: 1, context.Canceled: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			s := &server{T: t, accept: "{}", signal: func(http.ResponseWriter) {}, scripts: []func(http.ResponseWriter){func(http.ResponseWriter) { cancel(cause) }}}

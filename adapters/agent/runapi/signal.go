@@ -39,7 +39,7 @@ func (a *Agent) Steer(ctx context.Context, input assembly.Input, messages []asse
 	return nil
 }
 
-// stop tells the server that a person stopped the run. Parley takes no answer of it either way.
+// stop tells the server that nobody wants the answer of the run. Parley takes no answer of it either way.
 func (a *Agent) stop(ctx context.Context, run string) {
 	ctx, cancel := context.WithTimeout(turn.WithProof(context.WithoutCancel(ctx), nil), stopTimeout)
 	defer cancel()
