@@ -88,19 +88,21 @@ func (c *Coverage) Missing(channel string) Missing {
 }
 
 // Filled notes that the missing messages of a channel up to a time are accepted. begun is when the
-// read began, and newest is the newest message; empty for none. Soon after a break, only older
-// messages count, because Discord may show the others later.
+// read began, and newest is the newest message; empty for none. Of the messages that the read has seen,
+// only those count that every read shows: Discord may show an older one later than a newer one, as our
+// own post, and the session may have ended unnoticed. Soon after a break, messages may be missing
+// that the present session did not send.
 func (c *Coverage) Filled(channel string, m Missing, begun, until time.Time, newest string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.breaks != m.breaks || until.Before(c.broken.Add(breakLag)) { // others may be missing
 		return
 	}
+	if shown := payload.IDAt(begun.Add(-HistoryLag)); payload.CompareIDs(newest, shown) > 0 {
+		newest = shown
+	}
 	known := c.channel(channel)
-	if shown := payload.IDAt(begun.Add(-HistoryLag)); begun.Before(c.broken.Add(HistoryLag)) {
-		if payload.CompareIDs(newest, shown) > 0 {
-			newest = shown
-		}
+	if begun.Before(c.broken.Add(HistoryLag)) {
 		known.upTo = payload.Later(known.upTo, newest)
 		return
 	}

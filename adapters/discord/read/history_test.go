@@ -101,6 +101,36 @@ func TestTheHistoryMayShowAMessageLater(t *testing.T) {
 	}
 }
 
+// TestAPostOfOursHidesNoMissedMessage checks that a read that sees our own post, which the history
+// shows at once, and not yet the older message of a person, does not count that message as read.
+func TestAPostOfOursHidesNoMissedMessage(t *testing.T) {
+	var ahead atomic.Int64 // of the clock, in milliseconds
+	clock := func() time.Time { return time.Now().Add(time.Duration(ahead.Load()) * time.Millisecond) }
+	l := testapp.Prepare(t, discordtest.Options{Now: clock, HistoryLag: 4 * time.Second}, nil)
+	l.Adapter.Client.Now = clock
+	l.Run()
+	l.Up()
+	l.MaraSays(testapp.Room, "heard")
+	l.AwaitTexts(1)
+	l.Stop()
+	ahead.Add(10_000)
+	read := func() int {
+		return missedIn(l, event.Gap{Channel: testapp.Room, From: clock().Add(-time.Minute), Until: clock().Add(2 * time.Minute)})
+	}
+	l.MaraSays(testapp.Room, "missed")
+	ahead.Add(2000)
+	l.Put(discordtest.Message{Channel: testapp.Room, Author: discordtest.BotUser, Content: "ours", Sent: clock()})
+	if n := read(); n != 0 {
+		t.Errorf("a read finds %d messages that the history does not show", n)
+	}
+	l.Run()
+	l.Up()
+	ahead.Add(4000)
+	if n := read(); n != 1 {
+		t.Errorf("the read after the next session's begin finds %d messages", n)
+	}
+}
+
 // TestChannelsOfAnAbsentServerAreBackfilled checks that a server that a session announces and does
 // not send has a gap too, also its threads: during an outage, while it is unavailable and when it is back.
 func TestChannelsOfAnAbsentServerAreBackfilled(t *testing.T) {
