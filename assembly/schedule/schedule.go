@@ -51,15 +51,18 @@ type Parts struct {
 	// Zone returns the name of the time zone of a workspace.
 	Zone func(workspace string) string
 	Log  *slog.Logger
-	Now  func() time.Time
+	Now  func() time.Time // by which schedules tick
 }
 
 // Service takes the ticks of schedules.
 type Service struct {
 	Parts
 	due     wake.Signal
-	slots   chan struct{}
+	looked  time.Time // when the plans were last right by the clock; zero at first
 	working sync.WaitGroup
+
+	mu    sync.Mutex
+	asked map[string]schedules.Room // the ticks that are being asked, by workspace
 }
 
 const (
@@ -67,9 +70,9 @@ const (
 	lookEvery = time.Second
 	// most is the number of ticks that one transaction takes.
 	most = 200
-	// atOnce bounds the ticks whose places are looked up at one time. A platform that hangs delays the further ones by
-	// findTime at most.
-	atOnce = 64
+	// atOnce bounds the ticks of a workspace that are asked at one time for the first time, and againAtOnce those whose place
+	// was not found at once: places that hang delay neither another workspace nor what was not tried yet.
+	atOnce, againAtOnce = 64, 16
 	// findTime bounds the search for a place.
 	findTime = 5 * time.Second
 	// lease is the time after which another try of a tick may begin.
@@ -81,7 +84,7 @@ const (
 
 // New returns a service whose ticks are taken by Serve.
 func New(p Parts) *Service {
-	return &Service{Parts: p, due: wake.NewSignal(), slots: make(chan struct{}, atOnce)}
+	return &Service{Parts: p, due: wake.NewSignal(), asked: map[string]schedules.Room{}}
 }
 
 // Serve takes the ticks that are due until ctx ends. It may run on every node.
@@ -114,14 +117,20 @@ func (s *Service) Tend(ctx context.Context) {
 func (s *Service) Wait() { s.working.Wait() }
 
 func (s *Service) tend(ctx context.Context) error {
-	for more := true; more && ctx.Err() == nil; {
-		workspaces := s.Serves()
-		if due, err := s.Journal.SchedulesDue(ctx, workspaces); err != nil || !due {
+	if s.looked.IsZero() || s.Now().Before(s.looked) { // the clock was set back, perhaps before this process began
+		if err := s.Journal.CorrectPlans(ctx); err != nil {
 			return err
 		}
-		more = false
-		full, skipped, err := s.Journal.TakeTicks(ctx, workspaces, most)
-		if err != nil {
+	}
+	s.looked = s.Now()
+	workspaces := s.Serves()
+	if due, err := s.Journal.SchedulesDue(ctx, workspaces); err != nil || !due {
+		return err
+	}
+	for full := true; full && ctx.Err() == nil; { // each time gets its row before any place is asked
+		var skipped schedules.Skipped
+		var err error
+		if full, skipped, err = s.Journal.TakeTicks(ctx, workspaces, most); err != nil {
 			return err
 		}
 		for workspace, n := range skipped {
@@ -130,27 +139,53 @@ func (s *Service) tend(ctx context.Context) error {
 				s.Observer.TickEnded(workspace, schedules.SkippedTick)
 			}
 		}
-		list, err := s.Journal.DueTicks(ctx, workspaces, most, lease)
-		if err != nil {
-			return err
-		}
-		for i := range list {
-			s.begin(ctx, &list[i])
-		}
-		more = full || len(list) == most
 	}
-	return nil
+	list, err := s.Journal.DueTicks(ctx, s.room(workspaces), lease)
+	for i := range list {
+		s.begin(ctx, &list[i])
+	}
+	return err
+}
+
+// room returns how many more ticks of each workspace may be asked now. A workspace without room is not in it.
+func (s *Service) room(workspaces []string) map[string]schedules.Room {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	room := map[string]schedules.Room{}
+	for _, workspace := range workspaces {
+		asked := s.asked[workspace]
+		if left := (schedules.Room{First: atOnce - asked.First, Again: againAtOnce - asked.Again}); left != (schedules.Room{}) {
+			room[workspace] = left
+		}
+	}
+	return room
+}
+
+// count changes the number of the ticks that are being asked by n, and reports whether there was no room for another one.
+func (s *Service) count(t *schedules.DueTick, n int) (full bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	asked := s.asked[t.Workspace]
+	if full = asked.First >= atOnce || asked.Again >= againAtOnce; t.Tries > 1 {
+		asked.Again += n
+	} else {
+		asked.First += n
+	}
+	if s.asked[t.Workspace] = asked; asked == (schedules.Room{}) {
+		delete(s.asked, t.Workspace)
+	}
+	return full
 }
 
 // begin asks the question of a tick in a goroutine of its own.
 func (s *Service) begin(ctx context.Context, t *schedules.DueTick) {
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
+	s.count(t, 1)
 	s.working.Go(func() {
-		defer func() { <-s.slots }()
+		defer func() {
+			if s.count(t, -1) {
+				s.due.Set()
+			}
+		}()
 		if err := s.ask(ctx, t); err != nil && ctx.Err() == nil {
 			s.Log.Warn("a tick of a schedule waits", "workspace", t.Workspace, "schedule", t.Schedule, "err", err)
 		}
@@ -185,6 +220,9 @@ func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 	return s.Journal.Asked(ctx, &t.Tick, root)
 }
 
+// errAway means that the platform was asked for a place and does not answer.
+var errAway = errors.New("the platform does not answer now")
+
 // errSending means that a thread does not begin before its first post is on the platform.
 var errSending = errors.New("the post that begins its thread is on its way")
 
@@ -202,7 +240,10 @@ func (s *Service) find(ctx context.Context, t *schedules.DueTick) (spot adapters
 	}
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
-	return s.Places.Spot(ctx, t.Workspace, adapters.Target{Channel: t.Of.Channel, User: t.Of.User}, post)
+	if spot, err = s.Places.Spot(ctx, t.Workspace, adapters.Target{Channel: t.Of.Channel, User: t.Of.User}, post); err == adapters.ErrBusy {
+		err = errAway
+	}
+	return spot, err
 }
 
 // later looks for the place of a tick again, or fails the tick.

@@ -76,7 +76,10 @@ func (w *world) Put(_ context.Context, _ event.Platform, workspace string, m eve
 }
 
 func (w *world) Spot(ctx context.Context, workspace string, to adapters.Target, post string) (adapters.Spot, error) {
-	if away := w.away[to.Channel]; away != nil {
+	w.mu.Lock()
+	away := w.away[to.Channel]
+	w.mu.Unlock()
+	if away != nil {
 		select {
 		case <-away:
 		case <-ctx.Done():
@@ -227,6 +230,101 @@ func TestQuestions(t *testing.T) {
 		if !slices.Contains(w.ended, "acme failed") {
 			t.Errorf("the metrics have %v", w.ended)
 		}
+	})
+}
+
+// TestPlacesThatHang: they delay no other workspace, nor what was not tried yet, and each time has its row.
+func TestPlacesThatHang(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, open func() storage.Engine) {
+		w, c := newWorld(), &clock{now: morning}
+		s, j := w.node(open(), "a", c)
+		list := []schedule.Config{at("later", "C1", func(c *schedule.Config) { c.Cron = "1 9 * * *" })}
+		for n := range 100 {
+			list = append(list, at(fmt.Sprintf("away-%03d", n), "CAWAY", nil))
+		}
+		for workspace, list := range map[string][]schedule.Config{"acme": list, "beta": {at("room", "C2", nil)}} {
+			if err := s.Configure(t.Context(), workspace, "Europe/Vienna", list); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n, want := range []string{"08:00 room own helper hi", "08:01 later own helper hi"} {
+			hangs := make(chan struct{})
+			w.mu.Lock()
+			w.away["CAWAY"] = hangs
+			w.mu.Unlock()
+			c.set(morning.Add(30*time.Second + time.Duration(n)*time.Minute))
+			s.Tend(t.Context())
+			for !slices.Contains(w.texts(), want) {
+				select {
+				case <-t.Context().Done():
+					t.Fatalf("%q waits for the others", want)
+				case <-time.After(time.Millisecond):
+				}
+			}
+			for n := range 100 {
+				status, err := j.ScheduleStatus(t.Context(), "acme", fmt.Sprintf("away-%03d", n))
+				if err != nil || !status.LastAt.Equal(morning.Add(30*time.Second)) {
+					t.Fatalf("%v %+v", err, status)
+				}
+			}
+			close(hangs)
+			s.Wait()
+			s.Tend(t.Context()) // the other first tries
+			s.Wait()
+		}
+		status, err := j.ScheduleStatus(t.Context(), "acme", "away-000")
+		if err != nil || strings.Contains(status.LastError, "store") || status.LastError == "" {
+			t.Errorf("%v %+v", err, status)
+		}
+	})
+}
+
+// TestAClockThatLed: after the clock was set back, also while the process runs, the schedules of files and of threads ask by the
+// clock that is right, and a time that was asked is not asked again.
+func TestAClockThatLed(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, open func() storage.Engine) {
+		w, c := newWorld(), &clock{now: morning.Add(3 * time.Hour)}
+		s, j := w.node(open(), "a", c)
+		ctx := t.Context()
+		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
+		id, err := j.ThreadID(ctx, thread.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if thread.ID = id; j.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
+			t.Fatal("the thread is not stored")
+		}
+		hourly := func(c *schedule.Config) { c.Cron, c.TimeZone = "0 * * * *", "UTC" }
+		if err := s.Configure(ctx, "acme", "UTC", []schedule.Config{at("file", "C1", hourly), at("away", "CAWAY", hourly)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Add(ctx, schedule.Entry{Workspace: "acme", Thread: id, Agent: "helper", Prompt: "look", Cron: "0 * * * *", TimeZone: "UTC"}); err != nil {
+			t.Fatal(err)
+		}
+		w.away["CAWAY"] = make(chan struct{})
+		close(w.away["CAWAY"])
+		asks := func(now time.Time, want string) {
+			t.Helper()
+			c.set(now)
+			s.Tend(ctx)
+			s.Wait()
+			var hours []string
+			for _, text := range w.texts() {
+				hours = append(hours, text[:2])
+			}
+			if got := strings.Join(hours, " "); got != want {
+				t.Errorf("at %s there are questions of %q, want %q", now.Format("15:04"), got, want)
+			}
+		}
+		led := morning.Add(3*time.Hour + time.Minute)
+		asks(led, "11 11") // a channel is away
+		asks(morning, "11 11")
+		delete(w.away, "CAWAY")
+		asks(morning.Add(time.Minute), "08 08 11 11 11")
+		asks(morning.Add(time.Hour+time.Minute), "08 08 09 09 09 11 11 11")
+		asks(led, "08 08 09 09 09 11 11 11")
 	})
 }
 

@@ -53,6 +53,8 @@ type Options struct {
 	Lease time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Wall is the clock by which schedules tick; nil is Now.
+	Wall func() time.Time
 	// Shows reports whether the state posts of a workspace show some messages of an agent, by a name of turn.Shown. If
 	// it is nil, there are none.
 	Shows func(workspace, agent, messages string) bool
@@ -71,13 +73,17 @@ func New(engine storage.Engine, options Options) *Journal {
 	if now == nil {
 		now = time.Now
 	}
+	wall := options.Wall
+	if wall == nil {
+		wall = now
+	}
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
 	ids, stored := places.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
 	return &Journal{
 		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
-		Workstreams: workstreams.New(db), Schedules: schedules.New(db), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
+		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
 	}
 }
 

@@ -38,6 +38,8 @@ type store struct {
 	now   time.Time // zero: the time of the machine or of the bubble
 	sent  []string  // the notifications
 	hears map[string]func(words string)
+
+	needed map[string]map[string]string // the zero values of the columns that must have one, by table; see columns
 }
 
 func newStore(engine storage.Engine) *store {
@@ -75,6 +77,9 @@ var promises = []struct {
 	{"a follow up extends the lease", aFollowUpExtendsTheLease},
 	{"work of unknown workspaces is left to other nodes", workOfUnknownWorkspacesIsLeftToOtherNodes},
 	{"turns of full workspaces wait in the store", turnsOfFullWorkspacesWaitInTheStore},
+	{"every due time is corrected after a clock that led, of one process", func(t *testing.T, s *store) { everyDueTimeIsCorrected(t, s, 0) }},
+	{"every due time is corrected after a clock that led, of nodes", func(t *testing.T, s *store) { everyDueTimeIsCorrected(t, s, lease) }},
+	{"waits that were asked for stay after a restart", waitsThatWereAskedForStay},
 	{"a thread's first open delivery is due, and the removal of a sign of work last", aThreadsFirstOpenDeliveryIsDue},
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/ingest/journal/envelopes"
@@ -113,29 +114,59 @@ func (s *Scheduler) releaseDue(ctx context.Context) error {
 const (
 	// maxSendTime is longer than any adapter allows for one call, in milliseconds.
 	maxSendTime = 2 * 60 * 1000
-	// maxRateLimit is longer than most rate limits, in milliseconds. A platform repeats a longer
+	// maxRateLimit is longer than most rate limits of platforms and agents' servers, in milliseconds. They repeat a longer
 	// one at the next call.
 	maxRateLimit = 10 * 60 * 1000
+	// maxHeld is longer than a new copy of a file is held, in milliseconds.
+	maxHeld = 60 * 60 * 1000
+	// adjustEvery is the interval at which nodes that share a store look for the times of a clock that led, and sharedSlack the
+	// lead that they leave, in milliseconds: it is longer than the waits that the nodes make themselves.
+	adjustEvery, sharedSlack = time.Minute, 10 * 60 * 1000
 )
 
-// AdjustClock makes future work due now, if the store is for one process: the clock may
-// have been set back since the last one ended. The deadline of a call to a platform moves
-// only if it is too far away, because the call may still be running, and so does the end
-// of a rate limit. AdjustClock must end before Serve begins, so that it leaves the work of
-// this process alone.
+// AdjustClock corrects the due times that a clock has written which led and was set back: work becomes due now, and what
+// began in the future begins now. A wait that was asked for, as by a rate limit, moves only if it is too far away. The
+// schedules correct theirs themselves; see schedules.CorrectPlans.
+//
+// If the store is for one process, the clock does not go back while it runs, and AdjustClock must end before Serve begins, so
+// that it leaves the work of this process alone. Nodes that share a store have the clock of the database, which may go back
+// at any time: Run repeats AdjustClock, which then leaves times alone that are less than sharedSlack ahead.
 func (s *Scheduler) AdjustClock(ctx context.Context) error {
+	slack := int64(0)
 	if s.Lease > 0 {
-		return nil
+		slack = sharedSlack
 	}
-	return s.update(ctx, s.Now().UnixMilli(),
-		`UPDATE threads SET intake_at = $1 WHERE intake_at > $1`,
-		`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND NOT EXISTS (SELECT 1 FROM questions WHERE run = threads.question AND state = 'open')`,
-		`UPDATE threads SET run_not_before = $1 WHERE run_id IS NOT NULL AND run_not_before > $1`,
-		`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > $1`,
-		`UPDATE deliveries SET due_at = $1, reserved_at = 0 WHERE state IN ('pending', 'sending') AND due_at > $1`,
-		`UPDATE deliveries SET send_by = $1 WHERE state = 'sending' AND send_by > $1 + `+strconv.Itoa(maxSendTime),
-		`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > $1`,
-		`UPDATE paces SET blocked_until = $1 WHERE blocked_until > $1 + `+strconv.Itoa(maxRateLimit))
+	const asks = `EXISTS (SELECT 1 FROM questions WHERE run = threads.question AND state = 'open'`
+	later := func(bound int64) string { return `$1 + ` + strconv.FormatInt(max(bound, slack), 10) }
+	statements := []string{
+		`UPDATE threads SET intake_at = $1 WHERE intake_at > ` + later(0),
+		`UPDATE questions SET until_at = until_at - (asked_at - $1), asked_at = $1 WHERE state = 'open' AND asked_at > ` + later(0),
+		`UPDATE threads SET turn_at = (SELECT until_at FROM questions WHERE run = threads.question) WHERE turn_at > ` + later(0) + ` AND ` + asks + ` AND until_at < threads.turn_at)`,
+		`UPDATE threads SET run_not_before = $1 WHERE run_id IS NOT NULL AND turn_at IS NOT NULL AND run_not_before > ` + later(maxRateLimit),
+		`UPDATE threads SET turn_at = $1 WHERE turn_at > ` + later(0) + ` AND NOT ` + asks + `)`,
+		`UPDATE messages SET files_until = $1 WHERE files_until > 0 AND run IS NULL AND files_until > ` + later(maxSendTime),
+		`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > ` + later(0),
+		`UPDATE workstreams SET deadline_at = deadline_at - (launched_at - $1), launched_at = $1 WHERE due_at IS NOT NULL AND launched_at > ` + later(0),
+		`UPDATE workstreams SET due_at = $1 WHERE due_at > ` + later(0) + ` AND due_at > deadline_at`,
+		`UPDATE deliveries SET due_at = $1, reserved_at = 0 WHERE state IN ('pending', 'sending') AND due_at > ` + later(0),
+		`UPDATE deliveries SET send_by = $1 WHERE state = 'sending' AND send_by > ` + later(maxSendTime),
+		`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > ` + later(0),
+		`UPDATE paces SET blocked_until = $1 WHERE blocked_until > ` + later(maxRateLimit),
+		`UPDATE copies_to_check SET check_at = $1 WHERE check_at > ` + later(maxHeld),
+		`UPDATE copies_to_check SET removed_until = $1 WHERE removed_until > ` + later(maxHeld),
+	}
+	if slack > 0 {
+		statements = append(statements, `UPDATE exclusive_leases SET until = $1 WHERE until > `+later(0),
+			`UPDATE threads SET lease_until = $1 WHERE intake_at IS NOT NULL AND lease_until > `+later(0),
+			`UPDATE threads SET lease_until = $1 WHERE turn_at IS NOT NULL AND lease_until > `+later(0),
+			`UPDATE threads SET lease_until = $1 WHERE lease_until > `+later(0)+` AND id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`)
+	} else {
+		statements = append(statements, `UPDATE workstreams SET due_at = $1 WHERE due_at > $1`)
+	}
+	for i := range statements { // PostgreSQL would take the sum for a small integer
+		statements[i] = strings.ReplaceAll(statements[i], "$1", "CAST($1 AS BIGINT)")
+	}
+	return s.update(ctx, s.Now().UnixMilli(), statements...)
 }
 
 // update runs statements with the same argument in a transaction that may happen twice.

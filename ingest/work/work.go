@@ -121,13 +121,17 @@ func New(engine storage.Engine, o Options) *Scheduler {
 	return s
 }
 
-// Run renews leases, forgets idle claims, and receives hints of work from other nodes,
-// until ctx ends.
+// Run renews leases, forgets idle claims, receives hints of work from other nodes, and corrects the times of a shared
+// clock that led, until ctx ends.
 func (s *Scheduler) Run(ctx context.Context) error {
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	if s.notifier != nil {
 		listening.Go(func() { s.notifier.Listen(ctx, s.Node, s.heard, s.missed) })
+	}
+	var adjust <-chan time.Time
+	if s.Lease > 0 {
+		adjust = time.Tick(adjustEvery)
 	}
 	for tick := time.Tick(sweepEvery); ; {
 		select {
@@ -135,6 +139,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			return nil
 		case <-tick:
 			s.sweep(ctx)
+		case <-adjust:
+			if err := s.AdjustClock(ctx); err != nil && ctx.Err() == nil {
+				s.Warn("due times are not compared with the clock", "err", err)
+			}
 		}
 	}
 }

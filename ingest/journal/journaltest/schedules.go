@@ -63,7 +63,7 @@ func (f *fixture) take() (skipped int) {
 // dueTicks returns the ticks whose questions are due.
 func (f *fixture) dueTicks() []schedules.DueTick {
 	f.Helper()
-	list, err := f.DueTicks(f.ctx, []string{"other", workspace}, 100, time.Minute)
+	list, err := f.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 100, Again: 100}, workspace: {First: 100, Again: 100}}, time.Minute)
 	f.must(err)
 	return list
 }
@@ -129,7 +129,7 @@ func tickOnce(f *fixture) {
 		f.must(err)
 		same(f, "due for "+of, due, of == workspace)
 	}
-	list, err := f.DueTicks(f.ctx, []string{"other"}, 10, time.Minute)
+	list, err := f.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 10, Again: 10}}, time.Minute)
 	f.must(err)
 	same(f, "of other workspaces", len(list), 0)
 }

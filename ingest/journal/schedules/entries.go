@@ -36,7 +36,7 @@ func (s *Schedules) AddSchedule(ctx context.Context, n Schedule) (Schedule, erro
 		if waiting >= MaxOfThread {
 			tx.Fail(ErrTooMany)
 		}
-		now := s.db.Now()
+		now := s.wall()
 		n.Once, n.NextAt, n.CreatedAt = true, n.Next(now), storage.Instant(storage.Millis(now))
 		tx.Do(`INSERT INTO schedules (workspace, id, thread, plan, next_at, created_at) VALUES ($1, $2, $3, $4, $5, $6)`,
 			n.Workspace, n.ID, string(n.Thread), tx.Pack(n.Plan, false), millis(n.NextAt), storage.Millis(now))

@@ -57,10 +57,16 @@ type Plan struct {
 func (s *Schedule) IsPaused() bool { return s.Paused || s.Off }
 
 // Schedules are the schedules in a journal.
-type Schedules struct{ db *storage.DB }
+type Schedules struct {
+	db   *storage.DB
+	wall func() time.Time
+}
 
-// New returns the schedules in a store.
-func New(db *storage.DB) *Schedules { return &Schedules{db} }
+// New returns the schedules in a store. They tick by the wall clock, which may go back while the process runs.
+func New(db *storage.DB, wall func() time.Time) *Schedules { return &Schedules{db, wall} }
+
+// PlanTime returns the time by which the schedules tick.
+func (s *Schedules) PlanTime() time.Time { return s.wall() }
 
 const columns = `s.workspace, s.id, s.thread, s.plan, s.paused, s.next_at, s.root, s.created_at`
 
@@ -124,7 +130,7 @@ func (s *Schedules) Sync(ctx context.Context, workspace string, list []Schedule)
 	for i := range known {
 		before[known[i].ID] = &known[i]
 	}
-	now := storage.Instant(storage.Millis(s.db.Now()))
+	now := storage.Instant(storage.Millis(s.wall()))
 	var changes []func(tx *storage.Txn)
 	for i := range list {
 		n := &list[i]
@@ -146,6 +152,48 @@ func (s *Schedules) Sync(ctx context.Context, workspace string, list []Schedule)
 		}
 	}
 	return nil
+}
+
+// correctPage bounds the schedules that one transaction of CorrectPlans looks at.
+const correctPage = 500
+
+// maxWait is longer than a tick waits for its next try.
+const maxWait = 2 * time.Minute
+
+// CorrectPlans corrects the times that a clock has written which led and was set back: no schedule's next tick is later than
+// the first one after now, and a tick that was taken is asked soon. A tick that was asked is not asked again at its time.
+func (s *Schedules) CorrectPlans(ctx context.Context) error {
+	now := storage.Instant(storage.Millis(s.wall()))
+	if err := s.db.Change(ctx, "", func(tx *storage.Txn) {
+		tx.Do(`UPDATE schedule_ticks SET due_at = $1 WHERE due_at > $2`, storage.Millis(now), storage.Millis(now.Add(maxWait)))
+	}); err != nil {
+		return err
+	}
+	for workspace, id := "", ""; ; {
+		list, err := storage.Read(ctx, s.db, func(tx *storage.Txn) []Schedule {
+			return read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.next_at > $1 AND (s.workspace, s.id) > ($2, $3)
+				ORDER BY s.workspace, s.id LIMIT CAST($4 AS BIGINT)`, storage.Millis(now), workspace, id, int64(correctPage)))
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			known := &list[i]
+			workspace, id = known.Workspace, known.ID
+			next := known.Next(now)
+			if next.IsZero() || !known.NextAt.After(next) {
+				continue
+			}
+			if err := s.db.Change(ctx, "", func(tx *storage.Txn) {
+				tx.Do(`UPDATE schedules SET next_at = $4 WHERE workspace = $1 AND id = $2 AND next_at = $3`, workspace, id, millis(known.NextAt), millis(next))
+			}); err != nil {
+				return err
+			}
+		}
+		if len(list) < correctPage {
+			return nil
+		}
+	}
 }
 
 // asPlanned reports whether a stored schedule is as its file wants it, with a next tick that is not later than the first
@@ -228,7 +276,7 @@ func (s *Schedules) Pause(ctx context.Context, workspace, id string, paused bool
 		if paused {
 			endDue(tx, workspace, id, wasPaused)
 		} else {
-			next = known.Next(s.db.Now())
+			next = known.Next(s.wall())
 		}
 		tx.Do(`UPDATE schedules SET paused = $3, next_at = $4 WHERE workspace = $1 AND id = $2`, workspace, id, storage.Number(paused), millis(next))
 	})

@@ -3,6 +3,8 @@ package schedules
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,7 +51,7 @@ func (s *Schedules) TakeTicks(ctx context.Context, workspaces []string, limit in
 		skipped Skipped
 	}
 	t, err := storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) taken {
-		now := storage.Instant(storage.Millis(s.db.Now()))
+		now := storage.Instant(storage.Millis(s.wall()))
 		list := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.next_at <= $1 AND `+served(`s.workspace`, `2`)+`
 			ORDER BY s.next_at LIMIT CAST($3 AS BIGINT) FOR UPDATE SKIP LOCKED`, storage.Millis(now), between(workspaces), int64(limit)))
 		t := taken{len(list), Skipped{}}
@@ -123,7 +125,7 @@ func works(tx *storage.Txn, workspace, id string) bool {
 // RunNow adds a tick of a schedule, also of a paused one. It fails with ErrNotFound if there is none, and with ErrWorks.
 func (s *Schedules) RunNow(ctx context.Context, workspace, id string) error {
 	return s.db.Change(ctx, "", func(tx *storage.Txn) {
-		now := storage.Instant(storage.Millis(s.db.Now()))
+		now := storage.Instant(storage.Millis(s.wall()))
 		at := now
 		if at.Truncate(time.Minute).Equal(at) { // the times of ticks that were planned
 			at = at.Add(time.Millisecond)
@@ -143,28 +145,42 @@ type DueTick struct {
 	Of Schedule
 }
 
+// Room is how many more ticks of a workspace may be asked now: of those that were not tried yet, and of those whose place could
+// not be found at once.
+type Room struct{ First, Again int }
+
 // DueTicks returns ticks whose messages are to be made durable, and keeps them from others for a time. A tick
 // whose schedule was removed is not among them.
-func (s *Schedules) DueTicks(ctx context.Context, workspaces []string, limit int, lease time.Duration) ([]DueTick, error) {
+func (s *Schedules) DueTicks(ctx context.Context, room map[string]Room, lease time.Duration) ([]DueTick, error) {
 	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) []DueTick {
-		now := s.db.Now()
+		now := s.wall()
 		until := storage.Millis(now.Add(lease))
 		var list []DueTick
-		for _, t := range storage.Rows(tx, (*Tick).dest, `SELECT workspace, schedule, planned_at, message, tries FROM schedule_ticks
-			WHERE due_at <= $1 AND `+served(`workspace`, `2`)+` ORDER BY due_at LIMIT CAST($3 AS BIGINT) FOR UPDATE SKIP LOCKED`,
-			storage.Millis(now), between(workspaces), int64(limit)) {
-			of := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.workspace = $1 AND s.id = $2`, t.Workspace, t.Schedule))
-			if len(of) == 0 {
-				t.end(tx, "skipped", "the schedule was removed")
-				continue
+		for _, workspace := range slices.Sorted(maps.Keys(room)) {
+			ticks := append(dueTicks(tx, workspace, `tries = 0`, now, room[workspace].First), dueTicks(tx, workspace, `tries > 0`, now, room[workspace].Again)...)
+			for _, t := range ticks {
+				of := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.workspace = $1 AND s.id = $2`, t.Workspace, t.Schedule))
+				if len(of) == 0 {
+					t.end(tx, "skipped", "the schedule was removed")
+					continue
+				}
+				tx.Do(`UPDATE schedule_ticks SET due_at = $4, tries = tries + 1 WHERE workspace = $1 AND schedule = $2 AND planned_at = $3`,
+					t.Workspace, t.Schedule, storage.Millis(t.PlannedAt), until)
+				t.Tries, t.due = t.Tries+1, until
+				list = append(list, DueTick{t, of[0]})
 			}
-			tx.Do(`UPDATE schedule_ticks SET due_at = $4, tries = tries + 1 WHERE workspace = $1 AND schedule = $2 AND planned_at = $3`,
-				t.Workspace, t.Schedule, storage.Millis(t.PlannedAt), until)
-			t.Tries, t.due = t.Tries+1, until
-			list = append(list, DueTick{t, of[0]})
 		}
 		return list
 	})
+}
+
+// dueTicks returns due ticks of a workspace that meet a condition, the longest due first.
+func dueTicks(tx *storage.Txn, workspace, condition string, now time.Time, limit int) []Tick {
+	if limit <= 0 {
+		return nil
+	}
+	return storage.Rows(tx, (*Tick).dest, `SELECT workspace, schedule, planned_at, message, tries FROM schedule_ticks
+		WHERE due_at <= $1 AND workspace = $2 AND `+condition+` ORDER BY due_at LIMIT CAST($3 AS BIGINT) FOR UPDATE SKIP LOCKED`, storage.Millis(now), workspace, int64(limit))
 }
 
 func (t *Tick) dest() []any {
@@ -217,5 +233,5 @@ func (s *Schedules) TickPost(ctx context.Context, workspace, message string) (po
 // SchedulesDue reports whether a schedule, or a tick, of some workspaces is due. It writes nothing.
 func (s *Schedules) SchedulesDue(ctx context.Context, workspaces []string) (bool, error) {
 	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM schedules WHERE next_at <= $1 AND `+served(`workspace`, `2`)+`)
-		OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1 AND `+served(`workspace`, `2`)+`)`, storage.Millis(s.db.Now()), between(workspaces))
+		OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1 AND `+served(`workspace`, `2`)+`)`, storage.Millis(s.wall()), between(workspaces))
 }

@@ -231,6 +231,9 @@ func (d *Daemon) share(engine storage.Engine) journal.Options {
 		d.wall = time.Now
 	}
 	o.Now = d.now
+	if o.Lease == 0 { // nodes agree on the time of a tick by the store's clock
+		o.Wall = d.wall
+	}
 	return o
 }
 
@@ -261,7 +264,7 @@ func (d *Daemon) assemble() {
 	d.turns.Agents = d.agentIDs
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{
-		Journal: d.journal, Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: d.now,
+		Journal: d.journal, Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: d.journal.PlanTime,
 	})
 }
 
