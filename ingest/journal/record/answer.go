@@ -30,7 +30,7 @@ func (r *recordTx) CardButton(id string) (button *card.Press, agent string) {
 	return button, agent
 }
 
-// maxCards bounds the cards among which a pressed button is looked for.
+// maxCards bounds the messages of agents in whose cards a pressed button is looked for.
 const maxCards = 100
 
 // Pressed implements Look.
@@ -40,7 +40,7 @@ func (r *recordTx) Pressed(action json.RawMessage) (button *card.Press, agent st
 		return nil, ""
 	}
 	for _, m := range messages.FindAll(r.Txn, `thread = $1 AND sender_id LIKE 'agent:%' AND author IN ('agent', 'bot') AND deleted_at = 0 AND seq IS NOT NULL
-		AND metadata LIKE '%"uiSchema"%' ORDER BY seq DESC LIMIT CAST($2 AS BIGINT)`, r.claim.Thread, int64(maxCards)) {
+		ORDER BY seq DESC LIMIT CAST($2 AS BIGINT)`, r.claim.Thread, int64(maxCards)) {
 		metadata, _ := event.ReadMetadata(m.Metadata) // it was checked when it was stored
 		for _, extra := range metadata.Extra {
 			if c, err := card.Read(extra.Value, card.SchemaKey); extra.Key == card.SchemaKey && err == nil {

@@ -107,7 +107,7 @@ type ThreadLook interface {
 	// CardButton returns the button of a card in the thread, by its id, and the agent that made the card; nil for none.
 	CardButton(id string) (button *card.Press, agent string)
 	// Pressed returns the button of an agent's card that stands in the thread, by the action that a client names, and the agent; nil
-	// for none. It looks at the newest cards.
+	// for none. It looks at the newest messages of agents.
 	Pressed(action json.RawMessage) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
