@@ -205,7 +205,7 @@ func task(w *workstreams.Workstream) event.Internal {
 // toParent returns a message of the thread of the workstream's parent, with an id from a name.
 func toParent(d *workstreams.Due, name string, runs bool, text string) event.Internal {
 	return event.Internal{
-		ID: id(&d.Workstream, "parent/"+name), Thread: d.Of.Thread, Channel: d.Of.Channel, Parent: d.Of.Parent, Agent: d.Asker, Runs: runs, Text: text, CausedIn: d.Run,
+		ID: event.ReportID(d.ID, name), Thread: d.Of.Thread, Channel: d.Of.Channel, Parent: d.Of.Parent, Agent: d.Asker, Runs: runs, Text: text, CausedIn: d.Run,
 	}
 }
 

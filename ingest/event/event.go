@@ -36,6 +36,20 @@ const workstreams = "workstream:"
 // WorkstreamThread returns the key of the thread of a workstream.
 func WorkstreamThread(id string) ThreadKey { return ThreadKey(workstreams + id) }
 
+// toParent is in the external ids of the messages about a workstream that are for its parent.
+const toParent = "/parent/"
+
+// ReportID returns the external id of a message about a workstream that is for its parent. name is unique among them.
+func ReportID(id, name string) string { return workstreams + id + toParent + name }
+
+// ReportOf returns the id of the workstream about which Parley has told its parent with the message of an external id. It returns
+// false for another message.
+func ReportOf(externalID string) (id string, ok bool) {
+	rest, ok := strings.CutPrefix(externalID, workstreams)
+	id, _, about := strings.Cut(rest, toParent)
+	return id, ok && about
+}
+
 // IsWorkstream reports whether a thread is that of a workstream. No platform shows it.
 func IsWorkstream(thread ThreadKey) bool { return strings.HasPrefix(string(thread), workstreams) }
 

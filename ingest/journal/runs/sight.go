@@ -15,7 +15,7 @@ type Sight struct {
 	rules SightRules
 	runs  *Runs
 	run   *Run
-	// Program has injected a message of the run's turn, and may not read the workspace; empty for none. It gets the answer. Unless it
+	// Program has injected a message of the run's turn, or one of the run that launched a workstream of which the turn tells, and may not read the workspace; empty for none. It gets the answer. Unless it
 	// has begun the thread, its run sees its own messages and the answers to them alone.
 	Program string
 	begun   bool
@@ -44,8 +44,14 @@ func (r *Runs) Sight(ctx context.Context, run *Run, rules SightRules) (*Sight, e
 		run.ThreadID: {rules.Admits(run, event.Channel{ID: run.Channel, Parent: run.Parent}), run.ContextFrom},
 	}}
 	for i := range run.Messages {
-		if by, ok := event.InjectedBy(run.Messages[i].ExternalID); ok && !rules.Reads(by, run.Workspace) {
-			s.Program = by
+		by, err := r.programs(ctx, run.Messages[i].ExternalID)
+		if err != nil {
+			return s, err
+		}
+		for _, program := range by {
+			if !rules.Reads(program, run.Workspace) {
+				s.Program = program
+			}
 		}
 	}
 	if s.Program == "" {
@@ -56,6 +62,28 @@ func (r *Runs) Sight(ctx context.Context, run *Run, rules SightRules) (*Sight, e
 		run.Thread, run.Workspace, run.OpenedOn)
 	s.begun = slices.ContainsFunc(first, s.injects)
 	return s, err
+}
+
+// programs returns the programs from which the message with an external id comes: the one that has injected it, or those of the run
+// that launched the workstream of which the message tells.
+func (r *Runs) programs(ctx context.Context, externalID string) (by []string, err error) {
+	ids, asked := []string{externalID}, map[string]bool{}
+	for len(ids) > 0 {
+		id := ids[0]
+		ids = ids[1:]
+		launch, isReport := event.ReportOf(id)
+		if program, ok := event.InjectedBy(id); ok {
+			by = append(by, program)
+		} else if isReport && !asked[launch] {
+			asked[launch] = true
+			more, err := storage.List(ctx, r.db, storage.Self[string], `SELECT external_id FROM messages WHERE run = (SELECT run FROM workstreams WHERE id = $1) AND external_id IS NOT NULL`, launch)
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, more...)
+		}
+	}
+	return by, nil
 }
 
 // injects reports whether the program of the run has injected the message with an external id.
@@ -114,18 +142,31 @@ func (s *Sight) Shown(ctx context.Context, thread string, m messages.Message) (m
 	return m, ok, nil
 }
 
-// ofProgram reports whether the run's program has injected a message, or alone asked for the run that the message answers.
+// causes reports whether the message with an external id comes from the program of the run, and from nobody else.
+func (s *Sight) causes(ctx context.Context, externalID string) (bool, error) {
+	by, err := s.runs.programs(ctx, externalID)
+	return len(by) > 0 && !slices.ContainsFunc(by, func(program string) bool { return program != s.Program }), err
+}
+
+// ofProgram reports whether a message comes from the run's program, or whether that alone asked for the run that the message answers.
 func (s *Sight) ofProgram(ctx context.Context, m *messages.Message) (bool, error) {
 	if m.Author != messages.ByAgent {
-		return s.injects(m.ExternalID), nil
+		return s.causes(ctx, m.ExternalID)
 	}
 	known, ok := s.answers[m.Run]
 	if !ok {
-		asked, err := storage.List(ctx, s.runs.db, storage.Self[string], `SELECT coalesce(external_id, '') FROM messages WHERE run = $1 AND author IN ('human', 'bot')`, m.Run)
+		asked, err := storage.List(ctx, s.runs.db, storage.Self[string], `SELECT coalesce(external_id, '') FROM messages WHERE run = $1 AND (author IN ('human', 'bot') OR author = 'system' AND external_id IS NOT NULL)`, m.Run)
 		if err != nil {
 			return false, err
 		}
-		known = len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !s.injects(id) })
+		known = len(asked) > 0
+		for _, id := range asked {
+			caused, err := s.causes(ctx, id)
+			if err != nil {
+				return false, err
+			}
+			known = known && caused
+		}
 		s.answers[m.Run] = known
 	}
 	return known, nil

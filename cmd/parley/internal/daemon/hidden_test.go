@@ -133,6 +133,38 @@ func TestProgramReadsNoConversation(t *testing.T) {
 	h.posts(4)
 }
 
+// TestReportsToProgramsQuestions: the report of a workstream that a program's question has begun gives the agent no more of a person's
+// conversation than the question did.
+func TestReportsToProgramsQuestions(t *testing.T) {
+	t.Parallel()
+	p := withInjectors(plan{helper: modelLead}, "acme", "")
+	ours := p.files["workspaces/ours.yaml"]
+	p.files["workspaces/ours.yaml"] = strings.Replace(ours, "injects: [acme], read: [acme]", "injects: [acme]", 1)
+	h := open(t, p)
+	h.slack.AddUser(slacktest.User{ID: mara, Name: "mara"})
+	h.slack.SetChannel(slacktest.Channel{ID: "D0MARA", Kind: slacktest.DirectMessage, User: mara})
+	m := h.newMessage("my password is plover")
+	m.Channel, m.ChannelType = "D0MARA", "im"
+	h.accept(m.Event())
+	h.answerNext(replyWith("I see plover."))
+	h.posts(1)
+	h.inject(http.StatusAccepted, "acme", "have it looked up", `,"to":{"user":"`+mara+`"},"mentioned":true`)
+	posted := 2
+	asked := h.callsTool(h.nextRequest(), "launch_workstream", `{"task":"Say one.","agent":"echo","name":"books"}`)
+	lacks(t, "the question's input", all(asked), "plover", `"error"`)
+	if !strings.Contains(all(asked), "is completed") { // a report that comes during the run is in it
+		h.answer(asked, replyWith("I have asked echo."))
+		posted++
+		asked = h.nextRequest()
+	}
+	lacks(t, "the report's input", all(asked), "plover")
+	if got := all(asked); !strings.Contains(got, "is completed") || !strings.Contains(got, "have it looked up") {
+		t.Errorf("the report's input is\n%s", got)
+	}
+	h.answer(asked, replyWith("It says one."))
+	h.posts(posted)
+}
+
 // TestAgentSchedulesWhereItReads: the right to post in a place is none to be asked there, because the run of a schedule reads the
 // conversation.
 func TestAgentSchedulesWhereItReads(t *testing.T) {
