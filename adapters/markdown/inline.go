@@ -20,6 +20,14 @@ func (b *builder) inlines(parent node) {
 		t, isText := n.(*ast.Text)
 		if !isText {
 			flush()
+			if e, last := b.element(n); last != nil {
+				if n = last; e.address != "" {
+					b.link(strings.Trim(e.text, "*_~"), []byte(e.address))
+				} else {
+					b.lines(unescape(e.text))
+				}
+				continue
+			}
 			b.span(n)
 			continue
 		}
@@ -30,6 +38,27 @@ func (b *builder) inlines(parent node) {
 		}
 	}
 	flush()
+}
+
+// element returns what is shown instead of an element of HTML that begins with a node, and the last node of the element;
+// nil if none begins there.
+func (b *builder) element(n node) (e shown, last node) {
+	raw, ok := n.(*ast.RawHTML)
+	if !ok {
+		return e, nil
+	}
+	begins := raw.Segments.At(0).Start
+	e, length, _ := element(string(b.source[begins:min(len(b.source), begins+maxElement)]))
+	if length == 0 {
+		return e, nil
+	}
+	last = n
+	for next := n.NextSibling(); next != nil; next = next.NextSibling() {
+		if tag, ok := next.(*ast.RawHTML); ok && tag.Segments.At(0).Start < begins+length {
+			last = next
+		}
+	}
+	return e, last
 }
 
 func (b *builder) span(n node) {
@@ -163,6 +192,14 @@ func (b *builder) runsOn(n node) bool {
 func (b *builder) plain(parent node, addresses bool) string {
 	var out strings.Builder
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
+		if e, last := b.element(n); last != nil {
+			if n = last; e.address != "" && addresses {
+				out.WriteString(plainLink(e.text, e.address))
+			} else {
+				out.WriteString(strings.ReplaceAll(unescape(e.text), "\n", " "))
+			}
+			continue
+		}
 		switch n := n.(type) {
 		case *ast.Text:
 			value := string(n.Segment.Value(b.source))

@@ -23,6 +23,9 @@ type PartialOptions struct {
 	Blocks int
 	// Mentions are the tokens that keep their effect, such as "<@U06STGBF4Q0>".
 	Mentions []string
+	// Backticks is for a platform whose only fence is three backticks: each fence becomes one, its lines lose the
+	// indentation of the fence, and no such run is within it.
+	Backticks bool
 	// Done means that no more text follows.
 	Done bool
 }
@@ -73,7 +76,10 @@ type partial struct {
 	spaced    bool // the last character is white space within a line
 	solid     int  // the post cannot end before this byte of text
 	opened    int  // where the first line of the last fence ends
+	headLines int  // the lines of a table so far, or of a fence
+	tableHead string
 	fence     *fence
+	closing   *fence    // that is open before the line
 	marks     []openRun // open at at, outside of a fence
 	behind    []openRun // marks behind the next characters
 	changes   bool      // the next characters change the marks
@@ -132,7 +138,16 @@ func (p *partial) shown() string {
 
 // run writes until the text or the post ends, or until it needs more text.
 func (p *partial) run() {
-	for p.at < len(p.text) && (!p.newLine || p.beginLine()) {
+	for p.at < len(p.text) && (!p.newLine || p.beginLine()) && p.at < len(p.text) {
+		whole, known := p.undivided()
+		if !known {
+			break
+		}
+		if whole > 0 && p.size+p.units(p.text[p.at:p.at+whole])+wholeRoom > p.limit() && len(p.out) > 0 && !p.isNew() {
+			p.end()
+			break
+		}
+		p.solid = max(p.solid, p.at+whole)
 		out, n := p.next()
 		if n == 0 {
 			break
@@ -151,7 +166,7 @@ func (p *partial) run() {
 		}
 	}
 	if p.Done && !p.full {
-		p.close, _ = p.fence.divide(p.inLine())
+		p.close, _ = p.divide()
 	}
 }
 
@@ -203,6 +218,7 @@ func (p *partial) beginLine() bool {
 	if heads && !p.Done && !strings.ContainsAny(line, " \t\n") { // it may be a word
 		return false
 	}
+	p.closing = p.fence
 	closes, blank := p.fence.closedBy(line), strings.Trim(line, " \t\n") == ""
 	if p.fence != nil || opens != nil || startsBlock(line) {
 		p.marks, p.behind = nil, nil
@@ -223,6 +239,10 @@ func (p *partial) beginLine() bool {
 	if opens != nil || closes {
 		p.fence, p.solid = opens, p.at+len(line)
 		p.opened = p.solid
+	}
+	p.noteTable(opens != nil || closes)
+	if p.Backticks {
+		p.writeFence(line, opens, closes)
 	}
 	return true
 }
@@ -280,9 +300,10 @@ func (p *partial) end() {
 	p.full = true
 	if p.fence == nil {
 		p.endMarks()
-		return
+	} else {
+		p.close, p.reopen = p.divide()
 	}
-	p.close, p.reopen = p.fence.divide(p.inLine())
+	p.repeatHead()
 }
 
 // inLine reports whether the last line of the post has no line end.

@@ -107,3 +107,51 @@ func (f *fence) divide(inLine bool) (closing, reopen string) {
 	}
 	return closing, reopen
 }
+
+// divide is the divide of the open fence. The next post reads the fence as the source has it.
+func (p *partial) divide() (closing, reopen string) {
+	closing, reopen = p.fence.divide(p.inLine())
+	if p.Backticks && p.fence != nil {
+		closing = strings.TrimSuffix(closing, p.fence.prefix+p.fence.signs) + p.fence.quote() + backticks
+	}
+	return closing, reopen
+}
+
+const backticks = "```"
+
+// quote returns the prefix of a fence in a quote.
+func (f *fence) quote() string {
+	if f.inQuote() {
+		return f.prefix
+	}
+	return ""
+}
+
+// writeFence writes the beginning of a line that opens or closes a fence, or is in one, with three backticks as the
+// fence and without its indentation.
+func (p *partial) writeFence(line string, opens *fence, closes bool) {
+	text := strings.TrimSuffix(line, "\n")
+	switch {
+	case opens != nil:
+		m := fenceLine.FindStringSubmatch(text)
+		info := strings.TrimSpace(m[3])
+		before := m[1]
+		if strings.Trim(before, " \t") == "" {
+			before = ""
+		}
+		p.write(before + backticks)
+		p.at += len(m[1]) + len(m[2]) + len(m[3]) - len(strings.TrimLeft(m[3], " \t"))
+		if info != "" && !isLanguage(info) {
+			p.write("\n")
+		}
+	case closes:
+		if p.closing.inQuote() {
+			p.write(text[:len(text)-len(strings.TrimLeft(text, " \t>"))])
+		}
+		p.write(backticks)
+		p.at += len(text)
+	case p.fence != nil && !p.fence.inQuote():
+		spaces := len(text) - len(strings.TrimLeft(text, " "))
+		p.at += min(spaces, len(p.fence.prefix))
+	}
+}

@@ -3,6 +3,7 @@ package markdown
 import (
 	"regexp"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -10,19 +11,19 @@ import (
 // CommonMark than in CommonMark: a || hides text, and @everyone calls everybody. A zero-width space
 // separates their characters. A link whose label is an address becomes its address, because such a
 // chat does not make it a link. If more text can change the end of the line, used is where that end
-// begins. unsure says that the line may turn out to be code.
-func inline(line string, whole, unsure bool) (adapted string, used int) {
-	if !strings.ContainsAny(line, "|[@") {
+// begins. unsure says that the line may turn out to be code. For every chat, inline replaces elements of HTML.
+func inline(line string, chat Chat, whole, unsure bool) (adapted string, used int) {
+	if !strings.ContainsAny(line, "|[@<_") {
 		return line, len(line)
 	}
-	l := inlineLine{text: line, whole: whole, unsure: unsure}
+	l := inlineLine{text: line, chat: chat, whole: whole, unsure: unsure}
 	for l.at < len(line) && l.step() {
 	}
 	return l.out.String(), l.at
 }
 
 // flat replaces the beginning of a line that such a chat reads as no CommonMark: "-# " makes a line
-// small, and ">>> " makes a quote of everything below. known says that no further text changes that.
+// small, ">>> " makes a quote of everything below, and "+ " and "1) " begin no items. known says that no further text changes that.
 func flat(line string, whole bool) (flat string, known bool) {
 	for _, sign := range []string{"-# ", ">>> "} {
 		rest, ok := strings.CutPrefix(line, sign)
@@ -35,12 +36,26 @@ func flat(line string, whole bool) (flat string, known bool) {
 			return line, false
 		}
 	}
-	return line, true
+	if m := otherMarker.FindStringSubmatch(line); m != nil {
+		if m[2] == "+" {
+			return m[1] + "-" + line[len(m[0])-1:], true
+		}
+		return m[1] + strings.TrimSuffix(m[2], ")") + "." + line[len(m[0])-1:], true
+	}
+	return line, whole || !beginsMarker.MatchString(line)
 }
+
+var (
+	// otherMarker matches a marker of a list that Discord does not know.
+	otherMarker = regexp.MustCompile(`^( *)(\+|[0-9]{1,9}\)) `)
+	// beginsMarker matches a line that may continue with one.
+	beginsMarker = regexp.MustCompile(`^ *(?:\+|[0-9]{1,9}\)?)$`)
+)
 
 // inlineLine is the state of inline.
 type inlineLine struct {
 	text  string
+	chat  Chat
 	whole bool
 	at    int // the number of bytes of text that are written
 	out   strings.Builder
@@ -52,9 +67,19 @@ type inlineLine struct {
 // step writes the next characters. It returns false if more text can change them.
 func (l *inlineLine) step() bool {
 	s := l.text[l.at:]
-	switch s[0] {
-	case '`':
+	switch {
+	case s[0] == '`':
 		return l.ticks(s)
+	case s[0] == '<':
+		return l.element(s)
+	case l.chat != Discord:
+		_, n := utf8.DecodeRuneInString(s)
+		l.write(s[:n], n)
+		return true
+	}
+	switch s[0] {
+	case '_':
+		return l.underscores(s)
 	case '|':
 		switch {
 		case strings.HasPrefix(s, "||"):
@@ -93,6 +118,70 @@ func (l *inlineLine) replace(s string, n int) bool {
 		l.write(s, n)
 	}
 	return !l.unsure
+}
+
+// element writes a "<", or what is shown instead of the element of HTML that begins with it.
+func (l *inlineLine) element(s string) bool {
+	isEscaped := (l.at-len(strings.TrimRight(l.text[:l.at], `\`)))%2 == 1
+	e, n, may := element(s)
+	switch {
+	case isEscaped || n == 0 && (!may || l.whole):
+		l.write("<", 1)
+		return true
+	case n == 0:
+		return false
+	case e.text != "\n":
+		return l.replace(e.commonMark(), n)
+	}
+	behind := strings.TrimLeft(s[n:], " ")
+	prefix := linesPrefix.FindString(l.text)
+	switch {
+	case behind == "" && !l.whole:
+		return false
+	case behind == "" || behind[0] == '\n' || strings.TrimSpace(l.out.String()) == strings.TrimSpace(prefix):
+		return l.replace("", n)
+	case startsBlock(strings.TrimLeft(l.text, " >")) && strings.ContainsAny(strings.TrimLeft(l.text, " >")[:1], "|#"):
+		return l.replace(" ", n)
+	}
+	return l.replace("\n"+listMarker.ReplaceAllString(prefix, " "), n)
+}
+
+// linesPrefix matches the marks of quotes and lists at the beginning of a line.
+var linesPrefix = regexp.MustCompile(`^(?:[ \t>]|[-+*][ \t]|[0-9]{1,9}[.)][ \t])*`)
+
+// boldWord matches a text between two pairs of underscores.
+var boldWord = regexp.MustCompile(`^__([^\s_](?:[^_\n]|_[^_\n])*)__`)
+
+// underscores writes a run of underscores. Discord underlines what CommonMark makes bold with two; a name such as __init__
+// keeps them.
+func (l *inlineLine) underscores(s string) bool {
+	n := len(s) - len(strings.TrimLeft(s, "_"))
+	before, _ := utf8.DecodeLastRuneInString(l.text[:l.at])
+	if n != 2 || l.at > 0 && (isWordRune(before) || before == '\\') {
+		if n == len(s) && n == 1 && !l.whole {
+			return false
+		}
+		l.write(s[:n], n)
+		return true
+	}
+	head := s[:min(len(s), maxLinked)]
+	m := boldWord.FindStringSubmatch(head)
+	switch {
+	case m == nil && !l.whole && len(head) < maxLinked, m != nil && len(m[0]) == len(s) && !l.whole:
+		return false
+	case m == nil, strings.ContainsAny(m[1], "`<[|@*"):
+		l.write("__", 2)
+		return true
+	}
+	next, _ := utf8.DecodeRuneInString(s[len(m[0]):])
+	switch {
+	case isWordRune(next) || next == '_' || unicode.IsSpace(rune(m[1][len(m[1])-1])):
+		l.write("__", 2)
+		return true
+	case literalName.MatchString(m[1]):
+		return l.replace(`\_\_`+m[1]+`\_\_`, len(m[0]))
+	}
+	return l.replace("**"+m[1]+"**", len(m[0]))
 }
 
 // ticks writes a run of backticks, with the code that it begins.

@@ -59,10 +59,18 @@ func (p *partial) signs(s string) (out string, n int) {
 		most = maxTicks
 	}
 	switch {
+	case p.Backticks && p.fence != nil && s[0] == '`' && p.at >= p.opened:
+		if n == len(s) && !p.Done {
+			return "", 0
+		}
+		return splitBackticks(s[:n], len(backticks)), n
 	case p.fence != nil, p.at < p.solid, inside, n > most, isEscaped && !inCode, inCode && s[0] != '`':
 		return s[:1], 1
 	case n == len(s) && !p.Done:
 		return "", 0
+	}
+	if s[0] != '`' && !inCode && inAddress(before, s[n:]) {
+		return s[:n], n
 	}
 	p.behind, p.changes = p.marksBehind(s[0], n, before, s[n:]), true
 	if s[0] == '`' {

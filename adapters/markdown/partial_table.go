@@ -6,12 +6,22 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 )
 
+// Chat is a platform that renders CommonMark itself.
+type Chat int
+
+const (
+	// SlackBlock is Slack's markdown block, which renders all of it.
+	SlackBlock Chat = iota
+	// Discord renders no tables and no deep headings, and reads some signs in another way.
+	Discord
+)
+
 // Adapt replaces what a chat with CommonMark does not render, or reads in another way: a table becomes
 // aligned text in a code fence, a heading below the third level one of the third, and see inline. It
 // leaves code as it is. If more text can change the end of the text, that end is held and adapted is
 // what precedes it. The adapted text of a longer text begins with that of a shorter one. Only a table
-// whose lines begin with a | is one.
-func Adapt(source string, done bool) (adapted, held string) {
+// whose lines begin with a | is one. For Slack, it replaces elements of HTML alone.
+func Adapt(source string, chat Chat, done bool) (adapted, held string) {
 	var out strings.Builder
 	var open *fence
 	for rest := source; rest != ""; {
@@ -26,12 +36,14 @@ func Adapt(source string, done bool) (adapted, held string) {
 			rest = next
 			continue
 		case openFence(line) != nil && whole:
-			line, _ = flat(line, true)
+			if chat == Discord {
+				line, _ = flat(line, true)
+			}
 			open = openFence(line)
 			out.WriteString(line)
 			rest = next
 			continue
-		case isRow(line):
+		case isRow(line) && chat == Discord:
 			table, n := tableOf(rest)
 			if !done && len(rest)-n <= maxIndent && strings.Trim(rest[n:], " ") == "" {
 				return out.String(), rest // another row may follow
@@ -39,6 +51,7 @@ func Adapt(source string, done bool) (adapted, held string) {
 			out.WriteString(table)
 			rest = rest[n:]
 			continue
+		case chat != Discord:
 		case !whole && (strings.Trim(line, " ") == "" || strings.Trim(line, "#") == ""):
 			return out.String(), rest // it may become a row or a heading
 		case strings.HasPrefix(line, "####"):
@@ -47,11 +60,13 @@ func Adapt(source string, done bool) (adapted, held string) {
 				line = line[signs-3:]
 			}
 		}
-		line, known := flat(line, whole)
-		if !known {
-			return out.String(), rest
+		if chat == Discord {
+			known := false
+			if line, known = flat(line, whole); !known {
+				return out.String(), rest
+			}
 		}
-		text, used := inline(line, whole, openFence(line) != nil) // a backtick may follow, and then the line opens no fence
+		text, used := inline(line, chat, whole, openFence(line) != nil) // a backtick may follow, and then the line opens no fence
 		out.WriteString(text)
 		if used < len(line) {
 			return out.String(), line[used:]
@@ -92,7 +107,7 @@ func tableOf(source string) (table string, n int) {
 	if !isTable || parsed.NextSibling() != nil {
 		var text strings.Builder
 		for line := range strings.Lines(rows) {
-			line, _ = inline(line, true, false)
+			line, _ = inline(line, Discord, true, false)
 			text.WriteString(line)
 		}
 		return text.String(), n

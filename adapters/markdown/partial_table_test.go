@@ -12,7 +12,7 @@ const adaptedSource = "Intro | with a bar\n\n  | a | b |\n|---|--:|\n| `x` | 10 
 const adaptedWant = "Intro | with a bar\n\n```\na |  b\n--+---\nx | 10\n```\n\n### Deep\n### Three\n```\n| not | a table |\n|---|---|\n#### code\n```\n| no table\nend\n"
 
 func TestAdapt(t *testing.T) {
-	if got, held := markdown.Adapt(adaptedSource, true); got != adaptedWant || held != "" {
+	if got, held := markdown.Adapt(adaptedSource, markdown.Discord, true); got != adaptedWant || held != "" {
 		t.Errorf("got %q, held %q", got, held)
 	}
 }
@@ -22,7 +22,7 @@ func TestAdapt(t *testing.T) {
 func TestAdaptGrows(t *testing.T) {
 	last := ""
 	for n := range adaptedSource {
-		got, held := markdown.Adapt(adaptedSource[:n], false)
+		got, held := markdown.Adapt(adaptedSource[:n], markdown.Discord, false)
 		if !strings.HasPrefix(got, last) || !strings.HasSuffix(adaptedSource[:n], held) {
 			t.Fatalf("%q becomes %q, held %q; before %q", adaptedSource[:n], got, held, last)
 		}
@@ -41,7 +41,7 @@ func TestTablesAreBounded(t *testing.T) {
 		"many columns": strings.Repeat("|a", 400) + "|\n" + strings.Repeat("|-", 400) + "|\n" + strings.Repeat("|\n", 1200),
 		"empty cells":  strings.Repeat("|a", 30) + "|\n" + strings.Repeat("|-", 30) + "|\n" + strings.Repeat("|\n", 300),
 	} {
-		adapted, _ := markdown.Adapt(source, true)
+		adapted, _ := markdown.Adapt(source, markdown.Discord, true)
 		plain := strings.Join(markdown.Format(source, markdown.Plain, 1<<20), "")
 		if most := 8 * len(source); len(adapted) > most || len(plain) > most {
 			t.Errorf("%s: %d bytes become %d and %d", name, len(source), len(adapted), len(plain))

@@ -42,6 +42,8 @@ var commonMark = sync.OnceValue(func() parser.Parser {
 		switch inner := p.Value.(parser.BlockParser); inner {
 		case parser.NewBlockquoteParser(), parser.NewListParser():
 			blocks[i].Value = boundedBlock{inner}
+		case parser.NewHTMLBlockParser():
+			blocks[i].Value = strangeBlock{inner}
 		}
 	}
 	for i, p := range inlines {
@@ -70,6 +72,18 @@ func (d doubleTildes) Parse(parent ast.Node, block text.Reader, pc parser.Contex
 		return nil
 	}
 	return d.InlineParser.Parse(parent, block, pc)
+}
+
+// strangeBlock is the parser of blocks of HTML. A line that begins with an element which people see in another form
+// begins a paragraph, so that the Markdown behind it is read.
+type strangeBlock struct{ parser.BlockParser }
+
+// Open implements parser.BlockParser.
+func (s strangeBlock) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	if line, _ := reader.PeekLine(); knownTag.Match(bytes.TrimLeft(line, " ")) {
+		return nil, parser.NoChildren
+	}
+	return s.BlockParser.Open(parent, reader, pc)
 }
 
 // boundedInline is a parser of inlines whose work is counted.

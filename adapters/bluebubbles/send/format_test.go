@@ -39,3 +39,9 @@ func TestAnswers(t *testing.T) {
 	a := bluebubbles.New("home", testapp.Config("http://127.0.0.1:1"))
 	adaptertest.Answers(t, "imessage", *update, func(text string) []string { return a.Format(text, nil) })
 }
+
+// TestEveryWordOnce checks that posts lose and repeat no word of an answer.
+func TestEveryWordOnce(t *testing.T) {
+	a := bluebubbles.New("home", testapp.Config("http://127.0.0.1:1"))
+	adaptertest.Words(t, func(text string) []string { return a.Format(text, nil) })
+}

@@ -35,9 +35,9 @@ func (s *Sender) FormatPartial(text string, mentions []string, done bool) (shown
 }
 
 func formatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
-	adapted, held := markdown.Adapt(text, done)
+	adapted, held := markdown.Adapt(text, markdown.Discord, done)
 	shown, rest, full = markdown.FormatPartial(adapted, markdown.PartialOptions{
-		Limit: maxText, Characters: true, Mentions: mentions, Done: done && held == "",
+		Limit: maxText, Characters: true, Mentions: mentions, Done: done && held == "", Backticks: true,
 	})
 	if !full {
 		return shown, text, false

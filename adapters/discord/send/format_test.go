@@ -16,7 +16,8 @@ import (
 var pieces = []string{
 	"word ", "||", "|", "`", "```\n", "``", "**", "*", "_", "~~", "\n", "\n\n", "  ", "| a | b |\n", "  | c | d |\n", "|---|---|\n", "#### ", "-# ", ">>> ", "> ", "- ",
 	"@here", "@every", "<@201>", "<@!999>", "[", "](https://x.y)", "[https://x.y](https://x.y) ", "![a](https://x.y)", "\\", "é", "👩\u200d👩\u200d👧", "🇵🇹",
-	strings.Repeat("word ", 90), strings.Repeat("x", 450), strings.Repeat("| row | 1 |\n", 60), strings.Repeat("a line\n", 70),
+	"~~~\n", "````sh\n", "  ", "<br>", "<a href=\"https://x.y/a_b\">l</a>", "H<sub>2</sub>", "</details>\n", "__b c__", "__", "+ ", "1) ", "https://x.y/a_b_c?d=e ",
+	"https://x.y/" + strings.Repeat("long_", 40), "「", "」", "字", strings.Repeat("word ", 90), strings.Repeat("x", 450), strings.Repeat("| row | 1 |\n", 60), strings.Repeat("a line\n", 70),
 }
 
 // TestAnyPreviewOnlyGrows: the preview of a text begins with the preview of each shorter text, and a full
@@ -48,4 +49,10 @@ var update = flag.Bool("update", false, "overwrite the golden files")
 func TestAnswers(t *testing.T) {
 	a := discord.New("acme", discord.DefaultConfig())
 	adaptertest.Answers(t, "discord", *update, func(text string) []string { return a.Format(text, nil) })
+}
+
+// TestEveryWordOnce checks that posts lose and repeat no word of an answer.
+func TestEveryWordOnce(t *testing.T) {
+	a := discord.New("acme", discord.DefaultConfig())
+	adaptertest.Words(t, func(text string) []string { return a.Format(text, nil) })
 }

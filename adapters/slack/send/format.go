@@ -49,7 +49,12 @@ func (s *Sender) Format(text string, mentions []string) []string {
 
 // FormatPartial formats the beginning of a text for one post or one stream.
 func (s *Sender) FormatPartial(text string, mentions []string, done bool) (shown, rest string, full bool) {
-	return markdown.FormatPartial(text, markdown.PartialOptions{Limit: postLimit, Blocks: maxRendered, Mentions: mentions, Done: done})
+	adapted, held := markdown.Adapt(text, markdown.SlackBlock, done)
+	shown, rest, full = markdown.FormatPartial(adapted, markdown.PartialOptions{Limit: postLimit, Blocks: maxRendered, Mentions: mentions, Done: done && held == ""})
+	if !full {
+		return shown, text, false
+	}
+	return shown, rest + held, true
 }
 
 // sendContent calls Slack with a post's card, or else with its text.

@@ -186,3 +186,10 @@ func TestAnswers(t *testing.T) {
 	adaptertest.Answers(t, "slack", *update, func(text string) []string { return adapter.Format(text, nil) })
 	adaptertest.Answers(t, "slack-mrkdwn", *update, func(text string) []string { return markdown.Format(text, markdown.Slack, 4000) })
 }
+
+// TestEveryWordOnce checks that posts lose and repeat no word of an answer, in both of Slack's dialects.
+func TestEveryWordOnce(t *testing.T) {
+	adapter := testapp.New("http://127.0.0.1:1/")
+	adaptertest.Words(t, func(text string) []string { return adapter.Format(text, nil) })
+	adaptertest.Words(t, func(text string) []string { return markdown.Format(text, markdown.Slack, 3000) })
+}
