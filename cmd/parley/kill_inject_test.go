@@ -147,3 +147,60 @@ func TestKilledDuringInjectedMessages(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestKilledDuringManyAnnouncements kills the daemon six times while it announces 14 messages and answers them, and while Slack refuses six
+// posts, of which half take effect. Slack shows each announcement and each answer once, and each answer below its announcement.
+func TestKilledDuringManyAnnouncements(t *testing.T) {
+	t.Parallel()
+	const many, kills = 14, 6
+	effect := make(chan struct{}, 10*many)
+	slack, err := slacktest.Start(slacktest.Options{OnPost: func(slacktest.Post) { effect <- struct{}{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slack.Close() }()
+	for n := range kills {
+		slack.Script("chat.postMessage", slacktest.Fault{Status: http.StatusServiceUnavailable, Effect: n%2 == 0}, slacktest.Fault{})
+	}
+	dir := t.TempDir()
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\nagents: [{id: echo, kind: echo}]\n")
+	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: echo\nturns: {coalesce: 0s}\nslack: {mode: http, bot_token: "+slacktest.Token+
+		", signing_secret: kill-signing-5f0d1c, api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, working: off, timeout: 3s}\n")
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c, injects: [acme]}]}\n")
+	ours := conversation{t: t}
+	for kill := range kills + 1 {
+		daemon := start(t, dir, os.Args[0], "run")
+		ours.address = daemon.address()
+		for n := range many {
+			ours.at(http.MethodPost, "/api/v1/workspaces/acme/messages", fmt.Sprintf(`{"to":{"channel":"C0GARDEN"},"content":"question %02d","mentioned":true,"announce":true,
+				"client_message_id":"k%d","metadata":{"source":"crm","sender_id":"crm:7","sender_display_name":"Nora","sender_type":"human"}}`, n, n))
+		}
+		if kill == kills {
+			break
+		}
+		<-effect
+		if err := daemon.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = daemon.cmd.Wait() // killed by the test
+	}
+	for deadline := time.Now().Add(2 * time.Minute); len(slack.Posts()) < 2*many; <-time.After(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d posts of %d", len(slack.Posts()), 2*many)
+		}
+	}
+	roots, answers := map[string]string{}, map[string]int{}
+	for _, p := range slack.Posts() {
+		text := p.Text
+		if !strings.HasPrefix(text, "question ") {
+			roots[p.TS] = text
+			continue
+		}
+		if answers[text]++; p.ThreadTS == "" || !strings.HasSuffix(roots[p.ThreadTS], text) {
+			t.Errorf("the answer %q is below %q", text, roots[p.ThreadTS])
+		}
+	}
+	if len(roots) != many || len(answers) != many || len(slack.Posts()) != 2*many {
+		t.Errorf("%d announcements and %d answers are %d posts: %v %v", len(roots), len(answers), len(slack.Posts()), roots, answers)
+	}
+}
