@@ -34,17 +34,18 @@ func (c Commands) Validate() event.FieldErrors {
 }
 
 // subject returns the chat command that a message is, and its subject; empty for none. Its text is exactly the
-// prefix and the word, beside mentions and the word that called us; a command with a subject has a word more.
+// prefix and the word, beside mentions and the word that called us; a command with a subject has a word more. The case of the
+// word and marks at the end do not matter: the keyboards of telephones write /Stop and /stop. by themselves.
 func (g gate) subject(m *event.Message) (command record.Command, subject string) {
 	if m.Metadata.SenderType != event.Human || g.kind != event.KindMessage && g.kind != event.KindCommand && g.kind != event.KindEdit {
 		return "", ""
 	}
 	word, ok := m.Command, true
 	if word == "" {
-		word, ok = strings.CutPrefix(g.said(m), g.Prefix)
+		word, ok = g.cutPrefix(g.said(m))
 	}
-	word, subject, more := strings.Cut(word, " ")
-	command = record.Command(word)
+	word, subject, more := strings.Cut(strings.TrimRight(word, finalMarks), " ")
+	command = record.Command(strings.ToLower(word))
 	plain := []record.Command{record.CommandStop, record.CommandNew, record.CommandStatus, record.CommandSchedules}
 	switch {
 	case !ok:
@@ -52,6 +53,21 @@ func (g gate) subject(m *event.Message) (command record.Command, subject string)
 		return command, subject
 	}
 	return "", ""
+}
+
+// finalMarks are the marks with which people, and the keyboards of telephones, end a command.
+const finalMarks = " .!?,;:…。！？，"
+
+// cutPrefix returns a text without the prefix of commands, in any case; false if the text does not begin with it. A slash may have
+// the full width of Chinese and Japanese keyboards.
+func (g gate) cutPrefix(text string) (rest string, ok bool) {
+	if g.Prefix == "/" {
+		text = strings.Replace(text, "／", "/", 1)
+	}
+	if len(text) < len(g.Prefix) || !strings.EqualFold(text[:len(g.Prefix)], g.Prefix) {
+		return text, false
+	}
+	return text[len(g.Prefix):], true
 }
 
 // command is subject without the subject.
@@ -69,17 +85,27 @@ func (g gate) said(m *event.Message) string {
 			text = rest
 		}
 	}
-	words := slices.DeleteFunc(strings.Fields(text), isMentionToken)
-	rest := strings.Join(words, " ")
+	words := strings.Fields(text)
+	for i, word := range words {
+		words[i] = withoutMentions(word)
+	}
+	rest := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
 	if called := strings.TrimPrefix(rest, "@"); m.Called != "" && len(called) > len(m.Called) && strings.EqualFold(called[:len(m.Called)], m.Called) {
 		rest = strings.TrimLeft(called[len(m.Called):], ",: ")
 	}
 	return rest
 }
 
-// isMentionToken reports whether a word is a platform's token for a user or a role.
-func isMentionToken(word string) bool {
-	return strings.HasPrefix(word, "<@") && strings.HasSuffix(word, ">")
+// withoutMentions returns a word without the platform's tokens for users and roles at its beginning, and the marks behind them.
+func withoutMentions(word string) string {
+	for strings.HasPrefix(word, "<@") {
+		_, rest, ok := strings.Cut(word, ">")
+		if !ok {
+			break
+		}
+		word = strings.TrimLeft(rest, ",:")
+	}
+	return word
 }
 
 // obey returns the decision about a command that policy admits. It is no input of an agent.
