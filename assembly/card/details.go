@@ -67,6 +67,30 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	return join(kept), err
 }
 
+// Lift adds the card in a result, which a protocol nests in a message, to the message's details: its uiSchema, or its hints. Details that
+// have one keep it. A result that is no object, or has no card, adds nothing.
+func Lift(details map[string]any, result json.RawMessage) {
+	if !bytes.Contains(result, []byte(SchemaKey)) && !bytes.Contains(result, []byte(HintsKey)) {
+		return
+	}
+	var members map[string]json.RawMessage
+	if details[SchemaKey] != nil || details[HintsKey] != nil || json.Unmarshal(result, &members) != nil {
+		return
+	}
+	for _, key := range []string{SchemaKey, HintsKey} {
+		if given(members[key]) {
+			details[key] = members[key]
+			return
+		}
+	}
+	for _, output := range outputs {
+		if nested := member(event.Extra{Key: output, Value: members[output]}, output); given(nested) {
+			details[HintsKey] = nested
+			return
+		}
+	}
+}
+
 // Of returns the card of details that Compile has returned; nil if they have none.
 func Of(details json.RawMessage) *Card {
 	var m struct {

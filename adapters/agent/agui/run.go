@@ -12,6 +12,7 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/assembly/card"
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 )
@@ -213,6 +214,7 @@ func (r *run) tool(e streamEvent) error {
 			said.Text, details["tool"], c.done = c.name, c.name, true
 		}
 		details["tool_event"], details["result"] = "completed", e.Content
+		card.Lift(details, json.RawMessage(e.Content))
 	}
 	var err error
 	if said.Details, err = json.Marshal(details); err != nil {
@@ -333,6 +335,7 @@ func (r *run) own() (json.RawMessage, error) {
 			own[key] = value
 		}
 	}
+	card.Lift(own, r.result)
 	if calls := r.clientCalls(); len(calls) > 0 {
 		own["toolCalls"] = calls
 	}
