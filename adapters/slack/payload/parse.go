@@ -3,6 +3,7 @@ package payload
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -163,6 +164,17 @@ func (p *Payload) IsWithheldNotice() bool { return p.withheld }
 func (p *Payload) StartedThread(self event.Self) (channel, thread string, ok bool) {
 	ok = p.assistant != nil && p.assistant.started && p.earlyResult(self) == nil
 	return p.channel, p.ts, ok
+}
+
+// ThreadQuestion returns what a person says in a thread of a channel, as plain words without mentions. It returns false for any other
+// payload, and for the event of another team or app than self.
+func (p *Payload) ThreadQuestion(self event.Self) (channel, thread, words string, ok bool) {
+	m := p.message
+	if p.kind != event.KindMessage || p.earlyResult(self) != nil || m == nil || m.ThreadTS == "" || m.isBot() || m.IsOwn(self) {
+		return "", "", "", false
+	}
+	words = strings.Join(strings.Fields(unescape(tokens.ReplaceAllString(m.Text, " "))), " ")
+	return p.channel, m.ThreadTS, words, words != ""
 }
 
 // MessageAt returns the channel and the time of the message that the payload brings. It returns false for

@@ -54,6 +54,7 @@ type greeted struct {
 	state   notedState
 	ups     chan event.Self
 	calls   chan string // the threads in which prompts are suggested
+	titles  chan string // the threads that get a title, and that; nil for none
 }
 
 // newGreeted starts a fake Slack and an adapter whose hook it calls. The adapter does not run.
@@ -68,6 +69,9 @@ func newGreeted(t *testing.T, mode string) *greeted {
 	g.server, err = slacktest.Start(slacktest.Options{OnCall: func(c slacktest.Call) {
 		if c.Method == "assistant.threads.setSuggestedPrompts" {
 			g.calls <- c.Form.Get("thread_ts")
+		}
+		if c.Method == "assistant.threads.setTitle" && g.titles != nil {
+			g.titles <- c.Form.Get("thread_ts") + " " + c.Form.Get("title")
 		}
 	}})
 	if err != nil {
@@ -220,6 +224,37 @@ func TestOnlyAcceptedStartsAreGreeted(t *testing.T) {
 	g.awaitUpdate()
 	if call := next(g, g.calls); call != stamp(1) {
 		t.Errorf("the thread %s was greeted", call)
+	}
+}
+
+// TestAnAssistantThreadGetsItsTitle from the first question in it, once, also without prompts. A thread that no person has started gets
+// none, and neither does an app without the scope.
+func TestAnAssistantThreadGetsItsTitle(t *testing.T) {
+	g, inbox := newGreeted(t, slack.ModeHTTP), new(onceInbox)
+	titles := make(chan string, 100)
+	g.titles = titles
+	g.serve(inbox)
+	g.run(inbox)
+	says := func(thread, at, text string) {
+		t.Helper()
+		body := fmt.Appendf(nil, `{"type":"event_callback","team_id":%q,"api_app_id":%q,"event":{"type":"message","channel":"D1","channel_type":"im",
+			"user":"U0MARA","text":%q,"ts":%q,"event_ts":%q,"thread_ts":%q}}`, slacktest.Team, slacktest.App, text, at, at, thread)
+		if result, err := g.server.PushRaw(slacktest.EventsAPI, body).Wait(g.ctx); err != nil || result.State != slacktest.Acked {
+			t.Fatalf("%+v, %v", result, err)
+		}
+	}
+	says(stamp(0), stamp(1), "no assistant thread")
+	g.starts("D1", stamp(2), stamp(2))
+	says(stamp(2), stamp(3), "<@U0BOT>  when &amp; where do the tomatoes of the greenhouse get their water in this dry year?")
+	if got, want := next(g, titles), stamp(2)+" when & where do the tomatoes of the greenhouse get their…"; got != want {
+		t.Errorf("the title %q, want %q", got, want)
+	}
+	says(stamp(2), stamp(4), "and the beans?")
+	g.server.Script("assistant.threads.setTitle", slacktest.Fault{Error: "missing_scope"})
+	g.starts("D1", stamp(5), stamp(5))
+	says(stamp(5), stamp(6), "short")
+	if got := next(g, titles); got != stamp(5)+" short" || len(titles) > 0 {
+		t.Errorf("the title %q, and %d more", got, len(titles))
 	}
 }
 
