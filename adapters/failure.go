@@ -39,6 +39,7 @@ type SendError struct {
 	Failure    SendFailure
 	RetryAfter time.Duration // only of RateLimited
 	Scope      Scope         // only of RateLimited
+	TooLong    bool          // only of Permanent: the platform takes no text of this length
 	Err        error
 }
 

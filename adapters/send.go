@@ -24,6 +24,12 @@ type Sender interface {
 	Send(ctx context.Context, post Post) (id string, err error)
 }
 
+// Halver is a Sender of a platform that may refuse a text of Format as too long, because it counts in a way of its own.
+type Halver interface {
+	// Halve splits the text of a post, as Format returned it, into the texts of shorter posts. Pure.
+	Halve(text string) []string
+}
+
 // Post is one message for a platform.
 type Post struct {
 	// Key identifies this post and is never used again: at most 25 of [a-z0-9].

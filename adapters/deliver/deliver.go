@@ -311,7 +311,9 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 	switch {
 	case failure.Failure == adapters.Permanent && takesOver(d):
 		return o.Journal.Repost(ctx, d, cause.Error())
-	case failure.Failure == adapters.Permanent, !unclear && now.Sub(d.CreatedAt) > maxAge:
+	case failure.Failure == adapters.Permanent:
+		return o.refused(ctx, d, failure)
+	case !unclear && now.Sub(d.CreatedAt) > maxAge:
 		return o.giveUp(ctx, d, outbox.Failed, cause)
 	case unclear && d.Kind == outbox.KindTell:
 		return o.giveUp(ctx, d, outbox.Unknown, cause)

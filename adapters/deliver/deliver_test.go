@@ -159,7 +159,7 @@ func TestALongRateLimitIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestTheRestOfAFailedReplyIsNotSent proves that the next reply is sent.
+// TestTheRestOfAFailedReplyIsNotSent proves that people are told so where the rest would be, and that the next reply is sent.
 func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 	withOutbox(t, func(o *fixture) {
 		o.chat.faults["two"] = []fault{permanent}
@@ -167,8 +167,8 @@ func TestTheRestOfAFailedReplyIsNotSent(t *testing.T) {
 		o.reply("t", "next")
 		o.send()
 		advance(time.Minute)
-		same(t, "posts", o.chat.texts(), []string{"one", "next"})
-		same(t, "states", o.settled(), []outbox.State{sent, failed, sent})
+		same(t, "posts", o.chat.texts(), []string{"one", restRefused, "next"})
+		same(t, "states", o.settled(), []outbox.State{sent, failed, sent, sent})
 		same(t, "calls of the refused text", len(o.chat.times("two")), 1)
 	})
 }

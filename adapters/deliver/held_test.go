@@ -81,9 +81,12 @@ func TestResendHeldLooksFirst(t *testing.T) {
 	t.Run("the platform refused it", func(t *testing.T) {
 		withOutbox(t, func(o *fixture) {
 			id := o.hold(permanent)
-			same(t, "posts", o.chat.texts(), nil)
+			same(t, "posts", o.chat.texts(), []string{answerRefused})
+			o.chat.faults["one"] = []fault{permanent}
 			o.must(o.resend(id, false))
-			same(t, "posts", o.chat.texts(), []string{"one", "two"})
+			same(t, "told once", o.chat.texts(), []string{answerRefused})
+			o.must(o.resend(id, false))
+			same(t, "posts", o.chat.texts(), []string{answerRefused, "one", "two"})
 		})
 	})
 }

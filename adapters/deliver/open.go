@@ -21,7 +21,9 @@ func (o *Outbox) open(ctx context.Context, c *work.Claim, d *outbox.Delivery, pl
 		return false, o.move(context.WithoutCancel(ctx), c, d, platform, channel)
 	case ctx.Err() != nil:
 		return false, err
-	case isFailure(err, adapters.Permanent), past > maxAge:
+	case isFailure(err, adapters.Permanent):
+		return true, o.refused(ctx, d, failureOf(err))
+	case past > maxAge:
 		return true, o.giveUp(ctx, d, outbox.Failed, err)
 	default:
 		o.Log.Warn("the conversation with a person cannot be opened; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", err)

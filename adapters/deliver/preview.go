@@ -179,7 +179,7 @@ func (p Platform) posts(to outbox.Post, text string, mentions []string, files []
 	texts := p.format(text, mentions)
 	if isOver(text, p.Limits.FileOver) && strings.TrimSpace(text) != "" {
 		texts = texts[:min(len(texts), 1)]
-		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text}}, files...)
+		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text, Mentions: mentions}}, files...)
 	}
 	for _, file := range files {
 		file.Name = fileName(file.Name)

@@ -113,7 +113,7 @@ func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *outbox.Delivery
 
 // takesOver reports whether a delivery's text goes into the post of a preview.
 func takesOver(d *outbox.Delivery) bool {
-	return d.Kind == outbox.KindPost && d.Replaces != nil && d.Replaces.PlatformID != ""
+	return d.Kind == outbox.KindPost && d.Replaces != nil && d.Replaces.PlatformID != "" // of a piece, it is unknown
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.

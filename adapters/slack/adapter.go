@@ -38,6 +38,7 @@ var (
 	_ adapters.Hook             = (*Adapter)(nil)
 	_ adapters.Sender           = (*Adapter)(nil)
 	_ adapters.Editor           = (*Adapter)(nil)
+	_ adapters.Halver           = (*Adapter)(nil)
 	_ adapters.DirectOpener     = (*Adapter)(nil)
 	_ adapters.Linker           = (*Adapter)(nil)
 	_ adapters.PartialFormatter = (*Adapter)(nil)

@@ -17,13 +17,14 @@ type dueAt struct {
 
 // dueColumn is the column that shows when a thread's work of a kind is due, and dueFrom
 // its table. Of a thread's open deliveries, the first one counts. Those that remove a sign
-// of work or change a state post come after all others, each when it is due.
+// of work or change a state post come after all others, each when it is due. The pieces of a
+// refused post, and the notice of it, come where the post was; see outbox.OpenDelivery.
 var (
 	dueColumn = map[Kind]string{Intake: "intake_at", Turns: "turn_at", Deliveries: "due_at"}
 	dueFrom   = map[Kind]string{Intake: "threads", Turns: "threads", Deliveries: `deliveries d JOIN threads ON threads.id = d.thread
 		AND d.state IN ('pending', 'sending') AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.thread = d.thread
-			AND e.state IN ('pending', 'sending') AND (CASE WHEN e.kind IN ('unsign', 'restate') THEN e.due_at ELSE 0 END, e.id)
-				< (CASE WHEN d.kind IN ('unsign', 'restate') THEN d.due_at ELSE 0 END, d.id))`}
+			AND e.state IN ('pending', 'sending') AND (CASE WHEN e.kind IN ('unsign', 'restate') THEN e.due_at ELSE 0 END, CASE WHEN e.kind IN ('post', 'tell') AND e.replaces <> 0 THEN e.replaces ELSE e.id END, e.id)
+				< (CASE WHEN d.kind IN ('unsign', 'restate') THEN d.due_at ELSE 0 END, CASE WHEN d.kind IN ('post', 'tell') AND d.replaces <> 0 THEN d.replaces ELSE d.id END, d.id))`}
 )
 
 // due returns threads that have work of a queue and that this node may claim, the

@@ -21,7 +21,7 @@ func (c *Client) SendError(method, channel string, err error) *adapters.SendErro
 	case errors.As(err, &done):
 		*failure = *done
 	case errors.As(err, &answer):
-		failure.Failure, failure.Scope = Refusal(method, answer.Err), scopeOf(method)
+		failure.Failure, failure.Scope, failure.TooLong = Refusal(method, answer.Err), scopeOf(method), answer.Err == tooLong
 		if _, credentials := operatorHints["bot_token"][answer.Err]; credentials {
 			c.TokenRefused.Set()
 		}
@@ -32,6 +32,10 @@ func (c *Client) SendError(method, channel string, err error) *adapters.SendErro
 	failure.Err = fmt.Errorf("%s in slack channel %s: %w", method, channel, err)
 	return failure
 }
+
+// tooLong is Slack's code for a text that is too long, in characters that Slack counts after a conversion of its own.
+// https://docs.slack.dev/reference/methods/chat.postMessage#errors
+const tooLong = "msg_too_long"
 
 // Refusal returns the kind of failure of an answer with ok:false. Every code without an
 // entry in refusalsOf, known or not, is Permanent: the method checked its arguments,

@@ -1,7 +1,9 @@
 package send
 
 import (
+	"regexp"
 	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/slack-go/slack"
@@ -20,6 +22,8 @@ const (
 	// postLimit is the maximum length of a post. It is below maxMarkdown because Slack
 	// counts the characters after a conversion of its own.
 	postLimit = maxMarkdown - 500
+	// halfMargin is more than a half of a post may need beyond half of its length, because it ends at the end of a line.
+	halfMargin = 300
 	// maxRendered is the maximum number of blocks that one message's markdown may become. Slack
 	// renders each paragraph, heading, list, table and code block as a block of its own and
 	// refuses a message of more than 50; buttons and the rendering itself need some.
@@ -55,6 +59,21 @@ func (s *Sender) FormatPartial(text string, mentions []string, done bool) (shown
 		return shown, text, false
 	}
 	return shown, rest + held, true
+}
+
+// allowed matches the tokens of a formatted text that have an effect.
+var allowed = regexp.MustCompile(`<[@#!][^<>\s\x{200b}]+>`)
+
+// Halve splits the text of a post into posts of about half its length.
+func (s *Sender) Halve(text string) (posts []string) {
+	options := markdown.PartialOptions{Limit: len(utf16.Encode([]rune(text)))/2 + halfMargin, Blocks: maxRendered, Mentions: allowed.FindAllString(text, -1), Done: true}
+	for full := true; full; {
+		var shown string
+		if shown, text, full = markdown.FormatPartial(text, options); shown != "" {
+			posts = append(posts, shown)
+		}
+	}
+	return posts
 }
 
 // sendContent calls Slack with a post's card, or else with its text.

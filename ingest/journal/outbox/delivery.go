@@ -23,6 +23,7 @@ type Delivery struct {
 	Channel   string // of the thread
 	Parent    string // of the channel; see event.Channel
 	Run       string // id of the run whose reply it carries
+	Part      int64  // of the reply, from 0; NoPart or another negative number if it carries none
 	Key       string
 	Kind      Kind
 	Post      Post
@@ -32,8 +33,9 @@ type Delivery struct {
 	Attempts int64
 	// PlatformID is the platform's id of its post; empty for none.
 	PlatformID string
-	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none.
-	// Of that one, only ID, PlatformID and SendBy are known.
+	// Replaces is the earlier delivery whose post it takes over, removes or closes; nil for none. A piece of a post
+	// that the platform has refused names the delivery of that post, which may be itself.
+	// Of that one, only ID, Kind, PlatformID and SendBy are known.
 	Replaces *Delivery
 	// Stream means that a preview was begun as a stream.
 	Stream bool
@@ -116,6 +118,8 @@ type File struct {
 	Text     string `json:"text,omitempty"`
 	Bucket   string `json:"bucket,omitempty"`
 	Path     string `json:"path,omitempty"`
+	// Mentions are the tokens that keep their effect if the text becomes posts.
+	Mentions []string `json:"mentions,omitempty"`
 }
 
 // ErrDelivered means that the delivery has ended or was begun by another node. The claim may still
@@ -124,16 +128,25 @@ var ErrDelivered = fmt.Errorf("the delivery has ended or another node has it: %w
 
 // Begins reports whether the delivery is the first part of a reply that no preview has shown before.
 func (d *Delivery) Begins() bool {
-	return d.Key == Key(d.Run, 0) && (d.Replaces == nil || d.Replaces.PlatformID == "")
+	return d.Part == 0 && (d.Replaces == nil || d.Replaces.PlatformID == "")
 }
 
-// NoPart is the part of deliveries that carry no part of a reply.
-const NoPart = -1
+// The parts of deliveries that carry no part of a reply.
+const (
+	NoPart = -1
+	// PartTold is the part of a notice in the place of a refused reply, and PartTellsAside that of one to the asker in a direct
+	// conversation.
+	PartTold, PartTellsAside = -2, -3
+)
+
+// Tells reports whether the delivery is a notice that a reply was refused.
+func (d *Delivery) Tells() bool { return d.Part <= PartTold }
 
 // Add stores a delivery. A delivery that may begin at once is marked as sending
 // if no other one of its thread is open and neither its channel nor its workspace must
 // wait. Its id and state are known once the transaction has ended.
 func Add(tx *storage.Txn, d *Delivery, part int64, begin bool) {
+	d.Part = part
 	due, replaces := d.CreatedAt, int64(0)
 	if d.State == Sending {
 		due = d.SendBy

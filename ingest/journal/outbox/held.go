@@ -10,7 +10,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Dropped is the state of a delivery that an operator has given up.
+// Dropped is the state of a delivery that an operator has given up, and of a refused notice about a refused reply.
 const Dropped State = "dropped"
 
 // The refusals of changes to a delivery by an operator.
@@ -72,9 +72,9 @@ func (o *Outbox) ResendHeld(ctx context.Context, d *Delivery) error {
 			WHERE id = $1 AND attempts = $2 AND (payload <> '' OR file <> '') AND `+held+` RETURNING part`, d.ID, d.Attempts, now) {
 			tx.Fail(ErrDelivered)
 		}
-		if part != NoPart && d.State == Failed {
+		if part >= 0 && d.State == Failed {
 			tx.Do(`UPDATE deliveries SET state = 'pending', kind = 'post', due_at = $3, created_at = $3, reserved_at = 0, error = '',
-				replaces = CASE WHEN state = 'pending' THEN replaces ELSE 0 END WHERE `+followers, d.Run, part, now)
+				replaces = CASE WHEN state = 'sent' THEN 0 ELSE replaces END WHERE `+followers, d.Run, part, now)
 		}
 	})
 }
@@ -116,7 +116,7 @@ func (o *Outbox) DropDelivery(ctx context.Context, id int64) error {
 			tx.Fail(ErrDelivered)
 		}
 		drop(tx, `id = $1`, id)
-		if part != NoPart {
+		if part >= 0 {
 			drop(tx, followers+` AND state = 'failed'`, d.Run, part)
 		}
 	})

@@ -6,11 +6,13 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Previews reads a run's previews that may be on the platform, in their order: their id, deadline
+// Previews reads a run's previews that may be on the platform, in their order: their id, kind, deadline
 // and address, and the platform's id of their post.
 func Previews(tx *storage.Txn, run string) []Delivery {
-	return storage.Rows(tx, func(d *Delivery) []any { return []any{&d.ID, &d.PlatformID, &d.SendBy, &d.Post.Channel, &d.Post.Place} },
-		`SELECT id, platform_id, send_by, channel, place FROM deliveries
+	return storage.Rows(tx, func(d *Delivery) []any {
+		return []any{&d.ID, (*string)(&d.Kind), &d.PlatformID, &d.SendBy, &d.Post.Channel, &d.Post.Place}
+	},
+		`SELECT id, kind, platform_id, send_by, channel, place FROM deliveries
 		WHERE run = $1 AND kind = 'preview' AND state IN ('sending', 'sent', 'unknown') ORDER BY id`, run)
 }
 

@@ -9,28 +9,30 @@ import (
 )
 
 // NextDelivery returns the thread's first open delivery; nil for none. The removal of a
-// sign of work and the changes of state posts come last, so that they delay no answer if they cannot be sent yet.
+// sign of work and the changes of state posts come last, so that they delay no answer if they cannot be sent yet. The pieces of
+// a refused post, and the notice of it, come where the post was.
 func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, error) {
 	return storage.ReadOne(ctx, o.db, func(tx *storage.Txn) *Delivery { return OpenDelivery(tx, thread) })
 }
 
 // OpenDelivery is NextDelivery inside a transaction.
 func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
-	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind IN `+late+` THEN d.due_at ELSE 0 END, d.id LIMIT 1`, thread)
+	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind IN `+late+` THEN d.due_at ELSE 0 END,
+		CASE WHEN d.kind IN ('post', 'tell') AND d.replaces <> 0 THEN d.replaces ELSE d.id END, d.id LIMIT 1`, thread)
 }
 
 // read reads the delivery that the end of a query finds; nil for none.
 func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	var d, of Delivery
 	var file, buttons, card string
-	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
+	if !tx.Row([]any{&d.ID, &d.Thread, &d.Run, &d.Part, (*string)(&d.ThreadKey), &d.Channel, &d.Parent, &d.Workspace, &d.Key, (*string)(&d.Kind),
 		&d.Post.Channel, &d.Post.Place, &d.Post.Text, &d.Post.Asker, &file, &buttons, &card, &d.Stream, (*string)(&d.State), &d.Attempts, &d.PlatformID,
-		&d.SendBy, &d.DueAt, &d.Changes, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, &of.PlatformID, &of.SendBy}, `
-		SELECT d.id, d.thread, d.run, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
+		&d.SendBy, &d.DueAt, &d.Changes, &d.CreatedAt, &d.NotBefore, &d.AskedAt, &of.ID, (*string)(&of.Kind), &of.PlatformID, &of.SendBy}, `
+		SELECT d.id, d.thread, d.run, d.part, t.key, t.channel, t.parent, d.workspace, d.key, d.kind, d.channel, d.place, d.payload,
 			d.asker, d.file, d.buttons, d.card, d.stream, d.state, d.attempts, d.platform_id, d.send_by, d.due_at, d.changes, d.created_at,
 			coalesce((SELECT max(m.sent_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), d.created_at),
 			coalesce((SELECT min(m.created_at) FROM messages m WHERE m.run = d.run AND m.author IN ('human', 'bot')), 0),
-			p.id, p.platform_id, p.send_by
+			p.id, coalesce(p.kind, ''), p.platform_id, p.send_by
 		FROM deliveries d JOIN threads t ON t.id = d.thread LEFT JOIN deliveries p ON p.id = d.replaces `+find, args...) {
 		return nil
 	}
@@ -39,6 +41,9 @@ func read(tx *storage.Txn, find string, args ...any) *Delivery {
 	tx.Fail(storage.Unpack(card, &d.Post.Card))
 	if of.ID != 0 {
 		d.Replaces = &of
+		if d.Kind == KindPost && !d.takesOver() {
+			of.PlatformID = "" // its post is none of this one's
+		}
 	}
 	return &d
 }
@@ -82,7 +87,7 @@ func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery
 		now := o.db.Now() // another node may have held the channel's row meanwhile
 		if at > storage.Millis(now) {
 			update(tx, d, `due_at = $3`, at)
-			if d.Kind == KindPost && d.Replaces != nil {
+			if d.takesOver() {
 				tx.Do(`UPDATE deliveries SET send_by = 0 WHERE id = $1`, d.Replaces.ID)
 			}
 			return Slot{Wait: storage.Instant(at)}
@@ -138,7 +143,7 @@ func reserve(tx *storage.Txn, d *Delivery, now int64, send Send) int64 {
 // deliveries.
 func (o *Outbox) Sent(ctx context.Context, d *Delivery, platformID string) (more bool, err error) {
 	sent, err := storage.Write(ctx, o.db, storage.WriteOptions{Thread: d.ThreadKey}, func(tx *storage.Txn) *bool {
-		if d.Replaces != nil && d.Kind == KindPost {
+		if d.takesOver() {
 			tx.Do(`UPDATE deliveries SET platform_id = NULL WHERE id = $1`, d.Replaces.ID)
 		}
 		more := new(bool)
@@ -167,16 +172,21 @@ func (o *Outbox) AwaitReadBack(ctx context.Context, d *Delivery, at time.Time, c
 
 // GiveUp ends a delivery that will not be sent: it failed, or is unknown and held. If the
 // platform has its post under an id, the id is stored, so that the post is known as ours. After
-// a failed part, the rest of its reply is not sent either, and its previews are removed.
+// a failed part, the rest of its reply is not sent either, and its previews are removed. After a failed file, it is.
 func (o *Outbox) GiveUp(ctx context.Context, d *Delivery, state State, cause string) error {
 	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
-		update(tx, d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, storage.Optional(d.PlatformID))
-		if state == Failed && d.Kind == KindPost {
-			const rest = ` WHERE run = $1 AND kind = 'post' AND state = 'pending'`
-			tx.Do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces <> 0`, d.Run)
-			tx.Do(`UPDATE deliveries SET state = 'failed', error = '`+earlierFailed+`'`+rest, d.Run)
-		}
+		d.giveUp(tx, state, cause)
 	})
+}
+
+// giveUp ends a delivery inside a transaction. A failed file and a failed notice leave the other parts.
+func (d *Delivery) giveUp(tx *storage.Txn, state State, cause string) {
+	update(tx, d, `state = $3, error = $4, platform_id = coalesce($5, platform_id)`, string(state), cause, storage.Optional(d.PlatformID))
+	if state == Failed && d.Kind == KindPost && d.Part >= 0 && d.Post.File == nil {
+		const rest = ` WHERE run = $1 AND part >= 0 AND kind = 'post' AND state = 'pending'`
+		tx.Do(`UPDATE deliveries SET kind = 'remove'`+rest+` AND replaces IN (SELECT id FROM deliveries WHERE run = $1 AND kind = 'preview')`, d.Run)
+		tx.Do(`UPDATE deliveries SET state = 'failed', error = '`+earlierFailed+`'`+rest, d.Run)
+	}
 }
 
 // earlierFailed is the error of a part that was not sent because an earlier one failed.

@@ -116,7 +116,7 @@ func (s *Service) Deliveries(ctx context.Context, states string, page Page) (Lis
 
 func deliveryOf(d listing.Delivery) Delivery {
 	return Delivery{
-		ID: d.ID, Workspace: d.Workspace, Thread: string(d.Thread), Channel: d.Channel, Run: d.Run, Kind: d.Kind, Part: d.Part + 1, Parts: d.Parts,
+		ID: d.ID, Workspace: d.Workspace, Thread: string(d.Thread), Channel: d.Channel, Run: d.Run, Kind: d.Kind, Part: max(d.Part+1, 0), Parts: d.Parts,
 		State: d.State, Attempts: d.Attempts, DueAt: d.DueAt, CreatedAt: d.CreatedAt, Error: d.Error, PlatformID: d.PlatformID,
 	}
 }
