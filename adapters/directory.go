@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"parley/ingest/event"
 )
 
 const (
@@ -14,6 +16,8 @@ const (
 	nameTTL = time.Hour
 	// absentTTL is the lifetime of the answer that a platform has no name.
 	absentTTL = time.Minute
+	// placeTTL is the lifetime of the cached names of a place, whose changes few platforms report.
+	placeTTL = time.Minute
 	// nameLimit bounds each generation of cached names.
 	nameLimit = 10_000
 )
@@ -25,12 +29,14 @@ type Names struct {
 	mu    sync.Mutex
 	// newer and old are the two generations of a bounded cache. When the newer one is
 	// full, it replaces the old one, so names without a recent lookup are dropped.
-	newer, old map[string]cachedUser
+	newer, old map[string]cachedName
 	rest       Rest
 }
 
-type cachedUser struct {
+// cachedName is the answer about a user, a token or a place.
+type cachedName struct {
 	user  User
+	place event.Place
 	known bool
 	until time.Time
 }
@@ -43,7 +49,11 @@ func (n *Names) User(ctx context.Context, id string) (User, bool) {
 	if n.namer == nil {
 		return User{}, false
 	}
-	return n.find(ctx, id, func(ctx context.Context) (User, error) { return n.namer.LookupUser(ctx, id) })
+	found := n.find(ctx, id, nameTTL, func(ctx context.Context) (c cachedName, err error) {
+		c.user, err = n.namer.LookupUser(ctx, id)
+		return c, err
+	})
+	return found.user, found.known
 }
 
 // Mention returns the name behind a token of a group or a channel, or false; see MentionNamer.
@@ -52,15 +62,33 @@ func (n *Names) Mention(ctx context.Context, in, token string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	found, known := n.find(ctx, in+token, func(ctx context.Context) (User, error) {
-		name, err := namer.LookupMention(ctx, in, token)
-		return User{DisplayName: name}, err
+	found := n.find(ctx, in+token, nameTTL, func(ctx context.Context) (c cachedName, err error) {
+		c.user.DisplayName, err = namer.LookupMention(ctx, in, token)
+		return c, err
 	})
-	return found.DisplayName, known
+	return found.user.DisplayName, found.known
 }
 
-// find returns what is cached under a key, or else what lookup returns in time.
-func (n *Names) find(ctx context.Context, key string, lookup func(context.Context) (User, error)) (User, bool) {
+// Place returns the names of a channel's place, or false if they are not known in time; see PlaceNamer.
+func (n *Names) Place(ctx context.Context, channel string) (event.Place, bool) {
+	if keeper, ok := n.namer.(PlaceKeeper); ok {
+		if place, known := keeper.KnownPlace(channel); known {
+			return place, true
+		}
+	}
+	namer, ok := n.namer.(PlaceNamer)
+	if !ok {
+		return event.Place{}, false
+	}
+	found := n.find(ctx, "in "+channel, placeTTL, func(ctx context.Context) (c cachedName, err error) {
+		c.place, err = namer.LookupPlace(ctx, channel)
+		return c, err
+	})
+	return found.place, found.known
+}
+
+// find returns what is cached under a key, or else what lookup returns in time, which is cached for ttl.
+func (n *Names) find(ctx context.Context, key string, ttl time.Duration, lookup func(context.Context) (cachedName, error)) cachedName {
 	n.mu.Lock()
 	r, ok := n.newer[key]
 	if !ok {
@@ -69,28 +97,29 @@ func (n *Names) find(ctx context.Context, key string, lookup func(context.Contex
 	n.mu.Unlock()
 	if !time.Now().Before(r.until) {
 		if n.rest.Now() {
-			return User{}, false
+			return cachedName{}
 		}
 		asked, cancel := context.WithTimeout(ctx, lookupTimeout)
 		defer cancel()
-		user, err := lookup(asked)
+		found, err := lookup(asked)
 		n.rest.Note(ctx, err)
 		switch {
 		case err == nil:
-			r = cachedUser{user, true, time.Now().Add(nameTTL)}
+			found.known, found.until = true, time.Now().Add(ttl)
+			r = found
 		case errors.Is(err, ErrNoName):
-			r = cachedUser{until: time.Now().Add(absentTTL)}
+			r = cachedName{until: time.Now().Add(absentTTL)}
 		default:
-			return user, false
+			return found
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.newer == nil || len(n.newer) >= nameLimit {
-		n.old, n.newer = n.newer, map[string]cachedUser{}
+		n.old, n.newer = n.newer, map[string]cachedName{}
 	}
 	n.newer[key] = r
-	return r.user, r.known
+	return r
 }
 
 // Viewer is an adapter that knows who can read a channel.

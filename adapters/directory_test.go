@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/event"
 )
 
 // register is a platform with a user directory.
@@ -170,4 +171,50 @@ func TestLookupsRestWhileThePlatformHangs(t *testing.T) {
 			}
 		}
 	})
+}
+
+// LookupPlace implements adapters.PlaceNamer.
+func (r *register) LookupPlace(_ context.Context, channel string) (event.Place, error) {
+	r.asked[channel]++
+	return event.Place{Channel: fmt.Sprint(channel, " ", r.asked[channel])}, nil
+}
+
+// keeper is a platform that reports the changes of one channel.
+type keeper struct {
+	register
+	changes int
+}
+
+// KnownPlace implements adapters.PlaceKeeper.
+func (k *keeper) KnownPlace(channel string) (event.Place, bool) {
+	k.changes++
+	return event.Place{Channel: fmt.Sprint("change ", k.changes)}, channel == "C1"
+}
+
+// TestPlacesAreCachedForAMinute, unless the platform reports their changes.
+func TestPlacesAreCachedForAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		names := adapters.NewNames(&register{asked: map[string]int{}})
+		for _, step := range []struct {
+			after time.Duration
+			want  string
+		}{{0, "C1 1"}, {59 * time.Second, "C1 1"}, {time.Second, "C1 2"}} {
+			advance(step.after)
+			if got, known := names.Place(t.Context(), "C1"); got.Channel != step.want || !known {
+				t.Errorf("%v later: %+v, want %q", step.after, got, step.want)
+			}
+		}
+	})
+	names := adapters.NewNames(&keeper{register: register{asked: map[string]int{}}})
+	for _, want := range []string{"change 1", "change 2"} {
+		if got, known := names.Place(t.Context(), "C1"); got.Channel != want || !known {
+			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+	if got, known := names.Place(t.Context(), "C2"); got.Channel != "C2 1" || !known {
+		t.Errorf("a channel without reports is %+v", got)
+	}
+	if _, known := adapters.NewNames(nil).Place(t.Context(), "C1"); known {
+		t.Error("a place is known without a Namer")
+	}
 }

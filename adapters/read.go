@@ -78,6 +78,12 @@ type ContextReader interface {
 	ReadHistory(ctx context.Context, thread event.ThreadKey, upTo string, newest int) (ThreadHistory, error)
 }
 
+// QuotedReader is an adapter whose payloads name the message that another one answers only by its id.
+type QuotedReader interface {
+	// ReadQuoted returns an event of the message with an external id.
+	ReadQuoted(ctx context.Context, id string) (event.Envelope, error)
+}
+
 // ThreadHistory is the result of such a read.
 type ThreadHistory struct {
 	// Envelopes are events of the messages, with the Transport event.Reread, in the order
@@ -146,6 +152,18 @@ type MentionNamer interface {
 	// message of the channel in. It fails with ErrNoName if there is none, or if not everybody in that
 	// channel may know it.
 	LookupMention(ctx context.Context, in, token string) (string, error)
+}
+
+// PlaceNamer is a Namer that can name the places of conversations.
+type PlaceNamer interface {
+	// LookupPlace returns the names of a channel's place. It fails with ErrNoName if there are none.
+	LookupPlace(ctx context.Context, channel string) (event.Place, error)
+}
+
+// PlaceKeeper is a PlaceNamer whose platform reports every change of some channels' names.
+type PlaceKeeper interface {
+	// KnownPlace returns the present names of a channel's place, or false if the platform does not report them here.
+	KnownPlace(channel string) (event.Place, bool)
 }
 
 // ErrNoName means that the platform has no name for an id or a token.

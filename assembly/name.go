@@ -23,7 +23,10 @@ const (
 // that could end a header: white space becomes single spaces, and brackets become
 // parentheses. The result is empty if no character of the name is visible. Cleaning a
 // clean name changes nothing.
-func clean(name string) string {
+func clean(name string) string { return cleanTo(name, maxNameGraphemes) }
+
+// cleanTo is clean for a name of at most the given number of graphemes.
+func cleanTo(name string, graphemes int) string {
 	name = strings.ToValidUTF8(name, string(utf8.RuneError))
 	var b strings.Builder
 	b.Grow(len(name))
@@ -46,7 +49,7 @@ func clean(name string) string {
 	if !seen {
 		return ""
 	}
-	return shorten(b.String())
+	return shorten(b.String(), graphemes)
 }
 
 // CleanName returns a name as a header shows it; see clean.
@@ -109,13 +112,13 @@ func pictograph(r rune) bool {
 }
 
 // shorten returns the first graphemes of a name, and the first code points of each.
-func shorten(name string) string {
+func shorten(name string, graphemes int) string {
 	if len(name) <= maxGraphemePoints {
 		return name
 	}
 	var b strings.Builder
 	cluster, rest, state := "", name, -1
-	for range maxNameGraphemes {
+	for range graphemes {
 		if rest == "" {
 			break
 		}

@@ -19,6 +19,8 @@ type Notes struct {
 	Now time.Time
 	// Names are the names behind the tokens of the messages.
 	Names []Name
+	// Place has the names of the place of the conversation.
+	Place event.Place
 	// Days are the days of the thread's parts, if it spans several: the oldest first.
 	Days []Day
 }
@@ -36,17 +38,20 @@ type Day struct {
 }
 
 // IsEmpty reports whether there is nothing to say.
-func (n Notes) IsEmpty() bool { return n.Now.IsZero() && len(n.Names) == 0 && len(n.Days) == 0 }
+func (n Notes) IsEmpty() bool {
+	return n.Now.IsZero() && len(n.Names) == 0 && len(n.Days) == 0 && n.Place == event.Place{}
+}
 
-// MarshalJSON returns {"now","time_zone","names","days"}.
+// MarshalJSON returns {"now","time_zone","place","names","days"}.
 func (n Notes) MarshalJSON() ([]byte, error) {
 	var out struct {
-		Now   string `json:"now,omitempty"`
-		Zone  string `json:"time_zone,omitempty"`
-		Names []Name `json:"names,omitempty"`
-		Days  []Day  `json:"days,omitempty"`
+		Now   string      `json:"now,omitempty"`
+		Zone  string      `json:"time_zone,omitempty"`
+		Place event.Place `json:"place,omitzero"`
+		Names []Name      `json:"names,omitempty"`
+		Days  []Day       `json:"days,omitempty"`
 	}
-	if out.Names, out.Days = n.Names, n.Days; !n.Now.IsZero() {
+	if out.Place, out.Names, out.Days = n.Place, n.Names, n.Days; !n.Now.IsZero() {
 		out.Now, out.Zone = n.Now.Format(time.RFC3339), n.Now.Location().String()
 	}
 	return json.Marshal(out)
@@ -63,6 +68,13 @@ func (n Notes) Block() string {
 	if !n.Now.IsZero() {
 		b.WriteString("\n- Now: " + n.Now.Format("Monday, 2 January 2006, 15:04") + " (" + n.Now.Location().String() + ")")
 	}
+	for _, named := range [...]struct{ what, name string }{
+		{"Workspace", n.Place.Workspace}, {"Channel", n.Place.Channel}, {"Topic of the channel", n.Place.Topic}, {"Title of this thread", n.Place.Thread},
+	} {
+		if named.name != "" {
+			b.WriteString("\n- " + named.what + ": " + named.name)
+		}
+	}
 	for _, name := range n.Names {
 		b.WriteString("\n- " + name.Token + " is " + name.Name)
 	}
@@ -76,6 +88,14 @@ func (n Notes) Block() string {
 	}
 	b.WriteString("\n<!-- NOTES_END -->")
 	return b.String()
+}
+
+// maxTopic is the number of graphemes of a channel's topic in the notes.
+const maxTopic = 400
+
+// CleanPlace returns the names of a place, each on a line of its own, without characters that could end it.
+func CleanPlace(p event.Place) event.Place {
+	return event.Place{Workspace: clean(p.Workspace), Channel: clean(p.Channel), Topic: cleanTo(p.Topic, maxTopic), Thread: cleanTo(p.Thread, maxTopic)}
 }
 
 // Tokens of Slack and Discord: of a person, a group, everybody and a channel. Slack writes the names of groups

@@ -128,8 +128,52 @@ func (in *Ingest) resolve(ctx context.Context, w *workspace, c *work.Claim, t ta
 			return r, err
 		}
 	}
+	if err := in.readQuoted(ctx, w, c, &r.Event); err != nil {
+		return r, err
+	}
 	r.channel, err = in.channel(ctx, c, &r.Event)
 	return r, err
+}
+
+// quotedTimeout bounds how long a message waits for the message that it answers.
+const quotedTimeout = time.Second
+
+// readQuoted reads a message that the event's message answers, if the payload has only its id and the journal does not know it,
+// such as one from before Parley came.
+func (in *Ingest) readQuoted(ctx context.Context, w *workspace, c *work.Claim, e *event.Event) error {
+	m := e.Message
+	if w.config.Quoted == nil || e.Kind != event.KindMessage || e.Ignored != "" || m == nil || m.ReplyTo == "" || m.Quoted != nil || w.rest.Now() {
+		return nil
+	}
+	if known, err := in.Journal.Knows(ctx, w.config.ID, m.ReplyTo, true); err != nil || known {
+		return err
+	}
+	reading, cancel := context.WithTimeout(ctx, quotedTimeout)
+	defer cancel()
+	envelope, err := w.config.Quoted.ReadQuoted(reading, m.ReplyTo)
+	w.rest.Note(ctx, err)
+	var found event.Event
+	if err == nil {
+		err = in.guard(func() (err error) {
+			found, err = in.normalize(ctx, w, envelope)
+			return err
+		})
+	}
+	q := found.Message
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
+		in.Log.Warn("a message that another one answers cannot be read", "workspace", w.config.ID, "err", err)
+		return nil
+	case found.Ignored != "" || q == nil || q.Thread != c.Key:
+		return nil
+	}
+	m.Quoted = &event.Quote{
+		ExternalID: q.ExternalID, Name: q.Metadata.SenderDisplayName, MentionToken: q.Metadata.MentionToken, SenderID: q.Metadata.SenderID, Content: q.Content,
+		Names: q.Names, Files: len(q.Attachments), Own: q.Own, SenderType: q.Metadata.SenderType, AltSenderID: q.AltSenderID, Attached: q.Attachments,
+	}
+	return nil
 }
 
 // quotedAge is the greatest age of a message to which a reaction in words can belong.

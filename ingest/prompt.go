@@ -52,7 +52,7 @@ func (in *Ingest) promptEntry(ctx context.Context, w *workspace, request *envelo
 		return errors.Join(err, names.err)
 	})
 	m := r.Message
-	if err != nil || r.Kind != event.KindMessage || r.Ignored != "" || r.Reaction != nil || m == nil ||
+	if err != nil || r.Kind != event.KindMessage || r.Ignored != "" || r.Reaction != nil || w.config.Quoted != nil && m != nil && m.ReplyTo != "" || m == nil ||
 		m.Metadata.SenderType != event.Human || m.OwnKey != "" || m.Metadata.IsFromMe != nil || m.Channel.ID == "" {
 		return entry, false
 	}

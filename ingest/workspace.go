@@ -63,6 +63,8 @@ type Workspace struct {
 	Backfill Backfill
 	// Context reads a thread's earlier messages; nil if the adapter cannot.
 	Context adapters.ContextReader
+	// Quoted reads the messages that others answer; nil if the adapter cannot or need not.
+	Quoted adapters.QuotedReader
 }
 
 // Names is the part of a directory that may ask the platform.

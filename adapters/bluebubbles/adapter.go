@@ -35,6 +35,8 @@ var (
 	_ adapters.DirectOpener     = (*Adapter)(nil)
 	_ adapters.Fetcher          = (*Adapter)(nil)
 	_ adapters.Namer            = (*Adapter)(nil)
+	_ adapters.PlaceNamer       = (*Adapter)(nil)
+	_ adapters.QuotedReader     = (*Adapter)(nil)
 )
 
 // Platform describes BlueBubbles.

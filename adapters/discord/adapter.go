@@ -43,6 +43,8 @@ var (
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.Viewer           = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
+	_ adapters.PlaceNamer       = (*Adapter)(nil)
+	_ adapters.PlaceKeeper      = (*Adapter)(nil)
 	_ adapters.Backfiller       = (*Adapter)(nil)
 	_ adapters.SlowHistory      = (*Adapter)(nil)
 	_ adapters.ContextReader    = (*Adapter)(nil)

@@ -18,13 +18,14 @@ type Directory struct {
 	users  map[string]adapters.User
 	direct map[string]event.ChannelType
 	names  map[string]string // of channels
+	topics map[string]string // of channels
 	self   event.Self
 	learnt map[event.Platform]event.Self
 }
 
 // NewDirectory returns an empty directory.
 func NewDirectory() *Directory {
-	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{}, names: map[string]string{},
+	return &Directory{users: map[string]adapters.User{}, direct: map[string]event.ChannelType{}, names: map[string]string{}, topics: map[string]string{},
 		learnt: map[event.Platform]event.Self{}}
 }
 
@@ -35,6 +36,7 @@ func (d *Directory) Add(line *DirectoryLine) {
 	maps.Copy(d.users, line.Users)
 	maps.Copy(d.direct, line.Channels)
 	maps.Copy(d.names, line.ChannelNames)
+	maps.Copy(d.topics, line.Topics)
 	if s := line.Self; s != nil {
 		d.self = *s
 	}
@@ -94,4 +96,14 @@ func (d *Directory) Token(token string) (string, bool) {
 	}
 	u, ok := d.users[id]
 	return u.DisplayName, ok
+}
+
+// Place returns the names of a channel's place. parent is the channel of a thread; empty for none.
+func (d *Directory) Place(channel, parent string) event.Place {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if parent == "" {
+		return event.Place{Channel: d.names[channel], Topic: d.topics[channel]}
+	}
+	return event.Place{Channel: d.names[parent], Topic: d.topics[parent], Thread: d.names[channel]}
 }

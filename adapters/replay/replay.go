@@ -41,7 +41,9 @@ type DirectoryLine struct {
 	Channels map[string]event.ChannelType // of the channels that the line calls direct, by id
 	// ChannelNames are the names of channels, by id.
 	ChannelNames map[string]string
-	Self         *event.Self // nil if the line does not give it
+	// Topics are the topics of channels, by id.
+	Topics map[string]string
+	Self   *event.Self // nil if the line does not give it
 }
 
 // Raw reports whether a file contains one raw payload, which does not name its platform.
@@ -154,7 +156,7 @@ func parse(text []byte, platform event.Platform, known []string) Line {
 
 // readDirectory reads a directory line.
 func readDirectory(f jsonobject.Fields) *DirectoryLine {
-	line := &DirectoryLine{Users: map[string]adapters.User{}, Channels: map[string]event.ChannelType{}, ChannelNames: map[string]string{}}
+	line := &DirectoryLine{Users: map[string]adapters.User{}, Channels: map[string]event.ChannelType{}, ChannelNames: map[string]string{}, Topics: map[string]string{}}
 	d, _ := f.Child("directory")
 	for _, u := range d.Children("users") {
 		id := u.Text("id")
@@ -167,6 +169,9 @@ func readDirectory(f jsonobject.Fields) *DirectoryLine {
 		}
 		if name != "" {
 			line.ChannelNames[id] = name
+		}
+		if topic := c.Text("topic"); topic != "" {
+			line.Topics[id] = topic
 		}
 	}
 	if self, ok := d.Child("self"); ok {

@@ -115,7 +115,7 @@ func TestDirectory(t *testing.T) {
 	d := replay.NewDirectory()
 	for _, l := range lines(t, file(t, "a.jsonl", `{"directory":{"users":[{"id":"U1","display_name":"Olivia"},`+
 		`{"id":"B1","display_name":"CI","is_bot":true},{"id":"B2","is_bot":true}],`+
-		`"channels":[{"id":"C1","name":"garden"},{"id":"D1","is_dm":true}],"self":{"bot_id":"BBOT"}}}`), "") {
+		`"channels":[{"id":"C1","name":"garden","topic":"Beds"},{"id":"T1","name":"E4?"},{"id":"D1","is_dm":true}],"self":{"bot_id":"BBOT"}}}`), "") {
 		d.Add(l.Directory)
 	}
 	if u, ok := d.User(t.Context(), "B1"); !ok || u.DisplayName != "CI" || !u.IsBot {
@@ -126,6 +126,9 @@ func TestDirectory(t *testing.T) {
 	}
 	if u, ok := d.User(t.Context(), "U9"); ok {
 		t.Errorf("U9 is %+v", u)
+	}
+	if at, in := d.Place("C1", ""), d.Place("T1", "C1"); at != (event.Place{Channel: "garden", Topic: "Beds"}) || in != (event.Place{Channel: "garden", Topic: "Beds", Thread: "E4?"}) {
+		t.Errorf("the places are %+v and %+v", at, in)
 	}
 	d.Learn(event.Slack, event.Self{UserID: "UBOT", TeamID: "T1"})
 	d.Learn(event.Slack, event.Self{UserID: "ULATER"})

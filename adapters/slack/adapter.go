@@ -55,6 +55,7 @@ var (
 	_ adapters.Namer            = (*Adapter)(nil)
 	_ adapters.Viewer           = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
+	_ adapters.PlaceNamer       = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Metered          = (*Adapter)(nil)
 )

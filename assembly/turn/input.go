@@ -116,8 +116,19 @@ func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns 
 	lookup, cancel := a.lookup(ctx)
 	defer cancel()
 	return assembly.Notes{
-		Now: a.Now().In(zone), Names: assembly.FindNames(messages, turns, lookup), Days: assembly.FindDays(messages, turns, zone),
+		Now: a.Now().In(zone), Place: a.place(ctx), Names: assembly.FindNames(messages, turns, lookup), Days: assembly.FindDays(messages, turns, zone),
 	}
+}
+
+// place returns the names of the place of the conversation.
+func (a *attempt) place(ctx context.Context) event.Place {
+	if a.Place == nil {
+		return event.Place{}
+	}
+	ctx, cancel := context.WithTimeout(ctx, namesTime)
+	defer cancel()
+	found, _ := a.Place(ctx, a.run)
+	return assembly.CleanPlace(found)
 }
 
 // addGiven adds what a client of the run protocol gave for the run.

@@ -201,6 +201,8 @@ type Parts struct {
 	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
 	// knows the name in time; nil without names.
 	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
+	// Place returns the names of the place of a run's channel, if it knows them in time; nil without names.
+	Place func(ctx context.Context, run *runs.Run) (place event.Place, known bool)
 	// Self returns the account of a run's workspace; nil without accounts.
 	Self func(run *runs.Run) event.Self
 	// Sight returns what the agent of a run sees of the messages of its workspace. It is nil if that is everything.

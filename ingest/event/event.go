@@ -247,6 +247,14 @@ type Channel struct {
 	Parent string
 }
 
+// Place has the names of a channel's place, as its members see them. A name is empty if there is none.
+type Place struct {
+	Workspace string `json:"workspace,omitempty"` // of a Slack team or a Discord server
+	Channel   string `json:"channel,omitempty"`
+	Topic     string `json:"topic,omitempty"`  // of the channel
+	Thread    string `json:"thread,omitempty"` // the title, if the channel is a thread
+}
+
 // Self identifies our own account on a platform. An empty field is unknown.
 type Self struct {
 	TeamID string `json:"team_id,omitempty"`

@@ -20,6 +20,7 @@ import (
 	"parley/assembly"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/event"
 )
 
 // Protocol is a kind of agent under test.
@@ -404,7 +405,7 @@ func (p Protocol) notes(t *testing.T) {
 				answer(w, r)
 			}))
 			input := Hello()
-			input.Notes = assembly.Notes{Now: time.Now(), Names: []assembly.Name{{Token: "<@U2>", Name: "Zoe Zebra"}}}
+			input.Notes = assembly.Notes{Now: time.Now(), Names: []assembly.Name{{Token: "<@U2>", Name: "Zoe Zebra"}}, Place: event.Place{Topic: "Zoe Zebra's"}}
 			_, err := Run(t.Context(), agent, input)
 			if want := len(notes) > 0; err != nil || strings.Contains(sent.String(), "Zoe Zebra") != want {
 				t.Errorf("notes %q: %v\n%s", notes, err, sent.String())

@@ -51,7 +51,7 @@ type Config struct {
 	MaxConcurrent int `yaml:"max_concurrent"`
 	// AnswerWithin bounds the wait for people, and for an agent that answers later.
 	AnswerWithin time.Duration `yaml:"answer_within"`
-	// Notes are the facts that the agent gets beside the messages: NoteTime and NoteNames.
+	// Notes are the facts that the agent gets beside the messages: NoteTime, NoteNames and NotePlace.
 	Notes []string `yaml:"notes"`
 	// Approvers are the platform's ids of the users who may answer approvals; empty for every
 	// admitted one.
@@ -60,7 +60,7 @@ type Config struct {
 
 // DefaultConfig returns the defaults.
 func DefaultConfig() Config {
-	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128, AnswerWithin: 24 * time.Hour, Notes: []string{NoteTime, NoteNames}}
+	return Config{Timeout: 5 * time.Minute, FirstByte: time.Minute, MaxBytes: 4 << 20, MaxConcurrent: 128, AnswerWithin: 24 * time.Hour, Notes: []string{NoteTime, NoteNames, NotePlace}}
 }
 
 // Bounds returns the bounds of the agent's runs.
@@ -72,6 +72,7 @@ func (c Config) Bounds() agent.Bounds {
 const (
 	NoteTime  = "time"  // the date and the time, and the days of the thread's parts
 	NoteNames = "names" // the people, groups and channels that the messages mention
+	NotePlace = "place" // the workspace, the channel with its topic, and the thread's title
 )
 
 // Noted returns the notes that the agent gets.
@@ -81,6 +82,9 @@ func (c Config) Noted(n assembly.Notes) assembly.Notes {
 	}
 	if !slices.Contains(c.Notes, NoteNames) {
 		n.Names = nil
+	}
+	if !slices.Contains(c.Notes, NotePlace) {
+		n.Place = event.Place{}
 	}
 	return n
 }
@@ -102,7 +106,7 @@ func (c Config) Check(faults *event.FieldErrors) {
 	faults.Check(c.MaxConcurrent > 0, "max_concurrent", "must be at least 1")
 	faults.Check(c.AnswerWithin > 0, "answer_within", "must be more than 0s")
 	for _, note := range c.Notes {
-		faults.Check(note == NoteTime || note == NoteNames, "notes", "must be a list of time and names")
+		faults.Check(note == NoteTime || note == NoteNames || note == NotePlace, "notes", "must be a list of time, names and place")
 	}
 }
 

@@ -38,6 +38,8 @@ type Message struct {
 	// Tapback is the name of a tapback, such as "love" or "-love", and Target the message.
 	Tapback, Target string
 	Attachments     []Attachment
+	// Spoken is Apple's transcription of the first file, a voice note.
+	Spoken string
 	// Pending is the number of files that come later; see Arrive.
 	Pending int
 	// Balloon is the kind of a message that an app shows, such as a link's preview; empty for none.
@@ -67,6 +69,11 @@ func (s *Server) row(m *Message, rest, chats, attachments bool) map[string]any {
 		if rest {
 			row["attributedBody"] = []any{map[string]any{"string": m.Text, "runs": []any{}}}
 		}
+	}
+	if m.Spoken != "" {
+		row["attributedBody"] = []any{map[string]any{"string": text, "runs": []any{map[string]any{"range": []int{0, 1}, "attributes": map[string]any{
+			"__kIMMessagePartAttributeName": 0, "__kIMFileTransferGUIDAttributeName": m.Attachments[0].GUID, "IMAudioTranscription": m.Spoken,
+		}}}}}
 	}
 	if m.From != "" {
 		service, _, _ := strings.Cut(m.Chat, ";")

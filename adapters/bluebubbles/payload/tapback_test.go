@@ -187,6 +187,15 @@ func TestWrittenTapback(t *testing.T) {
 		"Questioned an audio message":                   {"question", false, event.Quotation{Media: "audio/"}},
 		"Reacted 🇳🇱 to an attachment":                   {"🇳🇱", false, event.Quotation{}},
 		"Removed a heart from an image":                 {"love", true, event.Quotation{Media: "image/"}},
+		"Hat „see you“ geliebt":                         {"love", false, event.Quotation{Text: "see you"}},
+		"A aimé «\u00a0see you\u00a0»":                  {"like", false, event.Quotation{Text: "see you"}},
+		"A adoré « l’été… »":                            {"love", false, event.Quotation{Text: "l’été"}},
+		"N’a pas aimé « see you »":                      {"dislike", false, event.Quotation{Text: "see you"}},
+		"A ri de « see you »":                           {"laugh", false, event.Quotation{Text: "see you"}},
+		"Le encantó “see you”":                          {"love", false, event.Quotation{Text: "see you"}},
+		"No le gustó “see you”":                         {"dislike", false, event.Quotation{Text: "see you"}},
+		"Curtiu “see you”":                              {"like", false, event.Quotation{Text: "see you"}},
+		"“see you”を強調しました":                              {"emphasize", false, event.Quotation{Text: "see you"}},
 	} {
 		for _, mine := range []bool{false, true} {
 			e := normalize(t, "new-message", hello().with(fields{"text": text, "isFromMe": mine}), contacts{self: event.Self{Address: owner}})
@@ -206,7 +215,8 @@ func TestWrittenTapback(t *testing.T) {
 	}
 	for _, text := range []string{
 		"Loved it", "Loved the image", "Loved “”", "Loved see you", "I Loved “see you”", "Loved “see you” a lot", "Listen to “see you”",
-		"Reacted to “see you”", "Removed the bug from “see you”", "loved “see you”", "Loved an image of you",
+		"Translate “guten Tag”", "What does “see you” mean?", "Hat „see you“ Sinn?", "Hat jemand „see you“ geliebt", "A aimé see you", "“see you”", "A aimé « »",
+		"“see you”はどういう意味？", "Qui a aimé « see you »", "Le gustó “see you” a Ana", "Reacted to “see you”", "Removed the bug from “see you”", "loved “see you”", "Loved an image of you",
 	} {
 		if e := normalize(t, "new-message", hello().with(fields{"text": text}), contacts{}); e.Reaction != nil {
 			t.Errorf("%q is the reaction %+v", text, e.Reaction)

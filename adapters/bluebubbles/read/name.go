@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/adapters/bluebubbles/call"
 	"parley/adapters/bluebubbles/payload"
+	"parley/ingest/event"
 )
 
 // LookupUser returns the name of an address in the server's contacts. The server's query finds only
@@ -26,4 +28,20 @@ func (r *Reader) LookupUser(ctx context.Context, address string) (adapters.User,
 		}
 	}
 	return adapters.User{}, adapters.ErrNoName
+}
+
+// LookupPlace returns the name that people have given to a group. Any other chat has none.
+func (r *Reader) LookupPlace(ctx context.Context, channel string) (event.Place, error) {
+	var chat struct {
+		DisplayName string `json:"displayName"`
+	}
+	if guid := r.client.Chats.GUID(channel); strings.Contains(guid, ";+;") {
+		if err := r.client.Call(ctx, http.MethodGet, "chat/"+call.Escape(guid), nil, nil, &chat); err != nil {
+			return event.Place{}, err
+		}
+	}
+	if chat.DisplayName == "" {
+		return event.Place{}, adapters.ErrNoName
+	}
+	return event.Place{Channel: event.Text(chat.DisplayName)}, nil
 }

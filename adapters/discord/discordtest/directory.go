@@ -49,10 +49,10 @@ const (
 
 // Channel is a channel, a thread, a forum post, or the direct messages of a user.
 type Channel struct {
-	ID, Guild, Name string
-	Type            int
-	Parent          string // of a thread
-	User            string // of direct messages
+	ID, Guild, Name, Topic string
+	Type                   int
+	Parent                 string // of a thread
+	User                   string // of direct messages
 	// Hidden channels refuse every call, NoHistory refuses references and reading, and ReadOnly
 	// refuses posts.
 	Hidden, NoHistory, ReadOnly bool
@@ -70,6 +70,9 @@ type channel struct {
 
 func (c Channel) wire(count int) map[string]any {
 	wire := map[string]any{"id": c.ID, "type": c.Type, "name": c.Name}
+	if c.Topic != "" {
+		wire["topic"] = c.Topic
+	}
 	if c.Guild != "" {
 		wire["guild_id"] = c.Guild
 	}

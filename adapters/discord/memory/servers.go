@@ -345,6 +345,33 @@ func (g *Servers) NameOf(in, token string) string {
 	return ""
 }
 
+// PlaceOf returns the present names of a channel's place, or false for an unknown channel.
+func (g *Servers) PlaceOf(channel string) (event.Place, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, known := range g.known {
+		c := known.channels[channel]
+		if c == nil {
+			continue
+		}
+		parent := known.channels[c.ParentID]
+		return PlaceIn(known.Name, c, parent), !c.IsThread() || parent != nil
+	}
+	return event.Place{}, false
+}
+
+// PlaceIn returns the names of the place of a channel of a server. parent is the channel of a thread.
+func PlaceIn(server string, c, parent *discordgo.Channel) event.Place {
+	place := event.Place{Workspace: event.Text(server)}
+	if c.IsThread() {
+		place.Thread, c = event.Text(c.Name), parent
+	}
+	if c != nil {
+		place.Channel, place.Topic = event.Text(c.Name), event.Text(c.Topic)
+	}
+	return place
+}
+
 // Parent returns the channel of a thread; empty if the channel is no thread that is known.
 func (g *Servers) Parent(guild, channel string) string {
 	g.mu.Lock()

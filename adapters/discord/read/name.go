@@ -10,6 +10,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/discord/call"
+	"parley/adapters/discord/memory"
 	"parley/ingest/event"
 )
 
@@ -42,4 +43,33 @@ func (r *Reader) LookupMention(_ context.Context, in, token string) (string, err
 		return event.Text(name), nil
 	}
 	return "", fmt.Errorf("look up %s of discord channel %s: %w", token, in, adapters.ErrNoName)
+}
+
+// KnownPlace returns the names of a channel's place, if a shard of this node reports the channel.
+func (r *Reader) KnownPlace(channel string) (event.Place, bool) {
+	return r.memory.Servers.PlaceOf(channel)
+}
+
+// LookupPlace asks Discord for a channel that no shard of this node reports, such as a thread that was archived. Direct messages
+// have no names.
+func (r *Reader) LookupPlace(ctx context.Context, channel string) (event.Place, error) {
+	c, err := r.channel(ctx, channel)
+	if err != nil {
+		return event.Place{}, err
+	}
+	if c.GuildID == "" {
+		return event.Place{}, fmt.Errorf("look up discord channel %s: %w", channel, adapters.ErrNoName)
+	}
+	if !c.IsThread() {
+		return memory.PlaceIn("", c, nil), nil
+	}
+	if above, known := r.KnownPlace(c.ParentID); known {
+		above.Thread = event.Text(c.Name)
+		return above, nil
+	}
+	parent, err := r.channel(ctx, c.ParentID)
+	if err != nil {
+		return event.Place{}, err
+	}
+	return memory.PlaceIn("", c, parent), nil
 }

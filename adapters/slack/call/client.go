@@ -34,6 +34,7 @@ type Client struct {
 	paces    *sync.Map                  // of *pace, by method
 	self     atomic.Pointer[event.Self] // nil until Slack has answered auth.test
 	team     atomic.Pointer[url.URL]    // of the team's pages; nil as self
+	teamName atomic.Pointer[string]     // nil as self
 	refusals rests                      // features that Slack refuses in this workspace
 }
 
@@ -69,6 +70,7 @@ func (c *Client) Inherit(old *Client) bool {
 	c.paces, c.web.rests = old.paces, old.web.rests
 	c.self.Store(old.self.Load())
 	c.team.Store(old.team.Load())
+	c.teamName.Store(old.teamName.Load())
 	return true
 }
 
@@ -101,6 +103,7 @@ func (c *Client) AuthTest(ctx context.Context) (event.Self, http.Header, error) 
 		return event.Self{}, nil, errors.New("ask slack who we are: the answer has no user id")
 	}
 	c.self.Store(&self)
+	c.teamName.Store(&answer.Team)
 	if team, ok := adapters.ParseAddress(answer.URL); ok {
 		c.team.Store(team)
 	}
@@ -117,6 +120,16 @@ func (c *Client) Self(ctx context.Context) (event.Self, error) {
 	}
 	self, _, err := c.AuthTest(ctx)
 	return self, err
+}
+
+// TeamName returns the team's name. It asks Slack if that has not been asked yet.
+func (c *Client) TeamName(ctx context.Context) (string, error) {
+	if c.teamName.Load() == nil {
+		if _, _, err := c.AuthTest(ctx); err != nil {
+			return "", err
+		}
+	}
+	return *c.teamName.Load(), nil
 }
 
 // TeamURL returns the address of the team's pages. It asks Slack if that has not been asked yet.

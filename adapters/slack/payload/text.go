@@ -28,6 +28,9 @@ func decode(text string) string {
 	return event.Text(out.String())
 }
 
+// TopicOf returns a channel's topic as a person has typed it.
+func TopicOf(encoded string) string { return decode(encoded) }
+
 // tokens matches what Slack itself wrote.
 var tokens = regexp.MustCompile(`<[^<>]*>`)
 

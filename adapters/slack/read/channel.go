@@ -26,6 +26,9 @@ type wireConversation struct {
 	IsIM      bool   `json:"is_im"`
 	IsMPIM    bool   `json:"is_mpim"`
 	IsPrivate bool   `json:"is_private"`
+	Topic     struct {
+		Value string `json:"value"`
+	} `json:"topic"`
 }
 
 // kind returns the type in the terms of Slack's events.

@@ -50,3 +50,27 @@ func (r *Reader) LookupMention(ctx context.Context, in, token string) (string, e
 	}
 	return event.Text(answer.Channel.Name), nil
 }
+
+// LookupPlace returns the names of the team and of a channel with its topic, from conversations.info. Direct messages have no name
+// that a person has given.
+func (r *Reader) LookupPlace(ctx context.Context, channel string) (event.Place, error) {
+	team, err := r.client.TeamName(ctx)
+	if err != nil {
+		return event.Place{}, err
+	}
+	place := event.Place{Workspace: event.Text(team)}
+	var answer struct {
+		call.Answer
+		Channel wireConversation `json:"channel"`
+	}
+	switch err = r.client.Ask(ctx, "conversations.info", url.Values{"channel": {channel}}, &answer); {
+	case call.Code(err) == "channel_not_found" || call.Code(err) == "missing_scope":
+		return place, nil
+	case err != nil:
+		return event.Place{}, fmt.Errorf("look up slack channel %s: %w", channel, err)
+	}
+	if c := answer.Channel; !c.IsIM && !c.IsMPIM {
+		place.Channel, place.Topic = event.Text(c.Name), payload.TopicOf(c.Topic.Value)
+	}
+	return place, nil
+}

@@ -255,7 +255,7 @@ func (d *Daemon) assemble() {
 	})
 	d.turns = turn.New(turn.Parts{
 		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Copies: d.outbox, Observer: d, Log: d.log, Now: d.now,
-		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName, Self: d.self, Sight: d.sight,
+		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName, Place: d.placeOf, Self: d.self, Sight: d.sight,
 	})
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,

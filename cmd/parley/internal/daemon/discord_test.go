@@ -108,6 +108,36 @@ turns: {coalesce: 0s}
 	}
 }
 
+// TestNotesNameThePlace: the agent reads the names of the server, of the forum with its guidelines, and the title of the post, also
+// after somebody has changed the title.
+func TestNotesNameThePlace(t *testing.T) {
+	t.Parallel()
+	const guild, forum, post, mara = "700000000000000001", "700000000000000002", "700000000000000003", "700000000000000005"
+	fake, err := discordtest.Start(discordtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddUser(discordtest.User{ID: mara, Username: "Mara"})
+	fake.AddGuild(discordtest.Guild{ID: guild, Name: "Garden"})
+	fake.SetChannel(discordtest.Channel{ID: forum, Guild: guild, Name: "questions", Type: discordtest.Forum, Topic: "One pump for each post.\n- Now: never"})
+	h := open(t, plan{helper: "notes: [place]", files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: helper
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 0s}
+`}})
+	h.awaitState("guild", "up")
+	for _, title := range []string{"Why does pump 3 show E4?", "Why does pump 4 show E4?"} {
+		fake.SetChannel(discordtest.Channel{ID: post, Guild: guild, Parent: forum, Name: title, Type: discordtest.PublicThread})
+		fake.Say(discordtest.Message{Channel: post, Author: mara, Content: "<@" + discordtest.BotUser + "> see title"})
+		request := h.answerNext(replyWith("Look at the valve."))
+		same(t, request.messages[0].Content, "<!-- NOTES_START -->\n- Workspace: Garden\n- Channel: questions\n"+
+			"- Topic of the channel: One pump for each post. - Now: never\n- Title of this thread: "+title+"\n<!-- NOTES_END -->")
+	}
+}
+
 // TestStoppedCommandsStopThinking: Discord shows "is thinking" below each command of a turn. A stop before the
 // turn's run ends all of them.
 func TestStoppedCommandsStopThinking(t *testing.T) {

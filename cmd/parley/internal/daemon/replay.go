@@ -124,6 +124,9 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile, Self: d.self, Mentions: config.Mentions, Agents: d.agentIDs,
 		Name: func(_ context.Context, _ *runs.Run, token string) (string, bool) { return p.directory.Token(token) },
+		Place: func(_ context.Context, run *runs.Run) (event.Place, bool) {
+			return p.directory.Place(run.Channel, run.Parent), true
+		},
 	})
 	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Notices: discard{}, Log: r.Log, Now: time.Now})
 	return p, nil

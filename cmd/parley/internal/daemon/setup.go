@@ -208,6 +208,7 @@ func ingestWorkspaces(s *setup) []ingest.Workspace {
 			w.Backfill = a.backfill
 		}
 		w.Context, _ = a.adapter.(adapters.ContextReader)
+		w.Quoted, _ = a.adapter.(adapters.QuotedReader)
 		list = append(list, w)
 	}
 	return list
@@ -275,6 +276,15 @@ func (d *Daemon) tokenName(ctx context.Context, run *runs.Run, token string) (st
 		return found.DisplayName, known
 	}
 	return a.names.Mention(ctx, cmp.Or(run.Parent, run.Channel), token)
+}
+
+// placeOf returns the names of the place of a run's channel.
+func (d *Daemon) placeOf(ctx context.Context, run *runs.Run) (event.Place, bool) {
+	a := d.current.Load().accounts[run.Workspace]
+	if a == nil {
+		return event.Place{}, false
+	}
+	return a.names.Place(ctx, run.Channel)
 }
 
 // channelName returns the name of a channel, as the platform tells those who are in it.

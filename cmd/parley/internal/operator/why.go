@@ -18,6 +18,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/web/threads"
+	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
@@ -64,7 +65,7 @@ type Why struct {
 // LifeStep is one step in the life of a message.
 type LifeStep struct {
 	At time.Time `json:"at"`
-	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, attempt, workstream, answered, quiet,
+	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, files, attempt, workstream, answered, quiet,
 	// failed, delivery, sent or dead.
 	What   string `json:"what"`
 	Detail string `json:"detail"`
@@ -102,11 +103,65 @@ func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) 
 	}
 	w.Found = true
 	w.tell(ctx, life, s.link)
+	if err := s.giveFiles(ctx, &w, life, reads); err != nil {
+		return w, err
+	}
 	w.judge(life, s.Config())
 	if w.Message != nil && life.Private && !reads {
 		w.Message.Content, w.Message.Metadata, w.Message.Attachments = "", []byte(`{}`), nil
 	}
 	return w, nil
+}
+
+// giveFiles adds a step with the files that the agent got with the input of the run. Texts are among the words of the input.
+func (s *Service) giveFiles(ctx context.Context, w *Why, life *listing.Life, reads bool) error {
+	if life.Run == nil || life.Private && !reads {
+		return nil
+	}
+	given, err := turn.GivenTo(ctx, s.Journal, life.ThreadID, life.Run.ID, s.windowOf, config.Mentions, s.agentIDs()...)
+	if errors.Is(err, storage.ErrNotFound) { // its messages have another run since
+		given, err = s.keptInput(ctx, life.ThreadID, life.Run.ID)
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	kept := []byte(given.Kept)
+	if given.Messages != nil {
+		if kept, err = json.Marshal(given.Messages); err != nil {
+			return err
+		}
+	}
+	var names []string
+	for _, m := range inputFiles(kept) {
+		names = append(names, m.Filename+" ("+m.MimeType+")")
+	}
+	if names != nil {
+		w.step(life.Run.BegunAt, "files", "with the input: %s", strings.Join(names, ", "))
+		slices.SortStableFunc(w.Steps, func(a, b LifeStep) int { return a.At.Compare(b.At) })
+	}
+	return nil
+}
+
+// inputFile is a file of an input; see assembly.Message.
+type inputFile struct{ Type, MimeType, Filename string }
+
+// inputFiles returns the files of an input, a JSON list of messages.
+func inputFiles(input []byte) (files []inputFile) {
+	var list []struct{ Content json.RawMessage }
+	_ = json.Unmarshal(input, &list) // an input that is not kept has none
+	for _, m := range list {
+		var parts []inputFile
+		_ = json.Unmarshal(m.Content, &parts) // a message of one text has a string
+		for _, p := range parts {
+			if p.Type == "binary" {
+				files = append(files, p)
+			}
+		}
+	}
+	return files
 }
 
 // sought is a message that a reference names.
