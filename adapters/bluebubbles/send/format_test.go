@@ -45,3 +45,9 @@ func TestEveryWordOnce(t *testing.T) {
 	a := bluebubbles.New("home", testapp.Config("http://127.0.0.1:1"))
 	adaptertest.Words(t, func(text string) []string { return a.Format(text, nil) })
 }
+
+// TestDialect checks the table in the README.
+func TestDialect(t *testing.T) {
+	a := bluebubbles.New("home", testapp.Config("http://127.0.0.1:1"))
+	adaptertest.Dialect(t, "../README.md", *update, func(text string) []string { return a.Format(text, nil) })
+}

@@ -56,3 +56,9 @@ func TestEveryWordOnce(t *testing.T) {
 	a := discord.New("acme", discord.DefaultConfig())
 	adaptertest.Words(t, func(text string) []string { return a.Format(text, nil) })
 }
+
+// TestDialect checks the table in the README.
+func TestDialect(t *testing.T) {
+	a := discord.New("acme", discord.DefaultConfig())
+	adaptertest.Dialect(t, "../README.md", *update, func(text string) []string { return a.Format(text, nil) })
+}

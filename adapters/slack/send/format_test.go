@@ -193,3 +193,9 @@ func TestEveryWordOnce(t *testing.T) {
 	adaptertest.Words(t, func(text string) []string { return adapter.Format(text, nil) })
 	adaptertest.Words(t, func(text string) []string { return markdown.Format(text, markdown.Slack, 3000) })
 }
+
+// TestDialect checks the table in the README.
+func TestDialect(t *testing.T) {
+	a := testapp.New("http://127.0.0.1:1/")
+	adaptertest.Dialect(t, "../README.md", *update, func(text string) []string { return a.Format(text, nil) })
+}
