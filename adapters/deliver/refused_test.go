@@ -2,6 +2,7 @@ package deliver_test
 
 import (
 	"testing"
+	"time"
 
 	"parley/ingest/journal/outbox"
 )
@@ -21,8 +22,9 @@ func TestARefusedNoticeEndsIt(t *testing.T) {
 		o.reply("t", "one", "two")
 		o.reply("t", "next")
 		o.send()
+		advance(time.Minute)
 		same(t, "posts", o.chat.texts(), []string{"next"})
-		same(t, "states", o.settled(), []outbox.State{failed, failed, sent, outbox.Dropped})
+		same(t, "states", o.settled(), []outbox.State{failed, failed, sent})
 		o.send()
 		same(t, "calls", len(o.chat.times("one"))+len(o.chat.times(answerRefused)), 2)
 	})
