@@ -2,7 +2,7 @@ module parley
 
 go 1.26.0
 
-toolchain go1.26.8
+toolchain go1.26.9
 
 require (
 	charm.land/huh/v2 v2.0.3 // the questions of init
