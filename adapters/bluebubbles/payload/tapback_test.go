@@ -194,7 +194,6 @@ func TestWrittenTapback(t *testing.T) {
 		"A ri de « see you »":                           {"laugh", false, event.Quotation{Text: "see you"}},
 		"Le encantó “see you”":                          {"love", false, event.Quotation{Text: "see you"}},
 		"No le gustó “see you”":                         {"dislike", false, event.Quotation{Text: "see you"}},
-		"Curtiu “see you”":                              {"like", false, event.Quotation{Text: "see you"}},
 		"“see you”を強調しました":                              {"emphasize", false, event.Quotation{Text: "see you"}},
 	} {
 		for _, mine := range []bool{false, true} {

@@ -33,8 +33,6 @@ var writtenElsewhere = []struct{ before, behind, emoji string }{
 	{"Le encantó", "", "love"}, // Spanish
 	{"Le gustó", "", "like"},
 	{"No le gustó", "", "dislike"},
-	{"Amou", "", "love"}, // Portuguese
-	{"Curtiu", "", "like"},
 	{"", "を強調しました", "emphasize"}, // Japanese
 }
 

@@ -318,7 +318,7 @@ func (t *transcript) opening() []messages.Message {
 	case opening == nil:
 		return nil
 	case opening.Run != "":
-		turn := messages.Lines(t.Txn, `m.run = $1 AND `+messages.OfTurn+` AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
+		turn := messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
 		return append(turn, t.goesOn(opening)...)
 	}
 	messages.LoadFiles(t.Txn, opening)
