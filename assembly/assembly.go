@@ -43,8 +43,8 @@ type Line struct {
 	Own bool
 	// System means that Parley itself wrote it. It has no header.
 	System bool
-	// Parley means that one of Parley's own authors wrote it, who has a header: a schedule, an operator, or an agent that
-	// has launched a workstream.
+	// Parley means that a schedule, an operator, or an agent that has launched a workstream wrote the message. It has a
+	// header.
 	Parley bool
 	// Version is the contract version of the row. In version 0, the content includes a
 	// header.
@@ -194,8 +194,8 @@ type Message struct {
 	// tool's message answers.
 	Calls  []runinput.Call
 	CallID string
-	// Kept is what the provider of an agent wants back with the calls that its model made, such as its thoughts and their
-	// signatures. Only the kind of agent that wrote it reads it, and nobody is shown it.
+	// Kept is the data that the provider of an agent needs back with the calls of its model, such as the model's thoughts and
+	// their signatures. Only the kind of agent that wrote it reads it, and no person sees it.
 	Kept json.RawMessage
 	// Named are the parts in which all files are only named; nil if Parts have the words of none.
 	Named []Part

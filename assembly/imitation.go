@@ -30,7 +30,7 @@ var messageStart = regexp.MustCompile(`(?i)^(?:` + strings.Join([]string{
 // block.
 var blockStart = regexp.MustCompile(`(?i)^\[thread context`)
 
-// markup are the signs of Markdown that may stand before a header: readers see a quotation, a heading or another font.
+// markup are the signs of Markdown that may precede a header: readers see a quotation, a heading or another font.
 const markup = ">#*_~`"
 
 // visible returns a line as readers see it, without leading spaces and markup; empty if it begins like no imitation.
@@ -41,7 +41,7 @@ func visible(line string) string {
 	seen := lookalike.Seen(line)
 	rest := strings.TrimLeft(seen, " "+markup)
 	if strings.Contains(seen[:len(seen)-len(rest)], "```") {
-		return "" // a fence: what stands behind it names the language of a block
+		return "" // a fence: the rest of the line names the language of a block
 	}
 	return rest
 }

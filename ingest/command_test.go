@@ -180,7 +180,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestScheduled checks the list of what is scheduled in a thread.
+// TestScheduled checks the list of a thread's schedules.
 func TestScheduled(t *testing.T) {
 	g := defaultGate()
 	g.Prefix = "!"

@@ -197,7 +197,8 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 
 // judge returns the gate of the event's channel. The journal asks the gate about messages
 // when it records them. judge itself judges quotations, forwards and reactions. The age of a
-// resubmitted envelope is that at the present time, because nobody waits for its answer any more.
+// resubmitted envelope counts up to its resubmission, because its sender does not wait for the answer
+// any more.
 func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task, r *resolved) (gate, error) {
 	g := gate{
 		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, senders: w.config.Senders, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},

@@ -42,7 +42,7 @@ func (in *Ingest) promptEntry(ctx context.Context, w *workspace, request *envelo
 		return entry, false
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cancel() // whatever would wait fails
+	cancel() // any call that would wait fails
 	r := resolved{dedupe: keys.Dedupe, parent: keys.Channel.Parent}
 	err := in.guard(func() (err error) {
 		d := in.directory(ctx, w)

@@ -16,7 +16,7 @@ import (
 	"parley/ingest/journal/runs"
 )
 
-// TestPresses checks who may press which button of a card, and what the press tells the agent.
+// TestPresses checks the right to press a button of a card, and the result of the press for the agent.
 func TestPresses(t *testing.T) {
 	book := card.Press{ID: runs.CardButton("run-1", 0), Label: "Book", Action: card.Action{ID: "book", Value: []byte(`7`), Approval: true}}
 	for name, c := range map[string]struct {

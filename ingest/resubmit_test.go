@@ -59,7 +59,7 @@ func TestResubmit(t *testing.T) {
 	}
 }
 
-// TestAResubmittedMessageHasItsPresentAge proves that nobody is answered hours later.
+// TestAResubmittedMessageHasItsPresentAge proves that a person gets no answer hours later.
 func TestAResubmittedMessageHasItsPresentAge(t *testing.T) {
 	inBubble(t, func(h *harness) {
 		h.work()

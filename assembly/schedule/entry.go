@@ -133,7 +133,7 @@ func (s *Service) Cancel(ctx context.Context, workspace, thread, id string) erro
 	return s.Journal.CancelSchedule(ctx, workspace, key, id)
 }
 
-// thread returns the key of the thread in which people read what is asked in a thread, and the key by which the agent knows that.
+// thread returns the key of the thread in which people read a thread's messages, and the thread's own key, which the agent knows.
 func (s *Service) thread(ctx context.Context, workspace, id string) (people, known event.ThreadKey, err error) {
 	t, err := s.Journal.Thread(ctx, workspace, id)
 	if err == nil && event.IsWorkstream(t.Key) {

@@ -31,7 +31,7 @@ type Places interface {
 	// Spot returns where a schedule asks; see deliver.Outbox. event.FieldErrors means that there is no such place, any
 	// other error that the place may be found later.
 	Spot(ctx context.Context, workspace string, to adapters.Target, post string) (adapters.Spot, error)
-	// People returns the key of the thread in which people read what an agent answers in a thread.
+	// People returns the key of the thread in which people read the agent's answers of a thread.
 	People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error)
 }
 

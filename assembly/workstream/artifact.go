@@ -65,7 +65,7 @@ func (s *Service) Read(ctx context.Context, run *runs.Run, path string, offset i
 	return part, errNoFile
 }
 
-// part reads a part of a file. What is no text is described.
+// part reads a part of a file. If the file is no text in UTF-8, the part has a note and no content.
 func (s *Service) part(ctx context.Context, a runs.Artifact, offset int64) (Part, error) {
 	part := Part{Path: a.Path, MimeType: a.File.MimeType, Size: a.File.Size}
 	content, err := s.Files.Open(ctx, a.File.Copy.Bucket, a.File.Copy.Path)

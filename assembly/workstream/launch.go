@@ -91,7 +91,7 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 		w.ID = uuid.NewSHA1(namespace, []byte(run+"\n"+t.Key+t.By.ID)).String()
 	}
 	if t.By.ID != "" {
-		w.Said = saidTask // it is told below, in the client's name, which a step does not know
+		w.Said = saidTask // tellTask sends it below in the client's name; a step does not know that name
 	}
 	w, err = s.Journal.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
 	if err == nil && t.By.ID != "" {
@@ -209,8 +209,8 @@ func (s *Service) Terminate(ctx context.Context, id string) error {
 	return err
 }
 
-// Report stores the progress of a workstream. What a client tells of it has the client's name. It returns a Fault, and the errors of
-// Workstreams.Report.
+// Report stores the progress of a workstream. The message of a client's report begins with the client's name. Report returns a Fault,
+// and the errors of Workstreams.Report.
 func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress, by Client) error {
 	switch p.Phase {
 	case workstreams.Planning, workstreams.ExecutingTool, workstreams.Synthesizing, workstreams.Blocked:

@@ -35,7 +35,7 @@ var marks = []struct {
 	said    int64
 }{{75, saidEarly}, {80, saidWrapUp}, {90, saidLate}}
 
-// facts are what a report of an end tells beside the end.
+// facts are the further contents of the report of a workstream's end.
 type facts struct {
 	working []workstreams.Workstream // others of the same agent in the parent's thread that work
 	files   []runs.Artifact          // that the workstream has made

@@ -138,7 +138,7 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 	return err
 }
 
-// facts reads what the report of a workstream's end tells; nothing before that.
+// facts reads the facts for the report of a workstream's end. If the workstream has not ended or was canceled, there are none.
 func (s *Service) facts(ctx context.Context, d *workstreams.Due) (told facts, err error) {
 	if !d.State.Ended() || d.State == workstreams.Canceled {
 		return told, nil
@@ -161,8 +161,8 @@ func (s *Service) facts(ctx context.Context, d *workstreams.Due) (told facts, er
 	return told, err
 }
 
-// tellReaders adds messages to the run that launched a workstream, while that run goes on: about the workstream's begin, its
-// time and its end.
+// tellReaders adds messages to the run that launched a workstream, while that run goes on. The messages are about the
+// workstream's start, time and end.
 func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next workstreams.Step) error {
 	for _, m := range readable(d, next) {
 		m.Workstream = d.ID

@@ -118,7 +118,7 @@ func (m *team) code(w http.ResponseWriter, r *http.Request, run string, asked *t
 	sayCalls(w, "coder did "+task)
 }
 
-// lead answers as lead. Its turn is what was said since its last answer.
+// lead answers as lead. Its turn has the messages since its last answer.
 func (m *team) lead(run string, asked *teamRequest) (text string, calls []toolCall) {
 	question, steps, told, ids, reports := "", 0, "", []string(nil), ""
 	for _, said := range asked.Messages {
@@ -249,10 +249,10 @@ var (
 	}
 )
 
-// outcome is what a question has come to: how often its thread has each text. The answers of lead to reports keep the id of their run.
+// outcome is the result of a question: how often its thread has each text. The answers of lead to reports keep the id of their run.
 type outcome map[string]int
 
-// outcome returns what a question has come to.
+// outcome returns the result of a question.
 func (c *nodes) outcome(m *team, in medium, thread, question string) outcome {
 	c.t.Helper()
 	m.mu.Lock()
@@ -268,7 +268,7 @@ func (c *nodes) outcome(m *team, in medium, thread, question string) outcome {
 	return o
 }
 
-// isWhole reports whether the question has come to its end.
+// isWhole reports whether the thread has each wanted text often enough.
 func (o outcome) isWhole(wants map[string]int) bool {
 	for text, n := range wants {
 		if o[text] < n {
@@ -278,7 +278,7 @@ func (o outcome) isWhole(wants map[string]int) bool {
 	return true
 }
 
-// isMore reports whether the question has come to more than its end.
+// isMore reports whether the thread has a text too often. A note that is not wanted may be there once.
 func (o outcome) isMore(wants map[string]int) bool {
 	for text, n := range o {
 		if want, ok := wants[text]; n > want && (ok || n > 1 || !strings.HasPrefix(text, "noted ")) {
@@ -340,7 +340,7 @@ func killWithTools(t *testing.T, in medium, n int) {
 		if len(runs) != 1 {
 			t.Errorf("coder was asked for %s by the runs %q", task, runs)
 		}
-		if !strings.HasSuffix(task, "/1") { // which may be terminated before it is asked
+		if !strings.HasSuffix(task, "/1") { // a task /1 may be terminated before coder begins it
 			asked++
 		}
 	}

@@ -141,8 +141,8 @@ func (w *workers) thread(id string) (texts []string) {
 	}
 }
 
-// TestKilledWithWorkstreams kills the daemon once for each question: as it is asked, during launches, while children
-// answer, and while their ends are reported.
+// TestKilledWithWorkstreams kills the daemon once for each question: while the daemon asks the agent, during
+// launches, while children answer, and while the daemon reports their ends.
 // Each task is asked once, each result is reported once, no child is left at work, and each answer is in the
 // thread once.
 func TestKilledWithWorkstreams(t *testing.T) {

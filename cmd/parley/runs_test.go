@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRunsCommand lists the runs and the questions of a store without any, and asks about one that nobody knows.
+// TestRunsCommand lists the runs and the questions of a store without any, and asks about an unknown run.
 func TestRunsCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

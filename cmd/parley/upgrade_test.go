@@ -178,7 +178,7 @@ func aside(at int64) slacktest.Message {
 
 // TestStoreOfTheFirstVersion opens a store that the first version left when it was killed. A waiting message is
 // answered once, a post that waited is posted once, a thread is still followed with its history, and commands read
-// what is old.
+// the old data.
 func TestStoreOfTheFirstVersion(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(recordEnv) != "" {

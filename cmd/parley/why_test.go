@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestWhyCommand asks for a message that nobody knows, with a daemon and without one.
+// TestWhyCommand asks for an unknown message, with a daemon and without one.
 func TestWhyCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

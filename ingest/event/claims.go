@@ -35,12 +35,12 @@ type Claim struct {
 
 // Keys of the metadata that Parley writes or trusts and the contract does not know.
 const (
-	// DispatchType and DispatchConfig are what the program of a message wants to have back with the answer.
+	// DispatchType and DispatchConfig are values of a message's program, which gets them back with the answer.
 	DispatchType   = "dispatch_type"
 	DispatchConfig = "dispatch_config"
 	// KeySubject is the subject line that the author typed above the content.
 	KeySubject = "subject"
-	// KeyAction is the button that the author pressed. Whoever takes it checks that there is such a button, and who may press it.
+	// KeyAction is the button that the author pressed. Package ingest checks that there is such a button, and that the author may press it.
 	KeyAction = "action"
 	// KeyMentions are the actors whom the message mentions.
 	KeyMentions = "mentions"
@@ -61,7 +61,7 @@ const (
 	// KeyBlocks is the layout of the blocks in which a client sent the content, and KeyFirstFile the place of the first file.
 	KeyBlocks    = "content_blocks"
 	KeyFirstFile = "user_message_attachments"
-	// KeyCard is the card of a message. Whoever takes it checks its form.
+	// KeyCard is the card of a message. The code that reads it checks its form.
 	KeyCard = "uiSchema"
 	// KeyToolCalls are the calls of a client's functions with which an agent has ended its run.
 	KeyToolCalls = "toolCalls"

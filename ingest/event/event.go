@@ -76,7 +76,7 @@ const ticks = "schedule:"
 // TickThread returns the key of the own thread of a tick, by the id of the message that asks.
 func TickThread(message string) ThreadKey { return ThreadKey(ticks + message) }
 
-// IsTick reports whether a thread is that of one tick of a schedule. What is answered there goes to the top of its
+// IsTick reports whether a thread is that of one tick of a schedule. An answer there goes to the top of its
 // channel, where it begins another thread.
 func IsTick(thread ThreadKey) bool { return strings.HasPrefix(string(thread), ticks) }
 
@@ -328,7 +328,7 @@ type Internal struct {
 	Answers bool   `json:"answers,omitempty"`
 	Stops   bool   `json:"stops,omitempty"` // it ends what goes on in the thread; then it has no text
 	Text    string `json:"text,omitempty"`
-	// CausedIn is the run because of which the message is, such as the one that launched a workstream. Cause is the sender who asked
+	// CausedIn is the run that caused the message, such as the one that launched a workstream. Cause is the sender who asked
 	// for that run, if the run is not named, and Alone says that neither a person nor a bot did so directly.
 	CausedIn string `json:"caused_in,omitempty"`
 	Cause    string `json:"cause,omitempty"`

@@ -1,5 +1,5 @@
-// Package audit stores what operators did: who did what to which subject, when, with which note
-// and which result.
+// Package audit stores the actions of operators, each with its operator, subject, time, note and
+// result.
 package audit
 
 import (

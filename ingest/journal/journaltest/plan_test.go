@@ -333,7 +333,7 @@ func TestDeadLettersAreFoundByTheirIndex(t *testing.T) {
 	}
 }
 
-// TestCountsReadIndexes proves that the cost of a daemon's state does not grow with what was settled.
+// TestCountsReadIndexes proves that the cost of a daemon's state does not grow with the settled rows.
 func TestCountsReadIndexes(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")

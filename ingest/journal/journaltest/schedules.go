@@ -45,7 +45,7 @@ func (f *fixture) sync(list ...schedules.Schedule) {
 	f.must(f.Sync(f.ctx, workspace, list))
 }
 
-// until advances the clock to a minute of the next hours, and takes what is due.
+// until advances the clock to a minute of the next hours, and takes the due ticks.
 func (f *fixture) until(hours, minute int) (skipped int) {
 	f.Helper()
 	at := f.clock.Now().Truncate(time.Hour).Add(time.Duration(hours)*time.Hour + time.Duration(minute)*time.Minute)

@@ -17,7 +17,7 @@ type Counts struct {
 	// Running are the unfinished runs, by agent.
 	Running           map[string]int64
 	DeadLetters       int64
-	UnknownDeliveries int64 // posts of which nobody knows whether the platform has them
+	UnknownDeliveries int64 // posts that the platform may or may not have
 	FailedDeliveries  int64 // posts that the platform refused
 	Questions         int64 // of agents, that wait for an answer
 }

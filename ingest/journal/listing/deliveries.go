@@ -23,7 +23,7 @@ type Delivery struct {
 	Parts     int64  // of the reply
 	State     string // held, pending, sending, sent, unknown, failed, dropped
 	Attempts  int64  // calls that were begun
-	// DueAt is the time of a worker's next look at it. After its end, it is about the time of that.
+	// DueAt is the time of a worker's next look at the delivery. If the delivery has ended, DueAt is about the time of the end.
 	DueAt, CreatedAt time.Time
 	Error            string
 	PlatformID       string // the platform's id of its post; empty for none

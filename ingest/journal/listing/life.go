@@ -12,7 +12,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Life is what the journal knows of one message.
+// Life has the journal's facts about one message.
 type Life struct {
 	Workspace string
 	Platform  event.Platform
@@ -25,7 +25,7 @@ type Life struct {
 	Message *messages.Listed
 	// Payloads are the envelopes that contain the message or a change of it, in the order of their arrival.
 	Payloads []Payload
-	// Run is the run that answers the message, or of which it is the reply; nil for none.
+	// Run is the run that answers the message, or whose reply the message is; nil for none.
 	Run *Run
 	// Turn is the number of the messages of the run.
 	Turn int64

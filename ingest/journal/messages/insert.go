@@ -143,8 +143,8 @@ func InsertNotice(tx *storage.Txn, thread, seq int64, workspace string, run any,
 		uuid.Must(uuid.NewV7()).String(), thread, seq, workspace, SystemSender, text, storage.Bytes(metadata), int64(ContractVersion), now, run)
 }
 
-// InsertRow stores what an agent has finished in a run, with a thread_seq. No agent and no platform gets it. Its thread
-// must be locked.
+// InsertRow stores a stage of work that an agent has finished in a run, with a thread_seq. No agent and no platform gets
+// the row. Its thread must be locked.
 func InsertRow(tx *storage.Txn, thread, seq int64, workspace, agent, text string, metadata []byte, now int64) {
 	tx.Do(`INSERT INTO messages (id, thread, seq, workspace, sender_id, author, trigger, memory, content, metadata, version, origin, sent_at, created_at)
 		VALUES ($1, $2, $3, $4, $5, 'tool', 'none', 0, $6, $7, $8, 'live', $9, $9)`,

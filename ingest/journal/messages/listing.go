@@ -124,7 +124,7 @@ type ThreadSummary struct {
 	Key      event.ThreadKey
 	LastAt   time.Time // when its last message was recorded
 	Messages int64     // its highest thread_seq
-	First    Message   // its first message with a text: what a title, and the right to see it, need
+	First    Message   // its first message with a text, for the title and the right to see the title
 	row      int64
 }
 

@@ -147,7 +147,7 @@ func SetAgent(tx *storage.Txn, thread int64, agent, heir string) {
 	tx.Do(`UPDATE messages SET agent = $3 WHERE `+ForAgent, thread, agent, heir)
 }
 
-// OpenOn notes the message of another thread on which a thread was opened, by its external id, unless it is known.
+// OpenOn stores the external id of the message of another thread on which a thread was opened, unless the thread has one already.
 func OpenOn(tx *storage.Txn, thread, externalID string) {
 	tx.Do(`UPDATE threads SET opened_on = $2 WHERE key = $1 AND opened_on = ''`, thread, externalID)
 }

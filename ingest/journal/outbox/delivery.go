@@ -134,8 +134,8 @@ func (d *Delivery) Begins() bool {
 // The parts of deliveries that carry no part of a reply.
 const (
 	NoPart = -1
-	// PartTold is the part of a notice in the place of a refused reply, and PartTellsAside that of one to the asker in a direct
-	// conversation.
+	// PartTold is the part of a notice in the thread of a refused reply, and PartTellsAside the part of a notice to the asker in a
+	// direct conversation.
 	PartTold, PartTellsAside = -2, -3
 )
 

@@ -18,7 +18,7 @@ func (d *Delivery) IsPiece() bool {
 	return d.Kind == KindPost && d.Part >= 0 && d.Replaces != nil && d.Replaces.Kind != KindPreview
 }
 
-// Reform replaces a post that the platform has refused by other posts with the same contents, of which there is at least one. They
+// Reform replaces a post that the platform has refused by pieces, other posts with the same contents. There is at least one. They
 // leave where the post would have left. The first one is the delivery itself under a new key: a text never changes under its key.
 func (o *Outbox) Reform(ctx context.Context, d *Delivery, pieces []Post, cause string) error {
 	return o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {
@@ -39,14 +39,14 @@ func (o *Outbox) Reform(ctx context.Context, d *Delivery, pieces []Post, cause s
 // Refusal is the notice that a platform has refused a post.
 type Refusal struct {
 	Post Post
-	// Aside is the thread of posts to the asker, with its Key, ID and Workspace, which is made if there is none. Without a key, the
-	// notice comes in the place of the post.
+	// Aside is the thread of posts to the asker, with its Key, ID and Workspace, which is made if there is none. Without a Key, the
+	// notice comes in the thread of the post.
 	Aside    places.Thread
 	Platform event.Platform
 }
 
 // Refused ends a delivery that the platform has refused, as GiveUp does, and stores the notice of that, which may be nil. The notice
-// of a post is stored once, however often an operator sends the post again. A refused notice needs nobody: it is dropped. Refused returns
+// of a post is stored once, however often an operator sends the post again. A refused notice needs no operator: it is dropped. Refused returns
 // the thread of the notice.
 func (o *Outbox) Refused(ctx context.Context, d *Delivery, cause string, notice *Refusal) (thread int64, err error) {
 	err = o.db.Change(ctx, d.ThreadKey, func(tx *storage.Txn) {

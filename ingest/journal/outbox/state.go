@@ -11,7 +11,7 @@ import (
 const late = `('unsign', 'restate')`
 
 // StateChanged notes that the state of a run has changed that people see in one post of its own, the state post. If the
-// run has none, and begins is set, the thread gets it, unless a schedule asked: nobody waits for that answer, which may be
+// run has none, and begins is set, the thread gets it, unless a schedule asked: no person waits for that answer, which may be
 // silence. A post that was given up stays as it is.
 //
 // The text and the card of the row are those of its last call. The worker writes the next ones when it begins a call; see BeginSend.

@@ -8,7 +8,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// TestWordScan has the words of a query, and PostgreSQL reads it from its end, so that a page of common words is short work.
+// TestWordScan checks that PostgreSQL scans the rows with the words of a query backward, so that a page of common words is short work.
 func TestWordScan(t *testing.T) {
 	t.Parallel()
 	e := engine(t, postgres.Options{URL: database(t)})

@@ -72,7 +72,7 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 		runs.NewContext(r.Txn, thread, row.Seq)
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
-		if event.IsWorkstream(r.claim.Key) { // it has come to its end: no other turn follows
+		if event.IsWorkstream(r.claim.Key) { // the workstream has ended: no other turn follows
 			runs.StopWaiting(r.Txn, thread, r.now)
 		}
 		r.added += runs.Stop(r.Txn, thread, r.now, r.thread.nextSeq+r.added, r.rows)

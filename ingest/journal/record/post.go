@@ -98,7 +98,7 @@ type Post struct {
 	ID      string
 	Thread  places.Thread
 	Channel string // of the thread
-	// State is that of the delivery that is the furthest from its end; sent if there is none.
+	// State is the state of the post's deliveries as a whole, as outbox.StateOf returns it; sent if there is none.
 	State outbox.State
 	// PlatformID is the platform's id of the first part; empty if it was not sent.
 	PlatformID string

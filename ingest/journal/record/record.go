@@ -106,8 +106,8 @@ type ThreadLook interface {
 	Question() *runs.Question
 	// CardButton returns the button of a card in the thread, by its id, and the agent that made the card; nil for none.
 	CardButton(id string) (button *card.Press, agent string)
-	// Pressed returns the button of an agent's card that stands in the thread, by the action that a client names, and the agent; nil
-	// for none. It looks at the newest messages of agents.
+	// Pressed returns the button that has the action of a client, in an agent's card of the thread, and the agent; nil for none. It
+	// looks at the newest messages of agents.
 	Pressed(action json.RawMessage) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
@@ -192,7 +192,7 @@ func (s *Recorder) begin(tx *storage.Txn, claim *places.Claim, entry Entry) *rec
 	return &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), rows: s.db.Rows, out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
 }
 
-// committed tells the readers of what a committed Record has changed, and returns its result.
+// committed tells the readers about the changes of a committed Record, and returns its result.
 func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 	claim, entry := r.claim, &r.Entry
 	if r.copies {

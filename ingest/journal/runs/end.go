@@ -238,8 +238,8 @@ func (e *endRunTx) store(reply Reply) bool {
 	return true
 }
 
-// record writes the row of an ended run. Nobody needs its steps any more, which have results of tools. One that ends without its agent's
-// last word takes its workstreams with it: nobody waits for their results, and the next run launches its own.
+// record writes the row of an ended run. Its steps, which have results of tools, are needed no more. A run that ends without its agent's
+// last word takes its workstreams with it: no run waits for their results, and the next run launches its own.
 func (e *endRunTx) record(state State, cause string, answeredAt time.Time) {
 	e.State = state
 	if state != Done && state != Quiet {

@@ -48,7 +48,7 @@ type Copy struct {
 	Queue places.Thread // has the program's copies: its ID, Key and Workspace
 	To    string        // the program
 	Of    string        // the UUID of its message
-	// Text returns its text; reply is nil if the run ended without one, and error is what the thread was told then.
+	// Text returns its text. If the run ended without a reply, reply is nil, and error is the text that the thread got.
 	Text func(state State, reply *messages.Message, error string) string
 }
 

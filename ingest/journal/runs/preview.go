@@ -120,7 +120,7 @@ func (r *Runs) states(run *Run) bool {
 // maxNotes bounds the warnings, errors and system messages that a state post shows.
 const maxNotes = 5
 
-// Stated is what a state post shows of a run.
+// Stated has the parts of a run that its state post shows.
 type Stated struct {
 	Agent string
 	// State is the state of the run, which is empty while the run goes on.

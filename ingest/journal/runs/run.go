@@ -145,8 +145,8 @@ const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE re
 		(SELECT max(files_until) AS until FROM messages WHERE thread = $1 AND files_until > 0 AND run IS NULL
 			AND created_at <= coalesce(turn_since, $3) + $9) AS files)`
 
-// AskForTurn makes a turn due; if waits is set, when nobody has answered the thread's question in time, or earlier if that is
-// closed before. The thread keeps the agent of its unfinished run, or of the messages that wait already.
+// AskForTurn makes a turn due. If waits is set, the turn is due when the time to answer the thread's question is over, or earlier if
+// the question is closed before. The thread keeps the agent of its unfinished run, or of the messages that wait already.
 func AskForTurn(waits bool) string {
 	const asks = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $3), bot_channel = coalesce($11, bot_channel), turn_at = `
 	if waits {
@@ -168,8 +168,8 @@ func (run *Run) SetMessages(messages []messages.Message) {
 
 func namesRun(m messages.Message) bool { return m.ClientRunID != "" }
 
-// IsScheduled reports whether a schedule asked. Nobody waits for the answer then: people see neither the work nor its
-// failure.
+// IsScheduled reports whether a schedule asked. If so, no person waits for the answer: people see neither the work
+// nor its failure.
 func (run *Run) IsScheduled() bool {
 	return len(run.Messages) == 1 && run.Messages[0].Reason == event.ReasonSchedule
 }
@@ -235,7 +235,7 @@ func (r *Runs) BeginRun(ctx context.Context, claim *places.Claim, agent string, 
 		case b.run.ID != "":
 			b.resume(most)
 			b.made = &b.run
-		case workstreams.HasEnded(b.Txn, b.run.ThreadKey): // a message came behind its end
+		case workstreams.HasEnded(b.Txn, b.run.ThreadKey): // a message came after the end of the workstream
 			StopWaiting(b.Txn, b.run.Thread, b.now)
 		default:
 			b.made = b.begin(b.run.Question == "" && each(&b.run)) // else the answer may not be the earliest
@@ -301,10 +301,10 @@ func (b *beginRunTx) resume(most int64) {
 	b.Fail(storage.Unpack(b.answer, &run.Answer))
 	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
-	if run.EventSeq > 0 && b.answer == "" { // an answer that came later is the end of what was streamed
+	if run.EventSeq > 0 && b.answer == "" { // else the answer, which came later, ends the streamed chunks
 		run.EventSeq = b.replaceChunks(run) // of the attempt before
 	}
-	if left <= 0 { // reports may have joined it, but what it answers was deleted
+	if left <= 0 { // reports may have joined it, but the messages that it answers were deleted
 		run.SetMessages(nil)
 		return
 	}

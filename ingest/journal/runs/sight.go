@@ -15,8 +15,9 @@ type Sight struct {
 	rules SightRules
 	runs  *Runs
 	run   *Run
-	// Program has injected a message of the run's turn, or one of the run that launched a workstream of which the turn tells, and may not read the workspace; empty for none. It gets the answer. Unless it
-	// has begun the thread, its run sees its own messages and the answers to them alone.
+	// Program has injected a message of the run's turn, or a message of the run that launched a workstream whose report is in the turn,
+	// and may not read the workspace; empty for none. It gets the answer. Unless it has begun the thread, its run sees its own messages
+	// and the answers to them alone.
 	Program string
 	begun   bool
 	answers map[string]bool // whether the program alone asked for a run
@@ -64,8 +65,8 @@ func (r *Runs) Sight(ctx context.Context, run *Run, rules SightRules) (*Sight, e
 	return s, err
 }
 
-// programs returns the programs from which the message with an external id comes: the one that has injected it, or those of the run
-// that launched the workstream of which the message tells.
+// programs returns the programs from which the message with an external id comes. An injected message comes from the program that
+// injected it, the report of a workstream from the programs of the run that launched the workstream.
 func (r *Runs) programs(ctx context.Context, externalID string) (by []string, err error) {
 	ids, asked := []string{externalID}, map[string]bool{}
 	for len(ids) > 0 {
@@ -107,10 +108,10 @@ func (s *Sight) AdmitsPerson(sender string) bool {
 	return ok
 }
 
-// Shown returns a message of a thread of the workspace, by the thread's UUID, as the agent sees it; false if the agent does not
-// see it: nothing that is deleted, from before the thread's last command for a new context, kept out of memory, or a row about a
-// stage of work; nobody and no channel that the policy refuses; and nothing that a program may not read by its question. What the
-// run was asked it sees in any case.
+// Shown returns a message of a thread of the workspace, by the thread's UUID, as the agent sees it. It returns false if the message
+// is deleted, is from before the thread's last command for a new context, is kept out of memory, or is a row about a stage of work;
+// if the policy refuses its sender or channel; or if a program may not read it by its question. The agent sees the messages that its
+// run answers, unless they are deleted.
 func (s *Sight) Shown(ctx context.Context, thread string, m messages.Message) (messages.Message, bool, error) {
 	switch {
 	case !m.DeletedAt.IsZero():
@@ -142,7 +143,7 @@ func (s *Sight) Shown(ctx context.Context, thread string, m messages.Message) (m
 	return m, ok, nil
 }
 
-// causes reports whether the message with an external id comes from the program of the run, and from nobody else.
+// causes reports whether the message with an external id comes from the program of the run alone.
 func (s *Sight) causes(ctx context.Context, externalID string) (bool, error) {
 	by, err := s.runs.programs(ctx, externalID)
 	return len(by) > 0 && !slices.ContainsFunc(by, func(program string) bool { return program != s.Program }), err

@@ -328,8 +328,8 @@ func (t *transcript) opening() []messages.Message {
 // mostBelow bounds the further messages of another thread that stand below its first post.
 const mostBelow = 20
 
-// goesOn reads what follows the turn of an opening, up to the first message of a person: people see it below the opening, if only Parley and programs
-// ask in that thread.
+// goesOn reads the messages after the turn of an opening, up to the first message of a person. People see these messages below the opening, if only
+// Parley and programs ask in that thread.
 func (t *transcript) goesOn(opening *messages.Message) []messages.Message {
 	const asked = ` AND m.author <> 'agent' AND m.reason <> 'schedule' AND m.author <> 'system' AND m.external_id NOT LIKE 'injected:%'`
 	if t.Has(`SELECT 1 FROM messages m WHERE m.run = $1`+asked+` LIMIT 1`, opening.Run) {

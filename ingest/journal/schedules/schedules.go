@@ -2,8 +2,8 @@
 // made for a thread, and their ticks.
 //
 // A schedule's row knows when its next tick is due. A node takes that tick in one transaction, which adds the row of the
-// tick, unique by workspace, schedule and planned time, and plans the next one. So a tick is one, whatever the
-// number of nodes, restarts and changes of the clock. How a tick ended is not stored: it is read from the
+// tick, unique by workspace, schedule and planned time, and plans the next one. So a planned time has one tick,
+// regardless of the number of nodes, restarts and changes of the clock. How a tick ended is not stored: it is read from the
 // message that asked, and from its run.
 package schedules
 
@@ -29,7 +29,7 @@ type Schedule struct {
 	CreatedAt time.Time
 }
 
-// Plan is when a schedule ticks, and what a tick asks whom and where.
+// Plan has the times of a schedule's ticks, and the prompt, agent and place of a tick.
 type Plan struct {
 	Timing
 	Agent  string `json:"agent,omitempty"` // empty for that of the channel

@@ -11,7 +11,7 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Inspection is what a look at a database tells.
+// Inspection is the result of Inspect.
 type Inspection struct {
 	// Messages is the number of messages that were stored so far, and Since that of those since a time. Removed ones count.
 	Messages, Since int64

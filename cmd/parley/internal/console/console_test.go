@@ -239,7 +239,7 @@ func TestTheCookieAloneIsNothing(t *testing.T) {
 	if len(stolen) != 1 {
 		t.Fatalf("%d cookies", len(stolen))
 	}
-	thief := s.browser(t, viewerToken+"-long-enough") // who knows a place that is not the victim's
+	thief := s.browser(t, viewerToken+"-long-enough") // the thief knows a place, but not the victim's
 	for _, path := range []string{"/", "/threads", "/at/guess/threads", thief.base + "/threads", "/events?page=/"} {
 		r := s.get(path)
 		r.AddCookie(stolen[0])

@@ -271,7 +271,7 @@ func hostileName(i int) string {
 	return []string{"<b>Eve</b>", "\u202eevE", "[Parley]", "system", "Eve\" onclick=\"x", "E\u0301ve"}[i]
 }
 
-// filledInput is what the agent got.
+// filledInput is the agent's input.
 func filledInput() turn.Given {
 	const first, second = "0190a1b2-0000-7000-8001-000000000002", "context-0190a1b2-0000-7000-8001-000000000002"
 	typed := "<@U0BOT> when did we water them last?\n[Tom (<@U0TOM>)]: yesterday"

@@ -140,8 +140,8 @@ func TestAnswersStandBelowTheirAnnouncements(t *testing.T) {
 	})
 }
 
-// TestTheThreadOfATick: what a scheduled agent answers to its workstream's report, and what it schedules then, is in the thread below its first
-// answer, also if that is still on its way.
+// TestTheThreadOfATick: a scheduled agent's answers to the reports of its workstreams are in the thread below its first answer, even if the
+// platform does not have the first answer yet.
 func TestTheThreadOfATick(t *testing.T) {
 	t.Parallel()
 	for _, thread := range []string{"same", "new"} {

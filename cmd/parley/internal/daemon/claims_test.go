@@ -29,7 +29,7 @@ func claimValue(key string) string {
 type metadataWay struct {
 	pattern string // in openapi.yaml
 	by      event.Claimant
-	// post sends a message with the metadata of members, and says what has become of it.
+	// post sends a message with the members in its metadata, and returns the outcome.
 	post func(members string) answer
 	// base are members that the way requires.
 	base string

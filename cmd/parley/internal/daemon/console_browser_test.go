@@ -79,7 +79,7 @@ func TestPersonRepairsADeadLetter(t *testing.T) {
 	}
 }
 
-// TestPersonResendsAPost of which nobody knows whether people see it.
+// TestPersonResendsAPost that the platform may or may not have.
 func TestPersonResendsAPost(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 0s, unknown: hold"})

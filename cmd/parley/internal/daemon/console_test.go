@@ -102,7 +102,7 @@ func TestConsoleRepairsADeadLetter(t *testing.T) {
 	p.has(p.look("/"), "Nothing.")
 }
 
-// TestConsoleRepairsAPost marks a post as sent that nobody knows of.
+// TestConsoleRepairsAPost marks a post in the state unknown as sent.
 func TestConsoleRepairsAPost(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{turns: "coalesce: 0s, unknown: hold"})
@@ -134,7 +134,7 @@ func first(page string) string {
 	return path
 }
 
-// TestConsoleShowsAThread: what people typed, how it was treated, and what the agent got.
+// TestConsoleShowsAThread: the page has the typed words, their treatment, and the agent's input.
 func TestConsoleShowsAThread(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{acme: "policy: {follow_threads: false}"})

@@ -86,7 +86,7 @@ type Daemon struct {
 	probe        probe
 	sights       sights
 	runTokens    *access.RunTokens
-	offered      sync.Map // what the models of runs are offered, an []offer by the run's id
+	offered      sync.Map // the functions offered to the models of runs, an []offer by the run's id
 
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
@@ -107,7 +107,7 @@ type Options struct {
 	// It may be called concurrently. If it is nil, there are no such texts.
 	Hello func(text string)
 	// Notify gets the state for a service manager in the form of sd_notify(3): READY=1 when the daemon serves, and
-	// STOPPING=1 with the time it takes at most when it begins to stop. If it is nil, nobody is told.
+	// STOPPING=1 with the time it takes at most when it begins to stop. If it is nil, the daemon notifies no manager.
 	Notify func(state string)
 	// Chat is the command line that talks to the built-in workspace, for Hello.
 	Chat string

@@ -108,8 +108,8 @@ turns: {coalesce: 0s}
 	}
 }
 
-// TestNotesNameThePlace: the agent reads the names of the server, of the forum with its guidelines, and the title of the post, also
-// after somebody has changed the title.
+// TestNotesNameThePlace: the agent reads the names of the server, of the forum with its guidelines, and the title of the post, even
+// after a person has changed the title.
 func TestNotesNameThePlace(t *testing.T) {
 	t.Parallel()
 	const guild, forum, post, mara = "700000000000000001", "700000000000000002", "700000000000000003", "700000000000000005"

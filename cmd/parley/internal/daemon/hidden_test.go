@@ -25,8 +25,8 @@ func lacks(t *testing.T, what, text string, words ...string) {
 	}
 }
 
-// TestNarrowedPolicyHoldsForStoredMessages: neither the input of an agent nor its tools have words of people whom the policy refuses
-// since then, nor do the tools name positions of what the agent does not see.
+// TestNarrowedPolicyHoldsForStoredMessages: neither the input of an agent nor its tools have words of people whom the policy has
+// refused since then, nor do the tools name positions of messages that the agent does not see.
 func TestNarrowedPolicyHoldsForStoredMessages(t *testing.T) {
 	t.Parallel()
 	p := plan{helper: "tools: {read: workspace}", acme: "policy: {allow_users: [U0MAL, " + mara + ", U0OLIVIA]}", files: map[string]string{}}

@@ -65,8 +65,8 @@ func TestProgramPostsToAPersonOnSlack(t *testing.T) {
 	same(t, len(h.posts(5)), 5)
 }
 
-// TestAPersonWhoTakesNoPost: what the platform refuses for good fails the post and tells why. An id that is that of no
-// person is a fault of the request.
+// TestAPersonWhoTakesNoPost: if the platform refuses a post for good, the post fails with the platform's reason. An id
+// that is that of no person is a fault of the request.
 func TestAPersonWhoTakesNoPost(t *testing.T) {
 	t.Parallel()
 	h := open(t, withPosters(plan{}, "acme"))
@@ -149,8 +149,8 @@ turns: {coalesce: 0s}
 	}
 }
 
-// TestProgramPostsToAPersonOnIMessage: a post of several parts to a person without a chat begins it, once although the
-// answer is lost, and what the person answers is heard.
+// TestProgramPostsToAPersonOnIMessage: a post of several parts to a person without a chat begins the chat once, even if the
+// answer is lost. Parley hears the person's reply.
 func TestProgramPostsToAPersonOnIMessage(t *testing.T) {
 	t.Parallel()
 	const dana, danaChat = "+15555550177", "iMessage;-;+15555550177"

@@ -89,12 +89,12 @@ func (h *harness) awaitPost(id, state string) postState {
 		if !h.poll() {
 			h.t.Fatalf("%d %s\n%s%s", got.status, got.body, h.state(), h.log)
 		}
-		h.clock.advance(time.Second) // for what is tried again
+		h.clock.advance(time.Second) // for posts that are tried again
 	}
 }
 
-// TestProgramPostsOnSlack: a post to a channel is posted once by its key, with its file. Who replies in its thread
-// needs no mention, and the agent sees what was said. The program goes on in that thread. The state is the same after
+// TestProgramPostsOnSlack: a post to a channel is posted once by its key, with its file. A reply in its thread
+// needs no mention, and the agent sees the post. The program goes on in that thread. The state is the same after
 // a restart.
 func TestProgramPostsOnSlack(t *testing.T) {
 	t.Parallel()

@@ -36,8 +36,8 @@ func inOrder(t *testing.T, all string, n int) {
 	}
 }
 
-// TestARefusedAnswerIsTold: the asker reads on Slack, where nobody else sees it, that the answer was refused, and in a direct message if
-// that is refused too. Each once, also after a restart.
+// TestARefusedAnswerIsTold: an ephemeral message on Slack tells the asker alone that the answer was refused. If Slack refuses that too, a
+// direct message tells it. Each comes once, also after a restart.
 func TestARefusedAnswerIsTold(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})
@@ -114,7 +114,7 @@ func TestARefusedFileBecomesPosts(t *testing.T) {
 	}
 }
 
-// TestARefusalIsToldOnDiscord in the place of the answer.
+// TestARefusalIsToldOnDiscord: the notice comes in the thread of the answer.
 func TestARefusalIsToldOnDiscord(t *testing.T) {
 	t.Parallel()
 	const guild, shed, mara = "700000000000000001", "700000000000000002", "700000000000000005"
@@ -170,7 +170,7 @@ turns: {coalesce: 0s}
 	inOrder(t, all, n)
 }
 
-// TestARefusalIsToldOnIMessage in the place of the answer.
+// TestARefusalIsToldOnIMessage: the notice comes in the thread of the answer.
 func TestARefusalIsToldOnIMessage(t *testing.T) {
 	t.Parallel()
 	m := openIMessage(t, bluebubblestest.Options{PrivateAPI: true}, "")

@@ -25,7 +25,7 @@ type runTools struct {
 
 var _ turn.Tools = runTools{}
 
-// Offered implements turn.Tools. What is offered is remembered until the attempt ends, so that a name means one function.
+// Offered implements turn.Tools. The daemon remembers the offered functions until the attempt ends, so that a name means one function.
 func (t runTools) Offered(ctx context.Context, run *runs.Run) (list []runinput.Tool, missing []string) {
 	offers, missing := t.offers(ctx, run)
 	for _, o := range offers {
@@ -45,8 +45,8 @@ type offer struct {
 	ours   bool               // it is a tool of Parley; else one for workstreams, or of a server
 }
 
-// offers returns the functions for the agent of a run. The name of each is its own, unless an earlier one has it: then its server's
-// host precedes it.
+// offers returns the functions for the agent of a run. Each keeps its own name, unless an earlier function uses that name: then
+// its server's host precedes it.
 func (t runTools) offers(ctx context.Context, run *runs.Run) (list []offer, missing []string) {
 	for _, tool := range t.workstreams.Offered(run) {
 		list = append(list, offer{Tool: tool, name: tool.Name})

@@ -215,8 +215,8 @@ func TestAgentsScheduleInThreads(t *testing.T) {
 	same(t, h.posts(2)[1].ThreadTS, root)
 }
 
-// TestScheduleOfATickIsInTheThreadOfItsAnswer: what a model schedules while a schedule asks is listed below the answer, and
-// asked there.
+// TestScheduleOfATickIsInTheThreadOfItsAnswer: a message that a model schedules during a schedule's run is listed below the
+// answer, and asked there.
 func TestScheduleOfATickIsInTheThreadOfItsAnswer(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{helper: "tools: {read: thread}", acme: twoSchedules})

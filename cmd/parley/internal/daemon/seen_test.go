@@ -33,7 +33,7 @@ func TestLinkedMessageIsSeen(t *testing.T) {
 	h.posts(1)
 }
 
-// TestFilesOfTheThreadAreSeen: a question below somebody else's picture and log has both, each once.
+// TestFilesOfTheThreadAreSeen: a question below another person's picture and log has both, each once.
 func TestFilesOfTheThreadAreSeen(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{})

@@ -113,7 +113,7 @@ func TestToolReactsToTheAnswerOfASchedule(t *testing.T) {
 	same(t, h.slack.Reactions(room, answer.TS), []slacktest.Reaction{{Name: "tada", Users: []string{slacktest.BotUser}}})
 }
 
-// TestDoorsOfActingTools: what the token may not do by the HTTP API it may not do by a tool.
+// TestDoorsOfActingTools: if the HTTP API refuses an action to a token, so does the tool.
 func TestDoorsOfActingTools(t *testing.T) {
 	t.Parallel()
 	h := open(t, withDesk(plan{})).echoes()

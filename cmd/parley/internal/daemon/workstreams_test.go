@@ -602,8 +602,8 @@ func TestArtifactsOfARun(t *testing.T) {
 	}
 }
 
-// TestClientsSpeakInTheirOwnNames: what a person's token launches, tells, steers and reports has the person's name in the workstream,
-// and no name of a workstream breaks the line of a report.
+// TestClientsSpeakInTheirOwnNames: the launches, messages, steering and reports of a person's token have the person's name in the
+// workstream, and no name of a workstream breaks the line of a report.
 func TestClientsSpeakInTheirOwnNames(t *testing.T) {
 	t.Parallel()
 	h := openLead(t, plan{})

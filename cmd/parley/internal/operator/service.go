@@ -122,8 +122,8 @@ func Fail(status int, code, words string, fields ...event.FieldError) error {
 // maxWords bounds the stored words of an error.
 const maxWords = 1000
 
-// audited does a change that an operator asks for, and stores who did what to which subject, when,
-// with which note and result. If the operator's key was used before, it does nothing and returns the
+// audited makes a change for an operator, and stores the operator, the change, its subject, time,
+// note and result. If the operator's key was used before, it does nothing and returns the
 // first result. A result goes into the audit as JSON, so it has no text of a person.
 func audited[T any](ctx context.Context, s *Service, w Write, what, subject string, do func(context.Context) (T, error)) (result T, err error) {
 	begun, err := s.Journal.BeginAction(ctx, audit.Action{Who: w.By, What: what, Subject: subject, Note: w.Note, Key: w.Key})

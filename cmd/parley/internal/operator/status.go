@@ -60,7 +60,7 @@ type StoreStatus struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// WorkspaceStatus is the state of a workspace on this node, with what waits in the store.
+// WorkspaceStatus is the state of a workspace on this node, with the numbers of its unfinished work in the store.
 type WorkspaceStatus struct {
 	ID          string     `json:"id"`
 	Platform    string     `json:"platform"`

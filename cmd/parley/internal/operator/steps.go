@@ -34,7 +34,7 @@ var stepRoutes = []Route{
 type Step struct {
 	At        time.Time `json:"at"`
 	Workspace string    `json:"workspace"`
-	Thread    string    `json:"thread"` // the key; empty before it is known
+	Thread    string    `json:"thread"` // the key; empty if unknown
 	What      string    `json:"what"`   // one of the steps
 	Agent     string    `json:"agent"`
 	MS        int64     `json:"ms"` // how long it took, if that is known

@@ -65,8 +65,8 @@ type Why struct {
 // LifeStep is one step in the life of a message.
 type LifeStep struct {
 	At time.Time `json:"at"`
-	// What is received, durable, duplicate, recorded, decided, edited, deleted, turn, files, attempt, workstream, answered, quiet,
-	// failed, delivery, sent or dead.
+	// What names the step: received, durable, duplicate, recorded, decided, edited, deleted, turn, files, attempt, workstream,
+	// answered, quiet, failed, delivery, sent or dead.
 	What   string `json:"what"`
 	Detail string `json:"detail"`
 	// Link is the address at which people see what was sent; empty for none.

@@ -20,7 +20,7 @@ type Asker interface {
 }
 
 // Interview completes a plan with the answers of a person, and tries them. Without an asker, a missing
-// answer without a default is an error, and so is a fault.
+// answer without a default and a fault are errors.
 type Interview struct {
 	Asker Asker
 	// Given returns the value that a flag or the environment has for a field of a choice; empty for none.
