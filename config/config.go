@@ -107,7 +107,7 @@ type Agent struct {
 	ImageHosts []string `yaml:"image_hosts"`
 	// Workstreams are the bounds of the agents that work for it.
 	Workstreams workstream.Config `yaml:"workstreams"`
-	// Tools is what the agent may do by the tools during a run.
+	// Tools are the agent's rights to use the tools during a run.
 	Tools tools.Rights `yaml:"tools"`
 	// Config is the settings of its kind. In a file its keys are siblings of id and kind.
 	Config agent.Config `yaml:"-"`

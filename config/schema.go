@@ -20,7 +20,7 @@ var reference string
 // referenceRow matches a row of the tables of keys: the key, its default, its unit and its meaning.
 var referenceRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]*) \\|(.*)\\|(.*)\\|$")
 
-// withReference matches a text with a reference. It can stand for any value.
+// withReference matches a text with a reference. A reference can replace any value.
 const withReference = `\$\{`
 
 // The files of a configuration, as names of schemas.

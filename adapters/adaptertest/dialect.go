@@ -22,7 +22,7 @@ var constructs = [][2]string{
 	{"`<a>`, `<img>`", "<a href=\"https://x.example\">a</a> <img src=\"https://x.example/b.png\" alt=\"b\">"}, {"other HTML", "<b>a</b>"},
 }
 
-// Dialect compares the table of constructs in a README, between two marks, with what a platform is sent. It writes the
+// Dialect compares the table of constructs in a README, between two marks, with the texts that a platform gets. It writes the
 // table if update is set. A ⏎ is the end of a line, and a ¶ the end of a post; characters without a width are left out.
 func Dialect(t *testing.T, readme string, update bool, format func(text string) []string) {
 	t.Helper()

@@ -42,8 +42,8 @@ func (o *Outbox) aim(ctx context.Context, d *outbox.Delivery, platform Platform)
 	return nil
 }
 
-// address gives a delivery its address if its first call begins now. Of one that the run's end has marked as sending, it stores
-// the address: whoever asks the platform about the call must ask there.
+// address gives a delivery its address if its first call begins now. If the run's end has marked the delivery as
+// sending, it stores the address, because a later question to the platform about the call must go there.
 func (o *Outbox) address(ctx context.Context, d *outbox.Delivery, platform Platform, begun bool) error {
 	if d.Attempts > 0 && !begun {
 		return nil
@@ -98,8 +98,8 @@ func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thre
 	return post, err
 }
 
-// People returns the key of the thread in which people read what an agent answers in a thread: that under its first post, if it
-// begins with one of its own.
+// People returns the key of the thread in which people read an agent's answers to a thread: the thread under its first post if
+// it begins with a post of its own, else the thread itself.
 func (o *Outbox) People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error) {
 	post, err := o.above(ctx, workspace, thread, "")
 	if err != nil || post == "" {

@@ -77,8 +77,8 @@ func (o *Outbox) instead(d *outbox.Delivery, platform Platform, cause *adapters.
 	return list, nil
 }
 
-// refusal returns the notice that the platform has refused a part of an answer, or such a notice; nil for none. The first notice comes
-// in the place of the answer, to the asker alone if the platform can. If that is refused too, the asker gets one in a direct
+// refusal returns the notice that the platform has refused a part of an answer, or such a notice; nil for none. The first notice replaces
+// the answer, and only the asker sees it if the platform can do that. If that is refused too, the asker gets one in a direct
 // conversation, and no further one follows. Of other posts, and of the answers to programs, people are told nothing.
 func (o *Outbox) refusal(ctx context.Context, d *outbox.Delivery, platform Platform) (*outbox.Refusal, error) {
 	isPart := d.Kind == outbox.KindPost && d.Part >= 0
@@ -100,7 +100,7 @@ func (o *Outbox) refusal(ctx context.Context, d *outbox.Delivery, platform Platf
 	return o.refusalAside(ctx, d, platform, asked)
 }
 
-// refusalThere is refusal in the place of a refused part of an answer.
+// refusalThere returns the notice that replaces a refused part of an answer.
 func (o *Outbox) refusalThere(d *outbox.Delivery, platform Platform, asked string) (notice *outbox.Refusal, err error) {
 	defer adapters.Recover(o.Log, &err, "about", d.Key)
 	words := refusedAnswer

@@ -198,8 +198,8 @@ func under(platform Platform, workspace string, thread event.ThreadKey, post str
 	return platform.Of.ThreadUnder(workspace, post)
 }
 
-// openUnder makes the thread of the replies to the first part of a post at the top of a channel, so that a program can name it. What
-// the agent has scheduled in a thread that begins with the post is for the people there.
+// openUnder makes the thread of the replies to the first part of a post at the top of a channel, so that a program can name it. The
+// schedules of an agent in a thread that begins with the post are for the people there.
 func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) (err error) {
 	platform, _ := o.Platform(d.Workspace)
 	from := event.ThreadKey("")

@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// neighbour is what the rules of emphasis know of the character beside a run of signs.
+// neighbour has the properties of the character beside a run of signs that the rules of emphasis use.
 type neighbour struct{ space, punctuation, cjk bool }
 
 func neighbourOf(r rune) neighbour {

@@ -120,7 +120,7 @@ func (l *inlineLine) replace(s string, n int) bool {
 	return !l.unsure
 }
 
-// element writes a "<", or what is shown instead of the element of HTML that begins with it.
+// element writes a "<", or the replacement of the element of HTML that begins with it.
 func (l *inlineLine) element(s string) bool {
 	isEscaped := (l.at-len(strings.TrimRight(l.text[:l.at], `\`)))%2 == 1
 	e, n, may := element(s)

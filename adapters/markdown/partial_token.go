@@ -58,11 +58,11 @@ func ahead(s string, word *regexp.Regexp) (first string, known bool) {
 }
 
 // labelled matches the mention of a user with a label, as Slack's events have it, or its beginning. Its groups are
-// the mention without its end, and its end.
+// the mention up to its id, and the closing bracket.
 var labelled = regexp.MustCompile(`^(<@[A-Z0-9]+)\|[^<>|\n]*(>)?`)
 
-// labelledMention returns the length of a mention with a label that stands for this mention. Without its end, n is 0 and
-// whether more text may bring it is known.
+// labelledMention returns the length of the labelled form of a mention at the beginning of s. n is 0 if there is none, or if
+// its closing bracket is missing. may reports whether more text may bring the bracket.
 func labelledMention(s, mention string) (n int, may bool) {
 	head := s[:min(len(s), tokenHeld)]
 	m := labelled.FindStringSubmatch(head)

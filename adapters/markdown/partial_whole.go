@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// wholeRoom is the room for what may be added to a text that is not divided.
+// wholeRoom is the room for additions to a text that is not divided.
 const wholeRoom = 16
 
 var (
@@ -18,8 +18,8 @@ var (
 	tableRule = regexp.MustCompile(`^(?:[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)+(?:[ \t]*:?-+:?)?|-+(?:\+-+)+)[ \t]*$`)
 )
 
-// undivided returns the length of what follows and must not be divided: an address, a link, a row of a table, a line of
-// code. It is 0 if nothing is, if it would fill half a post, or if it surely fits. known is false if more text can change
+// undivided returns the length of a following text that must not be divided: an address, a link, a row of a table, a line of
+// code. It is 0 if there is none, if it would fill half a post, or if it surely fits. known is false if more text can change
 // that.
 func (p *partial) undivided() (n int, known bool) {
 	most := p.Limit / 2

@@ -89,8 +89,8 @@ func indent(b *strings.Builder, title, text string) {
 }
 
 // Visible escapes the characters that move a terminal's cursor or change the order of its
-// text, so that a stranger's text cannot look like Parley's output. Every command asks it for what
-// a terminal may show.
+// text, so that a stranger's text cannot look like Parley's output. Every command uses it for the
+// text that it shows on a terminal.
 func Visible(s string) string {
 	var b strings.Builder
 	for _, r := range s {

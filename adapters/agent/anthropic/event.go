@@ -40,7 +40,7 @@ type contentBlock struct {
 	// Citations are the sources of a text: https://docs.anthropic.com/en/docs/build-with-claude/citations
 	Citations json.RawMessage `json:"citations"`
 	Thinking  json.RawMessage `json:"thinking"`
-	// Signature and Data are what the API wants back with a thought, and instead of a hidden one.
+	// Signature belongs to a thought, and Data is a hidden thought. The API wants both back.
 	Signature string          `json:"signature"`
 	Data      json.RawMessage `json:"data"`
 	Input     json.RawMessage `json:"input"`
@@ -103,8 +103,8 @@ func (m *message) invalid(err error) error {
 	return m.client.Invalid("the stream contains an invalid event", err)
 }
 
-// whole takes a message that is not streamed, or that a server repeats behind its blocks. What the blocks have brought
-// already is not taken again, and the text replaces theirs.
+// whole takes a message that is not streamed, or that a server repeats behind its blocks. Its text
+// replaces the text of the blocks. It skips each other kind of content that the blocks have brought already.
 func (m *message) whole(e streamEvent) error {
 	var blocks []contentBlock
 	if err := json.Unmarshal(e.Content, &blocks); err != nil { // some servers write a string

@@ -128,11 +128,11 @@ func (c *completion) failed(raw []byte) error {
 	return c.agent.client.Failure("the stream reports: "+text, status)
 }
 
-// took says what the parts of a streamed message have brought.
+// took has the kinds of content that the parts of a streamed message have brought.
 type took struct{ text, thought, calls bool }
 
-// whole takes a whole message. What its parts have brought already is not taken again: its text replaces theirs, and
-// its reasoning and calls are theirs.
+// whole takes a whole message. Its text replaces the text of its parts. It skips the message's reasoning and calls if the
+// parts have brought them already.
 func (c *completion) whole(m delta) error {
 	streamed := c.took
 	if streamed.thought {
@@ -288,8 +288,8 @@ func (c *completion) callOf(index, id, name, arguments string) *call {
 	return c.calls[len(c.calls)-1]
 }
 
-// isBefore reports whether a part begins another call: it has a name, and an id of its own or, where there are no ids,
-// further arguments behind complete ones.
+// isBefore reports whether a part begins another call: it has a name, and its id differs from this call's. If one
+// of the two ids is missing, the part's arguments must begin a new object behind the complete one of this call.
 func (c *call) isBefore(id, name, arguments string) bool {
 	switch {
 	case name == "":

@@ -199,8 +199,8 @@ func thread(n int) (assembly.Input, shelf) {
 	return input, shelf{"p": png}
 }
 
-// unnamed are the servers whose words name no cause: what they refuse is the pictures of a thread, and teaches nothing about
-// the model.
+// unnamed are the servers whose words name no cause. They refuse the pictures of a thread, and the agent learns nothing about
+// the model from that.
 var unnamed = map[string]int{"a gateway that names no cause": 1, "a server that fails on images": 1}
 
 // TestStrictServers checks that each turn of a thread is answered, with one request more than turns at most,

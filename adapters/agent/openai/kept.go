@@ -22,14 +22,14 @@ type thoughts struct {
 	ReasoningDetails []json.RawMessage `json:"reasoning_details,omitempty"`
 }
 
-// kept is what is kept with the calls of an answer.
+// kept is the provider's data that is stored with the calls of an answer.
 type kept struct {
 	thoughts
 	// Extra is the member extra_content of each call; null for none.
 	Extra []json.RawMessage `json:"extra,omitempty"`
 }
 
-// back returns what is kept with the calls; nil for nothing.
+// back returns the data to store with the calls; nil for none.
 func (c *completion) back() json.RawMessage {
 	k := kept{thoughts: c.kept}
 	k.ReasoningDetails = c.details.list()
@@ -102,8 +102,8 @@ func (d *details) list() (list []json.RawMessage) {
 	return list
 }
 
-// giveBack completes the messages of a request by what is kept with their calls. If the provider wants the reasoning of
-// one, it wants that of each, also an empty one.
+// giveBack adds the data that is stored with calls to the messages of a request. If the provider wants the reasoning of
+// one message, it wants that of each, also an empty one.
 func giveBack(model string, said []assembly.Message, messages []message) {
 	var wants bool
 	for i, m := range said {

@@ -60,7 +60,7 @@ type sentCall struct {
 	ID       string       `json:"id"`
 	Type     string       `json:"type"` // function
 	Function sentFunction `json:"function"`
-	// Extra is what the provider has written beside the call and wants back.
+	// Extra is the provider's own data beside the call, which the provider wants back.
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 

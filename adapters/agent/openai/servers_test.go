@@ -139,8 +139,8 @@ func TestAPreviewOfARepeatedAnswer(t *testing.T) {
 	}
 }
 
-// TestThoughtsGoBackWithTheirCall checks that the request behind a call has what the provider wrote beside it, and that
-// the same step of another model has nothing of it.
+// TestThoughtsGoBackWithTheirCall checks that the request behind a call has the data that the provider wrote beside
+// it, and that the same step of another model has none of this data.
 func TestThoughtsGoBackWithTheirCall(t *testing.T) {
 	const look = `{"index":0,"id":"c1","type":"function","function":{"name":"look","arguments":"{\"at\":1}"}`
 	words := part(`{"content":"Let me look."}`)
@@ -243,7 +243,7 @@ func TestEndsOfServers(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreNone checks streams without an answer: a failure of MiniMax in the stream, and an answer that stands
+// TestAnswersThatAreNone checks streams without an answer: a failure of MiniMax in the stream, and an answer that is
 // in the reasoning alone, as vLLM with a wrong parser of reasoning sends it.
 // https://github.com/vllm-project/vllm/issues/17357
 func TestAnswersThatAreNone(t *testing.T) {

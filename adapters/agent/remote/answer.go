@@ -350,7 +350,7 @@ const maxRest = 16 << 10
 type Ending struct {
 	Key, Finish string // the name and the value of the model's own word for it, such as finish_reason and "stop"
 	Tools       *Tools // the calls of the model
-	// Kept is what the provider wants back with the calls: see Keep. Nil for nothing.
+	// Kept is the data that the provider wants back with the calls: see Keep. Nil for nothing.
 	Kept  json.RawMessage
 	Usage any // the counts of tokens; nil if the server sent none
 }

@@ -2,7 +2,7 @@ package remote
 
 import "strings"
 
-// end is what a server's word for the end of an answer means.
+// end is the meaning of a server's word for the end of an answer.
 type end int
 
 const (

@@ -165,7 +165,7 @@ func (c *Client) refused(response *http.Response) error {
 const Declined = "The model's provider declined to answer this."
 
 // declined completes the error of a server whose filter has refused the input: a repetition is refused too. A bad call
-// that the model has written is worth another attempt, whatever the status.
+// that the model has written is worth another attempt, with every status.
 func (e *Error) declined() *Error {
 	if miscalledWords.MatchString(e.said) {
 		e.Permanent = false

@@ -236,7 +236,7 @@ func (c *Client) Learnt() (notes []string) {
 	return notes
 }
 
-// trial is what the next request for an attempt changes. It is remembered if the request succeeds.
+// trial has the changes that the next request for an attempt makes. It is remembered if the request succeeds.
 type trial struct {
 	limit    int  // bytes of the messages' text; 0 for the learnt bound
 	plain    bool // calls and their results are texts; this is not remembered
@@ -522,7 +522,7 @@ const (
 	badParameter
 	tooLong
 	badImages
-	badPicture // one of several, or what is sent of it
+	badPicture // one picture of several, or its form or size
 	badTool    // the schema of a tool
 	badRoles
 	lacksThoughts
@@ -535,7 +535,7 @@ const unknown = `(?:unknown|unrecogni[sz]ed|unsupported|(?:not|n't) (?:supported
 var (
 	longWords  = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|prompt|model|number of tokens|input)|input token count|input length|model token limit|reduce the length|tokens to keep|\bn_ctx\b|\bmax_(?:seq|model)_len|\bmax_new_tokens|prompt\W[^.]{0,60}(?:too long|exceed|(?:long|great)er than)`)
 	imageWords = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
-	// pictureWords are about a picture and not about the model. modelWords are about the model, whatever they name.
+	// pictureWords are about a picture and not about the model. modelWords are about the model, even if they name a picture.
 	pictureWords = regexp.MustCompile(`(?i)dimension|pixel|(?:image|picture|media|mime)[ _]?(?:format|type)|formats?\W|too (?:large|big|small|many)|exceed|corrupt|truncat|decod|(?:not|n't|unable to|fail(?:ed)? to|cannot|could not be) (?:process|identify|load|loaded|download|fetch|read|represent)|valid (?:base64 |data |input )?(?:image|picture|png|jpe?g|gif|webp|data)|unsupported (?:image|picture|media)\b|maximum|at most|base64`)
 	modelWords   = regexp.MustCompile(`(?i)at most 0\b|mmproj|multi-?modal|no endpoints found|(?:by|certain|this|the|that) models?\b|image input`)
 	// schemaWords are about the schema of a tool, callWords about a call that the model has written.

@@ -2,7 +2,7 @@ package remote
 
 import "encoding/json"
 
-// kept is what a provider wants back with the calls of a step: thoughts, signatures, encrypted reasoning. No other model
+// kept is the data that a provider wants back with the calls of a step: thoughts, signatures, encrypted reasoning. No other model
 // takes it.
 type kept struct {
 	Model string          `json:"model"`

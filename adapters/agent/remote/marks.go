@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// markKind is what a mark of a model's template does with the text.
+// markKind is the effect of a mark of a model's template on the text.
 type markKind int
 
 const (
@@ -27,7 +27,7 @@ const (
 	headMark
 	// strikeMark is a tag of HTML whose closing tag is not an end.
 	strikeMark
-	// bareMark is what is left of the headers of harmony if a server leaves out its special tokens.
+	// bareMark is the rest of a header of harmony if a server leaves out its special tokens.
 	bareMark
 )
 
@@ -139,7 +139,7 @@ var firstBytes = func() (found [256]bool) {
 	return found
 }()
 
-// known are the marks and their beginnings in lower case, each with what it is.
+// known describes each mark and each beginning of a mark. Its keys are in lower case.
 var known = func() map[string]knownMark {
 	known := map[string]knownMark{}
 	for i, m := range marks {
@@ -317,10 +317,10 @@ func (s *splitter) ask(pieces []piece, tag []byte) []piece {
 	return append(s.flush(pieces), piece{over, string(tag)})
 }
 
-// isAtStart reports whether nothing but white space and marks stands in the line so far.
+// isAtStart reports whether the line so far has only white space and marks.
 func (s *splitter) isAtStart() bool { return !s.inLine }
 
-// token takes a mark that stands for itself, outside code and blocks. It reports whether it was one.
+// token takes a mark outside code and blocks if its kind has an effect here. It reports whether it took the mark.
 func (s *splitter) token(pieces []piece, at int, isEnd bool, tag []byte) (_ []piece, taken bool) {
 	switch m := marks[at]; {
 	case m.kind == askMark && (s.isAtStart() || len(s.pending) > 0 || !s.spaced):

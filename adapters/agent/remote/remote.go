@@ -125,7 +125,7 @@ func NewKind[C any, A turn.Agent, P interface {
 
 // Client calls the server of one agent. It is used concurrently.
 type Client struct {
-	// AddressHint says what is likely wrong with the address if the server does not know it; empty for nothing.
+	// AddressHint names the likely fault of the address if the server does not know the address; empty for none.
 	AddressHint string
 
 	config Config

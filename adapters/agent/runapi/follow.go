@@ -42,8 +42,8 @@ type follower struct {
 	numbered map[string][sha256.Size]byte
 	recounts bool
 
-	// unread is the fault of the last event, if it could not be read; nil otherwise. A lost connection may have cut it, so it
-	// is told only when another event follows. told are the unreadable events that were told.
+	// unread is the fault of the last event, if it could not be read; nil otherwise. A lost connection may have cut the
+	// event, so the run's WARNING waits for another event. told are the unreadable events that have had their WARNING.
 	unread *unread
 	told   map[[sha256.Size]byte]bool
 

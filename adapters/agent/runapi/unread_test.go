@@ -29,7 +29,7 @@ func TestAnUnreadableMessageIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestAMessageThatTheConnectionCutIsNoFault: it comes again whole, and nobody is warned.
+// TestAMessageThatTheConnectionCutIsNoFault: the server sends it again whole, and the run has no WARNING.
 func TestAMessageThatTheConnectionCutIsNoFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{scripts: []func(http.ResponseWriter){streams(`{"t":1,"m":"Hm.","ts":1000}`, `{"t":7,"m":"h`), streams(`{"t":7,"m":"hi","ts":2000}`, `{"t":4,"ts":3000}`)}}

@@ -24,8 +24,8 @@ type Runs interface {
 	TakesPart(ctx context.Context, t *places.Thread, actor string) (bool, error)
 }
 
-// errBounded is the error of a call about the schedules of a thread of which the run sees a part alone: a run of a schedule sees
-// all of it.
+// errBounded is the error of a call about the schedules of a thread if the run sees only a part of that thread. A run of a schedule
+// sees all of it.
 var errBounded = exchange.Fail(http.StatusForbidden, "forbidden", "a program has asked that may not read this thread: its token needs read with the workspace")
 
 // view bounds the reading of a run's agent: the run's thread, and as far as its setting says, the threads that each person who asks sees
@@ -177,7 +177,7 @@ func (v *view) message(ctx context.Context, thread string, m messages.Message) (
 // maxPages bounds the pages that are read for one page of a run's agent.
 const maxPages = 10
 
-// page fills a page of at most limit elements of which the caller sees only some. read returns the elements behind a position, which
+// page fills a page with at most limit elements, and leaves out those that the caller does not see. read returns the elements behind a position, which
 // is empty for the first ones, and whether more may follow; see returns the element as the caller sees it, and position that of an
 // element. next is the position of an element that the caller sees, and an empty page has none, so that it names no hidden one.
 func page[T, R any](limit int, from string, read func(from string) ([]T, bool, error), see func(*T) (R, bool, error), position func(*T) string) (list []R, next *string, err error) {
