@@ -298,7 +298,7 @@ func TestAPassingFaultTeachesNothing(t *testing.T) {
 			requests := 0
 			agent := model(t, func(w http.ResponseWriter, _ *http.Request) {
 				if requests++; requests > 1 {
-					http.Error(w, "a second request", 418)
+					http.Error(w, "a second request", http.StatusTeapot)
 					return
 				}
 				if c.status != 200 {
