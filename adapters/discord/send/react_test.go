@@ -23,7 +23,7 @@ func TestReact(t *testing.T) {
 	if n := l.Reactions(testapp.Room, m.ID); n != 1 {
 		t.Errorf("%d reactions", n)
 	}
-	for given, want := range map[string]string{"<:parrot:123456789012345678>": "parrot:123456789012345678", "parrot": "", "": "", "a b": ""} {
+	for given, want := range map[string]string{"<:parrot:123456789012345678>": "parrot:123456789012345678", "parrot": "🦜", "our_parrot": "", "": "", "a b": ""} {
 		if got, ok := l.Adapter.Emoji(given); got != want && ok {
 			t.Errorf("%q: %q", given, got)
 		}
