@@ -24,11 +24,14 @@ const withheldFor = 90 * time.Second
 const withheldSince = withheldFor + 8*time.Minute
 
 // notingInbox is an inbox that also notes the payloads that concern the adapter itself: the
-// notice that Slack withholds events, and the start of an assistant thread.
+// notice that Slack withholds events, the start of an assistant thread, and a question in such a thread.
 type notingInbox struct {
 	adapters.Inbox
 	receiver *Receiver
 }
+
+// threadMember and directType are in each payload of a message that a person writes in an assistant thread.
+var threadMember, directType = []byte(`"thread_ts"`), []byte(`"im"`)
 
 // notedTypes are the types of those payloads.
 var notedTypes = [][]byte{[]byte("app_rate_limited"), []byte("assistant_thread_started")}
@@ -36,7 +39,8 @@ var notedTypes = [][]byte{[]byte("app_rate_limited"), []byte("assistant_thread_s
 // Accept implements adapters.Inbox.
 func (i notingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {
 	receipt, err := i.Inbox.Accept(ctx, envelope)
-	if err != nil || !slices.ContainsFunc(notedTypes, func(t []byte) bool { return bytes.Contains(envelope.Body, t) }) {
+	has := func(word []byte) bool { return bytes.Contains(envelope.Body, word) }
+	if err != nil || !slices.ContainsFunc(notedTypes, has) && !(has(threadMember) && has(directType)) {
 		return receipt, err
 	}
 	p := payload.Of(envelope)
