@@ -190,7 +190,7 @@ func TestWhatNobodyAskedIsAskedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := h.answerNext(replyWith("Rain."))
-	same(t, strings.TrimSpace(asked.text()), "user: [Schedule morning]: does it rain?")
+	same(t, strings.TrimSpace(asked.text()), "user: [[Schedule morning]]: does it rain?")
 	same(t, h.posts(1)[0].Text, "Rain.")
 	if _, err := h.operate().RetryRun(h.ctx, failed.Items[0].ID); err == nil {
 		t.Error("the same question is asked again twice")

@@ -85,35 +85,6 @@ func TestATooLongPostIsHalved(t *testing.T) {
 	}
 }
 
-// TestARefusedFileBecomesPosts: the rest of a long answer goes out as posts, in order, before the next answer, also after a restart. A
-// refused file of an agent is named.
-func TestARefusedFileBecomesPosts(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{slack: "file_over: 20000"})
-	h.slack.Script("files.getUploadURLExternal", slacktest.Fault{Error: "missing_scope"})
-	h.mention("tell me everything")
-	const n = 400
-	h.answerNext(replyWith(paragraphs(n)))
-	h.posts(2)
-	h.restart()
-	h.mention("and then?")
-	h.answerNext(replyWith("Nothing."))
-	posts := h.posts(2)
-	for len(posts) == 0 || posts[len(posts)-1].Text != "Nothing." {
-		if posts = h.posts(len(posts) + 1); h.ctx.Err() != nil {
-			t.Fatal(h.log)
-		}
-	}
-	var all string
-	for _, p := range posts {
-		all += p.Markdown + "\n"
-	}
-	inOrder(t, all, n)
-	if files := h.slack.Uploads(); len(files) != 0 {
-		t.Errorf("%+v", files)
-	}
-}
-
 // TestARefusalIsToldOnDiscord: the notice comes in the thread of the answer.
 func TestARefusalIsToldOnDiscord(t *testing.T) {
 	t.Parallel()
