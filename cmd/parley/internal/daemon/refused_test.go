@@ -8,7 +8,6 @@ import (
 
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/discord/discordtest"
-	"parley/adapters/slack/slacktest"
 )
 
 const refusedAnswer = "Sorry, the platform did not accept my answer."
@@ -33,55 +32,6 @@ func inOrder(t *testing.T, all string, n int) {
 			t.Fatalf("%s is there %d times, or not in its place", word, strings.Count(all, word))
 		}
 		at += found
-	}
-}
-
-// TestARefusedAnswerIsTold: an ephemeral message on Slack tells the asker alone that the answer was refused. If Slack refuses that too, a
-// direct message tells it. Each comes once, also after a restart.
-func TestARefusedAnswerIsTold(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{})
-	h.slack.Script("chat.postMessage", slacktest.Fault{Error: "restricted_action"})
-	h.mention("what now?")
-	h.answerNext(replyWith("No."))
-	for len(h.slack.Ephemerals()) == 0 && h.poll() {
-		h.clock.advance(0)
-	}
-	h.restart()
-	told := h.slack.Ephemerals()
-	if len(told) != 1 || told[0].Text != refusedAnswer || told[0].User != mara {
-		t.Fatalf("%+v\n%s", told, h.log)
-	}
-	h.slack.Script("chat.postMessage", slacktest.Fault{Error: "restricted_action"})
-	h.slack.Script("chat.postEphemeral", slacktest.Fault{Error: "restricted_action"})
-	h.mention("and now?")
-	h.answerNext(replyWith("No."))
-	posts := h.posts(1)
-	if len(posts) != 1 || posts[0].Channel == room || !strings.Contains(posts[0].Text+posts[0].Markdown, "I could not post my answer to") {
-		t.Errorf("%+v", posts)
-	}
-	h.mention("still there?")
-	h.answerNext(replyWith("Yes."))
-	if posts := h.posts(2); len(posts) != 2 || posts[1].Text != "Yes." || len(h.slack.Ephemerals()) != 1 {
-		t.Errorf("%+v", posts)
-	}
-}
-
-// TestATooLongPostIsHalved: Slack counts the characters of a post in a way of its own.
-func TestATooLongPostIsHalved(t *testing.T) {
-	t.Parallel()
-	h := open(t, plan{})
-	h.slack.Script("chat.postMessage", slacktest.Fault{Error: "msg_too_long"})
-	h.mention("tell me everything")
-	h.answerNext(replyWith(paragraphs(40)))
-	h.awaitMetric(sent, 2)
-	var all string
-	for _, p := range h.posts(2) {
-		all += p.Markdown
-	}
-	inOrder(t, all, 40)
-	if told := h.slack.Ephemerals(); len(told) != 0 {
-		t.Errorf("%+v", told)
 	}
 }
 
