@@ -116,7 +116,11 @@ func (p Places) file(workspace string) *file {
 // effective returns the settings at a path, below which v is.
 func (f *file) effective(path string, v reflect.Value) (all []Setting) {
 	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
+		if v.IsNil() && v.Type().Elem().Kind() == reflect.Bool { // a switch that is on unless a file turns it off
+			v = reflect.ValueOf(true)
+		} else {
+			v = v.Elem()
+		}
 	}
 	isList := v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Struct
 	switch {

@@ -35,7 +35,11 @@ func defaultSettings() map[string]reflect.Value {
 func collect(all map[string]reflect.Value, path string, v reflect.Value) {
 	for _, one := range settings(v) {
 		at, setting := join(path, one.key), one.value
-		if setting.Kind() == reflect.Pointer {
+		switch {
+		case setting.Kind() != reflect.Pointer:
+		case setting.IsNil() && setting.Type().Elem().Kind() == reflect.Bool: // a switch that is on unless a file turns it off
+			setting = reflect.ValueOf(true)
+		default:
 			setting = setting.Elem()
 		}
 		isList := setting.Kind() == reflect.Slice && setting.Type().Elem().Kind() == reflect.Struct

@@ -64,7 +64,11 @@ func (s schema) object(path string, v reflect.Value) map[string]any {
 // property returns the schema of a key with its default.
 func (s schema) property(at string, v reflect.Value) map[string]any {
 	if v.Kind() == reflect.Pointer {
-		v = v.Elem()
+		if v.IsNil() && v.Type().Elem().Kind() == reflect.Bool { // a switch that is on unless a file turns it off
+			v = reflect.ValueOf(true)
+		} else {
+			v = v.Elem()
+		}
 	}
 	var p map[string]any
 	switch t := v.Type(); {
