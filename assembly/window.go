@@ -133,15 +133,26 @@ func (v *view) giveFiles() {
 		return
 	}
 	var given []File
-	for _, line := range slices.Backward(v.inBlock()) {
+	give := func(line *Line) {
 		for _, file := range line.Files {
 			if len(given) < maxGiven && !line.Own && (file.Words != "" || file.Path != "" && file.IsPicture()) {
 				given = append(given, file)
 			}
 		}
 	}
-	last := &v.Messages[len(v.Messages)-1]
-	last.Files = slices.Concat(last.Files, given)
+	for i := range slices.Backward(v.Context) {
+		give(&v.Context[i])
+	}
+	if v.Root != nil {
+		give(v.Root)
+	}
+	for i := range slices.Backward(v.OpenedOn) {
+		give(&v.OpenedOn[i])
+	}
+	if len(given) > 0 {
+		last := &v.Messages[len(v.Messages)-1]
+		last.Files = slices.Concat(last.Files, given)
+	}
 }
 
 // inOrder returns a copy, ordered by the platform's time and then by thread_seq.

@@ -243,6 +243,7 @@ func (g gate) trigger(m *event.Message, addressed event.Addressed, look record.L
 		return g.unasked(event.ReasonFromMe)
 	case m.TextMessage && g.Policy.sms() == SMSShown:
 		return g.unasked(event.ReasonSMS)
+	// A client of the API may ask without words, as the contract says, and so may a command.
 	case m.IsEmpty() && addressed != event.AddressedCommand && !g.asGiven():
 		return g.unasked(event.ReasonEmpty)
 	case addressed == event.AddressedNone && (g.Policy.RequireMention || g.kind == event.KindReaction) && !g.follows(m, look):
