@@ -200,10 +200,8 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 // resubmitted envelope counts up to its resubmission, because its sender does not wait for the answer
 // any more.
 func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task, r *resolved) (gate, error) {
-	g := gate{
-		Settings: w.config.Settings(r.channel, r.parent), kind: r.Kind, senders: w.config.Senders, server: r.Server, channel: event.Channel{ID: r.channel, Parent: r.parent},
-		arrived: cmp.Or(t.Resubmitted, t.Envelope.ReceivedAt), now: in.Now,
-	}
+	g := w.gate(event.Channel{ID: r.channel, Parent: r.parent})
+	g.kind, g.server, g.arrived, g.now = r.Kind, r.Server, cmp.Or(t.Resubmitted, t.Envelope.ReceivedAt), in.Now
 	if t.Envelope.Transport == event.Backfilled {
 		g.Policy.MaxAge = g.lateAge(w.memory.since)
 	}

@@ -98,19 +98,19 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 		return time.Time{}, fmt.Errorf("workspace %q is not configured", envelope.Workspace)
 	}
 	keys := w.config.Normalizer.Keys(envelope, in.directory(ctx, w))
-	settings := w.config.Settings(keys.Channel.ID, keys.Channel.Parent)
-	if keys.Result != nil || settings.Limits == (Limits{}) && settings.WorkspaceLimits == (Limits{}) {
+	g := w.gate(keys.Channel)
+	if keys.Result != nil || g.Limits == (Limits{}) && g.WorkspaceLimits == (Limits{}) {
 		return time.Time{}, nil
 	}
 	e, err := in.normalize(ctx, w, envelope)
 	if err != nil {
 		return time.Time{}, err
 	}
-	g, m := gate{Settings: settings, kind: e.Kind}, e.Message
-	if m == nil || m.Passive || is(m.Metadata.Passive) || g.command(m) != "" {
+	m := e.Message
+	if g.kind = e.Kind; m == nil || m.Passive || is(m.Metadata.Passive) || g.command(m) != "" {
 		return time.Time{}, nil
 	}
-	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, settings.budgets(m))
+	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m))
 }
 
 // limitText tells a person that a limit is reached.

@@ -40,6 +40,11 @@ type gate struct {
 	clear func(m *event.Message) []outbox.Post
 }
 
+// gate returns the gate of a channel, without what only an event has.
+func (w *workspace) gate(channel event.Channel) gate {
+	return gate{Settings: w.config.Settings(channel.ID, channel.Parent), senders: w.config.Senders, channel: channel}
+}
+
 // decide judges a message, or the new state of one. Every decision has a reason.
 func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	switch {
@@ -169,7 +174,7 @@ func (in *Ingest) Admits(run *runs.Run, at event.Channel) func(m messages.Messag
 	if w == nil || event.IsWorkstream(run.ThreadKey) && at.ID == run.Channel { // nobody of the platform writes there
 		return func(m messages.Message) (messages.Message, bool) { return m, true }
 	}
-	return gate{Settings: w.config.Settings(at.ID, at.Parent), senders: w.config.Senders, channel: at}.admitsStored
+	return w.gate(at).admitsStored
 }
 
 // admitsStored judges a stored message; see Ingest.Admits.

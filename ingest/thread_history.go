@@ -28,8 +28,8 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *run
 	if !ok || slices.ContainsFunc(run.Messages, func(m messages.Message) bool { return m.ExternalID == root }) {
 		return nil
 	}
-	settings := w.config.Settings(run.Channel, run.Parent)
-	if !settings.Policy.PassiveMemory {
+	g := w.gate(event.Channel{ID: run.Channel, Parent: run.Parent})
+	if !g.Policy.PassiveMemory {
 		return nil
 	}
 	known, err := in.Journal.Knows(ctx, w.config.ID, root, run.OpenedOn != "")
@@ -51,7 +51,8 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *run
 			history = read
 		}
 	}
-	list := in.admitted(reading, w, gate{Settings: settings, kind: event.KindMessage, now: in.Now}, history)
+	g.kind, g.now = event.KindMessage, in.Now
+	list := in.admitted(reading, w, g, history)
 	return in.Journal.SetThreadHistory(ctx, claim, run, runs.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
 }
 

@@ -224,7 +224,7 @@ func TestChatOfAPerson(t *testing.T) {
 	typeLine("/status")
 	seen.await(t, "s).\n") // since when it has been working
 	m.rest <- "upon\x1b[2J a time."
-	seen.await(t, "Once upon[2J a time.\n> ")
+	seen.await(t, `Once upon\u001b[2J a time.`+"\n> ")
 	typeLine("again")
 	<-m.begun
 	seen.await(t, "> Once ")

@@ -18,7 +18,7 @@ func (o *Outbox) NextDelivery(ctx context.Context, thread int64) (*Delivery, err
 // OpenDelivery is NextDelivery inside a transaction.
 func OpenDelivery(tx *storage.Txn, thread int64) *Delivery {
 	return read(tx, `WHERE d.thread = $1 AND d.state IN ('pending', 'sending') ORDER BY CASE WHEN d.kind IN `+late+` THEN d.due_at ELSE 0 END,
-		CASE WHEN d.kind IN ('post', 'tell') AND d.replaces <> 0 THEN d.replaces ELSE d.id END, d.id LIMIT 1`, thread)
+		CASE WHEN d.kind IN ('post', 'tell') AND p.kind <> 'preview' THEN d.replaces ELSE d.id END, d.id LIMIT 1`, thread)
 }
 
 // read reads the delivery that the end of a query finds; nil for none.

@@ -67,6 +67,8 @@ type Run struct {
 	// message has it, such as that of a run for reports.
 	Signed bool
 	Sign   string
+	// Stepped says that the run may have stored steps.
+	Stepped bool
 	// EventSeq is the seq of the last event of the attempts before this one; 0 for none.
 	EventSeq int64
 	// Followed says that other nodes are told of changes of the run, because clients may
@@ -297,7 +299,7 @@ func (b *beginRunTx) resume(most int64) {
 	var left int64
 	b.Later(nil, []any{&run.Claims, &run.EventSeq, &left}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
 		WHERE id = $1 RETURNING run_claims, run_seq, run_left`, run.Thread, most)
-	readShown(b.Txn, run)
+	readKept(b.Txn, run)
 	b.Fail(storage.Unpack(b.answer, &run.Answer))
 	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
@@ -312,12 +314,13 @@ func (b *beginRunTx) resume(most int64) {
 	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
 }
 
-// readShown reads the previews and the sign of work that show a run.
-func readShown(tx *storage.Txn, run *Run) {
+// readKept reads what the attempts before this one have left of a run: its previews, the sign of work, and whether it has steps.
+func readKept(tx *storage.Txn, run *Run) {
 	var signs int64
-	tx.Row([]any{&run.Previews, &signs, &run.Sign}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
+	tx.Row([]any{&run.Previews, &signs, &run.Sign, &run.Stepped}, `SELECT (SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'preview'),
 		(SELECT count(*) FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held'),
-		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1)`, run.ID)
+		(SELECT payload FROM deliveries WHERE run = $1 AND kind = 'unsign' AND state = 'held' ORDER BY id DESC LIMIT 1),
+		EXISTS (SELECT 1 FROM run_steps WHERE run = $1)`, run.ID)
 	run.Signed = signs > 0
 }
 

@@ -22,6 +22,7 @@ func (r *Runs) RunSteps(ctx context.Context, run *Run) ([]string, error) {
 // PutStep stores step n of a run, or its new body. It fails with ErrFenced if the run has ended. A call with an
 // unknown outcome may be repeated.
 func (r *Runs) PutStep(ctx context.Context, claim *places.Claim, run *Run, n int, body string) error {
+	run.Stepped = true
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		var seq int64
 		lockRun(tx, claim, run, []any{&seq}, `run_seq`)

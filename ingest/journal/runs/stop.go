@@ -65,7 +65,7 @@ func stopping(tx *storage.Txn, thread, now int64) *endRunTx {
 	e := &endRunTx{Txn: tx, now: now, states: true, run: run}
 	tx.Row([]any{&run.ID, (*string)(&run.ThreadKey), &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
 		`SELECT run_id, key, workspace, agent, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
-	readShown(tx, run)
+	readKept(tx, run)
 	return e
 }
 

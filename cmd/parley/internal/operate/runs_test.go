@@ -22,7 +22,7 @@ func TestRunText(t *testing.T) {
 thread      slack:acme:C1
 agent       lead
 begun       2020-11-27 09:39:16
-workstream  w1 of agent coder: running, executing read file
+workstream  w1 of agent coder: running, executing read\u001bfile
 workstream  w2 of agent coder: failed: no model
 `
 	if got := out.String(); got != want {
