@@ -68,10 +68,14 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 }
 
 // Lift adds the card in a result, which a protocol nests in a message, to the message's details: its uiSchema, or its hints. Details that
-// have one keep it. A result that is no object, or has no card, adds nothing.
+// have one keep it. A result may be the text of an object. A result that is no object, or has no card, adds nothing.
 func Lift(details map[string]any, result json.RawMessage) {
 	if !bytes.Contains(result, []byte(SchemaKey)) && !bytes.Contains(result, []byte(HintsKey)) {
 		return
+	}
+	var text string
+	if json.Unmarshal(result, &text) == nil {
+		result = json.RawMessage(text)
 	}
 	var members map[string]json.RawMessage
 	if details[SchemaKey] != nil || details[HintsKey] != nil || json.Unmarshal(result, &members) != nil {

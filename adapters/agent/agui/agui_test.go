@@ -19,6 +19,7 @@ import (
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/assembly/card"
 	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -503,5 +504,51 @@ func TestOurTools(t *testing.T) {
 	tools := []any{object{"name": "look", "description": "Looks.", "parameters": object{"type": "object", "properties": object{}}}}
 	if diff := cmp.Diff([]any{want, tools, "run-1-2"}, []any{bodies[1]["messages"], bodies[1]["tools"], bodies[1]["runId"]}); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestCards: the result of a run or of a tool has a card, its schema or hints for one, as the details of other agents have.
+func TestCards(t *testing.T) {
+	const (
+		hints  = `{"status":"success","summary":"All plants have water."}`
+		schema = `{"version":"1","title":"Plants","locale":"en","status":"success","theme":"default","root":{"type":"text","text":"All have water."}}`
+	)
+	result := func(raw string) string {
+		return `{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":` + raw + `}`
+	}
+	tool := func(content string) []string {
+		quoted, _ := json.Marshal(content)
+		return []string{`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"find"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`,
+			`{"type":"TOOL_CALL_RESULT","messageId":"x","toolCallId":"c","content":` + string(quoted) + `}`, finished}
+	}
+	for name, c := range map[string]struct {
+		in   []string
+		want string // of the message with a card
+	}{
+		"a schema of a run":        {[]string{result(`{"uiSchema":` + schema + `,"n":1}`)}, "ANSWER uiSchema " + schema},
+		"hints of a run":           {[]string{result(`{"ui_hints":` + hints + `}`)}, "ANSWER ui_hints " + hints},
+		"nested hints of a run":    {[]string{result(`{"worker_agent_output":{"ui_hints":` + hints + `}}`)}, "ANSWER ui_hints " + hints},
+		"a schema of a tool":       {tool(`{"uiSchema":` + schema + `}`), "UPDATE uiSchema " + schema},
+		"nested hints of a tool":   {tool(`{"tool_agent_output":{"ui_hints":` + hints + `}}`), "UPDATE ui_hints " + hints},
+		"a null schema":            {[]string{result(`{"uiSchema":null}`)}, ""},
+		"words that name a schema": {tool(`the uiSchema is missing`), ""},
+	} {
+		emitted, err := run(t, append([]string{started, start, content, end}, c.in...)...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var got []string
+		for _, m := range emitted {
+			var details map[string]json.RawMessage
+			_ = json.Unmarshal(m.Details, &details)
+			for _, key := range []string{card.SchemaKey, card.HintsKey} {
+				if details[key] != nil {
+					got = append(got, m.Type.String()+" "+key+" "+string(details[key]))
+				}
+			}
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
