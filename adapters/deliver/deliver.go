@@ -311,6 +311,8 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 	switch {
 	case failure.Failure == adapters.Permanent && takesOver(d):
 		return o.Journal.Repost(ctx, d, cause.Error())
+	case failure.Failure == adapters.Permanent && d.Kind == outbox.KindRestate && now.Sub(d.CreatedAt) < maxStateAge:
+		return o.restateLater(ctx, d, failure)
 	case failure.Failure == adapters.Permanent:
 		return o.refused(ctx, d, failure)
 	case !unclear && now.Sub(d.CreatedAt) > maxAge:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"parley/adapters"
@@ -21,6 +22,21 @@ import (
 
 // maxStated is the greatest length of a state post on a platform without edits, in characters.
 const maxStated = 2000
+
+const (
+	// maxStateAge bounds how long after its creation a state post is tried whose edit the platform refuses.
+	maxStateAge = 7 * 24 * time.Hour
+	// maxStatePause bounds the wait between two such tries.
+	maxStatePause = time.Hour
+)
+
+// restateLater tries a refused edit of a state post again later: people read the post until it shows the end of its run, and an
+// archived channel may be opened again, or the bot invited again.
+func (o *Outbox) restateLater(ctx context.Context, d *outbox.Delivery, cause *adapters.SendError) error {
+	pause := min(time.Minute<<min(d.Attempts-1, 6), maxStatePause)
+	o.Log.Info("the platform refuses the edit of a state post; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "wait", pause, "err", cause)
+	return o.Journal.Resend(ctx, d, o.Now().Add(pause), cause.Error())
+}
 
 // prepare gives a state post that is due its address, its text and its card. It returns false if there is nothing to send now.
 func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platform) (sends bool, err error) {

@@ -198,15 +198,52 @@ func TestAnUnclearStatePostIsOne(t *testing.T) {
 	}
 }
 
-// TestARefusedEditEndsTheStatePost proves that the answer does not depend on it.
-func TestARefusedEditEndsTheStatePost(t *testing.T) {
+// TestARefusedEditIsTriedAgain proves that the answer does not depend on a state post whose edit is refused, and that the post shows the
+// end of its run once the platform takes edits again, also after a restart.
+func TestARefusedEditIsTriedAgain(t *testing.T) {
 	withStates(t, func(h *harness) {
-		h.board.faults["edit"] = []fault{{failure: adapters.Permanent}}
+		refused := fault{failure: adapters.Permanent}
+		h.board.faults["edit"] = []fault{refused, refused, refused}
 		h.answer = works(h, 3, 2*time.Second, answers("Well."))
 		h.ask("t")
 		advance(time.Minute)
 		if texts, _ := h.board.stands(); len(texts) != 2 || texts[1] != "Well." || len(h.board.did("edit")) != 1 {
-			t.Errorf("posts: %q, edits: %q", texts, h.board.did("edit"))
+			t.Errorf("at the end of the run: %q, edits: %q", texts, h.board.did("edit"))
+		}
+		advance(10 * time.Minute)
+		h.kill()
+		h.start()
+		advance(30 * time.Minute)
+		if texts, _ := h.board.stands(); len(texts) != 2 || !strings.HasPrefix(texts[0], shownPlan(3, 3)) || len(h.board.did("edit")) != 4 {
+			t.Errorf("after that: %q, edits: %q", texts, h.board.did("edit"))
+		}
+	})
+}
+
+// TestAStatePostIsGivenUp proves that the edits of a state post that the platform always refuses become hourly, and end.
+func TestAStatePostIsGivenUp(t *testing.T) {
+	withStates(t, func(h *harness) {
+		h.board.chance = func(does string) fault {
+			if does == "edit" {
+				return fault{failure: adapters.Permanent}
+			}
+			return none
+		}
+		h.answer = works(h, 3, 2*time.Second, answers("Well."))
+		h.ask("t")
+		advance(4 * time.Hour)
+		before := len(h.board.did("edit"))
+		advance(2 * time.Hour)
+		if hourly := len(h.board.did("edit")) - before; before > 9 || hourly != 2 {
+			t.Errorf("%d edits in four hours, %d in two more", before, hourly)
+		}
+		h.kill()
+		h.behind = -7 * 24 * time.Hour
+		before = len(h.board.did("edit"))
+		h.start()
+		advance(4 * time.Hour)
+		if last := len(h.board.did("edit")) - before; last != 1 {
+			t.Errorf("%d edits after a week", last)
 		}
 	})
 }

@@ -110,6 +110,12 @@ func (c *channel) refusesPosts() string {
 	return ""
 }
 
+func (c *channel) isArchived() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info.Archived
+}
+
 // describe returns the channel as a Slack object.
 // https://docs.slack.dev/reference/objects/conversation-object
 func (c *channel) describe() map[string]any {

@@ -141,6 +141,23 @@ func TestChannelsWithoutPosts(t *testing.T) {
 	wantCode(t, "ephemeral", err, "is_archived")
 }
 
+func TestNoEditsInAnArchivedChannel(t *testing.T) {
+	server, client := town(t, slacktest.Options{})
+	_, ts, err := client.PostMessageContext(t.Context(), "C1", slack.MsgOptionText("x", false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, archived := range []bool{true, false} {
+		server.SetChannel(slacktest.Channel{ID: "C1", Name: "general", Archived: archived})
+		_, _, _, err = client.UpdateMessageContext(t.Context(), "C1", ts, slack.MsgOptionText("y", false))
+		if archived {
+			wantCode(t, "archived", err, "is_inactive")
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestEphemeral(t *testing.T) {
 	server, client := start(t, slacktest.Options{})
 	for _, text := range []string{"hidden", "psst"} {

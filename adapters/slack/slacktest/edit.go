@@ -20,6 +20,9 @@ func (s *Server) update(form url.Values) []byte {
 		return wire.Refusal(code)
 	}
 	c := s.channel(form.Get("channel"))
+	if c.isArchived() {
+		return wire.Refusal("is_inactive")
+	}
 	post, code := s.change(c, form.Get("ts"), "cant_update_message", "streaming_state_conflict", func(p *Post) {
 		p.Edits++
 		if what.Empty() {

@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"parley/adapters/discord/discordtest"
+	"parley/adapters/slack/slacktest"
 )
 
 // awaitText waits until a text is shown.
@@ -60,6 +62,29 @@ func TestChildrenGoOnInTheStatePost(t *testing.T) {
 	h.awaitText("Mara is.", h.slackTexts)
 	if posts := h.slack.Posts(); len(posts) != 3 || posts[0].Edits < 2 || posts[0].ThreadTS != question.TS {
 		t.Errorf("%+v", posts)
+	}
+}
+
+// TestAStatePostEndsInAnOpenedChannel: a run ends while its channel is archived. Its state post shows that once the channel is open again.
+func TestAStatePostEndsInAnOpenedChannel(t *testing.T) {
+	t.Parallel()
+	fake, made := calls("chat.update")
+	h := openLeadShowing(t, plan{fake: fake}, 2, "[answer, plan]")
+	h.slack.AddChannel(room, "garden")
+	h.mention("tidy up")
+	asked := <-h.inputs
+	h.call(http.MethodPost, "/runs/"+asked.RunID+"/updates", `{"t":2,"m":"Tidy up","d":{"plan":[{"title":"sweep","status":"running"}]}}`, http.StatusAccepted)
+	h.awaitText("Tidy up (0 of 1 done)\n⏳ sweep (running)", h.slackTexts)
+	h.slack.SetChannel(slacktest.Channel{ID: room, Name: "garden", Archived: true})
+	h.reply(asked.RunID, "Done.")
+	for len(made) < 2 && h.poll() { // the first one was refused when the second one begins
+		h.clock.advance(10 * time.Second)
+	}
+	h.slack.AddChannel(room, "garden")
+	for h.slackTexts()[0] != "Tidy up (0 of 1 done)\n⏹️ sweep (unfinished)" {
+		if h.clock.advance(10 * time.Second); !h.poll() {
+			t.Fatalf("shown is %q\n%s", h.slackTexts(), h.log)
+		}
 	}
 }
 
