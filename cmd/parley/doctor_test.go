@@ -17,6 +17,8 @@ import (
 
 	"parley/cmd/parley/internal/doctor"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage"
 )
 
 const modelKey = "sk-canary-2f61c09d"
@@ -234,5 +236,53 @@ func TestDoctorOfDamage(t *testing.T) {
 	}
 	if c := examine(t, dir, 1)["store"]; c.State != doctor.Fault {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestDoctorOfADamagedLog examines a store whose log was damaged while no daemon ran: before the start, which drops a part of the log, and
+// after it.
+func TestDoctorOfADamagedLog(t *testing.T) {
+	t.Parallel()
+	dir, path := t.TempDir(), filepath.Join(t.TempDir(), "parley.db")
+	write(t, dir, "parley.yaml", "listen: "+freeAddress(t)+"\n")
+	engine, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	for i := range 20 {
+		err := engine.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+			_, err := tx.Exec(`INSERT INTO adapter_state (workspace, name, value) VALUES ('w', $1, 'x')`, fmt.Sprint(i))
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, end := range []string{"", "-wal"} {
+		left, err := os.ReadFile(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end != "" {
+			clear(left[len(left)/2 : len(left)/2+64])
+			left[len(left)/2] = 0xa5
+		}
+		write(t, dir, "data/parley.db"+end, string(left))
+	}
+	for range 2 {
+		if c := examine(t, dir, 1)["store"]; c.State != doctor.Fault || c.Key != "store" {
+			t.Errorf("before the start: %+v", c)
+		}
+	}
+	start(t, dir, os.Args[0], "run").address()
+	if c := examine(t, dir, 0)["store"]; c.State != doctor.Warning {
+		t.Errorf("after the start: %+v", c)
+	}
+	if err := os.Remove(filepath.Join(dir, "data/parley.db.lost")); err != nil {
+		t.Fatal(err)
+	}
+	if c := examine(t, dir, 0)["store"]; c.State != doctor.OK {
+		t.Errorf("without the note: %+v", c)
 	}
 }

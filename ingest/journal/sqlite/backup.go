@@ -72,7 +72,7 @@ func View(ctx context.Context, path string, fn func(tx storage.Tx) error) (err e
 	if _, err := os.Stat(path); err != nil {
 		return err
 	}
-	c, err := connect(ctx, path, "", "query_only=ON", "cache_size=-2048")
+	c, err := connectAs(ctx, path, "", readOnly, "query_only=ON", "cache_size=-2048")
 	if err != nil {
 		return err
 	}
@@ -129,6 +129,7 @@ func Place(path string, fill func(draft *os.File) error) (err error) {
 	if err := os.Rename(draft.Name(), path); err != nil {
 		return err
 	}
+	_ = os.Remove(path + lostEnd) // the note is of the database before; if it stays, an operator removes it
 	return errors.Join(syncDir(filepath.Dir(path)), syncDir(filepath.Dir(filepath.Dir(path))))
 }
 
@@ -136,8 +137,9 @@ func Place(path string, fill func(draft *os.File) error) (err error) {
 // any database of that name.
 func vacant(path string) error {
 	for _, end := range []string{"", "-wal", "-journal"} {
-		_, err := os.Lstat(path + end)
+		info, err := os.Lstat(path + end)
 		switch {
+		case err == nil && end == "-wal" && info.Size() == 0: // of a command that has only read
 		case err == nil:
 			return fmt.Errorf("%s: %w", path+end, ErrExists)
 		case !errors.Is(err, fs.ErrNotExist):

@@ -41,7 +41,7 @@ func Check(ctx context.Context, path string, o Options) (needs storage.Upgrade, 
 
 // readable returns an error if a file is no database, or one of another or a newer program.
 func readable(ctx context.Context, path string, o Options) (needs storage.Upgrade, err error) {
-	c, err := connect(ctx, path, o.vfs, "busy_timeout=1000", "query_only=ON")
+	c, err := connectAs(ctx, path, o.vfs, readOnly, "busy_timeout=1000", "query_only=ON")
 	if err != nil {
 		return needs, err
 	}

@@ -45,3 +45,13 @@ func With(opts ...Option) (o Options) {
 
 // Waiting returns the number of writes that wait for a transaction.
 func (e *Engine) Waiting() int { _, ordinary := e.committer.Waiting(); return ordinary }
+
+// DamagedLog returns the first frame that the damaged log of a database loses, and the number of the transactions that end there or
+// behind it; 0 for a log that is not damaged.
+func DamagedLog(path string) (frame, commits int, err error) {
+	d, err := damagedLog(path)
+	if d == nil {
+		return 0, 0, err
+	}
+	return d.Frame, d.Commits, err
+}

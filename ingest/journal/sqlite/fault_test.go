@@ -53,7 +53,11 @@ func restore(t *testing.T, path string, files map[string][]byte, opts ...sqlite.
 			t.Fatal(err)
 		}
 	}
-	return open(t, filepath.Join(dir, filepath.Base(path)), opts...)
+	at := filepath.Join(dir, filepath.Base(path))
+	if _, commits, err := sqlite.DamagedLog(at); commits > 0 || err != nil {
+		t.Errorf("the log is said to be damaged, with %d transactions lost; %v", commits, err)
+	}
+	return open(t, at, opts...)
 }
 
 // truthful compares the callers' errors with the stored facts.

@@ -17,12 +17,21 @@ type Inspection struct {
 	Messages, Since int64
 	// Damage is the first fault that SQLite finds in the file; empty if it is sound.
 	Damage string
+	// Log says that the write-ahead log is damaged, and Lost what an earlier open of a damaged one has cost; empty for none.
+	Log, Lost string
 }
 
 // Inspect reads a database, which an engine of another process may have open, and changes nothing. It
 // reads the whole file to find damage, and ends early with the error of ctx.
 func Inspect(ctx context.Context, path string, since time.Time) (found Inspection, err error) {
-	c, err := connect(ctx, path, "", "busy_timeout=1000", "query_only=ON", "cache_size=-2048")
+	log, err := damagedLog(path)
+	if err != nil {
+		return found, err
+	}
+	if found.Lost = lostAt(path); log != nil {
+		found.Log = log.String()
+	}
+	c, err := connectAs(ctx, path, "", readOnly, "busy_timeout=1000", "query_only=ON", "cache_size=-2048")
 	if err != nil {
 		return found, err
 	}

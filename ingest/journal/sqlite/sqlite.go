@@ -83,6 +83,9 @@ func open(ctx context.Context, path string, o Options) (e *Engine, err error) {
 			err = errors.Join(err, lock.Close())
 		}
 	}()
+	if err := noteDamage(path, o.Log); err != nil {
+		return nil, err
+	}
 	if err := prepare(ctx, path, o); err != nil {
 		return nil, err
 	}

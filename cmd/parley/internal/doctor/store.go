@@ -69,6 +69,10 @@ func (v *visit) store(ctx context.Context) []Check {
 		check.State, check.Words = Fault, "can't be read: "+err.Error()
 	case found.Damage != "":
 		check.State, check.Words = Fault, "is damaged: "+found.Damage+": restore a backup"
+	case found.Log != "":
+		check.State, check.Words = Fault, "is damaged: "+found.Log+" at the next start: look at the disk, and restore a backup"
+	case found.Lost != "":
+		check.State, check.Words = Warning, "has lost a part: "+found.Lost
 	}
 	perDay := int64(0)
 	if found.Messages > 0 {
