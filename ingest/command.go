@@ -112,7 +112,7 @@ func withoutMentions(word string) string {
 func (g gate) obey(m *event.Message, command record.Command) record.Decision {
 	_, subject := g.subject(m)
 	return record.Decision{
-		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject,
+		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject, Above: g.above,
 		Reply: func(state record.ThreadState) *outbox.Notice {
 			notice := g.tell(m, g.answer(command, state))
 			if command == record.CommandStop && state.Run == "" && state.Waiting > 0 {

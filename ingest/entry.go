@@ -227,6 +227,12 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		default:
 			g.notForUs = true
 		}
+		switch g.command(r.Message) {
+		case record.CommandStop, record.CommandStatus:
+			if err := in.readAbove(ctx, w, &g, r.Message); err != nil {
+				return g, err
+			}
+		}
 	}
 	if r.Ignored != "" || r.Kind != event.KindReaction {
 		return g, nil
@@ -238,6 +244,14 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		}
 	}
 	return g, w.react(ctx, g, r)
+}
+
+// readAbove finds the thread of ours below whose first post a command stands.
+func (in *Ingest) readAbove(ctx context.Context, w *workspace, g *gate, m *event.Message) (err error) {
+	if m.ReplyTo != "" {
+		g.above, err = in.Notices.Above(ctx, w.config.ID, m.ReplyTo)
+	}
+	return err
 }
 
 // askedAgent returns the agent that a message names as its recipient.

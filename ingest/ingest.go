@@ -46,7 +46,7 @@ type Observer interface {
 	Processed(workspace string, envelope int64, result record.Result)
 }
 
-// Notifier formats what Parley itself says to the sender of a message.
+// Notifier formats what Parley itself says to the sender of a message, and knows where people read it.
 type Notifier interface {
 	// Notice returns the posts that show a text to the author of a run's last message; none
 	// if the platform has no way to show it, or if it fails.
@@ -57,6 +57,9 @@ type Notifier interface {
 	// Clear returns the posts that remove the signs of work which the platform shows by itself below the
 	// messages of a run's thread, up to the run's last one.
 	Clear(run *runs.Run) []outbox.Post
+	// Above returns the key of the thread of ours whose first post has an external id, so that people answer it in the thread
+	// under that post; empty for none.
+	Above(ctx context.Context, workspace, post string) (event.ThreadKey, error)
 }
 
 // Parts are the components that Ingest uses.

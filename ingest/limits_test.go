@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,9 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 func (h *harness) Clear(run *runs.Run) []outbox.Post {
 	return []outbox.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
 }
+
+// Above implements Notifier.
+func (h *harness) Above(context.Context, string, string) (event.ThreadKey, error) { return "", nil }
 
 // Announce implements Notifier.
 func (h *harness) Announce(_ *runs.Run, m *event.Message) []outbox.Post {

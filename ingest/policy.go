@@ -36,6 +36,8 @@ type gate struct {
 	injected bool
 	// announce returns the posts that show people an injected message.
 	announce func(m *event.Message) []outbox.Post
+	// above is the key of the thread whose work a command below its first post means, too; empty for none.
+	above event.ThreadKey
 	// clear returns the posts that remove the signs of work below the messages up to a message.
 	clear func(m *event.Message) []outbox.Post
 }

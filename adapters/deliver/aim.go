@@ -98,6 +98,15 @@ func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thre
 	return post, err
 }
 
+// Above implements ingest.Notifier.
+func (o *Outbox) Above(ctx context.Context, workspace, post string) (event.ThreadKey, error) {
+	key, err := o.Journal.ThreadOfPost(ctx, workspace, post)
+	if platform, _ := o.Platform(workspace); err != nil || !isOwn(platform, workspace, key) {
+		return "", err
+	}
+	return key, nil
+}
+
 // People returns the key of the thread in which people read an agent's answers to a thread: the thread under its first post if
 // it begins with a post of its own, else the thread itself.
 func (o *Outbox) People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error) {

@@ -45,6 +45,13 @@ func (o *Outbox) FirstPostIn(ctx context.Context, thread int64) (id, run string,
 	return id, run, err
 }
 
+// ThreadOfPost returns the key of the thread of the post with a platform id; empty for none.
+func (o *Outbox) ThreadOfPost(ctx context.Context, workspace, platformID string) (key event.ThreadKey, err error) {
+	_, err = o.db.Row(ctx, []any{(*string)(&key)},
+		`SELECT t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)
+	return key, err
+}
+
 // Announces reports whether the post with a platform id shows people a message of its thread.
 func Announces(tx *storage.Txn, workspace, platformID string) bool {
 	return tx.Has(`SELECT 1 FROM deliveries d JOIN messages m ON m.id = d.run AND m.author IN ('human', 'bot') WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, platformID)

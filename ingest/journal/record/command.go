@@ -52,18 +52,30 @@ func (r *recordTx) state() (s ThreadState) {
 	return s
 }
 
+// reaches returns the keys of the threads whose workstreams a command means.
+func (r *recordTx) reaches(d Decision) []event.ThreadKey {
+	if d.Above == "" || d.Above == r.claim.Key {
+		return []event.ThreadKey{r.claim.Key}
+	}
+	return []event.ThreadKey{r.claim.Key, d.Above}
+}
+
 // obey carries out the command that a new message is, and answers it with a notice.
 func (r *recordTx) obey(row *messages.Message, d Decision) {
 	state, thread := r.state(), r.claim.Thread
 	if d.Command == CommandStop {
-		state.Working = workstreams.StopBelow(r.Txn, r.claim.Key, r.now)
+		for _, key := range r.reaches(d) {
+			state.Working += workstreams.StopBelow(r.Txn, key, r.now)
+		}
 		if state.Run != "" && !event.IsWorkstream(r.claim.Key) { // else what waits is stopped, too
 			runs.ForgetReports(r.Txn, thread, "")
 		}
 	}
 	switch {
 	case d.Command == CommandStatus:
-		state.Workstreams = workstreams.WorkingBelow(r.Txn, r.claim.Key, maxWorkstreams)
+		for _, key := range r.reaches(d) {
+			state.Workstreams = append(state.Workstreams, workstreams.WorkingBelow(r.Txn, key, maxWorkstreams-len(state.Workstreams))...)
+		}
 	case d.Command == CommandSchedules:
 		state.Schedules = schedules.OfThread(r.Txn, r.claim.Key)
 	case d.Command == CommandUnschedule:

@@ -79,6 +79,9 @@ type Decision struct {
 	Command Command
 	Reply   func(ThreadState) *outbox.Notice
 	Subject string // the word after the command; empty for none
+	// Above is the key of the thread of ours below whose first post the command stands: its workstreams are those of the command's
+	// thread, too. It is empty for none.
+	Above event.ThreadKey
 }
 
 // Look answers the policy's queries from the store. After an error of the store the answers

@@ -170,6 +170,9 @@ func (discard) Format(string, stream.Ask, *card.View, []outbox.File) ([]outbox.P
 // Notice implements turn.Outbox.
 func (discard) Notice(*runs.Run, string) []outbox.Post { return nil }
 
+// Above implements ingest.Notifier.
+func (discard) Above(context.Context, string, string) (event.ThreadKey, error) { return "", nil }
+
 // Announce implements ingest.Notifier.
 func (discard) Announce(*runs.Run, *event.Message) []outbox.Post { return nil }
 

@@ -274,6 +274,42 @@ func TestAStopEndsWorkstreams(t *testing.T) {
 	}
 }
 
+// TestAStopBelowOurPostEndsWorkstreams checks that a person's stop and status below a post with which a thread of ours begins mean the
+// children of that thread: below the answer to a schedule, and below the announcement of a program's message.
+func TestAStopBelowOurPostEndsWorkstreams(t *testing.T) {
+	for name, ask := range map[string]func(h *delegating){
+		"a schedule's answer": func(h *delegating) { h.changeSchedule("morning", "run") },
+		"an announcement": func(h *delegating) {
+			h.inject(http.StatusAccepted, "acme", "who is right?", `,"to":{"channel":"`+room+`"},"mentioned":true,"announce":true`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := openLead(t, withInjectors(plan{acme: twoSchedules}, "acme", ""))
+			ask(h)
+			asked := <-h.inputs
+			h.launch(asked.RunID, `{"task":"Think.","agent":"other"}`)
+			child := <-h.inputs
+			h.reply(asked.RunID, "Wait.")
+			h.awaitText("Wait.", h.slackTexts)
+			posts := h.slack.Posts()
+			for i, c := range []struct{ command, want string }{{"/status", "- other works for helper since "}, {"/stop", "Stopped."}, {"/stop", "nothing to stop"}} {
+				m := h.newMessage("<@" + slacktest.BotUser + "> " + c.command)
+				m.ThreadTS = posts[0].TS
+				h.slack.Put(slacktest.Post{Channel: m.Channel, User: m.User, Text: m.Text, TS: m.TS, ThreadTS: m.ThreadTS})
+				h.accept(m.Mention())
+				if got := h.private(i + 1).Text; !strings.Contains(got, c.want) {
+					t.Errorf("%s: %q", c.command, got)
+				}
+				for c.command == "/stop" && h.childrenOf(asked.RunID)[0].State != "canceled" && h.poll() {
+				}
+			}
+			got := h.request(http.MethodPost, "/api/v1/runs/"+child.RunID+"/reply", otherSecret, "application/json", `{"content":"Late."}`)
+			same(t, []int{got.status, len(h.inputs), len(h.slack.Posts())}, []int{http.StatusGone, 0, len(posts)})
+		})
+	}
+}
+
 // TestAWorkstreamIsPrivate checks that the agent of a child may report, and change nothing else of it, and that no
 // client of the workspace reads or writes in its thread, unless it may list all threads.
 func TestAWorkstreamIsPrivate(t *testing.T) {
