@@ -28,6 +28,9 @@ func TestEveryPlatformReadsItsDrafts(t *testing.T) {
 	for _, id := range config.PlatformNames() {
 		name := event.Platform(id)
 		platform, _ := config.Platform(name)
+		if platform.Draft == nil {
+			continue // it has no such payload
+		}
 		read := func(d adapters.Draft) *event.Message {
 			t.Helper()
 			d.Workspace, d.Text, d.At, d.Self = "w", words, time.Now(), event.Self{UserID: "100"}

@@ -45,6 +45,14 @@ func Platform() adapters.Platform {
 		Name: event.BlueBubbles, Senders: payload.Senders, Title: "iMessage", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: payload.Normalizer{}, ID: payload.ConfiguredID, Conversation: payload.ThreadKey, Draft: payload.Draft,
+		Setup: &adapters.Setup{
+			ID: "imessage", Title: "iMessage, by a BlueBubbles server on a Mac", Note: "Install a BlueBubbles server on a Mac: https://bluebubbles.app.",
+			Fields: []adapters.Field{
+				{Key: "url", Title: "Address of the BlueBubbles server", Env: "BLUEBUBBLES_URL"},
+				{Key: "password", Title: "Password of the server", Secret: true, Env: "BLUEBUBBLES_PASSWORD"},
+				{Key: "webhook_secret", Title: "Secret of the webhook", Secret: true, Made: true},
+			},
+		},
 	}
 }
 

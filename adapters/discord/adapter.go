@@ -58,6 +58,13 @@ func Platform() adapters.Platform {
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsID, IsChannel: payload.IsID, IsServer: payload.IsID, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.ThreadKey, Draft: payload.Draft,
+		Setup: &adapters.Setup{
+			Note: "Make an application at https://discord.com/developers/applications and turn on its Message Content Intent.",
+			Fields: []adapters.Field{
+				{Key: "token", Title: "Token of the bot", Secret: true, Env: "DISCORD_TOKEN"},
+				{Key: "api_url", Title: "Address of the API", Default: DefaultConfig().APIURL, Unasked: true},
+			},
+		},
 	}
 }
 

@@ -67,6 +67,14 @@ func Platform() adapters.Platform {
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.Conversation, NewThread: payload.NewThread, ThreadUnder: payload.ThreadUnder, Draft: payload.Draft,
+		Setup: &adapters.Setup{
+			Note: "Make an app from adapters/slack/manifest.yaml at https://api.slack.com/apps, install it, and make an app-level token with connections:write.",
+			Fields: []adapters.Field{
+				{Key: "app_token", Title: "App-level token (xapp-…)", Secret: true, Env: "SLACK_APP_TOKEN"},
+				{Key: "bot_token", Title: "Bot token (xoxb-…)", Secret: true, Env: "SLACK_BOT_TOKEN"},
+				{Key: "api_url", Title: "Address of the API", Default: DefaultConfig().APIURL, Unasked: true},
+			},
+		},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"charm.land/huh/v2"
 	"github.com/spf13/cobra"
 
+	"parley/adapters"
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/setup"
@@ -128,7 +129,7 @@ func (f *initFlags) plan(agents []setup.Choice) (p setup.Plan, err error) {
 }
 
 // given returns the answers of the flags and of the environment. It fails for one that no choice has.
-func (f *initFlags) given() (func(choice string, field setup.Field) string, error) {
+func (f *initFlags) given() (func(choice string, field adapters.Field) string, error) {
 	known := map[string]bool{}
 	for _, c := range append(setup.Platforms(), setup.Agents(nil)...) {
 		for _, field := range c.Fields {
@@ -151,7 +152,7 @@ func (f *initFlags) given() (func(choice string, field setup.Field) string, erro
 			return nil, command.UsageError{Err: fmt.Errorf("%s is no answer: write CHOICE.KEY, such as openai.model", key)}
 		}
 	}
-	return func(choice string, field setup.Field) string {
+	return func(choice string, field adapters.Field) string {
 		value := values[choice+"."+field.Key]
 		if value == "" && field.Env != "" && f.script {
 			value = os.Getenv(field.Env)
@@ -174,7 +175,7 @@ func (prompts) Choose(ctx context.Context, title string, options []string) (n in
 }
 
 // Ask implements setup.Asker.
-func (prompts) Ask(ctx context.Context, f setup.Field) (text string, err error) {
+func (prompts) Ask(ctx context.Context, f adapters.Field) (text string, err error) {
 	input := huh.NewInput().Title(f.Title).Placeholder(f.Default).Value(&text)
 	if f.Secret {
 		input.EchoMode(huh.EchoModePassword)

@@ -3,6 +3,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -10,27 +11,10 @@ import (
 	"net/http"
 	"slices"
 	"time"
-)
 
-// Field is one setting that a person gives.
-type Field struct {
-	Key   string // of the block of the platform or of the agent
-	Title string
-	// Secret values go into a file of their own.
-	Secret bool
-	// Default is the value of an empty answer.
-	Default string
-	// Env is the environment variable that has the value for scripts; empty for none.
-	Env string
-	// Options are the values to choose from; empty if any text may be the value.
-	Options []string
-	// Unasked says that the value is the default, which is also that of the configuration, unless one is given.
-	Unasked bool
-	// Made says that a random word is the value unless one is given.
-	Made bool
-	// Form is the line of the file, with %s for the value; empty for the key and the value.
-	Form string
-}
+	"parley/adapters"
+	"parley/config"
+)
 
 // Choice is a platform, or a kind of agent.
 type Choice struct {
@@ -40,56 +24,41 @@ type Choice struct {
 	Name string
 	// Note names the steps before the answers; empty for none.
 	Note   string
-	Fields []Field
+	Fields []adapters.Field
 }
 
 // Platforms returns the platforms to choose from.
-func Platforms() []Choice {
-	return []Choice{
-		{ID: "slack", Title: "Slack", Name: "slack",
-			Note: "Make an app from adapters/slack/manifest.yaml at https://api.slack.com/apps, install it, and make an app-level token with connections:write.",
-			Fields: []Field{
-				{Key: "app_token", Title: "App-level token (xapp-…)", Secret: true, Env: "SLACK_APP_TOKEN"},
-				{Key: "bot_token", Title: "Bot token (xoxb-…)", Secret: true, Env: "SLACK_BOT_TOKEN"},
-				{Key: "api_url", Title: "Address of the API", Default: "https://slack.com/api/", Unasked: true},
-			}},
-		{ID: "discord", Title: "Discord", Name: "discord",
-			Note: "Make an application at https://discord.com/developers/applications and turn on its Message Content Intent.",
-			Fields: []Field{
-				{Key: "token", Title: "Token of the bot", Secret: true, Env: "DISCORD_TOKEN"},
-				{Key: "api_url", Title: "Address of the API", Default: "https://discord.com/api/v10", Unasked: true},
-			}},
-		{ID: "imessage", Title: "iMessage, by a BlueBubbles server on a Mac", Name: "bluebubbles",
-			Note: "Install a BlueBubbles server on a Mac: https://bluebubbles.app.",
-			Fields: []Field{
-				{Key: "url", Title: "Address of the BlueBubbles server", Env: "BLUEBUBBLES_URL"},
-				{Key: "password", Title: "Password of the server", Secret: true, Env: "BLUEBUBBLES_PASSWORD"},
-				{Key: "webhook_secret", Title: "Secret of the webhook", Secret: true, Made: true},
-			}},
-		{ID: "http", Title: "Only HTTP, and parley chat in a terminal"},
+func Platforms() (all []Choice) {
+	for _, p := range config.Platforms() {
+		if p.Setup != nil {
+			all = append(all, Choice{ID: cmp.Or(p.Setup.ID, string(p.Name)), Title: cmp.Or(p.Setup.Title, p.Title), Name: string(p.Name), Note: p.Setup.Note, Fields: p.Setup.Fields})
+		}
 	}
+	return append(all, Choice{ID: "http", Title: "Only HTTP, and parley chat in a terminal"})
 }
 
 // Agents returns the kinds of agents to choose from. The models are those of Ollama on this machine; nil
 // if it does not answer.
 func Agents(models []string) []Choice {
-	key := func(env string) Field { return Field{Key: "api_key", Title: "API key", Secret: true, Env: env} }
+	key := func(env string) adapters.Field {
+		return adapters.Field{Key: "api_key", Title: "API key", Secret: true, Env: env}
+	}
 	all := []Choice{
-		{ID: "ollama", Title: "Ollama on this machine", Name: "openai", Fields: []Field{
+		{ID: "ollama", Title: "Ollama on this machine", Name: "openai", Fields: []adapters.Field{
 			{Key: "base_url", Title: "Address of the API", Default: OllamaURL, Unasked: len(models) > 0}, {Key: "model", Title: "Model", Options: models},
 		}},
-		{ID: "openai", Title: "OpenAI, or any compatible API", Name: "openai", Fields: []Field{
+		{ID: "openai", Title: "OpenAI, or any compatible API", Name: "openai", Fields: []adapters.Field{
 			{Key: "base_url", Title: "Address of the API, with /v1", Default: "https://api.openai.com/v1"}, key("OPENAI_API_KEY"), {Key: "model", Title: "Model"},
 		}},
-		{ID: "anthropic", Title: "Anthropic", Name: "anthropic", Fields: []Field{
+		{ID: "anthropic", Title: "Anthropic", Name: "anthropic", Fields: []adapters.Field{
 			{Key: "base_url", Title: "Address of the API", Default: "https://api.anthropic.com", Unasked: true}, key("ANTHROPIC_API_KEY"),
 			{Key: "model", Title: "Model", Default: "claude-sonnet-4-5"},
 		}},
-		{ID: "agui", Title: "An AG-UI endpoint", Name: "agui", Fields: []Field{
+		{ID: "agui", Title: "An AG-UI endpoint", Name: "agui", Fields: []adapters.Field{
 			{Key: "url", Title: "Address of the endpoint"},
 			{Key: "token", Title: "Bearer token", Secret: true, Env: "AGUI_TOKEN", Form: `headers: [{name: Authorization, value: "Bearer %s"}]`},
 		}},
-		{ID: "webhook", Title: "Your own program, by a webhook", Name: "webhook", Fields: []Field{
+		{ID: "webhook", Title: "Your own program, by a webhook", Name: "webhook", Fields: []adapters.Field{
 			{Key: "url", Title: "Address of the program"}, {Key: "secret", Title: "Secret that signs the requests", Secret: true, Made: true, Env: "WEBHOOK_SECRET"},
 		}},
 		{ID: "echo", Title: "Later: until then, an echo answers", Name: "echo"},

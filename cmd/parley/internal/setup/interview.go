@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"parley/adapters"
 )
 
 // Asker asks a person.
@@ -14,7 +16,7 @@ type Asker interface {
 	// Choose returns the index of one of the options.
 	Choose(ctx context.Context, title string, options []string) (int, error)
 	// Ask returns the answer to a field. A secret one is not shown.
-	Ask(ctx context.Context, f Field) (string, error)
+	Ask(ctx context.Context, f adapters.Field) (string, error)
 	// Say shows a text.
 	Say(text string)
 }
@@ -24,7 +26,7 @@ type Asker interface {
 type Interview struct {
 	Asker Asker
 	// Given returns the value that a flag or the environment has for a field of a choice; empty for none.
-	Given func(choice string, f Field) string
+	Given func(choice string, f adapters.Field) string
 	// Offline tries no answer.
 	Offline bool
 }
@@ -145,10 +147,10 @@ func (i *Interview) fields(ctx context.Context, part *Part, again bool) error {
 }
 
 // ask asks the person for a field, or takes its default.
-func (i *Interview) ask(ctx context.Context, choice string, f Field) (string, error) {
+func (i *Interview) ask(ctx context.Context, choice string, f adapters.Field) (string, error) {
 	switch {
-	case i.Asker == nil && f.Default == "" && !f.isOptional():
-		return "", fmt.Errorf("%s is needed: --set %s.%s=VALUE%s", f.Title, choice, f.Key, f.hint(choice))
+	case i.Asker == nil && f.Default == "" && !isOptional(f):
+		return "", fmt.Errorf("%s is needed: --set %s.%s=VALUE%s", f.Title, choice, f.Key, hint(f, choice))
 	case i.Asker == nil:
 		return f.Default, nil
 	case len(f.Options) > 0:
@@ -163,10 +165,12 @@ func (i *Interview) ask(ctx context.Context, choice string, f Field) (string, er
 }
 
 // isOptional reports whether the setting may stay unset: an endpoint may need no token, and a server no key.
-func (f Field) isOptional() bool { return f.Key == "token" && f.Form != "" || f.Key == "api_key" }
+func isOptional(f adapters.Field) bool {
+	return f.Key == "token" && f.Form != "" || f.Key == "api_key"
+}
 
 // hint says where a secret is better than on the command line.
-func (f Field) hint(choice string) string {
+func hint(f adapters.Field, choice string) string {
 	if !f.Secret {
 		return ""
 	}

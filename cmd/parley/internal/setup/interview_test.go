@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"parley/adapters"
 	"parley/adapters/slack/slacktest"
 	"parley/cmd/parley/internal/setup"
 )
@@ -41,7 +42,7 @@ func (p *person) Choose(_ context.Context, title string, options []string) (int,
 }
 
 // Ask implements setup.Asker.
-func (p *person) Ask(_ context.Context, f setup.Field) (string, error) {
+func (p *person) Ask(_ context.Context, f adapters.Field) (string, error) {
 	p.t.Helper()
 	return p.next(f.Title), nil
 }
@@ -58,7 +59,7 @@ func TestInterview(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	p := &person{t: t, answers: []string{"Slack", slacktest.AppToken, "xoxb-wrong", "Answer again", slacktest.AppToken, slacktest.Token, "Later"}}
-	i := &setup.Interview{Asker: p, Given: func(_ string, f setup.Field) string {
+	i := &setup.Interview{Asker: p, Given: func(_ string, f adapters.Field) string {
 		if f.Key == "api_url" {
 			return server.URL()
 		}

@@ -1,0 +1,30 @@
+package adapters
+
+// Setup says what a person is asked who makes the first configuration of a workspace.
+type Setup struct {
+	ID    string // in a flag; empty for the platform's name
+	Title string // empty for the platform's title
+	// Note names the steps before the answers; empty for none.
+	Note   string
+	Fields []Field
+}
+
+// Field is one setting that a person gives.
+type Field struct {
+	Key   string // of the block of the platform or of the agent
+	Title string
+	// Secret values go into a file of their own.
+	Secret bool
+	// Default is the value of an empty answer.
+	Default string
+	// Env is the environment variable that has the value for scripts; empty for none.
+	Env string
+	// Options are the values to choose from; empty if any text may be the value.
+	Options []string
+	// Unasked says that the value is the default, which is also that of the configuration, unless one is given.
+	Unasked bool
+	// Made says that a random word is the value unless one is given.
+	Made bool
+	// Form is the line of the file, with %s for the value; empty for the key and the value.
+	Form string
+}
