@@ -221,7 +221,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestPlace refuses a place that has a database, a log of one, or an open one.
+// TestPlace refuses a place that has a database, a log of one, or an open one. An empty log, as a command leaves it that only reads, is none.
 func TestPlace(t *testing.T) {
 	never := func(*os.File) error { t.Error("a draft is filled"); return nil }
 	used := file(t)
@@ -230,7 +230,7 @@ func TestPlace(t *testing.T) {
 		t.Errorf("beside a database: %v", err)
 	}
 	logged := file(t)
-	if err := errors.Join(os.MkdirAll(filepath.Dir(logged), 0o700), os.WriteFile(logged+"-wal", nil, 0o600)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(logged), 0o700), os.WriteFile(logged+"-wal", []byte("frames"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if err := sqlite.Place(logged, never); !errors.Is(err, sqlite.ErrExists) {
@@ -244,6 +244,9 @@ func TestPlace(t *testing.T) {
 		return failed
 	}); !errors.Is(err, failed) {
 		t.Error(err)
+	}
+	if err := os.WriteFile(path+"-wal", nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	if err := sqlite.Place(path, func(draft *os.File) error { _, err := draft.WriteString("new"); return err }); err != nil {
 		t.Error(err)
