@@ -10,8 +10,8 @@
 //
 // The read that follows a time without a connection may come too early: the platform may
 // show a message in its history later, or tell later that a channel exists. If the
-// adapter says so (adapters.SlowHistory), such a gap is read at once and again after that
-// time.
+// adapter says so (adapters.SlowHistory), such a gap is read at once, twice more within that time, and
+// again after it: a message that is shown soon is answered soon.
 //
 // Gaps are compared with the platform's times, so they are in wall time. A time that a wrong clock put
 // into the future counts as unknown from the last known arrival on.
@@ -102,6 +102,7 @@ type Workspace struct {
 	synced    time.Time            // when sync last began
 	unstored  map[string]event.Gap // by channel; the gap of a time without a connection is under everywhere
 	again     event.Gap            // of a time without a connection, that is to be read again
+	next      time.Duration        // from the end of again to the next read of it
 	stored    map[string]event.Gap // by channel
 	threads   map[event.ThreadKey]*threadRead
 	asked     []*threadRead // urgent reads that have not begun

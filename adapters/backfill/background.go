@@ -20,6 +20,9 @@ const (
 	// recentThreads bounds the threads of one channel that are read although the channel's
 	// pages do not show whether they have missed messages.
 	recentThreads = 50
+	// channelsAtATime bounds the channels that are read at the same time: the answers to missed messages
+	// need not wait for a call for each other channel.
+	channelsAtATime = 4
 	// acceptPause is the wait before a refused message is offered again. acceptTries
 	// bounds the attempts if the store works.
 	acceptPause, acceptTries = time.Second, 3
@@ -47,9 +50,9 @@ type channelRead struct {
 	threads  []event.ThreadKey // that are still to be read
 }
 
-// round reads each gap once, earliest begin first. Each thread needs a call of its own, so
-// one goroutine reads the threads of the channels that another has read. A channel that fails
-// does not stop the others; its error is part of the result.
+// round reads each gap once, earliest begin first, and several channels at a time. Each thread needs a
+// call of its own, so one goroutine reads the threads of the channels that others have read. A channel
+// that fails does not stop the others; its error is part of the result.
 func (w *Workspace) round(ctx context.Context) error {
 	if err := w.refresh(ctx); err != nil {
 		return err
@@ -59,35 +62,61 @@ func (w *Workspace) round(ctx context.Context) error {
 		return cmp.Or(a.From.Compare(b.From), cmp.Compare(a.Channel, b.Channel))
 	})
 	w.mu.Unlock()
-	read := make(chan *channelRead, len(gaps))
-	var failures, inThreads []error
-	var threads sync.WaitGroup
+	channels, read := make(chan event.Gap, len(gaps)), make(chan *channelRead, len(gaps))
+	for _, gap := range gaps {
+		channels <- gap
+	}
+	close(channels)
+	var failed failures
+	var readers, threads sync.WaitGroup
 	threads.Go(func() {
 		for c := range read {
 			err := w.readThreads(ctx, c)
 			if err == nil {
 				err = w.Store.CloseGap(ctx, w.ID, c.gap, clockLag)
 			}
-			inThreads = append(inThreads, err)
+			failed.add(err)
 		}
 	})
-	for _, gap := range gaps {
-		c := &channelRead{gap: gap}
-		err := w.unlessRefused(w.readChannel(ctx, c), "channel", gap.Channel)
-		switch {
-		case err != nil:
-		case len(c.threads) > 0:
-			read <- c
-		default:
-			err = w.Store.CloseGap(ctx, w.ID, gap, clockLag)
-		}
-		if failures = append(failures, err); ctx.Err() != nil {
-			break
-		}
+	for range min(channelsAtATime, len(gaps)) {
+		readers.Go(func() {
+			for gap := range channels {
+				if ctx.Err() == nil {
+					failed.add(w.readGap(ctx, gap, read))
+				}
+			}
+		})
 	}
+	readers.Wait()
 	close(read)
 	threads.Wait()
-	return errors.Join(append(slices.Concat(failures, inThreads), w.refresh(ctx))...)
+	return errors.Join(failed.all, w.refresh(ctx))
+}
+
+// failures joins errors of several goroutines.
+type failures struct {
+	mu  sync.Mutex
+	all error
+}
+
+func (f *failures) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = errors.Join(f.all, err)
+}
+
+// readGap reads the gap of a channel, and closes it if no threads are left to be read; else it passes
+// the rest on.
+func (w *Workspace) readGap(ctx context.Context, gap event.Gap, rest chan<- *channelRead) error {
+	c := &channelRead{gap: gap}
+	if err := w.unlessRefused(w.readChannel(ctx, c), "channel", gap.Channel); err != nil {
+		return err
+	}
+	if len(c.threads) > 0 {
+		rest <- c
+		return nil
+	}
+	return w.Store.CloseGap(ctx, w.ID, gap, clockLag)
 }
 
 // unlessRefused logs a refusal that only the operator can resolve, and returns every

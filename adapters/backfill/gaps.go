@@ -167,18 +167,28 @@ func (w *Workspace) refresh(ctx context.Context) error {
 func (w *Workspace) keepGaps(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.retry(ctx, "store and read gaps", w.wake.store, w.sync)
-		w.mu.Lock()
-		wait := refreshClosed
-		if len(w.unstored)+len(w.stored) > 0 || w.again != (event.Gap{}) {
-			wait = refreshOpen
-		}
-		w.mu.Unlock()
 		select {
 		case <-ctx.Done():
 		case <-w.wake.store:
-		case <-time.After(wait):
+		case <-time.After(w.refreshIn()):
 		}
 	}
+}
+
+// refreshIn returns the wait until the next sync, if no gap opens before.
+func (w *Workspace) refreshIn() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.again != (event.Gap{}) {
+		if look := w.again.Until.Add(w.next).Sub(w.Now()); look > 0 {
+			return min(look, refreshOpen)
+		}
+		return refreshOpen
+	}
+	if len(w.unstored)+len(w.stored) > 0 {
+		return refreshOpen
+	}
+	return refreshClosed
 }
 
 // sync stores the gaps that have opened. While events can arrive, it also moves the
@@ -207,7 +217,7 @@ func (w *Workspace) sync(ctx context.Context) (err error) {
 		w.awayUntil(now)
 	}
 	w.synced = now
-	second := w.lookAgain(now)
+	again := w.lookAgain(now)
 	opened, up, last := maps.Clone(w.unstored), w.up, w.watermark
 	w.mu.Unlock()
 	away, lost := opened[everywhere]
@@ -238,22 +248,28 @@ func (w *Workspace) sync(ctx context.Context) (err error) {
 	}
 	w.change(func() {
 		maps.DeleteFunc(w.unstored, func(channel string, gap event.Gap) bool { return opened[channel] == gap })
-		if w.lag > 0 && !second {
-			w.again = w.again.Union(opened[everywhere])
+		if _, read := opened[everywhere]; read && !again && w.lag > 0 {
+			w.again, w.next = w.again.Union(away), w.lag/firstLook
 		}
 	})
 	return unknown
 }
 
-// lookAgain opens the gap of the last time without a connection once more, after the time
-// in which the platform shows every message of it. It reports whether nothing else opens
-// that gap. The caller holds the lock.
-func (w *Workspace) lookAgain(now time.Time) (second bool) {
-	if !w.up || w.again.Until.IsZero() || now.Before(w.again.Until.Add(w.lag)) {
+// firstLook is the part of the time in which the platform shows every message after which a gap is read
+// for the second time. Each further read comes after twice the time of the one before.
+const firstLook = 4
+
+// lookAgain opens the gap of the last time without a connection once more, for the last time when the
+// platform shows every message of it. It reports whether nothing else opens that gap. The caller holds
+// the lock.
+func (w *Workspace) lookAgain(now time.Time) (again bool) {
+	if !w.up || w.again.Until.IsZero() || now.Before(w.again.Until.Add(w.next)) {
 		return false
 	}
 	_, first := w.unstored[everywhere]
 	w.unstored[everywhere] = w.unstored[everywhere].Union(event.Gap{From: w.again.From, Until: now})
-	w.again = event.Gap{}
+	if w.next *= 2; w.next > w.lag {
+		w.again = event.Gap{}
+	}
 	return !first
 }

@@ -1,11 +1,18 @@
 package daemon_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"parley/adapters"
+	"parley/adapters/discord"
 	"parley/adapters/discord/discordtest"
+	"parley/config"
+	"parley/ingest/event"
 )
 
 // TestThreadHasTheSettingsOfItsChannel checks that the settings of a channel apply in its threads,
@@ -58,6 +65,79 @@ channels:
 	if _, err := fake.Await(h.ctx, 3); err != nil {
 		t.Errorf("%v\n%s", err, h.log)
 	}
+}
+
+// TestMessagesMissedByTheGatewayAreAnsweredOnce, also those that the history shows after the first read of a new
+// session. The test ends sessions several times, while people write, and Discord sends nothing again. Those that
+// are missed are answered in their order, and those that are heard.
+func TestMessagesMissedByTheGatewayAreAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	const guild, mara, mention = "700000000000000001", "700000000000000005", "<@" + discordtest.BotUser + "> "
+	channels := []string{"700000000000000002", "700000000000000003"}
+	fake, err := discordtest.Start(discordtest.Options{HistoryLag: 700 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = fake.Close() })
+	fake.AddGuild(discordtest.Guild{ID: guild})
+	fake.AddUser(discordtest.User{ID: mara, Username: "Mara"})
+	for _, channel := range channels {
+		fake.SetChannel(discordtest.Channel{ID: channel, Guild: guild})
+	}
+	platforms := config.Platforms()
+	ours := slices.IndexFunc(platforms, func(p adapters.Platform) bool { return p.Name == event.Discord })
+	platforms[ours].New = func(workspace string, c adapters.Config) adapters.Adapter {
+		a := discord.New(workspace, *c.(*discord.Config))
+		a.Live.Limits.IdentifyEvery, a.Live.Limits.BackoffMin = time.Millisecond, time.Millisecond
+		return a
+	}
+	h := open(t, plan{platforms: platforms, files: map[string]string{"workspaces/guild.yaml": `
+id: guild
+platform: discord
+agent: echo
+discord: {token: ` + discordtest.Token + `, api_url: "` + fake.URL() + `", post_rate: 0, preview: off, working: off, commands: false}
+turns: {coalesce: 0s}
+`}})
+	h.awaitState("guild", "up")
+	said, count := map[string][]string{}, 0 // by channel and kind
+	say := func(kind string) {
+		for range 3 {
+			for _, channel := range channels {
+				count++
+				text := fmt.Sprint(kind, " ", count)
+				said[channel+kind] = append(said[channel+kind], text)
+				fake.Say(discordtest.Message{Channel: channel, Author: mara, Content: mention + text})
+			}
+		}
+	}
+	say("heard")
+	for range 3 {
+		identifies, resumes := fake.Starts()
+		begin := make(chan struct{})
+		fake.Script(discordtest.Connect, discordtest.Fault{Hold: begin})
+		fake.CloseWith(4009) // the session is forgotten
+		say("missed")
+		close(begin)
+		say("either")
+		if err := fake.AwaitStarts(h.ctx, identifies+resumes+1); err != nil {
+			t.Fatalf("%v\n%s", err, h.log)
+		}
+		say("heard")
+	}
+	if _, err := fake.Await(h.ctx, count); err != nil {
+		t.Fatalf("%v\n%s", err, h.log)
+	}
+	answered := map[string][]string{}
+	for _, post := range fake.Posts("") {
+		text := strings.TrimPrefix(post.Content, mention)
+		kind, _, _ := strings.Cut(text, " ")
+		answered[post.Channel+kind] = append(answered[post.Channel+kind], text)
+	}
+	for _, channel := range channels {
+		slices.Sort(answered[channel+"either"])
+		slices.Sort(said[channel+"either"])
+	}
+	same(t, answered, said)
 }
 
 // TestNotesNameWhatMessagesMention: the agent reads the names of the people, roles and channels that the turn

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,9 @@ type Gateway struct {
 	server *discordtest.Server
 	rooms  []*ledger.Conversation // one in each channel, and in each thread
 	due    atomic.Int64           // threads that people are about to open
+
+	noting sync.Mutex
+	begins []time.Time // of new sessions
 }
 
 func (g *Gateway) Define(f *rig.FlagSet) {
@@ -67,7 +72,7 @@ func (g *Gateway) guild(shard int) string {
 }
 
 func (g *Gateway) Run(ctx context.Context, b *rig.Bench) (err error) {
-	if err := g.prepare(ctx, b, discordtest.Options{HistoryLag: g.historyLag}, nil); err != nil {
+	if err := g.prepare(ctx, b, discordtest.Options{HistoryLag: g.historyLag, OnSession: g.note}, nil); err != nil {
 		return err
 	}
 	forgotten, err := g.dropAll(ctx)
@@ -90,10 +95,22 @@ func (g *Gateway) Run(ctx context.Context, b *rig.Bench) (err error) {
 	if most := g.shards*(1+g.crashes+g.restarts) + forgotten; identifies > most {
 		g.Faults = append(g.Faults, fmt.Sprintf("%d identifies, at most %d are due", identifies, most))
 	}
-	if err := errors.Join(g.compare(ctx), g.ReportMissed(ctx)); err != nil {
+	g.noting.Lock()
+	begins := slices.Clone(g.begins)
+	g.noting.Unlock()
+	if err := errors.Join(g.compare(ctx), g.ReportMissed(ctx, begins...)); err != nil {
 		return err
 	}
 	return g.Finish()
+}
+
+// note notes the begin of a session.
+func (g *Gateway) note(resumed bool) {
+	g.noting.Lock()
+	defer g.noting.Unlock()
+	if !resumed {
+		g.begins = append(g.begins, time.Now())
+	}
 }
 
 // prepare starts Discord, the model and the daemon. Without answers of a model, the echo agent
@@ -163,7 +180,7 @@ func (g *Gateway) openThread() {
 // discordPosts returns the daemon's posts.
 func (g *Gateway) discordPosts() (all []slacktest.Post) {
 	for _, p := range g.server.Posts("") {
-		all = append(all, slacktest.Post{Channel: p.Channel, TS: p.ID, Text: p.Content})
+		all = append(all, slacktest.Post{Channel: p.Channel, TS: p.ID, Text: p.Content, At: p.Sent})
 	}
 	return all
 }
