@@ -48,6 +48,9 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 	if n.Posts, err = at.posts(o.Log, s); err != nil {
 		return p, false, err
 	}
+	if n.Queue, err = o.queue(ctx, &at, s.By); err != nil {
+		return p, false, err
+	}
 	if at.platform.Sender == nil {
 		n.Files = s.Files
 	}
@@ -57,11 +60,11 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 		Extra: []event.Extra{{Key: event.KeyPostedBy, Value: by}, {Key: event.KeyMessageID, Value: []byte(`"` + id + `"`)}},
 	}
 	n.Metadata = m.Bytes()
-	thread, added, err := o.Journal.AddPost(ctx, n)
+	queue, added, err := o.Journal.AddPost(ctx, n)
 	if err != nil {
 		return p, false, err
 	}
-	o.Work.Wake(work.Deliveries, "", thread)
+	o.Work.Wake(work.Deliveries, "", queue)
 	p, err = o.Post(ctx, id)
 	return p, !added, err
 }
@@ -78,6 +81,23 @@ func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, e
 	}
 	texts, attached := a.platform.posts(a.to, s.Text, nil, files)
 	return append(texts, attached...), nil
+}
+
+// queue returns the thread in whose order the posts of a program leave: one of the program's own for those at the top of a channel whose threads
+// are under messages, so that no other program waits for a post with an unclear result. It is none, without a Key, for any other
+// place: people read a conversation in its order, and some platforms only tell a lost post from the next one there.
+func (o *Outbox) queue(ctx context.Context, at *place, by string) (queue places.Thread, err error) {
+	begins, workspace := at.platform.Of.NewThread, at.thread.Workspace
+	if begins == nil || at.platform.Sender == nil || at.thread.Key != at.platform.Of.Conversation(workspace, at.channel) {
+		return queue, nil
+	}
+	key := begins(workspace, at.channel, uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:posts:"+by)).String())
+	if key == at.thread.Key {
+		return queue, nil
+	}
+	queue = places.Thread{Workspace: workspace, Key: key}
+	queue.ID, err = o.Journal.ThreadID(ctx, key)
+	return queue, err
 }
 
 // place finds the thread of a target, which need not exist for a channel.

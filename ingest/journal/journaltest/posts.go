@@ -22,6 +22,7 @@ func postPromises() []promise {
 		{"a post is stored once, is a turn of its thread, and its deliveries are due", postStored},
 		{"a post has the state of its parts", postState},
 		{"posts for a person move behind the messages of their conversation", postsMove},
+		{"posts of a thread with queues of their own wait for none of another queue", postsQueued},
 		{"a reaction is stored once, and again if it has failed", reactionStored},
 		{"a message that people are shown has a post above its answer, and so has what follows", messageShown},
 		{"the copies of an answer are a queue of their own", answerCopied},
@@ -86,6 +87,45 @@ func postState(f *fixture) {
 		f.must(err)
 		state(want, "C1/9")
 	}
+}
+
+func postsQueued(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hello"), passive)
+	post := func(queue event.ThreadKey, content string) (string, int64) {
+		f.Helper()
+		id := uuid.NewString()
+		n := record.NewPost{
+			ID: id, Thread: places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
+			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: channel, Text: content}},
+		}
+		n.Queue = places.Thread{Key: queue, ID: f.threadID(queue), Workspace: workspace}
+		row, added, err := f.AddPost(f.ctx, n)
+		f.must(err)
+		again, twice, err := f.AddPost(f.ctx, n)
+		f.must(err)
+		same(f, "added once, in one queue", []any{added, twice, again}, []any{true, false, row})
+		return id, row
+	}
+	first, ours := post(threadKey(8), "RAIN")
+	post(threadKey(8), "SUN")
+	_, theirs := post(threadKey(9), "WIND")
+	same(f, "lines", f.lines(threadKey(1)), []string{"1 hello", "2 RAIN", "3 SUN", "4 WIND"})
+	same(f, "due", f.due(deliveries), []int64{ours, theirs})
+	d := f.delivery(threadKey(8))
+	f.sending(d)
+	f.must(f.AwaitReadBack(f.ctx, d, f.clock.Now().Add(time.Minute), "the outcome is unclear"))
+	same(f, "due beside a post with an unclear result", f.due(deliveries), []int64{theirs})
+	same(f, "the first one of its queue", f.delivery(threadKey(8)).Run, first)
+	same(f, "another one's", f.deliver(threadKey(9), "C1/9").Post.Text, "WIND")
+	f.clock.advance(time.Minute)
+	same(f, "due after it", f.due(deliveries), []int64{ours})
+	same(f, "in the order of the queue", []string{f.deliver(threadKey(8), "C1/8").Post.Text, f.deliver(threadKey(8), "C1/10").Post.Text}, []string{"RAIN", "SUN"})
+	p, err := f.PostOf(f.ctx, first)
+	f.must(err)
+	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/8"})
+	listed, _, err := f.AllThreads(f.ctx, []string{workspace}, "", 10)
+	f.must(err)
+	same(f, "listed threads", len(listed), 1)
 }
 
 func postsMove(f *fixture) {

@@ -14,8 +14,10 @@ import (
 
 // NewPost is a message that a program posts in a thread without a question before it.
 type NewPost struct {
-	ID       string        // a UUID; a post is stored once by it
-	Thread   places.Thread // its Key, ID and Workspace; it is made if there is none
+	ID     string        // a UUID; a post is stored once by it
+	Thread places.Thread // its Key, ID and Workspace; it is made if there is none
+	// Queue, if it has a Key, is the thread of the deliveries, which leave in its order; it is made as Thread is. It has no messages.
+	Queue    places.Thread
 	Platform event.Platform
 	Channel  string
 	Agent    string // in whose name the program speaks
@@ -26,12 +28,17 @@ type NewPost struct {
 }
 
 // AddPost stores a post as a turn that is only a reply, and its deliveries, which are due at once. It stores
-// nothing, and returns false, if there is a post with the id already.
-func (r *Recorder) AddPost(ctx context.Context, n NewPost) (thread int64, added bool, err error) {
+// nothing, and returns false, if there is a post with the id already. queue is the thread of the deliveries.
+func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added bool, err error) {
+	var thread int64
 	added, err = storage.Write(ctx, r.db, storage.WriteOptions{Urgent: true, Thread: n.Thread.Key}, func(tx *storage.Txn) bool {
 		var seq, begun int64
 		places.Add(tx, n.Platform, n.Channel, n.Thread)
 		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(n.Thread.Key))
+		if queue = thread; n.Queue.Key != "" {
+			places.Add(tx, n.Platform, n.Channel, n.Queue)
+			tx.Row([]any{&queue}, `SELECT id FROM threads WHERE key = $1`, string(n.Queue.Key))
+		}
 		if tx.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, n.Thread.Workspace, n.ID) {
 			return false
 		}
@@ -42,7 +49,7 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (thread int64, added 
 		}
 		messages.InsertFinished(tx, &m, n.Thread.Workspace, begun, seq)
 		messages.AddFiles(tx, &m, 0, n.Files)
-		runs.PostNotice(tx, thread, n.Thread.Workspace, n.ID, n.Posts, now)
+		runs.PostNotice(tx, queue, n.Thread.Workspace, n.ID, n.Posts, now)
 		messages.Grow(tx, thread, now)
 		messages.Changed(tx, thread)
 		runs.SetBegun(tx, thread, seq)
@@ -51,7 +58,7 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (thread int64, added 
 	if added {
 		places.ThreadChanged(r.db, thread, true)
 	}
-	return thread, added, err
+	return queue, added, err
 }
 
 // MovePosts moves the posts of a thread with their deliveries behind the messages of another one, which is made if

@@ -145,6 +145,60 @@ func TestProgramPostsOnSlack(t *testing.T) {
 	same(t, len(h.posts(5)), 5)
 }
 
+// TestAnUnclearPostHoldsBackItsProgramAlone: while the call of a program's post at the top of a channel hangs, and then has no clear
+// result, the posts of other programs there are sent. Those of the program itself follow in their order.
+func TestAnUnclearPostHoldsBackItsProgramAlone(t *testing.T) {
+	t.Parallel()
+	fake, made := calls("chat.postMessage")
+	h := open(t, withPosters(plan{fake: fake}, "acme"))
+	held := make(chan struct{})
+	h.slack.Script("chat.postMessage", slacktest.Fault{Hold: held, Cut: true, Effect: true})
+	to := `"channel":"` + room + `"`
+	first := h.speak("acme", to, "first", "")
+	h.call(made)
+	second := h.speak("acme", to, "second", "")
+	other := func(content string) {
+		t.Helper()
+		got := h.web(http.MethodPost, "acme/posts", roomToken, `{"to":{`+to+`},"content":"`+content+`"}`)
+		same(t, got.status, http.StatusAccepted)
+		h.clock.advance(2 * time.Second) // the channel has a pace; the outcome of the first post is asked for after 15 seconds
+		id := decode[postState](t, got.body).ID
+		for decode[postState](t, h.stateOf(id, roomToken).body).State != "sent" {
+			if !h.poll() {
+				t.Fatalf("%s is not sent\n%s%s", content, h.state(), h.log)
+			}
+		}
+		for _, p := range []postState{first, second} {
+			if state := decode[postState](t, h.stateOf(p.ID, posterToken).body).State; state == "sent" {
+				t.Errorf("the post of the other program is %s before %s", state, content)
+			}
+		}
+	}
+	other("while it hangs")
+	close(held)
+	h.posts(2)
+	other("while it is unclear")
+	h.awaitPost(first.ID, "sent")
+	h.awaitPost(second.ID, "sent")
+	posts := h.posts(4)
+	texts := []string{}
+	for _, p := range posts {
+		same(t, p.ThreadTS, "")
+		texts = append(texts, p.Text)
+	}
+	same(t, texts, []string{"while it hangs", "first", "while it is unclear", "second"})
+	for _, p := range []postState{first, second} { // people answer in a thread under each post
+		sent := h.awaitPost(p.ID, "sent")
+		h.speak("acme", `"thread_id":"`+sent.ThreadID+`"`, "below "+sent.PostID, "")
+	}
+	for len(h.slack.Posts()) < 6 && h.poll() {
+		h.clock.advance(time.Second)
+	}
+	for _, p := range h.posts(6)[4:] {
+		same(t, "below "+room+"/"+p.ThreadTS, p.Text)
+	}
+}
+
 // TestDoorsOfPosts: a wrong token, a foreign workspace, a foreign channel, a thread of another workspace and the state
 // of a foreign post are closed.
 func TestDoorsOfPosts(t *testing.T) {
