@@ -305,7 +305,7 @@ func TestChildrenAreLinesOfTheStatePost(t *testing.T) {
 		}
 		h.settles("Workstreams\n⏳ code: planning\n⏳ research: executing search, half", "Both look at it.")
 		for _, end := range []workstreams.State{workstreams.Completed, workstreams.Timeout} {
-			list, err := h.journal.DueWorkstreams(h.Context(), 1)
+			list, err := h.journal.DueWorkstreams(h.Context(), []string{"acme"}, 1)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%d due, %v", len(list), err)
 			}

@@ -3,7 +3,6 @@ package turn
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -248,7 +247,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show func(func())) (more bool, err error) {
 	profile, ok := r.Profile(agent)
 	if !ok {
-		return false, fmt.Errorf("agent %q is not configured", agent)
+		return false, work.ErrWaits // for its heir, or for a node that has the agent
 	}
 	asking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -50,7 +50,7 @@ func TestTheSignCountsWorkstreams(t *testing.T) {
 			pass(5 * time.Second)
 			d.must(tools.says(ctx, "a"))
 			pass(5 * time.Second)
-			list, err := d.journal.DueWorkstreams(ctx, 10)
+			list, err := d.journal.DueWorkstreams(ctx, []string{"acme"}, 10)
 			d.must(err)
 			for i := range list {
 				_, err := d.journal.Settle(ctx, &list[i], workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done})

@@ -63,6 +63,8 @@ type Parts struct {
 	// Config returns the setting of an agent. It returns false if the agent is not configured.
 	Config func(agent string) (Config, bool)
 	Files  Files
+	// Serves returns the ids of the configured workspaces. The steps of other ones wait.
+	Serves func() []string
 	Log    *slog.Logger
 	Now    func() time.Time
 }
@@ -82,7 +84,7 @@ const (
 	// most is the number of steps that one look takes.
 	most = 100
 	// failedAgain is the time after which a step is tried again that could not be taken, so that it keeps no other one
-	// back. The workspace of a workstream may be gone.
+	// back.
 	failedAgain = 5 * time.Second
 )
 
@@ -101,7 +103,7 @@ func (s *Service) Serve(ctx context.Context) error {
 
 // Tend takes the steps that are due now.
 func (s *Service) Tend(ctx context.Context) {
-	list, err := s.Journal.DueWorkstreams(ctx, most)
+	list, err := s.Journal.DueWorkstreams(ctx, s.Serves(), most)
 	if err != nil && ctx.Err() == nil {
 		s.Log.Warn("the steps of workstreams wait for the store", "err", err)
 	}

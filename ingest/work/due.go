@@ -38,7 +38,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 			full = append(full, of.workspace)
 		}
 	}
-	args := []any{s.Node, places.LeasesEnded(now, s.Lease), int64(limit), s.served, between(full)}
+	args := []any{s.Node, places.LeasesEnded(now, s.Lease), int64(limit), s.served, storage.Between(full)}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done
@@ -63,16 +63,12 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 func (s *Scheduler) Serves(workspaces []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.served = between(workspaces)
+	s.served = storage.Between(workspaces)
 }
 
 // serves reports whether this node is configured for a workspace.
 func (s *Scheduler) serves(workspace string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.served == "" || strings.Contains(s.served, between([]string{workspace}))
+	return s.served == "" || strings.Contains(s.served, storage.Between([]string{workspace}))
 }
-
-// between returns the ids of workspaces between commas. They contain no comma, and no character
-// that LIKE interprets.
-func between(workspaces []string) string { return "," + strings.Join(workspaces, ",") + "," }

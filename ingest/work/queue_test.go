@@ -138,6 +138,30 @@ func TestSlotsBoundTheWorkers(t *testing.T) {
 	}
 }
 
+// TestAQueueWithoutSlots leaves its work in the store, also what it is told of, until it has slots again.
+func TestAQueueWithoutSlots(t *testing.T) {
+	inBubble(t, func(t *testing.T, s *store) {
+		n, done := newNode(t, s, "only", 0), 0
+		n.serves(work.Queue{Kind: work.Intake, Slots: 2}, func(_ context.Context, c *work.Claim) error {
+			done++
+			return n.settle(c)
+		})
+		synctest.Wait()
+		n.Resize(work.Intake, "", 0)
+		n.accept(1)
+		n.Wake(work.Intake, "", n.accept(2).Thread)
+		advance(time.Minute)
+		if done != 0 {
+			t.Errorf("%d threads are worked on", done)
+		}
+		n.Resize(work.Intake, "", 1)
+		advance(2 * time.Second)
+		if done != 2 {
+			t.Errorf("%d threads are worked on with a slot", done)
+		}
+	})
+}
+
 // TestAQueueThatDrains finishes the threads that wait in memory when its context ends.
 func TestAQueueThatDrains(t *testing.T) {
 	for _, drain := range []bool{false, true} {

@@ -53,7 +53,7 @@ func (f *fixture) parent() string {
 // dueWorkstream returns the workstream that is due; the test fails if there is not exactly one.
 func (f *fixture) dueWorkstream() *workstreams.Due {
 	f.Helper()
-	list, err := f.DueWorkstreams(f.ctx, 10)
+	list, err := f.DueWorkstreams(f.ctx, []string{workspace}, 10)
 	f.must(err)
 	if len(list) != 1 {
 		f.Fatalf("%d workstreams are due", len(list))
@@ -111,10 +111,13 @@ func workstreamDue(f *fixture) {
 	thread := event.WorkstreamThread("w1")
 	f.message(thread, said("C1/2", "do it"), triggers)
 	run := f.begin(thread)
-	list, err := f.DueWorkstreams(f.ctx, 10)
+	list, err := f.DueWorkstreams(f.ctx, []string{workspace}, 10)
 	f.must(err)
 	same(f, "due during the run", len(list), 0)
 	f.commit(run, answer("42"))
+	list, err = f.DueWorkstreams(f.ctx, []string{"other"}, 10)
+	f.must(err)
+	same(f, "due in another workspace", len(list), 0)
 	d = f.dueWorkstream()
 	same(f, "idle after its run", d.Idle(), true)
 	same(f, "its last run", d.Last, workstreams.Last{Run: run.ID, State: "done"})

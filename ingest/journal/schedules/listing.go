@@ -80,7 +80,7 @@ func (s *Schedules) ListSchedules(ctx context.Context, l Listed) (page []Status,
 	page, err = storage.Read(ctx, s.db, func(tx *storage.Txn) (page []Status) {
 		list := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE (s.workspace, s.id) > ($1, $4) AND `+served(`s.workspace`, `2`)+`
 			AND (s.thread = '' OR s.next_at IS NOT NULL OR s.paused = 1) ORDER BY s.workspace, s.id LIMIT CAST($3 AS BIGINT)`,
-			workspace, between(l.Workspaces), int64(l.Limit+1), id))
+			workspace, storage.Between(l.Workspaces), int64(l.Limit+1), id))
 		if more = len(list) > l.Limit; more {
 			list = list[:l.Limit]
 		}
@@ -102,6 +102,6 @@ type Counts struct {
 func (s *Schedules) CountSchedules(ctx context.Context, workspaces []string) (c Counts, err error) {
 	_, err = s.db.Row(ctx, []any{&c.Total, &c.Paused, &c.Failed}, `SELECT count(*), count(*) - count(s.next_at),
 		(SELECT count(*) FROM schedules s WHERE `+served(`s.workspace`, `1`)+` AND (SELECT `+ended+ofLast+`k.workspace = s.workspace AND k.schedule = s.id`+last+`) = 'failed')
-		FROM schedules s WHERE `+served(`s.workspace`, `1`)+` AND (s.thread = '' OR s.next_at IS NOT NULL OR s.paused = 1)`, between(workspaces))
+		FROM schedules s WHERE `+served(`s.workspace`, `1`)+` AND (s.thread = '' OR s.next_at IS NOT NULL OR s.paused = 1)`, storage.Between(workspaces))
 	return c, err
 }

@@ -10,7 +10,6 @@ package schedules
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/ingest/event"
@@ -102,9 +101,6 @@ func find(tx *storage.Txn, workspace, id string) *Schedule {
 
 // served is the condition that a workspace is one of $n, which Served returns.
 func served(column, n string) string { return `$` + n + ` LIKE '%,' || ` + column + ` || ',%'` }
-
-// between returns the ids of workspaces between commas.
-func between(workspaces []string) string { return "," + strings.Join(workspaces, ",") + "," }
 
 // millis returns a time of the store; nil for the zero time.
 func millis(t time.Time) any {

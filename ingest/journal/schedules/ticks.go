@@ -53,7 +53,7 @@ func (s *Schedules) TakeTicks(ctx context.Context, workspaces []string, limit in
 	t, err := storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) taken {
 		now := storage.Instant(storage.Millis(s.wall()))
 		list := read(tx, storage.Rows(tx, (*row).dest, `SELECT `+columns+` FROM schedules s WHERE s.next_at <= $1 AND `+served(`s.workspace`, `2`)+`
-			ORDER BY s.next_at LIMIT CAST($3 AS BIGINT) FOR UPDATE SKIP LOCKED`, storage.Millis(now), between(workspaces), int64(limit)))
+			ORDER BY s.next_at LIMIT CAST($3 AS BIGINT) FOR UPDATE SKIP LOCKED`, storage.Millis(now), storage.Between(workspaces), int64(limit)))
 		t := taken{len(list), Skipped{}}
 		for i := range list {
 			if !list[i].take(tx, now) {
@@ -233,5 +233,5 @@ func (s *Schedules) TickPost(ctx context.Context, workspace, message string) (po
 // SchedulesDue reports whether a schedule, or a tick, of some workspaces is due. It writes nothing.
 func (s *Schedules) SchedulesDue(ctx context.Context, workspaces []string) (bool, error) {
 	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 WHERE EXISTS (SELECT 1 FROM schedules WHERE next_at <= $1 AND `+served(`workspace`, `2`)+`)
-		OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1 AND `+served(`workspace`, `2`)+`)`, storage.Millis(s.wall()), between(workspaces))
+		OR EXISTS (SELECT 1 FROM schedule_ticks WHERE due_at <= $1 AND `+served(`workspace`, `2`)+`)`, storage.Millis(s.wall()), storage.Between(workspaces))
 }

@@ -1,6 +1,9 @@
 package storage
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Millis returns the stored form of a time: milliseconds since 1970, 0 for none.
 func Millis(t time.Time) int64 {
@@ -50,3 +53,7 @@ func Optional(s string) any {
 	}
 	return s
 }
+
+// Between returns the ids of workspaces between commas, for the condition LIKE '%,' || workspace || ',%'. They contain no comma, and
+// no character that LIKE interprets.
+func Between(workspaces []string) string { return "," + strings.Join(workspaces, ",") + "," }

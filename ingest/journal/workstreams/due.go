@@ -50,15 +50,16 @@ const (
 // Idle reports whether nothing of the thread goes on.
 func (d *Due) Idle() bool { return d.Going == "" && !d.Waits }
 
-// DueWorkstreams returns the workstreams whose next step is due, the longest due first.
-func (s *Workstreams) DueWorkstreams(ctx context.Context, limit int) ([]Due, error) {
+// DueWorkstreams returns the workstreams of some workspaces whose next step is due, the longest due first.
+func (s *Workstreams) DueWorkstreams(ctx context.Context, workspaces []string, limit int) ([]Due, error) {
 	now := storage.Millis(s.db.Now())
 	return storage.Read(ctx, s.db, func(tx *storage.Txn) []Due {
 		list := storage.Rows(tx, func(d *Due) []any {
 			return append(d.dest(), &d.Going, &d.Waits, &d.dueAt, &d.reported)
 		}, `SELECT `+columns+`, t.run_id, coalesce(t.pending > 0 OR t.turn_since IS NOT NULL, w.said = 0)
 				OR EXISTS (SELECT 1 FROM workstreams c WHERE c.parent = w.thread AND c.due_at IS NOT NULL), w.due_at, w.reported
-			FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.due_at <= $1 ORDER BY w.due_at LIMIT CAST($2 AS BIGINT)`, now, int64(limit))
+			FROM workstreams w LEFT JOIN threads t ON t.key = w.thread WHERE w.due_at <= $1 AND $3 LIKE '%,' || w.workspace || ',%'
+			ORDER BY w.due_at LIMIT CAST($2 AS BIGINT)`, now, int64(limit), storage.Between(workspaces))
 		for i := range list {
 			if list[i].State.Ended() {
 				continue

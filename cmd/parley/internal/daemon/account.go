@@ -167,14 +167,22 @@ func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) err
 }
 
 // serveAgents starts a work queue for the turns of each new agent. A work queue stays until
-// the daemon stops. A removed agent has no turns, so its work queue is idle.
+// the daemon stops. That of a removed agent takes no turns: they go to its heir, or to a node that has the agent.
 func (d *Daemon) serveAgents(claim, running context.Context, workers *sync.WaitGroup) {
-	for id, a := range d.current.Load().agents {
-		if d.queues[id] {
+	agents := d.current.Load().agents
+	for id, serves := range d.queues {
+		if _, kept := agents[id]; serves && !kept {
+			d.queues[id] = false
+			d.work.Resize(work.Turns, id, 0)
+			d.log.Info("an agent was removed; its turns go to the first agent", "agent", id)
+		}
+	}
+	for id, a := range agents {
+		_, known := d.queues[id]
+		if d.queues[id] = true; known {
 			d.work.Resize(work.Turns, id, a.slots())
 			continue
 		}
-		d.queues[id] = true
 		workers.Go(func() {
 			if err := d.turns.Serve(claim, running, id, a.slots()); err != nil {
 				d.log.Error("component ended", "component", "turns of "+id, "err", err)

@@ -91,7 +91,7 @@ type Daemon struct {
 	platforms map[event.Platform]adapters.Platform
 	accounts  sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
-	queues    map[string]bool          // the agents whose turns have a work queue
+	queues    map[string]bool          // the agents that ever had a work queue for their turns; true for those that have turns now
 	reloading chan *reloadRequest
 }
 
@@ -260,7 +260,7 @@ func (d *Daemon) assemble() {
 	d.ingest = ingest.New(ingest.Parts{
 		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
-	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Files: agentFiles{d.files, d.journal, d.log}, Log: d.log, Now: d.now})
+	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Files: agentFiles{d.files, d.journal, d.log}, Serves: d.serves, Log: d.log, Now: d.now})
 	d.turns.Agents = d.agentIDs
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{

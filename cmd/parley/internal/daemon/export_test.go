@@ -19,6 +19,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
+	"parley/ingest/work"
 )
 
 // Change records an edit or a delete of a message in a web thread. No client can send one
@@ -62,6 +63,9 @@ func (d *Daemon) Patterns() (patterns []string) {
 	}
 	return patterns
 }
+
+// HasTurns reports whether the daemon has room for the turns of an agent of acme.
+func (d *Daemon) HasTurns(agent string) bool { return d.work.Room(work.Turns, agent, "acme") }
 
 // ReloadAtStop reloads the configuration as at the time when the daemon stops.
 func (d *Daemon) ReloadAtStop(ctx context.Context) {

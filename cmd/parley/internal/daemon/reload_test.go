@@ -300,6 +300,36 @@ func TestReloadWithoutOrphansSearch(t *testing.T) {
 	}
 }
 
+// TestARemovedAgentHasNoTurns: while the turns of a removed agent were not given to another one, nobody takes them. They are taken once
+// the agent is back.
+func TestARemovedAgentHasNoTurns(t *testing.T) {
+	t.Parallel()
+	h, fail := openFailing(t)
+	team, err := slacktest.Start(slacktest.Options{Token: "xoxb-branch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = team.Close() })
+	waiting := strings.ReplaceAll(branch, "SLACK", team.URL()) + "turns: {coalesce: 1h, coalesce_max: 1h}\n"
+	h.change("workspaces/branch.yaml", waiting)
+	if got := h.toBranch(h.newMessage("<@U0BOT> hello").Mention()); got != http.StatusOK {
+		t.Fatalf("%d\n%s", got, h.log)
+	}
+	h.awaitMetric(`parley_envelopes_total{disposition="stored",kind="message",reason="mention",workspace="branch"}`, 1)
+	agents, err := os.ReadFile(filepath.Join(h.dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fail("SELECT DISTINCT agent")
+	write(t, filepath.Join(h.dir, "workspaces/branch.yaml"), strings.Replace(waiting, "agent: echo", "agent: helper", 1))
+	h.change("parley.yaml", strings.Replace(string(agents), "- {id: echo, kind: echo}", "", 1))
+	same(t, []bool{h.daemon.HasTurns("echo"), h.daemon.HasTurns("helper")}, []bool{false, true})
+	h.clock.advance(2 * time.Hour)
+	h.change("parley.yaml", string(agents))
+	same(t, h.daemon.HasTurns("echo"), true)
+	h.awaitMetric(`parley_runs_total{agent="echo",outcome="answered"}`, 1)
+}
+
 // TestFailedReloadChangesNothing proves that the old workspaces go on if the store cannot
 // record the new ones.
 func TestFailedReloadChangesNothing(t *testing.T) {
