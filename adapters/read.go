@@ -160,6 +160,12 @@ type PlaceNamer interface {
 	LookupPlace(ctx context.Context, channel string) (event.Place, error)
 }
 
+// ChannelTyper is a Sender that can tell a channel's type before a payload does.
+type ChannelTyper interface {
+	// TypeOf returns a channel's type. It takes at most a call.
+	TypeOf(ctx context.Context, channel string) (event.ChannelType, error)
+}
+
 // PlaceKeeper is a PlaceNamer whose platform reports every change of some channels' names.
 type PlaceKeeper interface {
 	// KnownPlace returns the present names of a channel's place, or false if the platform does not report them here.

@@ -17,18 +17,25 @@ import (
 )
 
 // Locate finds the place of a message that a program injects. If the target is a channel whose threads are under
-// messages, that is a new thread, and id makes its key. Its errors are those of Speak.
+// messages, that is a new thread, and id makes its key. A conversation of a few people is one thread. Its errors are those of Speak.
 func (o *Outbox) Locate(ctx context.Context, workspace string, to adapters.Target, id string) (l adapters.Location, err error) {
 	at, err := o.place(ctx, workspace, to)
 	if err != nil {
 		return l, err
 	}
-	user, begins := event.PersonOf(at.thread.Key), at.platform.Of.NewThread
+	user, begins := event.PersonOf(at.thread.Key), at.platform.Of.NewThread != nil && to.Thread == ""
+	if begins && user == "" {
+		one, err := o.isConversation(ctx, workspace, at)
+		if err != nil {
+			return l, err
+		}
+		begins = !one
+	}
 	switch {
 	case user != "":
 		err = at.openNow(ctx, workspace, user)
-	case begins != nil && to.Thread == "":
-		at.thread.Key = begins(workspace, at.channel, id)
+	case begins:
+		at.thread.Key = at.platform.Of.NewThread(workspace, at.channel, id)
 		err = at.addressed()
 	}
 	if err != nil {
@@ -36,7 +43,7 @@ func (o *Outbox) Locate(ctx context.Context, workspace string, to adapters.Targe
 	}
 	l = adapters.Location{
 		Platform: at.platform.Of.Name, Thread: at.thread.Key, Channel: event.Channel{ID: at.channel, Parent: at.parent}, FollowUp: at.parent != "",
-		New: user == "" && begins != nil && to.Thread == "",
+		New: user == "" && begins,
 	}
 	if user != "" || at.platform.Of.API {
 		l.Channel.Type = event.ChannelDirect

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"time"
 
 	"parley/adapters"
 	"parley/ingest/event"
@@ -22,8 +23,7 @@ func (o *Outbox) Spot(ctx context.Context, workspace string, to adapters.Target,
 	if to.User != "" || at.platform.Of.ThreadUnder == nil {
 		return s, nil
 	}
-	switch kind, err := o.Journal.ChannelType(ctx, workspace, at.channel); {
-	case err != nil, kind == event.ChannelDirect, kind == event.ChannelGroup:
+	if one, err := o.isConversation(ctx, workspace, at); err != nil || one {
 		return s, err
 	}
 	conversation := s.Thread
@@ -32,6 +32,21 @@ func (o *Outbox) Spot(ctx context.Context, workspace string, to adapters.Target,
 		s.Thread = under(at.platform, workspace, conversation, post)
 	}
 	return s, nil
+}
+
+// typeWithin bounds the question for a channel's type.
+const typeWithin = 3 * time.Second
+
+// isConversation reports whether people answer a post at the top of a channel in the channel itself, as a few people do among
+// themselves, so that the channel is one thread. A channel whose type is not known has threads.
+func (o *Outbox) isConversation(ctx context.Context, workspace string, at place) (bool, error) {
+	kind, err := o.Journal.ChannelType(ctx, workspace, at.channel)
+	if typer, ok := at.platform.Sender.(adapters.ChannelTyper); ok && err == nil && kind == event.ChannelUnknown {
+		ctx, cancel := context.WithTimeout(ctx, typeWithin)
+		defer cancel()
+		kind, _ = typer.TypeOf(ctx, at.channel)
+	}
+	return kind == event.ChannelDirect || kind == event.ChannelGroup, err
 }
 
 // direct returns the place of the conversation with a person, which it opens.

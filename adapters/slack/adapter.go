@@ -56,6 +56,7 @@ var (
 	_ adapters.Viewer           = (*Adapter)(nil)
 	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.PlaceNamer       = (*Adapter)(nil)
+	_ adapters.ChannelTyper     = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Metered          = (*Adapter)(nil)
 )

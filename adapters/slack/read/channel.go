@@ -6,6 +6,7 @@ import (
 
 	"parley/adapters/slack/call"
 	"parley/adapters/slack/payload"
+	"parley/ingest/event"
 )
 
 const (
@@ -88,6 +89,17 @@ func (r *Reader) members(ctx context.Context, kinds string) (channels []string, 
 		return page.Next(query), nil
 	})
 	return channels, err
+}
+
+// TypeOf implements adapters.ChannelTyper.
+func (r *Reader) TypeOf(ctx context.Context, channel string) (event.ChannelType, error) {
+	urgent := make(chan struct{})
+	close(urgent)
+	kind, err := r.kind(ctx, urgent, channel)
+	if err != nil {
+		return event.ChannelUnknown, err
+	}
+	return payload.ChannelOf(channel, kind).Type, nil
 }
 
 // kind returns a channel's type in Slack's terms. A backfilled payload must carry it,
