@@ -141,9 +141,10 @@ func TestSlotsBoundTheWorkers(t *testing.T) {
 // TestAQueueWithoutSlots leaves its work in the store, also what it is told of, until it has slots again.
 func TestAQueueWithoutSlots(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
-		n, done := newNode(t, s, "only", 0), 0
+		n := newNode(t, s, "only", 0)
+		var done atomic.Int64
 		n.serves(work.Queue{Kind: work.Intake, Slots: 2}, func(_ context.Context, c *work.Claim) error {
-			done++
+			done.Add(1)
 			return n.settle(c)
 		})
 		synctest.Wait()
@@ -151,13 +152,13 @@ func TestAQueueWithoutSlots(t *testing.T) {
 		n.accept(1)
 		n.Wake(work.Intake, "", n.accept(2).Thread)
 		advance(time.Minute)
-		if done != 0 {
-			t.Errorf("%d threads are worked on", done)
+		if got := done.Load(); got != 0 {
+			t.Errorf("%d threads are worked on", got)
 		}
 		n.Resize(work.Intake, "", 1)
 		advance(2 * time.Second)
-		if done != 2 {
-			t.Errorf("%d threads are worked on with a slot", done)
+		if got := done.Load(); got != 2 {
+			t.Errorf("%d threads are worked on with a slot", got)
 		}
 	})
 }
