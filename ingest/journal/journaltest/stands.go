@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
@@ -12,6 +14,7 @@ import (
 func inputPromises() []promise {
 	return []promise{
 		{"an input stands until an event of its thread is due or changes it", inputStands},
+		{"the input of a resumed run stands with the reports that have joined it", reportStands},
 		{"an envelope that waits for a message of its thread changes the input and comes before the run", missedByRecord},
 		{"a waiting message stands until it changes or has a turn", messageStands},
 	}
@@ -46,6 +49,27 @@ func inputStands(f *fixture) {
 	f.successor("second").claim(run.Thread)
 	_, err := f.InputStands(f.ctx, claim, run)
 	f.fails("another claim", err, storage.ErrFenced)
+}
+
+func reportStands(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "one"), triggers)
+	f.message(threadKey(1), said("C1/2", "two"), triggers)
+	run := f.begin(threadKey(1))
+	f.message(threadKey(1), said("workstream:w1/parent/end", "It is done."), func(m *event.Message, _ record.Look) record.Decision {
+		return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonWorkstream, Metadata: m.Metadata.Bytes()}
+	})
+	same(f, "joined", contents(f.join(run)), []string{"It is done."})
+	f = f.successor("after")
+	run = f.begin(threadKey(1))
+	same(f, "messages of the resumed run", contents(run.Messages), []string{"one", "two", "It is done."})
+	check := func(what string, want bool) {
+		f.Helper()
+		stands, err := f.InputStands(f.ctx, f.claim(run.Thread), run)
+		f.stands(what, stands, err, want)
+	}
+	check("nothing has changed", true)
+	f.change(threadKey(1), deleted("C1/2"), triggers)
+	check("a message is deleted", false)
 }
 
 func missedByRecord(f *fixture) {

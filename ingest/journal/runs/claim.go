@@ -15,7 +15,7 @@ import (
 func (r *Runs) InputStands(ctx context.Context, claim *places.Claim, run *Run) (stands bool, err error) {
 	found, err := r.db.Row(ctx, []any{&stands}, `SELECT run_edited_at <= $5 AND run_left >= $6 AND `+envelopes.IntakeDone+`
 		FROM threads WHERE id = $1 AND fence = $2 AND run_id = $4`,
-		claim.Thread, claim.Fence, storage.Millis(r.db.Now()), run.ID, storage.Millis(run.Seen), int64(len(run.Messages)))
+		claim.Thread, claim.Fence, storage.Millis(r.db.Now()), run.ID, storage.Millis(run.Seen), run.counted)
 	return stands, fenced(found, err)
 }
 

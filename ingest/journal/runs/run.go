@@ -92,6 +92,10 @@ type Run struct {
 	// sets it. A later edit makes the reply stale.
 	Seen time.Time
 
+	// counted is the number of Messages that run_left counted when they were read: a report that has joined
+	// the run is none of them; see JoinRun.
+	counted int64
+
 	// Changed is the thread's number of changes at the begin; see windows.
 	Changed int64
 
@@ -163,7 +167,7 @@ const AwaitTurn = `, turn_at = CASE WHEN turn_since IS NULL OR question <> '' TH
 
 // SetMessages sets the run's messages.
 func (run *Run) SetMessages(messages []messages.Message) {
-	run.Messages = messages
+	run.Messages, run.counted = messages, int64(len(messages))
 	run.Named = slices.ContainsFunc(messages, namesRun)
 	run.sees(messages)
 }
@@ -312,6 +316,7 @@ func (b *beginRunTx) resume(most int64) {
 	}
 	// An unfinished run has no reply.
 	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+	run.counted = min(run.counted, left)
 }
 
 // readKept reads what the attempts before this one have left of a run: its previews, the sign of work, and whether it has steps.
