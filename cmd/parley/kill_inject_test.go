@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/journal/postgres/postgrestest"
 )
 
 // program gets the answers to its messages, and loses every second response.
@@ -148,25 +149,43 @@ func TestKilledDuringInjectedMessages(t *testing.T) {
 	}
 }
 
-// TestKilledDuringManyAnnouncements kills the daemon six times while it announces 14 messages and answers them, and while Slack refuses six
-// posts, of which half take effect. Slack shows each announcement and each answer once, and each answer below its announcement.
+// TestKilledDuringManyAnnouncements kills the daemon six times on each store while it announces 14 messages and answers them, asks its agent
+// at the times of schedules and posts to persons, and while Slack refuses six posts, of which half take effect. Slack shows each
+// announcement, each answer and each post once: each answer below its announcement, each tick in its channel, each post in its conversation.
 func TestKilledDuringManyAnnouncements(t *testing.T) {
 	t.Parallel()
+	for name, store := range map[string]func(*testing.T) string{
+		"sqlite": func(*testing.T) string { return "" }, "postgres": func(t *testing.T) string { return "store: " + postgrestest.URL(t) + "\n" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killDuringManyAnnouncements(t, store(t))
+		})
+	}
+}
+
+// killDuringManyAnnouncements is TestKilledDuringManyAnnouncements on a store.
+func killDuringManyAnnouncements(t *testing.T, store string) {
 	const many, kills = 14, 6
-	effect := make(chan struct{}, 10*many)
+	const total = 2*many + 2*kills // posts
+	effect := make(chan struct{}, 10*total)
 	slack, err := slacktest.Start(slacktest.Options{OnPost: func(slacktest.Post) { effect <- struct{}{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = slack.Close() }()
+	slack.AddUser(slacktest.User{ID: "U0MARA"})
 	for n := range kills {
 		slack.Script("chat.postMessage", slacktest.Fault{Status: http.StatusServiceUnavailable, Effect: n%2 == 0}, slacktest.Fault{})
 	}
-	dir := t.TempDir()
-	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\nagents: [{id: echo, kind: echo}]\n")
+	dir, ticks := t.TempDir(), ""
+	for n := range kills {
+		ticks += fmt.Sprintf("  - {id: s%d, cron: 0 0 29 2 *, to: {channel: C0SHED}, prompt: tick %d}\n", n, n)
+	}
+	write(t, dir, "parley.yaml", "listen: 127.0.0.1:0\nconsole: {listen: \"\"}\n"+store+"agents: [{id: echo, kind: echo}]\n")
 	write(t, dir, "workspaces/acme.yaml", "id: acme\nplatform: slack\nagent: echo\nturns: {coalesce: 0s}\nslack: {mode: http, bot_token: "+slacktest.Token+
-		", signing_secret: kill-signing-5f0d1c, api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, working: off, timeout: 3s}\n")
-	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c, injects: [acme]}]}\n")
+		", signing_secret: kill-signing-5f0d1c, api_url: \""+slack.URL()+"\", post_rate: 0, preview: off, working: off, timeout: 3s}\nschedules:\n"+ticks)
+	write(t, dir, "workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c, injects: [acme], posts: [acme]}]}\n")
 	ours := conversation{t: t}
 	for kill := range kills + 1 {
 		daemon := start(t, dir, os.Args[0], "run")
@@ -175,8 +194,14 @@ func TestKilledDuringManyAnnouncements(t *testing.T) {
 			ours.at(http.MethodPost, "/api/v1/workspaces/acme/messages", fmt.Sprintf(`{"to":{"channel":"C0GARDEN"},"content":"question %02d","mentioned":true,"announce":true,
 				"client_message_id":"k%d","metadata":{"source":"crm","sender_id":"crm:7","sender_display_name":"Nora","sender_type":"human"}}`, n, n))
 		}
+		for n := range kills {
+			ours.at(http.MethodPost, "/api/v1/workspaces/acme/posts", fmt.Sprintf(`{"to":{"user":"U0MARA"},"content":"post %d","key":"p%d"}`, n, n))
+		}
 		if kill == kills {
 			break
+		}
+		if got := parley(t, dir, "schedules", "run", fmt.Sprint("s", kill)); got.status != 0 {
+			t.Fatalf("%+v", got)
 		}
 		<-effect
 		if err := daemon.cmd.Process.Kill(); err != nil {
@@ -184,23 +209,30 @@ func TestKilledDuringManyAnnouncements(t *testing.T) {
 		}
 		_ = daemon.cmd.Wait() // killed by the test
 	}
-	for deadline := time.Now().Add(2 * time.Minute); len(slack.Posts()) < 2*many; <-time.After(50 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(slack.Posts()) < total; <-time.After(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d posts of %d", len(slack.Posts()), 2*many)
+			t.Fatalf("%d posts of %d: %+v", len(slack.Posts()), total, slack.Posts())
 		}
 	}
-	roots, answers := map[string]string{}, map[string]int{}
+	roots, seen := map[string]string{}, map[string]int{}
 	for _, p := range slack.Posts() {
-		text := p.Text
-		if !strings.HasPrefix(text, "question ") {
+		text, right := p.Text, false
+		switch kind, _, _ := strings.Cut(text, " "); kind {
+		case "question":
+			right = p.ThreadTS != "" && strings.HasSuffix(roots[p.ThreadTS], text)
+		case "tick":
+			right = p.Channel == "C0SHED" && p.ThreadTS == ""
+		case "post":
+			right = p.Channel == "DU0MARA" && p.ThreadTS == ""
+		default:
 			roots[p.TS] = text
-			continue
+			right = p.Channel == "C0GARDEN" && p.ThreadTS == ""
 		}
-		if answers[text]++; p.ThreadTS == "" || !strings.HasSuffix(roots[p.ThreadTS], text) {
-			t.Errorf("the answer %q is below %q", text, roots[p.ThreadTS])
+		if seen[text]++; !right {
+			t.Errorf("%q is in %s below %q", text, p.Channel, roots[p.ThreadTS])
 		}
 	}
-	if len(roots) != many || len(answers) != many || len(slack.Posts()) != 2*many {
-		t.Errorf("%d announcements and %d answers are %d posts: %v %v", len(roots), len(answers), len(slack.Posts()), roots, answers)
+	if len(roots) != many || len(seen) != total || len(slack.Posts()) != total {
+		t.Errorf("%d announcements, %d texts in %d posts of %d: %v", len(roots), len(seen), len(slack.Posts()), total, seen)
 	}
 }
