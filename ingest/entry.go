@@ -66,7 +66,7 @@ func (in *Ingest) entry(ctx context.Context, w *workspace, c *work.Claim, t task
 		return entry, err
 	}
 	if m := r.Message; r.Kind == event.KindMessage && m != nil && m.OwnKey == "" && is(m.Metadata.IsFromMe) {
-		if sending, err := in.Journal.IsSending(ctx, c.Thread, m); err != nil || sending {
+		if sending, err := in.Journal.Outbox.IsSending(ctx, c.Thread, m); err != nil || sending {
 			return entry, cmp.Or(err, errBeingSent)
 		}
 	}
@@ -145,7 +145,7 @@ func (in *Ingest) readQuoted(ctx context.Context, w *workspace, c *work.Claim, e
 	if w.config.Quoted == nil || e.Kind != event.KindMessage || e.Ignored != "" || m == nil || m.ReplyTo == "" || m.Quoted != nil || w.rest.Now() {
 		return nil
 	}
-	if known, err := in.Journal.Knows(ctx, w.config.ID, m.ReplyTo, true); err != nil || known {
+	if known, err := in.Journal.Messages.Knows(ctx, w.config.ID, m.ReplyTo, true); err != nil || known {
 		return err
 	}
 	reading, cancel := context.WithTimeout(ctx, quotedTimeout)
@@ -186,7 +186,7 @@ func (in *Ingest) findQuoted(ctx context.Context, c *work.Claim, e *event.Event)
 	if at.IsZero() {
 		at = in.Now()
 	}
-	target, err := in.Journal.Quoted(ctx, c.Thread, *e.Reaction.Quotes, at.Add(-quotedAge))
+	target, err := in.Journal.Outbox.Quoted(ctx, c.Thread, *e.Reaction.Quotes, at.Add(-quotedAge))
 	if target == "" {
 		e.Reaction = nil
 		return err
@@ -238,7 +238,7 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		return g, nil
 	}
 	if r.Reaction.IsFromMe != nil && *r.Reaction.IsFromMe && len(r.Targets) > 0 { // the owner of the account may have reacted, or we
-		if ours, err := in.Journal.Reacted(ctx, w.config.ID, r.Reaction.Emoji, r.Targets[0]); err != nil || ours {
+		if ours, err := in.Journal.Outbox.Reacted(ctx, w.config.ID, r.Reaction.Emoji, r.Targets[0]); err != nil || ours {
 			r.Ignored = event.ReasonOwnMessage
 			return g, err
 		}
@@ -290,7 +290,7 @@ func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (s
 	if e.Ignored != "" {
 		return "", nil
 	}
-	channel, err := in.Journal.ThreadChannel(ctx, c.Thread)
+	channel, err := in.Journal.Places.ThreadChannel(ctx, c.Thread)
 	if e.Message != nil {
 		e.Message.Channel.ID = channel
 	}

@@ -427,7 +427,7 @@ func (h *harness) result(envelope int64) record.Result {
 func (h *harness) pending(envelope int64) {
 	h.Helper()
 	synctest.Wait()
-	settled, err := h.journal.Envelope(h.Context(), envelope)
+	settled, err := h.journal.Envelopes.Envelope(h.Context(), envelope)
 	if err != nil || settled != nil {
 		h.Fatalf("envelope %d is %+v, %v; want it pending", envelope, settled, err)
 	}
@@ -474,11 +474,11 @@ func (h *harness) claims(envelope int64) (n int64) {
 // thread lists a thread's messages in their current state.
 func (h *harness) thread(key event.ThreadKey) []messages.Listed {
 	h.Helper()
-	id, err := h.journal.ThreadID(h.Context(), key)
+	id, err := h.journal.Places.ThreadID(h.Context(), key)
 	if err != nil {
 		h.Fatal(err)
 	}
-	messages, err := h.journal.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 1000})
+	messages, err := h.journal.Messages.ThreadMessages(h.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 1000})
 	if err != nil {
 		h.Fatal(err)
 	}

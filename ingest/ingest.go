@@ -179,7 +179,7 @@ func (in *Ingest) store(ctx context.Context, w *workspace, envelope *event.Envel
 		return keys, result, false, err
 	}
 	if envelope.Transport == event.Backfilled { // most of these messages are stored already
-		if result, err = in.Journal.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, storage.ErrNotFound) {
+		if result, err = in.Journal.Envelopes.Accepted(ctx, w.config.ID, keys.Dedupe); !errors.Is(err, storage.ErrNotFound) {
 			return keys, result, false, err
 		}
 	}
@@ -244,7 +244,7 @@ func (in *Ingest) Wait(ctx context.Context, envelope int64) (*envelopes.Result, 
 	here, stop := in.waiters.Wait(envelope)
 	defer stop()
 	for {
-		settled, err := in.Journal.Envelope(ctx, envelope)
+		settled, err := in.Journal.Envelopes.Envelope(ctx, envelope)
 		switch {
 		case settled != nil, ctx.Err() != nil:
 			return settled, nil

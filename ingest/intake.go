@@ -64,12 +64,12 @@ func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
 		}
 	}
 	for ctx.Err() == nil {
-		batch, err := in.Journal.NextEnvelopes(ctx, c.Thread, intakeBatch)
+		batch, err := in.Journal.Envelopes.NextEnvelopes(ctx, c.Thread, intakeBatch)
 		if err != nil {
 			return fmt.Errorf("read envelopes: %w", err)
 		}
 		if len(batch) == 0 {
-			return in.Journal.CorrectPending(ctx, &c.Claim)
+			return in.Journal.Envelopes.CorrectPending(ctx, &c.Claim)
 		}
 		for _, p := range batch {
 			if more, err := in.envelope(ctx, c, task{Pending: p}); err != nil || !more {
@@ -105,11 +105,11 @@ func (in *Ingest) envelope(ctx context.Context, c *work.Claim, t task) (more boo
 // suspect works on an envelope that may end the process. A process that ends leaves the
 // attempt counted. A queue of innocent envelopes at the end of a process is not counted again.
 func (in *Ingest) suspect(ctx context.Context, c *work.Claim, t task) (more bool, err error) {
-	if err := in.Journal.CountSuspect(ctx, &c.Claim, t.ID, 1); err != nil {
+	if err := in.Journal.Envelopes.CountSuspect(ctx, &c.Claim, t.ID, 1); err != nil {
 		return false, err
 	}
 	if more, err = in.attempt(ctx, c, t); err != nil {
-		_ = in.Journal.CountSuspect(context.WithoutCancel(ctx), &c.Claim, t.ID, -1) // at worst, the attempt counts
+		_ = in.Journal.Envelopes.CountSuspect(context.WithoutCancel(ctx), &c.Claim, t.ID, -1) // at worst, the attempt counts
 	}
 	return more, err
 }
@@ -129,7 +129,7 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 		return err
 	})
 	if err == nil {
-		result, err = in.Journal.Record(ctx, &c.Claim, entry)
+		result, err = in.Journal.Recorder.Record(ctx, &c.Claim, entry)
 	}
 	var unreadable unreadableError
 	switch {
@@ -171,7 +171,7 @@ func (in *Ingest) guard(f func() error) (err error) {
 
 func (in *Ingest) postpone(ctx context.Context, c *work.Claim, t task, wait time.Duration, cause error) error {
 	until := in.Now().Add(wait)
-	err := in.Journal.Postpone(ctx, &c.Claim, t.ID, until, cause)
+	err := in.Journal.Envelopes.Postpone(ctx, &c.Claim, t.ID, until, cause)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (in *Ingest) awaitSelf(ctx context.Context, w *workspace, c *work.Claim, t 
 
 // bury makes an envelope a dead letter; its thread continues.
 func (in *Ingest) bury(ctx context.Context, c *work.Claim, t task, cause error) (more bool, err error) {
-	if err := in.Journal.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
+	if err := in.Journal.Envelopes.Bury(ctx, &c.Claim, t.ID, cause); err != nil {
 		return false, err
 	}
 	in.settledAtOnce(t.Pending, c.Key, event.Result{Disposition: event.Dead, Error: cause.Error()})
@@ -223,7 +223,7 @@ func (in *Ingest) Review(ctx context.Context) error {
 // deadline, unless the message may still come.
 func (in *Ingest) ReviewOnce(ctx context.Context, deadline time.Time) error {
 	moved := func(thread int64) { in.Work.Wake(work.Intake, "", thread) }
-	return in.Journal.ReviewWaiting(ctx, deadline, moved, func(s envelopes.Result) {
+	return in.Journal.Envelopes.ReviewWaiting(ctx, deadline, moved, func(s envelopes.Result) {
 		in.processed(s.Workspace, s.Envelope, record.Result{Kind: s.Kind, Trigger: messages.TriggerNone, Result: s.Result})
 	})
 }

@@ -110,7 +110,7 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 	if g.kind = e.Kind; m == nil || m.Passive || is(m.Metadata.Passive) || g.command(m) != "" {
 		return time.Time{}, nil
 	}
-	return in.Journal.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m))
+	return in.Journal.Budgets.ExhaustedUntil(ctx, w.config.ID, keys.Dedupe, g.budgets(m))
 }
 
 // limitText tells a person that a limit is reached.

@@ -16,7 +16,7 @@ import (
 // thread is idle, the message is recorded in the same transaction.
 func (in *Ingest) accept(ctx context.Context, w *workspace, request envelopes.AcceptRequest) (result envelopes.AcceptResult, recorded bool, err error) {
 	if entry, ok := in.promptEntry(ctx, w, &request); ok {
-		result, err = in.Journal.AcceptEntry(ctx, request, entry, func(made envelopes.AcceptResult, r record.Result) {
+		result, err = in.Journal.Recorder.AcceptEntry(ctx, request, entry, func(made envelopes.AcceptResult, r record.Result) {
 			in.recorded(w, in.Work.Adopt(made.Claim, made.At), made.ID, entry.Agent, r)
 			if r.Pending > 0 {
 				in.Work.Wake(work.Intake, "", made.Thread)
@@ -28,7 +28,7 @@ func (in *Ingest) accept(ctx context.Context, w *workspace, request envelopes.Ac
 		}
 		// intake handles an error of the message itself
 	}
-	result, err = in.Journal.Accept(ctx, request)
+	result, err = in.Journal.Envelopes.Accept(ctx, request)
 	return result, false, err
 }
 

@@ -46,7 +46,7 @@ func (g gate) unproxy(m *event.Message) bool {
 // is on no list of people.
 func (in *Ingest) nameAuthor(ctx context.Context, c *work.Claim, m *event.Message) error {
 	text := strings.TrimSpace(m.Content)
-	raw, err := in.Journal.Author(ctx, c.Thread, m.ExternalID, func(original *messages.Message) bool {
+	raw, err := in.Journal.Messages.Author(ctx, c.Thread, m.ExternalID, func(original *messages.Message) bool {
 		if text == "" || !strings.Contains(original.Content, text) || m.SentAt.Sub(original.SentAt).Abs() > proxyAge {
 			return false
 		}

@@ -13,7 +13,7 @@ import (
 // present time. Wait waits for its result. Resubmit fails with envelopes.ErrSettled if the envelope is no
 // dead letter any more, with envelopes.ErrRemoved if its payload is gone, and with storage.ErrNotFound.
 func (in *Ingest) Resubmit(ctx context.Context, envelope int64) error {
-	letter, err := in.Journal.Letter(ctx, envelope)
+	letter, err := in.Journal.Envelopes.Letter(ctx, envelope)
 	if err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (in *Ingest) Resubmit(ctx context.Context, envelope int64) error {
 			return err
 		}
 	}
-	stored, err := in.Journal.Resubmit(ctx, letter, keys)
+	stored, err := in.Journal.Envelopes.Resubmit(ctx, letter, keys)
 	switch {
 	case err != nil:
 		return err

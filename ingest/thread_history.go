@@ -32,7 +32,7 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *run
 	if !g.Policy.PassiveMemory {
 		return nil
 	}
-	known, err := in.Journal.Knows(ctx, w.config.ID, root, run.OpenedOn != "")
+	known, err := in.Journal.Messages.Knows(ctx, w.config.ID, root, run.OpenedOn != "")
 	if err != nil || known {
 		return err
 	}
@@ -53,7 +53,7 @@ func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *run
 	}
 	g.kind, g.now = event.KindMessage, in.Now
 	list := in.admitted(reading, w, g, history)
-	return in.Journal.SetThreadHistory(ctx, claim, run, runs.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
+	return in.Journal.Recorder.SetThreadHistory(ctx, claim, run, runs.ThreadHistory{Earlier: history.Earlier, Gap: history.Gap, Root: root}, list)
 }
 
 // admitted returns the messages of admitted senders, and our own. It leaves out messages

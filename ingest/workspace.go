@@ -126,8 +126,8 @@ type directory struct {
 var _ adapters.Directory = (*directory)(nil)
 
 func (in *Ingest) directory(ctx context.Context, w *workspace) *directory {
-	return &directory{workspace: w, Names: w.config.Names, state: in.Journal.AdapterState(w.config.ID), stored: func(channel string) (event.ChannelType, error) {
-		return in.Journal.ChannelType(ctx, w.config.ID, channel)
+	return &directory{workspace: w, Names: w.config.Names, state: in.Journal.Places.AdapterState(w.config.ID), stored: func(channel string) (event.ChannelType, error) {
+		return in.Journal.Places.ChannelType(ctx, w.config.ID, channel)
 	}}
 }
 
@@ -216,7 +216,7 @@ func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) er
 		return nil
 	}
 	for isNew := *w.self.Load() != self; w.waits.Swap(false) || isNew; isNew = false {
-		if err := in.Journal.SetSelf(ctx, w.config.ID, self); err != nil {
+		if err := in.Journal.Envelopes.SetSelf(ctx, w.config.ID, self); err != nil {
 			return fmt.Errorf("store our identity in %s: %w", w.config.ID, err)
 		}
 		w.self.Store(&self)
@@ -228,7 +228,7 @@ func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) er
 // readSelf reads our identity from the store, because another node may have stored it.
 func (in *Ingest) readSelf(ctx context.Context, w *workspace) error {
 	before := w.self.Load()
-	self, err := in.Journal.Self(ctx, w.config.ID)
+	self, err := in.Journal.Places.Self(ctx, w.config.ID)
 	if err != nil {
 		return fmt.Errorf("read our identity in %s: %w", w.config.ID, err)
 	}

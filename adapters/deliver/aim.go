@@ -22,7 +22,7 @@ func (o *Outbox) aim(ctx context.Context, d *outbox.Delivery, platform Platform)
 	}
 	key, answered := conversation(platform, d.Workspace, d.Channel, d.ThreadKey), ""
 	if platform.Of.ThreadUnder == nil {
-		post, err := o.Journal.ShownAbove(ctx, d.Run)
+		post, err := o.Deliveries.ShownAbove(ctx, d.Run)
 		if err != nil || post == "" {
 			return err
 		}
@@ -53,7 +53,7 @@ func (o *Outbox) address(ctx context.Context, d *outbox.Delivery, platform Platf
 	if err != nil || !begun || d.Post.Place == before.Place {
 		return err
 	}
-	return o.Journal.Address(ctx, d)
+	return o.Deliveries.Address(ctx, d)
 }
 
 // aimed returns the destination of a run's preview that begins now. It returns false if a post of its thread is on its way, below
@@ -62,7 +62,7 @@ func (s *LivePreview) aimed(ctx context.Context) (to outbox.Post, known bool, er
 	if s.to.Place != "" {
 		return s.to, true, nil
 	}
-	if busy, err := s.outbox.Journal.IsBusy(ctx, s.run.Thread); err != nil || busy {
+	if busy, err := s.outbox.Deliveries.IsBusy(ctx, s.run.Thread); err != nil || busy {
 		return s.to, false, err
 	}
 	d := &outbox.Delivery{
@@ -91,7 +91,7 @@ func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thre
 	if platform, _ := o.Platform(workspace); !isOwn(platform, workspace, thread.Key) {
 		return "", nil
 	}
-	post, of, err := o.Journal.FirstPostIn(ctx, thread.Row)
+	post, of, err := o.Deliveries.FirstPostIn(ctx, thread.Row)
 	if of == run {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thre
 
 // Above implements ingest.Notifier.
 func (o *Outbox) Above(ctx context.Context, workspace, post string) (event.ThreadKey, error) {
-	key, err := o.Journal.ThreadOfPost(ctx, workspace, post)
+	key, err := o.Deliveries.ThreadOfPost(ctx, workspace, post)
 	if platform, _ := o.Platform(workspace); err != nil || !isOwn(platform, workspace, key) {
 		return "", err
 	}

@@ -23,8 +23,10 @@ import (
 	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/journal/places"
+	"parley/ingest/journal/record"
+	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
@@ -92,8 +94,11 @@ type Observer interface {
 
 // Parts are the collaborators of an Outbox.
 type Parts struct {
-	Journal *journal.Journal
-	Work    *work.Scheduler
+	Deliveries *outbox.Outbox
+	Records    *record.Recorder
+	Runs       *runs.Runs
+	Places     *places.Places
+	Work       *work.Scheduler
 	// Platform finds the platform of a workspace. It returns the zero Platform and false
 	// if the workspace is not configured.
 	Platform func(workspace string) (Platform, bool)
@@ -167,7 +172,7 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 	now := o.Now()
 	d, begun := c.Take(begunKey{}).(*outbox.Delivery)
 	if !begun {
-		if d, err = o.Journal.NextDelivery(ctx, c.Thread); err != nil || d == nil {
+		if d, err = o.Deliveries.NextDelivery(ctx, c.Thread); err != nil || d == nil {
 			return false, err
 		}
 		if d.DueAt.After(now) {
@@ -178,7 +183,7 @@ func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error)
 	platform := o.platformOf(d)
 	switch {
 	case platform.Sender == nil: // its state stays: the call of a sending delivery may have taken effect
-		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(maxBackoff), "the workspace is not configured")
+		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(maxBackoff), "the workspace is not configured")
 	case event.PersonOf(d.ThreadKey) != "":
 		return o.open(ctx, c, d, platform)
 	case d.State == outbox.Sending && !begun:
@@ -200,12 +205,12 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *outbox.Delivery, p
 	at, stands := earlier(c, d)
 	switch {
 	case at.After(o.Now()):
-		return true, o.Journal.Resend(ctx, d, at, "an earlier call about the same post may still take effect")
+		return true, o.Deliveries.Resend(ctx, d, at, "an earlier call about the same post may still take effect")
 	case stands: // it does not count against the pace
 		return o.sent(ctx, c, d, d.Replaces.PlatformID)
 	}
 	if d.State == outbox.Pending {
-		slot, err := o.Journal.BeginSend(ctx, &c.Claim, d, bounds(platform.Limits))
+		slot, err := o.Deliveries.BeginSend(ctx, &c.Claim, d, bounds(platform.Limits))
 		if err != nil || !slot.Wait.IsZero() {
 			return true, err
 		}
@@ -252,7 +257,7 @@ func (o *Outbox) rest(ctx context.Context, d *outbox.Delivery, limit *adapters.S
 	case adapters.ScopeWorkspace:
 		channel = ""
 	}
-	if err := o.Journal.HoldUp(ctx, d.Workspace, channel, o.Now().Add(pauseAfter(limit, 0))); err != nil {
+	if err := o.Deliveries.HoldUp(ctx, d.Workspace, channel, o.Now().Add(pauseAfter(limit, 0))); err != nil {
 		o.Log.Warn("a rate limit cannot be recorded", "workspace", d.Workspace, "err", err)
 	}
 }
@@ -290,7 +295,7 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 			return o.sentState(ctx, d, id)
 		}
 		if err = o.openUnder(ctx, d, id); err == nil {
-			more, err = o.Journal.Sent(ctx, d, id)
+			more, err = o.Deliveries.Sent(ctx, d, id)
 		}
 		return err
 	})
@@ -310,7 +315,7 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 	unclear := failure.Failure == adapters.Unclear
 	switch {
 	case failure.Failure == adapters.Permanent && takesOver(d):
-		return o.Journal.Repost(ctx, d, cause.Error())
+		return o.Deliveries.Repost(ctx, d, cause.Error())
 	case failure.Failure == adapters.Permanent && d.Kind == outbox.KindRestate && now.Sub(d.CreatedAt) < maxStateAge:
 		return o.restateLater(ctx, d, failure)
 	case failure.Failure == adapters.Permanent:
@@ -323,10 +328,10 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 		if failure.Failure == adapters.NotSent {
 			o.Log.Warn("a post was not sent; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
 		}
-		return o.Journal.Resend(ctx, d, now.Add(pauseAfter(failure, backoff(d.Attempts))), cause.Error())
+		return o.Deliveries.Resend(ctx, d, now.Add(pauseAfter(failure, backoff(d.Attempts))), cause.Error())
 	}
 	o.Log.Warn("the outcome of a post is unclear", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
-	return o.Journal.AwaitReadBack(ctx, d, d.SendBy.Add(readBackAfter), cause.Error())
+	return o.Deliveries.AwaitReadBack(ctx, d, d.SendBy.Add(readBackAfter), cause.Error())
 }
 
 // backoff returns the wait before the next attempt.
@@ -337,7 +342,7 @@ func backoff(attempts int64) time.Duration {
 // giveUp ends a delivery that will not be sent, and reports it to the operator.
 func (o *Outbox) giveUp(ctx context.Context, d *outbox.Delivery, state outbox.State, cause error) error {
 	o.Log.Error("a delivery is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "state", state, "err", cause)
-	err := o.Journal.GiveUp(ctx, d, state, cause.Error())
+	err := o.Deliveries.GiveUp(ctx, d, state, cause.Error())
 	if err == nil {
 		o.observe(d, state)
 	}

@@ -479,13 +479,13 @@ func TestAStalledNodeKeepsOrder(t *testing.T) {
 
 		advance(16 * time.Second)
 		serve(schedulerB, work.Deliveries, func(c *work.Claim) error {
-			d, err := b.NextDelivery(ctx, c.Thread)
+			d, err := b.Outbox.NextDelivery(ctx, c.Thread)
 			if err != nil {
 				return err
 			}
 			if d.State == outbox.Sending && len(o.chat.texts()) == 0 {
-				if err = b.Resend(ctx, d, time.Now(), "the post had not arrived"); err == nil {
-					_, err = b.BeginSend(ctx, &c.Claim, d, outbox.Send{Timeout: 10 * time.Second})
+				if err = b.Outbox.Resend(ctx, d, time.Now(), "the post had not arrived"); err == nil {
+					_, err = b.Outbox.BeginSend(ctx, &c.Claim, d, outbox.Send{Timeout: 10 * time.Second})
 				}
 				o.chat.post(adapters.Post{Key: d.Key, Text: d.Post.Text}) // the post arrives, and B ends
 			}

@@ -277,7 +277,7 @@ func (o *fixture) open() {
 // box returns the outbox of a process.
 func (o *fixture) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
 	return deliver.New(deliver.Parts{
-		Journal: j, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
 		Platform: func(workspace string) (deliver.Platform, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -346,7 +346,7 @@ func (o *fixture) replyIn(channel, thread string, texts ...string) {
 func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *places.Claim {
 	o.Helper()
 	o.serial++
-	accepted, err := j.Accept(o.Context(), envelopes.AcceptRequest{
+	accepted, err := j.Envelopes.Accept(o.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: o.workspace, Platform: event.Slack},
 		Keys: event.Keys{Kind: event.KindMessage, Dedupe: fmt.Sprint("question", o.serial), Thread: event.ThreadKey(thread),
 			Channel: event.Channel{ID: channel}},
@@ -359,11 +359,11 @@ func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool
 // answer records the first pending question of a thread and commits a reply to it.
 func (o *fixture) answer(j *journal.Journal, claim *places.Claim, channel string, send *outbox.Send, texts ...string) (runs.EndResult, error) {
 	ctx := o.Context()
-	pending, err := j.NextEnvelopes(ctx, claim.Thread, 1)
+	pending, err := j.Envelopes.NextEnvelopes(ctx, claim.Thread, 1)
 	if err != nil || len(pending) == 0 {
 		return runs.EndResult{}, errors.Join(err, errors.New("no question"))
 	}
-	if _, err := j.Record(ctx, claim, record.Entry{
+	if _, err := j.Recorder.Record(ctx, claim, record.Entry{
 		Envelope: pending[0].ID, Workspace: o.workspace, Agent: "helper",
 		Event: event.Event{Kind: event.KindMessage, Message: &event.Message{ExternalID: fmt.Sprint(pending[0].ID), Content: "?"}},
 		Decide: func(*event.Message, record.Look) record.Decision {
@@ -372,7 +372,7 @@ func (o *fixture) answer(j *journal.Journal, claim *places.Claim, channel string
 	}); err != nil {
 		return runs.EndResult{}, err
 	}
-	run, err := j.BeginRun(ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := j.Runs.BeginRun(ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	if err != nil {
 		return runs.EndResult{}, err
 	}
@@ -380,7 +380,7 @@ func (o *fixture) answer(j *journal.Journal, claim *places.Claim, channel string
 	for _, text := range texts {
 		reply.Posts = append(reply.Posts, outbox.Post{Channel: channel, Text: text})
 	}
-	return j.CommitReply(ctx, claim, run, reply)
+	return j.Runs.CommitReply(ctx, claim, run, reply)
 }
 
 // settled returns the final states of deliveries.

@@ -99,7 +99,7 @@ func (h *harness) start() {
 	scheduler := work.New(engine, work.Options{Node: node, Now: now, Log: log})
 	h.journal, h.scheduler = j, scheduler
 	box := deliver.New(deliver.Parts{
-		Journal: j, Work: scheduler, Observer: h, Log: log, Now: now,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places, Work: scheduler, Observer: h, Log: log, Now: now,
 		Platform: func(string) (deliver.Platform, bool) { return h.platform, true },
 	})
 	h.box = box
@@ -158,7 +158,7 @@ func (h *harness) Answered(_ string, asked time.Time) {
 
 // turn works on a turn like a turn.Runner.
 func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.Scheduler, box *deliver.Outbox, c *work.Claim) (bool, error) {
-	run, err := j.BeginRun(ctx, &c.Claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := j.Runs.BeginRun(ctx, &c.Claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	if err != nil || run == nil {
 		return false, err
 	}
@@ -167,7 +167,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	h.mu.Unlock()
 	box.Expect(ctx, c, run)
 	if h.unread != nil { // its input cannot be assembled
-		_, err := j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Failed, Notice: outbox.Notice{Text: "Sorry.", Posts: box.Notice(run, "Sorry.")}, Cause: h.unread.Error()})
+		_, err := j.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Failed, Notice: outbox.Notice{Text: "Sorry.", Posts: box.Notice(run, "Sorry.")}, Cause: h.unread.Error()})
 		box.Posted(c, nil)
 		return true, err
 	}
@@ -186,19 +186,19 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 	case errors.Is(err, errFailed):
 		at := time.Now().Add(time.Second)
 		scheduler.WakeAt(work.Turns, "helper", at)
-		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{At: at, Failed: true})
+		_, err = j.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{At: at, Failed: true})
 	case errors.Is(err, errHopeless):
 		notice := box.Notice(run, "Sorry.")
-		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{
+		_, err = j.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{
 			State: runs.Failed, Cause: err.Error(), Notice: outbox.Notice{Text: "Sorry.", Posts: notice},
 		})
 		box.Posted(c, nil)
 	case errors.Is(err, errInterrupted):
-		_, err = j.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Interrupted})
+		_, err = j.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{State: runs.Interrupted})
 		box.Posted(c, nil)
 	default:
 		var ended runs.EndResult
-		if ended, err = j.CommitReply(ctx, &c.Claim, run, runs.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
+		if ended, err = j.Runs.CommitReply(ctx, &c.Claim, run, runs.Reply{Content: text, Posts: posts, Stale: h.stale, Send: send,
 			Metadata: func(string, time.Duration) []byte { return []byte("{}") }}); err == nil {
 			box.Posted(c, ended.Begun)
 		}
@@ -213,7 +213,7 @@ func (h *harness) intake(ctx context.Context, c *work.Claim) error {
 	delete(h.entries, c.Thread)
 	h.mu.Unlock()
 	for _, entry := range entries {
-		if _, err := h.journal.Record(ctx, &c.Claim, entry); err != nil {
+		if _, err := h.journal.Recorder.Record(ctx, &c.Claim, entry); err != nil {
 			h.Error(err)
 		}
 	}
@@ -225,7 +225,7 @@ func (h *harness) ask(thread string) {
 	h.Helper()
 	h.serial++
 	id := fmt.Sprint("question", h.serial)
-	accepted, err := h.journal.Accept(h.Context(), envelopes.AcceptRequest{
+	accepted, err := h.journal.Envelopes.Accept(h.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack},
 		Keys:     event.Keys{Kind: event.KindMessage, Dedupe: id, Thread: event.ThreadKey(thread), Channel: event.Channel{ID: "C1"}},
 	})

@@ -24,7 +24,7 @@ var (
 // nothing. Further errors are those of outbox.HeldDelivery, outbox.ErrEmptied, ErrCantLook, ErrPreview, and that
 // of a platform which does not answer. If another call has sent the delivery again meanwhile, nothing happens.
 func (o *Outbox) ResendHeld(ctx context.Context, id int64, force bool) error {
-	d, err := o.Journal.HeldDelivery(ctx, id)
+	d, err := o.Deliveries.HeldDelivery(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (o *Outbox) ResendHeld(ctx context.Context, id int64, force bool) error {
 			return err
 		}
 	}
-	err = o.Journal.ResendHeld(ctx, d)
+	err = o.Deliveries.ResendHeld(ctx, d)
 	if err == nil {
 		o.Work.Wake(work.Deliveries, "", d.Thread)
 	}
@@ -64,7 +64,7 @@ func (o *Outbox) look(ctx context.Context, d *outbox.Delivery, platform Platform
 	case !found:
 		return nil
 	}
-	if _, err := o.Journal.Sent(ctx, d, id); err != nil {
+	if _, err := o.Deliveries.Sent(ctx, d, id); err != nil {
 		return err
 	}
 	o.observe(d, outbox.Sent)

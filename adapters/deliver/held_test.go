@@ -22,7 +22,7 @@ func (o *fixture) hold(f fault) int64 {
 	o.send()
 	advance(30 * time.Minute)
 	o.chat.findings = nil
-	rows, err := o.journal.Deliveries(o.Context(), []string{"unknown", "failed"}, 0, 10)
+	rows, err := o.journal.Listing.Deliveries(o.Context(), []string{"unknown", "failed"}, 0, 10)
 	o.must(err)
 	if len(rows) == 0 {
 		o.Fatal("no delivery is held")

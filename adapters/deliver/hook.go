@@ -55,7 +55,7 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 		}
 		workspace, _, _ := strings.Cut(by, "/")
 		queue := places.Thread{Workspace: workspace, Key: event.CopiesTo(by)}
-		if queue.ID, err = o.Journal.ThreadID(ctx, queue.Key); err != nil {
+		if queue.ID, err = o.Places.ThreadID(ctx, queue.Key); err != nil {
 			return nil, err
 		}
 		answer := hookAnswer{ThreadID: run.ThreadID, RunID: run.AgentID(), InReplyTo: m.UUID, DispatchType: null, DispatchConfig: null}

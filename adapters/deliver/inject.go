@@ -73,7 +73,7 @@ func (a *place) openNow(ctx context.Context, workspace, user string) (err error)
 
 // ThreadID returns the UUID of the thread with a key.
 func (o *Outbox) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
-	return o.Journal.ThreadID(ctx, key)
+	return o.Places.ThreadID(ctx, key)
 }
 
 // Announce implements ingest.Notifier: it returns the posts that show people an injected message, under its sender's name
@@ -134,7 +134,7 @@ func (o *Outbox) findPosts(ctx context.Context, run *runs.Run) (err error) {
 		if !isInjected(m.ExternalID) {
 			continue
 		}
-		post, shown, err := o.Journal.Shown(ctx, m.UUID)
+		post, shown, err := o.Deliveries.Shown(ctx, m.UUID)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (o *Outbox) open(ctx context.Context, c *work.Claim, d *outbox.Delivery, pl
 		return true, o.giveUp(ctx, d, outbox.Failed, err)
 	default:
 		o.Log.Warn("the conversation with a person cannot be opened; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", err)
-		return true, o.Journal.Resend(ctx, d, now.Add(askAgain(past, err)), err.Error())
+		return true, o.Deliveries.Resend(ctx, d, now.Add(askAgain(past, err)), err.Error())
 	}
 }
 
@@ -54,10 +54,10 @@ func (o *Outbox) move(ctx context.Context, c *work.Claim, d *outbox.Delivery, pl
 	if err != nil {
 		return o.giveUp(ctx, d, outbox.Failed, err)
 	}
-	if to.ID, err = o.Journal.ThreadID(ctx, to.Key); err != nil {
+	if to.ID, err = o.Places.ThreadID(ctx, to.Key); err != nil {
 		return err
 	}
-	thread, err := o.Journal.MovePosts(ctx, &c.Claim, to, platform.Of.Name, event.Channel{ID: channel, Type: event.ChannelDirect},
+	thread, err := o.Records.MovePosts(ctx, &c.Claim, to, platform.Of.Name, event.Channel{ID: channel, Type: event.ChannelDirect},
 		outbox.Post{Channel: address.Channel, Place: address.Place})
 	if err == nil {
 		o.Work.Wake(work.Deliveries, "", thread)

@@ -37,7 +37,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	defer call.calling.leave()
 	if !s.write(func() error {
 		s.claim.Put(keyOf(d), call)
-		return s.outbox.Journal.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
+		return s.outbox.Runs.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
 	}) {
 		return
 	}
@@ -94,7 +94,7 @@ func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
 	call := newPreviewPost("")
 	call.d, call.clean = d, true
 	c.Put(keyOf(d), call)
-	if err := o.Journal.MarkSigned(context.WithoutCancel(ctx), &c.Claim, run, d.Post, 0); err != nil {
+	if err := o.Runs.MarkSigned(context.WithoutCancel(ctx), &c.Claim, run, d.Post, 0); err != nil {
 		o.Log.Debug("the platform's sign of work stays", "workspace", run.Workspace, "run", run.ID, "err", err)
 	}
 }

@@ -87,7 +87,7 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 	}
 	post.Text = v.text
 	if !s.write(func() (err error) {
-		d, again, err = s.outbox.Journal.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, s.part,
+		d, again, err = s.outbox.Runs.BeginPreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, s.part,
 			post, s.streamer != nil, bounds(s.platform.Limits))
 		return err
 	}) {
@@ -126,7 +126,7 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *outbox.Delivery) tim
 		return s.notPosted(ctx, d, err)
 	}
 	s.claim.Put(postKey{preview: d.ID}, v.previewPost) // before the outbox can find the delivery that replaces it
-	more, err := s.outbox.Journal.Sent(ctx, d, id)
+	more, err := s.outbox.Deliveries.Sent(ctx, d, id)
 	if err != nil { // the outbox searches for the post
 		return troubled
 	}
@@ -147,7 +147,7 @@ func (s *LivePreview) notPosted(ctx context.Context, d *outbox.Delivery, cause e
 	if isFailure(cause, adapters.Unclear) {
 		return troubled
 	}
-	err := s.outbox.Journal.GiveUp(ctx, d, outbox.Failed, cause.Error())
+	err := s.outbox.Deliveries.GiveUp(ctx, d, outbox.Failed, cause.Error())
 	s.outbox.Posted(s.claim, nil) // deliveries may wait behind it
 	if isFailure(cause, adapters.Permanent) && err == nil {
 		if !d.Stream {
@@ -166,7 +166,7 @@ func (s *LivePreview) change(ctx context.Context, v *view) time.Duration {
 	}
 	var slot outbox.Slot
 	if !s.write(func() (err error) {
-		slot, err = s.outbox.Journal.ChangePreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, v.d, bounds(s.platform.Limits))
+		slot, err = s.outbox.Runs.ChangePreview(context.WithoutCancel(ctx), &s.claim.Claim, s.run, v.d, bounds(s.platform.Limits))
 		return err
 	}) {
 		return troubled

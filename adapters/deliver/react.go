@@ -18,7 +18,7 @@ func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.S
 	if !ok {
 		return "", storage.ErrNotFound
 	}
-	target, err := o.Journal.TargetOf(ctx, r.Workspace, r.Message)
+	target, err := o.Records.TargetOf(ctx, r.Workspace, r.Message)
 	if err == nil && event.IsWorkstream(target.Thread.Key) {
 		err = storage.ErrNotFound
 	}
@@ -45,7 +45,7 @@ func (o *Outbox) React(ctx context.Context, r adapters.Reaction) (state outbox.S
 		return "", event.FieldErrors{{Field: "message_id", Message: "is in no place of this workspace"}}
 	}
 	post := outbox.Post{Channel: to.Channel, Place: to.Place, Text: emoji + " " + target.PlatformID}
-	if state, err = o.Journal.AddReaction(ctx, &target, outbox.ReactionID(r.Workspace, emoji, target.PlatformID), post); err == nil {
+	if state, err = o.Records.AddReaction(ctx, &target, outbox.ReactionID(r.Workspace, emoji, target.PlatformID), post); err == nil {
 		o.Work.Wake(work.Deliveries, "", target.Thread.Row)
 	}
 	return state, err

@@ -18,7 +18,7 @@ import (
 func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform) (more bool, err error) {
 	now := o.Now()
 	if at := d.SendBy.Add(readBackAfter); now.Before(at) {
-		return true, o.Journal.AwaitReadBack(ctx, d, at, "the outcome is unclear")
+		return true, o.Deliveries.AwaitReadBack(ctx, d, at, "the outcome is unclear")
 	}
 	var id string
 	var found bool
@@ -38,15 +38,15 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery
 	case errors.Is(err, errCantTell), isFailure(err, adapters.Permanent), err != nil && now.Sub(d.SendBy) > readBackFor:
 		return true, o.unknown(ctx, d, platform, err)
 	case err != nil:
-		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
+		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case now.Before(d.SendBy.Add(o.settles(d, platform))):
-		return true, o.Journal.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
+		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
 	case d.Kind == outbox.KindPreview:
-		return true, o.Journal.GiveUp(ctx, d, outbox.Failed, "the post had not arrived")
+		return true, o.Deliveries.GiveUp(ctx, d, outbox.Failed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
 		return true, o.giveUp(ctx, d, outbox.Failed, errTooOld)
 	}
-	return true, o.Journal.Resend(ctx, d, now, "it is unknown whether the post arrived")
+	return true, o.Deliveries.Resend(ctx, d, now, "it is unknown whether the post arrived")
 }
 
 // errTooOld ends a delivery whose calls had no clear outcome until it reached maxAge.
@@ -79,7 +79,7 @@ func (o *Outbox) find(ctx context.Context, d *outbox.Delivery, platform Platform
 		}
 		undelivered := errors.Is(err, adapters.ErrUndelivered)
 		if err == nil || undelivered {
-			id, err = o.Journal.FirstUnknown(ctx, d.Workspace, ids)
+			id, err = o.Deliveries.FirstUnknown(ctx, d.Workspace, ids)
 		}
 		if undelivered && id != "" {
 			err = adapters.ErrUndelivered
@@ -118,8 +118,8 @@ func (o *Outbox) unknown(ctx context.Context, d *outbox.Delivery, platform Platf
 	case turn.UnknownMarked:
 		marked, most := mark+strings.TrimPrefix(d.Post.Text, mark), platform.Limits.PostText
 		if most == 0 || utf8.RuneCountInString(marked) <= most {
-			return o.Journal.ResendMarked(ctx, d, marked, cause.Error())
+			return o.Deliveries.ResendMarked(ctx, d, marked, cause.Error())
 		}
 	}
-	return o.Journal.Resend(ctx, d, o.Now(), cause.Error())
+	return o.Deliveries.Resend(ctx, d, o.Now(), cause.Error())
 }

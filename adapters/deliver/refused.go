@@ -34,14 +34,14 @@ func (o *Outbox) refused(ctx context.Context, d *outbox.Delivery, cause *adapter
 	}
 	if len(pieces) > 0 {
 		o.Log.Warn("the platform refuses a post; its text is posted in another form", "workspace", d.Workspace, "delivery", d.Key, "posts", len(pieces), "err", cause)
-		return o.Journal.Reform(ctx, d, pieces, cause.Error())
+		return o.Deliveries.Reform(ctx, d, pieces, cause.Error())
 	}
 	notice, err := o.refusal(ctx, d, platform)
 	if err != nil {
 		return err
 	}
 	o.Log.Error("the platform refuses a post; it is given up", "workspace", d.Workspace, "delivery", d.Key, "kind", d.Kind, "told", notice != nil, "err", cause)
-	thread, err := o.Journal.Refused(ctx, d, cause.Error(), notice)
+	thread, err := o.Deliveries.Refused(ctx, d, cause.Error(), notice)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (o *Outbox) refusal(ctx context.Context, d *outbox.Delivery, platform Platf
 	if d.AskedAt.IsZero() || event.PersonOf(d.ThreadKey) != "" || !isPart && !isTold {
 		return nil, nil
 	}
-	asked, direct, err := o.Journal.AskedBy(ctx, d.Run, d.Workspace, d.Channel)
+	asked, direct, err := o.Deliveries.AskedBy(ctx, d.Run, d.Workspace, d.Channel)
 	switch {
 	case err != nil:
 		return nil, err
@@ -135,7 +135,7 @@ func (o *Outbox) refusalAside(ctx context.Context, d *outbox.Delivery, platform 
 		question = "[" + question + "](" + link + ")"
 	}
 	aside := places.Thread{Workspace: d.Workspace, Key: event.PersonThread(d.Workspace, user)}
-	if aside.ID, err = o.Journal.ThreadID(ctx, aside.Key); err != nil {
+	if aside.ID, err = o.Places.ThreadID(ctx, aside.Key); err != nil {
 		return nil, err
 	}
 	texts := platform.Sender.Format(fmt.Sprintf(refusedThere, question), nil)

@@ -60,7 +60,7 @@ func (o *Outbox) Speak(ctx context.Context, s adapters.Speech) (p record.Post, k
 		Extra: []event.Extra{{Key: event.KeyPostedBy, Value: by}, {Key: event.KeyMessageID, Value: []byte(`"` + id + `"`)}},
 	}
 	n.Metadata = m.Bytes()
-	queue, added, err := o.Journal.AddPost(ctx, n)
+	queue, added, err := o.Records.AddPost(ctx, n)
 	if err != nil {
 		return p, false, err
 	}
@@ -96,7 +96,7 @@ func (o *Outbox) queue(ctx context.Context, at *place, by string) (queue places.
 		return queue, nil
 	}
 	queue = places.Thread{Workspace: workspace, Key: key}
-	queue.ID, err = o.Journal.ThreadID(ctx, key)
+	queue.ID, err = o.Places.ThreadID(ctx, key)
 	return queue, err
 }
 
@@ -109,7 +109,7 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	a = place{platform: platform, thread: places.Thread{Workspace: workspace}}
 	switch {
 	case to.Thread != "":
-		spot, err := o.Journal.SpotOf(ctx, workspace, to.Thread)
+		spot, err := o.Places.SpotOf(ctx, workspace, to.Thread)
 		if err == nil && !event.IsOfPlatform(spot.Key) {
 			err = storage.ErrNotFound
 		}
@@ -121,7 +121,7 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, err
 		} else if key := under(platform, workspace, a.thread.Key, post); key != "" { // people are there
 			a.thread.Key = key
-			a.thread.ID, err = o.Journal.ThreadID(ctx, key)
+			a.thread.ID, err = o.Places.ThreadID(ctx, key)
 			return a, cmp.Or(err, a.addressed())
 		}
 	case platform.Of.Conversation == nil:
@@ -132,14 +132,14 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, event.FieldErrors{{Field: "to.user", Message: "must be the platform's id of a person to whom the bot can write first"}}
 		}
 		a.channel, a.thread.Key = user, event.PersonThread(workspace, user)
-		a.thread.ID, err = o.Journal.ThreadID(ctx, a.thread.Key)
+		a.thread.ID, err = o.Places.ThreadID(ctx, a.thread.Key)
 	default:
 		a.channel = platform.Of.KnownID(to.Channel)
 		if a.channel == "" || platform.Of.IsChannel != nil && !platform.Of.IsChannel(a.channel) {
 			return a, event.FieldErrors{{Field: "to.channel", Message: "must be the platform's id of a channel"}}
 		}
 		a.thread.Key = platform.Of.Conversation(workspace, a.channel)
-		a.thread.ID, err = o.Journal.ThreadID(ctx, a.thread.Key)
+		a.thread.ID, err = o.Places.ThreadID(ctx, a.thread.Key)
 	}
 	if err != nil || platform.Sender == nil {
 		return a, err
@@ -164,7 +164,7 @@ func (a *place) addressed() error {
 // Post returns a post with its link. The thread of one that was sent is that of its replies. It fails with ErrNotFound if
 // there is none.
 func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
-	p, err := o.Journal.PostOf(ctx, id)
+	p, err := o.Records.PostOf(ctx, id)
 	if err != nil {
 		return p, err
 	}
@@ -173,7 +173,7 @@ func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
 		return p, nil
 	}
 	if key := under(platform, p.Thread.Workspace, p.Thread.Key, p.PlatformID); key != "" {
-		p.Thread.ID, err = o.Journal.ThreadID(ctx, key)
+		p.Thread.ID, err = o.Places.ThreadID(ctx, key)
 	}
 	return p, err
 }
@@ -241,8 +241,8 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) (
 		return nil
 	}
 	to := places.Thread{Key: key, Workspace: d.Workspace}
-	if to.ID, err = o.Journal.ThreadID(ctx, key); err != nil {
+	if to.ID, err = o.Places.ThreadID(ctx, key); err != nil {
 		return err
 	}
-	return o.Journal.OpenUnder(ctx, to, platform.Of.Name, d.Channel, id, from)
+	return o.Records.OpenUnder(ctx, to, platform.Of.Name, d.Channel, id, from)
 }

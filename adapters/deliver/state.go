@@ -35,15 +35,15 @@ const (
 func (o *Outbox) restateLater(ctx context.Context, d *outbox.Delivery, cause *adapters.SendError) error {
 	pause := min(time.Minute<<min(d.Attempts-1, 6), maxStatePause)
 	o.Log.Info("the platform refuses the edit of a state post; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "wait", pause, "err", cause)
-	return o.Journal.Resend(ctx, d, o.Now().Add(pause), cause.Error())
+	return o.Deliveries.Resend(ctx, d, o.Now().Add(pause), cause.Error())
 }
 
 // prepare gives a state post that is due its address, its text and its card. It returns false if there is nothing to send now.
 func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platform) (sends bool, err error) {
-	s, err := o.Journal.StateOf(ctx, d.Run)
+	s, err := o.Runs.StateOf(ctx, d.Run)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
-		return false, o.Journal.EndState(ctx, d)
+		return false, o.Deliveries.EndState(ctx, d)
 	case err != nil:
 		return false, err
 	}
@@ -53,7 +53,7 @@ func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platf
 	case err != nil:
 		return false, o.giveUp(ctx, d, outbox.Failed, err)
 	case post.Text == "", shownOf(post) == shownOf(d.Post) && d.PlatformID != "", !edits && (d.PlatformID != "" || !isFinal(s)):
-		return false, o.Journal.KeepState(ctx, d)
+		return false, o.Deliveries.KeepState(ctx, d)
 	}
 	run := &runs.Run{Workspace: d.Workspace, ThreadKey: d.ThreadKey}
 	if s.Answers != "" {
@@ -78,7 +78,7 @@ func shownOf(p outbox.Post) string {
 // sentState records that the platform has a state post under an id. Its next edit is due after the platform's PreviewEvery.
 func (o *Outbox) sentState(ctx context.Context, d *outbox.Delivery, id string) error {
 	platform, _ := o.Platform(d.Workspace)
-	return o.Journal.SentState(ctx, d, id, o.Now().Add(platform.Limits.PreviewEvery))
+	return o.Deliveries.SentState(ctx, d, id, o.Now().Add(platform.Limits.PreviewEvery))
 }
 
 // isFinal reports whether the state of a run changes no more.

@@ -41,7 +41,7 @@ func planOf(tasks, done int) stream.Message {
 // tells adds messages to a run, as another writer.
 func (h *harness) tells(run *runs.Run, list ...stream.Message) {
 	h.Helper()
-	if err := h.journal.AddEvents(h.Context(), run.ID, runs.Added{Messages: list}); err != nil {
+	if err := h.journal.Runs.AddEvents(h.Context(), run.ID, runs.Added{Messages: list}); err != nil {
 		h.Error(err)
 	}
 }
@@ -119,7 +119,7 @@ func TestAPlanHasATruthfulEnd(t *testing.T) {
 		}, "✅ Task 1\n❌ Task 2 (failed)\n▫️ Task 3\nThe run failed."},
 		"stopped": {func(h *harness) func(context.Context, *runs.Run) (string, error) {
 			return func(ctx context.Context, run *runs.Run) (string, error) {
-				if _, err := h.journal.StopRun(ctx, run.ID, outbox.Notice{}); err != nil {
+				if _, err := h.journal.Runs.StopRun(ctx, run.ID, outbox.Notice{}); err != nil {
 					h.Error(err)
 				}
 				return "", errInterrupted
@@ -292,7 +292,7 @@ func TestChildrenAreLinesOfTheStatePost(t *testing.T) {
 	withStates(t, func(h *harness) {
 		h.answer = func(ctx context.Context, run *runs.Run, _ turn.LivePreview) (string, error) {
 			for _, name := range []string{"code", "research"} {
-				if _, err := h.journal.Launch(ctx, workstreams.Workstream{ID: name, Run: run.ID, Name: name, Agent: "helper", DeadlineAt: time.Now().Add(time.Hour)}, workstreams.Bounds{Max: 2, Depth: 1}); err != nil {
+				if _, err := h.journal.Workstreams.Launch(ctx, workstreams.Workstream{ID: name, Run: run.ID, Name: name, Agent: "helper", DeadlineAt: time.Now().Add(time.Hour)}, workstreams.Bounds{Max: 2, Depth: 1}); err != nil {
 					h.Error(err)
 				}
 			}
@@ -300,16 +300,16 @@ func TestChildrenAreLinesOfTheStatePost(t *testing.T) {
 		}
 		h.ask("t")
 		h.settles("Workstreams\n⏳ code: planning\n⏳ research: planning", "Both look at it.")
-		if err := h.journal.Report(h.Context(), "research", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Message: "half"}); err != nil {
+		if err := h.journal.Workstreams.Report(h.Context(), "research", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Message: "half"}); err != nil {
 			t.Fatal(err)
 		}
 		h.settles("Workstreams\n⏳ code: planning\n⏳ research: executing search, half", "Both look at it.")
 		for _, end := range []workstreams.State{workstreams.Completed, workstreams.Timeout} {
-			list, err := h.journal.DueWorkstreams(h.Context(), []string{"acme"}, 1)
+			list, err := h.journal.Workstreams.DueWorkstreams(h.Context(), []string{"acme"}, 1)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%d due, %v", len(list), err)
 			}
-			if _, err := h.journal.Settle(h.Context(), &list[0], workstreams.Step{State: end, Phase: workstreams.Done}); err != nil {
+			if _, err := h.journal.Workstreams.Settle(h.Context(), &list[0], workstreams.Step{State: end, Phase: workstreams.Done}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -105,7 +105,7 @@ func (s *Service) Add(ctx context.Context, e Entry) (Listed, error) {
 	} else if n.Cron, n.TimeZone = e.Cron, e.TimeZone; n.TimeZone == "" {
 		n.TimeZone = s.Zone(e.Workspace)
 	}
-	n, err = s.Journal.AddSchedule(ctx, n)
+	n, err = s.Schedules.AddSchedule(ctx, n)
 	return listed(&n), err
 }
 
@@ -116,7 +116,7 @@ func (s *Service) List(ctx context.Context, workspace, thread string) ([]Listed,
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := s.Journal.SchedulesOf(ctx, workspace, key)
+	waiting, err := s.Schedules.SchedulesOf(ctx, workspace, key)
 	list := make([]Listed, len(waiting))
 	for i := range waiting {
 		list[i] = listed(&waiting[i])
@@ -130,12 +130,12 @@ func (s *Service) Cancel(ctx context.Context, workspace, thread, id string) erro
 	if err != nil {
 		return err
 	}
-	return s.Journal.CancelSchedule(ctx, workspace, key, id)
+	return s.Schedules.CancelSchedule(ctx, workspace, key, id)
 }
 
 // thread returns the key of the thread in which people read a thread's messages, and the thread's own key, which the agent knows.
 func (s *Service) thread(ctx context.Context, workspace, id string) (people, known event.ThreadKey, err error) {
-	t, err := s.Journal.Thread(ctx, workspace, id)
+	t, err := s.Threads.Thread(ctx, workspace, id)
 	if err == nil && event.IsWorkstream(t.Key) {
 		err = storage.ErrNotFound
 	}

@@ -14,7 +14,6 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/wake"
@@ -42,10 +41,11 @@ type Observer interface {
 
 // Parts are the components that a Service uses.
 type Parts struct {
-	Journal  *journal.Journal
-	Inbox    Inbox
-	Places   Places
-	Observer Observer
+	Schedules *schedules.Schedules
+	Threads   *places.Places
+	Inbox     Inbox
+	Places    Places
+	Observer  Observer
 	// Serves returns the ids of the configured workspaces.
 	Serves func() []string
 	// Zone returns the name of the time zone of a workspace.
@@ -100,7 +100,7 @@ func (s *Service) Configure(ctx context.Context, workspace, zone string, list []
 	for i := range list {
 		stored[i] = list[i].stored(workspace, zone)
 	}
-	return s.Journal.Sync(ctx, workspace, stored)
+	return s.Schedules.Sync(ctx, workspace, stored)
 }
 
 // Look makes Serve look for ticks now.
@@ -118,19 +118,19 @@ func (s *Service) Wait() { s.working.Wait() }
 
 func (s *Service) tend(ctx context.Context) error {
 	if s.looked.IsZero() || s.Now().Before(s.looked) { // the clock was set back, perhaps before this process began
-		if err := s.Journal.CorrectPlans(ctx); err != nil {
+		if err := s.Schedules.CorrectPlans(ctx); err != nil {
 			return err
 		}
 	}
 	s.looked = s.Now()
 	workspaces := s.Serves()
-	if due, err := s.Journal.SchedulesDue(ctx, workspaces); err != nil || !due {
+	if due, err := s.Schedules.SchedulesDue(ctx, workspaces); err != nil || !due {
 		return err
 	}
 	for full := true; full && ctx.Err() == nil; { // each time gets its row before any place is asked
 		var skipped schedules.Skipped
 		var err error
-		if full, skipped, err = s.Journal.TakeTicks(ctx, workspaces, most); err != nil {
+		if full, skipped, err = s.Schedules.TakeTicks(ctx, workspaces, most); err != nil {
 			return err
 		}
 		for workspace, n := range skipped {
@@ -140,7 +140,7 @@ func (s *Service) tend(ctx context.Context) error {
 			}
 		}
 	}
-	list, err := s.Journal.DueTicks(ctx, s.room(workspaces), lease)
+	list, err := s.Schedules.DueTicks(ctx, s.room(workspaces), lease)
 	for i := range list {
 		s.begin(ctx, &list[i])
 	}
@@ -217,7 +217,7 @@ func (s *Service) ask(ctx context.Context, t *schedules.DueTick) error {
 	if err := s.Inbox.Put(ctx, platform, t.Workspace, m); err != nil {
 		return err
 	}
-	return s.Journal.Asked(ctx, &t.Tick, root)
+	return s.Schedules.Asked(ctx, &t.Tick, root)
 }
 
 // errAway means that the platform was asked for a place and does not answer.
@@ -231,7 +231,7 @@ func (s *Service) find(ctx context.Context, t *schedules.DueTick) (spot adapters
 	post := ""
 	if t.Of.Same && t.Of.Root != "" {
 		var sending bool
-		if post, sending, err = s.Journal.TickPost(ctx, t.Workspace, t.Of.Root); err != nil {
+		if post, sending, err = s.Schedules.TickPost(ctx, t.Workspace, t.Of.Root); err != nil {
 			return spot, err
 		}
 		if sending {
@@ -251,7 +251,7 @@ func (s *Service) later(ctx context.Context, t *schedules.DueTick, cause error) 
 	if t.Tries > mostTries {
 		return s.fail(ctx, t, "its place could not be reached: "+cause.Error())
 	}
-	if err := s.Journal.PostponeTick(ctx, &t.Tick, s.Now().Add(min(5*time.Second<<min(t.Tries-1, 10), time.Minute)), cause.Error()); err != nil {
+	if err := s.Schedules.PostponeTick(ctx, &t.Tick, s.Now().Add(min(5*time.Second<<min(t.Tries-1, 10), time.Minute)), cause.Error()); err != nil {
 		return err
 	}
 	return cause
@@ -260,7 +260,7 @@ func (s *Service) later(ctx context.Context, t *schedules.DueTick, cause error) 
 // fail ends a tick without a run.
 func (s *Service) fail(ctx context.Context, t *schedules.DueTick, cause string) error {
 	s.Log.Error("a tick of a schedule has failed", "workspace", t.Workspace, "schedule", t.Schedule, "err", cause)
-	err := s.Journal.FailTick(ctx, &t.Tick, cause)
+	err := s.Schedules.FailTick(ctx, &t.Tick, cause)
 	if err == nil {
 		s.Observer.TickEnded(t.Workspace, schedules.Failed)
 	}

@@ -130,7 +130,7 @@ func (w *world) texts() (list []string) {
 func (w *world) node(engine storage.Engine, name string, c *clock) (*schedule.Service, *journal.Journal) {
 	j := journal.New(engine, journal.Options{Node: name, Now: c.Now})
 	return schedule.New(schedule.Parts{
-		Journal: j, Inbox: w, Places: w, Observer: w, Serves: func() []string { return []string{"acme", "beta"} },
+		Schedules: j.Schedules, Threads: j.Places, Inbox: w, Places: w, Observer: w, Serves: func() []string { return []string{"acme", "beta"} },
 		Zone: func(string) string { return "Europe/Vienna" }, Log: slog.New(slog.DiscardHandler), Now: c.Now,
 	}), j
 }
@@ -202,7 +202,7 @@ func TestQuestions(t *testing.T) {
 		if diff := cmp.Diff(want, w.texts()); diff != "" {
 			t.Errorf("questions (-want +got):\n%s", diff)
 		}
-		status, err := j.ScheduleStatus(t.Context(), "acme", "gone")
+		status, err := j.Schedules.ScheduleStatus(t.Context(), "acme", "gone")
 		if err != nil || status.LastResult != schedules.Failed || status.LastError == "" {
 			t.Errorf("%v %+v", err, status)
 		}
@@ -217,14 +217,14 @@ func TestQuestions(t *testing.T) {
 		close(w.away["CAWAY"])
 		c.set(morning.Add(24*time.Hour + 30*time.Second))
 		for n := range 64 { // however long ago its time is
-			if status, err = j.ScheduleStatus(t.Context(), "acme", "away"); err != nil || n > 0 && n < 62 && status.LastResult == schedules.Failed {
+			if status, err = j.Schedules.ScheduleStatus(t.Context(), "acme", "away"); err != nil || n > 0 && n < 62 && status.LastResult == schedules.Failed {
 				t.Fatalf("after %d tries: %v %+v", n, err, status)
 			}
 			s.Tend(t.Context())
 			s.Wait()
 			c.set(c.Now().Add(2 * time.Minute))
 		}
-		if status, err = j.ScheduleStatus(t.Context(), "acme", "away"); err != nil || status.LastResult != schedules.Failed {
+		if status, err = j.Schedules.ScheduleStatus(t.Context(), "acme", "away"); err != nil || status.LastResult != schedules.Failed {
 			t.Errorf("a channel that stays away: %v %+v", err, status)
 		}
 		if !slices.Contains(w.ended, "acme failed") {
@@ -263,7 +263,7 @@ func TestPlacesThatHang(t *testing.T) {
 				}
 			}
 			for n := range 100 {
-				status, err := j.ScheduleStatus(t.Context(), "acme", fmt.Sprintf("away-%03d", n))
+				status, err := j.Schedules.ScheduleStatus(t.Context(), "acme", fmt.Sprintf("away-%03d", n))
 				if err != nil || !status.LastAt.Equal(morning.Add(30*time.Second)) {
 					t.Fatalf("%v %+v", err, status)
 				}
@@ -273,7 +273,7 @@ func TestPlacesThatHang(t *testing.T) {
 			s.Tend(t.Context()) // the other first tries
 			s.Wait()
 		}
-		status, err := j.ScheduleStatus(t.Context(), "acme", "away-000")
+		status, err := j.Schedules.ScheduleStatus(t.Context(), "acme", "away-000")
 		if err != nil || strings.Contains(status.LastError, "store") || status.LastError == "" {
 			t.Errorf("%v %+v", err, status)
 		}
@@ -289,11 +289,11 @@ func TestAClockThatLed(t *testing.T) {
 		s, j := w.node(open(), "a", c)
 		ctx := t.Context()
 		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
-		id, err := j.ThreadID(ctx, thread.Key)
+		id, err := j.Places.ThreadID(ctx, thread.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if thread.ID = id; j.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
+		if thread.ID = id; j.Recorder.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
 			t.Fatal("the thread is not stored")
 		}
 		hourly := func(c *schedule.Config) { c.Cron, c.TimeZone = "0 * * * *", "UTC" }
@@ -336,11 +336,11 @@ func TestEntries(t *testing.T) {
 		s, j := w.node(open(), "a", c)
 		ctx := t.Context()
 		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
-		id, err := j.ThreadID(ctx, thread.Key)
+		id, err := j.Places.ThreadID(ctx, thread.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if thread.ID = id; j.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
+		if thread.ID = id; j.Recorder.OpenUnder(ctx, thread, event.Slack, "C1", "C1/1.1", "") != nil {
 			t.Fatal("the thread is not stored")
 		}
 		entry := schedule.Entry{Workspace: "acme", Thread: id, Agent: "helper", Prompt: "water", At: morning.Add(time.Hour), Key: "k"}

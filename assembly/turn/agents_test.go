@@ -89,7 +89,7 @@ func TestAnHeirLeavesARunThatGoesOn(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{thinks(20*time.Second, "one")}
 		d.asks("1", "first")
-		d.must(d.journal.AssignOrphans(d.Context(), []string{"other"}, "other", 2*time.Minute))
+		d.must(d.journal.Runs.AssignOrphans(d.Context(), []string{"other"}, "other", 2*time.Minute))
 		pass(40 * time.Second)
 		same(t, "turns", d.agent.said(), [][]string{{"first"}})
 		same(t, "replies", d.answers(), []string{"agent:helper: one"})

@@ -33,13 +33,13 @@ func TestAttemptsAreKept(t *testing.T) {
 			d.must(err)
 			sum := sha256.Sum256(input)
 			hash, at := hex.EncodeToString(sum[:]), func(ms int) time.Time { return begun.Add(time.Duration(ms) * time.Millisecond).UTC() }
-			run, err := d.journal.FindRun(d.Context(), d.runs[0].ID)
+			run, err := d.journal.Listing.FindRun(d.Context(), d.runs[0].ID)
 			d.must(err)
 			same(t, "attempts", run.Attempts, []listing.Attempt{
 				{N: 1, Node: "node1", BegunAt: at(0), EndedAt: at(0), Error: "503 busy", InputSHA256: hash},
 				{N: 2, Node: "node1", BegunAt: at(1000), FirstAt: at(2000), EndedAt: at(2000), InputSHA256: hash, TokensIn: 7, TokensOut: 2, Finish: "stop"},
 			})
-			_, kept, err := d.journal.KeptInput(d.Context(), run.ID)
+			_, kept, err := d.journal.Listing.KeptInput(d.Context(), run.ID)
 			if keeps {
 				d.must(err)
 				same(t, "kept", kept, string(input))
@@ -58,7 +58,7 @@ func TestTheAttemptOfAStoppedRunIsKept(t *testing.T) {
 		pass(time.Second)
 		d.asks("2", "/stop")
 		pass(time.Second)
-		run, err := d.journal.FindRun(d.Context(), d.runs[0].ID)
+		run, err := d.journal.Listing.FindRun(d.Context(), d.runs[0].ID)
 		d.must(err)
 		if len(run.Attempts) != 1 || run.Attempts[0].Error == "" || run.State != "cancelled" {
 			t.Errorf("the run is %+v", run)

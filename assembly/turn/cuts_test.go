@@ -43,7 +43,7 @@ func TestCutsDoNotMatter(t *testing.T) {
 			same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Answered})
 			run := d.runs[0].ID
 			got := result{Posts: d.deliveries(), Preview: []string{strings.Join(d.shown[0], "")}}
-			page, err := d.journal.RunEvents(d.Context(), run, 0, 10_000)
+			page, err := d.journal.Runs.RunEvents(d.Context(), run, 0, 10_000)
 			d.must(err)
 			for _, e := range page.Events {
 				got.Messages = append(got.Messages, strings.ReplaceAll(fmt.Sprint(e.Type, " ", e.ActivityID, " ", e.Text), runs.AnswerActivity(run), "answer"))
@@ -105,7 +105,7 @@ func TestAgentsGetNoIDOfAClient(t *testing.T) {
 					same(t, "the parent, a run that asked", ask(3+i, parent).Given.ParentRunID, "")
 				}
 				same(t, "run", d.runs[0].ID, "run-0")
-				known, err := d.journal.LaterRun(d.Context(), first.RunID)
+				known, err := d.journal.Runs.LaterRun(d.Context(), first.RunID)
 				d.must(err)
 				same(t, "the run that the agent knows", known.ID, "run-0")
 			})

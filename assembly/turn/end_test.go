@@ -272,8 +272,8 @@ func TestAnAnswerBeforeAFailure(t *testing.T) {
 func TestALaterAnswerBeforeTheEndOfTheAttempt(t *testing.T) {
 	inBubble(t, nil, func(d *fixture) {
 		d.agent.does = []script{func(context.Context, func(stream.Message) error) error {
-			run, err := d.journal.UnfinishedRun(d.Context(), d.thread)
-			d.must(errors.Join(err, d.journal.AnswerRun(d.Context(), run, stream.Message{Type: stream.Answer, Text: "later"})))
+			run, err := d.journal.Runs.UnfinishedRun(d.Context(), d.thread)
+			d.must(errors.Join(err, d.journal.Runs.AnswerRun(d.Context(), run, stream.Message{Type: stream.Answer, Text: "later"})))
 			return turn.ErrLater
 		}}
 		d.accept(messages.TriggerRun, event.Event{Kind: event.KindMessage, Message: human("1", "one")})
@@ -337,7 +337,7 @@ func TestAQuestionOfAnotherTime(t *testing.T) {
 				d.agent.does = []script{streams(question)}
 				d.asks("1", "one")
 				asked := d.runs[0].ID
-				q, err := d.journal.Question(d.Context(), asked)
+				q, err := d.journal.Runs.Question(d.Context(), asked)
 				d.must(err)
 				same(t, "time to answer", time.Until(q.UntilAt), d.profile.AnswerWithin)
 				d.must(d.engine.Write(d.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {

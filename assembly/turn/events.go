@@ -60,7 +60,7 @@ func (a *attempt) newRecorder(ctx context.Context) *recorder {
 		store: func(messages []stream.Message) error {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 			defer cancel()
-			add := func() error { return a.Journal.AppendEvents(ctx, &a.claim.Claim, a.run, messages) }
+			add := func() error { return a.Runs.AppendEvents(ctx, &a.claim.Claim, a.run, messages) }
 			err := add()
 			if errors.Is(err, storage.ErrUnclear) {
 				if err = work.Insist(ctx, storeTime, add); err != nil {
@@ -83,7 +83,7 @@ func (a *attempt) before(ctx context.Context) (messages []stream.Message) {
 		return nil
 	}
 	for after := int64(0); ; {
-		page, err := a.Journal.RunEvents(ctx, a.run.ID, after, maxBatch)
+		page, err := a.Runs.RunEvents(ctx, a.run.ID, after, maxBatch)
 		if err != nil {
 			a.Log.Warn("the earlier messages of a run are not known", "run", a.run.ID, "err", err)
 		}

@@ -21,7 +21,7 @@ import (
 func (d *fixture) events(run string) (list []string) {
 	d.Helper()
 	synctest.Wait()
-	page, err := d.journal.RunEvents(d.Context(), run, 0, 10_000)
+	page, err := d.journal.Runs.RunEvents(d.Context(), run, 0, 10_000)
 	d.must(err)
 	for _, e := range page.Events {
 		list = append(list, fmt.Sprint(e.Seq, " ", e.Type, " ", e.ActivityID, " ", e.Text))

@@ -227,7 +227,7 @@ func (d *fixture) work() {
 	scheduler := work.New(d.engine, work.Options{Node: node, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
 	d.scheduler = scheduler
 	parts := turn.Parts{
-		Journal: d.journal, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
+		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
 		Settings: func(*runs.Run) turn.Settings { return d.settings },
 		Profile: func(agent string) (turn.Profile, bool) {
 			d.mu.Lock()
@@ -273,7 +273,7 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 		}
 		d.entries[c.Thread] = entries[1:]
 		d.mu.Unlock()
-		result, err := d.journal.Record(ctx, &c.Claim, entries[0])
+		result, err := d.journal.Recorder.Record(ctx, &c.Claim, entries[0])
 		if err != nil {
 			d.Error(err)
 			return err
@@ -466,7 +466,7 @@ func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 	d.Helper()
 	d.serial++
 	workspace := strings.Split(string(d.place), ":")[1]
-	accepted, err := d.journal.Accept(d.Context(), envelopes.AcceptRequest{
+	accepted, err := d.journal.Envelopes.Accept(d.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: d.place, Channel: event.Channel{ID: "C1"}},
 	})
@@ -515,13 +515,13 @@ func (d *fixture) files() (names []string) {
 func (d *fixture) posts() (posts []outbox.Post) {
 	d.Helper()
 	for {
-		next, err := d.journal.NextDelivery(d.Context(), d.thread)
+		next, err := d.journal.Outbox.NextDelivery(d.Context(), d.thread)
 		d.must(err)
 		if next == nil {
 			return posts
 		}
 		posts = append(posts, next.Post)
-		_, err = d.journal.Sent(d.Context(), next, fmt.Sprint("C1/post", len(posts)))
+		_, err = d.journal.Outbox.Sent(d.Context(), next, fmt.Sprint("C1/post", len(posts)))
 		d.must(err)
 	}
 }
@@ -529,9 +529,9 @@ func (d *fixture) posts() (posts []outbox.Post) {
 // all returns the messages of the thread.
 func (d *fixture) all() []messages.Listed {
 	d.Helper()
-	id, err := d.journal.ThreadID(d.Context(), key)
+	id, err := d.journal.Places.ThreadID(d.Context(), key)
 	d.must(err)
-	all, err := d.journal.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 100})
+	all, err := d.journal.Messages.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 100})
 	d.must(err)
 	return all
 }

@@ -14,9 +14,9 @@ import (
 	"parley/assembly/runinput"
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 )
 
@@ -36,7 +36,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 			return input, err
 		}
 	}
-	turns, err := a.Journal.Transcript(ctx, a.run, runs.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
+	turns, err := a.Runs.Transcript(ctx, a.run, runs.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread})
 	if err != nil {
 		return input, err
 	}
@@ -59,7 +59,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if l.err != nil {
 		return input, l.err
 	}
-	if err := l.nameOwn(ctx, a.Journal, a.run.Workspace); err != nil {
+	if err := l.nameOwn(ctx, a.Deliveries, a.run.Workspace); err != nil {
 		return input, err
 	}
 	if input.Resume, err = a.resume(ctx); err != nil {
@@ -138,7 +138,7 @@ func (a *attempt) addGiven(ctx context.Context, input *assembly.Input) error {
 	if takes {
 		native = agent.TakesGiven()
 	}
-	raw, err := a.Journal.RunInput(ctx, a.run)
+	raw, err := a.Runs.RunInput(ctx, a.run)
 	if err == nil && raw == nil && takes && !native.Facts { // others get it with the message
 		dispatched := &runinput.Rest{Context: assembly.DispatchFacts(input.Said)}
 		input.Messages, err = assembly.AddGiven(input.Messages, dispatched, native)
@@ -163,11 +163,11 @@ func (a *attempt) parent(ctx context.Context, given string) (string, error) {
 	if given == "" {
 		return "", nil
 	}
-	id, err := a.Journal.AgentID(ctx, a.run.Thread, given)
+	id, err := a.Runs.AgentID(ctx, a.run.Thread, given)
 	if err != nil {
 		return "", err
 	}
-	if asked, err := a.Journal.HasAsked(ctx, id); err != nil || asked {
+	if asked, err := a.Runs.HasAsked(ctx, id); err != nil || asked {
 		return "", err
 	}
 	return id, nil
@@ -325,9 +325,9 @@ type Given struct {
 // GivenTo returns the input of a run, or of the newest run, of a thread, by the thread's UUID: as the agent got it, if
 // that is kept, and otherwise as it would be now. It changes nothing and asks nobody. It fails with
 // storage.ErrNotFound if the thread has no such run.
-func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, windowOf func(*runs.Run) assembly.Window, mentions assembly.Mentions, agents ...string) (Given, error) {
+func GivenTo(ctx context.Context, from *runs.Runs, sent *outbox.Outbox, thread, run string, windowOf func(*runs.Run) assembly.Window, mentions assembly.Mentions, agents ...string) (Given, error) {
 	var window assembly.Window
-	past, err := j.PastInput(ctx, thread, run, func(run *runs.Run) runs.Window {
+	past, err := from.PastInput(ctx, thread, run, func(run *runs.Run) runs.Window {
 		window = windowOf(run)
 		return runs.Window{Turns: window.Turns, Bytes: window.Bytes, Context: window.Thread}
 	})
@@ -346,7 +346,7 @@ func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, window
 	if l.err != nil {
 		return Given{}, l.err
 	}
-	if err := l.nameOwn(ctx, j, past.Run.Workspace); err != nil {
+	if err := l.nameOwn(ctx, sent, past.Run.Workspace); err != nil {
 		return Given{}, err
 	}
 	shown.Typed = map[string]string{}
@@ -361,5 +361,5 @@ func GivenTo(ctx context.Context, j *journal.Journal, thread, run string, window
 
 // LastInput is GivenTo for the newest run of a thread.
 func (r *Runner) LastInput(ctx context.Context, thread string) (Given, error) {
-	return GivenTo(ctx, r.Journal, thread, "", func(run *runs.Run) assembly.Window { return r.Settings(run).Window }, r.Mentions, r.agentIDs()...)
+	return GivenTo(ctx, r.Runs, r.Deliveries, thread, "", func(run *runs.Run) assembly.Window { return r.Settings(run).Window }, r.Mentions, r.agentIDs()...)
 }

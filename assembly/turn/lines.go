@@ -11,8 +11,8 @@ import (
 
 	"parley/assembly"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
+	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 )
 
@@ -98,9 +98,9 @@ func (l *lines) metadata(m *messages.Message) event.Metadata {
 
 // nameOwn replaces the platform's ids of our quoted posts by the ids of their replies.
 // A platform quotes by its own id, and assembly must recognise replies in the window.
-func (l *lines) nameOwn(ctx context.Context, j *journal.Journal, workspace string) error {
+func (l *lines) nameOwn(ctx context.Context, sent *outbox.Outbox, workspace string) error {
 	for _, q := range l.quotes {
-		reply, err := j.ReplyID(ctx, workspace, q.ExternalID)
+		reply, err := sent.ReplyID(ctx, workspace, q.ExternalID)
 		if err != nil {
 			return err
 		}

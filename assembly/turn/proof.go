@@ -56,10 +56,10 @@ func (a *attempt) proof(read time.Time, stands func() (bool, error)) func() erro
 // proved returns the context of the agent's run, whose input was read when the run began or
 // later.
 func (a *attempt) proved(ctx context.Context) context.Context {
-	return WithProof(ctx, a.proof(a.run.BegunAt, func() (bool, error) { return a.Journal.InputStands(ctx, &a.claim.Claim, a.run) }))
+	return WithProof(ctx, a.proof(a.run.BegunAt, func() (bool, error) { return a.Runs.InputStands(ctx, &a.claim.Claim, a.run) }))
 }
 
 // provedMessage returns the context of a call that hands over one message, which was read at a time.
 func (a *attempt) provedMessage(ctx context.Context, m *messages.Message, read time.Time) context.Context {
-	return WithProof(ctx, a.proof(read, func() (bool, error) { return a.Journal.MessageStands(ctx, &a.claim.Claim, m) }))
+	return WithProof(ctx, a.proof(read, func() (bool, error) { return a.Runs.MessageStands(ctx, &a.claim.Claim, m) }))
 }

@@ -26,14 +26,14 @@ func (a *attempt) resume(ctx context.Context) (*assembly.Resume, error) {
 	if a.run.Question == "" {
 		return nil, nil
 	}
-	q, err := a.Journal.Question(ctx, a.run.Question)
+	q, err := a.Runs.Question(ctx, a.run.Question)
 	switch {
 	case errors.Is(err, storage.ErrNotFound): // it is too old
 		return nil, nil
 	case err != nil || q.Agent != a.run.Agent: // or another agent asked
 		return nil, err
 	}
-	asked, err := a.Journal.AgentID(ctx, a.run.Thread, q.Run)
+	asked, err := a.Runs.AgentID(ctx, a.run.Thread, q.Run)
 	if err != nil {
 		return nil, err
 	}

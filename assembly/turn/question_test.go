@@ -101,13 +101,13 @@ func TestAQuestionHasATime(t *testing.T) {
 			d.agent.does = []script{streams(asked)}
 			d.asks("1", "delete it")
 			d.outcomes()
-			q, err := d.journal.Question(d.Context(), d.runs[0].ID)
+			q, err := d.journal.Runs.Question(d.Context(), d.runs[0].ID)
 			d.must(err)
 			if until := q.UntilAt.Sub(begun).Round(time.Second); until != want {
 				t.Errorf("open for %v, want %v", until, want)
 			}
 			pass(want + time.Second)
-			d.must(d.journal.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} }, func(int64) {}))
+			d.must(d.journal.Runs.ExpireQuestions(d.Context(), func(*runs.Run) outbox.Notice { return outbox.Notice{Text: "closed"} }, func(int64) {}))
 			d.asks("2", "yes")
 			d.outcomes()
 			if r := d.agent.inputs[1].Resume; r == nil || r.Answered {

@@ -113,7 +113,7 @@ func TestFollowersSeeNoSilence(t *testing.T) {
 				next()
 				pass(time.Second)
 			}
-			page, err := d.journal.RunEvents(d.Context(), d.agent.inputs[0].RunID, 0, 100)
+			page, err := d.journal.Runs.RunEvents(d.Context(), d.agent.inputs[0].RunID, 0, 100)
 			d.must(err)
 			for _, e := range page.Events {
 				chunks = append(chunks, e.Text)

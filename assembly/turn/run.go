@@ -118,9 +118,9 @@ func (a *attempt) ask(running, asking context.Context) error {
 		steering := a.steer(ctx, a.report.Input)
 		defer steering.end()
 		a.report.Input.Taken = a.run.Taken
-		a.report.Input.Untake = func() error { return a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, false) }
+		a.report.Input.Untake = func() error { return a.Runs.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, false) }
 		a.report.Input.Take = func() error {
-			err := a.Journal.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, true)
+			err := a.Runs.TakeRun(context.WithoutCancel(ctx), &a.claim.Claim, a.run, true)
 			if err == nil && steering != nil {
 				steering.begin()
 			}
@@ -210,7 +210,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	var ended runs.EndResult
 	err = work.Insist(ctx, commitTime, func() (err error) {
-		ended, err = a.Journal.CommitReply(context.WithoutCancel(ctx), &a.claim.Claim, a.run, reply)
+		ended, err = a.Runs.CommitReply(context.WithoutCancel(ctx), &a.claim.Claim, a.run, reply)
 		reply.Again = reply.Again || errors.Is(err, storage.ErrUnclear)
 		return err
 	})
@@ -345,7 +345,7 @@ func (a *attempt) unanswered(ctx context.Context, cause error) error {
 		return a.end(committing, Canceled, runs.Unanswered{State: runs.Canceled, Cause: cause.Error(), Notice: a.notice(withdrawn)}, cause)
 	case errors.Is(cause, ErrStopped): // the journal has ended the run already
 		a.report.Outcome = Canceled
-		if err := a.Journal.AddAttempt(committing, a.run, a.record(cause)); err != nil {
+		if err := a.Runs.AddAttempt(committing, a.run, a.record(cause)); err != nil {
 			a.Log.Warn("the attempt of a stopped run is not stored", "run", a.run.ID, "err", err)
 		}
 		a.clears(false)
@@ -393,7 +393,7 @@ func (a *attempt) end(ctx context.Context, outcome Outcome, u runs.Unanswered, c
 		}
 		u.Copies = copies
 	}
-	next, err := a.Journal.EndAttempt(ctx, &a.claim.Claim, a.run, u)
+	next, err := a.Runs.EndAttempt(ctx, &a.claim.Claim, a.run, u)
 	a.copied(a.run.Copied)
 	switch {
 	case u.State != runs.Unfinished:
@@ -424,7 +424,7 @@ func (a *attempt) unquoted(ctx context.Context, cause error) error {
 	if !errors.As(cause, &quoting) {
 		return cause
 	}
-	kind, err := a.Journal.ChannelType(ctx, a.run.Workspace, a.run.Channel)
+	kind, err := a.Places.ChannelType(ctx, a.run.Workspace, a.run.Channel)
 	if err == nil && kind == event.ChannelRoom {
 		return cause
 	}

@@ -14,7 +14,6 @@ import (
 	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
@@ -22,6 +21,7 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/workstreams"
 	"parley/ingest/work"
 )
 
@@ -182,15 +182,18 @@ type Report struct {
 
 // Parts are the collaborators of a Runner.
 type Parts struct {
-	Journal  *journal.Journal
-	Work     *work.Scheduler
-	Outbox   Outbox
-	Files    Files
-	History  History // nil for none
-	Copies   Copier  // nil for none
-	Observer Observer
-	Log      *slog.Logger
-	Now      func() time.Time
+	Runs        *runs.Runs
+	Workstreams *workstreams.Workstreams
+	Places      *places.Places
+	Deliveries  *outbox.Outbox
+	Work        *work.Scheduler
+	Outbox      Outbox
+	Files       Files
+	History     History // nil for none
+	Copies      Copier  // nil for none
+	Observer    Observer
+	Log         *slog.Logger
+	Now         func() time.Time
 	// Settings returns the settings of a run's channel.
 	Settings func(*runs.Run) Settings
 	// Mentions knows the platforms' mention tokens.
@@ -284,7 +287,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	interruptible := a.interruptible()
 	switch {
 	case run.NotBefore.After(r.Now()): // a message during the backoff has woken the thread
-		next, err := r.Journal.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
+		next, err := r.Runs.EndAttempt(ctx, &c.Claim, run, runs.Unanswered{Interruptible: interruptible})
 		r.Work.WakeAt(work.Turns, agent, run.NotBefore)
 		return err == nil && next.IsZero(), err
 	case run.Claims >= envelopes.SuspectClaims && run.Claims < envelopes.DeadClaims && !c.Serial():
@@ -308,7 +311,7 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *r
 	if c.Serial() {
 		most = envelopes.DeadClaims
 	}
-	run, err = r.Journal.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
+	run, err = r.Runs.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
 	if run != nil {
 		c.Put(begunKey{}, run.ID)
 	}

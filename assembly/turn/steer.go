@@ -103,7 +103,7 @@ func (s *steering) join(ctx context.Context, input assembly.Input, read time.Tim
 			s.upTo = waiting[i].Seq
 			continue
 		}
-		s.insist(ctx, func(ctx context.Context) error { return a.Journal.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) })
+		s.insist(ctx, func(ctx context.Context) error { return a.Runs.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) })
 	}
 }
 

@@ -148,7 +148,7 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 		return nil, l.err
 	}
 	for i := range waiting {
-		if err := a.insist(ctx, func(ctx context.Context) error { return a.Journal.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) }); err != nil {
+		if err := a.insist(ctx, func(ctx context.Context) error { return a.Runs.JoinRun(ctx, &a.claim.Claim, a.run, &waiting[i]) }); err != nil {
 			return nil, err
 		}
 		s.Joined = append(s.Joined, waiting[i].UUID)
@@ -159,13 +159,13 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 // news reads the messages to the run while it goes on: the words of Parley after a thread_seq, and the messages that join it: the
 // reports of its workstreams, and in mode steer every message.
 func (a *attempt) news(ctx context.Context, upTo int64) (told, joins []messages.Message, err error) {
-	if joins, err = a.Journal.Joinable(ctx, a.run); err != nil {
+	if joins, err = a.Runs.Joinable(ctx, a.run); err != nil {
 		return nil, nil, err
 	}
 	joins = slices.DeleteFunc(joins, func(m messages.Message) bool {
 		return m.Reason != event.ReasonWorkstream && a.settings.Mode != ModeSteer
 	})
-	told, err = a.Journal.ToldSince(ctx, a.run, upTo)
+	told, err = a.Runs.ToldSince(ctx, a.run, upTo)
 	return told, joins, err
 }
 
@@ -180,7 +180,7 @@ func (s *step) assembled() assembly.Step {
 
 // steps returns the stored steps of the run.
 func (a *attempt) steps(ctx context.Context) ([]step, error) {
-	bodies, err := a.Journal.RunSteps(ctx, a.run)
+	bodies, err := a.Runs.RunSteps(ctx, a.run)
 	if err != nil {
 		return nil, storeError{err}
 	}
@@ -199,7 +199,7 @@ func (a *attempt) put(ctx context.Context, n int, s *step) error {
 	if err != nil {
 		return err
 	}
-	return a.insist(ctx, func(ctx context.Context) error { return a.Journal.PutStep(ctx, &a.claim.Claim, a.run, n, string(body)) })
+	return a.insist(ctx, func(ctx context.Context) error { return a.Runs.PutStep(ctx, &a.claim.Claim, a.run, n, string(body)) })
 }
 
 // insist repeats a call while the store is unavailable, because the agent's work exists only in memory.

@@ -12,7 +12,7 @@ import (
 // informs the thread. It returns runs.ErrEnded if the run has ended and
 // storage.ErrNotFound if it is unknown.
 func (r *Runner) Stop(ctx context.Context, run string, notice outbox.Notice) error {
-	stopped, err := r.Journal.StopRun(ctx, run, notice)
+	stopped, err := r.Runs.StopRun(ctx, run, notice)
 	if err != nil {
 		return err
 	}
@@ -32,14 +32,14 @@ func (r *Runner) verify(ctx context.Context, thread int64) {
 		return
 	}
 	run := g.(*going).run.ID
-	if unfinished, err := r.Journal.UnfinishedRun(ctx, thread); err == nil && unfinished != run {
+	if unfinished, err := r.Runs.UnfinishedRun(ctx, thread); err == nil && unfinished != run {
 		g.(*going).stop(run)
 	}
 }
 
 // Retry asks again for the messages of a failed run, whichever node works on the thread; see runs.RetryRun.
 func (r *Runner) Retry(ctx context.Context, run string) (runs.Again, error) {
-	again, err := r.Journal.RetryRun(ctx, run)
+	again, err := r.Runs.RetryRun(ctx, run)
 	if err != nil {
 		return again, err
 	}

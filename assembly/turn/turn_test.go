@@ -365,7 +365,7 @@ func TestALaterAnswer(t *testing.T) {
 		d.asks("2", "two") // it waits for its own turn
 		pass(time.Minute)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited})
-		d.must(d.Journal.AnswerRun(d.Context(), d.agent.inputs[0].RunID, stream.Message{Type: stream.Answer, Text: "later"}))
+		d.must(d.Runs.AnswerRun(d.Context(), d.agent.inputs[0].RunID, stream.Message{Type: stream.Answer, Text: "later"}))
 		d.scheduler.Wake(work.Turns, "helper", d.thread)
 		pass(time.Second)
 		same(t, "outcomes", d.outcomes(), []turn.Outcome{turn.Awaited, turn.Answered, turn.Answered})
@@ -374,7 +374,7 @@ func TestALaterAnswer(t *testing.T) {
 
 		d.agent.does = []script{func(ctx context.Context, emit func(stream.Message) error) error {
 			run := d.agent.inputs[len(d.agent.inputs)-1].RunID
-			return errors.Join(d.Journal.AnswerRun(ctx, run, stream.Message{Type: stream.Answer, Text: "both"}), emit(stream.Message{Type: stream.Answer, Text: "twice"}))
+			return errors.Join(d.Runs.AnswerRun(ctx, run, stream.Message{Type: stream.Answer, Text: "both"}), emit(stream.Message{Type: stream.Answer, Text: "twice"}))
 		}}
 		d.asks("both", "both?")
 		pass(time.Second)

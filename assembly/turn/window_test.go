@@ -26,8 +26,9 @@ func BenchmarkWindow(b *testing.B) {
 			}
 			defer engine.Close()
 			long(b, engine, stored)
+			j := journal.New(engine, journal.Options{})
 			a := &attempt{
-				Runner:   New(Parts{Journal: journal.New(engine, journal.Options{})}),
+				Runner:   New(Parts{Runs: j.Runs, Deliveries: j.Outbox}),
 				settings: Settings{Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}},
 				profile:  Profile{ID: "echo"},
 				going: &going{run: &runs.Run{

@@ -24,7 +24,7 @@ func (a *attempt) addWorking(ctx context.Context) error {
 	if len(a.tools) == 0 || a.run.Taken || a.run.Answer != nil || len(a.report.Input.Messages) == 0 {
 		return nil
 	}
-	below, err := a.Journal.WorkstreamsBelow(ctx, a.run.ThreadKey, a.run.Agent, maxWorking)
+	below, err := a.Workstreams.WorkstreamsBelow(ctx, a.run.ThreadKey, a.run.Agent, maxWorking)
 	if err != nil {
 		return storeError{err}
 	}
@@ -46,11 +46,11 @@ func (a *attempt) showWorkstreams(ctx context.Context) {
 		return
 	}
 	a.show(func() {
-		changed, stop := a.Journal.FollowRun(a.run.ID)
+		changed, stop := a.Runs.FollowRun(a.run.ID)
 		defer stop()
 		var before []workstreams.Workstream
 		for { // the first look finds those of an attempt before, and those that were launched meanwhile
-			children, err := a.Journal.WorkstreamsOf(ctx, a.run.ID)
+			children, err := a.Workstreams.WorkstreamsOf(ctx, a.run.ID)
 			if words := working(before, children); err == nil && words != "" {
 				a.preview.Note(words)
 			}

@@ -22,7 +22,7 @@ type launcher struct {
 func (l *launcher) Call(ctx context.Context, run *runs.Run, _ string, call runinput.Call) (string, error) {
 	l.run = run.ID
 	w := workstreams.Workstream{ID: call.Arguments, Run: run.ID, Agent: "other", Task: "do it", DeadlineAt: time.Now().Add(time.Minute)}
-	w, err := l.d.journal.Launch(ctx, w, workstreams.Bounds{Max: 4, Depth: 1})
+	w, err := l.d.journal.Workstreams.Launch(ctx, w, workstreams.Bounds{Max: 4, Depth: 1})
 	if err == nil {
 		err = l.says(ctx, w.ID)
 	}
@@ -32,7 +32,7 @@ func (l *launcher) Call(ctx context.Context, run *runs.Run, _ string, call runin
 // says makes a workstream say something.
 func (l *launcher) says(ctx context.Context, id string) error {
 	m := stream.Message{Type: stream.Update, Text: time.Now().String(), Workstream: id}
-	return l.d.journal.AddEvents(ctx, l.run, runs.Added{Messages: []stream.Message{m}})
+	return l.d.journal.Runs.AddEvents(ctx, l.run, runs.Added{Messages: []stream.Message{m}})
 }
 
 // TestTheSignCountsWorkstreams checks what people see of a run's workstreams while it goes on.
@@ -45,15 +45,15 @@ func TestTheSignCountsWorkstreams(t *testing.T) {
 	inBubble(t, set, func(d *fixture) {
 		d.agent.does = []script{func(ctx context.Context, _ func(stream.Message) error) error {
 			pass(5 * time.Second)
-			d.must(d.journal.Report(ctx, "a", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}))
+			d.must(d.journal.Workstreams.Report(ctx, "a", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search"}))
 			d.must(tools.says(ctx, "a"))
 			pass(5 * time.Second)
 			d.must(tools.says(ctx, "a"))
 			pass(5 * time.Second)
-			list, err := d.journal.DueWorkstreams(ctx, []string{"acme"}, 10)
+			list, err := d.journal.Workstreams.DueWorkstreams(ctx, []string{"acme"}, 10)
 			d.must(err)
 			for i := range list {
-				_, err := d.journal.Settle(ctx, &list[i], workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done})
+				_, err := d.journal.Workstreams.Settle(ctx, &list[i], workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done})
 				d.must(err)
 				d.must(tools.says(ctx, list[i].ID))
 				pass(5 * time.Second)

@@ -53,7 +53,7 @@ func (s *Service) Read(ctx context.Context, run *runs.Run, path string, offset i
 	if err != nil {
 		return part, err
 	}
-	all, err := s.Journal.Artifacts(ctx, child.Run)
+	all, err := s.Runs.Artifacts(ctx, child.Run)
 	if err != nil {
 		return part, err
 	}

@@ -93,7 +93,7 @@ func (s *Service) Launch(ctx context.Context, run, asker string, t Task) (w work
 	if t.By.ID != "" {
 		w.Said = saidTask // tellTask sends it below in the client's name; a step does not know that name
 	}
-	w, err = s.Journal.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
+	w, err = s.Workstreams.Launch(ctx, w, workstreams.Bounds{Max: int64(config.Max), Depth: int64(config.Depth)})
 	if err == nil && t.By.ID != "" {
 		err = s.tellTask(ctx, &w, t.By)
 	}
@@ -162,7 +162,7 @@ func (s *Service) Tell(ctx context.Context, workstream string, t Telling) error 
 	if err := t.check(); err != nil {
 		return err
 	}
-	w, err := s.Journal.Workstream(ctx, workstream)
+	w, err := s.Workstreams.Workstream(ctx, workstream)
 	switch {
 	case err != nil:
 		return err
@@ -202,7 +202,7 @@ func (t *Telling) check() error {
 
 // Terminate makes a workstream end.
 func (s *Service) Terminate(ctx context.Context, id string) error {
-	err := s.Journal.Terminate(ctx, id)
+	err := s.Workstreams.Terminate(ctx, id)
 	if err == nil {
 		s.due.Set()
 	}
@@ -225,7 +225,7 @@ func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress,
 		p.Message = name + " reports: " + cmp.Or(p.Message, p.Tool, string(p.Phase))
 		p.Tool = ""
 	}
-	return s.Journal.Report(ctx, id, p)
+	return s.Workstreams.Report(ctx, id, p)
 }
 
 // Elapsed returns the share of the workstream's time that is over, in percent.

@@ -133,7 +133,7 @@ func (s *Service) call(ctx context.Context, run *runs.Run, key, name string, giv
 		})
 		return map[string]any{"launch_id": w.ID, "state": w.State, "deadline_at": w.DeadlineAt.UTC()}, err
 	case listTool:
-		children, err := s.Journal.WorkstreamsBelow(ctx, run.ThreadKey, run.Agent, maxListed)
+		children, err := s.Workstreams.WorkstreamsBelow(ctx, run.ThreadKey, run.Agent, maxListed)
 		return map[string]any{"workstreams": List(children, s.Now())}, err
 	case readTool:
 		return s.Read(ctx, run, given.Path, given.Offset)
@@ -158,7 +158,7 @@ func (s *Service) call(ctx context.Context, run *runs.Run, key, name string, giv
 
 // childOf returns a workstream that the agent of a run has launched in the run's thread. It returns storage.ErrNotFound for another one.
 func (s *Service) childOf(ctx context.Context, run *runs.Run, id string) (workstreams.Workstream, error) {
-	child, err := s.Journal.Workstream(ctx, id)
+	child, err := s.Workstreams.Workstream(ctx, id)
 	if err == nil && (child.Of.Thread != run.ThreadKey || child.Of.Workspace != run.Workspace || child.Asker != run.Agent) {
 		err = storage.ErrNotFound
 	}

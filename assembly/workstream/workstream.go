@@ -19,7 +19,6 @@ import (
 
 	"parley/assembly/stream"
 	"parley/ingest/event"
-	"parley/ingest/journal"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
@@ -58,8 +57,9 @@ func (c Config) Validate() event.FieldErrors {
 
 // Parts are the components that a Service uses.
 type Parts struct {
-	Journal *journal.Journal
-	Inbox   Inbox
+	Runs        *runs.Runs
+	Workstreams *workstreams.Workstreams
+	Inbox       Inbox
 	// Config returns the setting of an agent. It returns false if the agent is not configured.
 	Config func(agent string) (Config, bool)
 	Files  Files
@@ -103,7 +103,7 @@ func (s *Service) Serve(ctx context.Context) error {
 
 // Tend takes the steps that are due now.
 func (s *Service) Tend(ctx context.Context) {
-	list, err := s.Journal.DueWorkstreams(ctx, s.Serves(), most)
+	list, err := s.Workstreams.DueWorkstreams(ctx, s.Serves(), most)
 	if err != nil && ctx.Err() == nil {
 		s.Log.Warn("the steps of workstreams wait for the store", "err", err)
 	}
@@ -133,7 +133,7 @@ func (s *Service) step(ctx context.Context, d *workstreams.Due) error {
 			return err
 		}
 	}
-	taken, err := s.Journal.Settle(ctx, d, next)
+	taken, err := s.Workstreams.Settle(ctx, d, next)
 	if taken && next.State.Ended() && !d.State.Ended() {
 		s.due.Set() // the parent is told next
 	}
@@ -145,7 +145,7 @@ func (s *Service) facts(ctx context.Context, d *workstreams.Due) (told facts, er
 	if !d.State.Ended() || d.State == workstreams.Canceled {
 		return told, nil
 	}
-	below, err := s.Journal.WorkstreamsBelow(ctx, d.Of.Thread, d.Asker, maxListed)
+	below, err := s.Workstreams.WorkstreamsBelow(ctx, d.Of.Thread, d.Asker, maxListed)
 	if err != nil {
 		return told, err
 	}
@@ -154,7 +154,7 @@ func (s *Service) facts(ctx context.Context, d *workstreams.Due) (told facts, er
 			told.working = append(told.working, w)
 		}
 	}
-	all, err := s.Journal.Artifacts(ctx, d.Run)
+	all, err := s.Runs.Artifacts(ctx, d.Run)
 	for _, a := range all {
 		if a.Child == d.ID || strings.HasPrefix(a.Child, d.ID+"/") {
 			told.files = append(told.files, a)
@@ -169,7 +169,7 @@ func (s *Service) tellReaders(ctx context.Context, d *workstreams.Due, next work
 	for _, m := range readable(d, next) {
 		m.Workstream = d.ID
 		m.Details, _ = json.Marshal(map[string]string{"workstream_name": cmp.Or(d.Name, d.Agent), "state": string(next.State)}) // strings
-		err := s.Journal.AddEvents(ctx, d.Run, runs.Added{Messages: []stream.Message{m.Message}, Key: id(&d.Workstream, m.name)})
+		err := s.Runs.AddEvents(ctx, d.Run, runs.Added{Messages: []stream.Message{m.Message}, Key: id(&d.Workstream, m.name)})
 		if errors.Is(err, runs.ErrEnded) || errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
@@ -210,7 +210,7 @@ func readable(d *workstreams.Due, next workstreams.Step) (list []readersMessage)
 // postpone tries a step again later.
 func (s *Service) postpone(ctx context.Context, d *workstreams.Due) {
 	same := workstreams.Step{State: d.State, Phase: d.Phase, Said: d.Said, Summary: d.Summary, Error: d.Error, DueAt: s.Now().Add(failedAgain)}
-	if _, err := s.Journal.Settle(ctx, d, same); err != nil && ctx.Err() == nil {
+	if _, err := s.Workstreams.Settle(ctx, d, same); err != nil && ctx.Err() == nil {
 		s.Log.Warn("a step of a workstream is still due", "workstream", d.ID, "err", err)
 	}
 }

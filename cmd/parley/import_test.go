@@ -60,7 +60,7 @@ func TestImport(t *testing.T) {
 	defer done(t, engine)
 	j := journal.New(engine, journal.Options{})
 	read := func(workspace, id string) (out []string) {
-		list, err := j.ThreadMessages(t.Context(), workspace, id, messages.Page{Limit: 10})
+		list, err := j.Messages.ThreadMessages(t.Context(), workspace, id, messages.Page{Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestImport(t *testing.T) {
 		{"1 human slack:U1 [Slack channel:C1 user:Olivia] hi v0 01", "2 agent agent:echo Hello. v0 02", "3 human slack:U1 more v0 05", "4 human slack:U1 odd v0 07"},
 		{"1 human slack:U1 hi v0 03", "2 human slack:U1 he v0 06"}, {"1 human slack:U1 ho v0 04"},
 	}
-	keyed, err := j.ThreadID(t.Context(), pastKey)
+	keyed, err := j.Places.ThreadID(t.Context(), pastKey)
 	if err != nil {
 		t.Fatal(err)
 	}

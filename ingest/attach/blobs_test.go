@@ -37,7 +37,7 @@ func TestAStoreThatFailsHasNoCopy(t *testing.T) {
 	engine := &failing{Engine: newSQLite(t)}
 	defer engine.Close()
 	dir := t.TempDir()
-	store := open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{}))
+	store := open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{}).Files)
 	for n := 1; ; n++ {
 		engine.left = n
 		content := append(large, byte(n))
@@ -71,7 +71,7 @@ func TestADamagedBlobIsRefused(t *testing.T) {
 	} {
 		engine := newSQLite(t)
 		defer engine.Close()
-		store := open(t, attach.Config{Dir: t.TempDir(), MaxBytes: roomy}, journal.New(engine, journal.Options{}))
+		store := open(t, attach.Config{Dir: t.TempDir(), MaxBytes: roomy}, journal.New(engine, journal.Options{}).Files)
 		kept, err := store.Put(t.Context(), bytes.NewReader(large), event.Attachment{})
 		if err != nil {
 			t.Fatal(err)

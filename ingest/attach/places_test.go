@@ -66,8 +66,8 @@ var kinds = map[string]kind{
 func open(t *testing.T, config attach.Config, shared attach.Blobs) *attach.Store {
 	t.Helper()
 	var books attach.Books
-	if j, ok := shared.(*journal.Journal); ok {
-		books.Hold = j.HoldCopy
+	if f, ok := shared.(*files.Files); ok {
+		books.Hold = f.HoldCopy
 	}
 	store, err := attach.New(config, books, shared)
 	if err != nil {
@@ -96,7 +96,7 @@ func inStore(t *testing.T, engine storage.Engine) (one, other *attach.Store, lef
 	})
 	dir := t.TempDir()
 	node := func(name string) *attach.Store {
-		return open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}))
+		return open(t, attach.Config{Dir: dir, MaxBytes: roomy}, journal.New(engine, journal.Options{Node: name}).Files)
 	}
 	return node("one"), node("other"), func() []string { return append(paths(t, engine), slices.Collect(maps.Keys(filesOf(t, dir)))...) }
 }
@@ -237,18 +237,18 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 		record := func(e event.Event) {
 			t.Helper()
 			serial++
-			accepted, err := j.Accept(t.Context(), envelopes.AcceptRequest{
+			accepted, err := j.Envelopes.Accept(t.Context(), envelopes.AcceptRequest{
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("{}")},
 				Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(serial), Thread: "slack:acme:C1:1"}, Claim: true,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = j.Record(t.Context(), &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, record.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
+			_, err = j.Recorder.Record(t.Context(), &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, record.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := j.RemoveCopies(t.Context(), store.Remove); err != nil {
+			if err := j.Files.RemoveCopies(t.Context(), store.Remove); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -259,17 +259,17 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			thread, err := j.ThreadID(t.Context(), "slack:acme:C1:1")
+			thread, err := j.Places.ThreadID(t.Context(), "slack:acme:C1:1")
 			if err != nil {
 				t.Fatal(err)
 			}
-			list, err := j.ThreadMessages(t.Context(), "acme", thread, messages.Page{Limit: 10})
+			list, err := j.Messages.ThreadMessages(t.Context(), "acme", thread, messages.Page{Limit: 10})
 			if err != nil {
 				t.Fatal(err)
 			}
 			a := list[len(list)-1].Attachments[0]
 			a.State, a.Bucket, a.Path = files.Stored, kept.Bucket, kept.Path
-			if err := j.SetAttachment(t.Context(), a, kept.SHA256); err != nil {
+			if err := j.Files.SetAttachment(t.Context(), a, kept.SHA256); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -296,7 +296,7 @@ func TestAnAcknowledgedFileStays(t *testing.T) {
 			defer engine.Close()
 			now := time.Now()
 			j := journal.New(engine, journal.Options{Now: func() time.Time { return now }})
-			store, err := attach.New(config, attach.Books{Hold: j.HoldCopy}, nil)
+			store, err := attach.New(config, attach.Books{Hold: j.Files.HoldCopy}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -309,7 +309,7 @@ func TestAnAcknowledgedFileStays(t *testing.T) {
 			}
 			now = now.Add(24 * time.Hour)
 			removals := 0
-			err = j.RemoveCopies(t.Context(), func(ctx context.Context, bucket, path string) error {
+			err = j.Files.RemoveCopies(t.Context(), func(ctx context.Context, bucket, path string) error {
 				removals++
 				if _, err := put(); !storage.Unavailable(err) {
 					t.Errorf("a put during the removal: %v", err)

@@ -25,7 +25,7 @@ func TestFilesOfASenderHaveABound(t *testing.T) {
 	now, refusals := time.Now(), 0
 	j := journal.New(engine, journal.Options{Now: func() time.Time { return now }})
 	open := func() *attach.Store {
-		s, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1000, PerSender: 250, TTL: time.Hour}, attach.Books{Hold: j.HoldCopy, Spend: j.SpendBytes}, nil)
+		s, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 1000, PerSender: 250, TTL: time.Hour}, attach.Books{Hold: j.Files.HoldCopy, Spend: j.Budgets.SpendBytes}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,7 +116,7 @@ func (p *place) post(key string, c attach.Copy) {
 
 // accept makes an envelope durable.
 func (p *place) accept(id string) error {
-	_, err := p.Accept(context.WithoutCancel(p.t.Context()), envelopes.AcceptRequest{
+	_, err := p.Envelopes.Accept(context.WithoutCancel(p.t.Context()), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("payload of " + id)},
 		Keys:     event.Keys{Kind: event.KindMessage, Dedupe: id, Thread: event.ThreadKey("slack:acme:C1:" + id[:1]), Channel: event.Channel{ID: "C1"}, MessageID: id},
 	})
@@ -372,7 +372,7 @@ func TestSharedStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return with(t, t.TempDir(), engine, func(j *journal.Journal) attach.Blobs { return j })
+		return with(t, t.TempDir(), engine, func(j *journal.Journal) attach.Blobs { return j.Files })
 	}
 	p := shared()
 	kept := p.put("kept")

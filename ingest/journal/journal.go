@@ -26,19 +26,19 @@ import (
 
 // Journal is the durable store of envelopes, messages, runs and deliveries.
 type Journal struct {
-	*places.Places
-	*files.Files
-	*budgets.Budgets
-	*messages.Messages
-	*envelopes.Envelopes
-	*outbox.Outbox
-	*runs.Runs
-	*record.Recorder
-	*workstreams.Workstreams
-	*schedules.Schedules
-	*audit.Audit
-	*listing.Listing
-	*search.Search
+	Places      *places.Places
+	Files       *files.Files
+	Budgets     *budgets.Budgets
+	Messages    *messages.Messages
+	Envelopes   *envelopes.Envelopes
+	Outbox      *outbox.Outbox
+	Runs        *runs.Runs
+	Recorder    *record.Recorder
+	Workstreams *workstreams.Workstreams
+	Schedules   *schedules.Schedules
+	Audit       *audit.Audit
+	Listing     *listing.Listing
+	Search      *search.Search
 
 	db *storage.DB
 }

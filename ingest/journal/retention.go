@@ -78,7 +78,7 @@ func (j *Journal) Prune(ctx context.Context, retention Retention) (Pruned, error
 			pruned[s.Name] += n
 		}
 	}
-	j.CopiesChanged()
+	j.Files.CopiesChanged()
 	return pruned, err
 }
 

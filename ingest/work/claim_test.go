@@ -481,7 +481,7 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 		dies := newNode(t, s, "dies", 0)
 		r := dies.accepts(1, true)
 		claim := &places.Claim{Thread: r.Thread, Fence: r.Fence}
-		if err := dies.journal.Postpone(t.Context(), claim, r.ID, time.Now().Add(time.Second), errors.New("a fault")); err != nil {
+		if err := dies.journal.Envelopes.Postpone(t.Context(), claim, r.ID, time.Now().Add(time.Second), errors.New("a fault")); err != nil {
 			t.Fatal(err)
 		}
 		s.at(time.Now().Add(-time.Hour))
@@ -522,9 +522,9 @@ func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {
 		begin := func(n *node, thread int64) outbox.Slot {
 			t.Helper()
 			fence, _ := n.claimNow(thread)
-			d, err := n.journal.NextDelivery(t.Context(), thread)
+			d, err := n.journal.Outbox.NextDelivery(t.Context(), thread)
 			n.check(err)
-			slot, err := n.journal.BeginSend(t.Context(), &places.Claim{Thread: thread, Fence: fence}, d, outbox.Send{Timeout: time.Second, Every: 10 * time.Second})
+			slot, err := n.journal.Outbox.BeginSend(t.Context(), &places.Claim{Thread: thread, Fence: fence}, d, outbox.Send{Timeout: time.Second, Every: 10 * time.Second})
 			n.check(err)
 			return slot
 		}
@@ -535,7 +535,7 @@ func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {
 				VALUES ($1, 'run', 0, $2, 'acme', $3, '', '', 0, 'post', 'pending', 0)`, thread, fmt.Sprint(thread), channel)
 			threads = append(threads, thread)
 		}
-		before.check(before.journal.HoldUp(t.Context(), "acme", "limited", time.Now().Add(time.Minute)))
+		before.check(before.journal.Outbox.HoldUp(t.Context(), "acme", "limited", time.Now().Add(time.Minute)))
 		for _, thread := range threads {
 			begin(before, thread)
 		}

@@ -64,7 +64,7 @@ func everyDueTimeIsCorrected(t *testing.T, s *store, lease time.Duration) {
 			n.exec(`DELETE FROM ` + table)
 			s.insert(t, table, column, now.AddDate(1, 0, 0).UnixMilli(), also)
 			n.check(n.AdjustClock(t.Context()))
-			n.check(plans.CorrectPlans(t.Context()))
+			n.check(plans.Schedules.CorrectPlans(t.Context()))
 			if at := time.UnixMilli(n.number(`SELECT ` + column + ` FROM ` + table)); at.After(now.Add(10 * time.Minute)) {
 				t.Errorf("%s is %v after the correction", name, at)
 			}

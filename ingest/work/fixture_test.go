@@ -249,7 +249,7 @@ func (n *node) accept(thread int) envelopes.AcceptResult { n.Helper(); return n.
 func (n *node) accepts(thread int, claim bool) envelopes.AcceptResult {
 	n.Helper()
 	n.serial++
-	r, err := n.journal.Accept(n.Context(), envelopes.AcceptRequest{
+	r, err := n.journal.Envelopes.Accept(n.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Body: []byte("x")},
 		Keys: event.Keys{
 			Kind: event.KindMessage, Dedupe: fmt.Sprint(n.name, n.serial), MessageID: fmt.Sprint("C1/", n.name, n.serial),
@@ -265,13 +265,13 @@ func (n *node) accepts(thread int, claim bool) envelopes.AcceptResult {
 
 // settle records what is due in a thread.
 func (n *node) settle(c *work.Claim) error {
-	pending, err := n.journal.NextEnvelopes(n.Context(), c.Thread, 100)
+	pending, err := n.journal.Envelopes.NextEnvelopes(n.Context(), c.Thread, 100)
 	for _, p := range pending {
 		if err != nil {
 			return err
 		}
 		m := &event.Message{ExternalID: fmt.Sprint("C1/", p.ID), Metadata: event.Metadata{SenderID: "slack:U1", SenderType: event.Human}}
-		_, err = n.journal.Record(n.Context(), &c.Claim, record.Entry{
+		_, err = n.journal.Recorder.Record(n.Context(), &c.Claim, record.Entry{
 			Envelope: p.ID, Workspace: "acme", Event: event.Event{Kind: event.KindMessage, Message: m}, Agent: "helper",
 			Decide: func(*event.Message, record.Look) record.Decision {
 				return record.Decision{Trigger: messages.TriggerRun, Metadata: []byte("{}")}

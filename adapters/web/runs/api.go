@@ -8,40 +8,41 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/threads"
 	"parley/assembly/runinput"
+	"parley/assembly/stream"
+	"parley/assembly/workstream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/workstreams"
 )
 
-// Store reads the messages of runs.
-type Store interface {
+// Runs is the part of the journal that has the runs: what they said, how a client named them, and the later answers of agents that
+// have taken one.
+type Runs interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
 	FollowRun(run string) (changed <-chan struct{}, stop func())
 	Artifacts(ctx context.Context, run string) ([]runs.Artifact, error)
 	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.Named, error)
 	IsNameOfSeveral(ctx context.Context, workspace, actor, name string) (bool, error)
-}
-
-// Updates adds messages to runs, and stops a run that has not begun.
-type Updates interface {
 	AddEvents(ctx context.Context, run string, added runs.Added) error
 	StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice outbox.Notice) error
+	LaterRun(ctx context.Context, known string) (runs.Later, error)
+	AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error
 }
 
 // API serves the routes of runs.
 type API struct {
 	Threads threads.API // the threads of the runs
-	Store   Store
-	Updates Updates
+	Runs    Runs
 	// Stop ends an unfinished run because its reader wants no answer. The notice informs the
 	// thread.
 	Stop func(ctx context.Context, run string, notice outbox.Notice) error
 	// Replies takes the requests of agents that answer later.
 	Replies Replies
 	// Workstreams launches the workstreams of runs, and Children reads them.
-	Workstreams Workstreams
-	Children    WorkstreamStore
+	Workstreams *workstream.Service
+	Children    *workstreams.Workstreams
 }
 
 // call is a request of a caller about runs.

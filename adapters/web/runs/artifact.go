@@ -30,11 +30,11 @@ func (a API) listArtifacts(w http.ResponseWriter, r *http.Request, run string) e
 	if run == "" { // it has not begun
 		return exchange.Respond(w, http.StatusOK, map[string]any{"artifacts": []artifact{}})
 	}
-	page, err := a.Store.RunEvents(r.Context(), run, 0, 0)
+	page, err := a.Runs.RunEvents(r.Context(), run, 0, 0)
 	if err != nil {
 		return err
 	}
-	files, err := a.Store.Artifacts(r.Context(), run)
+	files, err := a.Runs.Artifacts(r.Context(), run)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ const (
 // runReader reads the messages of a run in order: the questions, the stored messages, and the
 // messages that follow from the run's end. A reader that begins behind an id gets what the first one gets next.
 type runReader struct {
-	runs  Store
+	runs  Runs
 	run   string
 	begun <-chan string // gets the id of a run that has not begun; nil for one that has
 	asked bool          // the questions have been read

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"context"
 	"errors"
 	"net/http"
 
@@ -15,18 +14,10 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Later takes the later answers of agents that have taken a run.
-type Later interface {
-	LaterRun(ctx context.Context, known string) (runs.Later, error)
-	AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error
-	AddEvents(ctx context.Context, run string, added runs.Added) error
-	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
-}
-
 // Replies handles the later answers of agents.
 type Replies struct {
 	Gate access.Gate
-	Runs Later
+	Runs Runs
 	// Wake makes the turn of a thread run.
 	Wake func(agent string, thread int64)
 }

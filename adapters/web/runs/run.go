@@ -23,7 +23,7 @@ func (c call) run(r *http.Request) (runs.Status, error) {
 	named, err := c.namedRun(r)
 	page := runs.Page{Status: runs.Status{Workspace: c.Workspace, Platform: event.Web, ThreadID: named.ThreadID, MadeBy: string(c.Actor)}}
 	if err == nil && named.ID != "" {
-		page, err = c.Store.RunEvents(r.Context(), named.ID, 0, 0)
+		page, err = c.Runs.RunEvents(r.Context(), named.ID, 0, 0)
 		thread := threadOf(r)
 		if err == nil && thread != "" && !strings.EqualFold(thread, page.ThreadID) {
 			err = storage.ErrNotFound
@@ -44,7 +44,7 @@ func threadOf(r *http.Request) string {
 // else the name is its id. The ID is empty if the run has not begun.
 func (c call) namedRun(r *http.Request) (runs.Named, error) {
 	name := r.PathValue("runId")
-	run, err := c.Store.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(threadOf(r)), name)
+	run, err := c.Runs.NamedRun(r.Context(), c.Workspace, string(c.Actor), strings.ToLower(threadOf(r)), name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return runs.Named{ID: name}, nil
 	}
@@ -65,7 +65,7 @@ func (c call) readsRun(ctx context.Context, run *runs.Status) error {
 // conversation than it means.
 func (c call) ownRun(r *http.Request) (runs.Status, error) {
 	if threadOf(r) == "" {
-		several, err := c.Store.IsNameOfSeveral(r.Context(), c.Workspace, string(c.Actor), r.PathValue("runId"))
+		several, err := c.Runs.IsNameOfSeveral(r.Context(), c.Workspace, string(c.Actor), r.PathValue("runId"))
 		if err == nil && several {
 			err = exchange.Fail(http.StatusConflict, "several", "runs of several threads have this id: name the thread of yours, ?thread_id=…")
 		}
@@ -97,7 +97,7 @@ func (c call) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 	run, err := c.run(r)
 	var page runs.Page
 	if err == nil && run.ID != "" {
-		page, err = c.Store.RunEvents(r.Context(), run.ID, after, limit)
+		page, err = c.Runs.RunEvents(r.Context(), run.ID, after, limit)
 	}
 	if err != nil {
 		return err

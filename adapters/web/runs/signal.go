@@ -65,7 +65,7 @@ func (c call) stopRun(w http.ResponseWriter, r *http.Request, run runs.Status) e
 	notice, name := outbox.NewNotice(run.Platform, stopped), r.PathValue("runId")
 	var err error
 	if run.ID == "" {
-		err = c.Updates.StopNamedRun(r.Context(), c.Workspace, string(c.Actor), run.ThreadID, name, notice)
+		err = c.Runs.StopNamedRun(r.Context(), c.Workspace, string(c.Actor), run.ThreadID, name, notice)
 		if err == nil {
 			return exchange.Respond(w, http.StatusAccepted, map[string]string{"run_id": name})
 		}

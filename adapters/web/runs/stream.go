@@ -22,7 +22,7 @@ import (
 func (c call) listUpdates(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	checkQuery(r, &faults, "since", "after")
-	reader, after := runReader{runs: c.Store, since: sinceOf(r, &faults), form: formOf(r, &faults)}, exchange.SeqOf(r, "after", &faults)
+	reader, after := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}, exchange.SeqOf(r, "after", &faults)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -65,7 +65,7 @@ var zipped, _ = gzhttp.NewWrapper(gzhttp.MinSize(0), gzhttp.EnableZstd(false))
 func (c call) streamRun(w http.ResponseWriter, r *http.Request) error {
 	var faults event.FieldErrors
 	checkQuery(r, &faults, "since", "skipHistory")
-	reader := runReader{runs: c.Store, since: sinceOf(r, &faults), form: formOf(r, &faults)}
+	reader := runReader{runs: c.Runs, since: sinceOf(r, &faults), form: formOf(r, &faults)}
 	skip := r.URL.Query().Get("skipHistory")
 	faults.Check(skip == "" || skip == "true" || skip == "false", "skipHistory", "must be true or false")
 	if len(faults) > 0 {
@@ -97,7 +97,7 @@ func (c call) streamRun(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	changed, stop := c.Store.FollowRun(run.ID)
+	changed, stop := c.Runs.FollowRun(run.ID)
 	defer stop()
 	return c.Threads.Streams.Follow(w, r, c, exchange.Source{Changed: changed, Next: reader.sent, May: may})
 }

@@ -57,7 +57,7 @@ func (c call) addUpdates(w http.ResponseWriter, r *http.Request, raw []byte) err
 	if key != "" {
 		key = string(c.Actor) + " " + key
 	}
-	err = c.Updates.AddEvents(r.Context(), run.ID, runs.Added{Messages: messages, Key: key, Most: maxAdded})
+	err = c.Runs.AddEvents(r.Context(), run.ID, runs.Added{Messages: messages, Key: key, Most: maxAdded})
 	if errors.Is(err, runs.ErrManyEvents) {
 		err = exchange.Fail(http.StatusConflict, "too-many", "tokens of agents may add at most "+strconv.Itoa(maxAdded)+" messages to a run")
 	}

@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -16,20 +15,6 @@ import (
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 )
-
-// Workstreams launches the workstreams of runs and changes them.
-type Workstreams interface {
-	Launch(ctx context.Context, run, asker string, t workstream.Task) (workstreams.Workstream, error)
-	Tell(ctx context.Context, id string, t workstream.Telling) error
-	Terminate(ctx context.Context, id string) error
-	Report(ctx context.Context, id string, p workstreams.Progress, by workstream.Client) error
-}
-
-// WorkstreamStore reads the workstreams of runs.
-type WorkstreamStore interface {
-	Workstream(ctx context.Context, id string) (workstreams.Workstream, error)
-	WorkstreamsOf(ctx context.Context, run string) ([]workstreams.Workstream, error)
-}
 
 // action is a request about a run's workstreams, of a caller who may write in the run's thread or of the run's own
 // agent. by is the caller with a token; empty for an agent with its secret.

@@ -19,9 +19,9 @@ func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threa
 	if madeBy == string(actor) || c.Lists(workspace) || madeBy == "" && !places.IsDerived(threadID) {
 		return nil
 	}
-	t, err := a.Store.Thread(ctx, workspace, threadID)
+	t, err := a.Places.Thread(ctx, workspace, threadID)
 	if err == nil && isPrivate(&t) {
-		err = takesPart(ctx, a.Store, actor, &t)
+		err = takesPart(ctx, a.Places, actor, &t)
 	}
 	return err
 }
@@ -32,12 +32,12 @@ func (a API) Admit(ctx context.Context, c access.Caller, workspace, id string) e
 	if c.Lists(workspace) {
 		return nil
 	}
-	t, err := a.Store.Thread(ctx, workspace, id)
+	t, err := a.Places.Thread(ctx, workspace, id)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return nil
 	case err == nil && isPrivate(&t):
-		err = takesPart(ctx, a.Store, c.Token.ActorIn(c.Workspace), &t)
+		err = takesPart(ctx, a.Places, c.Token.ActorIn(c.Workspace), &t)
 	}
 	return err
 }
@@ -48,7 +48,7 @@ func isPrivate(t *places.Thread) bool { return t.MadeBy != "" || event.IsWorkstr
 // seenThread returns the thread with an id, if the caller may read and write it, or else
 // storage.ErrNotFound.
 func (c call) seenThread(ctx context.Context, id string) (places.Thread, error) {
-	t, err := c.Store.Thread(ctx, c.Workspace, id)
+	t, err := c.Places.Thread(ctx, c.Workspace, id)
 	if err == nil {
 		err = c.sees(ctx, &t)
 	}
@@ -57,12 +57,12 @@ func (c call) seenThread(ctx context.Context, id string) (places.Thread, error) 
 
 // sees returns storage.ErrNotFound if the caller may not read and write a thread of its workspace.
 func (c call) sees(ctx context.Context, t *places.Thread) error {
-	return takesPart(ctx, c.Store, c.Actor, t)
+	return takesPart(ctx, c.Places, c.Actor, t)
 }
 
 // takesPart returns storage.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
-func takesPart(ctx context.Context, store Participation, actor payload.Actor, t *places.Thread) error {
+func takesPart(ctx context.Context, store Places, actor payload.Actor, t *places.Thread) error {
 	if event.IsWorkstream(t.Key) { // no client takes part in it, and a message of one would not reach it
 		return storage.ErrNotFound
 	}

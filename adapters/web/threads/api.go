@@ -18,8 +18,8 @@ type API struct {
 	Inbox    adapters.Inbox
 	Recorded Recorded
 	Limits   Limits
-	Store    Store
-	Days     Days
+	Places   Places
+	Messages Messages
 	Streams  *exchange.Streams
 	Now      func() time.Time
 	// Inject takes a message of a caller for a workspace that is not the caller's.

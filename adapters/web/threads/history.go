@@ -18,11 +18,6 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Days reads the days of threads.
-type Days interface {
-	HistoryDay(ctx context.Context, t *places.Thread, before time.Time, beforeSeq int64) (messages.HistoryDay, error)
-}
-
 // historySnapshot is a day of a thread's history. ThreadID and Day are nil if there is none.
 type historySnapshot struct {
 	Scope    string           `json:"scope"` // history_day
@@ -97,7 +92,7 @@ func (c call) snapshot(ctx context.Context, id string, before time.Time, beforeS
 		return snapshot, err
 	}
 	snapshot.ThreadID = &t.ID
-	day, err := c.Days.HistoryDay(ctx, t, before, beforeSeq)
+	day, err := c.Messages.HistoryDay(ctx, t, before, beforeSeq)
 	if err != nil || day.Begin.IsZero() {
 		return snapshot, err
 	}
@@ -117,7 +112,7 @@ func (c call) snapshot(ctx context.Context, id string, before time.Time, beforeS
 // empty; nil for none. A thread that the caller may not see is storage.ErrNotFound.
 func (c call) threadOrNewest(ctx context.Context, id string) (*places.Thread, error) {
 	if id == "" {
-		t, err := c.Store.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
+		t, err := c.Places.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil, nil
 		}

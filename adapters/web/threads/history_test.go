@@ -20,7 +20,8 @@ import (
 
 // days is one thread with one day.
 type days struct {
-	threads.Store
+	threads.Places
+	threads.Messages
 	day messages.HistoryDay
 }
 
@@ -47,7 +48,7 @@ func TestHistoryForms(t *testing.T) {
 	}}}
 	workspaces := []access.Workspace{{ID: "ours", Config: access.Config{Tokens: []access.Token{{ID: "olivia", Token: secret.New(testapi.OwnToken)}}}}}
 	gate := access.Gate{Workspaces: func() []access.Workspace { return workspaces }, Guard: guard.New(func(string) {})}
-	api := threads.API{Gate: gate, Streams: exchange.NewStreams(), Store: d, Days: d}
+	api := threads.API{Gate: gate, Streams: exchange.NewStreams(), Places: d, Messages: d}
 	mux := http.NewServeMux()
 	for _, route := range api.Routes() {
 		mux.HandleFunc(route.Pattern, gate.Handler(route))

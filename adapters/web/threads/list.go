@@ -59,7 +59,7 @@ func (a API) listThreads(w http.ResponseWriter, r *http.Request) error {
 // List returns a page of the threads of a workspace, the last active first. It begins behind the position
 // before. next is the position of the following page; nil if there is none.
 func (a API) List(ctx context.Context, workspace, before string, limit int) (list []Thread, next *string, err error) {
-	threads, err := a.Store.Threads(ctx, workspace, before, limit)
+	threads, err := a.Messages.Threads(ctx, workspace, before, limit)
 	if messages.AreMoreThreads(threads, limit) {
 		next = given(threads[len(threads)-1].Cursor())
 	}

@@ -104,7 +104,7 @@ func (a API) Read(ctx context.Context, c access.Caller, workspace, id string, pa
 	if err := a.Admit(ctx, c, workspace, id); err != nil {
 		return nil, nil, err
 	}
-	list, err = a.Store.ThreadMessages(ctx, workspace, id, page)
+	list, err = a.Messages.ThreadMessages(ctx, workspace, id, page)
 	return list, nextSeq(list, page), err
 }
 

@@ -20,7 +20,7 @@ func (c call) streamNews(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	changed, stop := c.Store.FollowNews(c.Workspace, string(c.Actor))
+	changed, stop := c.Places.FollowNews(c.Workspace, string(c.Actor))
 	defer stop()
 	return c.Streams.Follow(w, r, c, exchange.Source{Changed: changed, Next: s.next})
 }
@@ -35,7 +35,7 @@ type newsReader struct {
 func (s *newsReader) next(ctx context.Context) (events []exchange.Event, last bool, err error) {
 	c := s.call
 	for len(events) == 0 {
-		page, err := c.Store.NewsOf(ctx, c.Workspace, string(c.Actor), c.Actor.IsAgent(), s.after, streamPage)
+		page, err := c.Messages.NewsOf(ctx, c.Workspace, string(c.Actor), c.Actor.IsAgent(), s.after, streamPage)
 		if err != nil || len(page) == 0 {
 			return nil, false, err
 		}

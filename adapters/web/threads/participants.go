@@ -49,14 +49,14 @@ func (c call) postParticipant(w http.ResponseWriter, r *http.Request, raw []byte
 	if len(faults) > 0 {
 		return faults
 	}
-	known, err := c.Store.Participants(r.Context(), &t)
+	known, err := c.Places.Participants(r.Context(), &t)
 	if err != nil {
 		return err
 	}
 	if len(known) > maxParticipants && !slices.Contains(known, string(actor)) {
 		return exchange.Fail(http.StatusConflict, "too-many", fmt.Sprintf("a thread has at most %d participants besides the caller who made it", maxParticipants))
 	}
-	added, err := c.Store.AddParticipant(r.Context(), &t, string(actor))
+	added, err := c.Places.AddParticipant(r.Context(), &t, string(actor))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c call) deleteParticipant(w http.ResponseWriter, r *http.Request) error {
 	case t.MadeBy == string(actor):
 		return exchange.Fail(http.StatusConflict, "conflict", "the caller who made the thread stays in it")
 	}
-	if err := c.Store.RemoveParticipant(r.Context(), &t, string(actor)); err != nil {
+	if err := c.Places.RemoveParticipant(r.Context(), &t, string(actor)); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -189,7 +189,7 @@ func (c call) parts(ctx context.Context, t *places.Thread) []func() ([]participa
 			return append([]participant{{owner, c.nameOf(owner)}}, agents...), nil
 		},
 		func() (list []participant, err error) {
-			actors, err := c.Store.Participants(ctx, t)
+			actors, err := c.Places.Participants(ctx, t)
 			for _, actor := range actors {
 				list = append(list, participant{payload.Actor(actor), c.nameOf(payload.Actor(actor))})
 			}
@@ -202,11 +202,11 @@ func (c call) parts(ctx context.Context, t *places.Thread) []func() ([]participa
 // senders returns the senders of a thread's newest messages. A caller who has sent messages and does
 // not take part any more is none of them.
 func (c call) senders(ctx context.Context, t *places.Thread) (list []participant, err error) {
-	senders, err := c.Store.Senders(ctx, t)
+	senders, err := c.Messages.Senders(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	named, err := c.Store.Participants(ctx, t)
+	named, err := c.Places.Participants(ctx, t)
 	for _, s := range senders {
 		actor := c.sender(s.ID, s.Author)
 		isCaller := actor == payload.Actor(s.ID) || c.hasToken(actor)

@@ -169,7 +169,7 @@ func (c call) listChatMessages(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer end()
-	list, err := c.Store.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
+	list, err := c.Messages.ThreadMessages(r.Context(), c.Workspace, t.ID, page)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	changed, stop := c.Store.FollowThread(&t)
+	changed, stop := c.Places.FollowThread(&t)
 	defer stop()
 	if err := s.begin(r.Context()); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *chatStream) begin(ctx context.Context) error {
 	if s.after == 0 {
 		return nil
 	}
-	last, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{Before: s.after + 1, Limit: 1})
+	last, err := s.call.Messages.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{Before: s.after + 1, Limit: 1})
 	if err == nil && len(last) > 0 && last[0].CreatedAt.Before(s.since) {
 		s.since = last[0].CreatedAt
 	}
@@ -69,7 +69,7 @@ func (s *chatStream) begin(ctx context.Context) error {
 
 // next returns the next messages, and the changes of those that were sent before.
 func (s *chatStream) next(ctx context.Context) (events []exchange.Event, last bool, err error) {
-	changes, err := s.call.Store.ThreadChanges(ctx, s.thread, s.after, s.since, streamPage)
+	changes, err := s.call.Messages.ThreadChanges(ctx, s.thread, s.after, s.since, streamPage)
 	if err != nil {
 		return nil, false, err
 	}
@@ -83,7 +83,7 @@ func (s *chatStream) next(ctx context.Context) (events []exchange.Event, last bo
 	if len(changes) > 0 {
 		s.forget(changedAt(&changes[len(changes)-1].Message), messages.IsFull(changes, streamPage))
 	}
-	messages, err := s.call.Store.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{After: s.after, Limit: streamPage})
+	messages, err := s.call.Messages.ThreadMessages(ctx, s.call.Workspace, s.thread.ID, messages.Page{After: s.after, Limit: streamPage})
 	if err != nil {
 		return events, false, err
 	}

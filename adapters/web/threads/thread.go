@@ -68,7 +68,7 @@ func (c call) patchThread(w http.ResponseWriter, r *http.Request, raw []byte) er
 	if len(faults) > 0 {
 		return faults
 	}
-	if err := c.Store.SetThreadMode(r.Context(), &t, t.Mode); err != nil {
+	if err := c.Places.SetThreadMode(r.Context(), &t, t.Mode); err != nil {
 		return err
 	}
 	return exchange.Respond(w, http.StatusOK, viewThread(&t))
@@ -90,7 +90,7 @@ func (c call) makeThread(r *http.Request, id string, n places.Thread, others ...
 	for i, actor := range others {
 		names[i] = string(actor)
 	}
-	return c.Store.MakeThread(r.Context(), event.Web, id, n, names...)
+	return c.Places.MakeThread(r.Context(), event.Web, id, n, names...)
 }
 
 // listOwnThreads responds with a page of the threads in which the caller takes part, the newest first.
@@ -101,7 +101,7 @@ func (c call) listOwnThreads(w http.ResponseWriter, r *http.Request) error {
 	if len(faults) > 0 {
 		return faults
 	}
-	threads, err := c.Store.ThreadsOf(r.Context(), c.Workspace, string(c.Actor), c.Actor.IsAgent(), r.URL.Query().Get("before"), limit)
+	threads, err := c.Places.ThreadsOf(r.Context(), c.Workspace, string(c.Actor), c.Actor.IsAgent(), r.URL.Query().Get("before"), limit)
 	if err != nil {
 		return err
 	}

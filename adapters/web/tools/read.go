@@ -230,7 +230,7 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 	}
 	v := c.view
 	if v == nil {
-		list, err := c.Store.Channels(ctx, workspace, in.After, channelPage)
+		list, err := c.Places.Channels(ctx, workspace, in.After, channelPage)
 		out.Channels = make([]channel, len(list))
 		for i := range list {
 			out.Channels[i] = shown(list[i])
@@ -241,7 +241,7 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 		return out, err
 	}
 	out.Channels, out.Next, err = page(channelPage, in.After, func(from string) ([]places.Channel, bool, error) {
-		list, err := c.Store.Channels(ctx, workspace, from, channelPage)
+		list, err := c.Places.Channels(ctx, workspace, from, channelPage)
 		return list, len(list) == channelPage, err
 	}, func(found *places.Channel) (channel, bool, error) {
 		if found.ID != v.run.Channel && !v.seesChannel(ctx, found.ID, "") {

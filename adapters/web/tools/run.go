@@ -12,17 +12,9 @@ import (
 	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 )
-
-// Runs are the runs of agents that use the tools.
-type Runs interface {
-	GoingRun(ctx context.Context, id string) (*runs.Run, error)
-	SpotOf(ctx context.Context, workspace, thread string) (places.Spot, error)
-	TakesPart(ctx context.Context, t *places.Thread, actor string) (bool, error)
-}
 
 // errBounded is the error of a call about the schedules of a thread if the run sees only a part of that thread. A run of a schedule
 // sees all of it.
@@ -116,7 +108,7 @@ func (v *view) find(ctx context.Context, thread string) (bool, error) {
 	if v.scope != ReadChannel && v.scope != ReadWorkspace {
 		return false, nil
 	}
-	spot, err := v.Runs.SpotOf(ctx, v.run.Workspace, thread)
+	spot, err := v.Places.SpotOf(ctx, v.run.Workspace, thread)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return false, nil
@@ -128,7 +120,7 @@ func (v *view) find(ctx context.Context, thread string) (bool, error) {
 		return false, nil
 	}
 	for _, actor := range v.askers {
-		if takes, err := v.Runs.TakesPart(ctx, &spot.Thread, actor); err != nil || !takes {
+		if takes, err := v.Places.TakesPart(ctx, &spot.Thread, actor); err != nil || !takes {
 			return false, err
 		}
 	}
@@ -206,11 +198,6 @@ func page[T, R any](limit int, from string, read func(from string) ([]T, bool, e
 		}
 	}
 	return list, next, nil
-}
-
-// Artifacts reads files that the workstreams of a run's agent have made; see workstream.Service.
-type Artifacts interface {
-	Read(ctx context.Context, run *runs.Run, path string, offset int64) (workstream.Part, error)
 }
 
 type readArtifact struct {

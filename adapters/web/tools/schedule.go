@@ -17,13 +17,6 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Schedules are the questions that agents are asked later; see schedule.Service.
-type Schedules interface {
-	Add(ctx context.Context, e schedule.Entry) (schedule.Listed, error)
-	List(ctx context.Context, workspace, thread string) ([]schedule.Listed, error)
-	Cancel(ctx context.Context, workspace, thread, id string) error
-}
-
 // inThread names a thread.
 type inThread struct {
 	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
@@ -142,7 +135,7 @@ func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot pl
 		}
 	}
 	if err == nil {
-		spot, err = c.Runs.SpotOf(ctx, workspace, id)
+		spot, err = c.Places.SpotOf(ctx, workspace, id)
 	}
 	if err == nil && changes && !own {
 		err = c.MayPost(workspace, spot.Channel)

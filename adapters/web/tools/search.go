@@ -60,7 +60,7 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 		q.Limit = mostFound
 		out.Messages, out.Next, err = page(limit, q.Before, func(from string) ([]search.Found, bool, error) {
 			q.Before = from
-			list, next, err := c.Store.SearchMessages(ctx, q)
+			list, next, err := c.Search.SearchMessages(ctx, q)
 			return list, next != "", err
 		}, func(f *search.Found) (m message, ok bool, err error) {
 			if f.Message, ok, err = v.message(ctx, f.ThreadID, f.Message); ok {
@@ -70,7 +70,7 @@ func (c call) searchMessages(ctx context.Context, in searchMessages) (out foundP
 		}, (*search.Found).Position)
 		return out, err
 	}
-	list, next, err := c.Store.SearchMessages(ctx, q)
+	list, next, err := c.Search.SearchMessages(ctx, q)
 	out.Messages = make([]message, len(list))
 	for i := range list {
 		out.Messages[i] = found(&list[i])
@@ -112,7 +112,7 @@ func (c call) findPerson(ctx context.Context, in findPerson) (out personList, er
 	if err != nil {
 		return out, err
 	}
-	list, err := c.Store.FindPeople(ctx, workspace, in.Name, limit)
+	list, err := c.Search.FindPeople(ctx, workspace, in.Name, limit)
 	out.People = []person{}
 	for _, p := range list {
 		switch found := (person{SenderID: p.SenderID, Name: p.Name}); {

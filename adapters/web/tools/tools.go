@@ -14,6 +14,7 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
+	"parley/assembly/schedule"
 	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
@@ -25,16 +26,17 @@ import (
 // API serves the route of the tools.
 type API struct {
 	Threads threads.API
-	Store   Store
+	Places  *places.Places
+	Search  *search.Search
 	Speaker Speaker
 	// Schedules are those of threads, and AgentOf returns the agent of a channel.
-	Schedules Schedules
+	Schedules *schedule.Service
 	AgentOf   func(workspace, channel string) string
 	// ChannelName returns the name of a channel; false if it has none, or none in time.
 	ChannelName func(ctx context.Context, workspace, channel string) (string, bool)
 	Version     string // of the program
 	// Runs are the runs of agents that use the tools, and Rights what an agent may do by them.
-	Runs   Runs
+	Runs   *runs.Runs
 	Rights func(agent string) Rights
 	// Namespace returns the namespace of the sender ids of a platform.
 	Namespace func(event.Platform) string
@@ -43,14 +45,7 @@ type API struct {
 	// Sees reports whether a user of a workspace's platform can read a channel there; false if that is not known.
 	Sees func(ctx context.Context, workspace, channel, user string) bool
 	// Artifacts are the files that the workstreams of runs have made.
-	Artifacts Artifacts
-}
-
-// Store reads from the journal. The tools need no more of it.
-type Store interface {
-	Channels(ctx context.Context, workspace, after string, limit int) ([]places.Channel, error)
-	SearchMessages(ctx context.Context, q search.Query) (list []search.Found, next string, err error)
-	FindPeople(ctx context.Context, workspace, text string, limit int) ([]search.Person, error)
+	Artifacts *workstream.Service
 }
 
 // schemas are those of the tools, which are the same in each request.

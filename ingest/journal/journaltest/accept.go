@@ -49,7 +49,7 @@ func keyOnceConcurrently(f *fixture) {
 	accepts, errs := make([]envelopes.AcceptResult, callers), make([]error, callers)
 	var wait sync.WaitGroup
 	for i := range callers {
-		wait.Go(func() { accepts[i], errs[i] = f.Accept(f.ctx, a) })
+		wait.Go(func() { accepts[i], errs[i] = f.Envelopes.Accept(f.ctx, a) })
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
@@ -115,12 +115,12 @@ func settledAtOnce(f *fixture) {
 		a.Keys.Result = result
 		accepted := f.accept(a)
 		same(f, "result", accepted, envelopes.AcceptResult{ID: accepted.ID, Result: result})
-		settled, err := f.Envelope(f.ctx, accepted.ID)
+		settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 		f.must(err)
 		same(f, "settled", settled.Result, *result)
 	}
 	same(f, "threads", f.count("threads"), 0)
-	backlog, err := f.Backlog(f.ctx)
+	backlog, err := f.Envelopes.Backlog(f.ctx)
 	f.must(err)
 	same(f, "backlog", backlog, envelopes.Backlog{DeadLetters: 1})
 }
@@ -154,7 +154,7 @@ func claimOnAccept(f *fixture) {
 	a.Claim = true
 	mine := f.accept(a)
 	same(f, "claimed", mine.Fence != 0, true)
-	_, err := f.Record(f.ctx, &places.Claim{Thread: mine.Thread, Fence: mine.Fence},
+	_, err := f.Recorder.Record(f.ctx, &places.Claim{Thread: mine.Thread, Fence: mine.Fence},
 		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers))
 	f.must(err)
 
@@ -209,7 +209,7 @@ func envelopeOrder(f *fixture) {
 	}
 	same(f, "order", got(), ids)
 	until := f.clock.Now().Add(time.Second)
-	f.must(f.Postpone(f.ctx, f.claim(thread), ids[0], until, errors.New("not now")))
+	f.must(f.Envelopes.Postpone(f.ctx, f.claim(thread), ids[0], until, errors.New("not now")))
 	same(f, "after one that waits", got(), nil)
 	same(f, "due", f.due(intake), nil)
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
@@ -222,8 +222,8 @@ func envelopeOrder(f *fixture) {
 func buried(f *fixture) {
 	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	second := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
-	f.must(f.Bury(f.ctx, f.claim(first.Thread), first.ID, errors.New("text: must be a string")))
-	settled, err := f.Envelope(f.ctx, first.ID)
+	f.must(f.Envelopes.Bury(f.ctx, f.claim(first.Thread), first.ID, errors.New("text: must be a string")))
+	settled, err := f.Envelopes.Envelope(f.ctx, first.ID)
 	f.must(err)
 	same(f, "result", settled.Result, event.Result{Disposition: event.Dead, Error: "text: must be a string"})
 	same(f, "the body is stored", len(f.body(first.ID)) > 0, true)
@@ -238,7 +238,7 @@ func settledOnce(f *fixture) {
 	lease := f.claim(accepted.Thread)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	f.record(accepted.Thread, accepted.ID, e.Event, triggers)
-	_, err := f.Record(f.ctx, lease, e)
+	_, err := f.Recorder.Record(f.ctx, lease, e)
 	f.fails("record again", err, envelopes.ErrSettled)
 	for kind, e := range map[event.Kind]event.Event{
 		event.KindMessage: {Kind: event.KindMessage, Message: said("C1/2", "hi")},
@@ -246,12 +246,12 @@ func settledOnce(f *fixture) {
 	} {
 		ended := f.accept(f.envelope(kind, threadKey(1), "C1/2"))
 		f.record(ended.Thread, ended.ID, event.Event{Kind: kind, Ignored: event.ReasonNoChange}, nil)
-		_, err = f.Record(f.ctx, lease, entry(ended.ID, e, triggers))
+		_, err = f.Recorder.Record(f.ctx, lease, entry(ended.ID, e, triggers))
 		f.fails("record an ignored "+string(kind), err, envelopes.ErrSettled)
 	}
-	f.fails("postpone", f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), envelopes.ErrSettled)
-	f.fails("bury", f.Bury(f.ctx, lease, accepted.ID, errors.New("no")), envelopes.ErrSettled)
-	settled, err := f.Envelope(f.ctx, accepted.ID)
+	f.fails("postpone", f.Envelopes.Postpone(f.ctx, lease, accepted.ID, f.clock.Now(), nil), envelopes.ErrSettled)
+	f.fails("bury", f.Envelopes.Bury(f.ctx, lease, accepted.ID, errors.New("no")), envelopes.ErrSettled)
+	settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "result", settled.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonMention})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi"})
@@ -259,7 +259,7 @@ func settledOnce(f *fixture) {
 
 func recordedWherePending(f *fixture) {
 	dead := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	f.must(f.Bury(f.ctx, f.claim(dead.Thread), dead.ID, errors.New("text: must be a string")))
+	f.must(f.Envelopes.Bury(f.ctx, f.claim(dead.Thread), dead.ID, errors.New("text: must be a string")))
 	elsewhere := f.accept(f.envelope(event.KindMessage, threadKey(2), "C1/1"))
 	before := f.dump()
 	for what, e := range map[string]event.Event{
@@ -267,7 +267,7 @@ func recordedWherePending(f *fixture) {
 		"edit":    edited("C1/2", "new", "2"), // of an unknown message
 	} {
 		for _, envelope := range []int64{dead.ID, elsewhere.ID} {
-			_, err := f.Record(f.ctx, f.claim(dead.Thread), entry(envelope, e, triggers))
+			_, err := f.Recorder.Record(f.ctx, f.claim(dead.Thread), entry(envelope, e, triggers))
 			f.fails(what, err, envelopes.ErrSettled)
 		}
 	}
@@ -287,7 +287,7 @@ func secondPayloadMeanwhile(f *fixture) {
 		_, err := tx.Exec(`UPDATE envelopes SET dedupe_key = 'second' WHERE id = $1`, second.ID)
 		return err
 	}, func() (err error) {
-		accepted, err = f.Accept(f.ctx, a)
+		accepted, err = f.Envelopes.Accept(f.ctx, a)
 		return err
 	})
 	same(f, "duplicate", accepted.Duplicate, false)

@@ -19,14 +19,14 @@ func actionPromises() []promise {
 // beginAction begins an action of mara's.
 func (f *fixture) beginAction(what, key string) audit.Action {
 	f.Helper()
-	a, err := f.BeginAction(f.ctx, audit.Action{Who: "mara", What: what, Subject: "7", Note: "why", Key: key})
+	a, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: what, Subject: "7", Note: "why", Key: key})
 	f.must(err)
 	return a
 }
 
 func (f *fixture) actions(before int64, limit int) []audit.Action {
 	f.Helper()
-	list, err := f.Actions(f.ctx, before, limit)
+	list, err := f.Audit.Actions(f.ctx, before, limit)
 	f.must(err)
 	return list
 }
@@ -35,9 +35,9 @@ func actionIsStored(f *fixture) {
 	a := f.beginAction("dead.discard", "")
 	want := audit.Action{ID: a.ID, At: f.clock.Now(), Who: "mara", What: "dead.discard", Subject: "7", Note: "why"}
 	same(f, "begun", f.actions(0, 10), []audit.Action{want})
-	f.must(f.EndAction(f.ctx, a.ID, `{"id":7}`))
+	f.must(f.Audit.EndAction(f.ctx, a.ID, `{"id":7}`))
 	failed := f.beginAction("dead.retry", "")
-	f.must(f.FailAction(f.ctx, failed.ID, "the store is full"))
+	f.must(f.Audit.FailAction(f.ctx, failed.ID, "the store is full"))
 	want.Result = `{"id":7}`
 	other := audit.Action{ID: failed.ID, At: want.At, Who: "mara", What: "dead.retry", Subject: "7", Note: "why", Error: "the store is full"}
 	same(f, "ended", f.actions(0, 10), []audit.Action{other, want})
@@ -45,21 +45,21 @@ func actionIsStored(f *fixture) {
 
 func actionOnce(f *fixture) {
 	first := f.beginAction("dead.retry", "k")
-	_, err := f.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.retry", Subject: "7", Key: "k"})
+	_, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.retry", Subject: "7", Key: "k"})
 	f.fails("a concurrent repetition", err, audit.ErrBusy)
-	f.must(f.EndAction(f.ctx, first.ID, `{"n":1}`))
+	f.must(f.Audit.EndAction(f.ctx, first.ID, `{"n":1}`))
 	again := f.node("second").beginAction("dead.retry", "k")
 	same(f, "the result", again.Result, `{"n":1}`)
 	same(f, "the action", again.ID, first.ID)
-	_, err = f.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.discard", Subject: "7", Key: "k"})
+	_, err = f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.discard", Subject: "7", Key: "k"})
 	f.fails("another action", err, audit.ErrOtherAction)
-	_, err = f.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.retry", Subject: "8", Key: "k"})
+	_, err = f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: "dead.retry", Subject: "8", Key: "k"})
 	f.fails("another subject", err, audit.ErrOtherAction)
-	other, err := f.BeginAction(f.ctx, audit.Action{Who: "olivia", What: "dead.retry", Subject: "7", Key: "k"})
+	other, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "olivia", What: "dead.retry", Subject: "7", Key: "k"})
 	f.must(err)
 	same(f, "the key of another operator", other.Result, "")
-	f.must(f.FailAction(f.ctx, other.ID, "no"))
-	retried, err := f.BeginAction(f.ctx, audit.Action{Who: "olivia", What: "dead.retry", Subject: "7", Key: "k"})
+	f.must(f.Audit.FailAction(f.ctx, other.ID, "no"))
+	retried, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "olivia", What: "dead.retry", Subject: "7", Key: "k"})
 	f.must(err)
 	same(f, "a failed action is another one", retried.ID != other.ID && retried.Result == "", true)
 }
@@ -70,7 +70,7 @@ func actionLeftOff(f *fixture) {
 	again := f.successor("next").beginAction("runs.stop", "k")
 	same(f, "the action", again.ID, first.ID)
 	same(f, "the result", again.Result, "")
-	_, err := f.BeginAction(f.ctx, audit.Action{Who: "mara", What: "runs.stop", Subject: "7", Key: "k"})
+	_, err := f.Audit.BeginAction(f.ctx, audit.Action{Who: "mara", What: "runs.stop", Subject: "7", Key: "k"})
 	f.fails("a third request", err, audit.ErrBusy)
 }
 

@@ -25,7 +25,7 @@ func (f *fixture) acceptEntry(a envelopes.AcceptRequest, m *event.Message, decid
 	var recorded *record.Result
 	e := entry(0, event.Event{Kind: event.KindMessage, Message: m}, decide)
 	e.Begin = true
-	accepted, err := f.AcceptEntry(f.ctx, a, e, func(made envelopes.AcceptResult, r record.Result) {
+	accepted, err := f.Recorder.AcceptEntry(f.ctx, a, e, func(made envelopes.AcceptResult, r record.Result) {
 		same(f, "claim", made.Thread != 0 && made.Fence != 0 && recorded == nil, true)
 		recorded = &r
 	})
@@ -47,11 +47,11 @@ func recordedAtOnce(f *fixture) {
 		same(f, "pending", result.Pending, 0)
 		same(f, "thread", result.Begun.ThreadKey, threadKey(1))
 		same(f, "base", result.Begun.BaseSeq, int64(2*i+1))
-		settled, err := f.Envelope(f.ctx, accepted.ID)
+		settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 		f.must(err)
 		same(f, "disposition", settled.Disposition, event.Stored)
 		same(f, "id of the message", settled.Message.UUID, accepted.MessageUUID)
-		ended, err := f.CommitReply(f.ctx, &accepted.Claim, result.Begun, answer("yes"))
+		ended, err := f.Runs.CommitReply(f.ctx, &accepted.Claim, result.Begun, answer("yes"))
 		f.must(err)
 		same(f, "end", ended.State, runs.Done)
 	}
@@ -102,7 +102,7 @@ func notAtOnceKnown(f *fixture) {
 
 func nothingAtOnce(f *fixture) {
 	broken := func(*event.Message, record.Look) record.Decision { panic("a bug in the policy") }
-	_, err := f.AcceptEntry(f.ctx, f.claiming(threadKey(1), "C1/1"), entry(0, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, broken), nil)
+	_, err := f.Recorder.AcceptEntry(f.ctx, f.claiming(threadKey(1), "C1/1"), entry(0, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, broken), nil)
 	same(f, "an error that is not the store's", err != nil && !storage.Unavailable(err), true)
 	same(f, "envelopes", f.count("envelopes"), 0)
 }

@@ -74,7 +74,7 @@ func lostAttempts(f *fixture) {
 // run returns a run as it is listed.
 func (f *fixture) run(id string) listing.Run {
 	f.Helper()
-	run, err := f.FindRun(f.ctx, id)
+	run, err := f.Listing.FindRun(f.ctx, id)
 	f.must(err)
 	return run
 }
@@ -82,9 +82,9 @@ func (f *fixture) run(id string) listing.Run {
 func stoppedAttempt(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	_, err := f.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	_, err := f.Runs.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	f.must(err)
-	f.must(f.AddAttempt(f.ctx, run, runs.Attempt{BegunAt: f.clock.Now(), Error: "stopped"}))
+	f.must(f.Runs.AddAttempt(f.ctx, run, runs.Attempt{BegunAt: f.clock.Now(), Error: "stopped"}))
 	got := f.run(run.ID)
 	same(f, "run", []any{got.State, got.Error, len(got.Attempts)}, []any{"cancelled", "stopped", 1})
 }
@@ -97,7 +97,7 @@ func keptInputs(f *fixture) {
 	reply := answer("Hello.")
 	reply.Attempt = runs.Attempt{BegunAt: f.clock.Now(), Input: `[{"role":"user","content":"hi"}]`}
 	f.commit(f.begin(threadKey(1)), reply)
-	attempt, input, err := f.KeptInput(f.ctx, run.ID)
+	attempt, input, err := f.Listing.KeptInput(f.ctx, run.ID)
 	f.must(err)
 	same(f, "kept", []any{attempt, input}, []any{int64(2), reply.Attempt.Input})
 	f.clock.advance(7 * day)
@@ -116,17 +116,17 @@ func runSteps(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	claim := f.claim(run.Thread)
-	f.must(f.PutStep(f.ctx, claim, run, 0, "a"))
-	f.must(f.PutStep(f.ctx, claim, run, 1, "b"))
-	f.must(f.PutStep(f.ctx, claim, run, 0, "a, done"))
-	steps, err := f.RunSteps(f.ctx, run)
+	f.must(f.Runs.PutStep(f.ctx, claim, run, 0, "a"))
+	f.must(f.Runs.PutStep(f.ctx, claim, run, 1, "b"))
+	f.must(f.Runs.PutStep(f.ctx, claim, run, 0, "a, done"))
+	steps, err := f.Runs.RunSteps(f.ctx, run)
 	f.must(err)
 	same(f, "steps", steps, []string{"a, done", "b"})
 	other := f.successor("second")
 	again := other.begin(threadKey(1))
-	f.fails("a fenced write", f.PutStep(f.ctx, claim, run, 2, "c"), storage.ErrFenced)
+	f.fails("a fenced write", f.Runs.PutStep(f.ctx, claim, run, 2, "c"), storage.ErrFenced)
 	other.commit(again, answer("Hello."))
-	f.fails("after the end", other.PutStep(f.ctx, other.claim(run.Thread), again, 2, "c"), storage.ErrFenced)
+	f.fails("after the end", other.Runs.PutStep(f.ctx, other.claim(run.Thread), again, 2, "c"), storage.ErrFenced)
 	same(f, "after the end of the run", f.count("run_steps"), 0)
 }
 
@@ -144,7 +144,7 @@ func resultsForgotten(f *fixture) {
 		return string(raw)
 	}
 	steps := func() (list []string) {
-		bodies, err := f.RunSteps(f.ctx, run)
+		bodies, err := f.Runs.RunSteps(f.ctx, run)
 		f.must(err)
 		for _, body := range bodies {
 			var step struct{ Results []string }
@@ -159,8 +159,8 @@ func resultsForgotten(f *fixture) {
 		return list
 	}
 	first, second := `{"id":"`+code.UUID+`","content":"the code is 4711"}`, `{"id":"`+word.UUID+`","content":"the word is plover"}`
-	f.must(f.PutStep(f.ctx, claim, run, 0, body(first, `{}`)))
-	f.must(f.PutStep(f.ctx, claim, run, 1, body(second)))
+	f.must(f.Runs.PutStep(f.ctx, claim, run, 0, body(first, `{}`)))
+	f.must(f.Runs.PutStep(f.ctx, claim, run, 1, body(second)))
 	f.change(threadKey(2), deleted("C2/1"), nil)
 	same(f, "after the delete", steps(), []string{"forgotten", `{}`, second})
 	f.change(threadKey(2), edited("C2/2", "the word is another", "2"), passive)
@@ -210,7 +210,7 @@ func listedRuns(f *fixture) {
 	}
 	var got []string
 	for filter := (listing.RunFilter{Limit: 2}); ; {
-		page, next, err := f.ListRuns(f.ctx, filter)
+		page, next, err := f.Listing.ListRuns(f.ctx, filter)
 		f.must(err)
 		got = append(got, each(page, func(r listing.Run) string { return r.ID })...)
 		if filter.After = next; next == "" {
@@ -218,10 +218,10 @@ func listedRuns(f *fixture) {
 		}
 	}
 	same(f, "all", got, want)
-	failed, next, err := f.ListRuns(f.ctx, listing.RunFilter{Failed: true, Limit: 10})
+	failed, next, err := f.Listing.ListRuns(f.ctx, listing.RunFilter{Failed: true, Limit: 10})
 	f.must(err)
 	same(f, "failed", []any{failed[0].ID, failed[0].State, failed[0].Error, len(failed), next}, []any{want[3], "failed", "the agent is gone", 1, ""})
-	recent, _, err := f.ListRuns(f.ctx, listing.RunFilter{Since: f.clock.Now().Add(-time.Minute), Limit: 10})
+	recent, _, err := f.Listing.ListRuns(f.ctx, listing.RunFilter{Since: f.clock.Now().Add(-time.Minute), Limit: 10})
 	f.must(err)
 	same(f, "recent", each(recent, func(r listing.Run) string { return r.ID }), want[:2])
 }

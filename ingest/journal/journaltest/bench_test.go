@@ -58,7 +58,7 @@ func BenchmarkMessage(b *testing.B) {
 			}
 			metadata := message.Metadata.Bytes()
 			var result record.Result
-			accepted, err := j.AcceptEntry(b.Context(), envelopes.AcceptRequest{Claim: true,
+			accepted, err := j.Recorder.AcceptEntry(b.Context(), envelopes.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: body},
 				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "message:" + id, Thread: event.ThreadKey("slack:acme:" + id), Channel: event.Channel{ID: "C1"}, MessageID: id},
 			}, record.Entry{
@@ -71,14 +71,14 @@ func BenchmarkMessage(b *testing.B) {
 				b.Fatal(err, result.Begun)
 			}
 			claim := &accepted.Claim
-			ended, err := j.CommitReply(b.Context(), claim, result.Begun, runs.Reply{
+			ended, err := j.Runs.CommitReply(b.Context(), claim, result.Begun, runs.Reply{
 				Content: text, Stale: "send", Posts: []outbox.Post{{Channel: "C1", Place: id, Text: text}}, Send: &outbox.Send{Timeout: time.Minute},
 				Metadata: func(string, time.Duration) []byte { return metadata },
 			})
 			if err != nil || ended.Begun == nil {
 				b.Fatal(err, ended.Begun)
 			}
-			if _, err := j.Sent(b.Context(), ended.Begun, id+"/reply"); err != nil {
+			if _, err := j.Outbox.Sent(b.Context(), ended.Begun, id+"/reply"); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -28,13 +28,13 @@ var largeBlob = strings.Repeat("0123456789", 60<<10)
 
 func (f *fixture) putBlob(path, content string) {
 	f.Helper()
-	f.must(f.PutBlob(f.ctx, path, strings.NewReader(content), int64(len(content))))
+	f.must(f.Files.PutBlob(f.ctx, path, strings.NewReader(content), int64(len(content))))
 }
 
 // blob reads a blob.
 func (f *fixture) blob(path string) string {
 	f.Helper()
-	reader, err := f.OpenBlob(f.ctx, path)
+	reader, err := f.Files.OpenBlob(f.ctx, path)
 	f.must(err)
 	defer reader.Close()
 	content, err := io.ReadAll(reader)
@@ -44,7 +44,7 @@ func (f *fixture) blob(path string) string {
 
 func (f *fixture) noBlob(what, path string) {
 	f.Helper()
-	_, err := f.OpenBlob(f.ctx, path)
+	_, err := f.Files.OpenBlob(f.ctx, path)
 	f.fails(what, err, fs.ErrNotExist)
 }
 
@@ -72,7 +72,7 @@ func blobPutAtOnce(f *fixture) {
 	for i := range errs {
 		node := f.successor(fmt.Sprint("node", i))
 		nodes.Go(func() {
-			errs[i] = node.PutBlob(f.ctx, blobPath, strings.NewReader(largeBlob), int64(len(largeBlob)))
+			errs[i] = node.Files.PutBlob(f.ctx, blobPath, strings.NewReader(largeBlob), int64(len(largeBlob)))
 		})
 	}
 	nodes.Wait()
@@ -96,17 +96,17 @@ func (b broken) ReadAt(p []byte, at int64) (int, error) {
 func blobIncomplete(f *fixture) {
 	put := func() {
 		f.Helper()
-		err := f.PutBlob(f.ctx, blobPath, broken{strings.NewReader(largeBlob)}, int64(len(largeBlob)))
+		err := f.Files.PutBlob(f.ctx, blobPath, broken{strings.NewReader(largeBlob)}, int64(len(largeBlob)))
 		f.fails("put", err, errBroken)
 		f.noBlob("after its first chunk", blobPath)
 	}
-	f.must(f.HoldCopy(f.ctx, "store", blobPath, day))
+	f.must(f.Files.HoldCopy(f.ctx, "store", blobPath, day))
 	put()
 	same(f, "chunks", f.count("blobs"), 1)
 	f.clock.advance(day)
-	f.must(f.RemoveCopies(f.ctx, func(ctx context.Context, bucket, path string) error {
+	f.must(f.Files.RemoveCopies(f.ctx, func(ctx context.Context, bucket, path string) error {
 		same(f, "bucket", bucket, "store")
-		return f.RemoveBlob(ctx, path)
+		return f.Files.RemoveBlob(ctx, path)
 	}))
 	same(f, "chunks a day later", f.count("blobs"), 0)
 	put()
@@ -122,13 +122,13 @@ type removing struct {
 
 func (r removing) ReadAt(p []byte, at int64) (int, error) {
 	if at == 512<<10 {
-		r.f.must(r.f.RemoveBlob(r.f.ctx, blobPath))
+		r.f.must(r.f.Files.RemoveBlob(r.f.ctx, blobPath))
 	}
 	return r.ReaderAt.ReadAt(p, at)
 }
 
 func blobRemovedMeanwhile(f *fixture) {
-	if err := f.PutBlob(f.ctx, blobPath, removing{strings.NewReader(largeBlob), f}, int64(len(largeBlob))); err == nil {
+	if err := f.Files.PutBlob(f.ctx, blobPath, removing{strings.NewReader(largeBlob), f}, int64(len(largeBlob))); err == nil {
 		f.Fatalf("a blob without its first chunks is complete")
 	}
 	f.noBlob("without its first chunks", blobPath)
@@ -141,14 +141,14 @@ func blobRemoved(f *fixture) {
 		f.putBlob(path, path)
 	}
 	for range 2 {
-		f.must(f.RemoveBlob(f.ctx, "99/aa"))
+		f.must(f.Files.RemoveBlob(f.ctx, "99/aa"))
 		f.noBlob("the removed blob", "99/aa")
 	}
 	same(f, "another", f.blob("ff/00"), "ff/00")
 	same(f, "rows", f.count("blobs"), 4)
-	reader, err := f.OpenBlob(f.ctx, "ff/00")
+	reader, err := f.Files.OpenBlob(f.ctx, "ff/00")
 	f.must(err)
-	f.must(f.RemoveBlob(f.ctx, "ff/00"))
+	f.must(f.Files.RemoveBlob(f.ctx, "ff/00"))
 	content, err := io.ReadAll(reader)
 	f.must(err)
 	same(f, "read after the removal", len(content), 0)

@@ -74,7 +74,7 @@ func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*p
 func (f *fixture) recordBot(thread event.ThreadKey, coalesce time.Duration) event.Result {
 	f.Helper()
 	lease, e := f.botMessage(thread, coalesce)
-	out, err := f.Record(f.ctx, lease, e)
+	out, err := f.Recorder.Record(f.ctx, lease, e)
 	f.must(err)
 	return out.Result
 }
@@ -89,7 +89,7 @@ func (f *fixture) askedByBots() (n int) {
 			return passive(m, look)
 		})
 	e.Coalesce = time.Second
-	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	return n
 }
@@ -142,7 +142,7 @@ func botsAtOnce(f *fixture) {
 		lease, e := f.botMessage(threadKey(i), time.Second)
 		wait.Go(func() {
 			var out record.Result
-			out, errs[i] = f.Record(f.ctx, lease, e)
+			out, errs[i] = f.Recorder.Record(f.ctx, lease, e)
 			results[i] = out.Result
 		})
 	}
@@ -199,7 +199,7 @@ func botsCountOnce(f *fixture) {
 
 func botsInVain(f *fixture) {
 	lease, e := f.botMessage(threadKey(1), time.Second)
-	_, err := f.Record(f.ctx, lease, e)
+	_, err := f.Recorder.Record(f.ctx, lease, e)
 	f.must(err)
 	f.change(threadKey(1), deleted(e.Event.Message.ExternalID), nil)
 	f.clock.advance(time.Second)
@@ -238,7 +238,7 @@ func botsLeftBehind(f *fixture) {
 			run := f.begin(thread)
 			lease, e := f.botMessage(thread, time.Second)
 			e.Agent = "other"
-			_, err := f.Record(f.ctx, lease, e)
+			_, err := f.Recorder.Record(f.ctx, lease, e)
 			f.must(err)
 			f.message(thread, said(fmt.Sprintf("C1/2 %s", thread), "and?"), triggers)
 			join(run)

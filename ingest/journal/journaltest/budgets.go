@@ -70,7 +70,7 @@ func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budge
 func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) record.Result {
 	f.Helper()
 	claim, e := f.budgeted(thread, coalesce, budgets...)
-	out, err := f.Record(f.ctx, claim, e)
+	out, err := f.Recorder.Record(f.ctx, claim, e)
 	f.must(err)
 	return out
 }
@@ -78,7 +78,7 @@ func (f *fixture) demand(thread event.ThreadKey, coalesce time.Duration, budgets
 func budgetExhaustedUntil(f *fixture) {
 	until := func(dedupe string, budgets ...budgets.Budget) time.Time {
 		f.Helper()
-		t, err := f.ExhaustedUntil(f.ctx, workspace, dedupe, budgets)
+		t, err := f.Budgets.ExhaustedUntil(f.ctx, workspace, dedupe, budgets)
 		f.must(err)
 		return t
 	}
@@ -138,7 +138,7 @@ func budgetOfAgents(f *fixture) {
 	ask := func(agent string, coalesce time.Duration, run string) event.Result {
 		claim, e := f.budgeted(threadKey(1), coalesce, hourly)
 		e.Agent, e.Event.Message.RunID = agent, run
-		out, err := f.Record(f.ctx, claim, e)
+		out, err := f.Recorder.Record(f.ctx, claim, e)
 		f.must(err)
 		return out.Result
 	}
@@ -155,14 +155,14 @@ func budgetOfAgents(f *fixture) {
 
 func budgetOfRetries(f *fixture) {
 	claim, e := f.budgeted(threadKey(1), 0, hourly)
-	_, err := f.Record(f.ctx, claim, e)
+	_, err := f.Recorder.Record(f.ctx, claim, e)
 	f.must(err)
 	run := f.begin(threadKey(1))
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.commit(f.begin(threadKey(1)), answer("Hello."))
 	again := f.accept(f.envelope(event.KindMessage, threadKey(1), ""))
 	e.Envelope = again.ID
-	out, err := f.Record(f.ctx, claim, e)
+	out, err := f.Recorder.Record(f.ctx, claim, e)
 	f.must(err)
 	same(f, "the second payload", out.Disposition, event.Duplicate)
 	same(f, "the second run", f.demand(threadKey(2), 0, hourly).Result, letIn)
@@ -223,7 +223,7 @@ func budgetOfEdit(f *fixture) {
 	once := budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}
 	e := entry(accepted.ID, edited("C1/1", "@bot hello", "2"), budgeting(once))
 	e.Over = over
-	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	out, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "the edit", out.Trigger, messages.TriggerRun)
 	out = f.demand(threadKey(2), 0, once)
@@ -237,7 +237,7 @@ func budgetOfEdit(f *fixture) {
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(3), id))
 		e := entry(accepted.ID, edited(id, "@bot hello again", "2"), budgeting(budgets.Budget{Name: " slack:U1", Most: 1, Per: time.Hour}))
 		e.Over = over
-		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		out, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, id, out.Told || out.Reason == event.ReasonLimit, false)
 	}
@@ -253,7 +253,7 @@ func budgetNoticeOfEdit(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindEdit, threadKey(2), m.ExternalID))
 	e := entry(accepted.ID, edited(m.ExternalID, "@bot hello", "2"), budgeting(once))
 	e.Over = over
-	out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	out, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "told of the edit", out.Told, true)
 	same(f, "deliveries", f.count("deliveries"), 2)
@@ -267,7 +267,7 @@ func budgetOfNamedRun(f *fixture) {
 		accepted := f.accept(request)
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: asks("", "hi", "run-1")}, budgeting(once))
 		e.Over = over
-		out, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		out, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		return out
 	}
@@ -275,7 +275,7 @@ func budgetOfNamedRun(f *fixture) {
 	for range 2 {
 		same(f, "above the limit", ask().Result, *event.Ignore(event.ReasonLimit))
 	}
-	_, err := f.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), "run-1")
+	_, err := f.Runs.NamedRun(f.ctx, workspace, "", f.threadID(threadKey(1)), "run-1")
 	f.fails("the run", err, storage.ErrNotFound)
 	f.clock.advance(time.Hour)
 	same(f, "within the limit", ask().Result, letIn)
@@ -290,7 +290,7 @@ func budgetAtOnce(f *fixture) {
 		claim, e := f.budgeted(threadKey(i), time.Second, budgets.Budget{Name: fmt.Sprint(" slack:U", i), Per: time.Hour}, budgets.Budget{Name: " ", Most: most, Per: time.Hour})
 		wait.Go(func() {
 			var out record.Result
-			out, errs[i] = f.Record(f.ctx, claim, e)
+			out, errs[i] = f.Recorder.Record(f.ctx, claim, e)
 			results[i] = out.Result
 		})
 	}

@@ -153,11 +153,11 @@ func goneFiles(f *fixture) {
 	same(f, "the first", attached[0].State, files.Pending)
 	same(f, "the second", attached[1].State, files.Unavailable)
 	attached[0].State, attached[0].Bucket, attached[0].Path = files.Stored, "bucket", "ab/cd"
-	f.must(f.SetAttachment(f.ctx, attached[0], "abcd"))
+	f.must(f.Files.SetAttachment(f.ctx, attached[0], "abcd"))
 	e := edited("C1/1", "look", "2")
 	e.Message.Attachments = []event.Attachment{{ID: "F1", Gone: true}, {ID: "F2", Gone: true}}
 	f.change(threadKey(1), e, passive)
-	f.must(f.SetAttachment(f.ctx, attached[0], "abcd")) // the node that copied the file is too late
+	f.must(f.Files.SetAttachment(f.ctx, attached[0], "abcd")) // the node that copied the file is too late
 	for _, file := range f.list(threadKey(1))[0].Attachments {
 		same(f, file.Name, []string{string(file.State), file.Path}, []string{string(files.Unavailable), ""})
 	}
@@ -295,9 +295,9 @@ func deleteOfReply(f *fixture) {
 	f.deliver(threadKey(2), "C1/7")
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	d, _ := f.preview(run, "sec")
-	err := f.GiveUp(f.ctx, d, outbox.Failed, "it had not arrived")
+	err := f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "it had not arrived")
 	f.must(err)
 	f.commit(run, answer("secret", "secret"))
 	f.deliver(threadKey(1), "C1/9")
@@ -366,7 +366,7 @@ func reactionPromises() []promise {
 func quoted(f *fixture) {
 	start := time.UnixMilli(0)
 	find := func(thread event.ThreadKey, q event.Quotation, since time.Time) string {
-		id, err := f.Quoted(f.ctx, f.thread(thread), q, since)
+		id, err := f.Outbox.Quoted(f.ctx, f.thread(thread), q, since)
 		f.must(err)
 		return id
 	}

@@ -53,13 +53,13 @@ func (f *fixture) withCopy(n int, id, path string) files.Attachment {
 func (f *fixture) stored(file files.Attachment, path string) {
 	f.Helper()
 	file.State, file.Bucket, file.Path = files.Stored, "attachments", path
-	f.must(f.SetAttachment(f.ctx, file, "sum"))
+	f.must(f.Files.SetAttachment(f.ctx, file, "sum"))
 }
 
 // woken reports whether the remover has a signal.
 func (f *fixture) woken() bool {
 	select {
-	case <-f.UnusedCopies():
+	case <-f.Files.UnusedCopies():
 		return true
 	default:
 		return false
@@ -69,7 +69,7 @@ func (f *fixture) woken() bool {
 // removed returns the paths of the copies that are removed now.
 func (f *fixture) removed() (paths []string) {
 	f.Helper()
-	f.must(f.RemoveCopies(f.ctx, func(_ context.Context, bucket, path string) error {
+	f.must(f.Files.RemoveCopies(f.ctx, func(_ context.Context, bucket, path string) error {
 		same(f, "bucket", bucket, "attachments")
 		paths = append(paths, path)
 		return nil
@@ -96,7 +96,7 @@ func copyShared(f *fixture) {
 	f.withCopy(3, "C1/3", "aa/other")
 	f.withCopy(4, "C1/4", copyPath)
 	f.exec(`UPDATE attachments SET bucket = 'elsewhere' WHERE external_id = 'F-C1/4'`)
-	f.must(f.HoldCopy(f.ctx, "attachments", "aa/unused", day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", "aa/unused", day))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "removed after the first delete", f.removed(), nil)
 	f.change(threadKey(2), deleted("C1/2"), nil)
@@ -159,9 +159,9 @@ func copyBesideDelete(f *fixture) {
 		_, err := tx.Exec(`UPDATE attachments SET name = name WHERE id = $1`, file.Row) // the delete waits for this row
 		return err
 	}, func(tx storage.Tx) error {
-		return journal.New(within{f.engine, tx}, journal.Options{Now: f.clock.Now}).SetAttachment(f.ctx, file, "sum")
+		return journal.New(within{f.engine, tx}, journal.Options{Now: f.clock.Now}).Files.SetAttachment(f.ctx, file, "sum")
 	}, func() error {
-		_, err := f.Record(f.ctx, claim, entry(accepted.ID, deleted("C1/1"), nil))
+		_, err := f.Recorder.Record(f.ctx, claim, entry(accepted.ID, deleted("C1/1"), nil))
 		return err
 	})
 	same(f, "attachments", f.count("attachments"), 0)
@@ -172,7 +172,7 @@ func copyBesideDelete(f *fixture) {
 func copyStoredMeanwhile(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	f.must(f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+	f.must(f.Files.RemoveCopies(f.ctx, func(context.Context, string, string) error {
 		f.withCopy(2, "C1/2", copyPath)
 		return nil
 	}))
@@ -183,37 +183,37 @@ func copyStoredMeanwhile(f *fixture) {
 }
 
 func copyHeldMeanwhile(f *fixture) {
-	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", copyPath, day))
 	f.clock.advance(day)
 	other := f.successor("other")
 	calls := 0
-	f.must(f.RemoveCopies(f.ctx, func(ctx context.Context, _, path string) error {
+	f.must(f.Files.RemoveCopies(f.ctx, func(ctx context.Context, _, path string) error {
 		if calls++; calls > 1 {
 			return nil
 		}
-		f.fails("hold", other.HoldCopy(ctx, "attachments", path, day), storage.ErrUnavailable)
-		f.must(f.HoldCopy(ctx, "elsewhere", path, day))
+		f.fails("hold", other.Files.HoldCopy(ctx, "attachments", path, day), storage.ErrUnavailable)
+		f.must(f.Files.HoldCopy(ctx, "elsewhere", path, day))
 		f.exec(`UPDATE copies_to_check SET check_at = 0 WHERE bucket = 'attachments'`) // as a delete does
-		return other.RemoveCopies(ctx, func(context.Context, string, string) error { return errors.New("a second removal") })
+		return other.Files.RemoveCopies(ctx, func(context.Context, string, string) error { return errors.New("a second removal") })
 	}))
 	same(f, "checks of other copies", f.count("copies_to_check"), 1)
-	f.must(other.HoldCopy(f.ctx, "attachments", copyPath, day))
+	f.must(other.Files.HoldCopy(f.ctx, "attachments", copyPath, day))
 }
 
 func copyHeldLater(f *fixture) {
-	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, 0))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", copyPath, 0))
 	refuse := errors.New("the connection broke")
-	f.fails("removal", f.RemoveCopies(f.ctx, func(context.Context, string, string) error { return refuse }), refuse)
-	f.fails("at once", f.HoldCopy(f.ctx, "attachments", copyPath, day), storage.ErrUnavailable)
+	f.fails("removal", f.Files.RemoveCopies(f.ctx, func(context.Context, string, string) error { return refuse }), refuse)
+	f.fails("at once", f.Files.HoldCopy(f.ctx, "attachments", copyPath, day), storage.ErrUnavailable)
 	f.clock.advance(4 * time.Minute)
-	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", copyPath, day))
 }
 
 func copyDeletedMeanwhile(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	calls := 0
-	f.must(f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+	f.must(f.Files.RemoveCopies(f.ctx, func(context.Context, string, string) error {
 		if calls++; calls == 1 {
 			f.withCopy(2, "C1/2", copyPath)
 			f.change(threadKey(2), deleted("C1/2"), nil)
@@ -230,7 +230,7 @@ func copyRemovalFails(f *fixture) {
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	refuse := errors.New("the bucket refuses")
 	calls := 0
-	err := f.RemoveCopies(f.ctx, func(context.Context, string, string) error {
+	err := f.Files.RemoveCopies(f.ctx, func(context.Context, string, string) error {
 		if calls++; calls == 1 {
 			return refuse
 		}
@@ -247,7 +247,7 @@ func copyRemovalFails(f *fixture) {
 // agentFile commits a reply with a file of the agent, and returns the post of the file.
 func (f *fixture) agentFile(path string) *outbox.Delivery {
 	f.Helper()
-	f.must(f.HoldCopy(f.ctx, "attachments", path, day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", path, day))
 	f.message(threadKey(1), said("C1/1", "draw"), triggers)
 	reply := answer("Here.", "Here.")
 	reply.Posts[0].File = &outbox.File{Name: "a.png", Bucket: "attachments", Path: path}
@@ -256,7 +256,7 @@ func (f *fixture) agentFile(path string) *outbox.Delivery {
 }
 
 func copyOfAgent(f *fixture) {
-	f.must(f.HoldCopy(f.ctx, "attachments", "aa/unused", day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", "aa/unused", day))
 	f.agentFile(copyPath)
 	same(f, "at once", f.removed(), nil)
 	f.clock.advance(day)
@@ -271,7 +271,7 @@ func copyOfAgent(f *fixture) {
 }
 
 func copyOfDeletedReply(f *fixture) {
-	f.must(f.HoldCopy(f.ctx, "attachments", "aa/new", day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", "aa/new", day))
 	f.agentFile(copyPath)
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "signal", f.woken(), true)
@@ -279,7 +279,7 @@ func copyOfDeletedReply(f *fixture) {
 }
 
 func copyOfUnposted(f *fixture) {
-	f.must(f.HoldCopy(f.ctx, "attachments", copyPath, day))
+	f.must(f.Files.HoldCopy(f.ctx, "attachments", copyPath, day))
 	f.message(threadKey(1), said("C1/1", "plot it"), triggers)
 	reply := answer("here")
 	reply.Files = []event.Attachment{{Name: "plot.png", Copy: &event.Copy{Bucket: "attachments", Path: copyPath}}}
@@ -292,14 +292,14 @@ func copyOfUnposted(f *fixture) {
 func copyLost(f *fixture) {
 	f.withCopy(1, "C1/1", copyPath)
 	f.withCopy(1, "C1/2", "aa/other")
-	f.must(f.CopyLost(f.ctx, "attachments", copyPath))
+	f.must(f.Files.CopyLost(f.ctx, "attachments", copyPath))
 	states := each(f.list(threadKey(1)), func(m messages.Listed) files.State { return m.Attachments[0].State })
 	same(f, "states", states, []files.State{files.Pending, files.Stored})
 }
 
 func copyBytes(f *fixture) {
 	bytes := func(bucket string) int64 {
-		n, err := f.CopyBytes(f.ctx, bucket)
+		n, err := f.Files.CopyBytes(f.ctx, bucket)
 		f.must(err)
 		return n
 	}
@@ -317,7 +317,7 @@ func copyBytes(f *fixture) {
 func senderBytes(f *fixture) {
 	other := f.node("other")
 	spend := func(node *fixture, sender string, bytes int64) bool {
-		fits, err := node.SpendBytes(f.ctx, sender, bytes, 250, time.Hour)
+		fits, err := node.Budgets.SpendBytes(f.ctx, sender, bytes, 250, time.Hour)
 		f.must(err)
 		return fits
 	}

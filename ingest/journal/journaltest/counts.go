@@ -15,7 +15,7 @@ func countPromises() []promise {
 func countsOfOperators(f *fixture) {
 	counts := func() listing.Counts {
 		f.Helper()
-		c, err := f.Counts(f.ctx, []string{workspace, "other"})
+		c, err := f.Listing.Counts(f.ctx, []string{workspace, "other"})
 		f.must(err)
 		return c
 	}

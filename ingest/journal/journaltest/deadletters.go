@@ -31,7 +31,7 @@ var errUnreadable = errors.New("event.text: must be a string, not number")
 func (f *fixture) bury(a envelopes.AcceptRequest) envelopes.AcceptResult {
 	f.Helper()
 	accepted := f.accept(a)
-	f.must(f.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, errUnreadable))
+	f.must(f.Envelopes.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, errUnreadable))
 	return accepted
 }
 
@@ -46,9 +46,9 @@ func (f *fixture) unread() envelopes.AcceptResult {
 // resubmit resubmits a letter whose keys are read again.
 func (f *fixture) resubmit(id int64, keys event.Keys) envelopes.AcceptResult {
 	f.Helper()
-	letter, err := f.Letter(f.ctx, id)
+	letter, err := f.Envelopes.Letter(f.ctx, id)
 	f.must(err)
-	stored, err := f.Resubmit(f.ctx, letter, keys)
+	stored, err := f.Envelopes.Resubmit(f.ctx, letter, keys)
 	f.must(err)
 	return stored
 }
@@ -56,7 +56,7 @@ func (f *fixture) resubmit(id int64, keys event.Keys) envelopes.AcceptResult {
 // letter returns a dead letter as an operator sees it.
 func (f *fixture) letter(id int64) listing.DeadLetter {
 	f.Helper()
-	d, err := f.DeadLetter(f.ctx, id)
+	d, err := f.Listing.DeadLetter(f.ctx, id)
 	f.must(err)
 	return d
 }
@@ -86,7 +86,7 @@ func resubmittedAsItWas(f *fixture) {
 func resubmittedFirst(f *fixture) {
 	dead := f.bury(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	later := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
-	f.must(f.Postpone(f.ctx, f.claim(later.Thread), later.ID, f.clock.Now().Add(time.Second), errUnreadable))
+	f.must(f.Envelopes.Postpone(f.ctx, f.claim(later.Thread), later.ID, f.clock.Now().Add(time.Second), errUnreadable))
 	f.resubmit(dead.ID, event.Keys{})
 	same(f, "next", f.next(dead.Thread)[0].ID, dead.ID)
 	f.record(dead.Thread, dead.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive)
@@ -131,20 +131,20 @@ func resubmittedInVain(f *fixture) {
 
 func resubmittedOnce(f *fixture) {
 	for _, dead := range []envelopes.AcceptResult{f.bury(f.envelope(event.KindMessage, threadKey(1), "C1/1")), f.unread()} {
-		letter, err := f.Letter(f.ctx, dead.ID)
+		letter, err := f.Envelopes.Letter(f.ctx, dead.ID)
 		f.must(err)
 		keys := event.Keys{Kind: event.KindMessage, MessageID: "C1/2", Thread: threadKey(1)}
-		_, err = f.Resubmit(f.ctx, letter, keys)
+		_, err = f.Envelopes.Resubmit(f.ctx, letter, keys)
 		f.must(err)
 		before := f.dump()
-		_, err = f.Resubmit(f.ctx, letter, keys)
+		_, err = f.Envelopes.Resubmit(f.ctx, letter, keys)
 		f.fails("again", err, envelopes.ErrSettled)
 		same(f, "rows", f.dump(), before)
-		_, err = f.Letter(f.ctx, dead.ID)
+		_, err = f.Envelopes.Letter(f.ctx, dead.ID)
 		f.fails("read again", err, envelopes.ErrSettled)
 	}
 	same(f, "pending", len(f.next(f.thread(threadKey(1)))), 2)
-	_, err := f.Letter(f.ctx, 12345)
+	_, err := f.Envelopes.Letter(f.ctx, 12345)
 	f.fails("unknown", err, storage.ErrNotFound)
 }
 
@@ -160,28 +160,28 @@ func resubmittedAfterRepetition(f *fixture) {
 func resubmittedAfterDelete(f *fixture) {
 	dead := f.bury(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	letter, err := f.Letter(f.ctx, dead.ID)
+	letter, err := f.Envelopes.Letter(f.ctx, dead.ID)
 	f.must(err)
-	_, err = f.Resubmit(f.ctx, letter, event.Keys{})
+	_, err = f.Envelopes.Resubmit(f.ctx, letter, event.Keys{})
 	f.fails("resubmit", err, envelopes.ErrRemoved)
 }
 
 func discarded(f *fixture) {
 	a := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	dead := f.bury(a)
-	f.must(f.Discard(f.ctx, dead.ID))
-	f.must(f.Discard(f.ctx, dead.ID)) // a repetition changes nothing
+	f.must(f.Envelopes.Discard(f.ctx, dead.ID))
+	f.must(f.Envelopes.Discard(f.ctx, dead.ID)) // a repetition changes nothing
 	d := f.letter(dead.ID)
 	same(f, "letter", []any{d.State, d.Error, len(f.body(dead.ID))}, []any{listing.LetterDiscarded, errUnreadable.Error(), 0})
 	same(f, "sent again", f.accept(a).Duplicate, true)
 	same(f, "due", f.due(intake), nil)
-	list, err := f.DeadLetters(f.ctx, 0, 10)
+	list, err := f.Listing.DeadLetters(f.ctx, 0, 10)
 	f.must(err)
 	same(f, "listed", len(list), 0)
 
 	f.message(threadKey(1), said("C1/2", "hi"), passive)
-	f.fails("discard a message", f.Discard(f.ctx, dead.ID+1), envelopes.ErrSettled)
-	_, err = f.DeadLetter(f.ctx, dead.ID+1)
+	f.fails("discard a message", f.Envelopes.Discard(f.ctx, dead.ID+1), envelopes.ErrSettled)
+	_, err = f.Listing.DeadLetter(f.ctx, dead.ID+1)
 	f.fails("show a message", err, storage.ErrNotFound)
 }
 
@@ -192,7 +192,7 @@ func deadLettersListed(f *fixture) {
 	}
 	var got []int64
 	for before := int64(0); ; before = got[len(got)-1] {
-		page, err := f.DeadLetters(f.ctx, before, 2)
+		page, err := f.Listing.DeadLetters(f.ctx, before, 2)
 		f.must(err)
 		for _, d := range page {
 			got = append(got, d.ID)

@@ -40,13 +40,13 @@ func chunk(activity, text string) stream.Message {
 // append stores events of a run.
 func (f *fixture) append(run *runs.Run, messages ...stream.Message) {
 	f.Helper()
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, messages))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, messages))
 }
 
 // events returns a run's events as "seq TYPE text", and its page.
 func (f *fixture) events(run string) ([]string, runs.Page) {
 	f.Helper()
-	page, err := f.RunEvents(f.ctx, run, 0, 10_000)
+	page, err := f.Runs.RunEvents(f.ctx, run, 0, 10_000)
 	f.must(err)
 	return each(page.Events, func(e runs.Event) string { return fmt.Sprintf("%d %s %s", e.Seq, e.Type, e.Text) }), page
 }
@@ -71,7 +71,7 @@ func eventsAppended(f *fixture) {
 	run := f.asked()
 	plan := stream.Message{Type: stream.Plan, Workstream: "w2", ActivityID: "p", Details: []byte(`{"a": 1}`), Final: true}
 	f.append(run, thought("a"), plan, stream.Message{Type: stream.Complete})
-	f.must(f.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("of another writer")}}))
+	f.must(f.Runs.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("of another writer")}}))
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	run = f.begin(threadKey(1))
 	f.append(run, thought("b"))
@@ -81,7 +81,7 @@ func eventsAppended(f *fixture) {
 	})
 	plan.Time = f.clock.Now().Add(time.Millisecond) // every event has a later time than the one before
 	same(f, "plan", page.Events[1].Message, plan)
-	later, err := f.RunEvents(f.ctx, run.ID, 1, 2)
+	later, err := f.Runs.RunEvents(f.ctx, run.ID, 1, 2)
 	f.must(err)
 	same(f, "a page", []int64{later.Events[0].Seq, later.Events[1].Seq, int64(len(later.Events))}, []int64{2, 3, 2})
 	f.commit(run, answer("Hello."))
@@ -123,7 +123,7 @@ func chunksReplaced(f *fixture) {
 func eventsAddedOnce(f *fixture) {
 	run := f.asked()
 	add := func(key string, most int64, messages ...stream.Message) error {
-		return f.AddEvents(f.ctx, run.ID, runs.Added{Messages: messages, Key: key, Most: most})
+		return f.Runs.AddEvents(f.ctx, run.ID, runs.Added{Messages: messages, Key: key, Most: most})
 	}
 	half := stream.Message{Type: stream.Update, ActivityID: "a", Text: "half", Details: []byte(`{"n":1}`)}
 	more, other := half, half
@@ -206,7 +206,7 @@ func chunksLeftOver(f *fixture) {
 	f.append(run, chunk("a", "Hel"), thought("hm"))
 	ctx, cancel := context.WithCancel(f.ctx)
 	ending := journal.New(&observed{Engine: f.engine, written: cancel}, journal.Options{Node: "first", Now: f.clock.Now})
-	_, err := ending.CommitReply(ctx, f.claim(run.Thread), run, answer("Hello."))
+	_, err := ending.Runs.CommitReply(ctx, f.claim(run.Thread), run, answer("Hello."))
 	f.must(err)
 	same(f, "stored chunks", f.count("run_events WHERE type = 12"), 1)
 	f.sameEvents(run.ID, "2 THOUGHT hm")
@@ -226,21 +226,21 @@ func eventsFenced(f *fixture) {
 	other := f.successor("second")
 	other.append(other.begin(threadKey(1)), thought("hm"))
 	keyed := runs.Added{Messages: []stream.Message{{Type: stream.Update, Text: "half"}}, Key: "k"}
-	f.must(f.AddEvents(f.ctx, run.ID, keyed))
-	f.fails("a fenced write", f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), storage.ErrFenced)
+	f.must(f.Runs.AddEvents(f.ctx, run.ID, keyed))
+	f.fails("a fenced write", f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{thought("late")}), storage.ErrFenced)
 	other.sameEvents(run.ID, "1 THOUGHT hm", "2 UPDATE half")
 	other.commit(run, answer("Hello."))
-	f.must(f.AddEvents(f.ctx, run.ID, keyed))
-	f.fails("after the end", f.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("late")}}), runs.ErrEnded)
-	f.fails("an unknown run", f.AddEvents(f.ctx, "another", runs.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
-	_, err := f.RunEvents(f.ctx, "another", 0, 1)
+	f.must(f.Runs.AddEvents(f.ctx, run.ID, keyed))
+	f.fails("after the end", f.Runs.AddEvents(f.ctx, run.ID, runs.Added{Messages: []stream.Message{thought("late")}}), runs.ErrEnded)
+	f.fails("an unknown run", f.Runs.AddEvents(f.ctx, "another", runs.Added{Messages: []stream.Message{thought("late")}}), storage.ErrNotFound)
+	_, err := f.Runs.RunEvents(f.ctx, "another", 0, 1)
 	f.fails("an unknown run", err, storage.ErrNotFound)
 	f.sameEvents(run.ID, "1 THOUGHT hm", "2 UPDATE half")
 }
 
 func followersWoken(f *fixture) {
 	run := f.asked()
-	changed, stop := f.FollowRun(run.ID)
+	changed, stop := f.Runs.FollowRun(run.ID)
 	woken := func(what string, want bool) {
 		f.Helper()
 		select {
@@ -262,17 +262,17 @@ func followersWoken(f *fixture) {
 	woken("the end", true)
 	stop()
 	next := f.asked()
-	changed, stop = f.FollowRun(next.ID)
+	changed, stop = f.Runs.FollowRun(next.ID)
 	f.append(next, chunk("a", "Hel"))
 	woken("a chunk", true)
-	_, err := f.StopRun(f.ctx, next.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	_, err := f.Runs.StopRun(f.ctx, next.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	f.must(err)
 	woken("a stop", true)
 	f.sameEvents(next.ID)
 	same(f, "chunks of a stopped run", f.count("run_events WHERE type = 12"), 0)
 	stop()
 	next = f.asked()
-	changed, stop = f.FollowRun(next.ID)
+	changed, stop = f.Runs.FollowRun(next.ID)
 	f.append(next, chunk("a", "Hel"))
 	woken("a chunk", true)
 	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
@@ -285,7 +285,7 @@ func followersWoken(f *fixture) {
 
 func runMessages(f *fixture) {
 	messages := func(run string) []string {
-		list, err := f.RunMessages(f.ctx, run)
+		list, err := f.Runs.RunMessages(f.ctx, run)
 		f.must(err)
 		return each(list, func(m messages.Message) string { return string(m.Author) + " " + m.Content })
 	}

@@ -33,14 +33,14 @@ func factPromises() []promise {
 }
 
 func selfRemembered(f *fixture) {
-	unknown, err := f.Self(f.ctx, workspace)
+	unknown, err := f.Places.Self(f.ctx, workspace)
 	f.must(err)
 	same(f, "at first", unknown, event.Self{})
 	first := event.Self{TeamID: "T1", UserID: "U0", BotID: "B0", AppID: "A1", Address: "+1555"}
-	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "U0"}))
-	f.must(f.SetSelf(f.ctx, workspace, first))
-	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "U9"}))
-	self, err := f.successor("second").Self(f.ctx, workspace)
+	f.must(f.Envelopes.SetSelf(f.ctx, workspace, event.Self{UserID: "U0"}))
+	f.must(f.Envelopes.SetSelf(f.ctx, workspace, first))
+	f.must(f.Envelopes.SetSelf(f.ctx, "other", event.Self{UserID: "U9"}))
+	self, err := f.successor("second").Places.Self(f.ctx, workspace)
 	f.must(err)
 	same(f, "identity", self, first)
 }
@@ -48,7 +48,7 @@ func selfRemembered(f *fixture) {
 func channelRemembered(f *fixture) {
 	kind := func(workspace, channel string) event.ChannelType {
 		f.Helper()
-		kind, err := f.ChannelType(f.ctx, workspace, channel)
+		kind, err := f.Places.ChannelType(f.ctx, workspace, channel)
 		f.must(err)
 		return kind
 	}
@@ -70,7 +70,7 @@ func parentRemembered(f *fixture) {
 	accepted := f.accept(a)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/2", "hello")}, triggers)
 	e.Begin = true
-	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "of a run that begins with its message", result.Begun.Parent, "C0")
 	f.message(threadKey(1), said("C1/3", "hello?"), triggers) // its payload names no parent
@@ -86,14 +86,14 @@ func parentRemembered(f *fixture) {
 }
 
 func listed(f *fixture) {
-	_, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{Limit: 10})
+	_, err := f.Messages.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{Limit: 10})
 	f.fails("a missing thread", err, storage.ErrNotFound)
 	for i := range 5 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), fmt.Sprint(i)), passive)
 	}
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	same(f, "all", f.lines(threadKey(1)), []string{"1 0", "2 1", "3 -", "4 3", "5 4"})
-	page, err := f.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{After: 1, Limit: 3})
+	page, err := f.Messages.ThreadMessages(f.ctx, workspace, f.threadID(threadKey(1)), messages.Page{After: 1, Limit: 3})
 	f.must(err)
 	same(f, "a page", each(page, func(m messages.Listed) int64 { return m.Seq }), []int64{2, 3, 4})
 	same(f, "freshness of a question is absent", page[0].Freshness == nil, true)
@@ -106,7 +106,7 @@ func attachments(f *fixture) {
 	file := f.list(threadKey(1))[0].Attachments[0]
 	same(f, "state", file.State, files.Pending)
 	file.State, file.Bucket, file.Path, file.Size, file.MimeType = files.Stored, "bucket", "ab/cd", 4, "image/jpeg"
-	f.must(f.SetAttachment(f.ctx, file, "abcd"))
+	f.must(f.Files.SetAttachment(f.ctx, file, "abcd"))
 	got := f.list(threadKey(1))[0].Attachments[0]
 	want := file
 	want.State, want.Bucket, want.Path, want.Size, want.MimeType = files.Stored, "bucket", "ab/cd", 4, "image/jpeg"
@@ -142,13 +142,13 @@ func threadIDs(f *fixture) {
 	same(f, "is none that a client may name", places.IsDerived(slack), true)
 	same(f, "another", slack == f.threadID("slack:acme:C1:2"), false)
 	same(f, "without the secret", slack == uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:slack:acme:C1:1")).String(), false)
-	_, _, err := f.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
+	_, _, err := f.Places.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
 	f.must(err)
-	_, _, err = f.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
+	_, _, err = f.Places.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
 	f.fails("another workspace makes the thread", err, storage.ErrNotFound)
 	request := f.envelope(event.KindMessage, event.ThreadKey("web:other:"+own), "C1/9")
 	request.Envelope.Workspace = "other"
-	_, err = f.Accept(f.ctx, request)
+	_, err = f.Envelopes.Accept(f.ctx, request)
 	f.fails("another workspace's message names the thread", err, storage.ErrNotFound)
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	same(f, "of a run", f.begin(threadKey(1)).ThreadID, f.threadID(threadKey(1)))
@@ -158,7 +158,7 @@ func backlog(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/2"))
 	f.accept(f.envelope(event.KindReaction, "", "C1/9")) // waits for its message
-	got, err := f.Backlog(f.ctx)
+	got, err := f.Envelopes.Backlog(f.ctx)
 	f.must(err)
 	same(f, "backlog", got, envelopes.Backlog{Pending: 2})
 }
@@ -166,7 +166,7 @@ func backlog(f *fixture) {
 func quiet(f *fixture) {
 	is := func(turnsBy time.Duration) bool {
 		f.Helper()
-		is, err := f.Quiet(f.ctx, f.clock.Now().Add(turnsBy))
+		is, err := f.Runs.Quiet(f.ctx, f.clock.Now().Add(turnsBy))
 		f.must(err)
 		return is
 	}
@@ -175,7 +175,7 @@ func quiet(f *fixture) {
 	same(f, "with a pending envelope", is(0), false)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	e.Coalesce, e.CoalesceMax = time.Minute, time.Minute
-	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	same(f, "before the turn is due", [2]bool{is(time.Minute - time.Millisecond), is(time.Minute)}, [2]bool{true, false})
 	f.clock.advance(time.Minute)

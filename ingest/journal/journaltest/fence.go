@@ -31,22 +31,22 @@ func oldFence(f *fixture) {
 
 	soon, cause := f.clock.Now().Add(time.Second), errors.New("cause")
 	leave := func(u runs.Unanswered) error {
-		_, err := f.EndAttempt(f.ctx, old, run, u)
+		_, err := f.Runs.EndAttempt(f.ctx, old, run, u)
 		return err
 	}
 	for name, write := range map[string]func() error{
 		"Record": func() error {
-			_, err := f.Record(f.ctx, old, entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/4", "four")}, triggers))
+			_, err := f.Recorder.Record(f.ctx, old, entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/4", "four")}, triggers))
 			return err
 		},
-		"Postpone": func() error { return f.Postpone(f.ctx, old, accepted.ID, soon, cause) },
-		"Bury":     func() error { return f.Bury(f.ctx, old, accepted.ID, cause) },
+		"Postpone": func() error { return f.Envelopes.Postpone(f.ctx, old, accepted.ID, soon, cause) },
+		"Bury":     func() error { return f.Envelopes.Bury(f.ctx, old, accepted.ID, cause) },
 		"BeginRun": func() error {
-			_, err := f.BeginRun(f.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+			_, err := f.Runs.BeginRun(f.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 			return err
 		},
 		"CommitReply": func() error {
-			_, err := f.CommitReply(f.ctx, old, run, answer("3", "3"))
+			_, err := f.Runs.CommitReply(f.ctx, old, run, answer("3", "3"))
 			return err
 		},
 		"EndAttempt, canceled":    func() error { return leave(runs.Unanswered{State: runs.Canceled, Cause: "cause"}) },
@@ -57,7 +57,7 @@ func oldFence(f *fixture) {
 			return leave(runs.Unanswered{State: runs.Failed, Cause: "cause", Notice: outbox.Notice{Text: "Sorry.", Posts: answer("", "Sorry.").Posts}})
 		},
 		"BeginSend": func() error {
-			_, err := f.BeginSend(f.ctx, old, delivery, outbox.Send{Timeout: time.Second, Every: time.Second})
+			_, err := f.Outbox.BeginSend(f.ctx, old, delivery, outbox.Send{Timeout: time.Second, Every: time.Second})
 			return err
 		},
 	} {

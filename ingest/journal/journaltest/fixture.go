@@ -101,7 +101,7 @@ func (f *fixture) must(err error) {
 // threadID returns the UUID of the thread with a key.
 func (f *fixture) threadID(key event.ThreadKey) string {
 	f.Helper()
-	id, err := f.ThreadID(f.ctx, key)
+	id, err := f.Places.ThreadID(f.ctx, key)
 	f.must(err)
 	return id
 }
@@ -141,7 +141,7 @@ func (f *fixture) envelope(kind event.Kind, thread event.ThreadKey, messageID st
 // accept accepts a payload.
 func (f *fixture) accept(a envelopes.AcceptRequest) envelopes.AcceptResult {
 	f.Helper()
-	accepted, err := f.Accept(f.ctx, a)
+	accepted, err := f.Envelopes.Accept(f.ctx, a)
 	f.must(err)
 	return accepted
 }
@@ -211,7 +211,7 @@ func entry(envelope int64, e event.Event, decide policy) record.Entry {
 // record records an event under the process's claim.
 func (f *fixture) record(thread, envelope int64, e event.Event, decide policy) record.Result {
 	f.Helper()
-	result, err := f.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
+	result, err := f.Recorder.Record(f.ctx, f.claim(thread), entry(envelope, e, decide))
 	f.must(err)
 	return result
 }
@@ -263,7 +263,7 @@ func (f *fixture) begin(thread event.ThreadKey) *runs.Run {
 
 func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *runs.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return alone }, math.MaxInt64)
+	run, err := f.Runs.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return alone }, math.MaxInt64)
 	f.must(err)
 	return run
 }
@@ -286,7 +286,7 @@ func answer(content string, posts ...string) runs.Reply {
 // commit commits a reply and returns the result.
 func (f *fixture) commit(run *runs.Run, reply runs.Reply) runs.EndResult {
 	f.Helper()
-	ended, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
+	ended, err := f.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.must(err)
 	return ended
 }
@@ -301,7 +301,7 @@ func (f *fixture) exchange(thread event.ThreadKey, id, question, reply string, p
 // list returns the thread's messages.
 func (f *fixture) list(thread event.ThreadKey) []messages.Listed {
 	f.Helper()
-	out, err := f.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], f.threadID(thread), messages.Page{Limit: 1000})
+	out, err := f.Messages.ThreadMessages(f.ctx, strings.Split(string(thread), ":")[1], f.threadID(thread), messages.Page{Limit: 1000})
 	f.must(err)
 	return out
 }
@@ -378,7 +378,7 @@ func (f *fixture) due(kind string) (threads []int64) {
 // next returns the thread's due envelopes.
 func (f *fixture) next(thread int64) []envelopes.Pending {
 	f.Helper()
-	pending, err := f.NextEnvelopes(f.ctx, thread, 100)
+	pending, err := f.Envelopes.NextEnvelopes(f.ctx, thread, 100)
 	f.must(err)
 	return pending
 }
@@ -388,7 +388,7 @@ func (f *fixture) deliver(thread event.ThreadKey, platformID string) *outbox.Del
 	f.Helper()
 	d := f.delivery(thread)
 	f.sending(d)
-	_, err := f.Sent(f.ctx, d, platformID)
+	_, err := f.Outbox.Sent(f.ctx, d, platformID)
 	f.must(err)
 	return d
 }
@@ -396,7 +396,7 @@ func (f *fixture) deliver(thread event.ThreadKey, platformID string) *outbox.Del
 // delivery returns the thread's next delivery, which must exist.
 func (f *fixture) delivery(thread event.ThreadKey) *outbox.Delivery {
 	f.Helper()
-	d, err := f.NextDelivery(f.ctx, f.thread(thread))
+	d, err := f.Outbox.NextDelivery(f.ctx, f.thread(thread))
 	f.must(err)
 	if d == nil {
 		f.Fatalf("no delivery in %s", thread)
@@ -416,7 +416,7 @@ func (f *fixture) sending(d *outbox.Delivery) {
 // slot requests a delivery's place in a pace.
 func (f *fixture) slot(d *outbox.Delivery, every time.Duration) outbox.Slot {
 	f.Helper()
-	slot, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: 10 * time.Second, Every: every})
+	slot, err := f.Outbox.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: 10 * time.Second, Every: every})
 	f.must(err)
 	if !slot.SendBy.IsZero() {
 		d.Attempts++
@@ -448,6 +448,6 @@ func (f *fixture) fail(run *runs.Run, notice string) {
 // leaves ends an attempt of a run without an answer.
 func (f *fixture) leaves(run *runs.Run, u runs.Unanswered) {
 	f.Helper()
-	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
+	_, err := f.Runs.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
 	f.must(err)
 }

@@ -25,14 +25,14 @@ func (f *fixture) giveUp(thread int, state outbox.State) *outbox.Delivery {
 	f.Helper()
 	d := f.delivery(threadKey(thread))
 	f.sending(d)
-	f.must(f.GiveUp(f.ctx, d, state, "the platform's error"))
+	f.must(f.Outbox.GiveUp(f.ctx, d, state, "the platform's error"))
 	return d
 }
 
 // held returns a held delivery.
 func (f *fixture) held(id int64) *outbox.Delivery {
 	f.Helper()
-	d, err := f.HeldDelivery(f.ctx, id)
+	d, err := f.Outbox.HeldDelivery(f.ctx, id)
 	f.must(err)
 	return d
 }
@@ -41,7 +41,7 @@ func (f *fixture) held(id int64) *outbox.Delivery {
 func (f *fixture) posts(thread int) (texts []string) {
 	f.Helper()
 	for {
-		d, err := f.NextDelivery(f.ctx, f.thread(threadKey(thread)))
+		d, err := f.Outbox.NextDelivery(f.ctx, f.thread(threadKey(thread)))
 		f.must(err)
 		if d == nil {
 			return texts
@@ -55,7 +55,7 @@ func resentTogether(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2", "A3")
 	failed := f.giveUp(1, outbox.Failed)
 	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
-	f.must(f.ResendHeld(f.ctx, f.held(failed.ID)))
+	f.must(f.Outbox.ResendHeld(f.ctx, f.held(failed.ID)))
 	same(f, "due", f.due(deliveries), []int64{failed.Thread})
 	same(f, "posts", f.posts(1), []string{"A1", "A2", "A3", "B1"})
 }
@@ -63,7 +63,7 @@ func resentTogether(f *fixture) {
 func resentUnknown(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	unknown := f.giveUp(1, outbox.Unknown)
-	f.must(f.ResendHeld(f.ctx, f.held(unknown.ID)))
+	f.must(f.Outbox.ResendHeld(f.ctx, f.held(unknown.ID)))
 	same(f, "key", f.delivery(threadKey(1)).Key, unknown.Key)
 	same(f, "posts", f.posts(1), []string{"A1", "A2"})
 }
@@ -71,10 +71,10 @@ func resentUnknown(f *fixture) {
 func resentOnce(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.held(f.giveUp(1, outbox.Unknown).ID)
-	f.must(f.ResendHeld(f.ctx, d))
-	f.fails("at once", f.ResendHeld(f.ctx, d), outbox.ErrDelivered)
+	f.must(f.Outbox.ResendHeld(f.ctx, d))
+	f.fails("at once", f.Outbox.ResendHeld(f.ctx, d), outbox.ErrDelivered)
 	same(f, "posts", f.posts(1), []string{"A1"})
-	f.fails("after it was sent", f.ResendHeld(f.ctx, d), outbox.ErrDelivered)
+	f.fails("after it was sent", f.Outbox.ResendHeld(f.ctx, d), outbox.ErrDelivered)
 	same(f, "due", f.due(deliveries), nil)
 }
 
@@ -82,12 +82,12 @@ func confirmed(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	unknown := f.giveUp(1, outbox.Unknown)
 	f.deliver(threadKey(1), "C1/9")
-	if err := f.ConfirmDelivery(f.ctx, unknown.ID, "C1/9"); err == nil {
+	if err := f.Outbox.ConfirmDelivery(f.ctx, unknown.ID, "C1/9"); err == nil {
 		f.Fatalf("the post of another delivery is confirmed")
 	}
-	f.must(f.ConfirmDelivery(f.ctx, unknown.ID, "C1/8"))
-	f.must(f.ConfirmDelivery(f.ctx, unknown.ID, "C1/8")) // a repetition changes nothing
-	f.fails("another post", f.ConfirmDelivery(f.ctx, unknown.ID, "C1/7"), outbox.SentError{PostID: "C1/8"})
+	f.must(f.Outbox.ConfirmDelivery(f.ctx, unknown.ID, "C1/8"))
+	f.must(f.Outbox.ConfirmDelivery(f.ctx, unknown.ID, "C1/8")) // a repetition changes nothing
+	f.fails("another post", f.Outbox.ConfirmDelivery(f.ctx, unknown.ID, "C1/7"), outbox.SentError{PostID: "C1/8"})
 	d, err := f.Listing.Delivery(f.ctx, unknown.ID)
 	f.must(err)
 	same(f, "listed", []string{d.State, d.PlatformID, d.Error}, []string{"sent", "C1/8", ""})
@@ -98,10 +98,10 @@ func deliveryDropped(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
 	failed := f.giveUp(1, outbox.Failed)
-	f.must(f.DropDelivery(f.ctx, failed.ID))
-	f.must(f.DropDelivery(f.ctx, failed.ID)) // a repetition changes nothing
+	f.must(f.Outbox.DropDelivery(f.ctx, failed.ID))
+	f.must(f.Outbox.DropDelivery(f.ctx, failed.ID)) // a repetition changes nothing
 	same(f, "dropped", f.count("deliveries WHERE state = 'dropped' AND payload = ''"), 2)
-	_, err := f.HeldDelivery(f.ctx, failed.ID)
+	_, err := f.Outbox.HeldDelivery(f.ctx, failed.ID)
 	f.fails("read", err, outbox.ErrDelivered)
 	same(f, "posts", f.posts(1), []string{"B1"})
 }
@@ -111,19 +111,19 @@ func notHeld(f *fixture) {
 	sent := f.deliver(threadKey(1), "C1/9")
 	open := f.delivery(threadKey(1))
 	for id, want := range map[int64]error{sent.ID: outbox.SentError{PostID: "C1/9"}, open.ID: outbox.ErrOpen, 12345: storage.ErrNotFound} {
-		_, err := f.HeldDelivery(f.ctx, id)
+		_, err := f.Outbox.HeldDelivery(f.ctx, id)
 		f.fails("read", err, want)
-		f.fails("confirm", f.ConfirmDelivery(f.ctx, id, "C1/7"), want)
-		f.fails("drop", f.DropDelivery(f.ctx, id), want)
+		f.fails("confirm", f.Outbox.ConfirmDelivery(f.ctx, id, "C1/7"), want)
+		f.fails("drop", f.Outbox.DropDelivery(f.ctx, id), want)
 	}
-	f.fails("send an open one", f.ResendHeld(f.ctx, open), outbox.ErrDelivered)
+	f.fails("send an open one", f.Outbox.ResendHeld(f.ctx, open), outbox.ErrDelivered)
 }
 
 func deliveriesListed(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2", "A3", "A4")
 	sent, unknown, failed := f.deliver(threadKey(1), "C1/9"), f.giveUp(1, outbox.Unknown), f.giveUp(1, outbox.Failed)
 	list := func(before int64, limit int, states ...string) []int64 {
-		rows, err := f.Deliveries(f.ctx, states, before, limit)
+		rows, err := f.Listing.Deliveries(f.ctx, states, before, limit)
 		f.must(err)
 		return each(rows, func(d listing.Delivery) int64 { return d.ID })
 	}

@@ -20,9 +20,9 @@ func historyPromises() []promise {
 // day returns the history of a thread on the newest day before a time.
 func (f *fixture) day(n int, before time.Time) messages.HistoryDay {
 	f.Helper()
-	t, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
+	t, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
 	f.must(err)
-	day, err := f.HistoryDay(f.ctx, &t, before, 0)
+	day, err := f.Messages.HistoryDay(f.ctx, &t, before, 0)
 	f.must(err)
 	return day
 }
@@ -32,11 +32,11 @@ func pagesAreBounded(f *fixture) {
 	for n := range 10 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", n), long), passive)
 	}
-	t, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	t, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	var pages, days []int
 	for after := int64(0); ; {
-		page, err := f.ThreadMessages(f.ctx, workspace, t.ID, messages.Page{After: after, Limit: 100})
+		page, err := f.Messages.ThreadMessages(f.ctx, workspace, t.ID, messages.Page{After: after, Limit: 100})
 		f.must(err)
 		if pages = append(pages, len(page)); !messages.IsFull(page, 100) {
 			break
@@ -45,7 +45,7 @@ func pagesAreBounded(f *fixture) {
 	}
 	same(f, "messages of the pages", pages, []int{4, 4, 2})
 	for before := int64(0); ; {
-		day, err := f.HistoryDay(f.ctx, &t, time.Time{}, before)
+		day, err := f.Messages.HistoryDay(f.ctx, &t, time.Time{}, before)
 		f.must(err)
 		days = append(days, len(day.Messages))
 		same(f, "there is more", day.More, day.Next > 0)

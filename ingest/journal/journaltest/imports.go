@@ -35,7 +35,7 @@ func (f *fixture) past(id, content string) record.ImportMessage {
 // imports imports messages into the first thread.
 func (f *fixture) imports(list ...record.ImportMessage) int {
 	f.Helper()
-	added, err := f.Import(f.ctx, record.ImportThread{
+	added, err := f.Recorder.Import(f.ctx, record.ImportThread{
 		Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace, Platform: event.Slack, Channel: channel, Agent: agent,
 	}, list)
 	f.must(err)
@@ -45,7 +45,7 @@ func (f *fixture) imports(list ...record.ImportMessage) int {
 // turnsOf returns the turns of a run's transcript, as "context | messages | reply".
 func (f *fixture) turnsOf(run *runs.Run, turns int) []string {
 	f.Helper()
-	list, err := f.Transcript(f.ctx, run, runs.Window{Turns: turns, Bytes: 10_000, Context: 20})
+	list, err := f.Runs.Transcript(f.ctx, run, runs.Window{Turns: turns, Bytes: 10_000, Context: 20})
 	f.must(err)
 	return each(list, func(t runs.Turn) string {
 		context := contents(t.Context)
@@ -74,7 +74,7 @@ func importedTurns(f *fixture) {
 	same(f, "freshness", list[0].Freshness == nil && list[2].Freshness == nil, true)
 	f.message(threadKey(1), said("C1/1", "now"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"||WELCOME", "|[a]: one|ONE", "|two|", "|three|THREE", "||AND MORE", "|now|"})
-	threads, err := f.Threads(f.ctx, workspace, "", 10)
+	threads, err := f.Messages.Threads(f.ctx, workspace, "", 10)
 	f.must(err)
 	same(f, "messages of the thread", threads[0].Messages, 8)
 }
@@ -109,7 +109,7 @@ func importedWhereItIs(f *fixture) {
 	same(f, "added", f.imports(exported...), 1)
 	same(f, "added again", f.imports(exported...), 0)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 now", "2 Hello.", "3 more"})
-	added, err := f.Import(f.ctx, record.ImportThread{
+	added, err := f.Recorder.Import(f.ctx, record.ImportThread{
 		Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: "other", Platform: event.Slack, Channel: channel, Agent: agent,
 	}, exported[:1])
 	f.must(err)
@@ -129,10 +129,10 @@ func importedApart(f *fixture) {
 
 func threadByUUID(f *fixture) {
 	f.imports(f.past("1", "one"))
-	found, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	found, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	same(f, "in its workspace", found.Key, threadKey(1))
-	_, err = f.Thread(f.ctx, "other", f.threadID(threadKey(1)))
+	_, err = f.Places.Thread(f.ctx, "other", f.threadID(threadKey(1)))
 	f.fails("in another workspace", err, storage.ErrNotFound)
 }
 

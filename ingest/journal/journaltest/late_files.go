@@ -69,7 +69,7 @@ func unfinishedAwaitsFiles(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "what is this?")}, triggers)
 	e.Coalesce, e.CoalesceMax = time.Second, time.Second
-	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	f.message(threadKey(1), said("C1/2", "C1/2"), awaiting(passive))
 	f.clock.advance(time.Second)
@@ -164,6 +164,6 @@ func restAfterAnswer(f *fixture) {
 
 func hastened(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "C1/1"), awaiting(triggers))
-	f.must(f.HastenTurns(f.ctx))
+	f.must(f.Runs.HastenTurns(f.ctx))
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"C1/1"})
 }

@@ -32,13 +32,13 @@ func listings(t *testing.T) (*conversation, []string) {
 			}
 		}
 	}
-	_, err := c.Counts(ctx, []string{"acme"})
-	_, figures := c.Figures(ctx)
-	_, _, threads := c.AllThreads(ctx, []string{"acme"}, "", 50)
-	_, thread := c.ThreadOf(ctx, "slack:acme:C1:1")
+	_, err := c.Listing.Counts(ctx, []string{"acme"})
+	_, figures := c.Listing.Figures(ctx)
+	_, _, threads := c.Listing.AllThreads(ctx, []string{"acme"}, "", 50)
+	_, thread := c.Listing.ThreadOf(ctx, "slack:acme:C1:1")
 	found(err, figures, threads, thread)
 	for _, f := range []listing.RunFilter{{Limit: 50}, {Limit: 50, Failed: true}, {Limit: 50, Since: time.Now().Add(-time.Hour)}} {
-		_, _, err := c.ListRuns(ctx, f)
+		_, _, err := c.Listing.ListRuns(ctx, f)
 		found(err)
 	}
 	for _, states := range append([][]string{nil}, func() (each [][]string) {
@@ -47,23 +47,23 @@ func listings(t *testing.T) (*conversation, []string) {
 		}
 		return each
 	}()...) {
-		_, err := c.Deliveries(ctx, states, 0, 50)
+		_, err := c.Listing.Deliveries(ctx, states, 0, 50)
 		found(err)
 	}
-	_, delivery := c.Delivery(ctx, 1)
-	_, letters := c.DeadLetters(ctx, 0, 50)
-	_, letter := c.DeadLetter(ctx, 1)
-	_, _, questions := c.Questions(ctx, "", 50)
-	_, question := c.FindQuestion(ctx, run.ID)
-	_, of := c.LifeOf(ctx, "C1/1", []string{"acme"})
-	_, posted := c.LifeOf(ctx, "C1/1/reply", []string{"acme"})
-	_, by := c.LifeByID(ctx, run.ID)
-	_, one := c.FindRun(ctx, run.ID)
-	_, _, kept := c.KeptInput(ctx, run.ID)
-	_, audit := c.Actions(ctx, 0, 50)
-	_, start := c.FirstStart(ctx)
+	_, delivery := c.Listing.Delivery(ctx, 1)
+	_, letters := c.Listing.DeadLetters(ctx, 0, 50)
+	_, letter := c.Listing.DeadLetter(ctx, 1)
+	_, _, questions := c.Listing.Questions(ctx, "", 50)
+	_, question := c.Listing.FindQuestion(ctx, run.ID)
+	_, of := c.Listing.LifeOf(ctx, "C1/1", []string{"acme"})
+	_, posted := c.Listing.LifeOf(ctx, "C1/1/reply", []string{"acme"})
+	_, by := c.Listing.LifeByID(ctx, run.ID)
+	_, one := c.Listing.FindRun(ctx, run.ID)
+	_, _, kept := c.Listing.KeptInput(ctx, run.ID)
+	_, audit := c.Audit.Actions(ctx, 0, 50)
+	_, start := c.Listing.FirstStart(ctx)
 	window := func(*runs.Run) runs.Window { return runs.Window{Turns: 20, Bytes: 10_000, Context: 20} }
-	_, past := c.PastInput(ctx, run.ThreadID, run.ID, window)
+	_, past := c.Runs.PastInput(ctx, run.ThreadID, run.ID, window)
 	found(delivery, letters, letter, questions, question, of, posted, by, one, kept, audit, start, past)
 	statements, _ := c.recorder.taken()
 	c.recorder.statements = statements

@@ -105,7 +105,7 @@ func notedMessage(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	result := f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, noted)
 	same(f, "result", result.Result, *event.Ignore(event.ReasonNotAddressed))
-	settled, err := f.Envelope(f.ctx, accepted.ID)
+	settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "freshness", settled.Message.Freshness, nil)
 	same(f, "content", result.Message.Content, "")

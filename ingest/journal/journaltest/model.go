@@ -116,7 +116,7 @@ func (m *machine) recordOne(t *imagined, begin bool) bool {
 	}
 	told := entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, decide)
 	told.Begin = begin
-	result, err := m.Record(m.ctx, m.claim(thread), told)
+	result, err := m.Recorder.Record(m.ctx, m.claim(thread), told)
 	m.must(err)
 	s.seq = int64(len(t.listed) + 1)
 	same(m, "thread_seq", result.Message.Seq, s.seq)
@@ -265,10 +265,10 @@ func (m *machine) loseThread(rt *rapid.T) {
 	delete(m.claims, thread)
 	if len(t.pending) > 0 {
 		s := t.pending[0]
-		_, err := m.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, triggers))
+		_, err := m.Recorder.Record(m.ctx, old, entry(s.envelope, event.Event{Kind: event.KindMessage, Message: said(s.id, s.text)}, triggers))
 		m.fails("record", err, storage.ErrFenced)
 	}
-	_, err := m.BeginRun(m.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	_, err := m.Runs.BeginRun(m.ctx, old, agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	m.fails("begin", err, storage.ErrFenced)
 }
 

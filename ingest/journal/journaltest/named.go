@@ -36,7 +36,7 @@ func asks(id, content, run string) *event.Message {
 // named returns the id of the run that a client asked for.
 func (f *fixture) named(thread event.ThreadKey, name string) string {
 	f.Helper()
-	run, err := f.NamedRun(f.ctx, workspace, asker, f.threadID(thread), name)
+	run, err := f.Runs.NamedRun(f.ctx, workspace, asker, f.threadID(thread), name)
 	f.must(err)
 	same(f, "thread", run.ThreadID, f.threadID(thread))
 	return run.ID
@@ -45,7 +45,7 @@ func (f *fixture) named(thread event.ThreadKey, name string) string {
 // input returns what a client gave for a run.
 func (f *fixture) input(run *runs.Run) string {
 	f.Helper()
-	input, err := f.RunInput(f.ctx, run)
+	input, err := f.Runs.RunInput(f.ctx, run)
 	f.must(err)
 	return string(input)
 }
@@ -67,17 +67,17 @@ func namedRun(f *fixture) {
 	same(f, "an id of the journal", known, run.Messages[0].UUID)
 	same(f, "the same after a restart", resumed.AgentID(), known)
 	for _, name := range []string{"run-1", known} {
-		later, err := f.LaterRun(f.ctx, name)
+		later, err := f.Runs.LaterRun(f.ctx, name)
 		f.must(err)
 		same(f, "the run that the agent may answer", later, runs.Later{ID: "run-1", Thread: run.Thread, Agent: agent})
-		id, err := f.AgentID(f.ctx, run.Thread, name)
+		id, err := f.Runs.AgentID(f.ctx, run.Thread, name)
 		f.must(err)
 		same(f, "as agents know it", id, known)
 	}
 	same(f, "by the agent's id", f.named(threadKey(1), known), "run-1")
-	_, err := f.NamedRun(f.ctx, "other", asker, f.threadID(threadKey(1)), "run-1")
+	_, err := f.Runs.NamedRun(f.ctx, "other", asker, f.threadID(threadKey(1)), "run-1")
 	f.fails("another workspace", err, storage.ErrNotFound)
-	_, err = f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-1")
+	_, err = f.Runs.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-1")
 	f.fails("another thread", err, storage.ErrNotFound)
 }
 
@@ -94,10 +94,10 @@ func namedByMessage(f *fixture) {
 	same(f, "after it has begun", f.named(threadKey(1), "c-1"), run.ID)
 	says("C1/2", "c-2", passive)
 	for name, by := range map[string]string{"c-1": "user:1", "c-2": asker} { // another person's, and one that asks for no run
-		_, err := f.NamedRun(f.ctx, workspace, by, f.threadID(threadKey(1)), name)
+		_, err := f.Runs.NamedRun(f.ctx, workspace, by, f.threadID(threadKey(1)), name)
 		f.fails(name, err, storage.ErrNotFound)
 	}
-	_, err := f.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "c-1")
+	_, err := f.Runs.NamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "c-1")
 	f.fails("another thread", err, storage.ErrNotFound)
 }
 
@@ -107,7 +107,7 @@ func namedEarly(f *fixture) {
 	request.Keys.Dedupe = event.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
 	named := func(by, name string) error {
-		_, err := f.NamedRun(f.ctx, workspace, by, "", name)
+		_, err := f.Runs.NamedRun(f.ctx, workspace, by, "", name)
 		return err
 	}
 	same(f, "before it is recorded", f.named(threadKey(1), "run-1"), "")
@@ -126,13 +126,13 @@ func namedStopped(f *fixture) {
 	f.message(threadKey(1), asks("C1/2", "two", "run-2"), triggers)
 	f.message(threadKey(1), asks("C1/3", "three", "run-3"), triggers)
 	stop := func(name string) error {
-		return f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+		return f.Runs.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(1)), name, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	}
 	f.fails("an unknown one", stop("run-4"), storage.ErrNotFound)
 	f.must(stop("run-2"))
 	f.fails("again", stop("run-2"), storage.ErrNotFound)
 	same(f, "run", f.named(threadKey(1), "run-2"), "run-2")
-	page, err := f.RunEvents(f.ctx, "run-2", 0, 10)
+	page, err := f.Runs.RunEvents(f.ctx, "run-2", 0, 10)
 	f.must(err)
 	same(f, "state", page.State, "cancelled")
 	f.commit(first, answer("re one"))
@@ -143,7 +143,7 @@ func namedStopped(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 one", "2 two", "3 three", "4 Stopped.", "5 re one", "6 re three"})
 
 	f.message(threadKey(2), asks("C1/4", "four", "run-4"), triggers)
-	f.must(f.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-4", outbox.Notice{Text: "Stopped."}))
+	f.must(f.Runs.StopNamedRun(f.ctx, workspace, asker, f.threadID(threadKey(2)), "run-4", outbox.Notice{Text: "Stopped."}))
 	same(f, "a run of a thread without another turn", f.mayBegin(threadKey(2), false) == nil, true)
 	same(f, "turns", f.due(turns), nil)
 }
@@ -155,7 +155,7 @@ func namedAtOnce(f *fixture) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 		e.Begin = true
-		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		return result.Begun
 	}
@@ -182,20 +182,20 @@ func namedTwice(f *fixture) {
 	same(f, "first", first.ID, "run-1")
 	same(f, "the second has the same id", second.ID == "run-1", false)
 	for by, want := range map[string]string{"user:1": first.ID, "user:2": second.ID} {
-		run, err := f.NamedRun(f.ctx, workspace, by, "", "run-1")
+		run, err := f.Runs.NamedRun(f.ctx, workspace, by, "", "run-1")
 		f.must(err)
 		same(f, by, run.ID, want)
 	}
-	_, err := f.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
+	_, err := f.Runs.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
 	f.fails("another client", err, storage.ErrNotFound)
-	shared, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
+	shared, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
-	_, err = f.AddParticipant(f.ctx, &shared, olivia)
+	_, err = f.Places.AddParticipant(f.ctx, &shared, olivia)
 	f.must(err)
-	run, err := f.NamedRun(f.ctx, workspace, olivia, "", "run-1")
+	run, err := f.Runs.NamedRun(f.ctx, workspace, olivia, "", "run-1")
 	f.must(err)
 	same(f, "a later run of another client's is not hers", run.ID, first.ID)
-	run, err = f.NamedRun(f.ctx, workspace, olivia, shared.ID, "run-1")
+	run, err = f.Runs.NamedRun(f.ctx, workspace, olivia, shared.ID, "run-1")
 	f.must(err)
 	same(f, "it is known in its thread", run.ID, second.ID)
 	f.commit(first, answer("one"))

@@ -46,7 +46,7 @@ func noticeOutside(f *fixture) {
 
 	f.message(threadKey(1), said("C1/2", "ho"), triggers)
 	next := f.begin(threadKey(1))
-	transcript, err := f.Transcript(f.ctx, next, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	transcript, err := f.Runs.Transcript(f.ctx, next, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	same(f, "turns", len(transcript), 2)
 	same(f, "the failed turn", contents(transcript[0].Messages), []string{"hi"})
@@ -67,7 +67,7 @@ func noticeOfWithdrawn(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})
 	same(f, "deliveries", f.count("deliveries"), 0)
-	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
+	_, err := f.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.fails("a second notice", err, storage.ErrFenced)
 }
 
@@ -127,13 +127,13 @@ func listingPromises() []promise {
 
 func pagesOfThread(f *fixture) {
 	id := f.threadID(threadKey(1))
-	_, err := f.ThreadMessages(f.ctx, workspace, id, messages.Page{Limit: 2})
+	_, err := f.Messages.ThreadMessages(f.ctx, workspace, id, messages.Page{Limit: 2})
 	f.fails("a missing thread", err, storage.ErrNotFound)
 	for _, text := range []string{"1", "2", "3", "4", "5"} {
 		f.message(threadKey(1), said("C1/"+text, text), passive)
 	}
 	page := func(p messages.Page) []string {
-		list, err := f.ThreadMessages(f.ctx, workspace, id, p)
+		list, err := f.Messages.ThreadMessages(f.ctx, workspace, id, p)
 		f.must(err)
 		return each(list, func(m messages.Listed) string { return m.Content })
 	}
@@ -142,7 +142,7 @@ func pagesOfThread(f *fixture) {
 	same(f, "the last page", page(messages.Page{Before: 100, Limit: 2}), []string{"4", "5"})
 	same(f, "the page before", page(messages.Page{Before: 4, Limit: 2}), []string{"2", "3"})
 	same(f, "a range", page(messages.Page{After: 1, Before: 4, Limit: 5}), []string{"2", "3"})
-	_, err = f.ThreadMessages(f.ctx, "other", id, messages.Page{Limit: 2})
+	_, err = f.Messages.ThreadMessages(f.ctx, "other", id, messages.Page{Limit: 2})
 	f.fails("another workspace", err, storage.ErrNotFound)
 }
 
@@ -152,7 +152,7 @@ func firstOfThread(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "first"), passive)
 	f.message(threadKey(1), said("C1/3", "second"), passive)
 	f.change(threadKey(1), deleted("C1/1"), nil)
-	threads, err := f.Threads(f.ctx, workspace, "", 2)
+	threads, err := f.Messages.Threads(f.ctx, workspace, "", 2)
 	f.must(err)
 	same(f, "first", threads[0].First.Content, "first")
 }
@@ -163,7 +163,7 @@ func pageBounded(f *fixture) {
 		f.message(key, said(string(key), "0"), passive)
 		f.grow(key, list)
 		counting := &counter{Engine: f.engine, bound: "m.seq BETWEEN"}
-		page, err := journal.New(counting, journal.Options{}).ThreadMessages(f.ctx, workspace, f.threadID(key), messages.Page{Before: 50, Limit: 10})
+		page, err := journal.New(counting, journal.Options{}).Messages.ThreadMessages(f.ctx, workspace, f.threadID(key), messages.Page{Before: 50, Limit: 10})
 		f.must(err)
 		same(f, "messages", len(page), 10)
 		return counting.tally
@@ -182,7 +182,7 @@ func threadsOfWorkspace(f *fixture) {
 	var got []string
 	before := ""
 	for {
-		page, err := f.Threads(f.ctx, workspace, before, 2)
+		page, err := f.Messages.Threads(f.ctx, workspace, before, 2)
 		f.must(err)
 		for _, t := range page {
 			got = append(got, t.First.Content+" "+string(t.Key)+" "+strings.Repeat("*", int(t.Messages)))
@@ -194,10 +194,10 @@ func threadsOfWorkspace(f *fixture) {
 		}
 	}
 	same(f, "threads", got, []string{"three slack:acme:C1:3 **", "one slack:acme:C1:1 **", "two slack:acme:C1:2 *"})
-	none, err := f.Threads(f.ctx, "other", "", 2)
+	none, err := f.Messages.Threads(f.ctx, "other", "", 2)
 	f.must(err)
 	same(f, "of another workspace", len(none), 0)
-	if _, err := f.Threads(f.ctx, workspace, "soon", 2); err == nil {
+	if _, err := f.Messages.Threads(f.ctx, workspace, "soon", 2); err == nil {
 		f.Fatalf("a faulty cursor was taken")
 	}
 }
@@ -238,7 +238,7 @@ func (f *fixture) tells(id, to string) record.Result {
 // beginFor begins the turn of an agent, which must be due.
 func (f *fixture) beginFor(to string) *runs.Run {
 	f.Helper()
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := f.Runs.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), to, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	return run
 }
@@ -246,7 +246,7 @@ func (f *fixture) beginFor(to string) *runs.Run {
 // belongsTo fails the test unless the turn, which one agent would begin, is another's.
 func (f *fixture) belongsTo(begins, want string) {
 	f.Helper()
-	_, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	_, err := f.Runs.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), begins, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.fails("the turn", err, runs.OtherAgentError(want))
 }
 
@@ -296,6 +296,6 @@ func rerunOfAgent(f *fixture) {
 
 func heirGetsMessages(f *fixture) {
 	f.orphan(threadKey(1))
-	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, 0))
+	f.must(f.Runs.AssignOrphans(f.ctx, []string{agent}, agent, 0))
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"hi"})
 }

@@ -36,7 +36,7 @@ func idsInOrder(f *fixture) {
 	var envelopes [writers][each]int64
 	w.atOnce(nodes, func(n int) error {
 		for i := range each {
-			accepted, err := nodes[n].Accept(f.ctx, nodes[n].envelope(event.KindMessage, threadKey(1), name(n, i)))
+			accepted, err := nodes[n].Envelopes.Accept(f.ctx, nodes[n].envelope(event.KindMessage, threadKey(1), name(n, i)))
 			if err != nil {
 				return err
 			}
@@ -47,7 +47,7 @@ func idsInOrder(f *fixture) {
 	w.atOnce(nodes, func(n int) error {
 		for i, id := range envelopes[n] {
 			e := entry(id, event.Event{Kind: event.KindMessage, Message: said(name(n, i), "hi")}, triggers)
-			if _, err := nodes[n].Record(f.ctx, lease, e); err != nil {
+			if _, err := nodes[n].Recorder.Record(f.ctx, lease, e); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func batchBounded(f *fixture) {
 		batch := f.next(thread)
 		same(f, "batch", each(batch, func(p envelopes.Pending) int64 { return p.ID }), want)
 		for _, p := range batch {
-			f.must(f.Bury(f.ctx, f.claim(thread), p.ID, errors.New("done")))
+			f.must(f.Envelopes.Bury(f.ctx, f.claim(thread), p.ID, errors.New("done")))
 		}
 	}
 	same(f, "envelopes left", len(f.next(thread)), 0)
@@ -87,31 +87,31 @@ func countCorrected(f *fixture) {
 	first := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/3"))
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/4"))
 	busy, idle := f.claim(first.Thread), f.claim(f.thread(threadKey(2)))
-	f.must(f.Postpone(f.ctx, busy, first.ID, f.clock.Now().Add(time.Minute), nil))
+	f.must(f.Envelopes.Postpone(f.ctx, busy, first.ID, f.clock.Now().Add(time.Minute), nil))
 	right := f.dump()
 	const tooMany, dueTooEarly = `UPDATE threads SET pending = pending + 1, intake_at = NULL`, `UPDATE threads SET intake_at = 1`
 	for _, wrong := range []string{tooMany, dueTooEarly} {
 		f.exec(wrong)
-		f.must(errors.Join(f.CorrectPending(f.ctx, busy), f.CorrectPending(f.ctx, idle)))
+		f.must(errors.Join(f.Envelopes.CorrectPending(f.ctx, busy), f.Envelopes.CorrectPending(f.ctx, idle)))
 		same(f, "rows after "+wrong, f.dump(), right)
 	}
 	next := f.successor("second")
 	next.claim(busy.Thread)
 	next.claim(idle.Thread)
-	f.must(errors.Join(f.CorrectPending(f.ctx, busy), f.CorrectPending(f.ctx, idle))) // a write would be fenced off
+	f.must(errors.Join(f.Envelopes.CorrectPending(f.ctx, busy), f.Envelopes.CorrectPending(f.ctx, idle))) // a write would be fenced off
 	f.exec(tooMany)
-	f.fails("correct under an old claim", f.CorrectPending(f.ctx, idle), storage.ErrFenced)
+	f.fails("correct under an old claim", f.Envelopes.CorrectPending(f.ctx, idle), storage.ErrFenced)
 }
 
 // answerAll answers the thread's turns, each message by itself, concurrently with other
 // nodes.
 func (f *fixture) answerAll(lease *places.Claim) error {
 	for {
-		run, err := f.BeginRun(f.ctx, lease, agent, false, func(*runs.Run) bool { return true }, math.MaxInt64)
+		run, err := f.Runs.BeginRun(f.ctx, lease, agent, false, func(*runs.Run) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {
 			return err
 		}
-		if _, err = f.CommitReply(f.ctx, lease, run, answer("Hello.", "Hel", "lo.")); err != nil && !errors.Is(err, storage.ErrFenced) {
+		if _, err = f.Runs.CommitReply(f.ctx, lease, run, answer("Hello.", "Hel", "lo.")); err != nil && !errors.Is(err, storage.ErrFenced) {
 			return err
 		}
 	}

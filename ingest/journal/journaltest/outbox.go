@@ -35,7 +35,7 @@ func deliveryOrder(f *fixture) {
 		same(f, "post", d.Post.Text, want)
 		f.sending(d)
 		same(f, "during the send", f.delivery(threadKey(1)).ID, d.ID)
-		more, err := f.Sent(f.ctx, d, fmt.Sprint("C1/", 10+i))
+		more, err := f.Outbox.Sent(f.ctx, d, fmt.Sprint("C1/", 10+i))
 		f.must(err)
 		same(f, "more", more, want != "B1")
 	}
@@ -47,7 +47,7 @@ func resent(f *fixture) {
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	at := f.clock.Now().Add(time.Second)
-	f.must(f.Resend(f.ctx, d, at, "the connection was refused"))
+	f.must(f.Outbox.Resend(f.ctx, d, at, "the connection was refused"))
 	same(f, "due", f.due(deliveries), nil)
 	f.exchange(threadKey(1), "C1/2", "b", "B", "B1")
 	again := f.delivery(threadKey(1))
@@ -65,7 +65,7 @@ func readBack(f *fixture) {
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	at := f.clock.Now().Add(15 * time.Second)
-	f.must(f.AwaitReadBack(f.ctx, d, at, "the connection broke"))
+	f.must(f.Outbox.AwaitReadBack(f.ctx, d, at, "the connection broke"))
 	same(f, "due", f.due(deliveries), nil)
 	f.clock.advance(15 * time.Second)
 	again := f.delivery(threadKey(1))
@@ -82,7 +82,7 @@ func restFails(f *fixture) {
 	f.deliver(threadKey(1), "C1/9")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone"))
+	f.must(f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone"))
 	same(f, "next", f.delivery(threadKey(1)).Post.Text, "B1")
 	same(f, "failed with a cause", f.count("deliveries WHERE state = 'failed' AND error <> ''"), 2)
 }
@@ -91,7 +91,7 @@ func unknownPasses(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1", "A2")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	err := f.GiveUp(f.ctx, d, outbox.Unknown, "the platform cannot tell")
+	err := f.Outbox.GiveUp(f.ctx, d, outbox.Unknown, "the platform cannot tell")
 	f.must(err)
 	same(f, "next", f.delivery(threadKey(1)).Post.Text, "A2")
 }
@@ -99,10 +99,10 @@ func unknownPasses(f *fixture) {
 func notSentAgain(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "a", "A", "A1")
 	d := f.deliver(threadKey(1), "C1/9")
-	_, err := f.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: time.Second})
+	_, err := f.Outbox.BeginSend(f.ctx, f.claim(d.Thread), d, outbox.Send{Timeout: time.Second})
 	f.fails("begin to send a sent delivery", err, outbox.ErrDelivered)
-	f.fails("resend a sent delivery", f.Resend(f.ctx, d, f.clock.Now(), ""), outbox.ErrDelivered)
-	err = f.GiveUp(f.ctx, d, outbox.Failed, "")
+	f.fails("resend a sent delivery", f.Outbox.Resend(f.ctx, d, f.clock.Now(), ""), outbox.ErrDelivered)
+	err = f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "")
 	f.fails("give up a sent delivery", err, outbox.ErrDelivered)
 	f.must(f.bySent(d, "C1/9"))
 	same(f, "due", f.due(deliveries), nil)
@@ -120,8 +120,8 @@ func committedMeanwhile(f *fixture) {
 		f.sending(d)
 		f.message(thread, said(fmt.Sprint("b", i), "b"), triggers)
 		run, lease := f.begin(thread), f.claim(d.Thread)
-		wait.Go(func() { _, errs[2*i] = f.Sent(f.ctx, d, fmt.Sprint("C1/", i)) })
-		wait.Go(func() { _, errs[2*i+1] = f.CommitReply(f.ctx, lease, run, answer("B", "B")) })
+		wait.Go(func() { _, errs[2*i] = f.Outbox.Sent(f.ctx, d, fmt.Sprint("C1/", i)) })
+		wait.Go(func() { _, errs[2*i+1] = f.Runs.CommitReply(f.ctx, lease, run, answer("B", "B")) })
 	}
 	wait.Wait()
 	f.must(errors.Join(errs...))
@@ -130,7 +130,7 @@ func committedMeanwhile(f *fixture) {
 
 // bySent records again that a delivery was sent, as after a lost answer.
 func (f *fixture) bySent(d *outbox.Delivery, id string) error {
-	_, err := f.Sent(f.ctx, d, id)
+	_, err := f.Outbox.Sent(f.ctx, d, id)
 	return err
 }
 
@@ -142,14 +142,14 @@ func deliveryLost(f *fixture) {
 	f.sending(d)
 	next := f.successor("second")
 	theirs := next.delivery(threadKey(1))
-	f.must(next.Resend(f.ctx, theirs, f.clock.Now(), "the post had not arrived"))
+	f.must(next.Outbox.Resend(f.ctx, theirs, f.clock.Now(), "the post had not arrived"))
 	next.sending(theirs)
 	before := f.dump()
 	for name, write := range map[string]func() error{
-		"Resend":        func() error { return f.Resend(f.ctx, d, f.clock.Now(), "too late") },
-		"AwaitReadBack": func() error { return f.AwaitReadBack(f.ctx, d, f.clock.Now(), "the outcome is unclear") },
-		"GiveUp":        func() error { return f.GiveUp(f.ctx, d, outbox.Failed, "too late") },
-		"ResendMarked":  func() error { return f.ResendMarked(f.ctx, d, "again", "too late") },
+		"Resend":        func() error { return f.Outbox.Resend(f.ctx, d, f.clock.Now(), "too late") },
+		"AwaitReadBack": func() error { return f.Outbox.AwaitReadBack(f.ctx, d, f.clock.Now(), "the outcome is unclear") },
+		"GiveUp":        func() error { return f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "too late") },
+		"ResendMarked":  func() error { return f.Outbox.ResendMarked(f.ctx, d, "again", "too late") },
 	} {
 		f.fails(name, write(), outbox.ErrDelivered)
 		same(f, "rows after "+name, f.dump(), before)
@@ -161,7 +161,7 @@ func arrivalIsAFact(f *fixture) {
 	d := f.delivery(threadKey(1))
 	f.sending(d)
 	f.successor("second").claim(d.Thread)
-	_, err := f.Sent(f.ctx, d, "C1/9")
+	_, err := f.Outbox.Sent(f.ctx, d, "C1/9")
 	f.must(err)
 	same(f, "due", f.due(deliveries), nil)
 }
@@ -177,7 +177,7 @@ func beingSent(f *fixture) {
 		for _, name := range files {
 			m.Attachments = append(m.Attachments, event.Attachment{ID: "at_1", Name: name})
 		}
-		yes, err := f.IsSending(f.ctx, f.thread(thread), m)
+		yes, err := f.Outbox.IsSending(f.ctx, f.thread(thread), m)
 		f.must(err)
 		return yes
 	}
@@ -199,7 +199,7 @@ func beingSent(f *fixture) {
 	same(f, "another file", sending("", "b.txt"), false)
 	f.message(threadKey(3), said("C1/4", "c"), triggers)
 	run := f.begin(threadKey(3))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.commit(run, answer("C"))
 	f.sending(f.delivery(threadKey(3)))
 	same(f, "during the removal of a sign", sendingIn(threadKey(3), ""), false)

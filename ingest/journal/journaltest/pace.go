@@ -90,7 +90,7 @@ func placesAtOnce(f *fixture) {
 	for i, d := range deliveries {
 		lease := f.claim(d.Thread)
 		wait.Go(func() {
-			slots[i], errs[i] = f.BeginSend(f.ctx, lease, d, outbox.Send{Timeout: time.Minute, Every: every})
+			slots[i], errs[i] = f.Outbox.BeginSend(f.ctx, lease, d, outbox.Send{Timeout: time.Minute, Every: every})
 		})
 	}
 	wait.Wait()
@@ -146,8 +146,8 @@ func pushedForward(f *fixture) {
 // a time. An empty channel means the whole workspace.
 func (f *fixture) limited(d *outbox.Delivery, channel string, until time.Time) {
 	f.Helper()
-	f.must(f.HoldUp(f.ctx, d.Workspace, channel, until))
-	f.must(f.Resend(f.ctx, d, until, "slow down"))
+	f.must(f.Outbox.HoldUp(f.ctx, d.Workspace, channel, until))
+	f.must(f.Outbox.Resend(f.ctx, d, until, "slow down"))
 }
 
 func wholeWorkspace(f *fixture) {
@@ -160,10 +160,10 @@ func wholeWorkspace(f *fixture) {
 	}
 	short, long := f.clock.Now().Add(time.Minute), f.clock.Now().Add(2*time.Minute)
 	f.slot(take("acme", "C4"), every)
-	f.must(f.HoldUp(f.ctx, "acme", "C4", f.clock.Now().Add(time.Second)))
-	f.must(f.HoldUp(f.ctx, "acme", "", short))
-	f.must(f.HoldUp(f.ctx, "acme", "C3", long))
-	f.must(f.HoldUp(f.ctx, "umbrella", "", f.clock.Now().Add(time.Hour)))
+	f.must(f.Outbox.HoldUp(f.ctx, "acme", "C4", f.clock.Now().Add(time.Second)))
+	f.must(f.Outbox.HoldUp(f.ctx, "acme", "", short))
+	f.must(f.Outbox.HoldUp(f.ctx, "acme", "C3", long))
+	f.must(f.Outbox.HoldUp(f.ctx, "umbrella", "", f.clock.Now().Add(time.Hour)))
 	for _, c := range []struct {
 		workspace, channel string
 		wait               time.Time
@@ -175,7 +175,7 @@ func wholeWorkspace(f *fixture) {
 	f.message(threadKey(20), said("C1/8", "a"), triggers)
 	run := f.begin(threadKey(20))
 	for pace, want := range map[time.Duration]time.Time{0: short, every: short.Add(place)} { // a post waits in the channel's pace
-		d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, outbox.Send{Timeout: time.Minute, Every: pace})
+		d, again, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, sign, true, outbox.Send{Timeout: time.Minute, Every: pace})
 		f.must(err)
 		same(f, "a preview waits", d == nil && again.Equal(want), true)
 	}
@@ -301,7 +301,7 @@ func (s *street) come(rt *rapid.T, k *talker, now time.Time) time.Time {
 		}
 		return now.Add(rest)
 	}
-	_, err := k.node.Sent(k.node.ctx, d, d.Key)
+	_, err := k.node.Outbox.Sent(k.node.ctx, d, d.Key)
 	k.node.must(err)
 	k.posts--
 	return now

@@ -21,7 +21,7 @@ func wholePath(f *fixture) {
 	accepted := f.accept(a)
 	same(f, "threads with intake", f.due(intake), []int64{accepted.Thread})
 
-	pending, err := f.NextEnvelopes(f.ctx, accepted.Thread, 10)
+	pending, err := f.Envelopes.NextEnvelopes(f.ctx, accepted.Thread, 10)
 	f.must(err)
 	same(f, "pending", pending, []envelopes.Pending{{ID: accepted.ID, Envelope: a.Envelope, MessageUUID: accepted.MessageUUID, Kind: event.KindMessage,
 		MessageID: a.Keys.MessageID, Dedupe: a.Keys.Dedupe}})
@@ -35,7 +35,7 @@ func wholePath(f *fixture) {
 
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"<@B> hi"})
-	transcript, err := f.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	transcript, err := f.Runs.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	same(f, "turns", len(transcript), 1)
 	same(f, "question", contents(transcript[0].Messages), []string{"<@B> hi"})
@@ -45,13 +45,13 @@ func wholePath(f *fixture) {
 	same(f, "threads with turns", f.due(turns), nil)
 	same(f, "threads with deliveries", f.due(deliveries), []int64{accepted.Thread})
 
-	d, err := f.NextDelivery(f.ctx, accepted.Thread)
+	d, err := f.Outbox.NextDelivery(f.ctx, accepted.Thread)
 	f.must(err)
 	same(f, "post", d.Post, outbox.Post{Channel: channel, Place: "1", Text: "Hello."})
-	slot, err := f.BeginSend(f.ctx, f.claim(accepted.Thread), d, outbox.Send{Timeout: 10 * time.Second})
+	slot, err := f.Outbox.BeginSend(f.ctx, f.claim(accepted.Thread), d, outbox.Send{Timeout: 10 * time.Second})
 	f.must(err)
 	same(f, "send by", slot.SendBy, f.clock.Now().Add(10*time.Second))
-	more, err := f.Sent(f.ctx, d, "C1/9")
+	more, err := f.Outbox.Sent(f.ctx, d, "C1/9")
 	f.must(err)
 	same(f, "more to deliver", more, false)
 	same(f, "threads with deliveries", f.due(deliveries), nil)

@@ -113,12 +113,12 @@ func (c *conversation) must(err error) {
 func (c *conversation) record(key string, e event.Event, target string) (record.Result, *places.Claim) {
 	c.Helper()
 	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, MessageID: target}
-	accepted, err := c.Accept(c.Context(), envelopes.AcceptRequest{
+	accepted, err := c.Envelopes.Accept(c.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
 	})
 	c.must(err)
 	claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
-	result, err := c.Record(c.Context(), claim, record.Entry{
+	result, err := c.Recorder.Record(c.Context(), claim, record.Entry{
 		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: messages.Live, Agent: "helper", Begin: true,
 		Decide: func(m *event.Message, _ record.Look) record.Decision {
 			return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonMention, Metadata: m.Metadata.Bytes()}
@@ -145,7 +145,7 @@ func (c *conversation) ask(id string) (*runs.Run, *places.Claim) {
 func (c *conversation) exchange(id string) {
 	c.Helper()
 	run, claim := c.ask(id)
-	ended, err := c.CommitReply(c.Context(), claim, run, runs.Reply{
+	ended, err := c.Runs.CommitReply(c.Context(), claim, run, runs.Reply{
 		Content: "Hello.", Stale: "send", Attempt: runs.Attempt{BegunAt: time.Now()}, Posts: []outbox.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &outbox.Send{Timeout: time.Second},
 		Metadata: func(string, time.Duration) []byte { return []byte("{}") },
 	})
@@ -153,7 +153,7 @@ func (c *conversation) exchange(id string) {
 	if ended.Begun == nil {
 		c.Fatal("the delivery did not begin with the reply")
 	}
-	if _, err := c.Sent(c.Context(), ended.Begun, id+"/reply"); err != nil {
+	if _, err := c.Outbox.Sent(c.Context(), ended.Begun, id+"/reply"); err != nil {
 		c.Fatal(err)
 	}
 }
@@ -206,9 +206,9 @@ func TestTheCheckOfAnAttachedCopyReadsNoDelivery(t *testing.T) {
 		ExternalID: "C1/1", Content: "look", Channel: event.Channel{ID: "C1"}, Attachments: []event.Attachment{file},
 		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 	}}, "C1/1")
-	c.must(c.HoldCopy(c.Context(), "attachments", "ab/cd", 0))
+	c.must(c.Files.HoldCopy(c.Context(), "attachments", "ab/cd", 0))
 	c.recorder.taken()
-	c.must(c.RemoveCopies(c.Context(), func(_ context.Context, _, path string) error { return errors.New("removed " + path) }))
+	c.must(c.Files.RemoveCopies(c.Context(), func(_ context.Context, _, path string) error { return errors.New("removed " + path) }))
 	statements, _ := c.recorder.taken()
 	for _, statement := range statements {
 		if strings.Contains(statement, "FROM deliveries") {
@@ -224,7 +224,7 @@ func TestTranscriptReadsTheWindow(t *testing.T) {
 	c.exchange("C1/1")
 	run, _ := c.ask("C1/2")
 	c.recorder.taken()
-	turns, err := c.Transcript(c.Context(), run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	turns, err := c.Runs.Transcript(c.Context(), run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	c.must(err)
 	if len(turns) != 2 {
 		t.Fatalf("%d turns", len(turns))
@@ -248,9 +248,9 @@ func TestAStoredThreadHistoryIsNotReadAgain(t *testing.T) {
 	before := func(id, text string) record.Read {
 		return record.Read{Metadata: []byte("{}"), Message: &event.Message{ExternalID: id, Content: text, Channel: event.Channel{ID: "C1"}, SentAt: time.UnixMilli(1)}}
 	}
-	c.must(c.SetThreadHistory(c.Context(), claim, run, runs.ThreadHistory{Root: "C1/1"}, []record.Read{before("C1/1", "root"), before("C1/1.5", "reply")}))
+	c.must(c.Recorder.SetThreadHistory(c.Context(), claim, run, runs.ThreadHistory{Root: "C1/1"}, []record.Read{before("C1/1", "root"), before("C1/1.5", "reply")}))
 	c.recorder.taken()
-	turns, err := c.Transcript(c.Context(), run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	turns, err := c.Runs.Transcript(c.Context(), run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	c.must(err)
 	if len(turns) != 1 || turns[0].Root == nil || turns[0].Root.Content != "root" || len(turns[0].Context) != 1 || turns[0].Context[0].Content != "reply" || len(turns[0].Messages) != 1 {
 		t.Errorf("%+v", turns)
@@ -263,7 +263,7 @@ func TestAStoredThreadHistoryIsNotReadAgain(t *testing.T) {
 // threadID returns the UUID of the thread.
 func (c *conversation) threadID() string {
 	c.Helper()
-	id, err := c.ThreadID(c.Context(), "slack:acme:C1:1")
+	id, err := c.Places.ThreadID(c.Context(), "slack:acme:C1:1")
 	c.must(err)
 	return id
 }
@@ -273,10 +273,10 @@ func (c *conversation) threadID() string {
 func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Thread(c.Context(), "acme", c.threadID())
+	thread, err := c.Places.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
-	_, err = c.ThreadChanges(c.Context(), &thread, 10, time.Now(), 10)
+	_, err = c.Messages.ThreadChanges(c.Context(), &thread, 10, time.Now(), 10)
 	c.must(err)
 	for statement, plan := range c.plans() {
 		if strings.Contains(plan, "messages_seq") {
@@ -290,20 +290,20 @@ func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Thread(c.Context(), "acme", c.threadID())
+	thread, err := c.Places.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
-	_, err = c.Senders(c.Context(), &thread)
+	_, err = c.Messages.Senders(c.Context(), &thread)
 	c.must(err)
-	if _, err := c.NamedRun(c.Context(), "acme", "", thread.ID, "run"); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := c.Runs.NamedRun(c.Context(), "acme", "", thread.ID, "run"); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
-	if _, err := c.LaterRun(c.Context(), "run"); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := c.Runs.LaterRun(c.Context(), "run"); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
-	_, err = c.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)
+	_, err = c.Places.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)
 	c.must(err)
-	_, err = c.NewsOf(c.Context(), "acme", "user:1", true, 0, 10)
+	_, err = c.Messages.NewsOf(c.Context(), "acme", "user:1", true, 0, 10)
 	c.must(err)
 	for statement, plan := range c.plans() {
 		if strings.Contains(plan, "SCAN participants") || strings.Contains(plan, "SCAN threads") || strings.Contains(plan, "SCAN news") || strings.Contains(plan, "SCAN p") {
@@ -321,9 +321,9 @@ func TestDeadLettersAreFoundByTheirIndex(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
 	c.recorder.taken()
-	_, err := c.DeadLetters(c.Context(), 0, 10)
+	_, err := c.Listing.DeadLetters(c.Context(), 0, 10)
 	c.must(err)
-	if _, err := c.DeadLetter(c.Context(), 1); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := c.Listing.DeadLetter(c.Context(), 1); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
 	for statement, plan := range c.plans() {
@@ -338,7 +338,7 @@ func TestCountsReadIndexes(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
 	c.recorder.taken()
-	_, err := c.Counts(c.Context(), []string{"acme"})
+	_, err := c.Listing.Counts(c.Context(), []string{"acme"})
 	c.must(err)
 	for statement, plan := range c.plans() {
 		for line := range strings.Lines(plan) {
@@ -359,7 +359,7 @@ func TestDeliveriesAreListedByAnIndex(t *testing.T) {
 		if state != "" {
 			states = []string{state}
 		}
-		_, err := c.Deliveries(c.Context(), states, 0, 10)
+		_, err := c.Listing.Deliveries(c.Context(), states, 0, 10)
 		c.must(err)
 		for statement, plan := range c.plans() {
 			if !strings.Contains(plan, index) || strings.Contains(plan, "SCAN o\n") || strings.Contains(plan, "SCAN t\n") {

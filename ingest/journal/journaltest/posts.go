@@ -32,7 +32,7 @@ func postPromises() []promise {
 // post stores a post of a program with two parts in the first thread.
 func (f *fixture) post(id, content string) (thread int64, added bool) {
 	f.Helper()
-	thread, added, err := f.AddPost(f.ctx, record.NewPost{
+	thread, added, err := f.Recorder.AddPost(f.ctx, record.NewPost{
 		ID: id, Thread: places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
 		Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: channel, Text: content}, {Channel: channel, Text: "more"}},
 	})
@@ -51,25 +51,25 @@ func postStored(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "how much?"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"passive||RAIN", "|how much?|"})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 passive", "2 RAIN", "3 how much?"})
-	d, err := f.NextDelivery(f.ctx, thread)
+	d, err := f.Outbox.NextDelivery(f.ctx, thread)
 	f.must(err)
 	same(f, "its first part", d.Post.Text, "RAIN")
 	same(f, "nobody asked", d.AskedAt.IsZero() && d.Begins(), true)
-	_, err = f.Sent(f.ctx, d, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, d, "C1/9")
 	f.must(err)
-	reply, err := f.ReplyID(f.ctx, workspace, "C1/9")
+	reply, err := f.Outbox.ReplyID(f.ctx, workspace, "C1/9")
 	f.must(err)
 	same(f, "the message of its post", reply, id)
 }
 
 func postState(f *fixture) {
-	_, err := f.PostOf(f.ctx, uuid.NewString())
+	_, err := f.Recorder.PostOf(f.ctx, uuid.NewString())
 	same(f, "an unknown post", errors.Is(err, storage.ErrNotFound), true)
 	id := uuid.NewString()
 	thread, _ := f.post(id, "RAIN")
 	state := func(want outbox.State, platformID string) {
 		f.Helper()
-		p, err := f.PostOf(f.ctx, id)
+		p, err := f.Recorder.PostOf(f.ctx, id)
 		f.must(err)
 		same(f, "state", p.State, want)
 		same(f, "the id of its first part", p.PlatformID, platformID)
@@ -77,12 +77,12 @@ func postState(f *fixture) {
 	}
 	state(outbox.Pending, "")
 	for i, want := range []outbox.State{outbox.Sending, outbox.Unknown} {
-		d, err := f.NextDelivery(f.ctx, thread)
+		d, err := f.Outbox.NextDelivery(f.ctx, thread)
 		f.must(err)
 		if i == 0 {
-			_, err = f.Sent(f.ctx, d, "C1/9")
+			_, err = f.Outbox.Sent(f.ctx, d, "C1/9")
 		} else {
-			err = f.GiveUp(f.ctx, d, outbox.Unknown, "nobody knows")
+			err = f.Outbox.GiveUp(f.ctx, d, outbox.Unknown, "nobody knows")
 		}
 		f.must(err)
 		state(want, "C1/9")
@@ -99,9 +99,9 @@ func postsQueued(f *fixture) {
 			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: channel, Text: content}},
 		}
 		n.Queue = places.Thread{Key: queue, ID: f.threadID(queue), Workspace: workspace}
-		row, added, err := f.AddPost(f.ctx, n)
+		row, added, err := f.Recorder.AddPost(f.ctx, n)
 		f.must(err)
-		again, twice, err := f.AddPost(f.ctx, n)
+		again, twice, err := f.Recorder.AddPost(f.ctx, n)
 		f.must(err)
 		same(f, "added once, in one queue", []any{added, twice, again}, []any{true, false, row})
 		return id, row
@@ -113,17 +113,17 @@ func postsQueued(f *fixture) {
 	same(f, "due", f.due(deliveries), []int64{ours, theirs})
 	d := f.delivery(threadKey(8))
 	f.sending(d)
-	f.must(f.AwaitReadBack(f.ctx, d, f.clock.Now().Add(time.Minute), "the outcome is unclear"))
+	f.must(f.Outbox.AwaitReadBack(f.ctx, d, f.clock.Now().Add(time.Minute), "the outcome is unclear"))
 	same(f, "due beside a post with an unclear result", f.due(deliveries), []int64{theirs})
 	same(f, "the first one of its queue", f.delivery(threadKey(8)).Run, first)
 	same(f, "another one's", f.deliver(threadKey(9), "C1/9").Post.Text, "WIND")
 	f.clock.advance(time.Minute)
 	same(f, "due after it", f.due(deliveries), []int64{ours})
 	same(f, "in the order of the queue", []string{f.deliver(threadKey(8), "C1/8").Post.Text, f.deliver(threadKey(8), "C1/10").Post.Text}, []string{"RAIN", "SUN"})
-	p, err := f.PostOf(f.ctx, first)
+	p, err := f.Recorder.PostOf(f.ctx, first)
 	f.must(err)
 	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/8"})
-	listed, _, err := f.AllThreads(f.ctx, []string{workspace}, "", 10)
+	listed, _, err := f.Listing.AllThreads(f.ctx, []string{workspace}, "", 10)
 	f.must(err)
 	same(f, "listed threads", len(listed), 1)
 }
@@ -133,7 +133,7 @@ func postsMove(f *fixture) {
 	waiting := event.PersonThread(workspace, "U7")
 	post := func(content string) (id string, thread int64) {
 		id = uuid.NewString()
-		thread, _, err := f.AddPost(f.ctx, record.NewPost{
+		thread, _, err := f.Recorder.AddPost(f.ctx, record.NewPost{
 			ID: id, Thread: places.Thread{Key: waiting, ID: f.threadID(waiting), Workspace: workspace}, Platform: event.Slack, Channel: "U7", Agent: agent,
 			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: "U7", Text: content}},
 		})
@@ -145,7 +145,7 @@ func postsMove(f *fixture) {
 	same(f, "the lines that wait", f.lines(waiting), []string{"1 RAIN", "2 SUN"})
 	to := places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}
 	move := func(claim *places.Claim) (int64, error) {
-		return f.MovePosts(f.ctx, claim, to, event.Slack, event.Channel{ID: channel, Type: event.ChannelDirect}, outbox.Post{Channel: channel, Place: "p"})
+		return f.Recorder.MovePosts(f.ctx, claim, to, event.Slack, event.Channel{ID: channel, Type: event.ChannelDirect}, outbox.Post{Channel: channel, Place: "p"})
 	}
 	found := func() []string {
 		f.fill()
@@ -163,13 +163,13 @@ func postsMove(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "how much?"), triggers)
 	same(f, "turns", f.turnsOf(f.begin(threadKey(1)), 50), []string{"passive||RAIN", "||SUN", "|how much?|"})
 	for i, id := range []string{first, second} {
-		d, err := f.NextDelivery(f.ctx, moved)
+		d, err := f.Outbox.NextDelivery(f.ctx, moved)
 		f.must(err)
 		same(f, "its delivery", []any{d.Run, d.Post.Channel, d.Post.Place}, []any{id, channel, "p"})
-		_, err = f.Sent(f.ctx, d, []string{"C1/8", "C1/9"}[i])
+		_, err = f.Outbox.Sent(f.ctx, d, []string{"C1/8", "C1/9"}[i])
 		f.must(err)
 	}
-	p, err := f.PostOf(f.ctx, second)
+	p, err := f.Recorder.PostOf(f.ctx, second)
 	f.must(err)
 	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/9"})
 }
@@ -177,33 +177,33 @@ func postsMove(f *fixture) {
 func reactionStored(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hello"), passive)
 	message := f.list(threadKey(1))[0].UUID
-	_, err := f.TargetOf(f.ctx, "elsewhere", message)
+	_, err := f.Recorder.TargetOf(f.ctx, "elsewhere", message)
 	same(f, "of another workspace", errors.Is(err, storage.ErrNotFound), true)
-	target, err := f.TargetOf(f.ctx, workspace, message)
+	target, err := f.Recorder.TargetOf(f.ctx, workspace, message)
 	f.must(err)
 	same(f, "target", []any{target.PlatformID, target.Channel, target.Thread.Key}, []any{"C1/1", channel, threadKey(1)})
 	id, post := uuid.NewString(), outbox.Post{Channel: channel, Text: "eyes C1/1"}
 	react := func() (state outbox.State) {
-		state, err := f.AddReaction(f.ctx, &target, id, post)
+		state, err := f.Recorder.AddReaction(f.ctx, &target, id, post)
 		f.must(err)
 		return state
 	}
 	same(f, "states", []outbox.State{react(), react()}, []outbox.State{outbox.Pending, outbox.Pending})
 	same(f, "deliveries", f.count("deliveries WHERE kind = 'react'"), 1)
-	d, err := f.NextDelivery(f.ctx, target.Thread.Row)
+	d, err := f.Outbox.NextDelivery(f.ctx, target.Thread.Row)
 	f.must(err)
 	same(f, "delivery", []any{d.Kind, d.Post, d.Begins(), d.Puts()}, []any{outbox.KindReact, post, false, false})
-	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "no"))
+	f.must(f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "no"))
 	same(f, "after a failure", react(), outbox.Pending)
-	d, err = f.NextDelivery(f.ctx, target.Thread.Row)
+	d, err = f.Outbox.NextDelivery(f.ctx, target.Thread.Row)
 	f.must(err)
-	_, err = f.Sent(f.ctx, d, "")
+	_, err = f.Outbox.Sent(f.ctx, d, "")
 	f.must(err)
 	same(f, "at the end", react(), outbox.Sent)
 	reply := uuid.NewString()
 	_, added := f.post(reply, "MEET")
 	same(f, "added", added, true)
-	target, err = f.TargetOf(f.ctx, workspace, reply)
+	target, err = f.Recorder.TargetOf(f.ctx, workspace, reply)
 	f.must(err)
 	same(f, "a post that was not sent", target.PlatformID, "")
 }
@@ -214,14 +214,14 @@ func messageShown(f *fixture) {
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "is it dry?")}, decided(record.Decision{
 			Trigger: messages.TriggerRun, Reason: event.ReasonMention, Announce: []outbox.Post{{Channel: channel, Text: "Nora: is it dry?"}},
 		}))
-		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, "told", result.Told, true)
 		return accepted.Thread, result.Message.UUID
 	}
 	shown := func(id string, want string, on bool) {
 		f.Helper()
-		post, is, err := f.Shown(f.ctx, id)
+		post, is, err := f.Outbox.Shown(f.ctx, id)
 		f.must(err)
 		same(f, "the post that shows it", []any{post, is}, []any{want, on})
 	}
@@ -231,31 +231,31 @@ func messageShown(f *fixture) {
 	f.commit(run, answer("Yes.", "Yes."))
 	d := f.delivery(threadKey(1))
 	same(f, "the first post", d.Post.Text, "Nora: is it dry?")
-	_, err := f.Sent(f.ctx, d, "C1/9")
+	_, err := f.Outbox.Sent(f.ctx, d, "C1/9")
 	f.must(err)
 	shown(id, "C1/9", true)
-	above, err := f.ShownAbove(f.ctx, run.ID)
+	above, err := f.Outbox.ShownAbove(f.ctx, run.ID)
 	f.must(err)
 	same(f, "the post above the answer", above, "C1/9")
-	first, of, err := f.FirstPostIn(f.ctx, thread)
+	first, of, err := f.Outbox.FirstPostIn(f.ctx, thread)
 	f.must(err)
 	same(f, "the first post of the thread", []string{first, of}, []string{"C1/9", id})
 	d = f.delivery(threadKey(1))
 	d.Post.Place = "9"
-	_, err = f.BeginSend(f.ctx, f.claim(thread), d, outbox.Send{Timeout: time.Second})
+	_, err = f.Outbox.BeginSend(f.ctx, f.claim(thread), d, outbox.Send{Timeout: time.Second})
 	f.must(err)
 	same(f, "its place", f.delivery(threadKey(1)).Post.Place, "9")
 	d = f.delivery(threadKey(1))
-	_, err = f.Sent(f.ctx, d, "C1/a")
+	_, err = f.Outbox.Sent(f.ctx, d, "C1/a")
 	f.must(err)
 	to := places.Thread{Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: workspace}
-	f.must(f.OpenUnder(f.ctx, to, event.Slack, channel, "C1/9", threadKey(1)))
+	f.must(f.Recorder.OpenUnder(f.ctx, to, event.Slack, channel, "C1/9", threadKey(1)))
 	_, later := announced("injected:a:2")
 	f.commit(f.begin(threadKey(1)), answer("Still."))
 	f.message(threadKey(2), said("C1/b", "what?"), triggers)
 	same(f, "the thread under the post", f.transcript(f.begin(threadKey(2)), wide), []string{"+is it dry?", "+Yes.", "+is it dry?", "+Still.", ">what?"})
 	d = f.delivery(threadKey(1))
-	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "no"))
+	f.must(f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "no"))
 	shown(later, "", false)
 }
 
@@ -269,11 +269,11 @@ func answerCopied(f *fixture) {
 	}}}
 	ended := f.commit(run, reply)
 	same(f, "queues", ended.Copied, []int64{f.thread(queue.Key)})
-	d, err := f.NextDelivery(f.ctx, f.thread(queue.Key))
+	d, err := f.Outbox.NextDelivery(f.ctx, f.thread(queue.Key))
 	f.must(err)
 	same(f, "the copy", []any{d.Kind, d.Workspace, d.Post.Channel, d.Post.Text}, []any{outbox.KindCopy, "ours", "ours/crm", "done" + ended.Message.UUID + "Yes."})
 	same(f, "the thread's own", f.delivery(threadKey(1)).Kind, outbox.KindPost)
-	listed, err := f.Threads(f.ctx, "ours", "", 10)
+	listed, err := f.Messages.Threads(f.ctx, "ours", "", 10)
 	f.must(err)
 	same(f, "listed threads", len(listed), 0)
 

@@ -40,7 +40,7 @@ var sign = outbox.Post{Channel: channel, Place: "1", Text: "C1/2"}
 // preview begins a preview of a run. It returns nil if the preview may not be shown yet.
 func (f *fixture) preview(run *runs.Run, text string) (*outbox.Delivery, time.Time) {
 	f.Helper()
-	d, again, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
+	d, again, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Place: sign.Place, Text: text}, true, sending)
 	f.must(err)
 	return d, again
 }
@@ -52,7 +52,7 @@ func (f *fixture) shows(run *runs.Run, text, platformID string) *outbox.Delivery
 	if d == nil {
 		f.Fatalf("the preview %q was refused", text)
 	}
-	_, err := f.Sent(f.ctx, d, platformID)
+	_, err := f.Outbox.Sent(f.ctx, d, platformID)
 	f.must(err)
 	return d
 }
@@ -61,7 +61,7 @@ func (f *fixture) shows(run *runs.Run, text, platformID string) *outbox.Delivery
 func (f *fixture) outbox(run *runs.Run) (list []string) {
 	f.Helper()
 	for {
-		d, err := f.NextDelivery(f.ctx, run.Thread)
+		d, err := f.Outbox.NextDelivery(f.ctx, run.Thread)
 		f.must(err)
 		if d == nil {
 			return list
@@ -76,7 +76,7 @@ func (f *fixture) outbox(run *runs.Run) (list []string) {
 		}
 		list = append(list, string(d.Kind)+" "+d.Post.Text+of)
 		f.sending(d)
-		_, err = f.Sent(f.ctx, d, id)
+		_, err = f.Outbox.Sent(f.ctx, d, id)
 		f.must(err)
 	}
 }
@@ -97,7 +97,7 @@ func previewOrphan(f *fixture) {
 	run := f.begin(threadKey(1))
 	d, _ := f.preview(run, "grow")
 	same(f, "due immediately", f.due(deliveries), nil)
-	again, wait, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
+	again, wait, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
 	f.must(err)
 	same(f, "begun again before its outcome is known", again != nil || !wait.After(f.clock.Now()), false)
 	f.clock.advance(10 * time.Second)
@@ -111,13 +111,13 @@ func previewGivenUp(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	failed, _ := f.preview(run, "grow")
-	f.must(f.GiveUp(f.ctx, failed, outbox.Failed, "refused"))
-	_, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, failed, sending)
+	f.must(f.Outbox.GiveUp(f.ctx, failed, outbox.Failed, "refused"))
+	_, err := f.Runs.ChangePreview(f.ctx, f.claim(run.Thread), run, failed, sending)
 	f.fails("change", err, storage.ErrFenced)
-	again, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
+	again, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, 0, outbox.Post{Channel: channel, Place: sign.Place, Text: "grow"}, false, sending)
 	f.must(err)
 	same(f, "begun again", again != nil, true)
-	_, err = f.Sent(f.ctx, again, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, again, "C1/9")
 	f.must(err)
 	f.commit(run, answer("A", "A1", "A2"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9", "post A2"})
@@ -128,7 +128,7 @@ func previewMadeUnclearly(f *fixture) {
 	run := f.begin(threadKey(1))
 	unaware := *run
 	made, _ := f.preview(run, "grow")
-	f.must(f.GiveUp(f.ctx, made, outbox.Failed, "the post had not arrived"))
+	f.must(f.Outbox.GiveUp(f.ctx, made, outbox.Failed, "the post had not arrived"))
 	f.shows(&unaware, "grow", "C1/9")
 	f.commit(&unaware, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1 of C1/9"})
@@ -141,17 +141,17 @@ func previewFenced(f *fixture) {
 	f.commit(run, answer("A", "A"))
 	f.outbox(run)
 	lease := f.claim(run.Thread)
-	_, _, err := f.BeginPreview(f.ctx, lease, run, run.Previews, outbox.Post{Channel: channel, Text: "more"}, false, sending)
+	_, _, err := f.Runs.BeginPreview(f.ctx, lease, run, run.Previews, outbox.Post{Channel: channel, Text: "more"}, false, sending)
 	f.fails("begin a preview", err, storage.ErrFenced)
-	_, err = f.ChangePreview(f.ctx, lease, run, d, sending)
+	_, err = f.Runs.ChangePreview(f.ctx, lease, run, d, sending)
 	f.fails("change a preview", err, storage.ErrFenced)
-	f.fails("sign", f.MarkSigned(f.ctx, lease, run, sign, time.Second), storage.ErrFenced)
+	f.fails("sign", f.Runs.MarkSigned(f.ctx, lease, run, sign, time.Second), storage.ErrFenced)
 }
 
 func previewsReplaced(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	for i := range 3 {
 		f.shows(run, "grow", fmt.Sprint("C1/8", i))
 	}
@@ -164,7 +164,7 @@ func previewsReplaced(f *fixture) {
 func unsignLast(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.commit(run, answer("A"))
 	same(f, "removals that wait", f.count("deliveries WHERE kind = 'unsign' AND state = 'pending'"), 1)
 	f.message(threadKey(1), said("C1/3", "b"), triggers)
@@ -185,7 +185,7 @@ func previewsCleared(f *fixture) {
 	} {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", i), "a"), triggers)
 		run := f.begin(threadKey(1))
-		f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+		f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 		id := fmt.Sprint("C1/8", i)
 		f.shows(run, "grow", id)
 		f.leaves(run, end)
@@ -203,13 +203,13 @@ func previewsCleared(f *fixture) {
 func previewsKept(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second))
 	f.shows(run, "grow", "C1/8")
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	same(f, "deliveries", f.outbox(run), nil)
 	again := f.begin(threadKey(1))
 	same(f, "kept", [2]any{again.Previews, again.Sign}, [2]any{int64(1), "C1/2"})
-	shown, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), again, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
+	shown, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), again, 0, outbox.Post{Channel: channel, Text: "grow"}, true, sending)
 	f.must(err)
 	same(f, "preview", [3]string{shown.PlatformID, shown.Post.Channel, shown.Post.Place}, [3]string{"C1/8", channel, sign.Place})
 	same(f, "previews", again.Previews, 1)
@@ -222,7 +222,7 @@ func unclearSign(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	unclear := journal.New(unclearEngine{f.engine}, journal.Options{Now: f.clock.Now})
-	f.fails("sign", unclear.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), storage.ErrUnclear)
+	f.fails("sign", unclear.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, sign, time.Second), storage.ErrUnclear)
 	f.commit(run, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1", "unsign C1/2"})
 }
@@ -230,7 +230,7 @@ func unclearSign(f *fixture) {
 func bareSign(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Place: sign.Place}, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Place: sign.Place}, time.Second))
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	again := f.begin(threadKey(1))
 	same(f, "kept", again.Signed, true)
@@ -255,7 +255,7 @@ func reposted(f *fixture) {
 	f.deliver(threadKey(1), "C1/80")
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	f.must(f.Repost(f.ctx, d, "edits are refused"))
+	f.must(f.Outbox.Repost(f.ctx, d, "edits are refused"))
 	same(f, "due", f.due(deliveries), []int64{run.Thread})
 	same(f, "deliveries", f.outbox(run), []string{"post A2", "post A3", "post A4", "remove  of C1/81", "remove  of C1/82"})
 }
@@ -268,7 +268,7 @@ func restCleared(f *fixture) {
 	f.commit(run, answer("A", "A1", "A2", "A3"))
 	d := f.delivery(threadKey(1))
 	f.sending(d)
-	err := f.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone")
+	err := f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "the channel is gone")
 	f.must(err)
 	same(f, "deliveries", f.outbox(run), []string{"remove A2 of C1/81"})
 }
@@ -280,11 +280,11 @@ func takenOver(f *fixture) {
 	f.commit(run, answer("A", "A1"))
 	f.outbox(run)
 	for id, want := range map[string]string{"C1/8": f.list(threadKey(1))[1].ExternalID, "C1/7": ""} {
-		reply, err := f.ReplyID(f.ctx, "acme", id)
+		reply, err := f.Outbox.ReplyID(f.ctx, "acme", id)
 		f.must(err)
 		same(f, "reply of post "+id, reply, want)
 	}
-	unknown, err := f.FirstUnknown(f.ctx, "acme", []string{"C1/8", "C1/7", "C1/6"})
+	unknown, err := f.Outbox.FirstUnknown(f.ctx, "acme", []string{"C1/8", "C1/7", "C1/6"})
 	f.must(err)
 	same(f, "first unknown post", unknown, "C1/7")
 }
@@ -293,19 +293,19 @@ func previewGivesWay(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
 	paced := outbox.Send{Timeout: 10 * time.Second, Every: every}
-	d, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "grow"}, true, paced)
+	d, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "grow"}, true, paced)
 	f.must(err)
-	_, err = f.Sent(f.ctx, d, "C1/8")
+	_, err = f.Outbox.Sent(f.ctx, d, "C1/8")
 	f.must(err)
 	waits := f.queuedIn(threadKey(2))
 	same(f, "wait of the post after it", f.slot(waits, every).Wait, f.clock.Now().Add(every))
 	f.clock.advance(every)
-	slot, err := f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
+	slot, err := f.Runs.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
 	f.must(err)
 	same(f, "wait of the preview", slot.Wait.After(f.clock.Now()), true)
 	same(f, "it leaves", f.slot(waits, every).Wait.IsZero(), true)
 	f.clock.advance(2 * every)
-	slot, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
+	slot, err = f.Runs.ChangePreview(f.ctx, f.claim(run.Thread), run, d, paced)
 	f.must(err)
 	same(f, "wait of the preview after the post", slot.SendBy, f.clock.Now().Add(10*time.Second))
 }

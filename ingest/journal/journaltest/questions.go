@@ -80,10 +80,10 @@ func questionAnswered(f *fixture) {
 	run := after.begin(threadKey(1))
 	same(f, "the question of the run", run.Question, asked.ID)
 	same(f, "the question of the resumed run", f.successor("again").begin(threadKey(1)).Question, asked.ID)
-	q, err := f.Question(f.ctx, asked.ID)
+	q, err := f.Runs.Question(f.ctx, asked.ID)
 	f.must(err)
 	same(f, "answer", q.Answer, &runs.Answer{Option: "y", Text: "yes"})
-	_, err = f.Question(f.ctx, run.ID)
+	_, err = f.Runs.Question(f.ctx, run.ID)
 	f.fails("no question", err, storage.ErrNotFound)
 }
 
@@ -95,11 +95,11 @@ func questionAnsweredOnce(f *fixture) {
 	same(f, "open for the second", open == nil, true)
 	run := f.begin(threadKey(1))
 	same(f, "asked", contents(run.Messages), []string{"yes", "no"})
-	q, err := f.Question(f.ctx, run.Question)
+	q, err := f.Runs.Question(f.ctx, run.Question)
 	f.must(err)
 	same(f, "answer", q.Answer.Text, "yes")
 	f.commit(run, answer("Done."))
-	q, err = f.Question(f.ctx, run.Question)
+	q, err = f.Runs.Question(f.ctx, run.Question)
 	f.must(err)
 	same(f, "answer after the run", q.Answer != nil && q.Answer.Text == "yes", true)
 	begun := f.tell("C1/4", answering(&open), nil).Begun
@@ -131,7 +131,7 @@ func questionAnswerWithdrawn(f *fixture) {
 		})
 		c.withdraw(key, id)
 		f.message(key, said(fmt.Sprint("C1/b", i), "hello"), triggers)
-		q, err := f.Question(f.ctx, f.begin(key).Question)
+		q, err := f.Runs.Question(f.ctx, f.begin(key).Question)
 		f.must(err)
 		same(f, fmt.Sprint("answer ", i), q.Answer, c.want)
 	}
@@ -162,7 +162,7 @@ func questionAnsweredByEdit(f *fixture) {
 	asked := f.questions()
 	f.message(threadKey(1), said("C1/2", "why?"), passive)
 	f.change(threadKey(1), edited("C1/2", "yes", "2"), answering(nil))
-	q, err := f.Question(f.ctx, f.begin(threadKey(1)).Question)
+	q, err := f.Runs.Question(f.ctx, f.begin(threadKey(1)).Question)
 	f.must(err)
 	same(f, "question", q.Run, asked.ID)
 	same(f, "answered", q.Answer != nil, true)
@@ -227,7 +227,7 @@ func questionExpires(f *fixture) {
 			same(f, "thread of the notice", run.ThreadKey, threadKey(1))
 			return stopNotice
 		}
-		f.must(f.ExpireQuestions(f.ctx, notice, func(int64) { told++ }))
+		f.must(f.Runs.ExpireQuestions(f.ctx, notice, func(int64) { told++ }))
 	}
 	expire()
 	same(f, "told too early", told, 0)
@@ -244,7 +244,7 @@ func questionExpires(f *fixture) {
 	same(f, "open", open == nil, true)
 	run := f.begin(threadKey(1))
 	same(f, "the question of the next run", run.Question, asked.ID)
-	q, err := f.Question(f.ctx, asked.ID)
+	q, err := f.Runs.Question(f.ctx, asked.ID)
 	f.must(err)
 	same(f, "answered", q.Answer != nil, false)
 }
@@ -273,9 +273,9 @@ func questionForgottenInRun(f *fixture) {
 func questionWithButtons(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "do it"), triggers)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "May"}, false, outbox.Send{Timeout: time.Second})
+	preview, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "May"}, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
-	_, err = f.Sent(f.ctx, preview, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
 	reply := f.asking()
 	reply.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: "May I?", Buttons: []outbox.PostButton{{ID: "parley-a", Label: "Yes"}}}}
@@ -342,7 +342,7 @@ func questionPostDeleted(f *fixture) {
 		same(f, "open", open == nil, true)
 		next := f.begin(key)
 		same(f, "the messages that waited", contents(next.Messages), []string{"hurry", "yes"})
-		q, err := f.Question(f.ctx, next.Question)
+		q, err := f.Runs.Question(f.ctx, next.Question)
 		f.must(err)
 		same(f, "the next run has the question and no answer", []any{next.Question, q.Answer == nil}, []any{run.ID, true})
 		f.commit(next, answer("Done."))
@@ -363,12 +363,12 @@ func questionLosesItsButtons(f *fixture) {
 		},
 		func(key event.ThreadKey, id string) {
 			f.message(key, said(id, "hurry"), triggers)
-			_, err := f.StopRun(f.ctx, f.begin(key).ID, stopNotice)
+			_, err := f.Runs.StopRun(f.ctx, f.begin(key).ID, stopNotice)
 			f.must(err)
 		},
 		func(event.ThreadKey, string) {
 			f.clock.advance(time.Hour)
-			f.must(f.ExpireQuestions(f.ctx, func(*runs.Run) outbox.Notice { return stopNotice }, func(int64) {}))
+			f.must(f.Runs.ExpireQuestions(f.ctx, func(*runs.Run) outbox.Notice { return stopNotice }, func(int64) {}))
 		},
 	} {
 		key, reply := threadKey(i), f.asking()

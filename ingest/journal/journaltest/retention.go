@@ -50,7 +50,7 @@ func pruned(f *fixture) {
 	f.commit(f.begin(threadKey(1)), reply)
 	d := f.delivery(threadKey(1))
 	f.slot(d, time.Second)
-	_, err := f.Sent(f.ctx, d, "C1/2")
+	_, err := f.Outbox.Sent(f.ctx, d, "C1/2")
 	f.must(err)
 
 	f.clock.advance(day)
@@ -143,7 +143,7 @@ func futurePassed(f *fixture) {
 
 func deadLettersKept(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	f.must(f.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, errors.New("text: must be a string")))
+	f.must(f.Envelopes.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, errors.New("text: must be a string")))
 	f.clock.advance(30*day - time.Hour)
 	same(f, "pruned", f.prune(), journal.Pruned{})
 	same(f, "body", len(f.body(accepted.ID)) > 0, true)
@@ -243,7 +243,7 @@ func idsNotReused(f *fixture) {
 // inWorkspaces creates every kind of row in two workspaces.
 func (f *fixture) inWorkspaces() {
 	f.Helper()
-	f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
 	for _, id := range []string{"acme", "umbrella"} {
 		for n := range 12 {
 			key := event.ThreadKey(fmt.Sprintf("slack:%s:C1:%d", id, n))
@@ -256,11 +256,11 @@ func (f *fixture) inWorkspaces() {
 			accepted := f.accept(a)
 			e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
 			e.Workspace = id
-			_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+			_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 			f.must(err)
 			file := f.list(key)[0].Attachments[0]
 			file.State, file.Bucket, file.Path = files.Stored, "attachments", "ab/"+id
-			f.must(f.SetAttachment(f.ctx, file, "sum"))
+			f.must(f.Files.SetAttachment(f.ctx, file, "sum"))
 			reply := answer("Yes.", "Yes.", "And no.")
 			reply.Events = []stream.Message{{Type: stream.Thought, Text: "hm", Time: f.clock.Now()}}
 			run := f.begin(key)
@@ -271,8 +271,8 @@ func (f *fixture) inWorkspaces() {
 			f.commit(run, reply)
 			f.slot(f.delivery(key), time.Second)
 		}
-		f.must(f.AdapterState(id).Put(f.ctx, "cursor", "7"))
-		f.must(f.OpenGaps(f.ctx, id, []event.Gap{{Channel: "C1", From: f.clock.Now(), Until: f.clock.Now()}}, f.clock.Now()))
+		f.must(f.Places.AdapterState(id).Put(f.ctx, "cursor", "7"))
+		f.must(f.Places.OpenGaps(f.ctx, id, []event.Gap{{Channel: "C1", From: f.clock.Now(), Until: f.clock.Now()}}, f.clock.Now()))
 	}
 }
 
@@ -291,9 +291,9 @@ func (f *fixture) rows() map[string]int64 {
 func workspaceRemoved(f *fixture) {
 	f.inWorkspaces()
 	all := f.rows()
-	f.must(f.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(time.Hour)
-	f.must(f.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
 	f.prune()
 	same(f, "at once", f.rows(), all)
 	f.clock.advance(30*day - 2*time.Hour)
@@ -321,9 +321,9 @@ func workspaceRemoved(f *fixture) {
 
 func workspaceKept(f *fixture) {
 	f.inWorkspaces()
-	f.must(f.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(40 * day)
-	f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
 	f.prune()
 	same(f, "threads", f.count("threads"), 24)
 }
@@ -331,12 +331,12 @@ func workspaceKept(f *fixture) {
 func workspaceKeptMeanwhile(f *fixture) {
 	f.inWorkspaces()
 	all := f.count("messages")
-	f.must(f.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(31 * day)
 	var left map[string]int64
 	again := &observed{Engine: f.engine, written: func() {
 		if left == nil && f.count("messages") < all {
-			f.must(f.Configured(f.ctx, []string{"acme", "umbrella"}))
+			f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
 			left = f.rows()
 		}
 	}}
@@ -349,9 +349,9 @@ func workspaceElsewhere(f *fixture) {
 	f.inWorkspaces()
 	for range 3 {
 		f.clock.advance(20 * day)
-		f.must(f.Configured(f.ctx, []string{"acme"}))
+		f.must(f.Places.Configured(f.ctx, []string{"acme"}))
 		f.prune()
-		f.must(f.Configured(f.ctx, []string{"umbrella"}))
+		f.must(f.Places.Configured(f.ctx, []string{"umbrella"}))
 	}
 	same(f, "threads", f.count("threads"), 24)
 }

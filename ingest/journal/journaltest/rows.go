@@ -90,7 +90,7 @@ func rowsOfStopped(f *fixture) {
 	f.leavesRows(runs.RowTool)
 	run := f.asked()
 	f.calls(run)
-	_, err := f.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
+	_, err := f.Runs.StopRun(f.ctx, run.ID, outbox.Notice{Text: "Stopped.", Metadata: []byte(`{}`)})
 	f.must(err)
 	same(f, "by an operator", f.lines(threadKey(1)), []string{"1 hi", "2 search", "3 search", "4 Stopped."})
 	f.calls(f.asked())

@@ -70,7 +70,7 @@ func coalescing(f *fixture) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, id)}, triggers)
 		e.Coalesce, e.CoalesceMax = 500*time.Millisecond, 1200*time.Millisecond
-		result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+		result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, "due", result.TurnAt.After(f.clock.Now()), true)
 	}
@@ -98,7 +98,7 @@ func (f *fixture) tell(id string, decide policy, change func(*record.Entry)) rec
 	if change != nil {
 		change(&told)
 	}
-	result, err := f.Record(f.ctx, f.claim(accepted.Thread), told)
+	result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), told)
 	f.must(err)
 	return result
 }
@@ -138,7 +138,7 @@ func notBegunWithMessage(f *fixture) {
 	f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/6"))
 	told := entry(first.ID, event.Event{Kind: event.KindMessage, Message: said("C1/5", "C1/5")}, triggers)
 	told.Begin = true
-	result, err := f.Record(f.ctx, f.claim(first.Thread), told)
+	result, err := f.Recorder.Record(f.ctx, f.claim(first.Thread), told)
 	f.must(err)
 	same(f, "before all envelopes are recorded", begun(result), false)
 }
@@ -152,11 +152,11 @@ func resumed(f *fixture) {
 	same(f, "run", second.ID, first.ID)
 	same(f, "asked", contents(second.Messages), []string{"hi"})
 	same(f, "block", [2]int64{second.ContextAfter, second.BaseSeq}, [2]int64{first.ContextAfter, first.BaseSeq})
-	_, err := f.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
+	_, err := f.Runs.CommitReply(f.ctx, f.claim(first.Thread), first, answer("late"))
 	f.fails("reply of the first process", err, storage.ErrFenced)
 	same(f, "result", next.commit(second, answer("Hello.")).State, runs.Done)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
-	_, err = next.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
+	_, err = next.Runs.CommitReply(f.ctx, next.claim(first.Thread), second, answer("again"))
 	f.fails("a second reply", err, storage.ErrFenced)
 }
 
@@ -184,7 +184,7 @@ func claimsOfRun(f *fixture) {
 	same(f, "after two processes", three.begin(threadKey(1)).Claims, 2)
 	three.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	four := f.node("four")
-	suspect, err := four.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*runs.Run) bool { return false }, 2)
+	suspect, err := four.Runs.BeginRun(f.ctx, four.claim(run.Thread), agent, false, func(*runs.Run) bool { return false }, 2)
 	f.must(err)
 	same(f, "after a retry", suspect.Claims, 2)
 	same(f, "after a process that did not work on the suspect", f.node("five").begin(threadKey(1)).Claims, 2)
@@ -235,7 +235,7 @@ func dueByAgent(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers)
 	e.Agent = "slow"
-	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	f.message(threadKey(2), said("C1/2", "ho"), triggers)
 	same(f, "due", f.due(turns), []int64{f.thread(threadKey(2))})
@@ -248,7 +248,7 @@ func (f *fixture) orphan(key event.ThreadKey) int64 {
 	accepted := f.accept(f.envelope(event.KindMessage, key, ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprint("C1/", accepted.ID), "hi")}, triggers)
 	e.Agent = "gone"
-	_, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	return accepted.Thread
 }
@@ -257,18 +257,18 @@ func orphans(f *fixture) {
 	f.tell("C1/known", triggers, func(e *record.Entry) { e.Agent, e.Begin = "other", false })
 	thread := f.orphan(threadKey(2))
 	same(f, "due", f.due(turns), nil)
-	f.must(f.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
+	f.must(f.Runs.AssignOrphans(f.ctx, []string{agent, "other"}, agent, time.Minute))
 	same(f, "due", f.due(turns), []int64{thread})
 }
 
 func orphanedRun(f *fixture) {
 	thread := f.orphan(threadKey(1))
-	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := f.Runs.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
-	f.must(f.AssignOrphans(f.ctx, []string{agent, "gone"}, agent, time.Minute))
+	f.must(f.Runs.AssignOrphans(f.ctx, []string{agent, "gone"}, agent, time.Minute))
 	same(f, "due while the agent is there", f.due(turns), nil)
-	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
+	f.must(f.Runs.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
 	same(f, "due", f.due(turns), []int64{thread})
 	again := f.begin(threadKey(1))
 	same(f, "the run", again.ID, run.ID)
@@ -277,9 +277,9 @@ func orphanedRun(f *fixture) {
 
 func orphanedRequest(f *fixture) {
 	thread := f.orphan(threadKey(1))
-	run, err := f.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := f.Runs.BeginRun(f.ctx, f.claim(thread), "gone", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
-	f.must(f.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
+	f.must(f.Runs.AssignOrphans(f.ctx, []string{agent}, agent, time.Minute))
 	f.leaves(run, runs.Unanswered{At: f.clock.Now().Add(24 * time.Hour), Taken: true})
 	again := f.begin(threadKey(1))
 	same(f, "the run", again.ID, run.ID)
@@ -288,7 +288,7 @@ func orphanedRequest(f *fixture) {
 
 func orphansOfAll(f *fixture) {
 	a, b := pair(f)
-	assign := func() { f.must(b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute)) }
+	assign := func() { f.must(b.Runs.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute)) }
 	free, held := a.orphan(threadKey(1)), a.orphan(threadKey(2))
 	f.clock.advance(2*time.Minute - time.Millisecond)
 	a.claimAgain(held)
@@ -315,7 +315,7 @@ func orphansBeside(f *fixture) {
 		threads = append(threads, a.orphan(threadKey(i)))
 	}
 	f.clock.advance(2 * time.Minute)
-	assign := func() error { return b.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute) }
+	assign := func() error { return b.Runs.AssignOrphans(f.ctx, []string{agent}, agent, 2*time.Minute) }
 	f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE threads SET owner = 'a', lease_until = $1 WHERE id = $2`, f.clock.Now().Add(time.Minute).UnixMilli(), threads[1])
 		return err
@@ -511,8 +511,8 @@ func editMakesStale(f *fixture) {
 	run := f.begin(threadKey(2))
 	f.clock.advance(1e9)
 	f.change(threadKey(2), edited("C1/2", "ho", "1"), triggers)
-	run.Fresh = false                                                      // its worker knows of the edit
-	_, err := f.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
+	run.Fresh = false                                                           // its worker knows of the edit
+	_, err := f.Runs.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1000}) // the agent reads the current text
 	f.must(err)
 	reply := answer("Hello.")
 	reply.Stale = "drop"
@@ -618,7 +618,7 @@ func committedUnclearly(f *fixture) {
 
 	other := f.successor("second")
 	other.claim(run.Thread)
-	_, err := f.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
+	_, err := f.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, reply)
 	f.fails("after another node has claimed the thread", err, storage.ErrFenced)
 }
 
@@ -634,7 +634,7 @@ func begunByWorker(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.commit(run, reply)
 	f.clock.advance(15 * time.Second)
-	f.must(f.Resend(f.ctx, f.delivery(threadKey(1)), f.clock.Now(), "the post had not arrived"))
+	f.must(f.Outbox.Resend(f.ctx, f.delivery(threadKey(1)), f.clock.Now(), "the post had not arrived"))
 	same(f, "begun before the second call", f.commit(run, again).Begun, nil)
 	f.sending(f.delivery(threadKey(1)))
 	same(f, "begun during the second call", f.commit(run, again).Begun, nil)

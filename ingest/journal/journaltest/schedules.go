@@ -42,7 +42,7 @@ func everyHour(change func(s *schedules.Schedule)) schedules.Schedule {
 // sync makes the schedules of the workspace's file those of a list.
 func (f *fixture) sync(list ...schedules.Schedule) {
 	f.Helper()
-	f.must(f.Sync(f.ctx, workspace, list))
+	f.must(f.Schedules.Sync(f.ctx, workspace, list))
 }
 
 // until advances the clock to a minute of the next hours, and takes the due ticks.
@@ -55,7 +55,7 @@ func (f *fixture) until(hours, minute int) (skipped int) {
 
 func (f *fixture) take() (skipped int) {
 	f.Helper()
-	_, left, err := f.TakeTicks(f.ctx, []string{workspace}, 100)
+	_, left, err := f.Schedules.TakeTicks(f.ctx, []string{workspace}, 100)
 	f.must(err)
 	return left[workspace]
 }
@@ -63,7 +63,7 @@ func (f *fixture) take() (skipped int) {
 // dueTicks returns the ticks whose questions are due.
 func (f *fixture) dueTicks() []schedules.DueTick {
 	f.Helper()
-	list, err := f.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 100, Again: 100}, workspace: {First: 100, Again: 100}}, time.Minute)
+	list, err := f.Schedules.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 100, Again: 100}, workspace: {First: 100, Again: 100}}, time.Minute)
 	f.must(err)
 	return list
 }
@@ -84,13 +84,13 @@ func (f *fixture) askTick(t *schedules.DueTick) *runs.Run {
 	m := said(t.Message, "hi")
 	m.RunID, m.Internal = t.Message, &event.Internal{Schedule: t.Schedule}
 	f.message(event.TickThread(t.Message), m, decided(record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonSchedule}))
-	f.must(f.Asked(f.ctx, &t.Tick, false))
+	f.must(f.Schedules.Asked(f.ctx, &t.Tick, false))
 	return f.begin(event.TickThread(t.Message))
 }
 
 func (f *fixture) status(id string) schedules.Status {
 	f.Helper()
-	s, err := f.ScheduleStatus(f.ctx, workspace, id)
+	s, err := f.Schedules.ScheduleStatus(f.ctx, workspace, id)
 	f.must(err)
 	return s
 }
@@ -111,25 +111,25 @@ func tickOnce(f *fixture) {
 	again := f.dueTick()
 	same(f, "after its node has gone", again.Message, t.Message)
 	same(f, "its tries", again.Tries, int64(2))
-	f.must(f.PostponeTick(f.ctx, &again.Tick, f.clock.Now().Add(time.Second), "busy"))
+	f.must(f.Schedules.PostponeTick(f.ctx, &again.Tick, f.clock.Now().Add(time.Second), "busy"))
 	f.clock.advance(time.Second)
 	last := f.dueTick()
-	f.must(f.PostponeTick(f.ctx, &again.Tick, f.clock.Now(), "too late")) // another try has begun
+	f.must(f.Schedules.PostponeTick(f.ctx, &again.Tick, f.clock.Now(), "too late")) // another try has begun
 	same(f, "of another try", len(f.dueTicks()), 0)
-	f.must(f.Asked(f.ctx, &last.Tick, true))
+	f.must(f.Schedules.Asked(f.ctx, &last.Tick, true))
 	f.clock.advance(2 * time.Minute)
 	same(f, "after it was asked", len(f.dueTicks()), 0)
 	same(f, "the root", f.status("hourly").Root, t.Message)
-	due, err := f.SchedulesDue(f.ctx, []string{workspace})
+	due, err := f.Schedules.SchedulesDue(f.ctx, []string{workspace})
 	f.must(err)
 	same(f, "anything due", due, false)
 	f.until(1, 0)
 	for _, of := range []string{workspace, "other"} {
-		due, err = f.SchedulesDue(f.ctx, []string{of})
+		due, err = f.Schedules.SchedulesDue(f.ctx, []string{of})
 		f.must(err)
 		same(f, "due for "+of, due, of == workspace)
 	}
-	list, err := f.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 10, Again: 10}}, time.Minute)
+	list, err := f.Schedules.DueTicks(f.ctx, map[string]schedules.Room{"other": {First: 10, Again: 10}}, time.Minute)
 	f.must(err)
 	same(f, "of other workspaces", len(list), 0)
 }
@@ -138,7 +138,7 @@ func tickClock(f *fixture) {
 	f.sync(everyHour(nil))
 	f.until(1, 0)
 	first := f.dueTick()
-	f.must(f.Asked(f.ctx, &first.Tick, false))
+	f.must(f.Schedules.Asked(f.ctx, &first.Tick, false))
 	f.clock.advance(-30 * time.Minute)
 	f.take()
 	f.sync(everyHour(nil)) // a restart plans the tick again
@@ -147,7 +147,7 @@ func tickClock(f *fixture) {
 	f.clock.advance(3 * time.Hour) // the clock leads, and is set right
 	f.take()
 	early := f.dueTick()
-	f.must(f.Asked(f.ctx, &early.Tick, false))
+	f.must(f.Schedules.Asked(f.ctx, &early.Tick, false))
 	f.clock.advance(-3 * time.Hour)
 	f.sync(everyHour(nil))
 	f.until(1, 0)
@@ -164,7 +164,7 @@ func tickMissed(f *fixture) {
 	list := f.dueTicks()
 	same(f, "the ticks that run", len(list), 2)
 	for _, t := range list {
-		f.must(f.Asked(f.ctx, &t.Tick, false))
+		f.must(f.Schedules.Asked(f.ctx, &t.Tick, false))
 		want := f.clock.Now().Truncate(time.Hour)
 		if t.Schedule == "old" {
 			continue
@@ -188,8 +188,8 @@ func tickWorks(f *fixture) {
 	f.until(1, 0)
 	t := f.dueTick()
 	same(f, "skipped while it waits", f.until(1, 0), 1)
-	f.fails("by hand", f.RunNow(f.ctx, workspace, "hourly"), schedules.ErrWorks)
-	f.must(f.Asked(f.ctx, &t.Tick, false))
+	f.fails("by hand", f.Schedules.RunNow(f.ctx, workspace, "hourly"), schedules.ErrWorks)
+	f.must(f.Schedules.Asked(f.ctx, &t.Tick, false))
 	run := f.askTick(t)
 	same(f, "its run", run.ID, t.Message)
 	same(f, "skipped while it works", f.until(1, 0), 1)
@@ -223,14 +223,14 @@ func tickResults(f *fixture) {
 	end := func(u runs.Unanswered) {
 		f.Helper()
 		run := tick()
-		_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
+		_, err := f.Runs.EndAttempt(f.ctx, f.claim(run.Thread), run, u)
 		f.must(err)
 	}
 	end(runs.Unanswered{State: runs.Quiet})
 	result("nothing to say", schedules.Quiet, "")
 	end(runs.Unanswered{State: runs.Failed, Cause: "no"})
 	result("failed", schedules.Failed, "no")
-	counts, err := f.CountSchedules(f.ctx, []string{workspace})
+	counts, err := f.Schedules.CountSchedules(f.ctx, []string{workspace})
 	f.must(err)
 	same(f, "counts", counts, schedules.Counts{Total: 1, Failed: 1})
 
@@ -238,15 +238,15 @@ func tickResults(f *fixture) {
 	reply := answer("hello")
 	reply.Posts = []outbox.Post{{Channel: channel, Text: "hello"}}
 	f.commit(run, reply)
-	d, err := f.NextDelivery(f.ctx, run.Thread)
+	d, err := f.Outbox.NextDelivery(f.ctx, run.Thread)
 	f.must(err)
 	result("answered, and on its way", "", "")
-	_, sending, err := f.TickPost(f.ctx, workspace, run.ID)
+	_, sending, err := f.Schedules.TickPost(f.ctx, workspace, run.ID)
 	f.must(err)
 	same(f, "on its way", sending, true)
-	_, err = f.Sent(f.ctx, d, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, d, "C1/9")
 	f.must(err)
-	post, sending, err := f.TickPost(f.ctx, workspace, run.ID)
+	post, sending, err := f.Schedules.TickPost(f.ctx, workspace, run.ID)
 	f.must(err)
 	same(f, "its post", post, "C1/9")
 	same(f, "on its way", sending, false)
@@ -254,7 +254,7 @@ func tickResults(f *fixture) {
 
 	f.until(1, 0)
 	t := f.dueTick()
-	f.must(f.FailTick(f.ctx, &t.Tick, "no such channel"))
+	f.must(f.Schedules.FailTick(f.ctx, &t.Tick, "no such channel"))
 	result("without a run", schedules.Failed, "no such channel")
 	same(f, "skipped after a failure", f.until(1, 0), 0)
 }
@@ -275,47 +275,47 @@ func scheduleSync(f *fixture) {
 	same(f, "after its removal", len(f.dueTicks()), 0)
 	f.clock.advance(10 * time.Minute)
 	same(f, "after its removal, later", len(f.dueTicks()), 0)
-	_, err := f.ScheduleStatus(f.ctx, workspace, "other")
+	_, err := f.Schedules.ScheduleStatus(f.ctx, workspace, "other")
 	f.fails("removed", err, storage.ErrNotFound)
-	list, more, err := f.ListSchedules(f.ctx, schedules.Listed{Workspaces: []string{workspace}, Limit: 10})
+	list, more, err := f.Schedules.ListSchedules(f.ctx, schedules.Listed{Workspaces: []string{workspace}, Limit: 10})
 	f.must(err)
 	same(f, "the rest", []string{list[0].ID, fmt.Sprint(len(list), more)}, []string{"hourly", "1 false"})
 }
 
 func schedulePause(f *fixture) {
 	f.sync(everyHour(nil))
-	f.must(f.Pause(f.ctx, workspace, "hourly", true))
+	f.must(f.Schedules.Pause(f.ctx, workspace, "hourly", true))
 	f.until(1, 0)
 	same(f, "paused", len(f.dueTicks()), 0)
 	f.sync(everyHour(func(s *schedules.Schedule) { s.Once = true }))
 	f.until(1, 0)
 	same(f, "paused after a reload", len(f.dueTicks()), 0)
-	f.must(f.RunNow(f.ctx, workspace, "hourly"))
+	f.must(f.Schedules.RunNow(f.ctx, workspace, "hourly"))
 	by := f.dueTick()
 	same(f, "by hand, beside a planned minute", by.PlannedAt, f.clock.Now().Add(time.Millisecond))
-	f.must(f.Asked(f.ctx, &by.Tick, false))
+	f.must(f.Schedules.Asked(f.ctx, &by.Tick, false))
 	f.clock.advance(time.Minute)
-	f.must(f.Pause(f.ctx, workspace, "hourly", false))
+	f.must(f.Schedules.Pause(f.ctx, workspace, "hourly", false))
 	f.take()
 	same(f, "the ticks of the pause", len(f.dueTicks()), 0)
 	f.until(1, 0)
 	begun := f.dueTick()
-	f.must(f.Pause(f.ctx, workspace, "hourly", true))
+	f.must(f.Schedules.Pause(f.ctx, workspace, "hourly", true))
 	f.clock.advance(time.Minute)
 	same(f, "a tick that waited for its place when the pause began", len(f.dueTicks()), 0)
 	same(f, "its result", f.status("hourly").LastResult, schedules.SkippedTick)
-	f.must(f.Asked(f.ctx, &begun.Tick, false))
+	f.must(f.Schedules.Asked(f.ctx, &begun.Tick, false))
 	same(f, "one that was asked meanwhile", f.status("hourly").LastResult, "")
-	f.must(f.Pause(f.ctx, workspace, "hourly", false))
+	f.must(f.Schedules.Pause(f.ctx, workspace, "hourly", false))
 	f.until(1, 0)
 	same(f, "resumed", len(f.dueTicks()), 1)
 	f.sync(everyHour(func(s *schedules.Schedule) { s.Off = true }))
 	f.clock.advance(time.Minute)
 	same(f, "a tick that waited when its file paused it", len(f.dueTicks()), 0)
 	f.until(1, 0)
-	f.fails("in the file", f.Pause(f.ctx, workspace, "hourly", false), schedules.ErrInFile)
-	f.fails("unknown", f.Pause(f.ctx, workspace, "unknown", true), storage.ErrNotFound)
-	f.fails("unknown", f.RunNow(f.ctx, workspace, "unknown"), storage.ErrNotFound)
+	f.fails("in the file", f.Schedules.Pause(f.ctx, workspace, "hourly", false), schedules.ErrInFile)
+	f.fails("unknown", f.Schedules.Pause(f.ctx, workspace, "unknown", true), storage.ErrNotFound)
+	f.fails("unknown", f.Schedules.RunNow(f.ctx, workspace, "unknown"), storage.ErrNotFound)
 	same(f, "paused by its file", f.status("hourly").NextAt.IsZero(), true)
 }
 
@@ -328,28 +328,28 @@ func scheduleOfThread(f *fixture) {
 		}}
 	}
 	for n := range schedules.MaxOfThread {
-		_, err := f.AddSchedule(f.ctx, later(n))
+		_, err := f.Schedules.AddSchedule(f.ctx, later(n))
 		f.must(err)
 	}
-	again, err := f.AddSchedule(f.ctx, later(3))
+	again, err := f.Schedules.AddSchedule(f.ctx, later(3))
 	f.must(err)
 	same(f, "again", again.ID, "s3")
-	_, err = f.AddSchedule(f.ctx, later(schedules.MaxOfThread))
+	_, err = f.Schedules.AddSchedule(f.ctx, later(schedules.MaxOfThread))
 	f.fails("one more", err, schedules.ErrTooMany)
 	unknown := later(0)
 	unknown.Thread = threadKey(9)
-	_, err = f.AddSchedule(f.ctx, unknown)
+	_, err = f.Schedules.AddSchedule(f.ctx, unknown)
 	f.fails("an unknown thread", err, storage.ErrNotFound)
-	f.fails("of another thread", f.CancelSchedule(f.ctx, workspace, threadKey(2), "s0"), storage.ErrNotFound)
+	f.fails("of another thread", f.Schedules.CancelSchedule(f.ctx, workspace, threadKey(2), "s0"), storage.ErrNotFound)
 	opens := func(workspace string, from, to event.ThreadKey) {
-		f.must(f.OpenUnder(f.ctx, places.Thread{Key: to, ID: f.threadID(to), Workspace: workspace}, event.Slack, channel, "C1/9", from))
+		f.must(f.Recorder.OpenUnder(f.ctx, places.Thread{Key: to, ID: f.threadID(to), Workspace: workspace}, event.Slack, channel, "C1/9", from))
 	}
 	opens("other", threadKey(1), threadKey(2))
 	opens(workspace, threadKey(1), threadKey(2))
-	f.fails("one that was moved away", f.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"), storage.ErrNotFound)
+	f.fails("one that was moved away", f.Schedules.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"), storage.ErrNotFound)
 	opens(workspace, threadKey(2), threadKey(1))
-	f.must(f.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"))
-	list, err := f.SchedulesOf(f.ctx, workspace, threadKey(1))
+	f.must(f.Schedules.CancelSchedule(f.ctx, workspace, threadKey(1), "s0"))
+	list, err := f.Schedules.SchedulesOf(f.ctx, workspace, threadKey(1))
 	f.must(err)
 	same(f, "of the thread", []any{len(list), list[0].ID, list[0].Place, list[0].Platform}, []any{schedules.MaxOfThread - 1, "s1", channel, event.Slack})
 	f.sync() // the file has none
@@ -358,8 +358,8 @@ func scheduleOfThread(f *fixture) {
 	f.take()
 	t := f.dueTick()
 	same(f, "what is due", []string{t.Schedule, string(t.Of.Thread)}, []string{"s1", string(threadKey(1))})
-	f.must(f.Asked(f.ctx, &t.Tick, false))
-	f.fails("one that has ticked", f.CancelSchedule(f.ctx, workspace, threadKey(1), "s1"), storage.ErrNotFound)
+	f.must(f.Schedules.Asked(f.ctx, &t.Tick, false))
+	f.fails("one that has ticked", f.Schedules.CancelSchedule(f.ctx, workspace, threadKey(1), "s1"), storage.ErrNotFound)
 	f.clock.advance(20 * time.Hour) // a downtime
 	f.take()
 	same(f, "what was missed runs", len(f.dueTicks()), schedules.MaxOfThread-2)
@@ -368,16 +368,16 @@ func scheduleOfThread(f *fixture) {
 func scheduleRetention(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	f.sync(everyHour(nil))
-	_, err := f.AddSchedule(f.ctx, schedules.Schedule{Workspace: workspace, ID: "once", Thread: threadKey(1), Plan: schedules.Plan{Timing: schedules.Timing{At: f.clock.Now().Add(time.Minute)}, Prompt: "water"}})
+	_, err := f.Schedules.AddSchedule(f.ctx, schedules.Schedule{Workspace: workspace, ID: "once", Thread: threadKey(1), Plan: schedules.Plan{Timing: schedules.Timing{At: f.clock.Now().Add(time.Minute)}, Prompt: "water"}})
 	f.must(err)
 	f.until(1, 0)
 	for _, t := range f.dueTicks() {
-		f.must(f.Asked(f.ctx, &t.Tick, false))
+		f.must(f.Schedules.Asked(f.ctx, &t.Tick, false))
 	}
 	f.clock.advance(100 * 24 * time.Hour)
 	_, err = f.Prune(f.ctx, journal.DefaultRetention())
 	f.must(err)
 	same(f, "its last tick", f.status("hourly").LastAt.IsZero(), true)
-	_, err = f.ScheduleStatus(f.ctx, workspace, "once")
+	_, err = f.Schedules.ScheduleStatus(f.ctx, workspace, "once")
 	same(f, "one that has ticked", errors.Is(err, storage.ErrNotFound), true)
 }

@@ -28,7 +28,7 @@ func searchPromises() []promise {
 // fill brings the index up to date.
 func (f *fixture) fill() {
 	f.Helper()
-	f.must(f.FillSearch(f.ctx))
+	f.must(f.Search.FillSearch(f.ctx))
 }
 
 // search returns the contents of the messages that are found.
@@ -39,7 +39,7 @@ func (f *fixture) search(text string) []string {
 
 func (f *fixture) searchFor(q search.Query) []string {
 	f.Helper()
-	list, _, err := f.SearchMessages(f.ctx, q)
+	list, _, err := f.Search.SearchMessages(f.ctx, q)
 	f.must(err)
 	return each(list, func(m search.Found) string { return m.Content })
 }
@@ -78,7 +78,7 @@ func searchSigns(f *fixture) {
 	}
 	same(f, "the word of a workspace", f.search("§acme"), []string{})
 	for _, text := range []string{"", `"&|!`, "a b c d e f g h i j k l m n o p q r s t u"} {
-		_, _, err := f.SearchMessages(f.ctx, search.Query{Workspace: workspace, Text: text, Limit: 1})
+		_, _, err := f.Search.SearchMessages(f.ctx, search.Query{Workspace: workspace, Text: text, Limit: 1})
 		var faults event.FieldErrors
 		same(f, "faults of "+text, fmt.Sprintf("%T", err), fmt.Sprintf("%T", faults))
 	}
@@ -90,7 +90,7 @@ func searchPlaces(f *fixture) {
 	f.fill()
 	same(f, "another workspace", f.searchFor(search.Query{Workspace: "ac", Text: "word", Limit: 9}), []string{})
 	same(f, "a thread", f.searchFor(search.Query{Workspace: workspace, Thread: f.threadID(threadKey(1)), Text: "word", Limit: 9}), []string{"one word"})
-	_, _, err := f.SearchMessages(f.ctx, search.Query{Workspace: "other", Thread: f.threadID(threadKey(1)), Text: "word", Limit: 9})
+	_, _, err := f.Search.SearchMessages(f.ctx, search.Query{Workspace: "other", Thread: f.threadID(threadKey(1)), Text: "word", Limit: 9})
 	f.fails("a thread of another workspace", err, storage.ErrNotFound)
 }
 
@@ -103,7 +103,7 @@ func searchPages(f *fixture) {
 	f.change(threadKey(1), deleted("C1/late"), nil) // the index still has it
 	var got []string
 	for q := (search.Query{Workspace: workspace, Text: "word", Limit: 2}); ; {
-		list, next, err := f.SearchMessages(f.ctx, q)
+		list, next, err := f.Search.SearchMessages(f.ctx, q)
 		f.must(err)
 		for _, m := range list {
 			got = append(got, m.Content)
@@ -125,7 +125,7 @@ func searchFar(f *fixture) {
 		_, err := tx.Exec(`INSERT INTO search_words (rowid, words) VALUES (9000000, 'word')`) // of another workspace
 		return err
 	}))
-	list, next, err := f.SearchMessages(f.ctx, search.Query{Workspace: workspace, Text: "word", Limit: 2})
+	list, next, err := f.Search.SearchMessages(f.ctx, search.Query{Workspace: workspace, Text: "word", Limit: 2})
 	f.must(err)
 	same(f, "far behind", each(list, func(m search.Found) string { return m.Content }), []string{"word 2", "word 1"})
 	same(f, "the next page", f.searchFor(search.Query{Workspace: workspace, Text: "word", Before: next, Limit: 2}), []string{"word 0"})
@@ -213,7 +213,7 @@ func searchPeople(f *fixture) {
 	by("C1/3", "slack:U1", "Olívia Stone")
 	f.fill()
 	find := func(text string) []string {
-		people, err := f.FindPeople(f.ctx, workspace, text, 9)
+		people, err := f.Search.FindPeople(f.ctx, workspace, text, 9)
 		f.must(err)
 		return each(people, func(p search.Person) string { return p.SenderID + " " + p.Name })
 	}

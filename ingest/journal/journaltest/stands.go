@@ -34,7 +34,7 @@ func inputStands(f *fixture) {
 	claim := f.claim(run.Thread)
 	check := func(what string, want bool) {
 		f.Helper()
-		stands, err := f.InputStands(f.ctx, claim, run)
+		stands, err := f.Runs.InputStands(f.ctx, claim, run)
 		f.stands(what, stands, err, want)
 	}
 	check("nothing has changed", true)
@@ -47,7 +47,7 @@ func inputStands(f *fixture) {
 	f.change(threadKey(1), deleted("C1/2"), triggers)
 	check("a message is deleted", false)
 	f.successor("second").claim(run.Thread)
-	_, err := f.InputStands(f.ctx, claim, run)
+	_, err := f.Runs.InputStands(f.ctx, claim, run)
 	f.fails("another claim", err, storage.ErrFenced)
 }
 
@@ -64,7 +64,7 @@ func reportStands(f *fixture) {
 	same(f, "messages of the resumed run", contents(run.Messages), []string{"one", "two", "It is done."})
 	check := func(what string, want bool) {
 		f.Helper()
-		stands, err := f.InputStands(f.ctx, f.claim(run.Thread), run)
+		stands, err := f.Runs.InputStands(f.ctx, f.claim(run.Thread), run)
 		f.stands(what, stands, err, want)
 	}
 	check("nothing has changed", true)
@@ -79,11 +79,11 @@ func missedByRecord(f *fixture) {
 	claim, edit := f.claim(run.Thread), f.waiting("C1/1")
 	f.waiting("C1/3")
 	begin := func() (*runs.Run, error) {
-		return f.BeginRun(f.ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
+		return f.Runs.BeginRun(f.ctx, claim, "helper", false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	}
 	check := func(want bool) {
 		f.Helper()
-		stands, err := f.InputStands(f.ctx, claim, run)
+		stands, err := f.Runs.InputStands(f.ctx, claim, run)
 		f.stands("the input", stands, err, want)
 	}
 	check(false)
@@ -103,12 +103,12 @@ func messageStands(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "two"), triggers)
 	f.message(threadKey(1), said("C1/3", "three"), triggers)
-	waiting, err := f.Joinable(f.ctx, run)
+	waiting, err := f.Runs.Joinable(f.ctx, run)
 	f.must(err)
 	claim := f.claim(run.Thread)
 	check := func(what string, n int, want bool) {
 		f.Helper()
-		stands, err := f.MessageStands(f.ctx, claim, &waiting[n])
+		stands, err := f.Runs.MessageStands(f.ctx, claim, &waiting[n])
 		f.stands(what, stands, err, want)
 	}
 	check("nothing has changed", 0, true)
@@ -118,6 +118,6 @@ func messageStands(f *fixture) {
 	f.change(threadKey(1), deleted("C1/3"), triggers)
 	check("the message is deleted", 1, false)
 	f.successor("second").claim(run.Thread)
-	_, err = f.MessageStands(f.ctx, claim, &waiting[0])
+	_, err = f.Runs.MessageStands(f.ctx, claim, &waiting[0])
 	f.fails("another claim", err, storage.ErrFenced)
 }

@@ -41,7 +41,7 @@ func (f *fixture) plans() *runs.Run {
 	f.showsStates()
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	return run
 }
 
@@ -64,25 +64,25 @@ func (f *fixture) states(run *runs.Run) (post string) {
 
 func stateBegins(f *fixture) {
 	run := f.plans()
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned, {Type: stream.Warning, Text: "careful"}}))
-	_, err := f.Launch(f.ctx, workstreams.Workstream{ID: "w1", Run: run.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned, {Type: stream.Warning, Text: "careful"}}))
+	_, err := f.Workstreams.Launch(f.ctx, workstreams.Workstream{ID: "w1", Run: run.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
 	f.must(err)
 	same(f, "deliveries", f.count("deliveries"), 1)
 	d := f.delivery(threadKey(1))
 	same(f, "the post", [3]any{d.Kind, d.State, d.Run}, [3]any{outbox.KindState, outbox.Pending, run.ID})
-	stated, err := f.StateOf(f.ctx, run.ID)
+	stated, err := f.Runs.StateOf(f.ctx, run.ID)
 	f.must(err)
 	same(f, "what it shows", []any{stated.Agent, stated.State, stated.Plan.Text, len(stated.Notes), len(stated.Children), stated.Answers},
 		[]any{agent, runs.State(""), "plan", 1, 1, "C1/2"})
 
 	f.message(threadKey(2), said("C1/3", "a"), triggers)
 	second := f.begin(threadKey(2))
-	f.must(f.AppendEvents(f.ctx, f.claim(second.Thread), second, []stream.Message{{Type: stream.Warning, Text: "careful"}}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(second.Thread), second, []stream.Message{{Type: stream.Warning, Text: "careful"}}))
 	same(f, "after a warning", f.states(second), "")
-	_, err = f.Launch(f.ctx, workstreams.Workstream{ID: "w2", Run: second.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
+	_, err = f.Workstreams.Launch(f.ctx, workstreams.Workstream{ID: "w2", Run: second.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
 	f.must(err)
 	same(f, "after a launch", f.states(second), "state pending")
-	_, err = f.StateOf(f.ctx, "another")
+	_, err = f.Runs.StateOf(f.ctx, "another")
 	f.fails("an unknown run", err, storage.ErrNotFound)
 }
 
@@ -90,22 +90,22 @@ func stateChanges(f *fixture) {
 	run := f.plans()
 	d := f.delivery(threadKey(1))
 	f.stating(d, "one")
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	next := f.clock.Now().Add(time.Second)
-	f.must(f.SentState(f.ctx, d, "C1/9", next))
+	f.must(f.Outbox.SentState(f.ctx, d, "C1/9", next))
 	d = f.delivery(threadKey(1))
 	same(f, "due again", [4]any{d.Kind, d.State, d.PlatformID, d.DueAt}, [4]any{outbox.KindRestate, outbox.Pending, "C1/9", next})
 	f.clock.advance(time.Second)
 	read := f.delivery(threadKey(1))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned})) // since the text was made
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned})) // since the text was made
 	f.stating(read, "two")
-	f.must(f.SentState(f.ctx, read, "C1/9", f.clock.Now()))
+	f.must(f.Outbox.SentState(f.ctx, read, "C1/9", f.clock.Now()))
 	same(f, "after a change before the call", f.states(run), "restate pending")
 	read = f.delivery(threadKey(1))
 	f.stating(read, "three")
-	f.must(f.SentState(f.ctx, read, "C1/9", f.clock.Now()))
+	f.must(f.Outbox.SentState(f.ctx, read, "C1/9", f.clock.Now()))
 	same(f, "without a change", f.states(run), "restate sent")
-	id, err := f.FirstUnknown(f.ctx, workspace, []string{"C1/9"})
+	id, err := f.Outbox.FirstUnknown(f.ctx, workspace, []string{"C1/9"})
 	f.must(err)
 	same(f, "it is ours", id, "")
 }
@@ -115,9 +115,9 @@ func stateWaits(f *fixture) {
 	d := f.delivery(threadKey(1))
 	f.stating(d, "one")
 	next := f.clock.Now().Add(time.Minute)
-	f.must(f.SentState(f.ctx, d, "C1/9", next))
+	f.must(f.Outbox.SentState(f.ctx, d, "C1/9", next))
 	same(f, "due", f.due(deliveries), nil)
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	same(f, "when", f.delivery(threadKey(1)).DueAt, next)
 	same(f, "due with a change", f.due(deliveries), nil)
 	f.shows(run, "grow", "C1/8")
@@ -133,7 +133,7 @@ func stateWaits(f *fixture) {
 
 func stateEnds(f *fixture) {
 	run := f.plans()
-	_, err := f.Launch(f.ctx, workstreams.Workstream{ID: "w1", Run: run.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
+	_, err := f.Workstreams.Launch(f.ctx, workstreams.Workstream{ID: "w1", Run: run.ID, Agent: agent, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
 	f.must(err)
 	sent := func(what string) {
 		f.Helper()
@@ -143,24 +143,24 @@ func stateEnds(f *fixture) {
 			return
 		}
 		f.stating(d, what)
-		f.must(f.SentState(f.ctx, d, "C1/9", f.clock.Now()))
+		f.must(f.Outbox.SentState(f.ctx, d, "C1/9", f.clock.Now()))
 		same(f, "after "+what, f.states(run), "restate sent")
 	}
 	sent("the plan")
 	child := f.message(event.WorkstreamThread("w1"), said("C1/3", "task"), triggers)
 	same(f, "the child's thread", child.Message != nil, true)
 	of := f.begin(event.WorkstreamThread("w1"))
-	f.must(f.AppendEvents(f.ctx, f.claim(of.Thread), of, []stream.Message{{Type: stream.Update, Text: "search", Details: []byte(`{"tool":"search","tool_event":"started"}`)}}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(of.Thread), of, []stream.Message{{Type: stream.Update, Text: "search", Details: []byte(`{"tool":"search","tool_event":"started"}`)}}))
 	sent("the tool of a child")
-	f.must(f.AppendEvents(f.ctx, f.claim(of.Thread), of, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(of.Thread), of, []stream.Message{planned}))
 	sent("the child's own plan")
 	f.commit(of, answer("Found."))
 	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken"})
 	sent("the end")
-	stated, err := f.StateOf(f.ctx, run.ID)
+	stated, err := f.Runs.StateOf(f.ctx, run.ID)
 	f.must(err)
 	same(f, "the run", [2]any{stated.State, stated.Error}, [2]any{runs.Failed, "broken"})
-	f.must(f.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.Synthesizing}))
+	f.must(f.Workstreams.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.Synthesizing}))
 	sent("a report")
 	due := f.dueWorkstream()
 	same(f, "settled", f.settle(due, workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done}), true)
@@ -173,31 +173,31 @@ func stateFrozen(f *fixture) {
 	d := f.delivery(threadKey(1))
 	d.Post = outbox.Post{Channel: channel, Place: sign.Place, Text: "one", Card: &card.View{Parts: []card.Part{{Kind: card.KindTitle, Text: "one"}}}}
 	f.sending(d)
-	f.must(f.Resend(f.ctx, d, f.clock.Now(), "unclear"))
+	f.must(f.Outbox.Resend(f.ctx, d, f.clock.Now(), "unclear"))
 	again := f.delivery(threadKey(1))
 	same(f, "frozen", [3]any{again.Frozen(), again.Post.Text, again.Post.Card}, [3]any{true, "one", d.Post.Card})
 	f.sending(again)
-	f.must(f.SentState(f.ctx, again, "C1/9", f.clock.Now()))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Outbox.SentState(f.ctx, again, "C1/9", f.clock.Now()))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	change := f.delivery(threadKey(1))
 	f.stating(change, "two")
-	f.must(f.Resend(f.ctx, change, f.clock.Now(), "unclear"))
+	f.must(f.Outbox.Resend(f.ctx, change, f.clock.Now(), "unclear"))
 	change = f.delivery(threadKey(1))
 	same(f, "a change that is unclear", [2]any{change.Frozen(), change.Post.Text}, [2]any{false, ""})
-	f.must(f.KeepState(f.ctx, change))
+	f.must(f.Outbox.KeepState(f.ctx, change))
 	same(f, "kept", f.states(run), "restate sent")
 }
 
 func stateGivenUp(f *fixture) {
 	run := f.plans()
 	d := f.delivery(threadKey(1))
-	f.must(f.KeepState(f.ctx, d))
+	f.must(f.Outbox.KeepState(f.ctx, d))
 	same(f, "nothing to post yet", f.states(run), "state held")
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	d = f.delivery(threadKey(1))
 	f.stating(d, "one")
-	f.must(f.GiveUp(f.ctx, d, outbox.Failed, "refused"))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Outbox.GiveUp(f.ctx, d, outbox.Failed, "refused"))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	same(f, "given up", f.states(run), "state failed")
 	f.commit(run, answer("A", "A1"))
 	same(f, "deliveries", f.outbox(run), []string{"post A1"})
@@ -206,7 +206,7 @@ func stateGivenUp(f *fixture) {
 func stateUnseen(f *fixture) {
 	f.message(threadKey(1), said("C1/2", "a"), triggers)
 	run := f.begin(threadKey(1))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	same(f, "state posts", f.states(run), "")
 }
 
@@ -214,6 +214,6 @@ func stateScheduled(f *fixture) {
 	f.showsStates()
 	f.message(threadKey(1), said("C1/2", "a"), decided(record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonSchedule}))
 	run := f.begin(threadKey(1))
-	f.must(f.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
+	f.must(f.Runs.AppendEvents(f.ctx, f.claim(run.Thread), run, []stream.Message{planned}))
 	same(f, "after a plan", f.states(run), "")
 }

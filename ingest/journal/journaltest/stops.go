@@ -35,7 +35,7 @@ var stopNotice = outbox.Notice{Text: "Stopped.", Metadata: []byte(`{"k":1}`), Po
 
 func (f *fixture) stop(run *runs.Run) {
 	f.Helper()
-	stopped, err := f.StopRun(f.ctx, run.ID, stopNotice)
+	stopped, err := f.Runs.StopRun(f.ctx, run.ID, stopNotice)
 	f.must(err)
 	same(f, "stopped", [3]any{stopped.Thread, stopped.Agent, stopped.Owner}, [3]any{run.Thread, agent, "test"})
 }
@@ -44,7 +44,7 @@ func stoppedRun(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.stop(run)
-	unfinished, err := f.UnfinishedRun(f.ctx, run.Thread)
+	unfinished, err := f.Runs.UnfinishedRun(f.ctx, run.Thread)
 	f.must(err)
 	same(f, "unfinished run", unfinished, "")
 	same(f, "turns", f.due(turns), nil)
@@ -58,17 +58,17 @@ func stoppedRun(f *fixture) {
 func stoppedRunIsFenced(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run, post := f.begin(threadKey(1)), outbox.Post{Channel: channel, Place: "1", Text: "He"}
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, post, false, outbox.Send{Timeout: time.Second})
+	preview, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, post, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
-	_, err = f.Sent(f.ctx, preview, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
-	f.must(f.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Text: "C1/1"}, time.Second))
+	f.must(f.Runs.MarkSigned(f.ctx, f.claim(run.Thread), run, outbox.Post{Channel: channel, Text: "C1/1"}, time.Second))
 	f.stop(run)
-	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello.", "Hello."))
+	_, err = f.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello.", "Hello."))
 	f.fails("the reply", err, storage.ErrFenced)
-	_, err = f.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, outbox.Send{})
+	_, err = f.Runs.ChangePreview(f.ctx, f.claim(run.Thread), run, preview, outbox.Send{})
 	f.fails("a change of the preview", err, storage.ErrFenced)
-	_, err = f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now(), Failed: true})
+	_, err = f.Runs.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	f.fails("a retry", err, storage.ErrFenced)
 	same(f, "the notice takes over the preview", f.deliver(threadKey(1), "C1/9").Replaces.PlatformID, "C1/9")
 	same(f, "the sign", f.deliver(threadKey(1), "").Kind, outbox.KindUnsign)
@@ -78,21 +78,21 @@ func stopLeavesTheNext(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "and?"), triggers)
-	_, err := f.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
+	_, err := f.Runs.EndAttempt(f.ctx, f.claim(run.Thread), run, runs.Unanswered{At: f.clock.Now().Add(time.Hour), Taken: true})
 	f.must(err)
 	f.stop(run)
 	same(f, "turns", f.due(turns), []int64{run.Thread})
 	same(f, "asked", contents(f.begin(threadKey(1)).Messages), []string{"and?"})
-	f.fails("the later answer", f.AnswerRun(f.ctx, run.ID, late("")), runs.ErrEnded)
+	f.fails("the later answer", f.Runs.AnswerRun(f.ctx, run.ID, late("")), runs.ErrEnded)
 }
 
 func stopAfterEnd(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.commit(run, answer("Hello."))
-	_, err := f.StopRun(f.ctx, run.ID, stopNotice)
+	_, err := f.Runs.StopRun(f.ctx, run.ID, stopNotice)
 	f.fails("a stop after the end", err, runs.ErrEnded)
-	_, err = f.StopRun(f.ctx, "no such run", stopNotice)
+	_, err = f.Runs.StopRun(f.ctx, "no such run", stopNotice)
 	f.fails("a stop of an unknown run", err, storage.ErrNotFound)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 }
@@ -123,9 +123,9 @@ func commands(state *record.ThreadState) policy {
 func stopCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
-	preview, _, err := f.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "He"}, false, outbox.Send{Timeout: time.Second})
+	preview, _, err := f.Runs.BeginPreview(f.ctx, f.claim(run.Thread), run, run.Previews, outbox.Post{Channel: channel, Text: "He"}, false, outbox.Send{Timeout: time.Second})
 	f.must(err)
-	_, err = f.Sent(f.ctx, preview, "C1/9")
+	_, err = f.Outbox.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
 	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
 	same(f, "result", out.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonCommand})
@@ -134,7 +134,7 @@ func stopCommand(f *fixture) {
 	same(f, "asked", f.list(threadKey(1))[0].Asked, &messages.Asked{ID: run.ID, State: "cancelled", Error: "Stopped."})
 	same(f, "the preview", f.deliver(threadKey(1), "").Kind, outbox.KindRemove)
 	same(f, "post", f.delivery(threadKey(1)).Post.Text, "Stopped.")
-	_, err = f.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello."))
+	_, err = f.Runs.CommitReply(f.ctx, f.claim(run.Thread), run, answer("Hello."))
 	f.fails("the reply", err, storage.ErrFenced)
 	f.message(threadKey(1), said("C1/3", "again"), triggers)
 	same(f, "asked next", contents(f.begin(threadKey(1)).Messages), []string{"again"})
@@ -154,7 +154,7 @@ func stopCommandWaiting(f *fixture) {
 
 func newCommand(f *fixture) {
 	seen := func(run *runs.Run) (seen [][]string) {
-		turns, err := f.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+		turns, err := f.Runs.Transcript(f.ctx, run, runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 		f.must(err)
 		for _, turn := range turns {
 			if turn.Root != nil {
@@ -205,10 +205,10 @@ func statusCommand(f *fixture) {
 	same(f, "a turn waits", status("C1/2").Waiting, 1)
 	run := f.begin(threadKey(1))
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
-	f.must(f.TakeRun(f.ctx, f.claim(run.Thread), run, true))
+	f.must(f.Runs.TakeRun(f.ctx, f.claim(run.Thread), run, true))
 	f.message(threadKey(1), said("C1/3", "and?"), triggers)
 	same(f, "during a run", status("C1/4"), record.ThreadState{Run: run.ID, Agent: agent, BegunAt: run.BegunAt, Attempts: 1, Taken: true, Waiting: 1})
-	f.must(f.AnswerRun(f.ctx, run.ID, late("Hello.")))
+	f.must(f.Runs.AnswerRun(f.ctx, run.ID, late("Hello.")))
 	same(f, "after a later answer", status("C1/5").Taken, false)
 }
 
@@ -224,11 +224,11 @@ func editedCommand(f *fixture) {
 // join gives the run the messages that may join it, and returns them.
 func (f *fixture) join(run *runs.Run) []messages.Message {
 	f.Helper()
-	joined, err := f.Joinable(f.ctx, run)
+	joined, err := f.Runs.Joinable(f.ctx, run)
 	f.must(err)
 	for i := range joined {
 		for range 2 { // the outcome of the first call may be unknown
-			f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, &joined[i]))
+			f.must(f.Runs.JoinRun(f.ctx, f.claim(run.Thread), run, &joined[i]))
 		}
 	}
 	return joined
@@ -258,7 +258,7 @@ func joinedRun(f *fixture) {
 	ended := f.commit(f.begin(threadKey(1)), answer("both"))
 	same(f, "more", ended.More, true)
 	same(f, "a message with an id for its run", contents(f.begin(threadKey(1)).Messages), []string{"alone"})
-	f.fails("after the end", f.JoinRun(f.ctx, f.claim(run.Thread), run, &run.Messages[0]), storage.ErrFenced)
+	f.fails("after the end", f.Runs.JoinRun(f.ctx, f.claim(run.Thread), run, &run.Messages[0]), storage.ErrFenced)
 }
 
 // joinedLate changes messages while the agent takes them.
@@ -267,11 +267,11 @@ func joinedLate(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "gone"), triggers)
 	f.message(threadKey(1), said("C1/3", "and?"), triggers)
-	taken, err := f.Joinable(f.ctx, run)
+	taken, err := f.Runs.Joinable(f.ctx, run)
 	f.must(err)
 	f.change(threadKey(1), deleted("C1/2"), nil)
 	f.change(threadKey(1), edited("C1/3", "and then?", "1"), triggers)
-	join := func(m *messages.Message) { f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, m)) }
+	join := func(m *messages.Message) { f.must(f.Runs.JoinRun(f.ctx, f.claim(run.Thread), run, m)) }
 	join(&taken[0])
 	join(&taken[1])
 	reply := answer("both")
@@ -280,7 +280,7 @@ func joinedLate(f *fixture) {
 	run = f.begin(threadKey(1))
 	same(f, "messages", contents(run.Messages), []string{"hi", "and then?"})
 	f.message(threadKey(1), said("C1/4", "more"), triggers)
-	taken, err = f.Joinable(f.ctx, run)
+	taken, err = f.Runs.Joinable(f.ctx, run)
 	f.must(err)
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	f.change(threadKey(1), deleted("C1/3"), nil)

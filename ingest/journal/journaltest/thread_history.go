@@ -40,7 +40,7 @@ func read(id, content string) record.Read {
 // readHistory stores the read messages for a run.
 func (f *fixture) readHistory(run *runs.Run, history runs.ThreadHistory, list ...record.Read) {
 	f.Helper()
-	f.must(f.SetThreadHistory(f.ctx, f.claim(run.Thread), run, history, list))
+	f.must(f.Recorder.SetThreadHistory(f.ctx, f.claim(run.Thread), run, history, list))
 }
 
 // middle begins the first run of a thread, with its root and two replies read.
@@ -122,7 +122,7 @@ func historyBegun(f *fixture) {
 	accepted := f.accept(a)
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/b", "b")}, triggers)
 	e.Begin = true
-	result, err := f.Record(f.ctx, f.claim(accepted.Thread), e)
+	result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 	f.must(err)
 	if result.Begun == nil {
 		f.Fatalf("no run has begun")
@@ -180,14 +180,14 @@ func historyFenced(f *fixture) {
 	run := f.begin(threadKey(1))
 	lease := f.claim(run.Thread)
 	f.successor("second").claim(run.Thread)
-	f.fails("a thread history", f.SetThreadHistory(f.ctx, lease, run, runs.ThreadHistory{Root: "C1/root"}, []record.Read{read("C1/root", "root")}), storage.ErrFenced)
+	f.fails("a thread history", f.Recorder.SetThreadHistory(f.ctx, lease, run, runs.ThreadHistory{Root: "C1/root"}, []record.Read{read("C1/root", "root")}), storage.ErrFenced)
 	same(f, "the thread", f.lines(threadKey(1)), []string{"1 a"})
 	same(f, "thread history of the run", run.History, nil)
 }
 
 func knows(f *fixture) {
 	is := func(id string, posts bool) bool {
-		known, err := f.Knows(f.ctx, workspace, id, posts)
+		known, err := f.Messages.Knows(f.ctx, workspace, id, posts)
 		f.must(err)
 		return known
 	}

@@ -33,7 +33,7 @@ const olivia, ash = "user:1", "user:2"
 // make makes the test's nth thread for a client.
 func (f *fixture) make(n int, madeBy string, mode places.ThreadMode) (places.Thread, bool) {
 	f.Helper()
-	t, made, err := f.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
+	t, made, err := f.Places.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
 	f.must(err)
 	return t, made
 }
@@ -52,10 +52,10 @@ func threadMadeOnce(f *fixture) {
 	same(f, "its newest message", second.Newest, 1)
 
 	f.message(threadKey(2), said("C1/2", "hi"), passive)
-	other, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
+	other, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
 	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", places.ModeOpen, f.clock.Now()})
-	_, err = f.Thread(f.ctx, "other", other.ID)
+	_, err = f.Places.Thread(f.ctx, "other", other.ID)
 	f.fails("a thread of another workspace", err, storage.ErrNotFound)
 }
 
@@ -67,10 +67,10 @@ func threadsOfClient(f *fixture) {
 	f.make(4, ash, places.ModeOpen)
 	f.message(threadKey(5), said("C1/5", "nobody's"), passive)
 	f.clock.advance(time.Second)
-	private, _, err := f.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(6), Mode: places.ModeOpen, MadeBy: ash, Closed: true}, olivia)
+	private, _, err := f.Places.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(6), Mode: places.ModeOpen, MadeBy: ash, Closed: true}, olivia)
 	f.must(err)
 	page := func(actor string, open bool, before string) ([]string, string) {
-		threads, err := f.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
+		threads, err := f.Places.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
 		f.must(err)
 		return each(threads, func(t places.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
 	}
@@ -83,51 +83,51 @@ func threadsOfClient(f *fixture) {
 	same(f, "those that are open to an agent", got, []string{string(threadKey(4)), string(threadKey(3))})
 	got, next = page(agent, true, next)
 	same(f, "the rest of them", got, []string{string(threadKey(2)), string(threadKey(1))})
-	none, err := f.ThreadsOf(f.ctx, workspace, agent, true, next, 2)
+	none, err := f.Places.ThreadsOf(f.ctx, workspace, agent, true, next, 2)
 	f.must(err)
 	same(f, "behind the last", len(none), 0)
-	_, err = f.AddParticipant(f.ctx, &private, agent)
+	_, err = f.Places.AddParticipant(f.ctx, &private, agent)
 	f.must(err)
 	got, _ = page(agent, true, "")
 	same(f, "with the one that is closed to others", got, []string{string(threadKey(6)), string(threadKey(4))})
-	_, err = f.ThreadsOf(f.ctx, workspace, olivia, false, "yesterday", 2)
+	_, err = f.Places.ThreadsOf(f.ctx, workspace, olivia, false, "yesterday", 2)
 	if _, ok := err.(event.FieldErrors); !ok {
 		f.Fatalf("a position that is none: %v", err)
 	}
-	newest, err := f.NewestMadeBy(f.ctx, workspace, olivia)
+	newest, err := f.Places.NewestMadeBy(f.ctx, workspace, olivia)
 	f.must(err)
 	same(f, "the newest that a client has made", newest.Key, threadKey(3))
-	_, err = f.NewestMadeBy(f.ctx, workspace, "user:9")
+	_, err = f.Places.NewestMadeBy(f.ctx, workspace, "user:9")
 	f.fails("of a client without threads", err, storage.ErrNotFound)
 }
 
 func participantsOfThread(f *fixture) {
 	thread, _ := f.make(1, olivia, places.ModeOpen)
 	takesPart := func(actor string) bool {
-		yes, err := f.TakesPart(f.ctx, &thread, actor)
+		yes, err := f.Places.TakesPart(f.ctx, &thread, actor)
 		f.must(err)
 		return yes
 	}
 	same(f, "the client that made it, and another", [2]bool{takesPart(olivia), takesPart(ash)}, [2]bool{true, false})
 	for _, want := range []bool{true, false} {
-		added, err := f.AddParticipant(f.ctx, &thread, ash)
+		added, err := f.Places.AddParticipant(f.ctx, &thread, ash)
 		f.must(err)
 		same(f, "added", added, want)
 	}
-	all, err := f.Participants(f.ctx, &thread)
+	all, err := f.Places.Participants(f.ctx, &thread)
 	f.must(err)
 	same(f, "all", all, []string{olivia, ash})
-	f.must(f.RemoveParticipant(f.ctx, &thread, ash))
+	f.must(f.Places.RemoveParticipant(f.ctx, &thread, ash))
 	same(f, "removed", takesPart(ash), false)
-	f.fails("removed again", f.RemoveParticipant(f.ctx, &thread, ash), storage.ErrNotFound)
-	f.must(f.SetThreadMode(f.ctx, &thread, places.ModeInvocationOnly))
-	thread, err = f.Thread(f.ctx, workspace, thread.ID)
+	f.fails("removed again", f.Places.RemoveParticipant(f.ctx, &thread, ash), storage.ErrNotFound)
+	f.must(f.Places.SetThreadMode(f.ctx, &thread, places.ModeInvocationOnly))
+	thread, err = f.Places.Thread(f.ctx, workspace, thread.ID)
 	f.must(err)
 	same(f, "the new mode", thread.Mode, places.ModeInvocationOnly)
 }
 
 func newsOfActors(f *fixture) {
-	changed, stop := f.FollowNews(workspace, ash)
+	changed, stop := f.Places.FollowNews(workspace, ash)
 	defer stop()
 	woken := func(what string, want bool) {
 		f.Helper()
@@ -138,7 +138,7 @@ func newsOfActors(f *fixture) {
 	}
 	news := func(actor string, open bool, after int64) []string {
 		f.Helper()
-		list, err := f.NewsOf(f.ctx, workspace, actor, open, after, 9)
+		list, err := f.Messages.NewsOf(f.ctx, workspace, actor, open, after, 9)
 		f.must(err)
 		return each(list, func(n messages.News) string {
 			words := strconv.FormatInt(n.Seq, 10) + " " + string(n.Thread.Key)
@@ -153,7 +153,7 @@ func newsOfActors(f *fixture) {
 	}
 	thread, _ := f.make(1, olivia, places.ModeOpen)
 	woken("a thread of others", false)
-	_, err := f.AddParticipant(f.ctx, &thread, ash)
+	_, err := f.Places.AddParticipant(f.ctx, &thread, ash)
 	f.must(err)
 	woken("a thread", true)
 	m := said("C1/1", "Ash?")
@@ -171,7 +171,7 @@ func newsOfActors(f *fixture) {
 	same(f, "those of the client that made it", news(olivia, false, 0), []string{"1 " + key})
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "of a deleted message", news(ash, false, 1), []string{"2 " + key + " void"})
-	f.must(f.RemoveParticipant(f.ctx, &thread, ash))
+	f.must(f.Places.RemoveParticipant(f.ctx, &thread, ash))
 	same(f, "of an actor that was removed", news(ash, false, 0), []string{"1 " + key + " void", "2 " + key + " void"})
 	same(f, "its words are ours", f.Heard("news "+workspace+" "+ash), true)
 	woken("words of another node", true)
@@ -191,7 +191,7 @@ func modeOfThread(f *fixture) {
 
 func readersOfThread(f *fixture) {
 	thread, _ := f.make(1, olivia, places.ModeOpen)
-	changed, stop := f.FollowThread(&thread)
+	changed, stop := f.Places.FollowThread(&thread)
 	woken := func(what string, want bool) {
 		f.Helper()
 		select {
@@ -229,7 +229,7 @@ func changesOfThread(f *fixture) {
 	}
 	begun := f.clock.Now()
 	changes := func(upTo int64, since time.Time, limit int) []string {
-		list, err := f.ThreadChanges(f.ctx, &thread, upTo, since, limit)
+		list, err := f.Messages.ThreadChanges(f.ctx, &thread, upTo, since, limit)
 		f.must(err)
 		return each(list, func(m messages.Listed) string { return m.ExternalID + " " + m.Content })
 	}
@@ -256,9 +256,9 @@ func sendersOfThread(f *fixture) {
 	f.message(threadKey(1), by("C1/1", olivia, "Liv"), passive)
 	f.message(threadKey(1), by("C1/2", ash, "Ash"), passive)
 	f.message(threadKey(1), by("C1/3", olivia, "Olivia"), passive)
-	thread, err := f.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	thread, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
-	senders, err := f.Senders(f.ctx, &thread)
+	senders, err := f.Messages.Senders(f.ctx, &thread)
 	f.must(err)
 	same(f, "senders with their newest names", each(senders, func(s messages.Sender) string {
 		m, err := event.ReadMetadata(s.Metadata)

@@ -15,19 +15,19 @@ func ticketPromises() []promise {
 
 func ticketTakenOnce(f *fixture) {
 	for _, secret := range []string{"a", "b"} {
-		f.must(f.PutTicket(f.ctx, secret, places.Ticket{Workspace: workspace, Token: "olivia", Path: "/" + secret}, time.Minute))
+		f.must(f.Places.PutTicket(f.ctx, secret, places.Ticket{Workspace: workspace, Token: "olivia", Path: "/" + secret}, time.Minute))
 	}
 	other := f.node("second")
-	got, err := other.TakeTicket(f.ctx, "a")
+	got, err := other.Places.TakeTicket(f.ctx, "a")
 	f.must(err)
 	same(f, "ticket", got, places.Ticket{Workspace: workspace, Token: "olivia", Path: "/a"})
 	for _, secret := range []string{"a", "c", ""} {
-		_, err := f.TakeTicket(f.ctx, secret)
+		_, err := f.Places.TakeTicket(f.ctx, secret)
 		f.fails("no ticket", err, storage.ErrNotFound)
 	}
 	same(f, "stored secrets", f.count("tickets WHERE hash = 'b'"), 0)
 	f.clock.advance(time.Minute)
-	_, err = f.TakeTicket(f.ctx, "b")
+	_, err = f.Places.TakeTicket(f.ctx, "b")
 	f.fails("too late", err, storage.ErrNotFound)
 	f.prune()
 	same(f, "tickets", f.count("tickets"), 0)

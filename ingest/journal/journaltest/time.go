@@ -48,7 +48,7 @@ func transcriptByTime(f *fixture) {
 	f.late("C1/3", "o", 40*time.Second, passive)
 	f.late("C1/5", "q", 50*time.Second, passive)
 	f.late("C1/6", "c", time.Second, triggers)
-	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	turns, err := f.Runs.Transcript(f.ctx, f.begin(threadKey(1)), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	shown := each(turns, func(t runs.Turn) []string {
 		list := each(t.Context, func(m messages.Message) string { return m.Content })
@@ -82,7 +82,7 @@ func timeOfArrival(f *fixture) {
 func turnWithGap(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "a"), triggers)
 	begin := func(gap bool) *runs.Run {
-		run, err := f.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(*runs.Run) bool { return false }, math.MaxInt64)
+		run, err := f.Runs.BeginRun(f.ctx, f.claim(f.thread(threadKey(1))), agent, gap, func(*runs.Run) bool { return false }, math.MaxInt64)
 		f.must(err)
 		return run
 	}
@@ -92,7 +92,7 @@ func turnWithGap(f *fixture) {
 	delete(f.claims, run.Thread)
 	f.commit(run, answer("A"))
 	f.message(threadKey(1), said("C1/2", "b"), triggers)
-	turns, err := f.Transcript(f.ctx, begin(false), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
+	turns, err := f.Runs.Transcript(f.ctx, begin(false), runs.Window{Turns: 50, Bytes: 1000, Context: 20})
 	f.must(err)
 	same(f, "gaps", each(turns, func(t runs.Turn) bool { return t.Gap }), []bool{true, false})
 }

@@ -50,18 +50,18 @@ func (f *fixture) transcript(run *runs.Run, window runs.Window) []string {
 	f.Helper()
 	read := *run
 	read.Fresh = false
-	turns, err := journal.New(f.engine, journal.Options{}).Transcript(f.ctx, &read, window)
+	turns, err := journal.New(f.engine, journal.Options{}).Runs.Transcript(f.ctx, &read, window)
 	f.must(err)
 	want := marked(turns)
-	turns, err = f.Transcript(f.ctx, run, window)
+	turns, err = f.Runs.Transcript(f.ctx, run, window)
 	f.must(err)
 	same(f, "the transcript against one that was read", marked(turns), want)
 	bounds := func(*runs.Run) runs.Window { return window }
-	last, err := f.PastInput(f.ctx, run.ThreadID, "", bounds)
+	last, err := f.Runs.PastInput(f.ctx, run.ThreadID, "", bounds)
 	if f.must(err); last.Run.ID == run.ID {
 		same(f, "the input of the newest run", marked(last.Turns), want)
 	}
-	past, err := f.PastInput(f.ctx, run.ThreadID, run.ID, bounds)
+	past, err := f.Runs.PastInput(f.ctx, run.ThreadID, run.ID, bounds)
 	f.must(err)
 	same(f, "the input of the run", marked(past.Turns), want)
 	return want
@@ -132,7 +132,7 @@ func rememberedWindow(f *fixture) {
 		"a new context":     {func(key event.ThreadKey, id string) { f.message(key, said(id+"n", "/new"), commands(nil)) }, 1},
 	} {
 		n++
-		key, id, before := threadKey(n), fmt.Sprintf("C1/%d-", n), f.Remembered().Used
+		key, id, before := threadKey(n), fmt.Sprintf("C1/%d-", n), f.Runs.Remembered().Used
 		for i := range 3 {
 			f.message(key, said(fmt.Sprint(id, i), fmt.Sprint(i)), triggers)
 			run := f.begin(key)
@@ -142,7 +142,7 @@ func rememberedWindow(f *fixture) {
 			}
 			f.commit(run, answer(fmt.Sprint("re ", i)))
 		}
-		same(f, "windows that were used after "+name, f.Remembered().Used-before, c.used)
+		same(f, "windows that were used after "+name, f.Runs.Remembered().Used-before, c.used)
 	}
 }
 
@@ -153,9 +153,9 @@ func rememberedJoin(f *fixture) {
 	f.say("c", triggers)
 	run := f.mayBegin(threadKey(1), true)
 	f.transcript(run, wide)
-	waiting, err := f.Joinable(f.ctx, run)
+	waiting, err := f.Runs.Joinable(f.ctx, run)
 	f.must(err)
-	f.must(f.JoinRun(f.ctx, f.claim(run.Thread), run, &waiting[0]))
+	f.must(f.Runs.JoinRun(f.ctx, f.claim(run.Thread), run, &waiting[0]))
 	f.commit(run, answer("re b"))
 	f.say("d", triggers)
 	same(f, "transcript", f.transcript(f.begin(threadKey(1)), wide), []string{">a", "<re a", ">b", ">c", "<re b", ">d"})
@@ -172,10 +172,10 @@ func rememberedBounds(f *fixture) {
 			f.commit(run, answer(fmt.Sprint("re ", i)))
 		}
 	}
-	same(f, "windows that were used", f.Remembered().Used, 12)
+	same(f, "windows that were used", f.Runs.Remembered().Used, 12)
 	f.message(threadKey(1), said("C1/wider", "wider"), triggers)
 	f.transcript(f.begin(threadKey(1)), wide)
-	same(f, "after a wider window", f.Remembered().Used, 12)
+	same(f, "after a wider window", f.Runs.Remembered().Used, 12)
 }
 
 // rememberedBytes has windows that are larger than the memory for them.
@@ -187,7 +187,7 @@ func rememberedBytes(f *fixture) {
 		f.transcript(run, wide)
 		f.commit(run, answer("re"))
 	}
-	same(f, "windows", f.Remembered(), runs.Remembered{Read: 2})
+	same(f, "windows", f.Runs.Remembered(), runs.Remembered{Read: 2})
 }
 
 // uuids compares the messages of a transcript with those of the list of messages.
@@ -195,7 +195,7 @@ func uuids(f *fixture) {
 	f.ask("a")
 	f.say("b", passive)
 	f.say("c", triggers)
-	turns, err := f.Transcript(f.ctx, f.begin(threadKey(1)), wide)
+	turns, err := f.Runs.Transcript(f.ctx, f.begin(threadKey(1)), wide)
 	f.must(err)
 	id := func(m messages.Message) string { return m.UUID }
 	var got []string
@@ -289,7 +289,7 @@ func emptyLines(f *fixture) {
 	f.message(threadKey(1), file, passive)
 	f.message(threadKey(1), said("C1/4", "q"), triggers)
 	run := f.begin(threadKey(1))
-	turns, err := f.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1, Context: 2})
+	turns, err := f.Runs.Transcript(f.ctx, run, runs.Window{Turns: 1, Bytes: 1, Context: 2})
 	f.must(err)
 	same(f, "lines", contents(turns[0].Context), []string{"", "a"})
 	same(f, "files", len(turns[0].Context[0].Attachments), 1)
@@ -443,7 +443,7 @@ func bounded(f *fixture) {
 		f.message(key, said(string(key)+"p", "p"), triggers)
 		run := f.begin(key)
 		counting := &counter{Engine: f.engine}
-		turns, err := journal.New(counting, journal.Options{}).Transcript(f.ctx, run, wide)
+		turns, err := journal.New(counting, journal.Options{}).Runs.Transcript(f.ctx, run, wide)
 		f.must(err)
 		same(f, "turns", len(turns), 2)
 		same(f, "lines", len(turns[1].Context), 20)

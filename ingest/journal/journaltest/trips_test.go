@@ -26,7 +26,7 @@ func TestTripsOfAMessage(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	j := journal.New(engine, journal.Options{Node: "a", Lease: time.Minute})
-	if _, err := j.ThreadID(t.Context(), "slack:acme:C1:0"); err != nil { // the first one makes the store's secret
+	if _, err := j.Places.ThreadID(t.Context(), "slack:acme:C1:0"); err != nil { // the first one makes the store's secret
 		t.Fatal(err)
 	}
 	step := func(name string, most int64, err error) {
@@ -42,7 +42,7 @@ func TestTripsOfAMessage(t *testing.T) {
 		Metadata: event.Metadata{Source: "slack", SenderID: "slack:U1", SenderDisplayName: "Olivia", SenderType: event.Human},
 	}
 	var run *runs.Run
-	accepted, err := j.AcceptEntry(t.Context(), envelopes.AcceptRequest{
+	accepted, err := j.Recorder.AcceptEntry(t.Context(), envelopes.AcceptRequest{
 		Claim: true, Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")},
 		Keys: event.Keys{Kind: event.KindMessage, Dedupe: "message:C1/1", AltKey: "app_mention:C1/1", Thread: "slack:acme:C1:1", Channel: message.Channel, MessageID: "C1/1"},
 	}, record.Entry{
@@ -55,7 +55,7 @@ func TestTripsOfAMessage(t *testing.T) {
 	if run == nil {
 		t.Fatal("no run began with the message")
 	}
-	ended, err := j.CommitReply(t.Context(), &accepted.Claim, run, runs.Reply{
+	ended, err := j.Runs.CommitReply(t.Context(), &accepted.Claim, run, runs.Reply{
 		Content: "Hello.", Stale: "send", Attempt: runs.Attempt{BegunAt: time.Now()}, Posts: []outbox.Post{{Channel: "C1", Place: "1", Text: "Hello."}}, Send: &outbox.Send{Timeout: time.Second},
 		Metadata: func(string, time.Duration) []byte { return []byte("{}") },
 	})
@@ -63,6 +63,6 @@ func TestTripsOfAMessage(t *testing.T) {
 	if ended.Begun == nil {
 		t.Fatal("the delivery did not begin with the reply")
 	}
-	_, err = j.Sent(t.Context(), ended.Begun, "C1/2")
+	_, err = j.Outbox.Sent(t.Context(), ended.Begun, "C1/2")
 	step("sent", 1, err)
 }

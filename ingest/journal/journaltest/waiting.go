@@ -44,7 +44,7 @@ func admittedByRecord(f *fixture) {
 	same(f, "pending", result.Pending, 1)
 	thread := f.thread(threadKey(1))
 	same(f, "let in", f.next(thread)[0].ID, reaction.ID)
-	settled, err := f.Envelope(f.ctx, other.ID)
+	settled, err := f.Envelopes.Envelope(f.ctx, other.ID)
 	f.must(err)
 	same(f, "result of the other envelope", settled, nil)
 
@@ -143,9 +143,9 @@ func movedAway(f *fixture) {
 	second := event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}
 	same(f, "waits", f.record(moved.Thread, moved.ID, second, triggers).Waits, true)
 	claim, before, cause := f.claim(moved.Thread), f.dump(), errors.New("cause")
-	f.fails("Postpone", f.Postpone(f.ctx, claim, moved.ID, f.clock.Now().Add(time.Second), cause), envelopes.ErrSettled)
-	f.fails("CountSuspect", f.CountSuspect(f.ctx, claim, moved.ID, 1), envelopes.ErrSettled)
-	f.fails("Bury", f.Bury(f.ctx, claim, moved.ID, cause), envelopes.ErrSettled)
+	f.fails("Postpone", f.Envelopes.Postpone(f.ctx, claim, moved.ID, f.clock.Now().Add(time.Second), cause), envelopes.ErrSettled)
+	f.fails("CountSuspect", f.Envelopes.CountSuspect(f.ctx, claim, moved.ID, 1), envelopes.ErrSettled)
+	f.fails("Bury", f.Envelopes.Bury(f.ctx, claim, moved.ID, cause), envelopes.ErrSettled)
 	same(f, "rows", f.dump(), before)
 }
 
@@ -185,7 +185,7 @@ func endedAtOnce(f *fixture) {
 	}
 	f.clock.advance(envelopes.WaitLimit)
 	ended, rest := 0, review{}
-	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {
+	f.must(f.Envelopes.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {
 		if ended++; ended == 1 {
 			rest = f.node("second").review()
 		}
@@ -202,7 +202,7 @@ func waitsInVain(f *fixture) {
 	f.clock.advance(envelopes.WaitLimit)
 	result := event.Result{Disposition: event.Ignored, Reason: event.ReasonUnknownMessage}
 	same(f, "review", f.reviewAt(deadline()).Ended, []envelopes.Result{{Result: result, Envelope: accepted.ID, Workspace: workspace, Kind: event.KindReaction}})
-	settled, err := f.Envelope(f.ctx, accepted.ID)
+	settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "result", settled.Result, result)
 
@@ -216,7 +216,7 @@ type review struct {
 }
 
 func (f *fixture) tryReview(deadline time.Time) (r review, err error) {
-	err = f.ReviewWaiting(f.ctx, deadline, func(thread int64) { r.Moved = append(r.Moved, thread) },
+	err = f.Envelopes.ReviewWaiting(f.ctx, deadline, func(thread int64) { r.Moved = append(r.Moved, thread) },
 		func(s envelopes.Result) { r.Ended = append(r.Ended, s) })
 	return r, err
 }
@@ -241,7 +241,7 @@ func waitsForGap(f *fixture) {
 	f.clock.advance(5 * time.Minute)
 	same(f, "waits", f.record(named.Thread, named.ID, edited("C1/2", "new", "2"), passive).Waits, true)
 	same(f, "during the gap", f.review(), review{})
-	f.must(f.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
+	f.must(f.Places.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
 	var ended []int64
 	for _, s := range f.review().Ended {
 		ended = append(ended, s.Envelope)
@@ -271,7 +271,7 @@ func editWaits(f *fixture) {
 
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
 	f.opens(between("C2", 1, 2))
-	f.must(f.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
+	f.must(f.Places.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
 	f.clock.advance(envelopes.WaitLimit)
 	result = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
 	same(f, "an envelope at its deadline", result.Result, *event.Ignore(event.ReasonUnknownMessage))
@@ -281,7 +281,7 @@ func noSubject(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindOther, "", ""))
 	f.exchange(threadKey(1), "C1/1", "hi", "Hello.", "Hello.")
 	f.deliver(threadKey(1), "")
-	settled, err := f.Envelope(f.ctx, accepted.ID)
+	settled, err := f.Envelopes.Envelope(f.ctx, accepted.ID)
 	f.must(err)
 	same(f, "end", settled, nil)
 	same(f, "due", f.due(intake), nil)
@@ -290,11 +290,11 @@ func noSubject(f *fixture) {
 func waitsForSelf(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
 	lease := f.claim(accepted.Thread)
-	f.must(f.Postpone(f.ctx, lease, accepted.ID, f.clock.Now().Add(time.Minute), nil))
+	f.must(f.Envelopes.Postpone(f.ctx, lease, accepted.ID, f.clock.Now().Add(time.Minute), nil))
 	same(f, "due", f.due(intake), nil)
-	f.must(f.SetSelf(f.ctx, "other", event.Self{UserID: "B"}))
+	f.must(f.Envelopes.SetSelf(f.ctx, "other", event.Self{UserID: "B"}))
 	same(f, "due after another workspace's identity", f.due(intake), nil)
-	f.must(f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
+	f.must(f.Envelopes.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "due", f.due(intake), []int64{accepted.Thread})
 	same(f, "next", len(f.next(accepted.Thread)), 1)
 }
@@ -302,25 +302,25 @@ func waitsForSelf(f *fixture) {
 // selfAfterSettled settles an envelope after SetSelf has found its thread.
 func selfAfterSettled(f *fixture) {
 	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), "C1/1"))
-	f.must(f.Postpone(f.ctx, f.claim(accepted.Thread), accepted.ID, f.clock.Now().Add(time.Minute), nil))
+	f.must(f.Envelopes.Postpone(f.ctx, f.claim(accepted.Thread), accepted.ID, f.clock.Now().Add(time.Minute), nil))
 	writes := 0
 	meanwhile := journal.New(&observed{Engine: f.engine, writes: func() {
 		if writes++; writes == 2 { // the first one has stored the identity
 			f.record(accepted.Thread, accepted.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, passive)
 		}
 	}}, journal.Options{Now: f.clock.Now})
-	f.must(meanwhile.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
+	f.must(meanwhile.Envelopes.SetSelf(f.ctx, workspace, event.Self{UserID: "B"}))
 	same(f, "writes", writes, 2)
 	same(f, "due", f.due(intake), nil)
 }
 
 func selfAgain(f *fixture) {
 	self := event.Self{UserID: "B"}
-	f.must(f.SetSelf(f.ctx, workspace, self))
+	f.must(f.Envelopes.SetSelf(f.ctx, workspace, self))
 	waited := f.beside(func(tx storage.Tx) error {
 		_, err := tx.Exec(`UPDATE workspaces SET self = self`)
 		return err
-	}, func(storage.Tx) error { return nil }, func() error { return f.SetSelf(f.ctx, workspace, self) })
+	}, func(storage.Tx) error { return nil }, func() error { return f.Envelopes.SetSelf(f.ctx, workspace, self) })
 	same(f, "waits", waited && f.onShared(), false)
 }
 
@@ -328,10 +328,10 @@ func selfBeside(f *fixture) {
 	var last envelopes.AcceptResult
 	for i := range 3 {
 		last = f.accept(f.envelope(event.KindMessage, threadKey(i), fmt.Sprint("C1/", i)))
-		f.must(f.Postpone(f.ctx, f.claim(last.Thread), last.ID, f.clock.Now().Add(time.Minute), nil))
+		f.must(f.Envelopes.Postpone(f.ctx, f.claim(last.Thread), last.ID, f.clock.Now().Add(time.Minute), nil))
 	}
 	f.besideWork(last.Thread, last.ID, func() error {
-		return f.SetSelf(f.ctx, workspace, event.Self{UserID: "B"})
+		return f.Envelopes.SetSelf(f.ctx, workspace, event.Self{UserID: "B"})
 	})
 	same(f, "due", len(f.due(intake)), 3)
 	same(f, "next", len(f.next(last.Thread)), 1)

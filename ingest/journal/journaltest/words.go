@@ -42,7 +42,7 @@ func bodiesWithoutEffect(f *fixture) {
 	waits := f.accept(f.envelope(event.KindEdit, "", "C1/9"))
 	same(f, "bytes while it waits", len(f.body(waits.ID)) > 0, true)
 	f.clock.advance(2 * envelopes.WaitLimit)
-	f.must(f.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {}))
+	f.must(f.Envelopes.ReviewWaiting(f.ctx, f.clock.Now().Add(-envelopes.WaitLimit), func(int64) {}, func(envelopes.Result) {}))
 	same(f, "its message did not come", len(f.body(waits.ID)), 0)
 }
 
@@ -125,7 +125,7 @@ func deadWords(f *fixture) {
 	var dead []int64
 	for _, id := range []string{"C1/1", "C1/2"} {
 		accepted := f.accept(f.envelope(event.KindEdit, threadKey(1), id))
-		f.must(f.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, fmt.Errorf("unreadable")))
+		f.must(f.Envelopes.Bury(f.ctx, f.claim(accepted.Thread), accepted.ID, fmt.Errorf("unreadable")))
 		dead = append(dead, accepted.ID)
 	}
 	f.change("", deleted("C1/1"), nil)

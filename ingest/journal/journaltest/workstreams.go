@@ -39,7 +39,7 @@ func workstreamPromises() []promise {
 
 // launch launches a workstream of a run.
 func (f *fixture) launch(run, id string, bounds workstreams.Bounds) (workstreams.Workstream, error) {
-	return f.Launch(f.ctx, workstreams.Workstream{ID: id, Run: run, Agent: agent, Task: "do it", DeadlineAt: f.clock.Now().Add(time.Minute)}, bounds)
+	return f.Workstreams.Launch(f.ctx, workstreams.Workstream{ID: id, Run: run, Agent: agent, Task: "do it", DeadlineAt: f.clock.Now().Add(time.Minute)}, bounds)
 }
 
 var fewWorkstreams = workstreams.Bounds{Max: 2, Depth: 1}
@@ -53,7 +53,7 @@ func (f *fixture) parent() string {
 // dueWorkstream returns the workstream that is due; the test fails if there is not exactly one.
 func (f *fixture) dueWorkstream() *workstreams.Due {
 	f.Helper()
-	list, err := f.DueWorkstreams(f.ctx, []string{workspace}, 10)
+	list, err := f.Workstreams.DueWorkstreams(f.ctx, []string{workspace}, 10)
 	f.must(err)
 	if len(list) != 1 {
 		f.Fatalf("%d workstreams are due", len(list))
@@ -64,7 +64,7 @@ func (f *fixture) dueWorkstream() *workstreams.Due {
 // settle takes a step, and reports whether it was taken.
 func (f *fixture) settle(d *workstreams.Due, next workstreams.Step) bool {
 	f.Helper()
-	taken, err := f.Settle(f.ctx, d, next)
+	taken, err := f.Workstreams.Settle(f.ctx, d, next)
 	f.must(err)
 	return taken
 }
@@ -81,7 +81,7 @@ func launches(f *fixture) {
 	f.commit(f.begin(threadKey(1)), answer("hello"))
 	_, err = f.launch(run, "w2", fewWorkstreams)
 	same(f, "of a run that has ended", errors.Is(err, storage.ErrNotFound), true)
-	list, err := f.WorkstreamsOf(f.ctx, run)
+	list, err := f.Workstreams.WorkstreamsOf(f.ctx, run)
 	f.must(err)
 	same(f, "workstreams", list, []workstreams.Workstream{first})
 }
@@ -111,11 +111,11 @@ func workstreamDue(f *fixture) {
 	thread := event.WorkstreamThread("w1")
 	f.message(thread, said("C1/2", "do it"), triggers)
 	run := f.begin(thread)
-	list, err := f.DueWorkstreams(f.ctx, []string{workspace}, 10)
+	list, err := f.Workstreams.DueWorkstreams(f.ctx, []string{workspace}, 10)
 	f.must(err)
 	same(f, "due during the run", len(list), 0)
 	f.commit(run, answer("42"))
-	list, err = f.DueWorkstreams(f.ctx, []string{"other"}, 10)
+	list, err = f.Workstreams.DueWorkstreams(f.ctx, []string{"other"}, 10)
 	f.must(err)
 	same(f, "due in another workspace", len(list), 0)
 	d = f.dueWorkstream()
@@ -126,7 +126,7 @@ func workstreamDue(f *fixture) {
 	f.commit(f.begin(thread), answer(strings.Repeat("ü", workstreams.MaxReply+1)))
 	d = f.dueWorkstream()
 	same(f, "a long reply", []any{len(d.Replies), len(d.Replies[1].Text), d.Replies[1].Chars}, []any{2, 2 * workstreams.MaxReply, int64(workstreams.MaxReply + 1)})
-	f.must(f.Terminate(f.ctx, "w1"))
+	f.must(f.Workstreams.Terminate(f.ctx, "w1"))
 	same(f, "the replies of one that was terminated", len(f.dueWorkstream().Replies), 0)
 }
 
@@ -135,7 +135,7 @@ func workstreamSteps(f *fixture) {
 	f.must(err)
 	d, next := f.dueWorkstream(), workstreams.Step{State: workstreams.Running, Said: 1, DueAt: f.clock.Now()}
 	f.clock.advance(time.Second)
-	f.must(f.Terminate(f.ctx, "w1"))
+	f.must(f.Workstreams.Terminate(f.ctx, "w1"))
 	same(f, "after something has happened", f.settle(d, next), false)
 	d = f.dueWorkstream()
 	next.State = workstreams.Canceling
@@ -170,7 +170,7 @@ func workstreamMessages(f *fixture) {
 	lead := f.asked()
 	child := f.launched(lead.ID, "w1")
 	below := f.launched(child.ID, "w2")
-	changed, stop := f.FollowRun(lead.ID)
+	changed, stop := f.Runs.FollowRun(lead.ID)
 	defer stop()
 	f.append(lead, chunk("a", "I "))
 	<-changed
@@ -179,7 +179,7 @@ func workstreamMessages(f *fixture) {
 	f.append(below, thought("deep"))
 	<-changed
 	list := func() []string {
-		page, err := f.RunEvents(f.ctx, lead.ID, 0, 100)
+		page, err := f.Runs.RunEvents(f.ctx, lead.ID, 0, 100)
 		f.must(err)
 		return each(page.Events, func(e runs.Event) string {
 			return strings.Join([]string{e.Type.String(), e.Text, e.Workstream, strings.NewReplacer(child.ID, "child", lead.ID, "lead").Replace(e.ActivityID)}, " ")
@@ -214,12 +214,12 @@ func workstreamProgress(f *fixture) {
 		{chunk("a", "He"), workstreams.Progress{Phase: workstreams.Synthesizing}},
 	} {
 		f.append(run, c.said)
-		w, err := f.Workstream(f.ctx, "w1")
+		w, err := f.Workstreams.Workstream(f.ctx, "w1")
 		f.must(err)
 		same(f, c.said.Type.String()+string(c.said.Details), w.Progress, c.want)
 	}
-	f.must(f.PutStep(f.ctx, f.claim(run.Thread), run, 2, "{}"))
-	w, err := f.Workstream(f.ctx, "w1")
+	f.must(f.Runs.PutStep(f.ctx, f.claim(run.Thread), run, 2, "{}"))
+	w, err := f.Workstreams.Workstream(f.ctx, "w1")
 	f.must(err)
 	same(f, "the third request", w.Iteration, int64(3))
 }
@@ -240,7 +240,7 @@ func workstreamLocks(f *fixture) {
 		}
 		return err
 	}, func() error {
-		return f.AppendEvents(f.ctx, f.claim(child.Thread), child, []stream.Message{chunk("a", "He")})
+		return f.Runs.AppendEvents(f.ctx, f.claim(child.Thread), child, []stream.Message{chunk("a", "He")})
 	})
 }
 
@@ -304,7 +304,7 @@ func endsWithChildren(f *fixture) {
 			return record.Decision{Trigger: messages.TriggerRun, Reason: event.ReasonWorkstream, Metadata: m.Metadata.Bytes()}
 		})
 		c.end(run)
-		w, err := f.Workstream(f.ctx, works)
+		w, err := f.Workstreams.Workstream(f.ctx, works)
 		f.must(err)
 		want, waits := workstreams.Canceling, int64(0)
 		if c.goOn {
@@ -339,7 +339,7 @@ func workstreamEndStands(f *fixture) {
 	f.settle(f.dueWorkstream(), workstreams.Step{State: workstreams.Canceled, Phase: workstreams.Done, Said: 1})
 	thread := event.WorkstreamThread("w1")
 	f.message(thread, said("C1/late", "and more"), triggers)
-	run, err := f.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
+	run, err := f.Runs.BeginRun(f.ctx, f.claim(f.thread(thread)), agent, false, func(*runs.Run) bool { return false }, math.MaxInt64)
 	f.must(err)
 	same(f, "no run", run == nil, true)
 	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
@@ -360,14 +360,14 @@ func workstreamsMakeNothingStale(f *fixture) {
 
 func artifacts(f *fixture) {
 	copied := func(path string) event.Attachment {
-		f.must(f.HoldCopy(f.ctx, "attachments", path, day))
+		f.must(f.Files.HoldCopy(f.ctx, "attachments", path, day))
 		return event.Attachment{ID: path, Name: path + ".txt", MimeType: "text/plain", Size: 3, Copy: &event.Copy{Bucket: "attachments", Path: path}}
 	}
 	asked := said("C1/1", "hi")
 	asked.Attachments = []event.Attachment{copied("given")}
 	f.message(threadKey(1), asked, triggers)
 	lead := f.begin(threadKey(1))
-	_, err := f.Launch(f.ctx, workstreams.Workstream{ID: "apart", Run: lead.ID, Agent: agent, Task: "do it", Apart: true, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
+	_, err := f.Workstreams.Launch(f.ctx, workstreams.Workstream{ID: "apart", Run: lead.ID, Agent: agent, Task: "do it", Apart: true, DeadlineAt: f.clock.Now().Add(time.Minute)}, fewWorkstreams)
 	f.must(err)
 	f.message(event.WorkstreamThread("apart"), said("C1/apart", "do it"), triggers)
 	made := func(run *runs.Run, path string) {
@@ -384,7 +384,7 @@ func artifacts(f *fixture) {
 	own := copied("own")
 	reply.Posts[0].File = &outbox.File{Name: own.Name, MimeType: own.MimeType, Size: own.Size, Bucket: "attachments", Path: "own"}
 	f.commit(lead, reply)
-	list, err := f.Artifacts(f.ctx, lead.ID)
+	list, err := f.Runs.Artifacts(f.ctx, lead.ID)
 	f.must(err)
 	got := each(list, func(a runs.Artifact) string {
 		return fmt.Sprint(a.Child, " ", a.Made, " ", a.File.Name, " ", a.File.Size, " ", *a.File.Copy)
@@ -398,12 +398,12 @@ func artifacts(f *fixture) {
 func workstreamEnds(f *fixture) {
 	_, err := f.launch(f.parent(), "w1", fewWorkstreams)
 	f.must(err)
-	f.must(f.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Iteration: 2, Message: "page 2"}))
+	f.must(f.Workstreams.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.ExecutingTool, Tool: "search", Iteration: 2, Message: "page 2"}))
 	f.settle(f.dueWorkstream(), workstreams.Step{State: workstreams.Completed, Phase: workstreams.Done, Said: 1, Summary: "42"})
-	same(f, "a report", errors.Is(f.Report(f.ctx, "w1", workstreams.Progress{}), workstreams.ErrEnded), true)
-	same(f, "a termination", errors.Is(f.Terminate(f.ctx, "w1"), workstreams.ErrEnded), true)
-	same(f, "a termination of none", errors.Is(f.Terminate(f.ctx, "w2"), storage.ErrNotFound), true)
-	w, err := f.Workstream(f.ctx, "w1")
+	same(f, "a report", errors.Is(f.Workstreams.Report(f.ctx, "w1", workstreams.Progress{}), workstreams.ErrEnded), true)
+	same(f, "a termination", errors.Is(f.Workstreams.Terminate(f.ctx, "w1"), workstreams.ErrEnded), true)
+	same(f, "a termination of none", errors.Is(f.Workstreams.Terminate(f.ctx, "w2"), storage.ErrNotFound), true)
+	w, err := f.Workstreams.Workstream(f.ctx, "w1")
 	f.must(err)
 	same(f, "workstream", []any{w.State, w.Tool, w.Iteration, w.Summary, w.EndedAt}, []any{workstreams.Completed, "search", int64(2), "42", f.clock.Now()})
 	f.clock.advance(90 * day)

@@ -23,7 +23,7 @@ func TestABrokenConnectionReleasesThreads(t *testing.T) {
 			p := through(t, database(t))
 			e := engine(t, postgres.Options{URL: p.url})
 			j := journal.New(e, journal.Options{Node: "leaving", Lease: time.Minute, Now: time.Now})
-			accepted, err := j.Accept(t.Context(), envelopes.AcceptRequest{Claim: true,
+			accepted, err := j.Envelopes.Accept(t.Context(), envelopes.AcceptRequest{Claim: true,
 				Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, ReceivedAt: time.Now(), Body: []byte(`{}`)},
 				Keys:     event.Keys{Kind: event.KindMessage, Dedupe: "1", Thread: "slack:acme:C1:1"}})
 			if err != nil || accepted.Fence == 0 {

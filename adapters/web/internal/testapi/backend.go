@@ -41,26 +41,23 @@ var Noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // Backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type Backend struct {
-	threads.Keeper               // makes no threads
-	madeBy                string // of every thread; empty if there is none
-	threads.Lists                // lists none
-	threads.Follower             // follows none
-	threads.Participation        // has none
-	threads.News                 // has none
-	Accepted              []event.Envelope
-	Receipt               adapters.Receipt
-	Busy                  error
-	Faults                []error
-	Result                func(b payload.Body) *envelopes.Result // nil: the wait times out
-	Listed                []messages.Listed
-	List                  error
-	Asked                 string // workspace and thread
-	Page                  messages.Page
-	Summaries             []messages.ThreadSummary
-	Files                 []stream.File
-	Unkept                error
-	Rejected              []string
-	Local                 bool
+	madeBy           string // of every thread; empty if there is none
+	threads.Places          // makes no threads, and lists and follows none
+	threads.Messages        // has none
+	Accepted         []event.Envelope
+	Receipt          adapters.Receipt
+	Busy             error
+	Faults           []error
+	Result           func(b payload.Body) *envelopes.Result // nil: the wait times out
+	Listed           []messages.Listed
+	List             error
+	Asked            string // workspace and thread
+	Page             messages.Page
+	Summaries        []messages.ThreadSummary
+	Files            []stream.File
+	Unkept           error
+	Rejected         []string
+	Local            bool
 }
 
 // Accept implements adapters.Inbox.
@@ -158,7 +155,7 @@ func (b *Backend) Serve(t *testing.T) *httptest.Server {
 	api := threads.API{
 		Gate:    access.Gate{Workspaces: func() []access.Workspace { return workspaces }, Guard: guards},
 		Storage: files.Storage{Links: &files.Links{Base: func() string { return "https://parley.example" }}, Store: b},
-		Inbox:   b, Recorded: b, Store: b, Streams: exchange.NewStreams(), Now: func() time.Time { return Noon },
+		Inbox:   b, Recorded: b, Places: b, Messages: b, Streams: exchange.NewStreams(), Now: func() time.Time { return Noon },
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{workspace}/messages", api.PostMessage)

@@ -236,11 +236,11 @@ func (s *Store) Serve(t *testing.T) *httptest.Server {
 	}
 	streams := exchange.NewStreams()
 	threads := threads.API{
-		Gate: gate, Storage: files.Storage{Store: &s.Backend}, Inbox: &s.Backend, Recorded: &s.Backend, Limits: s, Store: s,
+		Gate: gate, Storage: files.Storage{Store: &s.Backend}, Inbox: &s.Backend, Recorded: &s.Backend, Limits: s, Places: s, Messages: s,
 		Streams: streams, Now: func() time.Time { return Noon },
 	}
 	runs := webruns.API{
-		Threads: threads, Store: s, Updates: s, Stop: s.stop,
+		Threads: threads, Runs: s, Stop: s.stop,
 		Replies: webruns.Replies{Gate: gate, Runs: s, Wake: func(agent string, thread int64) { s.Woken++ }},
 	}
 	mux := http.NewServeMux()

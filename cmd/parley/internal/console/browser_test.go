@@ -46,12 +46,12 @@ func TestAPageFollows(t *testing.T) {
 	tab.Goto(s.inside + "/audit")
 	const hostile = `<script>document.title = "broken"</script>`
 	for i := range 3 {
-		begun, err := s.journal.BeginAction(t.Context(), audit.Action{Who: "olga", What: "dead.retry", Subject: fmt.Sprint(i), Note: hostile})
+		begun, err := s.journal.Audit.BeginAction(t.Context(), audit.Action{Who: "olga", What: "dead.retry", Subject: fmt.Sprint(i), Note: hostile})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tab.Wait(fmt.Sprintf(`document.querySelectorAll("#actions [data-live]").length === %d`, i+1))
-		if err := s.journal.EndAction(t.Context(), begun.ID, `{}`); err != nil {
+		if err := s.journal.Audit.EndAction(t.Context(), begun.ID, `{}`); err != nil {
 			t.Fatal(err)
 		}
 		tab.Wait(fmt.Sprintf(`document.querySelector("#action-%d").innerText.includes("done")`, begun.ID))

@@ -59,7 +59,7 @@ func barsOf(attempts []listing.Attempt) (bars []bar) {
 }
 
 func run(s *operator.Service, r request) (string, any, error) {
-	one, err := s.Journal.FindRun(r.Context(), r.PathValue("id"))
+	one, err := s.Journal.Listing.FindRun(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return "", nil, err
 	}

@@ -69,7 +69,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
 		Inbox:      timed{d.ingest, d},
-		Lease:      adapters.ExclusiveLease{Store: d.journal, Name: path.Join("workspace", a.ID, c.Name)},
+		Lease:      adapters.ExclusiveLease{Store: d.journal.Places, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {
 				if !d.introduce(ctx, a, self) {
@@ -85,7 +85,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 					a.backfill.Missed(channel, since)
 				}
 			},
-			State: d.journal.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
+			State: d.journal.Places.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
 			Wants: func() adapters.Wants { return wants(d.publicURL(), d.current.Load().config, d.successor(a).Workspace) },
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
@@ -100,7 +100,7 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	}
 	hook, ok := a.adapter.(adapters.Hook)
 	b, err := backfill.New(ctx, backfill.Parts{
-		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.ingest, Store: d.journal, Lease: adapters.ExclusiveLease{Store: d.journal},
+		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.ingest, Store: d.journal.Places, Lease: adapters.ExclusiveLease{Store: d.journal.Places},
 		Config: func() backfill.Config { return d.successor(a).Backfill },
 		Now:    d.wall, Log: d.log.With("workspace", a.ID),
 	})
@@ -156,7 +156,7 @@ func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) boo
 }
 
 func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) error {
-	known, err := d.journal.Self(ctx, a.ID)
+	known, err := d.journal.Places.Self(ctx, a.ID)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (d *Daemon) fetch(ctx context.Context, fetcher adapters.Fetcher, sender str
 		return a, err
 	}
 	a.State, a.Bucket, a.Path, a.Size, a.MimeType = files.Stored, kept.Bucket, kept.Path, kept.Size, kept.MimeType
-	return a, d.journal.SetAttachment(ctx, a, kept.SHA256)
+	return a, d.journal.Files.SetAttachment(ctx, a, kept.SHA256)
 }
 
 // completed adds the platform's description of a file to the message's own. The size is
@@ -293,5 +293,5 @@ func (d *Daemon) unavailable(run context.Context, a files.Attachment, cause erro
 		return a, cause
 	}
 	a.State = files.Unavailable
-	return a, errors.Join(cause, d.journal.SetAttachment(run, a, ""))
+	return a, errors.Join(cause, d.journal.Files.SetAttachment(run, a, ""))
 }

@@ -72,11 +72,11 @@ func (h *harness) origins(root slacktest.Post) map[string]messages.Origin {
 	defer engine.Close()
 	key := event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
 	stored := journal.New(engine, journal.Options{})
-	id, err := stored.ThreadID(h.ctx, key)
+	id, err := stored.Places.ThreadID(h.ctx, key)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	list, err := stored.ThreadMessages(h.ctx, "acme", id, messages.Page{Limit: 100})
+	list, err := stored.Messages.ThreadMessages(h.ctx, "acme", id, messages.Page{Limit: 100})
 	if err != nil {
 		h.t.Fatal(err)
 	}

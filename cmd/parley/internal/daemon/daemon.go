@@ -147,7 +147,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
-	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "runs") }}
+	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.journal.Places.Key(ctx, "runs") }}
 	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
@@ -250,21 +250,28 @@ func listen(c *config.Config) (net.Listener, error) {
 
 // assemble makes the components that a message passes through.
 func (d *Daemon) assemble() {
+	j := d.journal
 	d.outbox = deliver.New(deliver.Parts{
-		Journal: d.journal, Work: d.work, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places,
+		Work: d.work, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
 	})
 	d.turns = turn.New(turn.Parts{
-		Journal: d.journal, Work: d.work, Outbox: d.outbox, Files: d, History: d, Copies: d.outbox, Observer: d, Log: d.log, Now: d.now,
+		Runs: j.Runs, Workstreams: j.Workstreams, Places: j.Places, Deliveries: j.Outbox,
+		Work: d.work, Outbox: d.outbox, Files: d, History: d, Copies: d.outbox, Observer: d, Log: d.log, Now: d.now,
 		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName, Place: d.placeOf, Self: d.self, Sight: d.sight,
 	})
 	d.ingest = ingest.New(ingest.Parts{
-		Journal: d.journal, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
+		Journal: j, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
 	})
-	d.workstreams = workstream.New(workstream.Parts{Journal: d.journal, Inbox: d.ingest, Config: d.workstreamConfig, Files: agentFiles{d.files, d.journal, d.log}, Serves: d.serves, Log: d.log, Now: d.now})
+	d.workstreams = workstream.New(workstream.Parts{
+		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.ingest, Config: d.workstreamConfig,
+		Files: agentFiles{d.files, j, d.log}, Serves: d.serves, Log: d.log, Now: d.now,
+	})
 	d.turns.Agents = d.agentIDs
 	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{
-		Journal: d.journal, Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: d.journal.PlanTime,
+		Schedules: j.Schedules, Threads: j.Places,
+		Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
 	})
 }
 

@@ -25,7 +25,7 @@ import (
 // Change records an edit or a delete of a message in a web thread. No client can send one
 // today; the envelope is of another platform, so that intake leaves it to the caller.
 func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64, e event.Event) error {
-	list, err := d.journal.ThreadMessages(ctx, workspace, thread, messages.Page{After: seq - 1, Limit: 1})
+	list, err := d.journal.Messages.ThreadMessages(ctx, workspace, thread, messages.Page{After: seq - 1, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 			return err
 		}
 	}
-	accepted, err := d.journal.Accept(ctx, envelopes.AcceptRequest{
+	accepted, err := d.journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "api", ReceivedAt: d.now(), Body: []byte("{}")},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: payload.ThreadKey(workspace, thread)},
 		Claim:    true,
@@ -44,7 +44,7 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	if err != nil {
 		return err
 	}
-	_, err = d.journal.Record(ctx, &accepted.Claim, record.Entry{
+	_, err = d.journal.Recorder.Record(ctx, &accepted.Claim, record.Entry{
 		Envelope: accepted.ID, Workspace: workspace, Event: e, Origin: messages.API,
 		Decide: func(m *event.Message, _ record.Look) record.Decision {
 			return record.Decision{Trigger: messages.TriggerPassive, Metadata: m.Metadata.Bytes()}

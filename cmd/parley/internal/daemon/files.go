@@ -18,11 +18,11 @@ import (
 // journal, each must find the copies of the others, so they are in the journal unless a
 // bucket is configured.
 func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
-	books := attach.Books{Hold: j.HoldCopy, Spend: j.SpendBytes, Bytes: j.CopyBytes}
+	books := attach.Books{Hold: j.Files.HoldCopy, Spend: j.Budgets.SpendBytes, Bytes: j.Files.CopyBytes}
 	if c.Store.Engine == config.SQLite {
 		return attach.New(c.Attachments, books, nil)
 	}
-	return attach.New(c.Attachments, books, j)
+	return attach.New(c.Attachments, books, j.Files)
 }
 
 // filesChanged logs that copies of attachments begin to fail, or are stored again if err is nil.
@@ -39,7 +39,7 @@ func (d *Daemon) newStorage(c attach.Config) files.Storage {
 	return files.Storage{
 		Links: &files.Links{
 			Base: d.publicURL, TTL: c.TTL, Now: d.now,
-			Key: func(ctx context.Context) ([]byte, error) { return d.journal.Key(ctx, "links") },
+			Key: func(ctx context.Context) ([]byte, error) { return d.journal.Places.Key(ctx, "links") },
 		},
 		Copies: d.files, Store: d, MaxBytes: c.MaxBytes, Guard: d.guard,
 	}
@@ -61,7 +61,7 @@ func (s agentFiles) Open(ctx context.Context, bucket, path string) (io.ReadClose
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	content, err := s.files.Open(ctx, bucket, path)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(err, s.journal.CopyLost(ctx, bucket, path))
+		err = errors.Join(err, s.journal.Files.CopyLost(ctx, bucket, path))
 	}
 	if err != nil {
 		cancel()

@@ -141,17 +141,17 @@ var noHooks = func() map[event.Platform]adapters.Hook {
 func (d *Daemon) api() web.API {
 	gate := access.Gate{
 		Workspaces: func() []access.Workspace { return d.current.Load().web() },
-		Secrets:    d.replySecrets, Tickets: d.journal, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
+		Secrets:    d.replySecrets, Tickets: d.journal.Places, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Store: d.journal, Days: d.journal,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Places: d.journal.Places, Messages: d.journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
 	threads.Inject = inject.API{Storage: d.storage, Places: d.outbox, Threads: threads, Reserved: reserved()}.Post
 	runs := runs.API{
-		Threads: threads, Store: d.journal, Updates: d.journal, Stop: d.turns.Stop,
-		Workstreams: d.workstreams, Children: d.journal,
-		Replies: runs.Replies{Gate: gate, Runs: d.journal, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
+		Threads: threads, Runs: d.journal.Runs, Stop: d.turns.Stop,
+		Workstreams: d.workstreams, Children: d.journal.Workstreams,
+		Replies: runs.Replies{Gate: gate, Runs: d.journal.Runs, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
 	}
 	return web.API{
 		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
@@ -182,7 +182,7 @@ func (d *Daemon) replySecrets() map[string]secret.Value {
 // tools returns the tools of agents and programs.
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
-		Threads: t, Store: d.journal, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
-		Runs: d.journal, Rights: d.rights, Namespace: d.namespace, Sees: d.sees, Sight: d.sight, Artifacts: d.workstreams,
+		Threads: t, Places: d.journal.Places, Search: d.journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
+		Runs: d.journal.Runs, Rights: d.rights, Namespace: d.namespace, Sees: d.sees, Sight: d.sight, Artifacts: d.workstreams,
 	}
 }

@@ -103,9 +103,9 @@ func (m *metrics) describe(version string) {
 func (m *metrics) remembered(j *journal.Journal) {
 	m.registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_remembered_bytes", Help: "Memory of the remembered windows of threads."},
-			func() float64 { return float64(j.Remembered().Bytes) }),
-		windows("remembered", func() float64 { return float64(j.Remembered().Used) }),
-		windows("read", func() float64 { return float64(j.Remembered().Read) }))
+			func() float64 { return float64(j.Runs.Remembered().Bytes) }),
+		windows("remembered", func() float64 { return float64(j.Runs.Remembered().Used) }),
+		windows("read", func() float64 { return float64(j.Runs.Remembered().Read) }))
 }
 
 // windows returns the figure of the windows from one source.

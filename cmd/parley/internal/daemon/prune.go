@@ -22,7 +22,7 @@ const (
 // retain removes rows that are older than the configured retention, and gives the turns
 // of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.journal, Name: "retention", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.journal.Places, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		d.counts.Store(true)
 		defer d.counts.Store(false)
@@ -40,10 +40,10 @@ const searchEvery = time.Second
 
 // fillSearch keeps the index of words up to date until ctx ends. One node does this for all nodes.
 func (d *Daemon) fillSearch(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.journal, Name: "search", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.journal.Places, Name: "search", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		return every(ctx, searchEvery, nil, func(ctx context.Context) {
-			if err := d.journal.FillSearch(ctx); err != nil && ctx.Err() == nil {
+			if err := d.journal.Search.FillSearch(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("the index of words is not up to date", "err", err)
 			}
 		})
@@ -54,7 +54,7 @@ func (d *Daemon) fillSearch(ctx context.Context) error {
 // the setup. It only logs an error, because retain repeats the call.
 func (d *Daemon) assignOrphans(ctx context.Context) {
 	s := d.current.Load()
-	err := d.journal.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
+	err := d.journal.Runs.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("turns of removed agents not reassigned", "err", err)
 	}
@@ -80,10 +80,10 @@ func (d *Daemon) prune(ctx context.Context) {
 // sweep removes unused copies of files at once, and unfinished files after draftAge,
 // until ctx ends. It also records which workspaces this node has configured.
 func (d *Daemon) sweep(ctx context.Context) error {
-	return every(ctx, pruneEvery, d.journal.UnusedCopies(), func(ctx context.Context) {
+	return every(ctx, pruneEvery, d.journal.Files.UnusedCopies(), func(ctx context.Context) {
 		if err := errors.Join(
-			d.journal.Configured(ctx, slices.Collect(maps.Keys(d.current.Load().accounts))),
-			d.journal.RemoveCopies(ctx, d.files.Remove),
+			d.journal.Places.Configured(ctx, slices.Collect(maps.Keys(d.current.Load().accounts))),
+			d.journal.Files.RemoveCopies(ctx, d.files.Remove),
 			d.files.Sweep(time.Now().Add(-draftAge)),
 		); err != nil && ctx.Err() == nil {
 			d.log.Warn("unused files not removed", "err", err)

@@ -121,7 +121,7 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 	}
 	d.current.Store(next)
 	p.turns = turn.New(turn.Parts{
-		Journal: d.journal, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
+		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 		Settings: p.turnSettings, Profile: d.profile, Self: d.self, Mentions: config.Mentions, Agents: d.agentIDs,
 		Name: func(_ context.Context, _ *runs.Run, token string) (string, bool) { return p.directory.Token(token) },
 		Place: func(_ context.Context, run *runs.Run) (event.Place, bool) {
@@ -227,7 +227,7 @@ func (p *player) feedFiles(ctx context.Context) error {
 
 // finish processes the turns and the envelopes that still wait at the end of the input.
 func (p *player) finish(ctx context.Context) error {
-	if err := p.journal.HastenTurns(ctx); err != nil {
+	if err := p.journal.Runs.HastenTurns(ctx); err != nil {
 		return err
 	}
 	for agent := range p.current.Load().agents {
@@ -309,7 +309,7 @@ func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error
 func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 	result := &replay.Result{}
 	p.place(n, result)
-	first, err := p.journal.Envelope(ctx, envelope)
+	first, err := p.journal.Envelopes.Envelope(ctx, envelope)
 	if err != nil {
 		return err
 	}
@@ -438,7 +438,7 @@ func (p *player) addStates(ctx context.Context) error {
 		if platform, _ := config.Platform(e.run.Platform); platform.API {
 			continue
 		}
-		stated, err := p.journal.StateOf(ctx, e.run.ID)
+		stated, err := p.journal.Runs.StateOf(ctx, e.run.ID)
 		if errors.Is(err, storage.ErrNotFound) { // the run was repeated
 			continue
 		} else if err != nil {
@@ -465,7 +465,7 @@ const pollInterval = 5 * time.Millisecond
 // quiet waits until no envelope is pending and no turn is due at a time. With the zero time
 // it does not wait for turns.
 func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
-	return p.await(ctx, func() (bool, error) { return p.journal.Quiet(ctx, turnsBy) })
+	return p.await(ctx, func() (bool, error) { return p.journal.Runs.Quiet(ctx, turnsBy) })
 }
 
 // settled waits until the observers have the result of every envelope. A worker reports a

@@ -37,7 +37,7 @@ func playLetter(ctx context.Context, c *config.Config, j *journal.Journal, names
 		}
 		return p.serve(ctx, func(ctx context.Context) error {
 			keys := event.Keys{Kind: letter.Kind, Dedupe: letter.Dedupe, Result: event.Refuse(errors.New("not played yet"))}
-			stored, err := p.journal.Accept(ctx, envelopes.AcceptRequest{Envelope: letter.Envelope, Keys: keys})
+			stored, err := p.journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{Envelope: letter.Envelope, Keys: keys})
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ func (p *player) recall(ctx context.Context, j *journal.Journal, thread event.Th
 	if thread == "" {
 		return nil
 	}
-	id, err := j.ThreadOf(ctx, string(thread))
+	id, err := j.Listing.ThreadOf(ctx, string(thread))
 	if err == nil {
 		err = transfer.CopyThread(ctx, j.Engine(), p.journal.Engine(), id.ID, recalled)
 	}

@@ -31,9 +31,9 @@ var (
 
 // newLiveFacts reads the facts about a workspace. A channel's type is unknown if the store does not answer.
 func newLiveFacts(ctx context.Context, j *journal.Journal, workspace string, names ingest.Names) (*liveFacts, error) {
-	self, err := j.Self(ctx, workspace)
+	self, err := j.Places.Self(ctx, workspace)
 	return &liveFacts{self: self, names: names, channelType: func(channel string) event.ChannelType {
-		kind, _ := j.ChannelType(ctx, workspace, channel)
+		kind, _ := j.Places.ChannelType(ctx, workspace, channel)
 		return kind
 	}}, err
 }
@@ -92,7 +92,7 @@ func (p *player) try(ctx context.Context, envelope event.Envelope, made *operato
 	if err != nil || made.Thread == "" || made.Trigger != messages.TriggerRun {
 		return err
 	}
-	thread, err := p.journal.ThreadOf(ctx, string(made.Thread))
+	thread, err := p.journal.Listing.ThreadOf(ctx, string(made.Thread))
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	for _, a := range c.Agents {
 		next.agents[a.ID] = d.agent(before.agents[a.ID], a)
 	}
-	if err := d.journal.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
+	if err := d.journal.Places.Configured(ctx, slices.Collect(maps.Keys(next.accounts))); err != nil {
 		return err
 	}
 	if err := d.ingest.Configure(ctx, ingestWorkspaces(next)); err != nil {
@@ -147,7 +147,7 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 		m.UseMeter(d.metrics.meter(w.ID))
 	}
 	if s, ok := a.adapter.(adapters.Stateful); ok {
-		s.UseState(d.journal.AdapterState(w.ID))
+		s.UseState(d.journal.Places.AdapterState(w.ID))
 	}
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)

@@ -76,7 +76,7 @@ func (d *Daemon) rights(agent string) tools.Rights { return d.current.Load().age
 
 // sight returns what the agent of a run sees of the messages of its workspace, by the settings of the present day.
 func (d *Daemon) sight(ctx context.Context, run *runs.Run) (*runs.Sight, error) {
-	return d.journal.Sight(ctx, run, runs.SightRules{Admits: d.ingest.Admits, Reads: d.programReads})
+	return d.journal.Runs.Sight(ctx, run, runs.SightRules{Admits: d.ingest.Admits, Reads: d.programReads})
 }
 
 // programReads reports whether a program, as event.InjectedBy names it, may read a workspace. One that is not configured any

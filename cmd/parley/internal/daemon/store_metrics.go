@@ -96,7 +96,7 @@ func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
 		up = 1
 	}
 	send(m.up, up)
-	f, err := m.journal.Figures(ctx)
+	f, err := m.journal.Listing.Figures(ctx)
 	if err != nil || !m.counts.Load() {
 		return
 	}

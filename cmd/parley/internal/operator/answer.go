@@ -58,7 +58,7 @@ func (s *Service) Answer(ctx context.Context, w Write, run string, a Answer) (An
 		return Answered{}, err
 	}
 	return audited(ctx, s, w, "question.answer", run, func(ctx context.Context) (Answered, error) {
-		q, err := s.Journal.FindQuestion(ctx, run)
+		q, err := s.Journal.Listing.FindQuestion(ctx, run)
 		if err != nil {
 			return Answered{}, err
 		}

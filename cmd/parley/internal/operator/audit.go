@@ -39,7 +39,7 @@ func (s *Service) Audit(ctx context.Context, page Page) (List[Action], error) {
 	if err != nil {
 		return List[Action]{}, err
 	}
-	rows, err := s.Journal.Actions(ctx, before, page.Limit)
+	rows, err := s.Journal.Audit.Actions(ctx, before, page.Limit)
 	if err != nil {
 		return List[Action]{}, err
 	}

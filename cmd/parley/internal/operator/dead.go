@@ -134,7 +134,7 @@ func (s *Service) Dead(ctx context.Context, page Page) (List[DeadLetter], error)
 	if err != nil {
 		return List[DeadLetter]{}, err
 	}
-	rows, err := s.Journal.DeadLetters(ctx, before, page.Limit)
+	rows, err := s.Journal.Listing.DeadLetters(ctx, before, page.Limit)
 	if err != nil {
 		return List[DeadLetter]{}, err
 	}
@@ -164,7 +164,7 @@ func timeOrNil(at time.Time) *time.Time {
 // DeadLetter returns an envelope that is, or was, a dead letter. While it is one, a caller who may read it gets its
 // payload, in which tokens are masked unless raw is set.
 func (s *Service) DeadLetter(ctx context.Context, by Caller, id int64, raw bool) (DeadLetter, error) {
-	row, err := s.Journal.DeadLetter(ctx, id)
+	row, err := s.Journal.Listing.DeadLetter(ctx, id)
 	if err != nil {
 		return DeadLetter{}, err
 	}
@@ -175,7 +175,7 @@ func (s *Service) DeadLetter(ctx context.Context, by Caller, id int64, raw bool)
 	if row.State != listing.LetterDead || row.Private && !by.ReadsAll() {
 		return shown, nil
 	}
-	letter, err := s.Journal.Letter(ctx, id)
+	letter, err := s.Journal.Envelopes.Letter(ctx, id)
 	switch {
 	case errors.Is(err, envelopes.ErrSettled), err == nil && len(letter.Envelope.Body) == 0:
 		return shown, nil
@@ -202,7 +202,7 @@ func (s *Service) RetryDead(ctx context.Context, w Write, id int64, how RetryOpt
 	return audited(ctx, s, w, "dead.retry", strconv.FormatInt(id, 10), func(ctx context.Context) (Retried, error) {
 		err := s.Live.Resubmit(ctx, id)
 		if errors.Is(err, envelopes.ErrSettled) {
-			_, err = s.Journal.DeadLetter(ctx, id) // an envelope that never was one is unknown here
+			_, err = s.Journal.Listing.DeadLetter(ctx, id) // an envelope that never was one is unknown here
 		}
 		if err != nil {
 			return Retried{}, refusal(err)
@@ -236,7 +236,7 @@ func retriedOf(id int64, r *envelopes.Result) Retried {
 
 // TryDead plays a dead letter with this program on a scratch store. It stores and sends nothing; it does ask the agent.
 func (s *Service) TryDead(ctx context.Context, id int64) (Retried, error) {
-	letter, err := s.Journal.Letter(ctx, id)
+	letter, err := s.Journal.Envelopes.Letter(ctx, id)
 	switch {
 	case err != nil:
 		return Retried{}, refusal(err)
@@ -286,9 +286,9 @@ func (s *Service) DiscardDead(ctx context.Context, w Write, id int64) (Discarded
 		return Discarded{}, event.FieldErrors{{Field: "note", Message: "must say why, in at most " + strconv.Itoa(maxNote) + " bytes"}}
 	}
 	return audited(ctx, s, w, "dead.discard", strconv.FormatInt(id, 10), func(ctx context.Context) (Discarded, error) {
-		err := s.Journal.Discard(ctx, id)
+		err := s.Journal.Envelopes.Discard(ctx, id)
 		if errors.Is(err, envelopes.ErrSettled) {
-			if _, shown := s.Journal.DeadLetter(ctx, id); shown != nil {
+			if _, shown := s.Journal.Listing.DeadLetter(ctx, id); shown != nil {
 				return Discarded{}, shown
 			}
 		}

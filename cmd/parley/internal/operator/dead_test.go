@@ -23,7 +23,7 @@ func (s *service) letter(t *testing.T, body string, public bool) int64 {
 	if public {
 		channel = event.Channel{ID: "C1", Type: event.ChannelRoom}
 	}
-	stored, err := s.Journal.Accept(t.Context(), envelopes.AcceptRequest{
+	stored, err := s.Journal.Envelopes.Accept(t.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte(body)}, LearnChannel: true,
 		Keys: event.Keys{Kind: event.KindMessage, Dedupe: body, Channel: channel, Result: event.Refuse(errors.New("event.text: must be a string"))},
 	})

@@ -103,7 +103,7 @@ func (s *Service) Deliveries(ctx context.Context, states string, page Page) (Lis
 			return List[Delivery]{}, event.FieldErrors{{Field: "state", Message: "must be one or more of " + strings.Join(listing.DeliveryStates(), ", ")}}
 		}
 	}
-	rows, err := s.Journal.Deliveries(ctx, names, before, page.Limit)
+	rows, err := s.Journal.Listing.Deliveries(ctx, names, before, page.Limit)
 	if err != nil {
 		return List[Delivery]{}, err
 	}
@@ -132,7 +132,7 @@ func (s *Service) link(ctx context.Context, d listing.Delivery) string {
 // Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text
 // and its card.
 func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, error) {
-	row, err := s.Journal.Delivery(ctx, id)
+	row, err := s.Journal.Listing.Delivery(ctx, id)
 	if err != nil {
 		return Delivery{}, err
 	}
@@ -141,7 +141,7 @@ func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, 
 	if row.Private && !by.ReadsAll() {
 		return shown, nil
 	}
-	held, err := s.Journal.HeldDelivery(ctx, id)
+	held, err := s.Journal.Outbox.HeldDelivery(ctx, id)
 	if err != nil {
 		return shown, nil
 	}
@@ -172,7 +172,7 @@ func (s *Service) ResendDelivery(ctx context.Context, w Write, id int64, force b
 			return Delivery{}, refusal(err)
 		}
 		for end := s.Now().Add(resendWait); ; {
-			row, err := s.Journal.Delivery(ctx, id)
+			row, err := s.Journal.Listing.Delivery(ctx, id)
 			if err != nil || !isOpen(row.State) || s.Now().After(end) || !wake.After(ctx, lookEvery) {
 				return deliveryOf(row), err
 			}
@@ -189,12 +189,12 @@ func (s *Service) ConfirmDelivery(ctx context.Context, w Write, id int64, post s
 	if post == "" || len(post) > maxKey {
 		return Delivery{}, event.FieldErrors{{Field: "post", Message: "must be the platform's id of the post"}}
 	}
-	return s.settle(ctx, w, "delivery.confirm", id, func(ctx context.Context) error { return s.Journal.ConfirmDelivery(ctx, id, post) })
+	return s.settle(ctx, w, "delivery.confirm", id, func(ctx context.Context) error { return s.Journal.Outbox.ConfirmDelivery(ctx, id, post) })
 }
 
 // DropDelivery gives up a delivery that is unknown or failed, and the parts of its reply that failed with it.
 func (s *Service) DropDelivery(ctx context.Context, w Write, id int64) (Delivery, error) {
-	return s.settle(ctx, w, "delivery.drop", id, func(ctx context.Context) error { return s.Journal.DropDelivery(ctx, id) })
+	return s.settle(ctx, w, "delivery.drop", id, func(ctx context.Context) error { return s.Journal.Outbox.DropDelivery(ctx, id) })
 }
 
 // settle does a change of a delivery and returns the delivery.
@@ -203,7 +203,7 @@ func (s *Service) settle(ctx context.Context, w Write, what string, id int64, ch
 		if err := change(ctx); err != nil {
 			return Delivery{}, refusal(err)
 		}
-		row, err := s.Journal.Delivery(ctx, id)
+		row, err := s.Journal.Listing.Delivery(ctx, id)
 		return deliveryOf(row), err
 	})
 }

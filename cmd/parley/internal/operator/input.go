@@ -66,10 +66,10 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 	if err != nil {
 		return Input{}, err
 	}
-	if run, err = s.Journal.RunID(ctx, run); err != nil {
+	if run, err = s.Journal.Listing.RunID(ctx, run); err != nil {
 		return Input{}, err
 	}
-	given, err := turn.GivenTo(ctx, s.Journal, t.ID, run, s.windowOf, config.Mentions, s.agentIDs()...)
+	given, err := turn.GivenTo(ctx, s.Journal.Runs, s.Journal.Outbox, t.ID, run, s.windowOf, config.Mentions, s.agentIDs()...)
 	if errors.Is(err, storage.ErrNotFound) && run != "" {
 		given, err = s.keptInput(ctx, t.ID, run)
 	}
@@ -99,14 +99,14 @@ func inputOf(given turn.Given) []InputMessage {
 
 // keptInput returns the kept input of a run whose messages another run has answered since.
 func (s *Service) keptInput(ctx context.Context, thread, run string) (turn.Given, error) {
-	found, err := s.Journal.FindRun(ctx, run)
+	found, err := s.Journal.Listing.FindRun(ctx, run)
 	if err == nil && found.ThreadID != thread {
 		err = storage.ErrNotFound
 	}
 	if err != nil {
 		return turn.Given{}, err
 	}
-	_, kept, err := s.Journal.KeptInput(ctx, found.ID)
+	_, kept, err := s.Journal.Listing.KeptInput(ctx, found.ID)
 	return turn.Given{Run: found.ID, Agent: found.Agent, Kept: kept}, err
 }
 

@@ -24,7 +24,7 @@ func (s *Service) possible(ctx context.Context, m sought) (list []Possible, err 
 	if m.SentAt.IsZero() {
 		unknown("the id is of another store or has a typing error: a link of the message tells its time and channel")
 	}
-	first, err := s.Journal.FirstStart(ctx)
+	first, err := s.Journal.Listing.FirstStart(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (s *Service) possible(ctx context.Context, m sought) (list []Possible, err 
 // possibleIn tests the reasons of one workspace.
 func (s *Service) possibleIn(ctx context.Context, id string, m sought, add func(holds bool, format string, args ...any), unknown func(reason string)) error {
 	w := s.Config().Workspace(id)
-	watermark, gaps, err := s.Journal.Gaps(ctx, id, s.Now())
+	watermark, gaps, err := s.Journal.Places.Gaps(ctx, id, s.Now())
 	if err != nil {
 		return err
 	}

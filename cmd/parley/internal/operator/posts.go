@@ -38,7 +38,7 @@ func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (posts.PostView
 	}
 	speech := adapters.Speech{Workspace: n.Workspace, To: adapters.Target{Channel: n.Channel, User: n.User}, Text: n.Content, By: "operator:" + w.By, Key: n.Post}
 	if n.Thread != "" {
-		t, err := s.Journal.ThreadOf(ctx, n.Thread)
+		t, err := s.Journal.Listing.ThreadOf(ctx, n.Thread)
 		if err != nil {
 			return posts.PostView{}, err
 		}

@@ -45,7 +45,7 @@ type Question struct {
 
 // Questions returns a page of the open questions, the one whose time ends first before the others.
 func (s *Service) Questions(ctx context.Context, by Caller, page Page) (List[Question], error) {
-	rows, more, err := s.Journal.Questions(ctx, page.Before, page.Limit)
+	rows, more, err := s.Journal.Listing.Questions(ctx, page.Before, page.Limit)
 	if err != nil {
 		return List[Question]{}, err
 	}

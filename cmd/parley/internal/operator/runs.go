@@ -29,7 +29,7 @@ var runRoutes = []Route{
 		return s.Runs(c.Context(), f)
 	}},
 	{Pattern: "GET runs/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
-		return s.Journal.FindRun(c.Context(), c.Path("id"))
+		return s.Journal.Listing.FindRun(c.Context(), c.Path("id"))
 	}},
 	{Pattern: "POST runs/{id}/retry", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
 		return s.RetryRun(c.Context(), c.Write(""), c.Path("id"))
@@ -41,7 +41,7 @@ var runRoutes = []Route{
 
 // Runs returns a page of the runs, the unfinished ones first, and then those that ended last.
 func (s *Service) Runs(ctx context.Context, f listing.RunFilter) (List[listing.Run], error) {
-	rows, next, err := s.Journal.ListRuns(ctx, f)
+	rows, next, err := s.Journal.Listing.ListRuns(ctx, f)
 	if err != nil {
 		return List[listing.Run]{}, refusal(err)
 	}
@@ -58,11 +58,11 @@ type Retry struct {
 // RetryRun asks again for the messages of a failed run, in another run. Without a daemon, its next start asks.
 func (s *Service) RetryRun(ctx context.Context, w Write, id string) (Retry, error) {
 	return audited(ctx, s, w, "run.retry", id, func(ctx context.Context) (Retry, error) {
-		retry := s.Journal.RetryRun
+		retry := s.Journal.Runs.RetryRun
 		if s.Live != nil && s.Live.RetryRun != nil {
 			retry = s.Live.RetryRun
 		}
-		id, err := s.Journal.RunID(ctx, id)
+		id, err := s.Journal.Listing.RunID(ctx, id)
 		if err != nil {
 			return Retry{}, err
 		}
@@ -80,7 +80,7 @@ const stoppedWords = "Stopped by an operator."
 // StopRun ends an unfinished run without an answer, and tells its thread.
 func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run, error) {
 	return audited(ctx, s, w, "run.stop", id, func(ctx context.Context) (listing.Run, error) {
-		run, err := s.Journal.FindRun(ctx, id)
+		run, err := s.Journal.Listing.FindRun(ctx, id)
 		if err != nil {
 			return run, err
 		}
@@ -92,12 +92,12 @@ func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run,
 		if s.Live != nil && s.Live.StopRun != nil {
 			err = s.Live.StopRun(ctx, run.ID, notice)
 		} else {
-			_, err = s.Journal.StopRun(ctx, run.ID, notice)
+			_, err = s.Journal.Runs.StopRun(ctx, run.ID, notice)
 		}
 		if err != nil {
 			return run, refusal(err)
 		}
-		return s.Journal.FindRun(ctx, run.ID)
+		return s.Journal.Listing.FindRun(ctx, run.ID)
 	})
 }
 

@@ -83,7 +83,7 @@ func (s *Service) configured() []string {
 
 // Schedules returns a page of the schedules, by workspace and id.
 func (s *Service) Schedules(ctx context.Context, page Page) (List[Schedule], error) {
-	rows, more, err := s.Journal.ListSchedules(ctx, schedules.Listed{Workspaces: s.configured(), Before: page.Before, Limit: page.Limit})
+	rows, more, err := s.Journal.Schedules.ListSchedules(ctx, schedules.Listed{Workspaces: s.configured(), Before: page.Before, Limit: page.Limit})
 	if err != nil {
 		return List[Schedule]{}, err
 	}
@@ -99,20 +99,20 @@ func (s *Service) RunSchedule(ctx context.Context, w Write, workspace, id string
 	if err := s.needsLive("a run of a schedule"); err != nil {
 		return Schedule{}, err
 	}
-	return s.changed(ctx, w, "schedule.run", workspace, id, s.Journal.RunNow)
+	return s.changed(ctx, w, "schedule.run", workspace, id, s.Journal.Schedules.RunNow)
 }
 
 // PauseSchedule lets a schedule ask no more, until it is resumed.
 func (s *Service) PauseSchedule(ctx context.Context, w Write, workspace, id string) (Schedule, error) {
 	return s.changed(ctx, w, "schedule.pause", workspace, id, func(ctx context.Context, workspace, id string) error {
-		return s.Journal.Pause(ctx, workspace, id, true)
+		return s.Journal.Schedules.Pause(ctx, workspace, id, true)
 	})
 }
 
 // ResumeSchedule lets a paused schedule ask again.
 func (s *Service) ResumeSchedule(ctx context.Context, w Write, workspace, id string) (Schedule, error) {
 	return s.changed(ctx, w, "schedule.resume", workspace, id, func(ctx context.Context, workspace, id string) error {
-		return s.Journal.Pause(ctx, workspace, id, false)
+		return s.Journal.Schedules.Pause(ctx, workspace, id, false)
 	})
 }
 
@@ -127,7 +127,7 @@ func (s *Service) changed(ctx context.Context, w Write, what, workspace, id stri
 		case err != nil:
 			return Schedule{}, err
 		}
-		status, err := s.Journal.ScheduleStatus(ctx, workspace, id)
+		status, err := s.Journal.Schedules.ScheduleStatus(ctx, workspace, id)
 		if err == nil && s.Live != nil && s.Live.Ticks != nil {
 			s.Live.Ticks()
 		}

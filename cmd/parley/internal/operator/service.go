@@ -126,7 +126,7 @@ const maxWords = 1000
 // note and result. If the operator's key was used before, it does nothing and returns the
 // first result. A result goes into the audit as JSON, so it has no text of a person.
 func audited[T any](ctx context.Context, s *Service, w Write, what, subject string, do func(context.Context) (T, error)) (result T, err error) {
-	begun, err := s.Journal.BeginAction(ctx, audit.Action{Who: w.By, What: what, Subject: subject, Note: w.Note, Key: w.Key})
+	begun, err := s.Journal.Audit.BeginAction(ctx, audit.Action{Who: w.By, What: what, Subject: subject, Note: w.Note, Key: w.Key})
 	switch {
 	case errors.Is(err, audit.ErrBusy), errors.Is(err, audit.ErrOtherAction):
 		return result, Fail(http.StatusConflict, "idempotency-key", err.Error())
@@ -139,13 +139,13 @@ func audited[T any](ctx context.Context, s *Service, w Write, what, subject stri
 	ctx = context.WithoutCancel(ctx) // it was done, also for a caller who has gone
 	if err != nil {
 		words := strings.ToValidUTF8(err.Error()[:min(len(err.Error()), maxWords)], "")
-		return result, errors.Join(err, s.Journal.FailAction(ctx, begun.ID, words))
+		return result, errors.Join(err, s.Journal.Audit.FailAction(ctx, begun.ID, words))
 	}
 	raw, err := json.Marshal(result)
 	if err != nil {
 		return result, err
 	}
-	return result, s.Journal.EndAction(ctx, begun.ID, string(raw))
+	return result, s.Journal.Audit.EndAction(ctx, begun.ID, string(raw))
 }
 
 // needsLive returns the error of an operation that only a running daemon can do; nil if one runs.

@@ -125,10 +125,10 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	host, _ := os.Hostname() // a machine without a name has none to show
 	st := Status{Version: s.Version, Node: s.Node, Host: host, Running: s.Live != nil, Store: StoreStatus{State: "ok", Engine: c.Store.Engine}}
 	ids := s.configured()
-	counts, err := s.Journal.Counts(ctx, ids)
+	counts, err := s.Journal.Listing.Counts(ctx, ids)
 	if err == nil {
 		var n schedules.Counts
-		n, err = s.Journal.CountSchedules(ctx, ids)
+		n, err = s.Journal.Schedules.CountSchedules(ctx, ids)
 		st.Schedules = ScheduleCounts(n)
 	}
 	if err == nil {

@@ -71,7 +71,7 @@ func (s *Service) Threads(ctx context.Context, by Caller, workspace string, page
 	if len(ids) == 0 {
 		return List[Thread]{}, event.FieldErrors{{Field: "workspace", Message: "must be a configured workspace"}}
 	}
-	rows, more, err := s.Journal.AllThreads(ctx, ids, page.Before, page.Limit)
+	rows, more, err := s.Journal.Listing.AllThreads(ctx, ids, page.Before, page.Limit)
 	if err != nil {
 		return List[Thread]{}, err
 	}
@@ -84,7 +84,7 @@ func (s *Service) Threads(ctx context.Context, by Caller, workspace string, page
 
 // thread returns the thread that a reference names: its UUID or key, or a message or a run of it as in Why.
 func (s *Service) thread(ctx context.Context, ref string) (listing.Thread, error) {
-	t, err := s.Journal.ThreadOf(ctx, ref)
+	t, err := s.Journal.Listing.ThreadOf(ctx, ref)
 	if !errors.Is(err, storage.ErrNotFound) || len(ref) > maxRef {
 		return t, err
 	}
@@ -95,7 +95,7 @@ func (s *Service) thread(ctx context.Context, ref string) (listing.Thread, error
 	if life.ThreadID == "" {
 		return t, storage.ErrNotFound
 	}
-	return s.Journal.ThreadOf(ctx, life.ThreadID)
+	return s.Journal.Listing.ThreadOf(ctx, life.ThreadID)
 }
 
 // Thread returns the thread that a reference names, with a page of its messages. Without a reader's
@@ -105,7 +105,7 @@ func (s *Service) Thread(ctx context.Context, by Caller, ref string, page messag
 	if err != nil {
 		return ThreadPage{}, err
 	}
-	list, err := s.Journal.ThreadMessages(ctx, t.Workspace, t.ID, page)
+	list, err := s.Journal.Messages.ThreadMessages(ctx, t.Workspace, t.ID, page)
 	if err != nil {
 		return ThreadPage{}, err
 	}

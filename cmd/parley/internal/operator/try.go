@@ -82,7 +82,7 @@ func (s *Service) Try(ctx context.Context, t Trial) (Tried, error) {
 	}
 	var thread *listing.Thread
 	if t.Thread != "" {
-		found, err := s.Journal.ThreadOf(ctx, t.Thread)
+		found, err := s.Journal.Listing.ThreadOf(ctx, t.Thread)
 		if err != nil {
 			return Tried{}, err
 		}

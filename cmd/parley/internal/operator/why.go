@@ -118,7 +118,7 @@ func (s *Service) giveFiles(ctx context.Context, w *Why, life *listing.Life, rea
 	if life.Run == nil || life.Private && !reads {
 		return nil
 	}
-	given, err := turn.GivenTo(ctx, s.Journal, life.ThreadID, life.Run.ID, s.windowOf, config.Mentions, s.agentIDs()...)
+	given, err := turn.GivenTo(ctx, s.Journal.Runs, s.Journal.Outbox, life.ThreadID, life.Run.ID, s.windowOf, config.Mentions, s.agentIDs()...)
 	if errors.Is(err, storage.ErrNotFound) { // its messages have another run since
 		given, err = s.keptInput(ctx, life.ThreadID, life.Run.ID)
 	}
@@ -174,13 +174,13 @@ type sought struct {
 func (s *Service) find(ctx context.Context, ref string) (sought, *listing.Life, error) {
 	target := s.read(ref)
 	if lower := strings.ToLower(ref); isUUID.MatchString(lower) {
-		if life, err := s.Journal.LifeByID(ctx, lower); !errors.Is(err, storage.ErrNotFound) {
+		if life, err := s.Journal.Listing.LifeByID(ctx, lower); !errors.Is(err, storage.ErrNotFound) {
 			return target, life, err
 		}
 	}
-	life, err := s.Journal.LifeOf(ctx, target.ID, target.workspaces)
+	life, err := s.Journal.Listing.LifeOf(ctx, target.ID, target.workspaces)
 	if errors.Is(err, storage.ErrNotFound) {
-		life, err = s.Journal.LifeByID(ctx, ref) // a run's id that a client chose
+		life, err = s.Journal.Listing.LifeByID(ctx, ref) // a run's id that a client chose
 	}
 	return target, life, err
 }

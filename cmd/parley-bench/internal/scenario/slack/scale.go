@@ -153,7 +153,7 @@ func accept(ctx context.Context, j *journal.Journal, m *ledger.Message) error {
 	m.Revisions[0].Sent = time.Now()
 	envelope := event.Envelope{Workspace: rig.Workspace, Platform: event.Slack, Transport: "http", ReceivedAt: time.Now(), Body: m.Slack().Event()}
 	keys := payload.Normalizer{}.Keys(envelope, facts{})
-	if _, err := j.Accept(ctx, envelopes.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
+	if _, err := j.Envelopes.Accept(ctx, envelopes.AcceptRequest{Envelope: envelope, Keys: keys, LearnChannel: true}); err != nil {
 		return fmt.Errorf("fill the store: %w", err)
 	}
 	m.Revisions[0].Acked = time.Now()
