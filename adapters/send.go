@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 )
 

@@ -26,7 +26,6 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/tools"
 	"parley/assembly"
-	"parley/assembly/schedule"
 	"parley/assembly/turn"
 	"parley/assembly/workstream"
 	"parley/config/secret"
@@ -35,6 +34,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/runs"
+	"parley/ingest/schedule"
 )
 
 // Config is the whole configuration, checked and with its paths resolved. Printing it

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"

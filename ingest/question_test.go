@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"

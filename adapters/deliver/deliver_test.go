@@ -17,12 +17,12 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

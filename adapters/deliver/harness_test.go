@@ -17,7 +17,6 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -29,6 +28,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
-	"parley/assembly/card"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )

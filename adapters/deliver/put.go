@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/work"
 )

@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
-	"parley/assembly/card"
 	"parley/assembly/plan"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/card"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // maxStated is the greatest length of a state post on a platform without edits, in characters.

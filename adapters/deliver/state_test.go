@@ -13,12 +13,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
-	"parley/assembly/card"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/card"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // planOf returns a PLAN of tasks, of which some are done and the next one runs.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 )
 
 // Status is the state of a task.

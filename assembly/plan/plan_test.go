@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters/markdown"
-	"parley/assembly/card"
 	"parley/assembly/plan"
+	"parley/ingest/card"
 )
 
 // TestReadTasks reads the forms in which agents give a plan.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 )
 

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // answers returns the senders and contents of the thread's replies.

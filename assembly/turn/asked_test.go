@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/listing"
+	"parley/ingest/stream"
 )
 
 // TestAttemptsAreKept checks what the journal keeps of each request of a run.

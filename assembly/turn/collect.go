@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // collector gathers an agent's messages, within bounds.

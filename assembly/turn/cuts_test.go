@@ -11,10 +11,10 @@ import (
 	"github.com/google/uuid"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // TestCutsDoNotMatter streams the same texts in chunks of several lengths: the thread, the messages of

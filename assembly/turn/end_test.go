@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
@@ -16,6 +15,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // untilEnd waits for the end of the run's context, and then does what script does.

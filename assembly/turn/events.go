@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )

@@ -10,11 +10,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // events returns the stored events of a run as "seq type activity text".

@@ -18,9 +18,8 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/card"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
@@ -32,6 +31,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

@@ -12,12 +12,12 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // storeError is a failure of the store, not of the agent.

@@ -3,8 +3,8 @@ package turn
 import (
 	"fmt"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // names gives the messages of an attempt the ids of their activities, by which clients replace chunks.

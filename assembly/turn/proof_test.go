@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // proves does something in d, asks for the proof, and answers.

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // question is a REQUEST_INPUT with two options.

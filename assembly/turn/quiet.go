@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/stream"
 )
 
 // ErrEmpty is the error of an agent whose answer has no text.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // TestSilence: an agent may say nothing, with the quiet reply to everybody, and with an empty answer

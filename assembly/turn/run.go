@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/assembly/card"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

@@ -9,10 +9,9 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/card"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
@@ -22,6 +21,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"parley/assembly/plan"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // The messages of an agent that people can see during a run.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 // streams emits messages in order.

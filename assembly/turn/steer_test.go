@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/stream"
 )
 
 // steered is an agent that takes its runs, and messages during them.

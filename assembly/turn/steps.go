@@ -9,9 +9,9 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

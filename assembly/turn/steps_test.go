@@ -13,11 +13,11 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // toolbox has the tool "look", and notes its calls.

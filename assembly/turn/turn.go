@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // ErrLater is the error of an agent that has taken the run and will answer it later.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

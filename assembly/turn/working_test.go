@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // launcher is a toolbox whose tool launches a workstream.

@@ -17,11 +17,11 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 )
 

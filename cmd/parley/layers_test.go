@@ -16,8 +16,8 @@ import (
 // in /... includes the packages below it that have no longer name here. A * means one
 // folder: every platform has the same rooms.
 var layers = [][]string{
-	0:  {"ingest/event", "ingest/wake", "assembly/stream", "config/secret", "adapters/guard"},
-	1:  {"adapters/browsertest", "assembly/card/...", "assembly/lookalike", "ingest/journal/storage"},
+	0:  {"ingest/event", "ingest/wake", "ingest/stream", "config/secret", "adapters/guard"},
+	1:  {"adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage"},
 	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/plan", "assembly/runinput"},
 	3:  {"ingest/journal/messages"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
@@ -25,7 +25,7 @@ var layers = [][]string{
 	6:  {"ingest/journal/runs"},
 	7:  {"ingest/journal/listing", "ingest/journal/record", "ingest/journal/search"},
 	8:  {"ingest/journal"},
-	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "assembly/schedule", "assembly/workstream"},
+	9:  {"ingest/backup", "ingest/journal/journaltest", "ingest/work", "adapters/backfill", "adapters/*/payload", "ingest/schedule", "assembly/workstream"},
 	10: {"adapters/*/call", "adapters/*/memory", "adapters/web/exchange"},
 	11: {"adapters/web/access"},
 	12: {"adapters/web/files", "adapters/slack/slacktest/internal/life", "adapters/slack/slacktest/internal/wire"},
@@ -112,6 +112,9 @@ func TestImportsPointDown(t *testing.T) {
 				continue
 			}
 			t.Errorf("%s (rank %d) imports %s (rank %d)", from, rank(from), to, rank(to))
+		}
+		if strings.HasPrefix(from, "ingest") && slices.ContainsFunc(p.Imports, func(to string) bool { return strings.HasPrefix(to, "parley/assembly") }) {
+			t.Errorf("%s imports assembly, which composes the input of agents from what ingest has recorded", from)
 		}
 		if rank(from) == 0 {
 			onlyStandard(t, from, p.Imports)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // Fuzz fuzzes the decoder of a kind's events. It calls the decoder itself and neither HTTP nor

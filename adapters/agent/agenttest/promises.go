@@ -18,9 +18,9 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // Protocol is a kind of agent under test.

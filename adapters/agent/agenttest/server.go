@@ -17,9 +17,9 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 // Canary is a secret of the agents under test. No error may contain it.

@@ -10,8 +10,8 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 // Talks returns the input of a run whose client gave tools, and behind the user's message a call and its

@@ -14,10 +14,10 @@ import (
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var _ turn.Agent = (*Agent)(nil)

@@ -19,10 +19,10 @@ import (
 	"parley/adapters/agent/agui"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/card"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/card"
+	"parley/ingest/stream"
 )
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {

@@ -7,7 +7,7 @@ import (
 
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // FuzzEvents fuzzes the events of a run.

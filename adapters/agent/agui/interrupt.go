@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // interrupt is an interrupt of RUN_FINISHED.

@@ -12,9 +12,9 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/card"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
+	"parley/ingest/card"
+	"parley/ingest/stream"
 )
 
 // run is one run's answer.

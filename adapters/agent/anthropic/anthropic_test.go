@@ -15,9 +15,9 @@ import (
 	"parley/adapters/agent/anthropic"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 func newAgent(address string, config remote.Config, transport http.RoundTripper) turn.Agent {

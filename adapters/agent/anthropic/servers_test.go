@@ -11,8 +11,8 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 const hums = "The pump hums."

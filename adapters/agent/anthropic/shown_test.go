@@ -6,7 +6,7 @@ import (
 
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // TestSourcesOfAnAnswer checks the line of sources from citations, as Anthropic sends them

@@ -12,9 +12,9 @@ import (
 
 	"parley/adapters/agent"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var _ turn.Agent = Agent{}

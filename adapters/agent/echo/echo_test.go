@@ -10,7 +10,7 @@ import (
 
 	"parley/adapters/agent/echo"
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 func run(ctx context.Context, said ...assembly.Said) (emitted []stream.Message, err error) {

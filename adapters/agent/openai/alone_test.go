@@ -16,7 +16,7 @@ import (
 	"parley/adapters/agent/openai"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // showing returns the input of a turn whose message has pictures.

@@ -15,8 +15,8 @@ import (
 	"parley/adapters/agent/openai"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 const canary = "sk-canary-5d1e"

@@ -10,8 +10,8 @@ import (
 	"testing/synctest"
 
 	"parley/adapters/agent/openai"
-	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 func TestRefusedRequests(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"parley/adapters/agent/openai"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // sent is a request as a strict server reads it.

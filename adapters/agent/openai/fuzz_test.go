@@ -5,7 +5,7 @@ import (
 
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // FuzzChunks fuzzes the chunks of a completion.

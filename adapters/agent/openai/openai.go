@@ -16,8 +16,8 @@ import (
 	"parley/adapters/agent"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 var (

@@ -15,9 +15,9 @@ import (
 	"parley/adapters/agent/openai"
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 func TestAnswerFollowsChunks(t *testing.T) {

@@ -18,10 +18,10 @@ import (
 	"parley/adapters/agent"
 	"parley/adapters/agent/openai"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/attach"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var _ agent.Files = (*attach.Store)(nil)

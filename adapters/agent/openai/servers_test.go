@@ -17,8 +17,8 @@ import (
 	"parley/adapters/agent/openai"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 // data returns the events of a stream, each with the JSON of a chunk.

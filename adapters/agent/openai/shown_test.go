@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"parley/adapters/agent/agenttest"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // TestPicturesOfAnAnswer checks that pictures of an answer become its files, in each form in which servers send

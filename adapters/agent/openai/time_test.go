@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // refusals returns a handler that refuses the first requests with a status and a Retry-After

@@ -16,8 +16,8 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 const spoken = `data: {"choices":[{"delta":{"content":"hi"}}]}` + "\n\ndata: [DONE]\n\n"

@@ -10,9 +10,9 @@ import (
 
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 const (

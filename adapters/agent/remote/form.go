@@ -16,9 +16,9 @@ import (
 	"parley/adapters"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // The values of the setting messages.

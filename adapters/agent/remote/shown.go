@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/assembly/stream"
 	"parley/assembly/turn"
+	"parley/ingest/stream"
 )
 
 // shown is what people see of an answer beside its text: pictures, which become its files, and sources.

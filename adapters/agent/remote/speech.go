@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // Speech keeps the messages of a run in the agent's own voice, for a protocol that has whole messages of its

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // read returns the THOUGHTs and the ANSWER of a text that comes in chunks, and the text that all chunks

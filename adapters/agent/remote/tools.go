@@ -10,8 +10,8 @@ import (
 	"parley/adapters/agent"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // The forms in which a model gets the tools of a client of the run protocol.

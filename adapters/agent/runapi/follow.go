@@ -12,7 +12,7 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // FuzzMessages fuzzes the messages of a run's stream.

@@ -21,10 +21,10 @@ import (
 	"parley/assembly"
 	"parley/assembly/lookalike"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var (

@@ -20,9 +20,9 @@ import (
 	"parley/adapters/agent/runapi"
 	"parley/assembly"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 // server is a server of the run protocol. Each connection to the stream gets the next script.

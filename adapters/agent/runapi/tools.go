@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // toolCall is the details of an UPDATE about a call of a tool.

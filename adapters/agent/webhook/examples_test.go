@@ -14,8 +14,8 @@ import (
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/webhook"
-	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 // TestExamples runs the example in each language. Each answers a signed request, and refuses

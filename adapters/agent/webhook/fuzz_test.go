@@ -5,7 +5,7 @@ import (
 
 	"parley/adapters/agent/agenttest"
 	"parley/adapters/agent/remote"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // FuzzPieces fuzzes the events of an answer that comes piece by piece.

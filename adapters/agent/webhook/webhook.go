@@ -15,10 +15,10 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/adapters/httpcall"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var (

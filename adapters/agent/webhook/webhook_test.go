@@ -19,9 +19,9 @@ import (
 	"parley/adapters/agent/webhook"
 	"parley/adapters/httpcall"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 var _, files = agenttest.Looks()

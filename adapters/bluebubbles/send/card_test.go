@@ -12,8 +12,8 @@ import (
 	"parley/adapters/bluebubbles"
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/bluebubbles/internal/testapp"
-	"parley/assembly/card"
-	"parley/assembly/card/cardtest"
+	"parley/ingest/card"
+	"parley/ingest/card/cardtest"
 )
 
 // bubbles sends a card as deliver does on a platform without cards, and returns what the chat shows.

@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/discord/call"
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 )
 

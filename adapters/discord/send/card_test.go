@@ -14,8 +14,8 @@ import (
 	"parley/adapters/discord"
 	"parley/adapters/discord/discordtest"
 	"parley/adapters/discord/internal/testapp"
-	"parley/assembly/card"
-	"parley/assembly/card/cardtest"
+	"parley/ingest/card"
+	"parley/ingest/card/cardtest"
 )
 
 // sendCard sends a card as deliver does, and returns what readers have of it.

@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/slack/call"
-	"parley/assembly/card"
+	"parley/ingest/card"
 )
 
 // The limits of the blocks of a card.

@@ -16,8 +16,8 @@ import (
 	"parley/adapters/slack"
 	"parley/adapters/slack/internal/testapp"
 	"parley/adapters/slack/slacktest"
-	"parley/assembly/card"
-	"parley/assembly/card/cardtest"
+	"parley/ingest/card"
+	"parley/ingest/card/cardtest"
 )
 
 // sendCard sends a card as deliver does, and returns what readers have of it: the text and the blocks of each post.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"parley/adapters/web/payload"
-	"parley/assembly/card"
 	"parley/assembly/lookalike"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 )

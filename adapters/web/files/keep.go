@@ -8,9 +8,9 @@ import (
 	"net/http"
 
 	"parley/adapters/web/payload"
-	"parley/assembly/stream"
 	"parley/ingest/attach"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 // Keep stores the bytes of the attachments of a message to a workspace, and finds the copies of links. The

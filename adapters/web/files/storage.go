@@ -16,10 +16,10 @@ import (
 
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
-	"parley/assembly/stream"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
+	"parley/ingest/stream"
 )
 
 // serveTimeout bounds the time in which a client reads a file.

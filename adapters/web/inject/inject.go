@@ -15,7 +15,7 @@ import (
 	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
 	"parley/adapters/web/threads"
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 )
 

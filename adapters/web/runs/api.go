@@ -8,12 +8,12 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/threads"
 	"parley/assembly/runinput"
-	"parley/assembly/stream"
 	"parley/assembly/workstream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // Runs is the part of the journal that has the runs: what they said, how a client named them, and the later answers of agents that

@@ -9,11 +9,11 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 )
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // longRun is a run with many large messages, which are made when they are read.

@@ -7,11 +7,11 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // Replies handles the later answers of agents.

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"parley/adapters/web/exchange"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // run returns the status of the run that the path names. The ID is empty if the caller has asked

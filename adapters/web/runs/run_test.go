@@ -15,11 +15,11 @@ import (
 
 	"parley/adapters/web/internal/testapi"
 	"parley/adapters/web/payload"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // TestEventsOfARun checks the route of the stored messages.

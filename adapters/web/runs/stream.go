@@ -11,9 +11,9 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 
 	"parley/adapters/web/exchange"
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // listUpdates responds with the messages of a run so far that are kept, as

@@ -14,10 +14,10 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"

@@ -10,11 +10,11 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/assembly/schedule"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/schedule"
 )
 
 // inThread names a thread.

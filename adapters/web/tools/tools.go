@@ -14,13 +14,13 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/threads"
-	"parley/assembly/schedule"
 	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/schedule"
 )
 
 // API serves the route of the tools.

@@ -3,9 +3,9 @@ package journaltest
 import (
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 func countPromises() []promise {

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func eventPromises() []promise {

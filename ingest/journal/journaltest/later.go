@@ -3,9 +3,9 @@ package journaltest
 import (
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func laterPromises() []promise {

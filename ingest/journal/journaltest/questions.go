@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"time"
 
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func questionPromises() []promise {

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func retentionPromises() []promise {

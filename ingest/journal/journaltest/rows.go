@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 func rowPromises() []promise {

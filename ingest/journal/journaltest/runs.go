@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 func runPromises() []promise {

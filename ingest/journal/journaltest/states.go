@@ -3,8 +3,7 @@ package journaltest
 import (
 	"time"
 
-	"parley/assembly/card"
-	"parley/assembly/stream"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
@@ -13,6 +12,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 func statePromises() []promise {

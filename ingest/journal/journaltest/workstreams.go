@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
@@ -15,6 +14,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 func workstreamPromises() []promise {

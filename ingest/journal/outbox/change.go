@@ -3,7 +3,7 @@ package outbox
 import (
 	"time"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/storage"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )

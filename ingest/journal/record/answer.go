@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/envelopes"

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // tellAbove gives the messages of a workstream's run to the run that launched the workstream, while that one

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // Reply is an agent's answer, ready to commit.

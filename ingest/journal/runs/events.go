@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"

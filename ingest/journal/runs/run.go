@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"

@@ -18,7 +18,6 @@ import (
 	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
 	"parley/adapters/web/threads"
-	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
@@ -26,6 +25,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // The UUID of a thread, the UUID of a recorded message, and the metadata of an integration.

@@ -17,7 +17,6 @@ import (
 	"parley/adapters/web/files"
 	webruns "parley/adapters/web/runs"
 	"parley/adapters/web/threads"
-	"parley/assembly/stream"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
@@ -25,6 +24,7 @@ import (
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // Store is a fake journal with one run.

@@ -15,11 +15,11 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/adapters/agent/runapi"
 	"parley/adapters/agent/webhook"
-	"parley/assembly/stream"
 	agent "parley/assembly/turn"
 	"parley/cmd/parley-bench/internal/ledger"
 	"parley/cmd/parley-bench/internal/rigtest"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 // TestEachKindUnderstandsItsDialect asks the fake server of each kind once.

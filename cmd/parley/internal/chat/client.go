@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/stream"
 	"parley/config/secret"
+	"parley/ingest/stream"
 )
 
 // ErrAway says that nothing answers at the daemon's address.

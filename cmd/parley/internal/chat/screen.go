@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"parley/adapters/replay"
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // Screen shows the answers of an agent.

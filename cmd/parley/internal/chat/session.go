@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 var (

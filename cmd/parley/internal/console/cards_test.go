@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"parley/adapters/browsertest"
-	"parley/assembly/card"
+	"parley/ingest/card"
 )
 
 // shownCard has a part of each kind.

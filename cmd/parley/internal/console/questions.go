@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"parley/assembly/stream"
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/stream"
 )
 
 // question is an open question with the answers that the caller may give.

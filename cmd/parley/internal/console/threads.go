@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters/web/threads"
-	"parley/assembly/card"
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"

@@ -13,7 +13,6 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/backfill"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/ingest/attach"
 	"parley/ingest/event"
@@ -21,6 +20,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )

@@ -22,7 +22,6 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
-	"parley/assembly/schedule"
 	"parley/assembly/turn"
 	"parley/assembly/workstream"
 	"parley/cmd/parley/internal/console"
@@ -37,6 +36,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/schedule"
 	"parley/ingest/work"
 )
 

@@ -11,7 +11,6 @@ import (
 
 	"parley/adapters/guard"
 	"parley/adapters/web/payload"
-	"parley/assembly/schedule"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest/event"
@@ -19,6 +18,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
+	"parley/ingest/schedule"
 	"parley/ingest/work"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/stream"
 )
 
 // pieces is an agent behind a webhook that answers with the pieces that a test gives it.

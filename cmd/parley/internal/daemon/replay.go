@@ -18,11 +18,10 @@ import (
 
 	"parley/adapters/deliver"
 	"parley/adapters/replay"
-	"parley/assembly/card"
-	"parley/assembly/stream"
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/files"
@@ -31,6 +30,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // TestARunAPIAgentGetsReports checks that an agent behind the run protocol gets the report of its workstream during its run, also if

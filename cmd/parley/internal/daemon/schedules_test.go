@@ -9,8 +9,8 @@ import (
 
 	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
-	"parley/assembly/schedule"
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/schedule"
 )
 
 // schedule returns a schedule with its last tick, as an operator sees it.

@@ -11,7 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"parley/adapters/slack/slacktest"
-	"parley/assembly/schedule"
+	"parley/ingest/schedule"
 )
 
 // deskToken may read the Slack workspace acme.

@@ -8,13 +8,13 @@ import (
 
 	"parley/adapters"
 	"parley/assembly"
-	"parley/assembly/stream"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/listing"
+	"parley/ingest/stream"
 )
 
 // tryUser is our own user in a workspace that has never been connected. It has the form of an id of each platform.

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"parley/adapters/slack/slacktest"
-	"parley/assembly/stream"
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/stream"
 )
 
 // delegating is a daemon whose agent lead takes each run and answers it later. Meanwhile it may launch workstreams, for

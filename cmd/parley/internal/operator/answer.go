@@ -13,11 +13,11 @@ import (
 	"github.com/google/uuid"
 
 	"parley/adapters"
-	"parley/assembly/stream"
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // Answer is an operator's answer to a question of an agent: an option or other words.

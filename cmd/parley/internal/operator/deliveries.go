@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/assembly/card"
 	"parley/config"
+	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/outbox"

@@ -5,9 +5,9 @@ import (
 	"net/url"
 	"time"
 
-	"parley/assembly/stream"
 	"parley/config"
 	"parley/ingest/event"
+	"parley/ingest/stream"
 )
 
 var questionRoutes = []Route{

@@ -16,11 +16,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/assembly/stream"
 	"parley/cmd/parley-bench/internal/figure"
 	"parley/cmd/parley-bench/internal/ledger"
 	"parley/cmd/parley-bench/internal/rig"
 	"parley/cmd/parley-bench/internal/trial"
+	"parley/ingest/stream"
 	"parley/ingest/wake"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // TestStreamed checks which messages take the text that their activity has streamed.

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
-	"parley/assembly/schedule"
+	"parley/ingest/schedule"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/places"

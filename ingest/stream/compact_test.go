@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 var noon = time.UnixMilli(1_700_000_000_000).UTC()

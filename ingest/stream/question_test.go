@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 func TestAsk(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters/markdown"
-	"parley/assembly/card"
-	"parley/assembly/card/cardtest"
+	"parley/ingest/card"
+	"parley/ingest/card/cardtest"
 )
 
 var update = flag.Bool("update", false, "write the golden files")

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // TestStage checks the stage of each kind of message.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 // FuzzAnswer fuzzes the JSON of an answer. Its other keys are a JSON object.

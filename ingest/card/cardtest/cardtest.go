@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 )
 
 // ImageHost is the host of the images that the cards may show.

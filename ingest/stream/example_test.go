@@ -3,7 +3,7 @@ package stream_test
 import (
 	"fmt"
 
-	"parley/assembly/stream"
+	"parley/ingest/stream"
 )
 
 func ExampleParse() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/assembly/card"
+	"parley/ingest/card"
 	"parley/ingest/event"
 )
 
