@@ -75,8 +75,9 @@ const (
 	atOnce, againAtOnce = 64, 16
 	// findTime bounds the search for a place.
 	findTime = 5 * time.Second
-	// lease is the time after which another try of a tick may begin.
-	lease = time.Minute
+	// lease is the time after which another try of a tick may begin, because the process that has taken it may have ended. A second
+	// try beside the first one adds no second message.
+	lease = 3 * findTime
 	// mostTries bounds the tries of a place: with their pauses of at most a minute, they take an hour. A tick that was missed has
 	// its hour from its own first try on, whatever its planned time.
 	mostTries = 62
