@@ -102,7 +102,7 @@ func TestNoListingScansATableInPostgreSQL(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed(t, engine)
+	t.Cleanup(func() { _ = engine.Close() })
 	conn, err := pgx.Connect(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)

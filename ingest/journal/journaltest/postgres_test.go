@@ -1,10 +1,9 @@
-package journaltest_test
+package journaltest
 
 import (
 	"context"
 	"testing"
 
-	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/storage"
@@ -28,7 +27,7 @@ func TestPostgreSQL(t *testing.T) {
 			return s
 		},
 	}
-	journaltest.Run(t, func(t *testing.T) storage.Engine {
+	Run(t, func(t *testing.T) storage.Engine {
 		t.Helper()
 		s := stores.lend(t)
 		s.t = t
@@ -48,7 +47,7 @@ type shared struct {
 	free chan storage.Engine // the engines without a write
 }
 
-var _ journaltest.Shared = (*shared)(nil)
+var _ Shared = (*shared)(nil)
 
 // connect opens an engine and closes it when the test ends.
 func (s *shared) connect(t *testing.T) (storage.Engine, error) {
@@ -59,7 +58,7 @@ func (s *shared) connect(t *testing.T) (storage.Engine, error) {
 	return engine, err
 }
 
-// Another implements journaltest.Shared.
+// Another implements Shared.
 func (s *shared) Another() (storage.Engine, error) { return s.connect(s.t) }
 
 // Write implements storage.Engine.
@@ -73,13 +72,13 @@ func (s *shared) Write(ctx context.Context, options storage.WriteOptions, fn fun
 	}
 }
 
-// Session implements journaltest.Shared.
+// Session implements Shared.
 func (s *shared) Session(tx storage.Tx) (session int64, err error) {
 	_, err = tx.Row([]any{&session}, `SELECT pg_backend_pid()`)
 	return session, err
 }
 
-// Waits implements journaltest.Shared.
+// Waits implements Shared.
 func (s *shared) Waits(ctx context.Context, session int64) (waits bool, err error) {
 	err = s.Read(ctx, func(tx storage.Tx) error {
 		_, err := tx.Row([]any{&waits}, `SELECT CASE WHEN EXISTS (SELECT 1 FROM pg_stat_activity

@@ -1,17 +1,18 @@
-package journaltest_test
+package journaltest
 
 import (
 	"fmt"
 	"path/filepath"
 	"testing"
 
-	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
 
-func TestSQLite(t *testing.T) {
-	dir, opened := journaltest.Dir(t), make(chan int, 1)
+// SQLite tests the promises of a part of the journal on SQLite. The test of the part's package calls it with the
+// name of its folder.
+func SQLite(t *testing.T, part string) {
+	dir, opened := Dir(t), make(chan int, 1)
 	opened <- 0
 	stores := &stores[*sqlite.Engine]{
 		tables: `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'search_words_%' AND name <> 'schema_migrations'`,
@@ -27,5 +28,14 @@ func TestSQLite(t *testing.T) {
 			return engine
 		},
 	}
-	journaltest.Run(t, func(t *testing.T) storage.Engine { return stores.lend(t) })
+	tested := false
+	for _, p := range parts() {
+		if p.name == part {
+			tested = true
+			p.run(t, func(t *testing.T) storage.Engine { return stores.lend(t) })
+		}
+	}
+	if !tested {
+		t.Errorf("the journal has no promises of %q", part)
+	}
 }

@@ -1,4 +1,4 @@
-package journaltest_test
+package journaltest
 
 import (
 	"context"
