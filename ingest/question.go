@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 	"parley/ingest/work"
 )
 

@@ -8,12 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/card"
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/stream"
 )
 
 // TestPresses checks the right to press a button of a card, and the result of the press for the agent.

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
-	"parley/ingest/schedule"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/places"
@@ -25,6 +24,7 @@ import (
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/schedule"
 )
 
 // clock is the clock of a test.

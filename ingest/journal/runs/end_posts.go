@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // deliver stores the posts of the run's end. They take over the posts of its live

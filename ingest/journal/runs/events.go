@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 const (

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // Event is a stored message of a run.

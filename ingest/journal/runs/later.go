@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // ErrAnswered and ErrEnded are the errors of a later answer that comes too late: the run has

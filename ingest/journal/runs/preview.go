@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/stream"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // BeginPreview marks a preview of an unfinished run as sending, if no delivery of its thread is

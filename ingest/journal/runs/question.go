@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/stream"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
+	"parley/ingest/stream"
 )
 
 // Question is an agent's question to the people of a thread, which ended a run. The thread's

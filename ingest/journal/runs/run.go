@@ -6,13 +6,13 @@ import (
 	"slices"
 	"time"
 
-	"parley/ingest/stream"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
+	"parley/ingest/stream"
 )
 
 // Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
