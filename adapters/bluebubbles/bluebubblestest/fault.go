@@ -3,7 +3,6 @@ package bluebubblestest
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 )
 
@@ -25,35 +24,10 @@ type Fault struct {
 	Cut bool
 }
 
-// script contains the faults of the next calls of each route.
-type script struct {
-	mu   sync.Mutex
-	next map[string][]Fault
-}
-
 // Script appends the faults of the route's next calls. Later calls follow the Plan.
-func (s *Server) Script(route string, faults ...Fault) {
-	s.script.mu.Lock()
-	defer s.script.mu.Unlock()
-	if s.script.next == nil {
-		s.script.next = map[string][]Fault{}
-	}
-	s.script.next[route] = append(s.script.next[route], faults...)
-}
+func (s *Server) Script(route string, faults ...Fault) { s.script.Add(route, faults...) }
 
-func (s *Server) fault(call Call) Fault {
-	s.script.mu.Lock()
-	if queue := s.script.next[call.Route]; len(queue) > 0 {
-		s.script.next[call.Route] = queue[1:]
-		s.script.mu.Unlock()
-		return queue[0]
-	}
-	s.script.mu.Unlock()
-	if s.options.Plan == nil {
-		return Fault{}
-	}
-	return s.options.Plan(call)
-}
+func (s *Server) fault(call Call) Fault { return s.script.Take(call.Route, call, s.options.Plan) }
 
 // answer runs a call unless the fault prevents its effect, and writes the answer.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run func() (any, error)) {

@@ -22,6 +22,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"parley/adapters/adaptertest/faults"
 )
 
 // Password and Address are the server's password and the account's own address, unless Options
@@ -80,7 +82,7 @@ type Server struct {
 	mux     *http.ServeMux
 	client  *http.Client
 	away    atomic.Bool
-	script  script
+	script  faults.Script[Call, Fault]
 	posting chan struct{} // holds a value for each webhook under way
 	// live ends when the server closes.
 	live context.Context

@@ -2,11 +2,11 @@ package discordtest
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
+
+	"parley/adapters/adaptertest/faults"
 )
 
 // Fault is a fault of one call. The zero value is none. A fault with a response of its own
@@ -38,66 +38,20 @@ func RateLimited(after time.Duration) Fault {
 func (f Fault) answers() bool { return f.Status != 0 || f.Cut }
 
 // Chance is a fault of a route with its probability, from 0 to 1.
-type Chance struct {
-	Route string
-	P     float64
-	Fault Fault
-}
+type Chance = faults.Chance[Fault]
 
 // Mix returns a Plan of random faults. The same seed gives the same faults in the same order
 // of calls. A call has at most one of them.
 func Mix(seed uint64, chances ...Chance) func(Call) Fault {
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, seed))
-	return func(call Call) Fault {
-		mu.Lock()
-		draw := random.Float64()
-		mu.Unlock()
-		for _, c := range chances {
-			if c.Route != call.Route {
-				continue
-			}
-			if draw < c.P {
-				return c.Fault
-			}
-			draw -= c.P
-		}
-		return Fault{}
-	}
-}
-
-// script contains the faults of the next calls of each route.
-type script struct {
-	mu   sync.Mutex
-	next map[string][]Fault
+	draw := faults.Mix(seed, chances)
+	return func(call Call) Fault { return draw(call.Route) }
 }
 
 // Script appends the faults of a route's next calls. A route is a pattern such as Post. Later
 // calls follow the Plan.
-func (s *Server) Script(route string, faults ...Fault) {
-	s.script.mu.Lock()
-	defer s.script.mu.Unlock()
-	if s.script.next == nil {
-		s.script.next = map[string][]Fault{}
-	}
-	s.script.next[route] = append(s.script.next[route], faults...)
-}
+func (s *Server) Script(route string, faults ...Fault) { s.script.Add(route, faults...) }
 
-func (s *Server) fault(call Call) Fault {
-	s.script.mu.Lock()
-	queue := s.script.next[call.Route]
-	if len(queue) > 0 {
-		s.script.next[call.Route] = queue[1:]
-	}
-	s.script.mu.Unlock()
-	switch {
-	case len(queue) > 0:
-		return queue[0]
-	case s.options.Plan != nil:
-		return s.options.Plan(call)
-	}
-	return Fault{}
-}
+func (s *Server) fault(call Call) Fault { return s.script.Take(call.Route, call, s.options.Plan) }
 
 // pass waits for the fault's delays. It returns false if the server stopped first.
 func (s *Server) pass(f Fault) bool {

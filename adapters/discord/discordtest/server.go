@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"parley/adapters/adaptertest/faults"
 )
 
 // The identity of the bot on a Server.
@@ -101,7 +103,7 @@ type Server struct {
 	url     string
 	http    *http.Server
 	api     *http.ServeMux
-	script  script
+	script  faults.Script[Call, Fault]
 	stopped chan struct{}
 	running sync.WaitGroup
 

@@ -1,12 +1,12 @@
 package slacktest
 
 import (
-	"math/rand/v2"
+	"cmp"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
+	"parley/adapters/adaptertest/faults"
 	"parley/adapters/slack/slacktest/internal/life"
 	"parley/adapters/slack/slacktest/internal/wire"
 )
@@ -61,54 +61,18 @@ type Chance struct {
 // Mix returns a Plan of random faults. The same seed gives the same faults in the same order
 // of calls. A call has at most one of them.
 func Mix(seed uint64, chances ...Chance) func(Call) Fault {
-	var mu sync.Mutex
-	random := rand.New(rand.NewPCG(seed, seed))
-	return func(call Call) Fault {
-		mu.Lock()
-		draw := random.Float64()
-		mu.Unlock()
-		for _, c := range chances {
-			if c.Method != call.Method && (c.Method != "" || call.Method != "chat.postMessage") {
-				continue
-			}
-			if draw < c.P {
-				return c.Fault
-			}
-			draw -= c.P
-		}
-		return Fault{}
+	list := make([]faults.Chance[Fault], len(chances))
+	for i, c := range chances {
+		list[i] = faults.Chance[Fault]{Route: cmp.Or(c.Method, "chat.postMessage"), P: c.P, Fault: c.Fault}
 	}
-}
-
-// script contains the faults of the next calls of each method.
-type script struct {
-	mu   sync.Mutex
-	next map[string][]Fault
+	draw := faults.Mix(seed, list)
+	return func(call Call) Fault { return draw(call.Method) }
 }
 
 // Script appends the faults of the method's next calls. Later calls follow the Plan.
-func (s *Server) Script(method string, faults ...Fault) {
-	s.script.mu.Lock()
-	defer s.script.mu.Unlock()
-	if s.script.next == nil {
-		s.script.next = map[string][]Fault{}
-	}
-	s.script.next[method] = append(s.script.next[method], faults...)
-}
+func (s *Server) Script(method string, faults ...Fault) { s.script.Add(method, faults...) }
 
-func (s *Server) fault(call Call) Fault {
-	s.script.mu.Lock()
-	if queue := s.script.next[call.Method]; len(queue) > 0 {
-		s.script.next[call.Method] = queue[1:]
-		s.script.mu.Unlock()
-		return queue[0]
-	}
-	s.script.mu.Unlock()
-	if s.options.Plan == nil {
-		return Fault{}
-	}
-	return s.options.Plan(call)
-}
+func (s *Server) fault(call Call) Fault { return s.script.Take(call.Method, call, s.options.Plan) }
 
 // answer runs a call unless the fault prevents its effect, and writes the response.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, f Fault, run func() []byte) {

@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"parley/adapters/adaptertest/faults"
 	"parley/adapters/slack/slacktest/internal/delivery"
 	"parley/adapters/slack/slacktest/internal/life"
 	"parley/adapters/slack/slacktest/internal/wire"
@@ -38,7 +39,7 @@ type Server struct {
 	options Options
 	url     string
 	http    *http.Server
-	script  script
+	script  faults.Script[Call, Fault]
 	count   atomic.Int64 // posts of the API so far; numbers them
 	revoked atomic.Bool
 	tiers   tiers
