@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/adapters/sse"
 	"parley/cmd/internal/command"
 )
 
@@ -147,16 +147,16 @@ func (c *client) follow(path string) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("follow the run: the daemon answered %s", response.Status)
 	}
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		data, ok := strings.CutPrefix(lines.Text(), "data:")
-		if !ok {
-			continue
+	for events := sse.NewReader(response.Body, 1<<20); ; {
+		e, err := events.Next()
+		if err != nil {
+			return errors.New("follow the run: the stream ended before the run")
 		}
 		var m struct {
 			T    int
 			M, W string
 		}
-		if err := json.Unmarshal([]byte(data), &m); err != nil {
+		if err := json.Unmarshal(e.Data, &m); err != nil {
 			return fmt.Errorf("follow the run: %w", err)
 		}
 		c.printf("%s %s\n", cmp.Or(types[m.T], fmt.Sprint("type ", m.T)), oneLine(m.M))
@@ -165,7 +165,6 @@ func (c *client) follow(path string) error {
 			return nil
 		}
 	}
-	return errors.New("follow the run: the stream ended before the run")
 }
 
 // fetch reads a file under its link, which needs no token.

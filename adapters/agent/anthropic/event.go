@@ -58,7 +58,7 @@ func (m *message) take(event remote.Event) error {
 	var e streamEvent
 	err := json.Unmarshal(event.Data, &e)
 	switch ended := m.stop != ""; {
-	case err != nil && (ended || event.IsNote()):
+	case err != nil && (ended || remote.IsNote(event)):
 		return nil
 	case err != nil:
 		return m.invalid(err)

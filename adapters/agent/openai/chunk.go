@@ -82,7 +82,7 @@ func (c *completion) take(e remote.Event) error {
 	var event chunk
 	err := json.Unmarshal(data, &event)
 	switch ended := c.finish != ""; {
-	case err != nil && (ended || e.IsNote()):
+	case err != nil && (ended || remote.IsNote(e)):
 		return nil
 	case err != nil:
 		return c.invalid(err)

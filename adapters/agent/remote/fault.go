@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode"
 
+	"parley/adapters/sse"
 	"parley/assembly/turn"
 	"parley/config/secret"
 )
@@ -94,7 +95,7 @@ func (c *Client) Rejected(text, sentence string) *Error {
 func (e *Error) Flood() bool { return isFlood(e.cause) }
 
 func isFlood(err error) bool {
-	return errors.Is(err, errFlood) || errors.Is(err, errLongEvent) || errors.Is(err, errManyEvents)
+	return errors.Is(err, errFlood) || errors.Is(err, sse.ErrLong) || errors.Is(err, errManyEvents)
 }
 
 // Invalid returns the error of an answer that a repetition may mend.
@@ -107,7 +108,7 @@ func (c *Client) Invalid(text string, cause error) *Error {
 
 // LongEvent returns the error of an event that is too long, if the agent needs it.
 func (c *Client) LongEvent() *Error {
-	return &Error{text: "the answer contains " + errLongEvent.Error(), cause: errLongEvent}
+	return &Error{text: "the answer contains an event that is longer than max_bytes allows", cause: sse.ErrLong}
 }
 
 // unreachable returns the error of a request without a response. It omits the URL, because a
@@ -125,7 +126,10 @@ func (c *Client) unreachable(err error) error {
 
 // interrupted returns the error of a body whose reading failed.
 func (c *Client) interrupted(err error) error {
-	if isFlood(err) {
+	switch {
+	case errors.Is(err, sse.ErrLong):
+		return c.LongEvent()
+	case isFlood(err):
 		return &Error{text: "the answer contains " + err.Error(), cause: err}
 	}
 	return c.Invalid("the answer was interrupted", err)

@@ -3,51 +3,11 @@ package remote
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"unicode"
 	"unicode/utf16"
 )
-
-// FuzzStream fuzzes event streams. The events do not depend on the pieces in which the stream
-// is read, and do not have more bytes than it.
-func FuzzStream(f *testing.F) {
-	for _, text := range []string{
-		"data: a\n\ndata: b\ndata: c\n\n", "\ufeffid: 7\r\ndata:a\r\n\r\n", "data: a\rdata: b\r\r", ": comment\n\nretry: 5\nevent: x\ndata\n\n", "data: no end", "id: a\x00b\ndata: x\n\n",
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		whole, err := all(strings.NewReader(text))
-		pieces, other := all(iotest.OneByteReader(strings.NewReader(text)))
-		unix := strings.ReplaceAll(text, "\r\n", "\n")
-		lines, third := all(strings.NewReader(unix))
-		if !strings.Contains(unix, "\r") && (err != third || strings.Join(whole, "\n") != strings.Join(lines, "\n")) {
-			t.Errorf("%q, %v; with LF only %q, %v", whole, err, lines, third)
-		}
-		if err != other || strings.Join(whole, "\n") != strings.Join(pieces, "\n") {
-			t.Errorf("%q, %v; byte by byte %q, %v", whole, err, pieces, other)
-		}
-		if n := len(strings.Join(whole, "")); n > len(text) {
-			t.Errorf("%d bytes of a stream of %d", n, len(text))
-		}
-	})
-}
-
-func all(body io.Reader) (list []string, err error) {
-	for stream := newEvents(body, 1<<20, false); ; {
-		event, err := stream.next()
-		if err == io.EOF {
-			return list, nil
-		}
-		if err != nil {
-			return list, err
-		}
-		list = append(list, event.ID+" "+string(event.Data))
-	}
-}
 
 // FuzzHalves fuzzes the strings of consecutive events. Joined, they are the text of the one
 // string that was cut, wherever it was cut.

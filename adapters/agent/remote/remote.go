@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"parley/adapters/agent"
+	"parley/adapters/sse"
 	"parley/assembly"
 	"parley/assembly/turn"
 	"parley/config/secret"
@@ -388,7 +389,7 @@ func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func
 	if err != nil {
 		return err
 	}
-	if n := (Event{Data: whole}).objects(); len(n) > 1 {
+	if n := objects(Event{Data: whole}); len(n) > 1 {
 		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream, but one JSON object for each line, as the own protocols of Ollama and others have it (check the agent's address)", whole)
 	}
 	return take(Event{Data: whole})
@@ -396,9 +397,10 @@ func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func
 
 // read sends the stream's events until the stream ends or fails.
 func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) error {
-	stream, n := newEvents(r.Body, longestEvent(c.config.MaxBytes), r.TakeCut), 0
+	stream, n := sse.NewReader(r.Body, longestEvent(c.config.MaxBytes)), 0
+	stream.Cuts = r.TakeCut
 	for {
-		event, err := stream.next()
+		event, err := stream.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -409,7 +411,7 @@ func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) err
 			continue
 		}
 		r.Begun()
-		for _, event := range event.objects() {
+		for _, event := range objects(event) {
 			if n++; n > maxEvents {
 				return c.interrupted(errManyEvents)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/sse"
 	"parley/assembly"
 	"parley/ingest/stream"
 )
@@ -239,9 +240,9 @@ func TestSeveralObjectsInOneEvent(t *testing.T) {
 		"data: {\"a\":1}\ndata: noise\n\n":                   {`{"a":1}`, `noise`},
 		"error: {\"code\":500,\"message\":\"m\"}\n\n":        {`{"error":{"code":500,"message":"m"}}`},
 	} {
-		event, err := newEvents(strings.NewReader(text), 1<<20, false).next()
+		event, err := sse.NewReader(strings.NewReader(text), 1<<20).Next()
 		var got []string
-		for _, e := range event.objects() {
+		for _, e := range objects(event) {
 			got = append(got, string(e.Data))
 		}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

@@ -2,7 +2,6 @@
 package chat
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
@@ -11,11 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
+	"parley/adapters/sse"
 	"parley/config/secret"
 	"parley/ingest/stream"
 )
@@ -195,22 +194,17 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 	defer response.Body.Close()
 	f.ended = response.StatusCode == http.StatusNoContent // everything was read before
-	id := f.last
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, maxAnswer)
-	for !f.ended && lines.Scan() {
-		key, value, _ := strings.Cut(lines.Text(), ":")
-		switch value = strings.TrimPrefix(value, " "); key {
-		case "id":
-			id = value
-		case "data":
-			m, err := stream.Parse([]byte(value))
-			if err != nil {
-				return err
-			}
-			f.take(m)
-			f.last = id
+	for events := sse.NewReader(response.Body, maxAnswer); !f.ended; {
+		e, err := events.Next()
+		if err != nil {
+			break
 		}
+		m, err := stream.Parse(e.Data)
+		if err != nil {
+			return err
+		}
+		f.take(m)
+		f.last = cmp.Or(e.ID, f.last)
 	}
 	return ctx.Err()
 }

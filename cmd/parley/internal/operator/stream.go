@@ -1,14 +1,14 @@
 package operator
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 
+	"parley/adapters/sse"
 	"parley/adapters/web/exchange"
 	"parley/ingest/event"
 )
@@ -64,19 +64,18 @@ func (c *Client) Stream(ctx context.Context, path string, query url.Values, each
 		return err
 	}
 	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			if err := each([]byte(data)); err != nil {
-				return err
-			}
+	for events := sse.NewReader(response.Body, 1<<20); ; {
+		e, err := events.Next()
+		switch {
+		case err == io.EOF, err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := each(e.Data); err != nil {
+			return err
 		}
 	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return lines.Err()
 }
 
 // Follow is Stream for events of a type.

@@ -2,7 +2,6 @@
 package web
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"parley/adapters/sse"
 	"parley/cmd/parley-bench/internal/figure"
 	"parley/cmd/parley-bench/internal/ledger"
 	"parley/cmd/parley-bench/internal/rig"
@@ -209,24 +209,20 @@ func (l *listener) connect(ctx context.Context) error {
 
 // read takes the events of one connection.
 func (l *listener) read(body io.Reader) error {
-	lines := bufio.NewScanner(body)
-	var id int64
-	for lines.Scan() {
-		name, value, _ := strings.Cut(lines.Text(), ": ")
-		switch name {
-		case "id":
-			id, _ = strconv.ParseInt(value, 10, 64)
-		case "data":
-			var m stream.Message
-			if err := json.Unmarshal([]byte(value), &m); err != nil {
-				l.fault("an unreadable message: %v", err)
-				return err
-			}
-			l.take(id, m)
-			l.opened()
+	for events := sse.NewReader(body, 1<<20); ; {
+		e, err := events.Next()
+		if err != nil {
+			return err
 		}
+		var m stream.Message
+		if err := json.Unmarshal(e.Data, &m); err != nil {
+			l.fault("an unreadable message: %v", err)
+			return err
+		}
+		id, _ := strconv.ParseInt(e.ID, 10, 64)
+		l.take(id, m)
+		l.opened()
 	}
-	return lines.Err()
 }
 
 // take checks one message.
