@@ -17,7 +17,7 @@ import (
 // folder: every platform has the same rooms.
 var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "ingest/stream", "config/secret", "adapters/guard"},
-	1:  {"adapters/adaptertest/faults", "adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage"},
+	1:  {"adapters/adaptertest/faults", "adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage/..."},
 	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/sse", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/plan", "assembly/runinput"},
 	3:  {"ingest/journal/messages"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},

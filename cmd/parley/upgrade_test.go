@@ -21,7 +21,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"parley/adapters/slack/slacktest"
+	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
+	"parley/ingest/journal/sqlite"
+	"parley/ingest/journal/storage/schema"
 )
 
 // recordEnv is the environment variable with which TestStoreOfTheFirstVersion writes its recipe. Only a program whose
@@ -333,10 +336,6 @@ func rowsOf(t *testing.T, db *sql.DB, table string) (list []map[string]any) {
 // was made.
 func cook(t *testing.T, engine, store string) (at int64) {
 	t.Helper()
-	schema, err := os.ReadFile("../../ingest/journal/" + engine + "/migrations/0001_init.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
 	raw, err := os.ReadFile(recipeFile)
 	if err != nil {
 		t.Fatal(err)
@@ -347,8 +346,10 @@ func cook(t *testing.T, engine, store string) (at int64) {
 	if err := decoder.Decode(&all); err != nil {
 		t.Fatal(err)
 	}
+	var first schema.Step
 	var exec func(query string, args ...any) error
 	if engine == "sqlite" {
+		first = sqlite.Steps()[0]
 		if err := os.MkdirAll(filepath.Dir(store), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -362,6 +363,7 @@ func cook(t *testing.T, engine, store string) (at int64) {
 			return err
 		}
 	} else {
+		first = postgres.Steps()[0]
 		db, err := pgx.Connect(t.Context(), store)
 		if err != nil {
 			t.Fatal(err)
@@ -378,9 +380,9 @@ func cook(t *testing.T, engine, store string) (at int64) {
 			t.Fatalf("%s: %v", query[:min(len(query), 200)], err)
 		}
 	}
-	run(string(schema))
+	run(first.Text)
 	run(`CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)`)
-	run(`INSERT INTO schema_migrations VALUES (1, '0001_init.sql', 0)`)
+	run(`INSERT INTO schema_migrations VALUES (1, $1, 0)`, first.Name)
 	later := time.Now().UnixMilli() - all.At - time.Minute.Milliseconds()
 	for table, rows := range all.Tables {
 		for _, row := range rows {
@@ -441,19 +443,12 @@ func nextVersion(t *testing.T) (program string) {
 	}
 	dir := t.TempDir()
 	write(t, dir, "next.sql", "ALTER TABLE threads ADD COLUMN trial INTEGER NOT NULL DEFAULT 0;\nCREATE TABLE trial (id INTEGER PRIMARY KEY);\n")
-	replace := map[string]string{}
-	for _, engine := range []string{"sqlite", "postgres"} {
-		steps, err := filepath.Abs("../../ingest/journal/" + engine + "/migrations")
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := filepath.Glob(steps + "/*.sql")
-		if err != nil {
-			t.Fatal(err)
-		}
-		replace[fmt.Sprintf("%s/%04d_trial.sql", steps, len(files)+1)] = filepath.Join(dir, "next.sql")
+	steps, err := filepath.Abs("../../ingest/journal/storage/schema/steps")
+	if err != nil {
+		t.Fatal(err)
 	}
-	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	step := fmt.Sprintf("%s/%04d_trial.sql", steps, len(sqlite.Steps())+1)
+	raw, err := json.Marshal(map[string]any{"Replace": map[string]string{step: filepath.Join(dir, "next.sql")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type built struct {
 
 // thisProgram returns the description of this program.
 func thisProgram() built {
-	return built{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, sqlite.Schema()}
+	return built{version, commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, len(sqlite.Steps())}
 }
 
 // String returns the description as one line.

@@ -42,7 +42,7 @@ var columnOwners = map[string]string{
 }
 
 // others do not work with the journal's tables: the engines, the copy of a whole store, and tests.
-var others = []string{"sqlite", "postgres", "transfer", "internal", "journaltest"}
+var others = []string{"sqlite", "postgres", "transfer", "storage/schema", "journaltest"}
 
 // TestEachTableHasOneOwner reads every SQL text of the journal's packages, and fails if a package
 // writes a table, or a column of a thread's row, that it does not own.

@@ -4,7 +4,7 @@ package floor
 
 import (
 	"context"
-	"embed"
+	_ "embed" // reads the tables
 	"encoding/json"
 	"errors"
 	"flag"
@@ -26,6 +26,7 @@ import (
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 const (
@@ -193,8 +194,10 @@ type statement struct {
 	args []any
 }
 
-//go:embed sqlite/*.sql
-var migrations embed.FS
+// embeddedTables makes the tables of onSQLite.
+//
+//go:embed sqlite/tables.sql
+var embeddedTables string
 
 // Tables makes the tables of onPostgres.
 //
@@ -204,7 +207,7 @@ var Tables string
 // openStorage also returns the function that closes the store.
 func openStorage(ctx context.Context, f options) (store, func(), error) {
 	if f.postgres == "" {
-		engine, err := sqlite.Open(ctx, f.store, sqlite.Options{Migrations: migrations, Pattern: "sqlite/*.sql"})
+		engine, err := sqlite.Open(ctx, f.store, sqlite.Options{Steps: []schema.Step{{Name: "0001_floor.sql", Text: embeddedTables}}})
 		return onSQLite{engine}, func() { _ = engine.Close() }, err // all commits are durable before
 	}
 	config, err := pgxpool.ParseConfig(f.postgres)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"parley/ingest/journal/internal/schema"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // LastIDs returns the last id that each table's sequence gave to a row.

@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"parley/ingest/journal/internal/schema"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // Check returns an error if Open could neither open nor create the database at path. The
@@ -46,7 +46,7 @@ func readable(ctx context.Context, path string, o Options) (needs storage.Upgrad
 		return needs, err
 	}
 	if err = c.refuseOther(); err == nil {
-		needs, err = schema.Needs(o.Migrations, o.Pattern, exists, c.number)
+		needs, err = schema.Needs(o.Steps, exists, c.number)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", path, err)

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 
-	"parley/ingest/journal/internal/schema"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // LastIDs returns the highest id that a row of each table ever had.

@@ -5,17 +5,17 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
-	"testing/fstest"
 
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // scratch is a schema for tests of the engine, independent of the journal's schema.
-var scratch = fstest.MapFS{"0001_init.sql": {Data: []byte(`
+var scratch = schema.Step{Name: "0001_init.sql", Text: `
 	CREATE TABLE facts (id INTEGER PRIMARY KEY, name TEXT UNIQUE, body BLOB) STRICT;
 	CREATE TABLE log (id INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB NOT NULL) STRICT;
-`)}}
+`}
 
 // file returns the path of a database that does not exist yet.
 func file(t testing.TB) string {
@@ -25,7 +25,7 @@ func file(t testing.TB) string {
 // open opens the database at path with the scratch schema.
 func open(t testing.TB, path string, opts ...sqlite.Option) *sqlite.Engine {
 	t.Helper()
-	e, err := sqlite.Open(t.Context(), path, sqlite.With(append([]sqlite.Option{sqlite.WithMigrations(scratch, "*.sql")}, opts...)...))
+	e, err := sqlite.Open(t.Context(), path, sqlite.With(append([]sqlite.Option{sqlite.WithSteps(scratch)}, opts...)...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
 package sqlite
 
 import (
-	"io/fs"
 	"time"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // Option changes the options of a test's engine.
@@ -25,10 +25,8 @@ func WithVFS(name string) Option { return func(o *Options) { o.vfs = name } }
 // WithoutSharedMemory lets a reader open the database as if it may make no file in the folder.
 func WithoutSharedMemory() Option { return func(o *Options) { o.fixed = true } }
 
-// WithMigrations sets the schema.
-func WithMigrations(files fs.FS, pattern string) Option {
-	return func(o *Options) { o.Migrations, o.Pattern = files, pattern }
-}
+// WithSteps sets the steps of the schema.
+func WithSteps(steps ...schema.Step) Option { return func(o *Options) { o.Steps = steps } }
 
 // WithRecorder sets the recorder of commits.
 func WithRecorder(recorder storage.Recorder) Option {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // daemon writes a fact, reports that, and waits until it is killed.
 func daemon(path string) error {
 	ctx := context.Background()
-	e, err := sqlite.Open(ctx, path, sqlite.With(sqlite.WithMigrations(scratch, "*.sql")))
+	e, err := sqlite.Open(ctx, path, sqlite.With(sqlite.WithSteps(scratch)))
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func TestASecondDaemonIsRefused(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
 		t.Fatalf("output of the first daemon: %q, %v", line, err)
 	}
-	_, err = sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithMigrations(scratch, "*.sql")))
+	_, err = sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithSteps(scratch)))
 	if !errors.Is(err, storage.ErrLocked) {
 		t.Fatalf("error of the second daemon: %v", err)
 	}
@@ -92,7 +92,7 @@ func TestALinkHasTheFilesLock(t *testing.T) {
 	if err := os.Symlink(path, link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Open(t.Context(), link, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); !errors.Is(err, storage.ErrLocked) {
+	if _, err := sqlite.Open(t.Context(), link, sqlite.With(sqlite.WithSteps(scratch))); !errors.Is(err, storage.ErrLocked) {
 		t.Errorf("open by the link: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestLockFollowsNoLink(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(other, []byte("precious"), 0o600), os.Symlink(other, path+".lock")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); err == nil || !strings.Contains(err.Error(), path+".lock") {
+	if _, err := sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithSteps(scratch))); err == nil || !strings.Contains(err.Error(), path+".lock") {
 		t.Errorf("open: %v", err)
 	}
 	if content, err := os.ReadFile(other); err != nil || string(content) != "precious" {

@@ -3,7 +3,7 @@ package sqlite
 import (
 	"errors"
 
-	"parley/ingest/journal/internal/schema"
+	"parley/ingest/journal/storage/schema"
 )
 
 // exists counts the tables named schema_migrations.
@@ -15,7 +15,7 @@ func migrate(c *conn, o Options) error {
 	if err := c.run("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	if err := schema.Migrate(o.Migrations, o.Pattern, exists, c.run, c.number); err != nil {
+	if err := schema.Migrate(o.Steps, exists, c.run, c.number); err != nil {
 		return err // the caller closes the connection, which ends the transaction
 	}
 	return c.run("COMMIT")

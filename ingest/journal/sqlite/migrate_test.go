@@ -8,21 +8,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
-// schema returns the scratch schema with further steps.
-func schema(steps ...string) sqlite.Option {
-	files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"]}
-	for i, step := range steps {
-		files[fmt.Sprintf("%04d_step.sql", i+2)] = &fstest.MapFile{Data: []byte(step)}
+// further returns the scratch schema with further steps.
+func further(texts ...string) sqlite.Option {
+	steps := []schema.Step{scratch}
+	for i, text := range texts {
+		steps = append(steps, schema.Step{Name: fmt.Sprintf("%04d_step.sql", i+2), Text: text})
 	}
-	return sqlite.WithMigrations(files, "*.sql")
+	return sqlite.WithSteps(steps...)
 }
 
 // versions returns the contents of schema_migrations.
@@ -59,7 +59,7 @@ func TestOpenAppliesNewSteps(t *testing.T) {
 	}
 	rename := "ALTER TABLE facts ADD COLUMN seen INTEGER; UPDATE facts SET name = name || ' and new';"
 	for range 2 { // the second open has nothing to do
-		e := open(t, path, schema(rename))
+		e := open(t, path, further(rename))
 		if diff := cmp.Diff([]string{"old and new"}, names(t, e)); diff != "" {
 			t.Error(diff)
 		}
@@ -74,16 +74,16 @@ func TestOpenAppliesNewSteps(t *testing.T) {
 
 func TestANewerDatabaseIsRefused(t *testing.T) {
 	path := file(t)
-	if err := open(t, path, schema("CREATE TABLE more (id INTEGER)")).Close(); err != nil {
+	if err := open(t, path, further("CREATE TABLE more (id INTEGER)")).Close(); err != nil {
 		t.Fatal(err)
 	}
-	words := refused(t, path, schema())
+	words := refused(t, path, further())
 	for _, word := range []string{path, "version 2", "knows 1", "newer program"} {
 		if !strings.Contains(words, word) {
 			t.Errorf("the error %q lacks %q", words, word)
 		}
 	}
-	if _, err := sqlite.Check(t.Context(), path, sqlite.With(schema())); err == nil || !strings.Contains(words, err.Error()) {
+	if _, err := sqlite.Check(t.Context(), path, sqlite.With(further())); err == nil || !strings.Contains(words, err.Error()) {
 		t.Errorf("the check says %v", err)
 	}
 }
@@ -118,11 +118,11 @@ func TestAnotherProgramsDatabaseIsRefused(t *testing.T) {
 
 func TestAFailedStepCanBeRepeated(t *testing.T) {
 	path := file(t)
-	words := refused(t, path, schema("CREATE TABLE more (id INTEGER); INSERT INTO nowhere VALUES (1);"))
+	words := refused(t, path, further("CREATE TABLE more (id INTEGER); INSERT INTO nowhere VALUES (1);"))
 	if !strings.Contains(words, "0002_step.sql") || !strings.Contains(words, "nowhere") {
 		t.Errorf("%q does not name the step and its fault", words)
 	}
-	e := open(t, path, schema("CREATE TABLE more (id INTEGER)"))
+	e := open(t, path, further("CREATE TABLE more (id INTEGER)"))
 	if diff := cmp.Diff([]int64{1, 2}, versions(t, e)); diff != "" {
 		t.Error(diff)
 	}
@@ -130,8 +130,7 @@ func TestAFailedStepCanBeRepeated(t *testing.T) {
 
 func TestAMisnumberedStepIsRefused(t *testing.T) {
 	for name, want := range map[string]string{"0003_gap.sql": "number 0002", "2_short.sql": "NNNN_words.sql"} {
-		files := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"], name: {Data: []byte("SELECT 1")}}
-		if words := refused(t, file(t), sqlite.WithMigrations(files, "*.sql")); !strings.Contains(words, want) {
+		if words := refused(t, file(t), sqlite.WithSteps(scratch, schema.Step{Name: name, Text: "SELECT 1"})); !strings.Contains(words, want) {
 			t.Errorf("the error %q lacks %q", words, want)
 		}
 	}
@@ -139,7 +138,7 @@ func TestAMisnumberedStepIsRefused(t *testing.T) {
 
 func TestAKilledMigrationIsRepeated(t *testing.T) {
 	fs, path := faulty(t), file(t)
-	steps := schema("CREATE TABLE a (id INTEGER); CREATE TABLE b (id INTEGER);", "DROP TABLE a;")
+	steps := further("CREATE TABLE a (id INTEGER); CREATE TABLE b (id INTEGER);", "DROP TABLE a;")
 	if err := open(t, path, steps, sqlite.WithVFS(fs.Name)).Close(); err != nil {
 		t.Fatal(err)
 	}

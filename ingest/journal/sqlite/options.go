@@ -2,22 +2,16 @@ package sqlite
 
 import (
 	"cmp"
-	"embed"
-	"io/fs"
 	"log/slog"
+	"strings"
 	"time"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
-//go:embed migrations
-var embedded embed.FS
-
-// Schema returns the version of the journal's schema that this program writes. It is the same for all engines.
-func Schema() int {
-	steps, _ := fs.Glob(embedded, "migrations/*.sql") // it fails only for a malformed pattern
-	return len(steps)
-}
+// Steps returns the steps of the journal's schema.
+func Steps() []schema.Step { return schema.Steps("sqlite", strings.NewReplacer()) }
 
 // Options are the settings of an engine.
 type Options struct {
@@ -25,10 +19,7 @@ type Options struct {
 	// nothing is logged.
 	Log      *slog.Logger
 	Recorder storage.Recorder // nil: no recorder
-	// Migrations, if it is not nil, replaces the journal's schema by the files that match Pattern.
-	// migrations/README.md explains their names.
-	Migrations fs.FS
-	Pattern    string
+	Steps    []schema.Step    // of the schema; nil: those of the journal's
 
 	fixed bool   // a Reader begins with connections that believe that the database never changes; for tests
 	vfs   string // the name of an SQLite VFS, by which tests inject faults; empty: the system's
@@ -55,8 +46,8 @@ const maxReaders = 6
 // complete sets what is not set.
 func (o *Options) complete() {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
-	if o.Migrations == nil {
-		o.Migrations, o.Pattern = embedded, "migrations/*.sql"
+	if o.Steps == nil {
+		o.Steps = Steps()
 	}
 	o.passivePages, o.longestPages = cmp.Or(o.passivePages, passivePages), cmp.Or(o.longestPages, longestPages)
 	o.erase = cmp.Or(o.erase, eraseAfter)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -107,7 +106,7 @@ func (r *Reader) readable(tx storage.Tx) error {
 	if _, err := tx.Row([]any{&schema}, `SELECT coalesce(max(version), 0) FROM schema_migrations`); err != nil {
 		return err
 	}
-	if steps, _ := fs.Glob(r.options.Migrations, r.options.Pattern); schema != int64(len(steps)) { // it fails only for a malformed pattern
+	if steps := r.options.Steps; schema != int64(len(steps)) {
 		return fmt.Errorf("%s: %w: %d, and this program has %d; a start of the newer daemon updates it", r.path, ErrOtherSchema, schema, len(steps))
 	}
 	return nil

@@ -6,18 +6,18 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 // reader opens a database with the scratch schema to read.
 func reader(t *testing.T, path string, opts ...sqlite.Option) *sqlite.Reader {
 	t.Helper()
-	r, err := sqlite.OpenReader(t.Context(), path, sqlite.With(append(opts, sqlite.WithMigrations(scratch, "*.sql"))...))
+	r, err := sqlite.OpenReader(t.Context(), path, sqlite.With(append(opts, sqlite.WithSteps(scratch))...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestAReaderDisturbsNoDaemon(t *testing.T) {
 		t.Error(diff)
 	}
 	write(t, r, insert("three"))
-	if _, err := sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithMigrations(scratch, "*.sql"))); !errors.Is(err, storage.ErrLocked) {
+	if _, err := sqlite.Open(t.Context(), path, sqlite.With(sqlite.WithSteps(scratch))); !errors.Is(err, storage.ErrLocked) {
 		t.Errorf("a daemon beside a command that has written: %v", err)
 	}
 	if diff := cmp.Diff([]string{"one", "two", "three"}, names(t, r)); diff != "" {
@@ -138,8 +138,8 @@ func TestAReaderWithoutSharedMemory(t *testing.T) {
 // TestAReaderRefusesAnotherSchema, and changes none.
 func TestAReaderRefusesAnotherSchema(t *testing.T) {
 	path := stopped(t)
-	newer := fstest.MapFS{"0001_init.sql": scratch["0001_init.sql"], "0002_more.sql": {Data: []byte(`CREATE TABLE more (id INTEGER PRIMARY KEY) STRICT;`)}}
-	if _, err := sqlite.OpenReader(t.Context(), path, sqlite.With(sqlite.WithMigrations(newer, "*.sql"))); !errors.Is(err, sqlite.ErrOtherSchema) {
+	newer := schema.Step{Name: "0002_more.sql", Text: `CREATE TABLE more (id INTEGER PRIMARY KEY) STRICT;`}
+	if _, err := sqlite.OpenReader(t.Context(), path, sqlite.With(sqlite.WithSteps(scratch, newer))); !errors.Is(err, sqlite.ErrOtherSchema) {
 		t.Errorf("%v", err)
 	}
 	empty := file(t)

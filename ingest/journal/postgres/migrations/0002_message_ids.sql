@@ -1,6 +1,0 @@
--- The id of a message is that of one message. An import of messages that were there gave them a second time: each further one gets an id
--- of its own.
-UPDATE messages SET id = gen_random_uuid()::text
-	WHERE EXISTS (SELECT 1 FROM messages AS earlier WHERE earlier.id = messages.id AND earlier.row < messages.row);
-DROP INDEX messages_id;
-CREATE UNIQUE INDEX messages_id ON messages (id);
