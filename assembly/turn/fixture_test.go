@@ -142,7 +142,7 @@ func (e *engine) Write(ctx context.Context, options storage.WriteOptions, fn fun
 }
 
 // fixture is a Runner with its store, scheduler, intake and agent, in a bubble. It is also
-// the Runner's outbox, files and observer.
+// the Runner's outbox, files, observer, workspaces and agents.
 type fixture struct {
 	hangs  bool              // the place of the copies
 	copies map[string]string // the bytes of the files that can be copied, by name
@@ -228,14 +228,7 @@ func (d *fixture) work() {
 	d.scheduler = scheduler
 	parts := turn.Parts{
 		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
-		Settings: func(*runs.Run) turn.Settings { return d.settings },
-		Profile: func(agent string) (turn.Profile, bool) {
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			profile := d.profile
-			profile.ID = agent
-			return profile, !d.gone
-		},
+		Workspaces: d, Agents: d,
 	}
 	d.Runner = turn.New(parts)
 	ctx, cancel := context.WithCancel(d.Context())
@@ -255,6 +248,21 @@ func (d *fixture) work() {
 	d.Cleanup(d.kill)
 	synctest.Wait()
 }
+
+// Settings, Self and Sight implement turn.Workspaces.
+func (d *fixture) Settings(*runs.Run) turn.Settings                    { return d.settings }
+func (*fixture) Self(*runs.Run) event.Self                             { return event.Self{} }
+func (*fixture) Sight(context.Context, *runs.Run) (*runs.Sight, error) { return nil, nil }
+
+// Profile and AgentIDs implement turn.Agents.
+func (d *fixture) Profile(agent string) (turn.Profile, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	profile := d.profile
+	profile.ID = agent
+	return profile, !d.gone
+}
+func (*fixture) AgentIDs() []string { return nil }
 
 // Write takes an error of the scheduler: a worker has failed or panicked.
 func (d *fixture) Write(line []byte) (int, error) {

@@ -27,7 +27,7 @@ type storeError struct{ error }
 func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	window := a.settings.Window
 	input := assembly.Input{RunID: a.run.AgentID(), Workspace: a.run.Workspace, Platform: a.run.Platform}
-	sight, err := a.sight(ctx)
+	sight, err := a.Workspaces.Sight(ctx, a.run)
 	if err != nil {
 		return input, err
 	}
@@ -65,13 +65,13 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	if input.Resume, err = a.resume(ctx); err != nil {
 		return input, err
 	}
-	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions, a.agentIDs()...)
+	input.Messages = assembly.Assemble(a.profile.ID, shown, window, a.Mentions, a.Agents.AgentIDs()...)
 	input.Said = said(current.Messages)
-	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions, a.agentIDs()...)
+	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions, a.Agents.AgentIDs()...)
 	input.Speakers.Account = func() string { return a.account(ctx) }
 	input.Notes = a.notes(ctx, input.Messages, shown)
-	if a.Token != nil {
-		if input.RunToken, err = a.Token(ctx, a.run); err != nil {
+	if a.Tokens != nil {
+		if input.RunToken, err = a.Tokens.Token(ctx, a.run.ID); err != nil {
 			return input, err
 		}
 	}
@@ -85,19 +85,16 @@ const namesTime = time.Second
 func (a *attempt) lookup(ctx context.Context) (name func(token string) (string, bool), cancel func()) {
 	ctx, cancel = context.WithTimeout(ctx, namesTime)
 	return func(token string) (string, bool) {
-		if a.Name == nil || ctx.Err() != nil {
+		if a.Names == nil || ctx.Err() != nil {
 			return "", false
 		}
-		return a.Name(ctx, a.run, token)
+		return a.Names.Name(ctx, a.run, token)
 	}, cancel
 }
 
 // account returns the name of the agent's account on the platform; empty if it is unknown.
 func (a *attempt) account(ctx context.Context) string {
-	if a.Self == nil {
-		return ""
-	}
-	id := a.Self(a.run).UserID
+	id := a.Workspaces.Self(a.run).UserID
 	if id == "" {
 		return ""
 	}
@@ -122,12 +119,12 @@ func (a *attempt) notes(ctx context.Context, messages []assembly.Message, turns 
 
 // place returns the names of the place of the conversation.
 func (a *attempt) place(ctx context.Context) event.Place {
-	if a.Place == nil {
+	if a.Names == nil {
 		return event.Place{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, namesTime)
 	defer cancel()
-	found, _ := a.Place(ctx, a.run)
+	found, _ := a.Names.Place(ctx, a.run)
 	return assembly.CleanPlace(found)
 }
 
@@ -171,14 +168,6 @@ func (a *attempt) parent(ctx context.Context, given string) (string, error) {
 		return "", err
 	}
 	return id, nil
-}
-
-// sight returns what the agent of the run sees; nil for all of it.
-func (a *attempt) sight(ctx context.Context) (*runs.Sight, error) {
-	if a.Sight == nil {
-		return nil, nil
-	}
-	return a.Sight(ctx, a.run)
 }
 
 // threadID returns the id by which the agent knows the thread. After a command for a new
@@ -361,5 +350,5 @@ func GivenTo(ctx context.Context, from *runs.Runs, sent *outbox.Outbox, thread, 
 
 // LastInput is GivenTo for the newest run of a thread.
 func (r *Runner) LastInput(ctx context.Context, thread string) (Given, error) {
-	return GivenTo(ctx, r.Runs, r.Deliveries, thread, "", func(run *runs.Run) assembly.Window { return r.Settings(run).Window }, r.Mentions, r.agentIDs()...)
+	return GivenTo(ctx, r.Runs, r.Deliveries, thread, "", func(run *runs.Run) assembly.Window { return r.Workspaces.Settings(run).Window }, r.Mentions, r.Agents.AgentIDs()...)
 }

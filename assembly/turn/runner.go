@@ -180,6 +180,39 @@ type Report struct {
 	FirstToken time.Duration
 }
 
+// Workspaces knows what applies to the runs of each workspace. It is called concurrently.
+type Workspaces interface {
+	// Settings returns the settings of a run's channel.
+	Settings(run *runs.Run) Settings
+	// Self returns the account of a run's workspace; the zero value if it is unknown.
+	Self(run *runs.Run) event.Self
+	// Sight returns what the agent of a run sees of the messages of its workspace. It is nil if that is everything.
+	Sight(ctx context.Context, run *runs.Run) (*runs.Sight, error)
+}
+
+// Agents knows the configured agents. It is called concurrently.
+type Agents interface {
+	// Profile finds an agent. It returns false if the agent is not configured.
+	Profile(id string) (Profile, bool)
+	// AgentIDs returns the ids of all agents, so that nobody's name reads like one.
+	AgentIDs() []string
+}
+
+// Names knows the names of people and places on the platforms. It is called concurrently.
+type Names interface {
+	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
+	// knows the name in time.
+	Name(ctx context.Context, run *runs.Run, token string) (name string, known bool)
+	// Place returns the names of the place of a run's channel, if it knows them in time.
+	Place(ctx context.Context, run *runs.Run) (place event.Place, known bool)
+}
+
+// Tokens makes the tokens with which agents use Parley's tools.
+type Tokens interface {
+	// Token returns the token of the agent of a run, by the run's id. An error is the store's.
+	Token(ctx context.Context, run string) (secret.Value, error)
+}
+
 // Parts are the collaborators of a Runner.
 type Parts struct {
 	Runs        *runs.Runs
@@ -194,28 +227,14 @@ type Parts struct {
 	Observer    Observer
 	Log         *slog.Logger
 	Now         func() time.Time
-	// Settings returns the settings of a run's channel.
-	Settings func(*runs.Run) Settings
+	Workspaces  Workspaces
+	Agents      Agents
 	// Mentions knows the platforms' mention tokens.
 	Mentions assembly.Mentions
-	// Agents returns the ids of the configured agents, so that nobody's name reads like one; nil for none.
-	Agents func() []string
-	// Name returns the name behind a token in the input of a run, such as "<@U06STGBF4Q0>", if it
-	// knows the name in time; nil without names.
-	Name func(ctx context.Context, run *runs.Run, token string) (name string, known bool)
-	// Place returns the names of the place of a run's channel, if it knows them in time; nil without names.
-	Place func(ctx context.Context, run *runs.Run) (place event.Place, known bool)
-	// Self returns the account of a run's workspace; nil without accounts.
-	Self func(run *runs.Run) event.Self
-	// Sight returns what the agent of a run sees of the messages of its workspace. It is nil if that is everything.
-	Sight func(ctx context.Context, run *runs.Run) (*runs.Sight, error)
-	// Token returns the token with which the agent of a run uses Parley's tools; nil without such tokens. An error is the
-	// store's.
-	Token func(ctx context.Context, run *runs.Run) (secret.Value, error)
+	Names    Names  // nil for none
+	Tokens   Tokens // nil for none
 	// Tools are the functions of Parley that agents may call; nil for none.
 	Tools Tools
-	// Profile finds an agent. It returns false if the agent is not configured.
-	Profile func(agent string) (Profile, bool)
 }
 
 // Runner takes the turns that are due and asks their agents.
@@ -234,7 +253,9 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	var previews sync.WaitGroup
 	defer previews.Wait()
 	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
-	bound := func(workspace string) int { return r.Settings(&runs.Run{Workspace: workspace}).MaxConcurrent }
+	bound := func(workspace string) int {
+		return r.Workspaces.Settings(&runs.Run{Workspace: workspace}).MaxConcurrent
+	}
 	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Bound: bound, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
 			if more, err := r.turn(running, c, agent, previews.Go); err != nil || !more {
@@ -248,7 +269,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 // turn works on the thread's next turn, if one is due. It returns whether the thread
 // may have a further turn.
 func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show func(func())) (more bool, err error) {
-	profile, ok := r.Profile(agent)
+	profile, ok := r.Agents.Profile(agent)
 	if !ok {
 		return false, work.ErrWaits // for its heir, or for a node that has the agent
 	}
@@ -277,7 +298,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	run.Agent = profile.ID // it may have taken over the threads of a removed agent
 	a := &attempt{
 		Runner: r, going: g, claim: c, profile: profile,
-		settings: r.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply}, show: show,
+		settings: r.Workspaces.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply}, show: show,
 	}
 	if run.IsScheduled() && profile.QuietReply == "" {
 		a.said.quiet = DefaultQuietReply
@@ -321,7 +342,7 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *r
 // each reports whether every message of a thread is a turn of its own. A message
 // that interrupts a run joins its turn.
 func (r *Runner) each(run *runs.Run) bool {
-	settings := r.Settings(run)
+	settings := r.Workspaces.Settings(run)
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 
@@ -342,12 +363,4 @@ func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 	default:
 		r.Work.Wake(work.Turns, agent, c.Thread)
 	}
-}
-
-// agentIDs returns the ids of the configured agents.
-func (p *Parts) agentIDs() []string {
-	if p.Agents == nil {
-		return nil
-	}
-	return p.Agents()
 }

@@ -118,7 +118,7 @@ func (s *steering) hand(ctx context.Context, input assembly.Input, message []mes
 		}
 		calling, cancel := context.WithTimeout(context.WithoutCancel(ctx), steerTimeout)
 		defer cancel()
-		return s.agent.Steer(calling, input, assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions, a.agentIDs()...))
+		return s.agent.Steer(calling, input, assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions, a.Agents.AgentIDs()...))
 	})
 }
 

@@ -153,7 +153,7 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 		}
 		s.Joined = append(s.Joined, waiting[i].UUID)
 	}
-	return assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions, a.agentIDs()...), nil
+	return assembly.Assemble(a.profile.ID, []assembly.Turn{turn}, assembly.Window{}, a.Mentions, a.Agents.AgentIDs()...), nil
 }
 
 // news reads the messages to the run while it goes on: the words of Parley after a thread_seq, and the messages that join it: the

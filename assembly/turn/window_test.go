@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -28,7 +29,7 @@ func BenchmarkWindow(b *testing.B) {
 			long(b, engine, stored)
 			j := journal.New(engine, journal.Options{})
 			a := &attempt{
-				Runner:   New(Parts{Runs: j.Runs, Deliveries: j.Outbox}),
+				Runner:   New(Parts{Runs: j.Runs, Deliveries: j.Outbox, Workspaces: nobody{}, Agents: nobody{}, Now: time.Now}),
 				settings: Settings{Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}},
 				profile:  Profile{ID: "echo"},
 				going: &going{run: &runs.Run{
@@ -46,6 +47,15 @@ func BenchmarkWindow(b *testing.B) {
 		})
 	}
 }
+
+// nobody knows no workspace and no agent.
+type nobody struct{}
+
+func (nobody) Settings(*runs.Run) Settings                           { return Settings{} }
+func (nobody) Self(*runs.Run) event.Self                             { return event.Self{} }
+func (nobody) Sight(context.Context, *runs.Run) (*runs.Sight, error) { return nil, nil }
+func (nobody) Profile(string) (Profile, bool)                        { return Profile{}, false }
+func (nobody) AgentIDs() []string                                    { return nil }
 
 // long makes a thread whose last message is the turn. The question with thread_seq n,
 // and the answer after it, belong to the run "run-n".

@@ -35,7 +35,7 @@ var layers = [][]string{
 	16: {"adapters/agent/remote"},
 	17: {"adapters/agent/..."},
 	18: {"config"},
-	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat"},
+	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline"},
 	20: {"cmd/parley/internal/console"},
 	21: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
 	22: {"cmd/parley-bench/internal/ledger", "cmd/parley/internal/cmdline", "cmd/parley/internal/doctor", "cmd/parley/internal/setup"},

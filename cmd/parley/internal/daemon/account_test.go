@@ -59,16 +59,17 @@ func TestACopyThatEndsEarly(t *testing.T) {
 					<-ctx.Done()
 					return ctx.Err()
 				}
-				d := &Daemon{journal: journal.New(engine, journal.Options{})}
-				if d.files, err = attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, attach.Books{Hold: hang}, nil); err != nil {
+				store, err := attach.New(attach.Config{Dir: t.TempDir(), MaxBytes: 100}, attach.Books{Hold: hang}, nil)
+				if err != nil {
 					t.Fatal(err)
 				}
+				kept := attachments{store: store, records: journal.New(engine, journal.Options{}).Files}
 				run, end := context.WithCancelCause(t.Context())
 				if c.run == 0 {
 					end(errors.New("interrupted"))
 				}
 				time.AfterFunc(c.run, func() { end(errors.New("interrupted")) })
-				got, err := d.fetch(run, c.file, "", files.Attachment{State: files.Pending})
+				got, err := kept.fetch(run, c.file, "", files.Attachment{State: files.Pending})
 				if got.State != c.want || err == nil {
 					t.Errorf("%s: %v", got.State, err)
 				}

@@ -60,7 +60,7 @@ func Check(ctx context.Context, c *config.Config) []Found {
 
 // checkWorkspace asks the platform of a configured workspace.
 func (d *Daemon) checkWorkspace(ctx context.Context, id string) (list []operator.Finding) {
-	c := d.current.Load().config
+	c := d.Setup().Config
 	w := c.Workspace(id)
 	platform, _ := config.Platform(w.Platform) // the configuration is checked
 	checker, ok := platform.New(w.ID, w.Config).(adapters.Checker)

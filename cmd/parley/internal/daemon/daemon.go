@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,18 +20,15 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
-	"parley/assembly/turn"
 	"parley/assembly/workstream"
 	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
+	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
-	"parley/config/secret"
-	"parley/ingest"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
 	"parley/ingest/journal/postgres"
-	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/schedule"
@@ -54,10 +49,7 @@ type Daemon struct {
 	lease   time.Duration
 	metrics *metrics
 
-	journal     *journal.Journal
-	work        *work.Scheduler
-	ingest      *ingest.Ingest
-	turns       *turn.Runner
+	accounts
 	version     string // of the program
 	workstreams *workstream.Service
 	schedules   *schedule.Service
@@ -65,7 +57,6 @@ type Daemon struct {
 	files       *attach.Store
 	storage     files.Storage
 
-	current    atomic.Pointer[setup]
 	listener   net.Listener
 	server     *http.Server
 	operator   *operator.Service
@@ -89,9 +80,8 @@ type Daemon struct {
 	offered      sync.Map // the functions offered to the models of runs, an []offer by the run's id
 
 	platforms map[event.Platform]adapters.Platform
-	accounts  sync.WaitGroup           // the adapters that are running
+	connected sync.WaitGroup           // the adapters that are running
 	running   map[string]chan struct{} // by workspace; closed when its last adapter has ended
-	queues    map[string]bool          // the agents that ever had a work queue for their turns; true for those that have turns now
 	reloading chan *reloadRequest
 }
 
@@ -135,7 +125,7 @@ type Options struct {
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
 		logging: o.Logging, load: o.Load, hello: o.Hello, notify: o.Notify, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
-		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{}, queues: map[string]bool{},
+		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{},
 		reloading: make(chan *reloadRequest, 1),
 		events:    new(operator.Log), steps: new(operator.Steps), started: o.Config,
 	}
@@ -147,7 +137,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
-	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.journal.Places.Key(ctx, "runs") }}
+	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Places.Key(ctx, "runs") }}
 	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
@@ -159,35 +149,34 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := storage.Whole(ctx, engine); err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
-	shared := d.share(engine)
-	d.node, shared.Remembered = shared.Node, o.Config.RememberedWindows
-	d.journal = journal.New(engine, shared)
-	d.work = work.New(engine, work.Options{
-		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: d.journal.Heard, Missed: d.journal.Missed,
+	shared, current := d.share(engine), new(pipeline.Current)
+	d.node, shared.Remembered, shared.Rows = shared.Node, o.Config.RememberedWindows, current.Rows
+	j := journal.New(engine, shared)
+	scheduler := work.New(engine, work.Options{
+		Node: shared.Node, Lease: shared.Lease, Now: shared.Now, Log: d.log, Words: j.Heard, Missed: j.Missed,
 	})
-	if err := d.work.AdjustClock(ctx); err != nil {
-		return nil, errors.Join(err, d.journal.Close())
+	if err := scheduler.AdjustClock(ctx); err != nil {
+		return nil, errors.Join(err, j.Close())
 	}
-	if d.files, err = newFiles(o.Config, d.journal); err != nil {
-		return nil, errors.Join(err, d.journal.Close())
+	if d.files, err = newFiles(o.Config, j); err != nil {
+		return nil, errors.Join(err, j.Close())
 	}
 	d.files.Refused = func(err error) { d.log.Warn("files are refused; messages go on without them", "err", err) }
 	d.files.Changed, d.version = d.filesChanged, o.Version
-	d.storage = d.newStorage(o.Config.Attachments)
-	d.assemble()
+	d.assemble(o.Config, current, j, scheduler)
 	if err := d.configure(ctx, o.Config); err != nil {
-		return nil, errors.Join(err, d.journal.Close())
+		return nil, errors.Join(err, d.Journal.Close())
 	}
 	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d))
 	d.metrics.registry.MustRegister(newLiveMetrics(d))
-	d.metrics.remembered(d.journal)
+	d.metrics.remembered(d.Journal)
 	d.metrics.describe(o.Version)
 	if d.listener, err = listen(o.Config); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w", hinted(err)), d.journal.Close())
+		return nil, errors.Join(fmt.Errorf("listen: %w", hinted(err)), d.Journal.Close())
 	}
 	if err := d.openOperator(o.Config, o.Version); err != nil {
 		d.closeOperators()
-		return nil, errors.Join(err, d.listener.Close(), d.journal.Close())
+		return nil, errors.Join(err, d.listener.Close(), d.Journal.Close())
 	}
 	d.server = d.newServer()
 	return d, nil
@@ -214,7 +203,7 @@ const DefaultLease = 8 * time.Second
 // share returns this node's options for the journal. On a store that several nodes share,
 // the node has a lease, and uses the store's clock unless Options.Now is set.
 func (d *Daemon) share(engine storage.Engine) journal.Options {
-	o := journal.Options{Node: uuid.NewString(), Shows: d.shows, Rows: d.rows}
+	o := journal.Options{Node: uuid.NewString(), Shows: d.shows}
 	if clock, shared := engine.(storage.Clock); shared {
 		o.Lease = d.lease
 		if d.now == nil {
@@ -249,29 +238,24 @@ func listen(c *config.Config) (net.Listener, error) {
 }
 
 // assemble makes the components that a message passes through.
-func (d *Daemon) assemble() {
-	j := d.journal
+func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journal.Journal, scheduler *work.Scheduler) {
+	kept := attachments{d.files, j.Files, &d.accounts, d.log}
+	d.storage = d.newStorage(c.Attachments, kept)
 	d.outbox = deliver.New(deliver.Parts{
 		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places,
-		Work: d.work, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
+		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
 	})
-	d.turns = turn.New(turn.Parts{
-		Runs: j.Runs, Workstreams: j.Workstreams, Places: j.Places, Deliveries: j.Outbox,
-		Work: d.work, Outbox: d.outbox, Files: d, History: d, Copies: d.outbox, Observer: d, Log: d.log, Now: d.now,
-		Mentions: config.Mentions, Settings: d.turnSettings, Profile: d.profile, Name: d.tokenName, Place: d.placeOf, Self: d.self, Sight: d.sight,
-	})
-	d.ingest = ingest.New(ingest.Parts{
-		Journal: j, Work: d.work, Turns: d.turns, Observer: d, Notices: d.outbox, Log: d.log, Now: d.now,
+	d.Pipeline = pipeline.New(pipeline.Parts{
+		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts,
+		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: d.runTokens, Observer: d, Version: d.version, Log: d.log, Now: d.now,
 	})
 	d.workstreams = workstream.New(workstream.Parts{
-		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.ingest, Config: d.workstreamConfig,
-		Files: agentFiles{d.files, j, d.log}, Serves: d.serves, Log: d.log, Now: d.now,
+		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.Ingest, Config: d.Workstreams,
+		Files: kept, Serves: d.serves, Log: d.log, Now: d.now,
 	})
-	d.turns.Agents = d.agentIDs
-	d.turns.Token = func(ctx context.Context, run *runs.Run) (secret.Value, error) { return d.runTokens.Token(ctx, run.ID) }
 	d.schedules = schedule.New(schedule.Parts{
 		Schedules: j.Schedules, Threads: j.Places,
-		Inbox: d.ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
+		Inbox: d.Ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
 	})
 }
 
@@ -285,7 +269,7 @@ const storeTime = time.Second
 // Run serves until ctx ends or the HTTP server fails. Then it stops in named phases. Each
 // phase is bounded, so that all together take no longer than the configured shutdown.
 func (d *Daemon) Run(ctx context.Context) error {
-	d.log.Info("parley is ready", "listen", d.Addr().String(), "workspaces", len(d.current.Load().config.Workspaces))
+	d.log.Info("parley is ready", "listen", d.Addr().String(), "workspaces", len(d.Setup().Config.Workspaces))
 	base := context.WithoutCancel(ctx)
 	serve, stopServing := context.WithCancel(base)
 	claim, stopClaiming := context.WithCancel(base)
@@ -296,7 +280,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var workers, senders sync.WaitGroup
 	failed := make(chan error, 1)
 	d.start(serve, claim, work, &workers, failed)
-	d.run(&senders, "scheduler", func() error { return d.work.Run(send) })
+	d.run(&senders, "scheduler", func() error { return d.Work.Run(send) })
 	d.run(&senders, "outbox", func() error { return d.outbox.Run(send, work) })
 	d.tell("READY=1")
 
@@ -305,7 +289,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	budget := d.current.Load().config.Shutdown
+	budget := d.Setup().Config.Shutdown
 	end, last := time.Now().Add(budget), min(storeTime, budget/6)
 	d.log.Info("parley stops", "within", budget.String())
 	d.tell(fmt.Sprintf("STOPPING=1\nEXTEND_TIMEOUT_USEC=%d", (budget + storeTime).Microseconds()))
@@ -314,7 +298,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	}
 	err = errors.Join(err, d.phase(base, "platforms", budget/4, func(ctx context.Context) error {
 		stopServing()
-		return await(ctx, &d.accounts)
+		return await(ctx, &d.connected)
 	}))
 	stopClaiming()
 	finish := func(ctx context.Context) error { // the last runs' replies are sent before the outbox stops
@@ -327,8 +311,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 		stopWork(context.Canceled)
 		err = errors.Join(err, d.phase(base, "cancelled runs", last, finish))
 	}
-	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.work.Close))
-	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.journal.Close() }))
+	err = errors.Join(err, d.phase(base, "threads", max(last, time.Until(end.Add(-last))), d.Work.Close))
+	return errors.Join(err, d.phase(base, "store", max(last, time.Until(end)), func(context.Context) error { return d.Journal.Close() }))
 }
 
 // tell gives the service manager, if there is one, a state.
@@ -340,15 +324,15 @@ func (d *Daemon) tell(state string) {
 
 // start starts every goroutine of the daemon.
 func (d *Daemon) start(serve, claim, work context.Context, workers *sync.WaitGroup, failed chan<- error) {
-	d.run(workers, "intake", func() error { return d.ingest.Run(claim) })
-	d.run(workers, "review", func() error { return d.ingest.Review(claim) })
+	d.run(workers, "intake", func() error { return d.Ingest.Run(claim) })
+	d.run(workers, "review", func() error { return d.Ingest.Review(claim) })
 	d.run(workers, "workstreams", func() error { return d.workstreams.Serve(claim) })
 	d.run(workers, "schedules", func() error { return d.schedules.Serve(claim) })
 	d.run(workers, "retention", func() error { return d.retain(claim) })
 	d.run(workers, "index of words", func() error { return d.fillSearch(claim) })
 	d.run(workers, "unfinished files", func() error { return d.sweep(claim) })
 	d.startAccounts(serve)
-	d.serveAgents(claim, work, workers)
+	d.ServeAgents(claim, work, workers)
 	d.run(workers, "operator API", d.serveOperators)
 	if d.console != nil {
 		d.sayConsole()
@@ -405,6 +389,3 @@ func await(ctx context.Context, group *sync.WaitGroup) error {
 		return ctx.Err()
 	}
 }
-
-// agentIDs returns the ids of the configured agents.
-func (d *Daemon) agentIDs() []string { return slices.Collect(maps.Keys(d.current.Load().agents)) }

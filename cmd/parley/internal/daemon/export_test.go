@@ -25,7 +25,7 @@ import (
 // Change records an edit or a delete of a message in a web thread. No client can send one
 // today; the envelope is of another platform, so that intake leaves it to the caller.
 func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64, e event.Event) error {
-	list, err := d.journal.Messages.ThreadMessages(ctx, workspace, thread, messages.Page{After: seq - 1, Limit: 1})
+	list, err := d.Journal.Messages.ThreadMessages(ctx, workspace, thread, messages.Page{After: seq - 1, Limit: 1})
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 			return err
 		}
 	}
-	accepted, err := d.journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{
+	accepted, err := d.Journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: workspace, Platform: event.Slack, Transport: "api", ReceivedAt: d.now(), Body: []byte("{}")},
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: string(e.Kind) + " of " + e.Targets[0], Thread: payload.ThreadKey(workspace, thread)},
 		Claim:    true,
@@ -44,7 +44,7 @@ func (d *Daemon) Change(ctx context.Context, workspace, thread string, seq int64
 	if err != nil {
 		return err
 	}
-	_, err = d.journal.Recorder.Record(ctx, &accepted.Claim, record.Entry{
+	_, err = d.Journal.Recorder.Record(ctx, &accepted.Claim, record.Entry{
 		Envelope: accepted.ID, Workspace: workspace, Event: e, Origin: messages.API,
 		Decide: func(m *event.Message, _ record.Look) record.Decision {
 			return record.Decision{Trigger: messages.TriggerPassive, Metadata: m.Metadata.Bytes()}
@@ -65,7 +65,7 @@ func (d *Daemon) Patterns() (patterns []string) {
 }
 
 // HasTurns reports whether the daemon has room for the turns of an agent of acme.
-func (d *Daemon) HasTurns(agent string) bool { return d.work.Room(work.Turns, agent, "acme") }
+func (d *Daemon) HasTurns(agent string) bool { return d.Work.Room(work.Turns, agent, "acme") }
 
 // ReloadAtStop reloads the configuration as at the time when the daemon stops.
 func (d *Daemon) ReloadAtStop(ctx context.Context) {
@@ -81,13 +81,13 @@ func ReplayFor(ctx context.Context, r Recording, scratch string, use func(*opera
 		return err
 	}
 	err = p.play(ctx)
-	use(&operator.Service{Journal: p.journal, Config: func() *config.Config { return r.Config }, Now: time.Now, Guard: guard.New(func(string) {})})
-	return errors.Join(err, p.journal.Close())
+	use(&operator.Service{Journal: p.Journal, Config: func() *config.Config { return r.Config }, Now: time.Now, Guard: guard.New(func(string) {})})
+	return errors.Join(err, p.Journal.Close())
 }
 
 // Rows returns the number of rows of the tables that a message changes.
 func (d *Daemon) Rows(ctx context.Context) (rows string, err error) {
-	err = d.journal.Engine().Read(ctx, func(tx storage.Tx) error {
+	err = d.Journal.Engine().Read(ctx, func(tx storage.Tx) error {
 		rows = ""
 		for _, table := range []string{"threads", "messages", "envelopes", "attachments", "runs", "run_attempts", "run_events", "deliveries", "budgets", "operator_log"} {
 			var n int64

@@ -30,7 +30,7 @@ func (h *health) of(id string) operator.AgentHealth {
 // agentHealth returns the health of an agent, with the form of requests that its server has taught it.
 func (d *Daemon) agentHealth(id string) operator.AgentHealth {
 	health := d.health.of(id)
-	if profile, _ := d.profile(id); profile.Agent != nil {
+	if profile, _ := d.Profile(id); profile.Agent != nil {
 		if learner, ok := profile.Agent.(turn.Learner); ok {
 			health.Form = learner.Learnt()
 		}

@@ -55,7 +55,7 @@ func BaseURL(listen string) string {
 
 // chatPage returns the address of the conversation in a browser; empty if no workspace has one.
 func (d *Daemon) chatPage() string {
-	if slices.ContainsFunc(d.current.Load().config.Workspaces, func(w config.Workspace) bool { return w.Platform == event.Web }) {
+	if slices.ContainsFunc(d.Setup().Config.Workspaces, func(w config.Workspace) bool { return w.Platform == event.Web }) {
 		return d.publicURL() + "/chat"
 	}
 	return ""
@@ -63,7 +63,7 @@ func (d *Daemon) chatPage() string {
 
 // publicURL returns the address of the HTTP server for platforms.
 func (d *Daemon) publicURL() string {
-	return cmp.Or(strings.TrimSuffix(d.current.Load().config.PublicURL, "/"), d.baseURL())
+	return cmp.Or(strings.TrimSuffix(d.Setup().Config.PublicURL, "/"), d.baseURL())
 }
 
 // localHello returns the command that talks to the built-in workspace, its token, and the commands that

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"parley/adapters"
-	agents "parley/adapters/agent"
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
@@ -18,7 +17,6 @@ import (
 	"parley/adapters/web/tools"
 	"parley/adapters/web/ui"
 	"parley/config"
-	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/work"
 )
@@ -54,7 +52,7 @@ func (d *Daemon) routes(api web.API) []route {
 		{"GET /openapi.json", web.OpenAPI},
 		{"GET /sdk/parley.js", static.File("parley.js")},
 		{"GET /sdk/parley.d.ts", static.File("parley.d.ts")},
-		{"GET /chat", ui.Chat(func() bool { return len(d.current.Load().web()) > 0 })},
+		{"GET /chat", ui.Chat(func() bool { return len(d.web()) > 0 })},
 		{"GET /ui/{file}", ui.File},
 		{"GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) }},
 		{"GET /readyz", d.operators(d.ready)},
@@ -70,7 +68,7 @@ func (d *Daemon) routes(api web.API) []route {
 func (d *Daemon) newServer() *http.Server {
 	mux := http.NewServeMux()
 	api := d.api()
-	d.turns.Tools = runTools{d, api.Tools}
+	d.Turns.Tools = runTools{d, api.Tools}
 	for _, r := range d.routes(api) {
 		mux.HandleFunc(r.pattern, r.serve)
 	}
@@ -116,14 +114,14 @@ const everyPath = "/"
 func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 	name := event.Platform(r.PathValue("platform"))
 	hook := noHooks[name]
-	if a := d.current.Load().accounts[r.PathValue("workspace")]; a != nil && a.Platform == name {
+	if a := d.account(r.PathValue("workspace")); a != nil && a.Platform == name {
 		hook, _ = a.adapter.(adapters.Hook)
 	}
 	if hook == nil {
 		d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
 		return
 	}
-	hook.Handler(timed{d.ingest, d}, d.guard).ServeHTTP(w, r)
+	hook.Handler(timed{d.Ingest, d}, d.guard).ServeHTTP(w, r)
 }
 
 // noHooks are the adapters without secrets, by platform. A platform without a hook has none.
@@ -140,18 +138,18 @@ var noHooks = func() map[event.Platform]adapters.Hook {
 // api returns our own HTTP API.
 func (d *Daemon) api() web.API {
 	gate := access.Gate{
-		Workspaces: func() []access.Workspace { return d.current.Load().web() },
-		Secrets:    d.replySecrets, Tickets: d.journal.Places, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
+		Workspaces: func() []access.Workspace { return d.web() },
+		Secrets:    d.ReplySecrets, Tickets: d.Journal.Places, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.ingest, d}, Recorded: d.ingest, Limits: d.ingest, Places: d.journal.Places, Messages: d.journal.Messages,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d}, Recorded: d.Ingest, Limits: d.Ingest, Places: d.Journal.Places, Messages: d.Journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
 	threads.Inject = inject.API{Storage: d.storage, Places: d.outbox, Threads: threads, Reserved: reserved()}.Post
 	runs := runs.API{
-		Threads: threads, Runs: d.journal.Runs, Stop: d.turns.Stop,
-		Workstreams: d.workstreams, Children: d.journal.Workstreams,
-		Replies: runs.Replies{Gate: gate, Runs: d.journal.Runs, Wake: func(agent string, thread int64) { d.work.Wake(work.Turns, agent, thread) }},
+		Threads: threads, Runs: d.Journal.Runs, Stop: d.Turns.Stop,
+		Workstreams: d.workstreams, Children: d.Journal.Workstreams,
+		Replies: runs.Replies{Gate: gate, Runs: d.Journal.Runs, Wake: func(agent string, thread int64) { d.Work.Wake(work.Turns, agent, thread) }},
 	}
 	return web.API{
 		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
@@ -168,21 +166,10 @@ func reserved() []string {
 	return names
 }
 
-// replySecrets returns the secrets of the agents that may answer later, by agent.
-func (d *Daemon) replySecrets() map[string]secret.Value {
-	secrets := map[string]secret.Value{}
-	for id, a := range d.current.Load().agents {
-		if replier, ok := a.Config.(agents.Replier); ok {
-			secrets[id] = replier.ReplySecret()
-		}
-	}
-	return secrets
-}
-
 // tools returns the tools of agents and programs.
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
-		Threads: t, Places: d.journal.Places, Search: d.journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
-		Runs: d.journal.Runs, Rights: d.rights, Namespace: d.namespace, Sees: d.sees, Sight: d.sight, Artifacts: d.workstreams,
+		Threads: t, Places: d.Journal.Places, Search: d.Journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
+		Runs: d.Journal.Runs, Rights: d.Rights, Namespace: d.namespace, Sees: d.sees, Sight: d.Sight, Artifacts: d.workstreams,
 	}
 }

@@ -42,7 +42,7 @@ func (m *liveMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *liveMetrics) Collect(to chan<- prometheus.Metric) {
-	for id, a := range m.daemon.current.Load().accounts {
+	for id, a := range m.daemon.accounts.all() {
 		counts := a.links.counts()
 		for _, state := range worst {
 			to <- prometheus.MustNewConstMetric(m.connections, prometheus.GaugeValue, float64(counts[state]), id, string(state))
@@ -77,7 +77,7 @@ func (d *Daemon) Answered(workspace string, asked time.Time) {
 
 // readable measures an answer without deliveries: the callers of our own API can read it now.
 func (d *Daemon) readable(run *runs.Run, r turn.Report) {
-	a := d.current.Load().accounts[run.Workspace]
+	a := d.account(run.Workspace)
 	if r.Outcome != turn.Answered || a == nil || len(run.Messages) == 0 {
 		return
 	}

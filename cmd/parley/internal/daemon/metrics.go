@@ -171,10 +171,10 @@ func (m *metrics) up(workspace string, up bool) {
 	m.workspaces.WithLabelValues(workspace).Set(value)
 }
 
-// forget removes the figures of workspaces that a reload has removed.
-func (m *metrics) forget(before, after *setup) {
-	for id := range before.accounts {
-		if after.accounts[id] == nil {
+// forget removes the figures of workspaces and agents that a reload has removed.
+func (m *metrics) forget(before, after map[string]*account, agents []string) {
+	for id := range before {
+		if after[id] == nil {
 			m.workspaces.DeleteLabelValues(id)
 			m.inbound.DeleteLabelValues(id)
 			m.throttled.DeleteLabelValues(id)
@@ -182,9 +182,7 @@ func (m *metrics) forget(before, after *setup) {
 			m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
 		}
 	}
-	for id := range before.agents {
-		if _, stays := after.agents[id]; !stays {
-			m.failing.DeleteLabelValues(id)
-		}
+	for _, id := range agents {
+		m.failing.DeleteLabelValues(id)
 	}
 }

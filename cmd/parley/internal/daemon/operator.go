@@ -38,11 +38,11 @@ type entrance struct {
 // another daemon has goes on without one: it was started in the same folder, on a shared store.
 func (d *Daemon) openOperator(c *config.Config, version string) error {
 	d.operator = &operator.Service{
-		Journal: d.journal, Config: func() *config.Config { return d.current.Load().config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
+		Journal: d.Journal, Config: func() *config.Config { return d.Setup().Config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
-			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.current.Load().at }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.turns.Retry, StopRun: d.turns.Stop, Agent: d.agentHealth,
-			Resubmit: d.ingest.Resubmit, Answer: d.ingest.AnswerQuestion, Settled: d.ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
+			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.Setup().At }, TakesMessages: d.takesMessages,
+			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.Turns.Retry, StopRun: d.Turns.Stop, Agent: d.agentHealth,
+			Resubmit: d.Ingest.Resubmit, Answer: d.Ingest.AnswerQuestion, Settled: d.Ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
 			Ticks: d.schedules.Look, Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
 		Play: d.playLetter, Trial: d.try,
@@ -83,7 +83,7 @@ func (d *Daemon) openConsole(c config.Console) {
 		return
 	}
 	d.console = console.New(console.Options{
-		Service: d.operator, PublicURL: func() string { return d.current.Load().config.Console.PublicURL }, Guard: d.guard, Now: d.now,
+		Service: d.operator, PublicURL: func() string { return d.Setup().Config.Console.PublicURL }, Guard: d.guard, Now: d.now,
 	})
 	server := d.newOperatorServer(d.console.Handler(isLoopback(l.Addr())))
 	server.RegisterOnShutdown(d.console.Close)
@@ -91,7 +91,7 @@ func (d *Daemon) openConsole(c config.Console) {
 	d.entrances = append(d.entrances, entrance{server, l})
 	d.consoleURL = BaseURL(l.Addr().String())
 	d.operator.Live.Console = func(by operator.Caller) (string, error) {
-		base := cmp.Or(strings.TrimSuffix(d.current.Load().config.Console.PublicURL, "/"), d.consoleURL)
+		base := cmp.Or(strings.TrimSuffix(d.Setup().Config.Console.PublicURL, "/"), d.consoleURL)
 		return base + "/login#" + d.console.Ticket(by), nil
 	}
 }
@@ -144,7 +144,7 @@ func (d *Daemon) closeOperators() {
 // workspaceStatus returns the state of a workspace's connections on this node; false before the first
 // report.
 func (d *Daemon) workspaceStatus(id string) (adapters.Status, bool) {
-	a := d.current.Load().accounts[id]
+	a := d.account(id)
 	if a == nil {
 		return adapters.Status{}, false
 	}
@@ -153,7 +153,7 @@ func (d *Daemon) workspaceStatus(id string) (adapters.Status, bool) {
 
 // channels returns the channels whose messages reach a workspace, as its platform answers; nil if it has no list.
 func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, error) {
-	a := d.current.Load().accounts[workspace]
+	a := d.account(workspace)
 	if a == nil {
 		return nil, nil
 	}

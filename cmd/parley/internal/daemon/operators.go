@@ -36,7 +36,7 @@ type probe struct {
 // token is refused.
 func (d *Daemon) operators(serve func(w http.ResponseWriter, r *http.Request, trusted bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		c := d.current.Load().config
+		c := d.Setup().Config
 		if isLoopback(d.listener.Addr()) && !guard.IsLocalHost(r) && !isHostOf(c.PublicURL, r) {
 			d.guard.Refuse(w, &guard.Refusal{Status: http.StatusForbidden, Reason: "foreign-host"})
 			return
@@ -96,7 +96,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request, trusted bool) {
 	}
 	if trusted {
 		body.Workspaces = map[string]adapters.Status{}
-		for id, a := range d.current.Load().accounts {
+		for id, a := range d.accounts.all() {
 			if s, ok := a.links.status(); ok {
 				body.Workspaces[id] = s
 			}
@@ -116,15 +116,15 @@ func (d *Daemon) takesMessages(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others use the answer, too
 		defer cancel()
 		before := p.err
-		if p.err = d.journal.Probe(ctx); p.err != nil {
-			d.ingest.StoreFails(p.err, false)
+		if p.err = d.Journal.Probe(ctx); p.err != nil {
+			d.Ingest.StoreFails(p.err, false)
 		} else if before != nil {
-			d.ingest.StoreWorks()
+			d.Ingest.StoreWorks()
 		}
 		p.at = time.Now()
 	}
 	if p.err != nil {
 		return p.err
 	}
-	return d.ingest.Refusing()
+	return d.Ingest.Refusing()
 }

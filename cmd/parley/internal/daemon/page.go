@@ -57,7 +57,7 @@ func (d *Daemon) root(w http.ResponseWriter, r *http.Request, trusted bool) {
 		Workspaces []pageRow
 	}{Ready: d.takesMessages(r.Context()) == nil}
 	if trusted {
-		accounts := d.current.Load().accounts
+		accounts := d.accounts.all()
 		for _, id := range slices.Sorted(maps.Keys(accounts)) {
 			state, _ := accounts[id].links.status()
 			view.Workspaces = append(view.Workspaces, pageRow{id, accounts[id].platform.Title, stateWords[state.State]})

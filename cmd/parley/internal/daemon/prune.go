@@ -22,7 +22,7 @@ const (
 // retain removes rows that are older than the configured retention, and gives the turns
 // of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.journal.Places, Name: "retention", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.Journal.Places, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		d.counts.Store(true)
 		defer d.counts.Store(false)
@@ -40,10 +40,10 @@ const searchEvery = time.Second
 
 // fillSearch keeps the index of words up to date until ctx ends. One node does this for all nodes.
 func (d *Daemon) fillSearch(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.journal.Places, Name: "search", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.Journal.Places, Name: "search", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		return every(ctx, searchEvery, nil, func(ctx context.Context) {
-			if err := d.journal.Search.FillSearch(ctx); err != nil && ctx.Err() == nil {
+			if err := d.Journal.Search.FillSearch(ctx); err != nil && ctx.Err() == nil {
 				d.log.Warn("the index of words is not up to date", "err", err)
 			}
 		})
@@ -53,8 +53,8 @@ func (d *Daemon) fillSearch(ctx context.Context) error {
 // assignOrphans gives the turns of agents that the current setup lacks to the first agent of
 // the setup. It only logs an error, because retain repeats the call.
 func (d *Daemon) assignOrphans(ctx context.Context) {
-	s := d.current.Load()
-	err := d.journal.Runs.AssignOrphans(ctx, slices.Collect(maps.Keys(s.agents)), s.config.Agents[0].ID, orphanAge)
+	s := d.Setup()
+	err := d.Journal.Runs.AssignOrphans(ctx, slices.Collect(maps.Keys(s.Agents)), s.Config.Agents[0].ID, orphanAge)
 	if err != nil && ctx.Err() == nil {
 		d.log.Warn("turns of removed agents not reassigned", "err", err)
 	}
@@ -62,12 +62,12 @@ func (d *Daemon) assignOrphans(ctx context.Context) {
 
 // prune removes rows that are older than the configured retention.
 func (d *Daemon) prune(ctx context.Context) {
-	c := d.current.Load().config
+	c := d.Setup().Config
 	retention := c.Retention
 	for _, w := range c.Workspaces { // backfill must recognise messages that it reads a second time
 		retention.Keys = max(retention.Keys, w.Backfill.MaxAge+pruneEvery)
 	}
-	pruned, err := d.journal.Prune(ctx, retention)
+	pruned, err := d.Journal.Prune(ctx, retention)
 	switch {
 	case err == nil:
 		d.metrics.retained.SetToCurrentTime()
@@ -80,10 +80,10 @@ func (d *Daemon) prune(ctx context.Context) {
 // sweep removes unused copies of files at once, and unfinished files after draftAge,
 // until ctx ends. It also records which workspaces this node has configured.
 func (d *Daemon) sweep(ctx context.Context) error {
-	return every(ctx, pruneEvery, d.journal.Files.UnusedCopies(), func(ctx context.Context) {
+	return every(ctx, pruneEvery, d.Journal.Files.UnusedCopies(), func(ctx context.Context) {
 		if err := errors.Join(
-			d.journal.Places.Configured(ctx, slices.Collect(maps.Keys(d.current.Load().accounts))),
-			d.journal.Files.RemoveCopies(ctx, d.files.Remove),
+			d.Journal.Places.Configured(ctx, slices.Collect(maps.Keys(d.accounts.all()))),
+			d.Journal.Files.RemoveCopies(ctx, d.files.Remove),
 			d.files.Sweep(time.Now().Add(-draftAge)),
 		); err != nil && ctx.Err() == nil {
 			d.log.Warn("unused files not removed", "err", err)

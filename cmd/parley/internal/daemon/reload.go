@@ -15,8 +15,6 @@ import (
 )
 
 const (
-	// fetchTimeout bounds the copying of one attachment.
-	fetchTimeout = 30 * time.Second
 	// pruneEvery is the interval between two removals of old rows and files.
 	pruneEvery = 10 * time.Minute
 	// draftAge is the age after which an unfinished file cannot have a writer any more.
@@ -77,8 +75,8 @@ func (d *Daemon) reloadNow(ctx context.Context) (operator.Reloaded, error) {
 func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGroup) (operator.Reloaded, error) {
 	result := operator.Reloaded{Faults: []operator.Fault{}, Changed: []string{}, Restart: []string{}}
 	next, err := d.load()
-	before := d.current.Load()
-	if err == nil && hasLocal(next) && !hasLocal(before.config) {
+	before, accounts := d.Setup().Config, d.accounts.all()
+	if err == nil && hasLocal(next) && !hasLocal(before) {
 		err = config.Faults{{File: config.File, Line: 1, Words: "the files of the workspaces are missing; without them the next start runs the built-in workspace"}}
 	}
 	if err != nil {
@@ -96,7 +94,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
 		return result, fmt.Errorf("the configuration can't be applied; the last good one stays: %w", err)
 	}
-	result.Changed = append(result.Changed, next.Changes(before.config)...)
+	result.Changed = append(result.Changed, next.Changes(before)...)
 	for _, key := range next.Changes(d.started) {
 		if atStart(key) {
 			result.Restart = append(result.Restart, key)
@@ -105,14 +103,13 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	if len(result.Restart) > 0 {
 		d.log.Warn("some changes take effect at the next start", "restart", strings.Join(result.Restart, ", "))
 	}
-	after := d.current.Load()
-	for id, old := range before.accounts {
-		if now := after.accounts[id]; (now == nil || now.adapter != old.adapter) && old.stop != nil {
+	for id, old := range accounts {
+		if now := d.account(id); (now == nil || now.adapter != old.adapter) && old.stop != nil {
 			old.stop()
 		}
 	}
 	d.startAccounts(serve)
-	d.serveAgents(claim, work, workers)
+	d.ServeAgents(claim, work, workers)
 	result.Applied = true
 	d.log.Info("the configuration was reloaded", "workspaces", len(next.Workspaces), "agents", len(next.Agents), "changed", strings.Join(result.Changed, ", "))
 	return result, nil

@@ -19,8 +19,8 @@ import (
 	"parley/adapters/deliver"
 	"parley/adapters/replay"
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
-	"parley/ingest"
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -29,6 +29,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
 	"parley/ingest/wake"
@@ -63,13 +64,13 @@ func Replay(ctx context.Context, r Recording) error {
 		return err
 	}
 	err = p.play(ctx)
-	return errors.Join(err, p.journal.Close())
+	return errors.Join(err, p.Journal.Close())
 }
 
 // player is one replay.
 type player struct {
 	Recording
-	*Daemon
+	*pipeline.Pipeline
 	directory  *replay.Directory
 	workspaces map[scope]*config.Workspace
 	live       *liveFacts // replace those of the recording; nil for none
@@ -105,30 +106,18 @@ func newPlayer(ctx context.Context, r Recording, scratch string) (*player, error
 		c = config.Default()
 		c.Workspaces = nil
 	}
-	d := &Daemon{log: r.Log, metrics: newMetrics(), queues: map[string]bool{}}
-	engine, err := openStore(ctx, config.Store{Engine: config.SQLite, Path: filepath.Join(scratch, "replay.db")}, r.Log, d.metrics)
+	engine, err := sqlite.Open(ctx, filepath.Join(scratch, "replay.db"), sqlite.Options{Log: r.Log})
 	if err != nil {
 		return nil, err
 	}
-	node := uuid.NewString()
-	d.journal = journal.New(engine, journal.Options{Node: node, Rows: d.rows})
-	d.work = work.New(engine, work.Options{Node: node, Log: r.Log})
-	p := &player{Recording: r, Daemon: d, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
+	node, current := uuid.NewString(), new(pipeline.Current)
+	p := &player{Recording: r, directory: replay.NewDirectory(), workspaces: map[scope]*config.Workspace{},
 		envelopes: map[int64]*replay.Result{}, repeats: map[int64][]*replay.Result{}, asked: map[int64]*replay.Result{}, early: map[int64]func(*replay.Result){}, changed: wake.NewSignal()}
-	next := &setup{config: c, accounts: map[string]*account{}, agents: map[string]agent{}}
-	for _, a := range c.Agents {
-		next.agents[a.ID] = d.agent(agent{}, a)
-	}
-	d.current.Store(next)
-	p.turns = turn.New(turn.Parts{
-		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: d.work, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
-		Settings: p.turnSettings, Profile: d.profile, Self: d.self, Mentions: config.Mentions, Agents: d.agentIDs,
-		Name: func(_ context.Context, _ *runs.Run, token string) (string, bool) { return p.directory.Token(token) },
-		Place: func(_ context.Context, run *runs.Run) (event.Place, bool) {
-			return p.directory.Place(run.Channel, run.Parent), true
-		},
+	p.Pipeline = pipeline.New(pipeline.Parts{
+		Current: current, Journal: journal.New(engine, journal.Options{Node: node, Rows: current.Rows}), Work: work.New(engine, work.Options{Node: node, Log: r.Log}),
+		Workspaces: p, Names: p, Outbox: discard{}, Files: discard{}, Observer: p, Log: r.Log, Now: time.Now,
 	})
-	p.ingest = ingest.New(ingest.Parts{Journal: d.journal, Work: d.work, Turns: p.turns, Observer: p, Notices: discard{}, Log: r.Log, Now: time.Now})
+	p.Use(p.Prepare(c))
 	return p, nil
 }
 
@@ -196,8 +185,8 @@ func (p *player) play(ctx context.Context) error {
 func (p *player) serve(ctx context.Context, feed func(context.Context) error) error {
 	work, stop := context.WithCancel(ctx)
 	var workers sync.WaitGroup
-	workers.Go(func() { _ = p.ingest.Run(work) })
-	p.serveAgents(work, work, &workers)
+	workers.Go(func() { _ = p.Ingest.Run(work) })
+	p.ServeAgents(work, work, &workers)
 	err := feed(ctx)
 	stop()
 	workers.Wait()
@@ -227,16 +216,16 @@ func (p *player) feedFiles(ctx context.Context) error {
 
 // finish processes the turns and the envelopes that still wait at the end of the input.
 func (p *player) finish(ctx context.Context) error {
-	if err := p.journal.Runs.HastenTurns(ctx); err != nil {
+	if err := p.Journal.Runs.HastenTurns(ctx); err != nil {
 		return err
 	}
-	for agent := range p.current.Load().agents {
-		p.work.WakeAt(work.Turns, agent, time.Now())
+	for agent := range p.Setup().Agents {
+		p.Work.WakeAt(work.Turns, agent, time.Now())
 	}
 	if err := p.quiet(ctx, farFuture); err != nil {
 		return err
 	}
-	if err := p.ingest.ReviewOnce(ctx, farFuture); err != nil {
+	if err := p.Ingest.ReviewOnce(ctx, farFuture); err != nil {
 		return err
 	}
 	if err := p.quiet(ctx, farFuture); err != nil {
@@ -293,7 +282,7 @@ func (p *player) line(ctx context.Context, l replay.Line) error {
 
 // feed accepts the envelope of line n, and puts its result at the line's place.
 func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error {
-	receipt, err := p.ingest.Accept(ctx, envelope)
+	receipt, err := p.Ingest.Accept(ctx, envelope)
 	if err != nil {
 		return err
 	}
@@ -309,7 +298,7 @@ func (p *player) feed(ctx context.Context, n int, envelope event.Envelope) error
 func (p *player) repeat(ctx context.Context, n int, envelope int64) error {
 	result := &replay.Result{}
 	p.place(n, result)
-	first, err := p.journal.Envelopes.Envelope(ctx, envelope)
+	first, err := p.Journal.Envelopes.Envelope(ctx, envelope)
 	if err != nil {
 		return err
 	}
@@ -438,13 +427,13 @@ func (p *player) addStates(ctx context.Context) error {
 		if platform, _ := config.Platform(e.run.Platform); platform.API {
 			continue
 		}
-		stated, err := p.journal.Runs.StateOf(ctx, e.run.ID)
+		stated, err := p.Journal.Runs.StateOf(ctx, e.run.ID)
 		if errors.Is(err, storage.ErrNotFound) { // the run was repeated
 			continue
 		} else if err != nil {
 			return err
 		}
-		show := p.current.Load().agents[e.run.Agent].Profile.Show
+		show := p.Setup().Agents[e.run.Agent].Profile.Show
 		if show == nil {
 			show = turn.DefaultShow(true)
 		}
@@ -465,7 +454,7 @@ const pollInterval = 5 * time.Millisecond
 // quiet waits until no envelope is pending and no turn is due at a time. With the zero time
 // it does not wait for turns.
 func (p *player) quiet(ctx context.Context, turnsBy time.Time) error {
-	return p.await(ctx, func() (bool, error) { return p.journal.Runs.Quiet(ctx, turnsBy) })
+	return p.await(ctx, func() (bool, error) { return p.Journal.Runs.Quiet(ctx, turnsBy) })
 }
 
 // settled waits until the observers have the result of every envelope. A worker reports a

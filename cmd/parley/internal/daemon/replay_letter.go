@@ -16,12 +16,7 @@ import (
 
 // playLetter plays a dead letter with the present configuration, and with names of its platform.
 func (d *Daemon) playLetter(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
-	s := d.current.Load()
-	var names ingest.Names
-	if a := s.accounts[letter.Envelope.Workspace]; a != nil {
-		names = a.names
-	}
-	return playLetter(ctx, s.config, d.journal, names, letter)
+	return playLetter(ctx, d.Setup().Config, d.Journal, d.namesOf(letter.Envelope.Workspace), letter)
 }
 
 // playLetter plays a dead letter with this program, on a scratch store on which it is resubmitted as on the real
@@ -37,12 +32,12 @@ func playLetter(ctx context.Context, c *config.Config, j *journal.Journal, names
 		}
 		return p.serve(ctx, func(ctx context.Context) error {
 			keys := event.Keys{Kind: letter.Kind, Dedupe: letter.Dedupe, Result: event.Refuse(errors.New("not played yet"))}
-			stored, err := p.journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{Envelope: letter.Envelope, Keys: keys})
+			stored, err := p.Journal.Envelopes.Accept(ctx, envelopes.AcceptRequest{Envelope: letter.Envelope, Keys: keys})
 			if err != nil {
 				return err
 			}
 			result = p.result(stored.ID)
-			if err := p.ingest.Resubmit(ctx, stored.ID); err != nil {
+			if err := p.Ingest.Resubmit(ctx, stored.ID); err != nil {
 				return err
 			}
 			return p.settle(ctx)
@@ -61,7 +56,7 @@ func (p *player) recall(ctx context.Context, j *journal.Journal, thread event.Th
 	}
 	id, err := j.Listing.ThreadOf(ctx, string(thread))
 	if err == nil {
-		err = transfer.CopyThread(ctx, j.Engine(), p.journal.Engine(), id.ID, recalled)
+		err = transfer.CopyThread(ctx, j.Engine(), p.Journal.Engine(), id.ID, recalled)
 	}
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

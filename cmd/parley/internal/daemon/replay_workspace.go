@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
 	"parley/ingest"
 	"parley/ingest/event"
@@ -29,13 +30,13 @@ func (p *player) workspace(ctx context.Context, platform event.Platform, id stri
 	for at, w := range p.workspaces {
 		list = append(list, p.ingestWorkspace(at.platform, w))
 	}
-	return w, p.ingest.Configure(ctx, list)
+	return w, p.Ingest.Configure(ctx, list)
 }
 
 // defaultFor returns the id of the workspace of a line that names none: the first configured
 // workspace of the platform.
 func (p *player) defaultFor(platform event.Platform) string {
-	for _, w := range p.current.Load().config.Workspaces {
+	for _, w := range p.Setup().Config.Workspaces {
 		if w.Platform == platform {
 			return w.ID
 		}
@@ -46,7 +47,7 @@ func (p *player) defaultFor(platform event.Platform) string {
 // configured returns the configured workspace, or a new one without a configuration and for
 // defaultWorkspace.
 func (p *player) configured(platform event.Platform, id string) (*config.Workspace, error) {
-	c := p.current.Load().config
+	c := p.Setup().Config
 	for i := range c.Workspaces {
 		if c.Workspaces[i].ID == id && c.Workspaces[i].Platform == platform {
 			return &c.Workspaces[i], nil
@@ -77,7 +78,7 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	return ingest.Workspace{
 		ID: w.ID, Platform: name, Senders: platform.Namespace(), Normalizer: normalizer, Names: names, Facts: facts,
 		Settings: func(channel, parent string) ingest.Settings {
-			return ingestSettings(w, nil, platform, channel, parent)
+			return pipeline.IngestSettings(w, nil, platform, channel, parent)
 		},
 		Introduce: func(envelope event.Envelope, known event.Self) event.Self {
 			if platform.Self != nil && known.UserID == "" {
@@ -90,10 +91,26 @@ func (p *player) ingestWorkspace(name event.Platform, w *config.Workspace) inges
 	}
 }
 
-// turnSettings returns the settings of a run's channel.
-func (p *player) turnSettings(run *runs.Run) turn.Settings {
-	if w, err := p.configured(run.Platform, run.Workspace); err == nil {
-		return settingsOf(w, run)
-	}
-	return defaultSettings(run)
+var (
+	_ turn.Workspaces = (*player)(nil)
+	_ turn.Names      = (*player)(nil)
+)
+
+// Settings implements turn.Workspaces.
+func (p *player) Settings(run *runs.Run) turn.Settings {
+	w, _ := p.configured(run.Platform, run.Workspace) // nil for one that is not configured
+	return pipeline.TurnSettings(w, run)
+}
+
+// Sight implements turn.Workspaces: an agent sees everything.
+func (*player) Sight(context.Context, *runs.Run) (*runs.Sight, error) { return nil, nil }
+
+// Name implements turn.Names.
+func (p *player) Name(_ context.Context, _ *runs.Run, token string) (string, bool) {
+	return p.directory.Token(token)
+}
+
+// Place implements turn.Names.
+func (p *player) Place(_ context.Context, run *runs.Run) (event.Place, bool) {
+	return p.directory.Place(run.Channel, run.Parent), true
 }

@@ -51,22 +51,22 @@ func (t runTools) offers(ctx context.Context, run *runs.Run) (list []offer, miss
 	for _, tool := range t.workstreams.Offered(run) {
 		list = append(list, offer{Tool: tool, name: tool.Name})
 	}
-	a := t.current.Load().agents[run.Agent]
+	a := t.Setup().Agents[run.Agent]
 	if _, ok := a.Config.(agents.ToolUser); !ok {
 		return list, nil
 	}
 	for _, tool := range t.own.Offered(run) {
 		list = append(list, offer{Tool: tool, name: tool.Name, ours: true})
 	}
-	found := make([][]runinput.Tool, len(a.servers))
-	left := make([][]string, len(a.servers))
-	errs := make([]error, len(a.servers))
+	found := make([][]runinput.Tool, len(a.Servers))
+	left := make([][]string, len(a.Servers))
+	errs := make([]error, len(a.Servers))
 	var asked sync.WaitGroup
-	for i, server := range a.servers {
+	for i, server := range a.Servers {
 		asked.Go(func() { found[i], left[i], errs[i] = server.Tools(ctx) })
 	}
 	asked.Wait()
-	for i, server := range a.servers {
+	for i, server := range a.Servers {
 		if errs[i] != nil {
 			t.log.Warn("the tools of a server are missing", "agent", run.Agent, "run", run.ID, "server", server.Host(), "err", errs[i])
 			why := "the server does not answer"
@@ -113,14 +113,4 @@ func (t runTools) Call(ctx context.Context, run *runs.Run, key string, call runi
 		return t.own.Call(ctx, run, key, call)
 	}
 	return t.workstreams.Call(ctx, run, key, call)
-}
-
-// toolServers returns the clients of the servers whose tools an agent may call. They connect at their first use.
-func (d *Daemon) toolServers(config agents.Config) (list []*toolserver.Client) {
-	if user, ok := config.(agents.ToolUser); ok {
-		for _, server := range user.ToolServers() {
-			list = append(list, toolserver.New(server, d.version, d.now))
-		}
-	}
-	return list
 }

@@ -63,7 +63,7 @@ func onScratch(ctx context.Context, c *config.Config, w scope, facts *liveFacts,
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.journal.Close()) }()
+	defer func() { err = errors.Join(err, p.Journal.Close()) }()
 	p.live = facts
 	if _, err := p.workspace(ctx, w.platform, w.id); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (p *player) settle(ctx context.Context) error {
 // try plays an envelope, and adds its result and the input of its run.
 func (p *player) try(ctx context.Context, envelope event.Envelope, made *operator.Played) error {
 	err := p.serve(ctx, func(ctx context.Context) error {
-		receipt, err := p.ingest.Accept(ctx, envelope)
+		receipt, err := p.Ingest.Accept(ctx, envelope)
 		if err != nil {
 			return err
 		}
@@ -92,11 +92,11 @@ func (p *player) try(ctx context.Context, envelope event.Envelope, made *operato
 	if err != nil || made.Thread == "" || made.Trigger != messages.TriggerRun {
 		return err
 	}
-	thread, err := p.journal.Listing.ThreadOf(ctx, string(made.Thread))
+	thread, err := p.Journal.Listing.ThreadOf(ctx, string(made.Thread))
 	if err != nil {
 		return err
 	}
 	made.Place.Channel = thread.Channel
-	made.Given, err = p.turns.LastInput(ctx, thread.ID)
+	made.Given, err = p.Turns.LastInput(ctx, thread.ID)
 	return err
 }

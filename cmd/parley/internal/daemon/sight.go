@@ -2,14 +2,11 @@ package daemon
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
 	"parley/adapters"
-	"parley/adapters/web/tools"
 	"parley/ingest/event"
-	"parley/ingest/journal/runs"
 )
 
 const (
@@ -35,7 +32,7 @@ type sight struct {
 
 // sees reports whether a user of a workspace's platform can read a channel there. It is false if that is not known.
 func (d *Daemon) sees(ctx context.Context, workspace, channel, user string) bool {
-	a := d.current.Load().accounts[workspace]
+	a := d.account(workspace)
 	if a == nil {
 		return false
 	}
@@ -71,29 +68,5 @@ func (d *Daemon) sees(ctx context.Context, workspace, channel, user string) bool
 	return known.sees
 }
 
-// rights returns what an agent may do by the tools; the least if it is not configured.
-func (d *Daemon) rights(agent string) tools.Rights { return d.current.Load().agents[agent].Tools }
-
-// sight returns what the agent of a run sees of the messages of its workspace, by the settings of the present day.
-func (d *Daemon) sight(ctx context.Context, run *runs.Run) (*runs.Sight, error) {
-	return d.journal.Runs.Sight(ctx, run, runs.SightRules{Admits: d.ingest.Admits, Reads: d.programReads})
-}
-
-// programReads reports whether a program, as event.InjectedBy names it, may read a workspace. One that is not configured any
-// more may not.
-func (d *Daemon) programReads(by, workspace string) bool {
-	home, id, _ := strings.Cut(by, "/")
-	return d.access(home).Reads(id, workspace)
-}
-
 // namespace returns the namespace of the sender ids of a platform.
 func (d *Daemon) namespace(platform event.Platform) string { return d.platforms[platform].Namespace() }
-
-// agentOf returns the agent of a channel of a workspace; empty if that is not configured.
-func (d *Daemon) agentOf(workspace, channel string) string {
-	a := d.current.Load().accounts[workspace]
-	if a == nil {
-		return ""
-	}
-	return a.Channel(channel).Agent
-}

@@ -61,7 +61,7 @@ func newStoreMetrics(ctx context.Context, d *Daemon) *storeMetrics {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	return &storeMetrics{
-		ctx: ctx, journal: d.journal, now: d.now, counts: &d.counts, takes: d.takesMessages,
+		ctx: ctx, journal: d.Journal, now: d.now, counts: &d.counts, takes: d.takesMessages,
 		up:           desc("parley_store_up", "1 if the store takes messages of this node, else 0."),
 		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
 		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),

@@ -47,12 +47,7 @@ func (n named) User(ctx context.Context, id string) (adapters.User, bool) {
 
 // try plays a message with the present configuration, and with names of its platform.
 func (d *Daemon) try(ctx context.Context, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
-	s := d.current.Load()
-	var names ingest.Names
-	if a := s.accounts[t.Workspace]; a != nil {
-		names = a.names
-	}
-	return try(ctx, s.config, d.journal, names, d.now(), t, thread)
+	return try(ctx, d.Setup().Config, d.Journal, d.namesOf(t.Workspace), d.now(), t, thread)
 }
 
 // try plays an invented message on a scratch store that has the earlier messages of the thread. It asks the agent if the
@@ -91,9 +86,9 @@ func try(ctx context.Context, c *config.Config, j *journal.Journal, names ingest
 			return err
 		}
 		if !t.Ask {
-			for id, a := range p.current.Load().agents {
+			for id, a := range p.Setup().Agents {
 				a.Profile.Agent = silent{}
-				p.current.Load().agents[id] = a
+				p.Setup().Agents[id] = a
 			}
 		}
 		return p.try(ctx, envelope, &made)

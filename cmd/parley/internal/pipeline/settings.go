@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"slices"
+
+	"parley/adapters"
+	"parley/assembly/turn"
+	"parley/config"
+	"parley/ingest"
+	"parley/ingest/journal/runs"
+)
+
+// AgentsOf returns the ids of the agents of a workspace: its own one, and those of its channels.
+func AgentsOf(w *config.Workspace) []string {
+	var others []string
+	for _, s := range w.Channels {
+		if s.Agent != "" && s.Agent != w.Agent {
+			others = append(others, s.Agent)
+		}
+	}
+	slices.Sort(others)
+	return append([]string{w.Agent}, slices.Compact(others)...)
+}
+
+// IngestSettings returns the settings of a channel in the form that ingest needs. An agent that is not among agents
+// has no approvers.
+func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapters.Platform, channel, parent string) ingest.Settings {
+	s := w.Channel(channel, parent)
+	settings := ingest.Settings{
+		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
+		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
+		Approvers: func(id string) []string { return agents[id].approvers(platform) },
+	}
+	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(AgentsOf(w), agent) }, platform.API
+	if platform.API { // a token admits its holder, also a bot
+		settings.KeepMetadata, settings.Policy.BotMessages = true, ingest.BotsRun
+		settings.Asks = settings.HasAgent
+	}
+	return settings
+}
+
+// TurnSettings returns the settings of a run's channel in its workspace; the defaults if w is nil, because the
+// workspace is not configured any more.
+func TurnSettings(w *config.Workspace, run *runs.Run) turn.Settings {
+	if w == nil {
+		none := config.NewWorkspace(run.Workspace, "", "")
+		w = &none
+	}
+	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+}
