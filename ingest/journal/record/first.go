@@ -6,6 +6,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/storage"
 )
 
 // makeThread makes the thread of a first message.
@@ -27,11 +28,18 @@ func (r *recordTx) recordFirst(f *envelopes.First) bool {
 		return false
 	}
 	row := r.newMessage(m, d)
-	begins := r.begins(row, d)
-	if row.Trigger == messages.TriggerRun && begins == "" {
+	if row.Author == messages.ByBot && row.Trigger == messages.TriggerRun { // the thread's row gets the bot's channel
 		return false
 	}
-	f.MakeThread(makeThread, m.ExternalID, append([]any{r.now, m.OpenedOn}, runs.OfFirstArgs(begins, r.Agent, r.now, r.now+resumeAfter.Milliseconds())...)...)
+	begins, due := r.begins(row, d), int64(0)
+	switch {
+	case begins != "":
+		due = r.now + resumeAfter.Milliseconds()
+	case row.Trigger == messages.TriggerRun:
+		due = r.now + min(r.Coalesce, r.CoalesceMax).Milliseconds()
+		r.asks, r.out.TurnDue = row, storage.Instant(due)
+	}
+	f.MakeThread(makeThread, m.ExternalID, append([]any{r.now, m.OpenedOn}, runs.OfFirstArgs(begins, r.Agent, r.now, due)...)...)
 	f.MakeEnvelope(event.Result{Disposition: event.Stored, Reason: d.Reason})
 	messages.InsertFirst(r.Txn, messages.Insertion{
 		Message: row, Workspace: r.Workspace, Now: r.now, Begins: begins, NoMemory: d.NoMemory, Known: m.Known, RunInput: string(m.RunInput),

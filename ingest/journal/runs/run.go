@@ -121,20 +121,23 @@ const (
 const BeginWithMessage = `, run_context_from = context_from, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $3, run_not_before = 0,
 	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
 
-// OfFirst are the columns of the row of a new thread whose first message may begin a run, and OfFirstValues their
-// values, which OfFirstArgs returns.
+// OfFirst are the columns of the row of a new thread whose first message may begin a run or make a turn due, and OfFirstValues
+// their values, which OfFirstArgs returns.
 const (
-	OfFirst       = `run_id, agent, turn_at, run_begun_at, begun_seq, run_fence, run_left`
-	OfFirstValues = `CAST($15 AS TEXT), $16, CAST($17 AS BIGINT), CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($19 AS BIGINT), CAST($19 AS BIGINT)`
+	OfFirst       = `run_id, agent, turn_at, turn_since, run_begun_at, begun_seq, run_fence, run_left`
+	OfFirstValues = `CAST($15 AS TEXT), $16, CAST($17 AS BIGINT), CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT)`
 )
 
-// OfFirstArgs returns the values of OfFirst for a run that begins now, and that another node may resume at a time. The
-// run's id is empty if none begins.
-func OfFirstArgs(run, agent string, now, resumed int64) []any {
-	if run == "" {
-		return []any{nil, "", nil, int64(0), int64(0)}
+// OfFirstArgs returns the values of OfFirst at a time, for a run that begins and that another node may resume at due, or for a turn that
+// is due then. The run's id is empty if none begins, and due is 0 if no turn is due either.
+func OfFirstArgs(run, agent string, now, due int64) []any {
+	switch {
+	case due == 0:
+		return []any{nil, "", nil, nil, int64(0), int64(0)}
+	case run == "":
+		return []any{nil, agent, due, now, int64(0), int64(0)}
 	}
-	return []any{run, agent, resumed, now, int64(1)}
+	return []any{run, agent, due, nil, now, int64(1)}
 }
 
 // ChangeRun notes deletes and edits of messages of the unfinished run.

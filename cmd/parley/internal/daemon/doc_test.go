@@ -1,69 +1,148 @@
 package daemon_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"parley/adapters/slack/slacktest"
 )
 
-// maxPath bounds the number of functions in the path of a message.
-const maxPath = 60
+// traced is the variable of the environment that makes TestTracedMessage show its calls.
+const traced = "PARLEY_TRACED_MESSAGE"
 
-// TestPathOfMessage checks that every function in the package comment's path exists, and
-// that the path names each function once.
+// TestPathOfMessage lets the functions of the package comment's path print their names, and compares the path with what they
+// print while a message passes: each function is called, for the first time in this order.
 func TestPathOfMessage(t *testing.T) {
+	if os.Getenv(traced) != "" {
+		t.Skip("this process is the traced one")
+	}
+	if testing.Short() {
+		t.Skip("it builds the daemon once more")
+	}
 	t.Parallel()
 	doc, err := os.ReadFile("doc.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := regexp.MustCompile(`(?m)^//  (\d+)\. (\S+) (\S+): `).FindAllStringSubmatch(string(doc), -1)
-	if len(path) == 0 || len(path) > maxPath {
-		t.Errorf("the path has %d functions, want 1 to %d", len(path), maxPath)
+	want, functions := []string{}, map[string][]string{} // by folder
+	for i, step := range regexp.MustCompile(`(?m)^//  (\d+)\. (\S+) (\S+): `).FindAllStringSubmatch(string(doc), -1) {
+		if step[1] != strconv.Itoa(i+1) {
+			t.Errorf("step %d has the number %s", i+1, step[1])
+		}
+		want = append(want, step[2]+" "+step[3])
+		functions[step[2]] = append(functions[step[2]], step[3])
 	}
-	declared, seen := map[string]map[string]bool{}, map[string]bool{}
-	for i, step := range path {
-		dir, name := step[2], step[3]
-		if declared[dir] == nil {
-			declared[dir] = functions(t, filepath.Join("../../../..", dir))
+	replaced := map[string]string{}
+	for dir, names := range functions {
+		instrument(t, dir, names, replaced)
+	}
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	list, _ := json.Marshal(map[string]any{"Replace": replaced}) // texts always encode
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), "go", "test", "-v", "-overlay", overlay, "-count=1", "-run", "^TestTracedMessage$", ".")
+	command.Env = append(os.Environ(), traced+"=1")
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	_, during, _ := strings.Cut(string(out), tracedBegin)
+	var got []string
+	for _, call := range regexp.MustCompile(`(?m)^path: (.*)$`).FindAllStringSubmatch(during, -1) {
+		if !slices.Contains(got, call[1]) {
+			got = append(got, call[1])
 		}
-		if step[1] != strconv.Itoa(i+1) || !declared[dir][name] || seen[dir+" "+name] {
-			t.Errorf("step %s: %s.%s does not exist, is repeated, or has a wrong number", step[1], dir, name)
-		}
-		seen[dir+" "+name] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the path (-doc.go +trace):\n%s", diff)
 	}
 }
 
-// functions returns the functions of a package, such as "New", and its methods, such as
-// "Daemon.Run".
-func functions(t *testing.T, dir string) map[string]bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has %d files: %v", dir, len(files), err)
+// tracedBegin is printed when the message of TestTracedMessage begins.
+const tracedBegin = "path begins\n"
+
+// TestTracedMessage sends the message of TestPathOfMessage: the name of its author and the type of its channel are known.
+func TestTracedMessage(t *testing.T) {
+	if os.Getenv(traced) == "" {
+		t.Skip("TestPathOfMessage runs it")
 	}
-	names := map[string]bool{}
+	h := open(t, plan{files: map[string]string{"workspaces/acme.yaml": strings.NewReplacer("agent: echo", "agent: helper", "coalesce: 0s", "", "post_rate: 0", "preview: off, working: off").Replace(fmt.Sprintf(socketMode, 1))}})
+	h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+	h.slack.AddChannel(room, "garden")
+	h.awaitUp()
+	say := func(text string) {
+		h.slack.PushRaw(slacktest.EventsAPI, h.newMessage("<@U0BOT> "+text).Mention())
+		h.answerNext(replyWith("Soon."))
+	}
+	say("when do we water?")
+	h.posts(1)
+	h.awaitMetric(sent, 1)
+	print(tracedBegin)
+	say("and when do we weed?")
+	h.posts(2)
+	h.awaitMetric(sent, 2)
+}
+
+// instrument adds copies of the files of a folder to replaced in which some functions print their names.
+func instrument(t *testing.T, dir string, names []string, replaced map[string]string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../../../..", dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range parsed.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				names[receiver(f)+f.Name.Name] = true
+		set := token.NewFileSet()
+		parsed, err := parser.ParseFile(set, file, source, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := source
+		for _, d := range slices.Backward(parsed.Decls) {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || !slices.Contains(names, receiver(f)+f.Name.Name) {
+				continue
 			}
+			found++
+			begin := set.Position(f.Body.Lbrace).Offset + 1
+			changed = slices.Concat(changed[:begin], fmt.Appendf(nil, ` print("path: %s %s\n");`, dir, receiver(f)+f.Name.Name), changed[begin:])
+		}
+		if len(changed) > len(source) {
+			copied := filepath.Join(t.TempDir(), filepath.Base(file))
+			whole, err := filepath.Abs(file)
+			if err == nil {
+				err = os.WriteFile(copied, changed, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			replaced[whole] = copied
 		}
 	}
-	return names
+	if found != len(names) {
+		t.Errorf("%s has %d of the functions %q", dir, found, names)
+	}
 }
 
 // receiver returns the type of a method with a dot, and "" for a function.
