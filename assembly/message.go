@@ -1,12 +1,11 @@
 package assembly
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"strings"
 
 	"parley/assembly/runinput"
+	"parley/ingest/event"
 )
 
 // message returns the transcript's message of a line: the text, then each file. The text
@@ -129,16 +128,12 @@ type binaryContent struct {
 // {"type":"binary","mimeType","filename"}. It does not escape <, > and &, but
 // a calling encoder does if its SetEscapeHTML is on.
 func (m Message) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(struct {
+	return event.JSON(struct {
 		Role    Role            `json:"role"`
 		Content any             `json:"content"`
 		Calls   []runinput.Call `json:"toolCalls,omitempty"`
 		CallID  string          `json:"toolCallId,omitempty"`
 	}{m.Role, m.content(), m.Calls, m.CallID})
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), err
 }
 
 func (m Message) content() any {

@@ -28,6 +28,7 @@ import (
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -336,7 +337,7 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 
 // backoff returns the wait before the next attempt.
 func backoff(attempts int64) time.Duration {
-	return min(time.Second<<min(max(attempts-1, 0), 10), maxBackoff)
+	return wake.Backoff(time.Second, maxBackoff, int(attempts)-1)
 }
 
 // giveUp ends a delivery that will not be sent, and reports it to the operator.

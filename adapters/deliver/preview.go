@@ -97,7 +97,7 @@ func (s *LivePreview) Grow(text string) {
 
 // Note implements turn.LivePreview.
 func (s *LivePreview) Note(text string) {
-	text = line(text, s.platform.Limits.SignText)
+	text = event.Line(text, s.platform.Limits.SignText)
 	if text == "" {
 		return
 	}

@@ -3,11 +3,9 @@ package deliver
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"parley/adapters"
-	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
@@ -139,18 +137,6 @@ func (s *LivePreview) lastNote() string {
 	defer s.mu.Unlock()
 	s.noted.Clear() // the caller shows it
 	return s.note
-}
-
-// line returns a text in one line of at most limit characters.
-func line(text string, limit int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	switch {
-	case limit <= 0:
-		return ""
-	case isOver(text, limit):
-		return event.Beginning(text, limit-1) + "…"
-	}
-	return text
 }
 
 // signed returns the message that gets the sign of work: the turn's last one, unless an

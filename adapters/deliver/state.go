@@ -18,6 +18,7 @@ import (
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
+	"parley/ingest/wake"
 )
 
 // maxStated is the greatest length of a state post on a platform without edits, in characters.
@@ -33,7 +34,7 @@ const (
 // restateLater tries a refused edit of a state post again later: people read the post until it shows the end of its run, and an
 // archived channel may be opened again, or the bot invited again.
 func (o *Outbox) restateLater(ctx context.Context, d *outbox.Delivery, cause *adapters.SendError) error {
-	pause := min(time.Minute<<min(d.Attempts-1, 6), maxStatePause)
+	pause := wake.Backoff(time.Minute, maxStatePause, int(d.Attempts)-1)
 	o.Log.Info("the platform refuses the edit of a state post; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "wait", pause, "err", cause)
 	return o.Deliveries.Resend(ctx, d, o.Now().Add(pause), cause.Error())
 }

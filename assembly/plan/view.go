@@ -3,8 +3,6 @@ package plan
 import (
 	"fmt"
 	"sort"
-	"strings"
-	"unicode/utf8"
 
 	"parley/ingest/card"
 	"parley/ingest/event"
@@ -20,7 +18,7 @@ func (s *State) View(fits func(v card.View) bool) card.View {
 // view returns the state with at most a number of entries of each list.
 func (s *State) view(most int) card.View {
 	v := card.View{Status: s.Status}
-	title := line(s.Title, maxTitle)
+	title := event.Line(s.Title, maxTitle)
 	switch {
 	case title != "":
 	case len(s.Tasks) > 0:
@@ -33,12 +31,12 @@ func (s *State) view(most int) card.View {
 	}
 	v.Parts = append(v.Parts, entries(s.Tasks, most, "tasks")...)
 	if s.Batch != nil {
-		v.Parts = append(v.Parts, card.Part{Kind: card.KindProgress, Text: line(s.Batch.Text, maxNote), Value: s.Batch.Completed, Max: s.Batch.Total})
+		v.Parts = append(v.Parts, card.Part{Kind: card.KindProgress, Text: event.Line(s.Batch.Text, maxNote), Value: s.Batch.Completed, Max: s.Batch.Total})
 	}
 	v.Parts = append(v.Parts, entries(s.Workstreams, most, "workstreams")...)
 	notes := card.Part{Kind: card.KindList}
 	for _, n := range s.Notes[max(0, len(s.Notes)-most):] {
-		notes.Items = append(notes.Items, card.Item{Text: line(n, maxNote)})
+		notes.Items = append(notes.Items, card.Item{Text: event.Line(n, maxNote)})
 	}
 	if notes.Items != nil {
 		v.Parts = append(v.Parts, notes)
@@ -73,7 +71,7 @@ func entries(tasks []Task, most int, name string) (parts []card.Part) {
 		if t.Status == "" {
 			p.Kind = card.KindList
 		}
-		p.Items = append(p.Items, card.Item{Text: line(t.Title, maxTask), Status: string(t.Status), Words: line(t.Words, maxTask)})
+		p.Items = append(p.Items, card.Item{Text: event.Line(t.Title, maxTask), Status: string(t.Status), Words: event.Line(t.Words, maxTask)})
 	}
 	if p.Items != nil {
 		parts = append(parts, p)
@@ -82,13 +80,4 @@ func entries(tasks []Task, most int, name string) (parts []card.Part) {
 		parts = append(parts, card.Part{Kind: card.KindCaption, Text: fmt.Sprintf("… and %d more %s", more, name)})
 	}
 	return parts
-}
-
-// line returns a text in one line of at most a number of characters.
-func line(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) > most {
-		text = event.Beginning(text, most-1) + "…"
-	}
-	return text
 }

@@ -20,6 +20,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
+	"parley/ingest/wake"
 	"parley/ingest/work"
 )
 
@@ -435,7 +436,7 @@ func (a *attempt) unquoted(ctx context.Context, cause error) error {
 // backoff returns the wait before the next attempt, for the number of earlier failures: 1 s,
 // 4 s, 16 s, then a minute.
 func backoff(failures int64) time.Duration {
-	return min(time.Second<<(2*min(failures, 3)), time.Minute)
+	return wake.Backoff(time.Second, time.Minute, 2*int(failures))
 }
 
 // fail ends the run for good and posts one sentence to the thread, if people wait for an answer.

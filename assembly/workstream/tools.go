@@ -1,7 +1,6 @@
 package workstream
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -103,13 +102,8 @@ func (s *Service) Call(ctx context.Context, run *runs.Run, key string, call runi
 	if err != nil {
 		return "", err
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(result); err != nil {
-		return "", err
-	}
-	return string(bytes.TrimSpace(b.Bytes())), nil
+	raw, err := event.JSON(result)
+	return string(raw), err
 }
 
 // refusal returns the words of an error that the agent can do something about.

@@ -55,7 +55,7 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	case hints != nil:
 		var c Card
 		if c, err = compile(hints, path); err == nil {
-			schema, _ = marshal(c)      // a card always encodes
+			schema, _ = event.JSON(c)   // a card always encodes
 			_, err = Read(schema, path) // hints may be empty, or texts of no characters
 		}
 	default:
@@ -155,13 +155,4 @@ func join(members []event.Extra) json.RawMessage {
 	}
 	out.WriteByte('}')
 	return out.Bytes()
-}
-
-// marshal encodes a value without escaping the signs of HTML.
-func marshal(value any) (json.RawMessage, error) {
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // Platform is the kind of chat of a workspace.
@@ -223,7 +222,7 @@ func Ignore(reason string) *Result { return &Result{Disposition: Ignored, Reason
 
 // Refuse returns the result of a payload that cannot be used. It shortens the error's text.
 func Refuse(err error) *Result {
-	return &Result{Disposition: Dead, Error: cut(err.Error(), maxFaultText)}
+	return &Result{Disposition: Dead, Error: Cut(err.Error(), maxFaultText)}
 }
 
 // ChannelType is the kind of audience of a channel. It decides whether a message there
@@ -582,26 +581,3 @@ const TypeVoice = "voice"
 
 // Copy is the place of a stored file (package attach).
 type Copy struct{ Bucket, Path string }
-
-// Text makes a platform's string safe to store: invalid UTF-8 and U+0000 become U+FFFD.
-// Nothing else changes. The envelope keeps the original bytes.
-func Text(s string) string {
-	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
-		return s
-	}
-	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
-}
-
-// Beginning returns the first n characters of a text.
-func Beginning(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for i := range text {
-		if n == 0 {
-			return text[:i]
-		}
-		n--
-	}
-	return text
-}

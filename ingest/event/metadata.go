@@ -1,7 +1,6 @@
 package event
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,7 +92,7 @@ func (e FieldErrors) Capped() FieldErrors {
 	var capped FieldErrors
 	for room := maxFaultText; len(capped) < min(len(e), MaxFaults); {
 		f := e[len(capped)]
-		f.Field, f.Message = cut(f.Field, 120), cut(f.Message, 600)
+		f.Field, f.Message = Cut(f.Field, 120), Cut(f.Message, 600)
 		if room -= len(f.Field) + len(f.Message) + len(": ; "); room < 0 {
 			break
 		}
@@ -329,11 +328,8 @@ func quote(s string) []byte {
 	if !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
 		return []byte(`"` + s + `"`)
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(s) // a string always encodes
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	raw, _ := JSON(s) // a string always encodes
+	return raw
 }
 
 // alike reports whether two keys are equal except for case, separators and at most two
@@ -357,12 +353,4 @@ func within(edits int, a, b string) bool {
 }
 
 // clip shortens an input for an error.
-func clip(s string) string { return cut(s, 80) }
-
-// cut shortens a text to n bytes and an ellipsis.
-func cut(s string, n int) string {
-	if len(s) > n {
-		return strings.ToValidUTF8(s[:n], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return Cut(s, 80) }

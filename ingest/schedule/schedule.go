@@ -252,7 +252,7 @@ func (s *Service) later(ctx context.Context, t *schedules.DueTick, cause error) 
 	if t.Tries > mostTries {
 		return s.fail(ctx, t, "its place could not be reached: "+cause.Error())
 	}
-	if err := s.Schedules.PostponeTick(ctx, &t.Tick, s.Now().Add(min(5*time.Second<<min(t.Tries-1, 10), time.Minute)), cause.Error()); err != nil {
+	if err := s.Schedules.PostponeTick(ctx, &t.Tick, s.Now().Add(wake.Backoff(5*time.Second, time.Minute, int(t.Tries)-1)), cause.Error()); err != nil {
 		return err
 	}
 	return cause

@@ -3,6 +3,7 @@ package wake
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -17,6 +18,15 @@ func After(ctx context.Context, d time.Duration) bool {
 	}
 	return ctx.Err() == nil
 }
+
+// Backoff returns the wait after a number of earlier failures: first, doubled with each of them, and
+// at most most.
+func Backoff(first, most time.Duration, failures int) time.Duration {
+	return min(first<<min(max(failures, 0), 20), most)
+}
+
+// Jitter returns a random duration below most, so that clients that failed together do not retry together.
+func Jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }
 
 // Signal wakes the goroutine that receives from it. It holds one value, so a goroutine that looks
 // late sees several calls of Set as one.

@@ -36,3 +36,11 @@ func TestSignalHoldsOneValue(t *testing.T) {
 		t.Errorf("%d values after Clear", len(s))
 	}
 }
+
+func TestBackoff(t *testing.T) {
+	for failures, want := range map[int]time.Duration{-1: time.Second, 0: time.Second, 1: 2 * time.Second, 5: 32 * time.Second, 6: time.Minute, 1000: time.Minute} {
+		if got := wake.Backoff(time.Second, time.Minute, failures); got != want {
+			t.Errorf("after %d failures: %v, want %v", failures, got, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"parley/adapters/sse"
 	"parley/assembly/turn"
 	"parley/config/secret"
+	"parley/ingest/event"
 )
 
 // Error is a failure of the agent or its server. Its text is for the operator and never
@@ -297,9 +298,5 @@ func Plain(text string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	runes := []rune(strings.Join(strings.Fields(seen), " "))
-	if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return string(runes)
+	return event.Line(seen, limit)
 }

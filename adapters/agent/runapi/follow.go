@@ -13,6 +13,7 @@ import (
 	"parley/adapters/agent/remote"
 	"parley/assembly"
 	"parley/ingest/stream"
+	"parley/ingest/wake"
 )
 
 const (
@@ -86,7 +87,7 @@ func (f *follower) follow(ctx context.Context) error {
 		if f.moved {
 			lost = 0
 		}
-		pause := min(firstPause<<lost, longestPause)
+		pause := wake.Backoff(firstPause, longestPause, lost)
 		if fault, ok := errors.AsType[*remote.Error](err); ok {
 			pause = max(pause, fault.RetryAfter)
 		}

@@ -2,7 +2,6 @@
 package toolserver
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -283,11 +282,8 @@ func resultOf(r *mcp.CallToolResult) string {
 	if structured != "" {
 		result["structuredContent"] = json.RawMessage(structured)
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(result) // a text and valid JSON always encode
-	return strings.TrimSpace(b.String())
+	raw, _ := event.JSON(result) // a text and valid JSON always encode
+	return string(raw)
 }
 
 // isSame reports whether a text is the same JSON as another, but for its white space and the order of its members.

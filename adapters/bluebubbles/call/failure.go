@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/ingest/event"
 )
 
 const (
@@ -84,10 +85,7 @@ func (c *Client) hide(words string) string {
 			}
 		}
 	}
-	if len(words) > maxWords {
-		words = strings.ToValidUTF8(words[:maxWords], "") + "…"
-	}
-	return words
+	return event.Cut(words, maxWords)
 }
 
 // IsMissing reports whether the server refused a call for good, such as for an unknown guid.

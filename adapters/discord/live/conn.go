@@ -17,6 +17,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/discord/call"
 	"parley/ingest/event"
+	"parley/ingest/wake"
 )
 
 // The opcodes of the gateway.
@@ -138,7 +139,7 @@ func (c *conn) ended(ctx context.Context, err error) error {
 	if !errors.As(err, &closed) {
 		if errors.Is(err, errInvalid) {
 			c.session = session{}
-			c.pause(ctx, c.Limits.InvalidMin+jitter(c.Limits.InvalidMax-c.Limits.InvalidMin))
+			c.pause(ctx, c.Limits.InvalidMin+wake.Jitter(c.Limits.InvalidMax-c.Limits.InvalidMin))
 		}
 		return err
 	}
@@ -223,7 +224,7 @@ func (c *conn) beat(ctx context.Context, interval time.Duration) {
 	silence := time.Duration(c.Limits.Silence * float64(interval))
 	watch := time.NewTicker(max(interval/4, time.Millisecond))
 	defer watch.Stop()
-	next := time.NewTimer(jitter(interval))
+	next := time.NewTimer(wake.Jitter(interval))
 	defer next.Stop()
 	for {
 		select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -106,7 +105,7 @@ func (s *shard) backoff(connected bool, lasted time.Duration, err error) time.Du
 		return 0
 	}
 	limit, _ := adapters.RetryAfter(err)
-	wait := jitter(min(s.Limits.BackoffMax, s.Limits.BackoffMin<<min(s.failures, 20))) + limit
+	wait := wake.Jitter(wake.Backoff(s.Limits.BackoffMin, s.Limits.BackoffMax, s.failures)) + limit
 	s.failures++
 	return wait
 }
@@ -154,7 +153,3 @@ func (s *shard) permitted(ctx context.Context) (string, error) {
 	}
 	return answer.URL, nil
 }
-
-// jitter returns a random duration below most, so that clients that failed together do not
-// retry together.
-func jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }

@@ -59,7 +59,7 @@ func (s *sockets) replace(ctx context.Context, old *socket) (*socket, error) {
 // after its begin, the next one may end in the same way, so next waits as after a failure. It
 // returns what dial returns.
 func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
-	wait, brief := time.Until(old.begun)+jitter(s.times.MinAge), 0
+	wait, brief := time.Until(old.begun)+wake.Jitter(s.times.MinAge), 0
 	select {
 	case <-old.ended:
 		if refused, ok := errors.AsType[*adapters.RefusedError](old.err); ok {
@@ -72,7 +72,7 @@ func (s *sockets) next(ctx context.Context, old *socket) (*socket, error) {
 			wait, brief = s.backoff(old.brief, old.err), old.brief+1
 		}
 		if errors.Is(old.err, errTooMany) {
-			wait = jitter(s.times.BackoffMax)
+			wait = wake.Jitter(s.times.BackoffMax)
 		}
 	default:
 	}
@@ -112,7 +112,7 @@ func (s *sockets) dial(ctx context.Context, before *socket) (*socket, error) {
 // backoff returns the wait after the given number of earlier failures and one more. After a
 // rate limit, the requests of all keepers fail until the method may be called again.
 func (s *sockets) backoff(failures int, err error) time.Duration {
-	wait := jitter(min(s.times.BackoffMax, s.times.BackoffMin<<min(failures, 20)))
+	wait := wake.Jitter(wake.Backoff(s.times.BackoffMin, s.times.BackoffMax, failures))
 	after, _ := adapters.RetryAfter(err)
 	return wait + after
 }

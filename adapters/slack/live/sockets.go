@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -202,7 +201,3 @@ func (s *sockets) warn(message string, err error, args ...any) {
 	s.mu.Unlock()
 	log(message, append(args, "err", err)...)
 }
-
-// jitter returns a random duration below most, so that clients that failed together do
-// not retry together.
-func jitter(most time.Duration) time.Duration { return rand.N(max(most, 1)) }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"parley/ingest/event"
 )
 
 // Sign returns the headers with which Slack signs a body: version v0, an HMAC-SHA256 over
@@ -108,16 +110,13 @@ func Callback(inner []byte, eventID string) []byte {
 	return wrap(json.RawMessage(inner), Team, App, eventID, time.Now().Unix())
 }
 
-func wrap(event any, team, app, eventID string, at int64) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(map[string]any{ // strings, numbers and raw JSON always encode
+func wrap(inner any, team, app, eventID string, at int64) []byte {
+	raw, _ := event.JSON(map[string]any{ // strings, numbers and raw JSON always encode
 		"type": "event_callback", "team_id": team, "api_app_id": app, "event_id": eventID,
-		"event_time": at, "event": event,
+		"event_time": at, "event": inner,
 		"authorizations": []map[string]any{{"team_id": team, "user_id": BotUser, "is_bot": true}},
 	})
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return raw
 }
 
 // Say stores a person's message in its channel, at its TS or the channel's next one. It sends

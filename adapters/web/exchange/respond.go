@@ -1,12 +1,12 @@
 package exchange
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
 
 	"parley/adapters/markdown"
+	"parley/ingest/event"
 )
 
 // Respond responds with JSON. It returns nil, so that a handler can return it.
@@ -43,14 +43,9 @@ type Member struct {
 func RespondList[T any](w http.ResponseWriter, key string, list []T, view func(T) any, more ...Member) error {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	var row bytes.Buffer
-	encoder := json.NewEncoder(&row)
-	encoder.SetEscapeHTML(false)
 	write := func(before string, value any) {
-		row.Reset()
-		row.WriteString(before)
-		_ = encoder.Encode(value)                                   // each value of a response encodes
-		_, _ = w.Write(bytes.TrimSuffix(row.Bytes(), []byte("\n"))) // an error means that the client has disconnected
+		raw, _ := event.JSON(value)                    // each value of a response encodes
+		_, _ = w.Write(append([]byte(before), raw...)) // an error means that the client has disconnected
 	}
 	before := `{"` + key + `":[`
 	for _, one := range list {

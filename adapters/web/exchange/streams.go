@@ -3,12 +3,12 @@ package exchange
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
 	"time"
 
+	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
 
@@ -189,8 +189,6 @@ func (o *reader) send(events []Event) {
 		return
 	}
 	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
 	for _, e := range events {
 		if e.ID != "" {
 			b.WriteString("id: " + e.ID + "\n")
@@ -198,12 +196,12 @@ func (o *reader) send(events []Event) {
 		if e.Kind != "" {
 			b.WriteString("event: " + e.Kind + "\n")
 		}
-		b.WriteString("data: ")
-		if err := encoder.Encode(e.Data); err != nil { // it ends the line
+		raw, err := event.JSON(e.Data)
+		if err != nil {
 			o.err = err
 			return
 		}
-		b.WriteByte('\n')
+		b.WriteString("data: " + string(raw) + "\n\n")
 	}
 	o.write(b.Bytes())
 }

@@ -66,7 +66,7 @@ func (a API) List(ctx context.Context, workspace, before string, limit int) (lis
 	list = make([]Thread, len(threads))
 	for i := range threads {
 		t := &threads[i]
-		list[i] = Thread{ID: t.ID, Key: t.Key, Title: title(&t.First), LastAt: t.LastAt, Messages: t.Messages, First: t.First, at: t.Cursor()}
+		list[i] = Thread{ID: t.ID, Key: t.Key, Title: Title(&t.First), LastAt: t.LastAt, Messages: t.Messages, First: t.First, at: t.Cursor()}
 	}
 	return list, next, err
 }
@@ -74,8 +74,8 @@ func (a API) List(ctx context.Context, workspace, before string, limit int) (lis
 // maxTitle is the greatest length of a thread's title, in characters.
 const maxTitle = 80
 
-// title returns the first line of a message, cut at maxTitle.
-func title(first *messages.Message) string {
+// Title returns the first line of a message, cut at maxTitle.
+func Title(first *messages.Message) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(Display(first)), "\n")
 	line = strings.TrimSpace(line)
 	if runes := []rune(line); len(runes) > maxTitle {

@@ -91,7 +91,7 @@ func (h logHandler) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(ctx context.Context, r slog.Record) error {
-	kept := Record{At: r.Time.UTC(), Level: strings.ToLower(r.Level.String()), Message: cut(r.Message), Attrs: map[string]string{}, level: r.Level}
+	kept := Record{At: r.Time.UTC(), Level: strings.ToLower(r.Level.String()), Message: event.Cut(r.Message, maxValue), Attrs: map[string]string{}, level: r.Level}
 	for _, a := range h.attrs {
 		put(kept.Attrs, "", a)
 	}
@@ -131,15 +131,8 @@ func put(to map[string]string, group string, a slog.Attr) {
 		}
 		return
 	}
-	to[group+a.Key] = cut(fmt.Sprint(value.Any()))
+	to[group+a.Key] = event.Cut(fmt.Sprint(value.Any()), maxValue)
 }
 
 // maxValue bounds a kept text of a record, in bytes.
 const maxValue = 2000
-
-func cut(text string) string {
-	if len(text) > maxValue {
-		text = strings.ToValidUTF8(text[:maxValue], "") + "…"
-	}
-	return text
-}

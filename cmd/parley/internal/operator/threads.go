@@ -137,21 +137,9 @@ func withhold(m *threads.Message) {
 func threadOf(t *listing.Thread, by Caller) Thread {
 	out := Thread{ID: t.ID, Key: t.Key, Workspace: t.Workspace, Channel: t.Channel, LastAt: t.LastAt, Messages: t.Newest, Waiting: t.Pending, Agent: t.Agent, Run: t.Run}
 	if t.Room || by.ReadsAll() {
-		out.Title = titleOf(threads.Display(&t.First))
+		out.Title = threads.Title(&t.First)
 	}
 	return out
-}
-
-// maxTitle is the greatest length of a title, in characters.
-const maxTitle = 80
-
-// titleOf returns the first line of a text, cut at maxTitle.
-func titleOf(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(strings.TrimSpace(line)); len(runes) > maxTitle {
-		return strings.TrimSpace(string(runes[:maxTitle-1])) + "…"
-	}
-	return strings.TrimSpace(line)
 }
 
 // Threads returns a page of threads.
