@@ -18,6 +18,7 @@ import (
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/cmdline"
 	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/player"
 	"parley/config"
 	"parley/ingest/event"
 )
@@ -108,7 +109,7 @@ func replayCommand() *cobra.Command {
 			if i := slices.IndexFunc(files, replay.Raw); i >= 0 && platform == "" {
 				return command.UsageError{Err: fmt.Errorf("%s is not a .jsonl recording, so it must contain one raw payload: name its platform with --platform, one of %s", files[i], names)}
 			}
-			return play(c, path, daemon.Recording{Files: files, Platform: event.Platform(platform), JSON: format == "json"}, newProgress(c, quiet))
+			return play(c, path, player.Recording{Files: files, Platform: event.Platform(platform), JSON: format == "json"}, newProgress(c, quiet))
 		},
 	}
 	cmdline.ConfigFlag(c, &path, "none: the echo agent and the default policy")
@@ -121,7 +122,7 @@ func replayCommand() *cobra.Command {
 
 // play replays the files of a recording. A terminal that shows the results needs no progress. If the reader of the
 // output wants no more, as in "parley replay | head", the replay ends without an error.
-func play(c *cobra.Command, path string, r daemon.Recording, shown *progress) (err error) {
+func play(c *cobra.Command, path string, r player.Recording, shown *progress) (err error) {
 	if path != "" { // else the defaults of a replay
 		if r.Config, err = config.Load(path); err != nil {
 			return cmdline.Faults(err)
@@ -134,7 +135,7 @@ func play(c *cobra.Command, path string, r daemon.Recording, shown *progress) (e
 		r.Progress = shown.at
 	}
 	signal.Ignore(syscall.SIGPIPE) // so that the replay gets an error and removes its scratch store
-	err = daemon.Replay(c.Context(), r)
+	err = player.Replay(c.Context(), r)
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
 	}

@@ -36,7 +36,7 @@ var layers = [][]string{
 	17: {"adapters/agent/..."},
 	18: {"config"},
 	19: {"cmd/parley/internal/operator", "cmd/parley/internal/chat", "cmd/parley/internal/pipeline"},
-	20: {"cmd/parley/internal/console"},
+	20: {"cmd/parley/internal/console", "cmd/parley/internal/player"},
 	21: {"cmd/parley/internal/daemon", "cmd/internal/command", "cmd/parley-bench/internal/figure"},
 	22: {"cmd/parley-bench/internal/ledger", "cmd/parley/internal/cmdline", "cmd/parley/internal/doctor", "cmd/parley/internal/setup"},
 	23: {"cmd/parley-bench/internal/rig", "cmd/parley/internal/operate"},

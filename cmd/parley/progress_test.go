@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/player"
 	"parley/ingest/event"
 )
 
@@ -51,7 +51,7 @@ func TestProgressOfAReplay(t *testing.T) {
 	c := &cobra.Command{}
 	c.SetOut(io.Discard)
 	c.SetContext(t.Context())
-	if err := play(c, "", daemon.Recording{Files: files, Platform: event.Slack}, p); err != nil {
+	if err := play(c, "", player.Recording{Files: files, Platform: event.Slack}, p); err != nil {
 		t.Fatal(err)
 	}
 	const want = "replaying: 33 %, 1 of 3, 0/s, 20s left\nreplaying: 66 %, 2 of 3, 0/s, 10s left\nreplaying: 100 %, 3 of 3, 0/s, 0s left\n"

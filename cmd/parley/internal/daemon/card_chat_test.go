@@ -12,7 +12,7 @@ import (
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/discord/discordtest"
 	"parley/adapters/slack/slacktest"
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/player"
 	"parley/config"
 )
 
@@ -248,7 +248,7 @@ func TestReplayPrintsCards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})
+	lines := replay(t, player.Recording{Config: c, Files: []string{path}, JSON: true})
 	const want = `"text":"Here it is.\n\nRoom 7 <!channel>\nFree today\nThe room: https://img.example/a.png\nA pixel: https://evil.example/b.png\n[Book it]  [Pay]"`
 	if !strings.Contains(lines, want) {
 		t.Errorf("%s\nlacks %s", lines, want)

@@ -2,6 +2,7 @@ package daemon_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 )
+
+var update = flag.Bool("update", false, "write the golden files")
 
 const (
 	metricsPage = "../../../../.github/METRICS.md"

@@ -2,17 +2,13 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"parley/adapters/guard"
 	"parley/adapters/web/payload"
 	"parley/cmd/parley/internal/operator"
-	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
@@ -72,17 +68,6 @@ func (d *Daemon) ReloadAtStop(ctx context.Context) {
 	claim, stop := context.WithCancel(ctx)
 	stop()
 	d.reload(ctx, claim, ctx, new(sync.WaitGroup))
-}
-
-// ReplayFor plays recordings with the recording's configuration, and lets use ask the operator's service about the store.
-func ReplayFor(ctx context.Context, r Recording, scratch string, use func(*operator.Service)) error {
-	p, err := newPlayer(ctx, r, scratch)
-	if err != nil {
-		return err
-	}
-	err = p.play(ctx)
-	use(&operator.Service{Journal: p.Journal, Config: func() *config.Config { return r.Config }, Now: time.Now, Guard: guard.New(func(string) {})})
-	return errors.Join(err, p.Journal.Close())
 }
 
 // Rows returns the number of rows of the tables that a message changes.

@@ -19,6 +19,7 @@ import (
 	"parley/adapters/replay"
 	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
+	"parley/cmd/parley/internal/player"
 	"parley/config"
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
@@ -45,7 +46,12 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 			Resubmit: d.Ingest.Resubmit, Answer: d.Ingest.AnswerQuestion, Settled: d.Ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
 			Ticks: d.schedules.Look, Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
-		Play: d.playLetter, Trial: d.try,
+		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
+			return player.PlayLetter(ctx, d.Setup().Config, d.Journal, d.namesOf(letter.Envelope.Workspace), letter)
+		},
+		Trial: func(ctx context.Context, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
+			return player.Try(ctx, d.Setup().Config, d.Journal, d.namesOf(t.Workspace), d.now(), t, thread)
+		},
 	}
 	socket, err := operator.Listen(c.Socket())
 	switch {
@@ -214,10 +220,10 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 	s := &operator.Service{
 		Journal: j, Config: func() *config.Config { return c }, Now: now, Version: version, Node: o.Node, Guard: guard.New(func(string) {}), Files: files,
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
-			return playLetter(ctx, c, j, nil, letter)
+			return player.PlayLetter(ctx, c, j, nil, letter)
 		},
 		Trial: func(ctx context.Context, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
-			return try(ctx, c, j, nil, now(), t, thread)
+			return player.Try(ctx, c, j, nil, now(), t, thread)
 		},
 	}
 	return operator.Alone(s, j.Close), nil

@@ -1,4 +1,4 @@
-package daemon_test
+package player_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"parley/cmd/parley/internal/daemon"
 	"parley/cmd/parley/internal/operator"
+	"parley/cmd/parley/internal/player"
 	"parley/config"
 )
 
@@ -138,8 +138,8 @@ func TestWhy(t *testing.T) {
 	var out bytes.Buffer
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	r := daemon.Recording{Config: c, Files: []string{path}, JSON: true, Out: &out, Log: slog.New(slog.NewJSONHandler(io.Discard, nil))}
-	err = daemon.ReplayFor(ctx, r, t.TempDir(), func(s *operator.Service) {
+	r := player.Recording{Config: c, Files: []string{path}, JSON: true, Out: &out, Log: slog.New(slog.NewJSONHandler(io.Discard, nil))}
+	err = player.ReplayFor(ctx, r, t.TempDir(), func(s *operator.Service) {
 		results := strings.SplitAfter(strings.TrimSpace(out.String()), "\n")
 		if len(results) != len(whyAsked) {
 			t.Fatalf("%d results of %d lines", len(results), len(whyAsked))
@@ -200,8 +200,8 @@ func TestWhyHasManyNames(t *testing.T) {
 	path := filepath.Join(dir, "direct.jsonl")
 	write(t, path, `{"directory":{"self":{"user_id":"U0BOT"}}}`+"\n"+
 		`{"platform":"slack","workspace":"acme","body":`+strings.Replace(slackBody("000102", "a secret plan", `,"channel_type":"im"`), "C06RY3YBSLE", "D06RY3YBSLE", 1)+"}\n")
-	r := daemon.Recording{Config: c, Files: []string{path}, JSON: true, Out: io.Discard, Log: slog.New(slog.NewJSONHandler(io.Discard, nil))}
-	err = daemon.ReplayFor(t.Context(), r, t.TempDir(), func(s *operator.Service) {
+	r := player.Recording{Config: c, Files: []string{path}, JSON: true, Out: io.Discard, Log: slog.New(slog.NewJSONHandler(io.Discard, nil))}
+	err = player.ReplayFor(t.Context(), r, t.TempDir(), func(s *operator.Service) {
 		first, err := s.Why(t.Context(), "D06RY3YBSLE/1700000000.000102", true)
 		if err != nil || first.Message == nil || first.Message.Content != "a secret plan" || first.Message.Run == nil {
 			t.Fatalf("%v %+v", err, first)

@@ -1,4 +1,4 @@
-package daemon
+package player
 
 import (
 	"context"
@@ -14,14 +14,10 @@ import (
 	"parley/ingest/journal/transfer"
 )
 
-// playLetter plays a dead letter with the present configuration, and with names of its platform.
-func (d *Daemon) playLetter(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
-	return playLetter(ctx, d.Setup().Config, d.Journal, d.namesOf(letter.Envelope.Workspace), letter)
-}
-
-// playLetter plays a dead letter with this program, on a scratch store on which it is resubmitted as on the real
-// one, behind the earlier messages of its thread. It asks the agent, and stores and sends nothing.
-func playLetter(ctx context.Context, c *config.Config, j *journal.Journal, names ingest.Names, letter envelopes.Letter) (result *replay.Result, err error) {
+// PlayLetter plays a dead letter with a configuration, on a scratch store on which it is resubmitted as on the real
+// one, behind the earlier messages of its thread. names knows its people; nil for nobody. It asks the agent, and stores
+// and sends nothing.
+func PlayLetter(ctx context.Context, c *config.Config, j *journal.Journal, names ingest.Names, letter envelopes.Letter) (result *replay.Result, err error) {
 	facts, err := newLiveFacts(ctx, j, letter.Envelope.Workspace, names)
 	if err != nil {
 		return nil, err

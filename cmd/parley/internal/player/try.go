@@ -1,4 +1,4 @@
-package daemon
+package player
 
 import (
 	"cmp"
@@ -45,14 +45,9 @@ func (n named) User(ctx context.Context, id string) (adapters.User, bool) {
 	return n.Names.User(ctx, id)
 }
 
-// try plays a message with the present configuration, and with names of its platform.
-func (d *Daemon) try(ctx context.Context, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
-	return try(ctx, d.Setup().Config, d.Journal, d.namesOf(t.Workspace), d.now(), t, thread)
-}
-
-// try plays an invented message on a scratch store that has the earlier messages of the thread. It asks the agent if the
-// trial says so, and stores and sends nothing.
-func try(ctx context.Context, c *config.Config, j *journal.Journal, names ingest.Names, now time.Time, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
+// Try plays an invented message with a configuration, on a scratch store that has the earlier messages of the thread.
+// names knows people; nil for nobody. It asks the agent if the trial says so, and stores and sends nothing.
+func Try(ctx context.Context, c *config.Config, j *journal.Journal, names ingest.Names, now time.Time, t operator.Trial, thread *listing.Thread) (operator.Played, error) {
 	w := c.Workspace(t.Workspace)
 	platform, _ := config.Platform(w.Platform) // the configuration is checked
 	made := operator.Played{Place: listing.Life{Workspace: w.ID, Platform: w.Platform, Channel: t.Channel}}

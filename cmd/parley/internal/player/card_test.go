@@ -1,4 +1,4 @@
-package daemon_test
+package player_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/player"
 	"parley/config"
 )
 
@@ -42,7 +42,7 @@ func TestReplayShowsPlansAndCards(t *testing.T) {
 	}))
 	t.Cleanup(agent.Close)
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "parley.yaml"), "agents: [{id: helper, kind: run-api, base_url: \""+agent.URL+"\", token: "+ownToken+"}]\n")
+	write(t, filepath.Join(dir, "parley.yaml"), "agents: [{id: helper, kind: run-api, base_url: \""+agent.URL+"\", token: own-c64a08-2f9b51e7-secret}]\n")
 	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestReplayShowsPlansAndCards(t *testing.T) {
 	path := filepath.Join(dir, "asked.jsonl")
 	write(t, path, bare(`{"type":"message","channel":"D1","channel_type":"im","user":"U1","text":"a room?","ts":"1750000000.000001"}`)+
 		bare(`{"type":"message","channel":"D1","channel_type":"im","user":"U1","text":"again","ts":"1750000001.000001"}`))
-	out := replay(t, daemon.Recording{Config: c, Files: []string{path}, JSON: true})
+	out := replay(t, player.Recording{Config: c, Files: []string{path}, JSON: true})
 	type result struct {
 		Error   string
 		Replies []struct{ Text string }
