@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 var _ storage.Tx = (*tx)(nil)
@@ -143,6 +144,17 @@ func (t *tx) add(s statement, args []any) {
 		}
 		return nil
 	})
+}
+
+// Tables implements storage.Tx.
+func (t *tx) Tables() ([]storage.Table, error) {
+	return schema.ReadTables(t, `SELECT CAST(k.relname AS TEXT), CAST(a.attname AS TEXT),
+			CASE format_type(a.atttypid, NULL) WHEN 'bigint' THEN 'INTEGER' WHEN 'text' THEN 'TEXT' WHEN 'bytea' THEN 'BLOB' ELSE format_type(a.atttypid, NULL) END,
+			NOT a.attnotnull, i.indrelid IS NOT NULL
+		FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid
+		LEFT JOIN pg_index i ON i.indrelid = k.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)
+		WHERE k.relkind = 'r' AND k.relnamespace = CAST(current_schema() AS REGNAMESPACE) AND a.attnum > 0 AND NOT a.attisdropped
+		ORDER BY k.relname, i.indrelid IS NULL, array_position(CAST(i.indkey AS INT2[]), a.attnum), a.attnum`)
 }
 
 // flush sends the queued statements and reads their results.

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,5 +247,28 @@ func TestTheFirstMissedRowEndsTheTransaction(t *testing.T) {
 	})
 	if !errors.Is(err, errRefused) || errors.Is(err, errSecond) || len(names(t, e)) > 0 {
 		t.Errorf("%v, and stored %v", err, names(t, e))
+	}
+}
+
+// TestTables reads a table whose key has another order than its columns, and which is in another schema too.
+func TestTables(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	e := engine(t, postgres.Options{URL: url})
+	run(t, url, "CREATE TABLE odd (n BIGINT, gone TEXT, body BYTEA NOT NULL, second TEXT, first BIGINT, PRIMARY KEY (first, second))",
+		"CREATE UNIQUE INDEX odd_n ON odd (n)", "ALTER TABLE odd DROP COLUMN gone", "ALTER TABLE odd ADD COLUMN later BOOLEAN",
+		"CREATE SCHEMA other", "CREATE TABLE other.odd (id BIGINT PRIMARY KEY, more TEXT)")
+	var odd []storage.Table
+	if err := e.Read(t.Context(), func(tx storage.Tx) error {
+		all, err := tx.Tables()
+		odd = slices.DeleteFunc(all, func(table storage.Table) bool { return table.Name != "odd" })
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	want := []storage.Table{{Name: "odd", Key: 2, Columns: []storage.Column{{Name: "first", Type: "INTEGER"}, {Name: "second", Type: "TEXT"},
+		{Name: "n", Type: "INTEGER", Null: true}, {Name: "body", Type: "BLOB"}, {Name: "later", Type: "boolean", Null: true}}}}
+	if diff := cmp.Diff(want, odd); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/storage/schema"
 )
 
 var _ storage.Tx = (*tx)(nil)
@@ -68,6 +69,12 @@ func (t *tx) Later(none error, dest []any, query string, args ...any) (err error
 		return none
 	}
 	return err
+}
+
+// Tables implements storage.Tx.
+func (t *tx) Tables() ([]storage.Table, error) {
+	return schema.ReadTables(t, `SELECT m.name, c.name, c.type, c."notnull" = 0 AND c.pk = 0, c.pk > 0 FROM sqlite_schema m, pragma_table_info(m.name) c
+		WHERE m.type = 'table' ORDER BY m.name, c.pk = 0, c.pk, c.cid`)
 }
 
 func (t *tx) visit(query string, args []any, visit func([]driver.Value) error) error {

@@ -105,6 +105,8 @@ type Tx interface {
 	// returns, or else when the transaction has ended. If none is not nil and the
 	// statement finds or changes no row, the transaction fails with none, now or then.
 	Later(none error, dest []any, query string, args ...any) error
+	// Tables reads which tables the store has. In a database that others use too, some may be theirs.
+	Tables() ([]Table, error)
 }
 
 // Recorder receives measurements of an engine.

@@ -44,11 +44,11 @@ func (s *checksum) add(r row) {
 
 // walk reads a table in batches, calls visit for each, and returns the table's checksum.
 func (c *copier) walk(ctx context.Context, store Store, t table, p Progress, visit func(rows []row) error) (sum checksum, err error) {
-	p.Table = t.name
+	p.Table = t.Name
 	for after := row(nil); !p.Done; {
 		rows, err := c.batch(ctx, store, t, after)
 		if err == nil && len(rows) > 0 {
-			after = slices.Clone(rows[len(rows)-1][:t.key])
+			after = slices.Clone(rows[len(rows)-1][:t.Key])
 			err = visit(rows)
 		}
 		if err != nil {
@@ -83,14 +83,14 @@ func (c *copier) batch(ctx context.Context, store Store, t table, after row) (ro
 			return err
 		}
 		return tx.Rows(func(scan func(...any) error) error {
-			r := make(row, len(t.columns))
+			r := make(row, len(t.Columns))
 			cells := make([]any, len(r))
 			for i := range r {
 				cells[i] = &r[i]
 			}
 			rows = append(rows, r)
 			return scan(cells...)
-		}, "SELECT "+t.names(len(t.columns))+end, append(args, fit)...)
+		}, "SELECT "+t.list(len(t.Columns))+end, append(args, fit)...)
 	})
 	return rows, err
 }

@@ -72,48 +72,26 @@ func exec(t tester, store transfer.Store, query string, args ...any) {
 	}
 }
 
-// Each catalogue lists the columns of every table: table, column, type, whether it
-// can be null, and whether it is in the primary key.
-const (
-	sqliteCatalogue = `SELECT m.name, c.name, c.type, 1 - c."notnull", c.pk FROM sqlite_schema m, pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name NOT LIKE 'search_words_%'`
-	postgresCatalogue = `SELECT CAST(k.relname AS TEXT), CAST(a.attname AS TEXT), format_type(a.atttypid, NULL), NOT a.attnotnull,
-		EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = k.oid AND i.indisprimary AND a.attnum = ANY (i.indkey))
-		FROM pg_class k JOIN pg_attribute a ON a.attrelid = k.oid
-		WHERE k.relkind = 'r' AND k.relnamespace = CAST(current_schema() AS regnamespace) AND a.attnum > 0 AND NOT a.attisdropped`
-)
+// schema contains the columns of each copied table.
+type schema map[string][]storage.Column
 
-// column is a column as an engine describes it.
-type column struct {
-	name string
-	transfer.Column
-	nullable bool
-}
-
-// schema contains the columns of each copied table, sorted by name.
-type schema map[string][]column
-
-// catalogued reads the schema of an engine.
-func catalogued(t *testing.T, store transfer.Store, catalogue string) schema {
+// tablesOf reads the schema of a store.
+func tablesOf(t tester, store transfer.Store) schema {
 	t.Helper()
-	kinds := map[string]string{"INTEGER": "int", "TEXT": "text", "BLOB": "bytes", "bigint": "int", "text": "text", "bytea": "bytes"}
 	found := schema{}
-	query(t, store, func(scan func(...any) error) error {
-		var table, kind string
-		var c column
-		err := scan(&table, &c.name, &kind, &c.nullable, &c.Key)
-		c.Kind = kinds[kind]
-		c.nullable = c.nullable && !c.Key
-		found[table] = append(found[table], c)
-		return err
-	}, catalogue)
-	for _, table := range transfer.NotCopied() {
-		delete(found, table)
-	}
-	for _, columns := range found {
-		slices.SortFunc(columns, func(a, b column) int { return strings.Compare(a.name, b.name) })
+	for _, table := range copiedOf(t, store) {
+		found[table.Name] = table.Columns
 	}
 	return found
+}
+
+// copiedOf returns the copied tables of a store, in their order.
+func copiedOf(t tester, store transfer.Store) (tables []storage.Table) {
+	t.Helper()
+	if err := store.Read(t.Context(), func(tx storage.Tx) (err error) { tables, err = transfer.Copied(tx); return err }); err != nil {
+		t.Fatalf("read the tables: %v", err)
+	}
+	return tables
 }
 
 // tables returns the names of the tables in a fixed order.
@@ -131,8 +109,8 @@ func (s schema) full() []line {
 	for _, table := range s.tables() {
 		l := line{table: table}
 		for _, c := range s[table] {
-			value := map[string]any{"int": int64(1), "text": "text", "bytes": []byte("bytes")}[c.Kind]
-			if c.nullable {
+			value := map[string]any{"INTEGER": int64(1), "TEXT": "text", "BLOB": []byte("bytes")}[c.Type]
+			if c.Null {
 				value = nil
 			}
 			l.values = append(l.values, value)
@@ -151,18 +129,18 @@ var (
 )
 
 // value draws a value of a column. The lease has ended, and the fence can increase.
-func (c column) value(t *rapid.T) any {
+func value(t *rapid.T, c storage.Column) any {
 	switch {
-	case c.name == "lease_until" || c.name == "fence":
-		return rapid.Int64Range(0, 1000).Draw(t, c.name)
-	case c.nullable && rapid.Bool().Draw(t, "null"):
+	case c.Name == "lease_until" || c.Name == "fence":
+		return rapid.Int64Range(0, 1000).Draw(t, c.Name)
+	case c.Null && rapid.Bool().Draw(t, "null"):
 		return nil
-	case c.Kind == "int":
-		return numbers.Draw(t, c.name)
-	case c.Kind == "text":
-		return texts.Draw(t, c.name)
+	case c.Type == "INTEGER":
+		return numbers.Draw(t, c.Name)
+	case c.Type == "TEXT":
+		return texts.Draw(t, c.Name)
 	}
-	return blobs.Draw(t, c.name)
+	return blobs.Draw(t, c.Name)
 }
 
 // lines draws up to three rows for each table.
@@ -173,7 +151,7 @@ func (s schema) lines() *rapid.Generator[[]line] {
 			for range rapid.IntRange(0, 3).Draw(t, table) {
 				l := line{table: table}
 				for _, c := range s[table] {
-					l.values = append(l.values, c.value(t))
+					l.values = append(l.values, value(t, c))
 				}
 				made = append(made, l)
 			}
@@ -183,10 +161,10 @@ func (s schema) lines() *rapid.Generator[[]line] {
 }
 
 // insert returns the statement that writes one row.
-func insert(table string, columns []column) string {
+func insert(table string, columns []storage.Column) string {
 	var names, places []string
 	for i, c := range columns {
-		names, places = append(names, c.name), append(places, fmt.Sprintf("$%d", i+1))
+		names, places = append(names, c.Name), append(places, fmt.Sprintf("$%d", i+1))
 	}
 	return "INSERT INTO " + table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(places, ", ") + ")"
 }
@@ -195,7 +173,7 @@ func insert(table string, columns []column) string {
 func (s schema) fill(t tester, store transfer.Store, lines []line) {
 	t.Helper()
 	err := store.Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
-		for _, table := range slices.Backward(append(s.tables(), transfer.NotCopied()[:2]...)) { // threads first: a removed message changes its thread's row
+		for _, table := range slices.Backward(append(s.tables(), "exclusive_leases", "unfinished_copy")) { // threads first: a removed message changes its thread's row
 			if err := tx.Later(nil, nil, "DELETE FROM "+table); err != nil {
 				return err
 			}
@@ -220,7 +198,7 @@ func (s schema) dump(t tester, store transfer.Store, copied bool) []string {
 	for _, table := range s.tables() {
 		var list []string
 		for _, c := range s[table] {
-			list = append(list, c.name, "CASE WHEN "+c.name+" IS NULL THEN 1 ELSE 0 END")
+			list = append(list, c.Name, "CASE WHEN "+c.Name+" IS NULL THEN 1 ELSE 0 END")
 		}
 		query(t, store, func(scan func(...any) error) error {
 			row, err := s.words(table, copied, scan)
@@ -236,11 +214,11 @@ func (s schema) dump(t tester, store transfer.Store, copied bool) []string {
 func (s schema) words(table string, copied bool, scan func(...any) error) (string, error) {
 	var dest []any
 	for _, c := range s[table] {
-		dest = append(dest, map[string]any{"int": new(int64), "text": new(string), "bytes": new([]byte)}[c.Kind], new(bool))
+		dest = append(dest, map[string]any{"INTEGER": new(int64), "TEXT": new(string), "BLOB": new([]byte)}[c.Type], new(bool))
 	}
 	err := scan(dest...)
 	at := func(name string) int {
-		return 2 * slices.IndexFunc(s[table], func(c column) bool { return c.name == name })
+		return 2 * slices.IndexFunc(s[table], func(c storage.Column) bool { return c.Name == name })
 	}
 	if copied && table == "threads" {
 		if owner := dest[at("owner")].(*string); *owner != "" {
@@ -262,7 +240,7 @@ func (s schema) words(table string, copied bool, scan func(...any) error) (strin
 		if *dest[2*i+1].(*bool) {
 			word = "null"
 		}
-		words += " " + c.name + "=" + word
+		words += " " + c.Name + "=" + word
 	}
 	return words, err
 }

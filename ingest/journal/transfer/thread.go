@@ -21,6 +21,7 @@ var threadRows = []struct{ table, condition string }{
 // thread yet, with their runs and posts. In the copy nothing waits: no envelope, no run and no delivery.
 // The thread is named by its UUID. CopyThread fails with storage.ErrNotFound if there is no such thread.
 func CopyThread(ctx context.Context, from, to storage.Engine, uuid string, most int64) error {
+	var tables []table
 	copied := map[string][]row{}
 	err := from.Read(ctx, func(tx storage.Tx) error {
 		var thread, first int64
@@ -28,20 +29,23 @@ func CopyThread(ctx context.Context, from, to storage.Engine, uuid string, most 
 		if err != nil || !found {
 			return orNotFound(err)
 		}
+		if tables, err = read(tx); err != nil {
+			return err
+		}
 		for _, part := range threadRows {
-			t := named(part.table)
-			copied[t.name] = nil // a repeated transaction begins again
+			t := named(tables, part.table)
+			copied[t.Name] = nil // a repeated transaction begins again
 			err := tx.Rows(func(scan func(...any) error) error {
-				r := make(row, len(t.columns))
+				r := make(row, len(t.Columns))
 				cells := make([]any, len(r))
 				for i := range r {
 					cells[i] = &r[i]
 				}
-				copied[t.name] = append(copied[t.name], r)
+				copied[t.Name] = append(copied[t.Name], r)
 				return scan(cells...)
-			}, "SELECT "+t.names(len(t.columns))+" FROM "+t.name+" WHERE "+part.condition, thread, first)
+			}, "SELECT "+t.list(len(t.Columns))+" FROM "+t.Name+" WHERE "+part.condition, thread, first)
 			if err != nil {
-				return fmt.Errorf("read %s of the thread: %w", t.name, err)
+				return fmt.Errorf("read %s of the thread: %w", t.Name, err)
 			}
 		}
 		return nil
@@ -51,10 +55,10 @@ func CopyThread(ctx context.Context, from, to storage.Engine, uuid string, most 
 	}
 	return to.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		for _, part := range threadRows {
-			t := named(part.table)
-			for _, r := range copied[t.name] {
+			t := named(tables, part.table)
+			for _, r := range copied[t.Name] {
 				if _, err := tx.Exec(t.insert(), r...); err != nil {
-					return fmt.Errorf("write %s of the thread: %w", t.name, err)
+					return fmt.Errorf("write %s of the thread: %w", t.Name, err)
 				}
 			}
 		}
@@ -74,12 +78,12 @@ func orNotFound(err error) error {
 	return err
 }
 
-// named returns a table of the schema.
-func named(name string) table {
+// named returns a table by its name; without columns, if the store lacks it.
+func named(tables []table, name string) table {
 	for _, t := range tables {
-		if t.name == name {
+		if t.Name == name {
 			return t
 		}
 	}
-	panic("no table " + name) // the names are in this package
+	return table{Name: name}
 }

@@ -57,6 +57,7 @@ type Progress struct {
 type copier struct {
 	from, to Store
 	options  Options
+	tables   []table
 	last     map[string]int64 // the last ids of the source before the copy
 	fences   int64            // the sum of the fences of the source before the copy
 }
@@ -77,6 +78,10 @@ func Copy(ctx context.Context, from, to Store, options Options) error {
 		return fmt.Errorf("FROM: %w", err)
 	}
 	if err := c.idle(ctx); err != nil {
+		return err
+	}
+	var err error
+	if c.tables, err = same(ctx, from, to); err != nil {
 		return err
 	}
 	if err := c.begin(ctx); err != nil {
@@ -135,11 +140,11 @@ func (c *copier) begin(ctx context.Context) error {
 			time.Now().UnixMilli()); err != nil {
 			return err
 		}
-		for _, t := range tables {
+		for _, t := range c.tables {
 			var one int64
-			found, err := tx.Row([]any{&one}, "SELECT 1 FROM "+t.name+" LIMIT 1")
+			found, err := tx.Row([]any{&one}, "SELECT 1 FROM "+t.Name+" LIMIT 1")
 			if err == nil && found {
-				err = fmt.Errorf("%w (table %s has rows)", ErrNotEmpty, t.name)
+				err = fmt.Errorf("%w (table %s has rows)", ErrNotEmpty, t.Name)
 			}
 			if err != nil {
 				return err
@@ -152,24 +157,24 @@ func (c *copier) begin(ctx context.Context) error {
 // run copies all tables, compares them, ends the claims of the copy, and removes the marker.
 func (c *copier) run(ctx context.Context) error {
 	sums := map[string]checksum{}
-	for _, t := range tables {
+	for _, t := range c.tables {
 		sum, err := c.copy(ctx, t)
 		if err != nil {
-			return fmt.Errorf("copy %s: %w", t.name, err)
+			return fmt.Errorf("copy %s: %w", t.Name, err)
 		}
-		sums[t.name] = sum
+		sums[t.Name] = sum
 	}
 	if err := c.to.SkipIDs(ctx, c.last); err != nil {
 		return fmt.Errorf("set the next ids: %w", err)
 	}
-	for _, t := range tables {
+	for _, t := range c.tables {
 		sum, err := c.walk(ctx, c.to, t, Progress{Comparing: true}, func([]row) error { return nil })
 		if err != nil {
-			return fmt.Errorf("compare %s: %w", t.name, err)
+			return fmt.Errorf("compare %s: %w", t.Name, err)
 		}
-		if want := sums[t.name]; sum != want {
+		if want := sums[t.Name]; sum != want {
 			return fmt.Errorf("%w: table %s has %d rows with checksum %x, the copy %d with %x",
-				ErrDiffers, t.name, want.rows, want.digest[:8], sum.rows, sum.digest[:8])
+				ErrDiffers, t.Name, want.rows, want.digest[:8], sum.rows, sum.digest[:8])
 		}
 	}
 	if err := c.idle(ctx); err != nil {
