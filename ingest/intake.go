@@ -47,8 +47,8 @@ func (in *Ingest) Run(ctx context.Context) error {
 	return in.Work.Serve(ctx, work.Queue{Kind: work.Intake, Slots: intakeWorkers, Do: in.thread})
 }
 
-// admitted is the key of a claim's payload: a record has admitted envelopes to the thread.
-type admitted struct{}
+// admitted says that a record has admitted envelopes to the claim's thread.
+var admitted = work.Slot[bool]{Key: "admitted"}
 
 // task is an envelope in work.
 type task struct {
@@ -58,7 +58,7 @@ type task struct {
 
 // thread works on a thread's envelopes, in order, until none is due.
 func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
-	if t, ok := c.Take(work.Intake).(task); ok {
+	if t, ok := work.Payload.Take(c).(task); ok {
 		if more, err := in.envelope(ctx, c, t); err != nil || !more {
 			return err
 		}
@@ -75,7 +75,7 @@ func (in *Ingest) thread(ctx context.Context, c *work.Claim) error {
 			if more, err := in.envelope(ctx, c, task{Pending: p}); err != nil || !more {
 				return err
 			}
-			if c.Take(admitted{}) != nil {
+			if admitted.Take(c) {
 				break // the admitted envelopes were accepted before the rest of the batch
 			}
 		}
@@ -158,7 +158,7 @@ func (in *Ingest) recorded(w *workspace, c *work.Claim, envelope int64, agent st
 		in.Log.Warn("the loop guard stops the answers in a channel", "workspace", w.config.ID, "thread", result.Thread)
 	}
 	if result.Admitted {
-		c.Put(admitted{}, true)
+		admitted.Put(c, true)
 	}
 	in.Turns.Recorded(c, agent, result)
 }

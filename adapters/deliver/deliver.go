@@ -135,15 +135,14 @@ func bounds(limits adapters.Limits) outbox.Send {
 	return send
 }
 
-// begunKey is the key of a claim's payload: the *outbox.Delivery that was marked as
-// sending when its run ended.
-type begunKey struct{}
+// begunDelivery holds the delivery of a claim that was marked as sending when its run ended.
+var begunDelivery = work.Slot[*outbox.Delivery]{Key: "begun"}
 
 // Posted implements turn.Outbox: a thread has deliveries. The first one may be marked
 // as sending already.
 func (o *Outbox) Posted(c *work.Claim, begun *outbox.Delivery) {
 	if begun != nil {
-		c.Put(begunKey{}, begun)
+		begunDelivery.Put(c, begun)
 	}
 	o.Work.Wake(work.Deliveries, "", c.Thread)
 }
@@ -151,7 +150,7 @@ func (o *Outbox) Posted(c *work.Claim, begun *outbox.Delivery) {
 // Run sends until ctx ends. Then it makes the calls of the deliveries that are marked as
 // sending, and waits for the calls in progress. All calls end with calling.
 func (o *Outbox) Run(ctx, calling context.Context) error {
-	begun := func(c *work.Claim) bool { return c.Get(begunKey{}) != nil }
+	begun := func(c *work.Claim) bool { return begunDelivery.Get(c) != nil }
 	return o.Work.Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: workers, Drain: true, Bound: o.share, Fair: true, Begun: begun, Do: func(_ context.Context, c *work.Claim) error {
 		for {
 			more, err := o.next(calling, c)
@@ -171,7 +170,8 @@ func (o *Outbox) Run(ctx, calling context.Context) error {
 // may have more to do.
 func (o *Outbox) next(ctx context.Context, c *work.Claim) (more bool, err error) {
 	now := o.Now()
-	d, begun := c.Take(begunKey{}).(*outbox.Delivery)
+	d := begunDelivery.Take(c)
+	begun := d != nil
 	if !begun {
 		if d, err = o.Deliveries.NextDelivery(ctx, c.Thread); err != nil || d == nil {
 			return false, err
@@ -289,7 +289,7 @@ var errLate = &adapters.SendError{Failure: adapters.NotSent, Err: errors.New("to
 // sent records that a delivery has arrived. It waits for a failing store, until storeTime
 // has passed.
 func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id string) (more bool, err error) {
-	c.Take(keyOf(d))
+	postSlot(d).Take(c)
 	ctx = context.WithoutCancel(ctx)
 	err = work.Insist(ctx, storeTime, func() (err error) {
 		if d.States() {

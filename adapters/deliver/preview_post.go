@@ -29,7 +29,7 @@ func newPreviewPost(source string) *previewPost {
 	return &previewPost{source: source, calling: make(turnstile, 1)}
 }
 
-// postKey is the key of a claim's payload: the *previewPost of a preview, by the id of its
+// postKey is the key of a claim's slot: the post of a preview, by the id of its
 // delivery, or of the sign of work of a run. Without it, the text of the preview's post
 // is unknown, and is stated again.
 type postKey struct {
@@ -37,22 +37,27 @@ type postKey struct {
 	signed  string
 }
 
-// keyOf returns the key of the post that a delivery replaces or removes.
-func keyOf(d *outbox.Delivery) (key postKey) {
+// previewSlot returns the slot of the post of a preview.
+func previewSlot(id int64) work.Slot[*previewPost] {
+	return work.Slot[*previewPost]{Key: postKey{preview: id}}
+}
+
+// postSlot returns the slot of the post that a delivery replaces or removes.
+func postSlot(d *outbox.Delivery) work.Slot[*previewPost] {
 	switch {
 	case d.Kind == outbox.KindUnsign:
-		key.signed = d.Run
+		return work.Slot[*previewPost]{Key: postKey{signed: d.Run}}
 	case d.Replaces != nil:
-		key.preview = d.Replaces.ID
+		return previewSlot(d.Replaces.ID)
 	}
-	return key
+	return previewSlot(0)
 }
 
 // previewPostOf returns the post that a delivery replaces or removes, or nil if it is unknown.
 // It waits for a call in progress. A stopped preview begins no other call, and no longer
 // changes the post.
 func previewPostOf(c *work.Claim, d *outbox.Delivery) *previewPost {
-	p, _ := c.Get(keyOf(d)).(*previewPost)
+	p := postSlot(d).Get(c)
 	if p != nil {
 		p.calling.enter()
 		p.calling.leave()

@@ -34,7 +34,7 @@ func (s *LivePreview) sign(ctx, preview context.Context, signer adapters.Working
 	call.calling.enter() // the sign's removal waits for it
 	defer call.calling.leave()
 	if !s.write(func() error {
-		s.claim.Put(keyOf(d), call)
+		postSlot(d).Put(s.claim, call)
 		return s.outbox.Runs.MarkSigned(context.WithoutCancel(ctx), &s.claim.Claim, s.run, d.Post, timeout+readBackAfter)
 	}) {
 		return
@@ -91,7 +91,7 @@ func (o *Outbox) Expect(ctx context.Context, c *work.Claim, run *runs.Run) {
 	d := unsign(run, to)
 	call := newPreviewPost("")
 	call.d, call.clean = d, true
-	c.Put(keyOf(d), call)
+	postSlot(d).Put(c, call)
 	if err := o.Runs.MarkSigned(context.WithoutCancel(ctx), &c.Claim, run, d.Post, 0); err != nil {
 		o.Log.Debug("the platform's sign of work stays", "workspace", run.Workspace, "run", run.ID, "err", err)
 	}

@@ -101,7 +101,7 @@ func (s *LivePreview) begin(ctx context.Context, v *view) time.Duration {
 		if p := previewPostOf(s.claim, &outbox.Delivery{Replaces: d}); p != nil {
 			v.shown, v.clean, v.open = p.shown, p.clean, p.open
 		}
-		s.claim.Put(postKey{preview: d.ID}, v.previewPost)
+		previewSlot(d.ID).Put(s.claim, v.previewPost)
 		return s.change(ctx, v)
 	}
 	return s.post(ctx, v, d)
@@ -125,7 +125,7 @@ func (s *LivePreview) post(ctx context.Context, v *view, d *outbox.Delivery) tim
 	if err != nil {
 		return s.notPosted(ctx, d, err)
 	}
-	s.claim.Put(postKey{preview: d.ID}, v.previewPost) // before the outbox can find the delivery that replaces it
+	previewSlot(d.ID).Put(s.claim, v.previewPost) // before the outbox can find the delivery that replaces it
 	more, err := s.outbox.Deliveries.Sent(ctx, d, id)
 	if err != nil { // the outbox searches for the post
 		return troubled

@@ -102,7 +102,7 @@ func (o *Outbox) finalise(ctx context.Context, c *work.Claim, d *outbox.Delivery
 	if p := previewPostOf(c, d); streams && p != nil && p.clean && p.open && strings.HasPrefix(post.Text, p.shown) {
 		err := streamer.End(ctx, id, post, post.Text[len(p.shown):])
 		if isFailure(err, adapters.Unclear) {
-			c.Take(keyOf(d)) // the post's text is no longer known
+			postSlot(d).Take(c) // the post's text is no longer known
 		}
 		if !isFailure(err, adapters.Permanent) { // otherwise the platform has closed the stream
 			return id, err

@@ -28,11 +28,11 @@ func Unwanted(ctx context.Context) bool {
 	return errors.Is(cause, ErrInterrupted) || errors.Is(cause, ErrWithdrawn) || errors.Is(cause, ErrStopped)
 }
 
-// The keys of a claim's payloads.
-type (
-	goingKey  struct{} // *going: the run that a worker works on
-	handedKey struct{} // *going: a run that began with its message, for the worker to take
-	begunKey  struct{} // string: the id of the run that a worker last began or resumed from the store
+// The payloads of a claim.
+var (
+	currentRun = work.Slot[*going]{Key: "current"} // the run that a worker works on
+	handedRun  = work.Slot[*going]{Key: "handed"}  // a run that began with its message, for the worker to take
+	begunRun   = work.Slot[string]{Key: "begun"}   // the id of the run that a worker last began or resumed from the store
 )
 
 // going is a run, and the changes that intake has recorded in its thread since. It is
@@ -62,26 +62,25 @@ func newGoing(agent string, run *runs.Run) *going {
 // is dropped: the agent was asked for it. enter returns nil while another agent's worker
 // works on the thread: that one, or the next look into the store, wakes this agent's.
 func enter(c *work.Claim, agent string) *going {
-	handed, _ := c.Get(handedKey{}).(*going)
-	ours := handed != nil && handed.agent == agent
-	g := handed
-	if !ours || g.run.ID == c.Get(begunKey{}) {
+	g := handedRun.Get(c)
+	ours := g != nil && g.agent == agent
+	if !ours || g.run.ID == begunRun.Get(c) {
 		g = newGoing(agent, nil)
 	}
-	if !c.PutNew(goingKey{}, g) { // before the run leaves handedKey, so that report finds it under one key
+	if !currentRun.PutNew(c, g) { // before the run leaves handedRun, so that report finds it in one slot
 		return nil
 	}
 	if ours {
-		c.Take(handedKey{})
+		handedRun.Take(c)
 	}
 	return g
 }
 
 // report passes a recorded change to the runs of a thread. It looks for the handed run
-// first, because enter moves that run from handedKey to goingKey.
+// first, because enter moves that run from handedRun to currentRun.
 func report(c *work.Claim, agent string, result record.Result) {
-	for _, key := range []any{handedKey{}, goingKey{}} {
-		if g, ok := c.Get(key).(*going); ok {
+	for _, slot := range []work.Slot[*going]{handedRun, currentRun} {
+		if g := slot.Get(c); g != nil {
 			g.record(agent, result)
 		}
 	}

@@ -279,7 +279,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	if g == nil {
 		return false, nil
 	}
-	defer c.Take(goingKey{})
+	defer currentRun.Take(c)
 	if g.run == nil {
 		g.run, err = r.begin(asking, c, profile.ID)
 		if other, ok := errors.AsType[runs.OtherAgentError](err); ok {
@@ -334,7 +334,7 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *r
 	}
 	run, err = r.Runs.BeginRun(ctx, &c.Claim, agent, gap, r.each, most)
 	if run != nil {
-		c.Put(begunKey{}, run.ID)
+		begunRun.Put(c, run.ID)
 	}
 	return run, err
 }
@@ -354,7 +354,7 @@ func (r *Runner) Recorded(c *work.Claim, agent string, result record.Result) {
 		r.Outbox.Posted(c, nil)
 	}
 	if result.Begun != nil {
-		c.Put(handedKey{}, newGoing(agent, result.Begun))
+		handedRun.Put(c, newGoing(agent, result.Begun))
 	}
 	switch {
 	case result.TurnDue.IsZero() || result.Pending > 0: // the turn begins after the intake of all envelopes

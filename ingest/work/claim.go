@@ -26,28 +26,6 @@ type held struct {
 	until time.Time // the end of the lease; without leases, when the claim is forgotten
 }
 
-// Put stores a payload in memory, until the claim ends. The store must hold all that
-// is needed to work without the payload.
-func (h *held) Put(key, value any) { h.payloads.Store(key, value) }
-
-// PutNew is Put if there is no payload under the key. It reports whether there was none.
-func (h *held) PutNew(key, value any) bool {
-	_, loaded := h.payloads.LoadOrStore(key, value)
-	return !loaded
-}
-
-// Get returns the payload that was put under a key, or nil.
-func (h *held) Get(key any) any {
-	value, _ := h.payloads.Load(key)
-	return value
-}
-
-// Take returns the payload that was put under a key, or nil, and removes it.
-func (h *held) Take(key any) any {
-	value, _ := h.payloads.LoadAndDelete(key)
-	return value
-}
-
 // Serial reports whether the work runs in the serial queue.
 func (c *Claim) Serial() bool { return c.serial }
 

@@ -103,7 +103,7 @@ func TestWorkBeginsWithAFreshLease(t *testing.T) {
 		advance(lease - time.Second)
 		left := make(chan time.Duration, 1)
 		n.serves(intake, func(_ context.Context, c *work.Claim) error {
-			if c.Fence != r.Fence || c.Get(work.Intake) != "payload" {
+			if c.Fence != r.Fence || work.Payload.Get(c) != "payload" {
 				t.Error("the claim is not the one of the accept")
 			}
 			left <- time.Until(time.UnixMilli(n.number(`SELECT lease_until FROM threads`)))
@@ -121,16 +121,16 @@ func TestWorkThatWaitsKeepsAUsedClaim(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		one, two := newNode(t, s, "one", lease), newNode(t, s, "two", lease)
 		one.starts(one.Scheduler.Run)
-		going := make(chan bool)
+		going, runs := make(chan bool), work.Slot[bool]{Key: "runs"}
 		one.serves(turns, func(ctx context.Context, c *work.Claim) error {
-			c.Put("going", true)
+			runs.Put(c, true)
 			going <- true
 			<-ctx.Done()
 			return nil
 		})
 		results := []error{work.ErrWaits, work.ErrSuspect, nil}
 		one.serves(intake, func(_ context.Context, c *work.Claim) error {
-			if c.Get("going") != true {
+			if !runs.Get(c) {
 				return work.ErrWaits // the run has not begun, or the claim has lost it
 			}
 			err := results[0] // the suspect's envelope comes at least twice
@@ -393,7 +393,7 @@ func TestAPayloadEndsWithItsClaim(t *testing.T) {
 		payloads := make(chan any, 10)
 		one.Accepted(r, "payload") // before a look can find the thread
 		stop := one.serves(intake, func(_ context.Context, c *work.Claim) error {
-			payloads <- c.Get(work.Intake)
+			payloads <- work.Payload.Get(c)
 			return nil
 		})
 		if got := <-payloads; got != "payload" {
@@ -407,7 +407,7 @@ func TestAPayloadEndsWithItsClaim(t *testing.T) {
 		two.claimNow(r.Thread)
 		advance(lease)
 		one.serves(intake, func(_ context.Context, c *work.Claim) error {
-			payloads <- c.Get(work.Intake)
+			payloads <- work.Payload.Get(c)
 			return one.settle(c)
 		})
 		if got := <-payloads; got != nil {
@@ -422,7 +422,7 @@ func TestALostClaimIsDropped(t *testing.T) {
 		thread := n.accept(1).Thread
 		fences := make(chan int64, 10)
 		n.serves(intake, func(_ context.Context, c *work.Claim) error {
-			c.Put("payload", true)
+			work.Slot[bool]{Key: "payload"}.Put(c, true)
 			fences <- c.Fence
 			if len(fences) == 1 {
 				n.exec(`UPDATE threads SET owner = '', fence = fence + 1 WHERE id = $1`, thread)
@@ -462,7 +462,7 @@ func TestAQueuedThreadKeepsItsPayload(t *testing.T) {
 		n.starts(n.Scheduler.Run)
 		payloads := make(chan any, 2)
 		n.serves(work.Queue{Kind: work.Intake, Slots: 1}, func(_ context.Context, c *work.Claim) error {
-			payloads <- c.Get(work.Intake)
+			payloads <- work.Payload.Get(c)
 			advance(5 * time.Second)
 			return n.settle(c)
 		})

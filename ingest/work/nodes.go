@@ -90,7 +90,7 @@ func (s *Scheduler) Adopt(made places.Claim, at time.Time) *Claim {
 }
 
 // Accepted adopts the claim that Accept made, if it made one, and puts payload into
-// it under the key Intake, unless payload is nil. It wakes the thread's intake here,
+// it under Payload, unless payload is nil. It wakes the thread's intake here,
 // or notifies the node that has the thread.
 func (s *Scheduler) Accepted(r envelopes.AcceptResult, payload any) {
 	if r.Owner != "" {
@@ -100,7 +100,7 @@ func (s *Scheduler) Accepted(r envelopes.AcceptResult, payload any) {
 	if r.Fence != 0 {
 		c := s.Adopt(r.Claim, r.At)
 		if payload != nil && c.Fence == r.Fence {
-			c.Put(Intake, payload)
+			Payload.Put(c, payload)
 		}
 	}
 	s.Wake(Intake, "", r.Thread)

@@ -62,10 +62,10 @@ func TestAThreadHasOneWorkerAndNoWakeIsLost(t *testing.T) {
 }
 
 func TestTheWorkersOfAThreadShareItsClaim(t *testing.T) {
-	n := newNode(t, openSQLite(t), "one", 0)
+	n, run := newNode(t, openSQLite(t), "one", 0), work.Slot[int64]{Key: "run"}
 	n.serves(intake, func(_ context.Context, c *work.Claim) error {
-		if c.Get("run") == nil {
-			c.Put("run", c.Fence)
+		if run.Get(c) == 0 {
+			run.Put(c, c.Fence)
 		}
 		if err := n.settle(c); err != nil {
 			return err
@@ -75,8 +75,8 @@ func TestTheWorkersOfAThreadShareItsClaim(t *testing.T) {
 	})
 	taken := make(chan [2]any, 10)
 	n.serves(turns, func(_ context.Context, c *work.Claim) error {
-		taken <- [2]any{c.Fence, c.Take("run")}
-		if c.Get("run") != nil {
+		taken <- [2]any{c.Fence, run.Take(c)}
+		if run.Get(c) != 0 {
 			t.Error("Take left the payload")
 		}
 		return nil
