@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 	"pgregory.net/rapid"
 
 	"parley/ingest/journal/journaltest"
+	"parley/ingest/journal/postgres"
+	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	steps "parley/ingest/journal/storage/schema"
@@ -71,21 +74,64 @@ func TestEachTableIsCopied(t *testing.T) {
 	}
 }
 
+// changed opens a store whose schema has one more step.
+func changed(t *testing.T, step string) transfer.Store {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(journaltest.Dir(t), "parley.db"), sqlite.Options{Steps: append(sqlite.Steps(),
+		steps.Step{Name: fmt.Sprintf("%04d_more.sql", len(sqlite.Steps())+1), Text: step})})
+	return opened(t, engine, err)
+}
+
 // TestAStoreWithOtherColumnsIsRefused proves that no column is lost, and that the target stays empty.
 func TestAStoreWithOtherColumnsIsRefused(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(journaltest.Dir(t), "parley.db")
-	engine, err := sqlite.Open(t.Context(), path, sqlite.Options{Steps: append(sqlite.Steps(),
-		steps.Step{Name: fmt.Sprintf("%04d_more.sql", len(sqlite.Steps())+1), Text: "ALTER TABLE runs ADD COLUMN more TEXT"})})
-	more := opened(t, engine, err)
-	for _, stores := range [][]transfer.Store{{more, embedded(t)}, {embedded(t), more}} {
-		if err := transfer.Copy(t.Context(), stores[0], stores[1], small); err == nil || !strings.Contains(err.Error(), "the table runs") {
-			t.Errorf("other columns: %v", err)
-		}
-		if err := storage.Whole(t.Context(), stores[1]); err != nil {
-			t.Errorf("the target has changed: %v", err)
+	for _, step := range []string{"ALTER TABLE runs ADD COLUMN more TEXT", "DROP TABLE runs"} {
+		other := changed(t, step)
+		for _, stores := range [][]transfer.Store{{other, embedded(t)}, {embedded(t), other}} {
+			if err := transfer.Copy(t.Context(), stores[0], stores[1], small); err == nil || !strings.Contains(err.Error(), "the table runs") {
+				t.Errorf("%s: %v", step, err)
+			}
+			if err := storage.Whole(t.Context(), stores[1]); err != nil {
+				t.Errorf("%s: the target has changed: %v", step, err)
+			}
 		}
 	}
+}
+
+// TestRowsOfAnOlderStoreAreCounted counts in a store that lacks a table.
+func TestRowsOfAnOlderStoreAreCounted(t *testing.T) {
+	t.Parallel()
+	counts := func(store transfer.Store) (rows map[string]int64) {
+		t.Helper()
+		if err := store.Read(t.Context(), func(tx storage.Tx) (err error) { rows, err = transfer.Count(tx); return err }); err != nil {
+			t.Fatal(err)
+		}
+		return rows
+	}
+	want := counts(embedded(t))
+	delete(want, "runs")
+	if diff := cmp.Diff(want, counts(changed(t, "DROP TABLE runs"))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestTablesOfOthersAreNotCopied copies from a database in which another program has a table.
+func TestTablesOfOthersAreNotCopied(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	engine, err := postgres.Open(t.Context(), postgres.Options{URL: url})
+	from, to := opened(t, engine, err), embedded(t)
+	db, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close(t.Context()) }()
+	if _, err := db.Exec(t.Context(), "CREATE TABLE others (a REAL); INSERT INTO others VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	tables := tablesOf(t, to)
+	tables.fill(t, from, tables.full())
+	copied(t, tables, from, to)
 }
 
 // TestACopyEqualsItsSource proves this for arbitrary rows.
