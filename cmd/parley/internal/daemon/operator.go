@@ -42,9 +42,9 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 		Journal: d.Journal, Config: func() *config.Config { return d.Setup().Config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
 			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.Setup().At }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Channels: d.channels, RetryRun: d.Turns.Retry, StopRun: d.Turns.Stop, Agent: d.agentHealth,
-			Resubmit: d.Ingest.Resubmit, Answer: d.Ingest.AnswerQuestion, Settled: d.Ingest.Wait, ResendHeld: d.outbox.ResendHeld, Speak: d.outbox.Speak, Link: d.outbox.Link,
-			Ticks: d.schedules.Look, Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
+			Workspace: d.workspaceStatus, Channels: d.channels, Agent: d.agentHealth,
+			Intake: d.Ingest, Outbox: d.outbox, Runs: d.Turns, Schedules: d.schedules,
+			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
 		},
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
 			return player.PlayLetter(ctx, d.Setup().Config, d.Journal, d.namesOf(letter.Envelope.Workspace), letter)

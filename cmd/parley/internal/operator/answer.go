@@ -92,7 +92,7 @@ func (s *Service) give(ctx context.Context, id, by string, q *listing.Question, 
 	if event.IsWorkstream(q.Thread.Key) {
 		agent = q.Agent
 	}
-	envelope, err := s.Live.Answer(ctx, q.Thread.Platform, q.Thread.Workspace, ingest.OperatorAnswer{
+	envelope, err := s.Live.Intake.AnswerQuestion(ctx, q.Thread.Platform, q.Thread.Workspace, ingest.OperatorAnswer{
 		ID: id, By: by, Run: q.Run, Thread: q.Thread.Key, Channel: q.Thread.Channel, Parent: q.Parent, Agent: agent, Option: option, Text: text,
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *Service) give(ctx context.Context, id, by string, q *listing.Question, 
 	}
 	waits, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	settled, err := s.Live.Settled(waits, envelope)
+	settled, err := s.Live.Intake.Wait(waits, envelope)
 	made := Answered{Run: q.Run, State: Pending}
 	if option >= 0 {
 		made.Option = q.Options[option].ID

@@ -200,7 +200,7 @@ func (s *Service) RetryDead(ctx context.Context, w Write, id int64, how RetryOpt
 		return Retried{}, err
 	}
 	return audited(ctx, s, w, "dead.retry", strconv.FormatInt(id, 10), func(ctx context.Context) (Retried, error) {
-		err := s.Live.Resubmit(ctx, id)
+		err := s.Live.Intake.Resubmit(ctx, id)
 		if errors.Is(err, envelopes.ErrSettled) {
 			_, err = s.Journal.Listing.DeadLetter(ctx, id) // an envelope that never was one is unknown here
 		}
@@ -209,7 +209,7 @@ func (s *Service) RetryDead(ctx context.Context, w Write, id int64, how RetryOpt
 		}
 		ctx, cancel := context.WithTimeout(ctx, max(time.Duration(how.Wait)*time.Second, time.Millisecond))
 		defer cancel()
-		settled, err := s.Live.Settled(ctx, id)
+		settled, err := s.Live.Intake.Wait(ctx, id)
 		return retriedOf(id, settled), err
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/storage"
@@ -79,6 +80,17 @@ func TestPayloadsByRole(t *testing.T) {
 	}
 }
 
+// failing is an intake that takes nothing if err is set, and never has a result.
+type failing struct{ err error }
+
+func (f *failing) Resubmit(context.Context, int64) error { return f.err }
+
+func (f *failing) AnswerQuestion(context.Context, event.Platform, string, ingest.OperatorAnswer) (int64, error) {
+	return 0, f.err
+}
+
+func (*failing) Wait(context.Context, int64) (*envelopes.Result, error) { return nil, nil }
+
 // TestRetryOfALetterSaysWhyNot: without a daemon, with a full disk, and for an unknown letter. Each request has its audit row.
 func TestRetryOfALetterSaysWhyNot(t *testing.T) {
 	t.Parallel()
@@ -89,16 +101,15 @@ func TestRetryOfALetterSaysWhyNot(t *testing.T) {
 		t.Errorf("without a daemon: %v", err)
 	}
 	s.running()
-	var fails error
-	s.Live.Resubmit = func(context.Context, int64) error { return fails }
-	s.Live.Settled = func(context.Context, int64) (*envelopes.Result, error) { return nil, nil }
+	intake := new(failing)
+	s.Live.Intake = intake
 	for want, err := range map[int]error{
 		http.StatusServiceUnavailable: storage.ErrUnavailable, http.StatusNotFound: storage.ErrNotFound, http.StatusConflict: envelopes.ErrRemoved, http.StatusOK: nil,
 	} {
-		fails = err
+		intake.err = err
 		got, err := client.RetryDead(t.Context(), id, operator.RetryOptions{})
 		if status(err) != want || err == nil && got.Disposition != operator.Pending {
-			t.Errorf("%v: %v %+v", fails, err, got)
+			t.Errorf("%v: %v %+v", intake.err, err, got)
 		}
 	}
 	if _, err := client.RetryDead(t.Context(), id, operator.RetryOptions{Wait: 3600}); status(err) != http.StatusUnprocessableEntity && status(err) != http.StatusBadRequest {

@@ -123,10 +123,10 @@ func deliveryOf(d listing.Delivery) Delivery {
 
 // link returns the address at which people see the post of a delivery; empty for none.
 func (s *Service) link(ctx context.Context, d listing.Delivery) string {
-	if s.Live == nil || s.Live.Link == nil || d.PlatformID == "" {
+	if s.Live == nil || s.Live.Outbox == nil || d.PlatformID == "" {
 		return ""
 	}
-	return s.Live.Link(ctx, d.Workspace, d.Thread, d.PlatformID)
+	return s.Live.Outbox.Link(ctx, d.Workspace, d.Thread, d.PlatformID)
 }
 
 // Delivery returns a delivery. If its post is not known to be on the platform, a caller who may read it gets its text
@@ -164,7 +164,7 @@ func (s *Service) ResendDelivery(ctx context.Context, w Write, id int64, force b
 		return Delivery{}, err
 	}
 	return audited(ctx, s, w, "delivery.resend", strconv.FormatInt(id, 10), func(ctx context.Context) (Delivery, error) {
-		err := s.Live.ResendHeld(ctx, id, force)
+		err := s.Live.Outbox.ResendHeld(ctx, id, force)
 		if sent, ok := errors.AsType[outbox.SentError](err); ok {
 			return Delivery{}, Fail(http.StatusConflict, "there", sent.Error())
 		}

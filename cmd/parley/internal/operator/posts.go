@@ -50,7 +50,7 @@ func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (posts.PostView
 		return posts.PostView{}, faults
 	}
 	return audited(ctx, s, w, "post", n.Workspace, func(ctx context.Context) (posts.PostView, error) {
-		p, _, err := s.Live.Speak(ctx, speech)
+		p, _, err := s.Live.Outbox.Speak(ctx, speech)
 		return posts.View(p), err
 	})
 }

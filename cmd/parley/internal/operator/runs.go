@@ -59,8 +59,8 @@ type Retry struct {
 func (s *Service) RetryRun(ctx context.Context, w Write, id string) (Retry, error) {
 	return audited(ctx, s, w, "run.retry", id, func(ctx context.Context) (Retry, error) {
 		retry := s.Journal.Runs.RetryRun
-		if s.Live != nil && s.Live.RetryRun != nil {
-			retry = s.Live.RetryRun
+		if s.Live != nil && s.Live.Runs != nil {
+			retry = s.Live.Runs.Retry
 		}
 		id, err := s.Journal.Listing.RunID(ctx, id)
 		if err != nil {
@@ -89,8 +89,8 @@ func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run,
 			return run, Fail(http.StatusConflict, "state", "the workspace of the run is not configured any more")
 		}
 		notice := outbox.NewNotice(configured.Platform, stoppedWords)
-		if s.Live != nil && s.Live.StopRun != nil {
-			err = s.Live.StopRun(ctx, run.ID, notice)
+		if s.Live != nil && s.Live.Runs != nil {
+			err = s.Live.Runs.Stop(ctx, run.ID, notice)
 		} else {
 			_, err = s.Journal.Runs.StopRun(ctx, run.ID, notice)
 		}

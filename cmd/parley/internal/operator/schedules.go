@@ -128,8 +128,8 @@ func (s *Service) changed(ctx context.Context, w Write, what, workspace, id stri
 			return Schedule{}, err
 		}
 		status, err := s.Journal.Schedules.ScheduleStatus(ctx, workspace, id)
-		if err == nil && s.Live != nil && s.Live.Ticks != nil {
-			s.Live.Ticks()
+		if err == nil && s.Live != nil && s.Live.Schedules != nil {
+			s.Live.Schedules.Look()
 		}
 		return scheduleOf(&status), err
 	})

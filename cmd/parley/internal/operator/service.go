@@ -47,7 +47,7 @@ type Service struct {
 	Live *Live
 }
 
-// Live has the functions of the running daemon. Its functions may be called concurrently.
+// Live has the functions and the parts of the running daemon. They may be used concurrently.
 type Live struct {
 	Since   time.Time // when the daemon began
 	Address string    // of its HTTP server, host:port
@@ -58,9 +58,6 @@ type Live struct {
 	// Workspace returns the state of a workspace's connections on this node; false before the first
 	// report.
 	Workspace func(id string) (adapters.Status, bool)
-	// RetryRun and StopRun are those of turn.Runner.
-	RetryRun func(ctx context.Context, run string) (runs.Again, error)
-	StopRun  func(ctx context.Context, run string, notice outbox.Notice) error
 	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
 	// has no list.
 	Channels func(ctx context.Context, id string) ([]string, error)
@@ -72,27 +69,47 @@ type Live struct {
 	Console func(by Caller) (url string, err error)
 	// Chat returns the address of the conversation in a browser; empty if no workspace has one.
 	Chat func() string
-	// Resubmit gives a dead letter to intake again; see ingest.Resubmit.
-	Resubmit func(ctx context.Context, envelope int64) error
-	// Answer gives an operator's answer to intake, and returns its envelope; see ingest.AnswerQuestion.
-	Answer func(ctx context.Context, platform event.Platform, workspace string, a ingest.OperatorAnswer) (envelope int64, err error)
-	// Settled waits for the result of an envelope; nil if ctx ends first.
-	Settled func(ctx context.Context, envelope int64) (*envelopes.Result, error)
-	// Speak stores a post and sends it; see deliver.Speak.
-	Speak func(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
-	// Link returns the address at which people see a post; nil for no links. See deliver.Link.
-	Link func(ctx context.Context, workspace string, thread event.ThreadKey, post string) string
-	// Ticks looks for the ticks of schedules that are due.
-	Ticks func()
-	// ResendHeld sends a delivery again; see deliver.ResendHeld.
-	ResendHeld func(ctx context.Context, delivery int64, force bool) error
 	// Reload reads the configuration again, and returns after it was applied or refused.
 	Reload func(ctx context.Context) (Reloaded, error)
 	Log    *Log
 	Steps  *Steps
 	// Streams has the streams that operators read.
 	Streams *exchange.Streams
+
+	Intake    Intake
+	Outbox    Outbox
+	Runs      Runs
+	Schedules Schedules
 }
+
+// Intake takes what an operator gives it; see ingest.Ingest.
+type Intake interface {
+	// Resubmit gives a dead letter to intake again.
+	Resubmit(ctx context.Context, envelope int64) error
+	// AnswerQuestion gives an operator's answer to intake, and returns its envelope.
+	AnswerQuestion(ctx context.Context, platform event.Platform, workspace string, a ingest.OperatorAnswer) (envelope int64, err error)
+	// Wait waits for the result of an envelope; nil if ctx ends first.
+	Wait(ctx context.Context, envelope int64) (*envelopes.Result, error)
+}
+
+// Outbox sends posts; see deliver.Outbox.
+type Outbox interface {
+	// Speak stores a post and sends it.
+	Speak(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
+	// Link returns the address at which people see a post; empty for none.
+	Link(ctx context.Context, workspace string, thread event.ThreadKey, post string) string
+	// ResendHeld sends a delivery again.
+	ResendHeld(ctx context.Context, delivery int64, force bool) error
+}
+
+// Runs changes runs that this node may work on; see turn.Runner.
+type Runs interface {
+	Retry(ctx context.Context, run string) (runs.Again, error)
+	Stop(ctx context.Context, run string, notice outbox.Notice) error
+}
+
+// Schedules looks for the ticks of schedules that are due; see schedule.Service.
+type Schedules interface{ Look() }
 
 // AgentHealth is how an agent does, as the attempts of its runs show.
 type AgentHealth struct {
