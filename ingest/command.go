@@ -9,7 +9,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 )
 
@@ -112,14 +111,7 @@ func withoutMentions(word string) string {
 func (g gate) obey(m *event.Message, command record.Command) record.Decision {
 	_, subject := g.subject(m)
 	return record.Decision{
-		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject, Above: g.above,
-		Reply: func(state record.ThreadState) *outbox.Notice {
-			notice := g.tell(m, g.answer(command, state))
-			if command == record.CommandStop && state.Run == "" && state.Waiting > 0 {
-				notice.Posts = append(notice.Posts, g.clear(m)...) // no run will end for those that waited
-			}
-			return notice
-		},
+		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: command, Subject: subject, Above: g.above, Tell: tell(m, ""),
 	}
 }
 

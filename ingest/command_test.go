@@ -9,7 +9,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/workstreams"
@@ -140,19 +139,15 @@ func TestAStopBeforeTheRunClearsSigns(t *testing.T) {
 	for name, c := range map[string]struct {
 		command record.Command
 		state   record.ThreadState
-		want    int
+		want    bool
 	}{
-		"messages wait":         {record.CommandStop, record.ThreadState{Waiting: 2}, 1},
-		"a run and messages":    {record.CommandStop, record.ThreadState{Run: "r", Waiting: 2}, 0},
-		"nothing":               {record.CommandStop, record.ThreadState{}, 0},
-		"their status is asked": {record.CommandStatus, record.ThreadState{Waiting: 2}, 0},
+		"messages wait":         {record.CommandStop, record.ThreadState{Waiting: 2}, true},
+		"a run and messages":    {record.CommandStop, record.ThreadState{Run: "r", Waiting: 2}, false},
+		"nothing":               {record.CommandStop, record.ThreadState{}, false},
+		"their status is asked": {record.CommandStatus, record.ThreadState{Waiting: 2}, false},
 	} {
-		g := defaultGate()
-		g.now = time.Now
-		g.tell = func(*event.Message, string) *outbox.Notice { return new(outbox.Notice) }
-		g.clear = func(m *event.Message) []outbox.Post { return []outbox.Post{{Text: m.ExternalID, Clears: true}} }
-		if got := len(g.obey(room(), c.command).Reply(c.state).Posts); got != c.want {
-			t.Errorf("%s: %d posts clear signs, want %d", name, got, c.want)
+		if got := clears(record.Tell{Command: c.command, State: c.state}); got != c.want {
+			t.Errorf("%s: clears signs: %v", name, got)
 		}
 	}
 }

@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
-	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/work"
 )
@@ -86,25 +84,18 @@ func (in *Ingest) judged(w *workspace, thread event.ThreadKey, envelope event.En
 	case m.RunID != "":
 		g.Coalesce, g.CoalesceMax = 0, 0 // no other message joins its run
 	}
-	at := func(m *event.Message) *runs.Run {
-		return &runs.Run{
-			Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread,
-			Messages: []messages.Message{{ExternalID: m.ExternalID, SenderID: m.Metadata.SenderID, Author: messages.ByHuman}},
-		}
-	}
-	g.tell = func(m *event.Message, text string) *outbox.Notice { return new(in.notice(at(m), text)) }
-	g.tellAll = func(text string) *outbox.Notice {
-		return new(in.notice(&runs.Run{Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread}, text))
-	}
-	g.clear = func(m *event.Message) []outbox.Post { return in.Notices.Clear(at(m)) }
-	g.announce = func(m *event.Message) []outbox.Post { return in.Notices.Announce(at(m), m) }
 	over := g
 	over.over = true
-	return record.Entry{
+	entry := record.Entry{
 		Workspace: w.config.ID, Event: r.Event, Origin: originOf(envelope, g.asGiven()), Agent: g.Agent,
 		Coalesce: g.Coalesce, CoalesceMax: g.CoalesceMax, Decide: g.decide, Over: over.decide,
 		Begin: in.Work.Room(work.Turns, g.Agent, w.config.ID) && !w.behind(thread),
 	}
+	entry.Notice = func(t record.Tell) outbox.Notice { return in.told(w.at(thread, t.Message, t.Sender), g, t) }
+	if m := r.Message; isAnnounced(m) {
+		entry.Announce = in.Notices.Announce(w.at(thread, m.ExternalID, m.Metadata.SenderID), m)
+	}
+	return entry
 }
 
 // resolve reads the event of an envelope, and its channel from the store.

@@ -277,9 +277,10 @@ type harness struct {
 	names     names
 	mute      atomic.Bool // no notice can be formatted
 
-	mu      sync.Mutex
-	results []processed // in the order of the reports
-	signals []record.Result
+	mu        sync.Mutex
+	results   []processed // in the order of the reports
+	signals   []record.Result
+	formatted []string // texts of notices and announcements
 }
 
 // processed is a result as the observer received it.

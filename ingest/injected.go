@@ -7,7 +7,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 )
 
 // injected is the body of a message that a program injects.
@@ -78,12 +77,9 @@ func (in *Ingest) takeInjected(ctx context.Context, w *workspace, g *gate, m *ev
 // asGiven reports whether the metadata of the message is stored as it was given, without run hints.
 func (g gate) asGiven() bool { return g.KeepMetadata || g.injected }
 
-// announcement returns the posts that show people an injected message; none if its program does not want that.
-func (g gate) announcement(m *event.Message) []outbox.Post {
-	if m.Injected == nil || !m.Injected.Announce || g.announce == nil {
-		return nil
-	}
-	return g.announce(m)
+// isAnnounced reports whether people are shown a message that a program injects.
+func isAnnounced(m *event.Message) bool {
+	return m != nil && m.Injected != nil && m.Injected.Announce
 }
 
 // isTold reports whether the sender of a message is told that it gets no answer. A bot may answer that, and a program has

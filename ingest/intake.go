@@ -125,12 +125,11 @@ func (in *Ingest) attempt(ctx context.Context, c *work.Claim, t task) (more bool
 	var entry record.Entry
 	var result record.Result
 	err = in.guard(func() (err error) {
-		entry, err = in.entry(ctx, w, c, t)
+		if entry, err = in.entry(ctx, w, c, t); err == nil {
+			result, err = in.Journal.Recorder.Record(ctx, &c.Claim, entry)
+		}
 		return err
 	})
-	if err == nil {
-		result, err = in.Journal.Recorder.Record(ctx, &c.Claim, entry)
-	}
 	var unreadable unreadableError
 	switch {
 	case err == nil:

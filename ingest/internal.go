@@ -8,7 +8,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 )
@@ -71,7 +70,6 @@ func (g gate) byParley(m *event.Message, look record.Look) record.Decision {
 		d.Trigger, d.Reason = messages.TriggerRun, event.ReasonSchedule
 	case m.Internal.Stops:
 		d.Trigger, d.Command, d.NoMemory = messages.TriggerNone, record.CommandStop, true
-		d.Reply = func(record.ThreadState) *outbox.Notice { return nil }
 	case m.Internal.Runs:
 		d.Trigger = messages.TriggerRun
 		if q != nil && !q.Approval && m.Internal.Answers {
@@ -121,16 +119,14 @@ func (g gate) bound(d *record.Decision, m *event.Message, look record.Look, caus
 	switch {
 	case alone && own >= guard.Runs:
 		*d = passive(event.ReasonLoopGuard)
-		if refused == 0 && g.tellAll != nil {
-			d.Notice = g.tellAll(loopingText)
+		if refused == 0 {
+			d.Tell = &record.Tell{Text: loopingText}
 		}
 	case g.over:
 		budgets := d.Budgets
 		*d = passive(event.ReasonLimit)
 		d.Budgets = budgets
-		if g.tellAll != nil {
-			d.Notice = g.tellAll(unpaidText)
-		}
+		d.Tell = &record.Tell{Text: unpaidText}
 	}
 }
 

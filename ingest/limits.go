@@ -12,8 +12,6 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
-	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/runs"
 )
 
 // Limits bound the runs that messages ask for. A zero Rate is no bound.
@@ -115,10 +113,3 @@ func (in *Ingest) Limited(ctx context.Context, envelope event.Envelope) (time.Ti
 
 // limitText tells a person that a limit is reached.
 const limitText = "Sorry, I can't answer this now: the limit of questions is reached. Please ask again later."
-
-// notice returns a notice to the thread of a run; to the sender, if the run has messages.
-func (in *Ingest) notice(run *runs.Run, text string) outbox.Notice {
-	notice := outbox.NewNotice(run.Platform, text)
-	notice.Posts = in.Notices.Notice(run, text)
-	return notice
-}

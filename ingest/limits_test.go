@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -10,8 +9,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
-	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/runs"
 )
 
 // TestOver proves that a limit takes only runs away, and stores their messages even without
@@ -34,16 +31,12 @@ func TestOver(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, m := defaultGate(), room()
 			g.over, m.Addressed = true, c.addressed
-			told := false
-			g.tell = func(*event.Message, string) *outbox.Notice {
-				told = true
-				return &outbox.Notice{}
-			}
 			if c.change != nil {
 				c.change(&g, m)
 			}
-			if diff := cmp.Diff(c.want, g.verdict(t, m, &store{})); diff != "" || told != c.told {
-				t.Errorf("told: %v, verdict (-want +got):\n%s", told, diff)
+			told := toldBy(g.decide(m, &store{}))
+			if diff := cmp.Diff(c.want, g.verdict(t, m, &store{})); diff != "" || (told == limitText) != c.told {
+				t.Errorf("told: %q, verdict (-want +got):\n%s", told, diff)
 			}
 		})
 	}
@@ -124,29 +117,4 @@ func TestSendersAreToldOfALimit(t *testing.T) {
 			t.Errorf("messages (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// Clear implements Notifier.
-func (h *harness) Clear(run *runs.Run) []outbox.Post {
-	return []outbox.Post{{Channel: "C1", Text: run.Messages[0].ExternalID, Clears: true}}
-}
-
-// Above implements Notifier.
-func (h *harness) Above(context.Context, string, string) (event.ThreadKey, error) { return "", nil }
-
-// Announce implements Notifier.
-func (h *harness) Announce(_ *runs.Run, m *event.Message) []outbox.Post {
-	return []outbox.Post{{Channel: "C1", Place: "t", Text: m.Metadata.SenderDisplayName + ": " + m.Content}}
-}
-
-// Notice implements Notifier.
-func (h *harness) Notice(run *runs.Run, text string) []outbox.Post {
-	if h.mute.Load() {
-		return nil // the platform's adapter is broken
-	}
-	post := outbox.Post{Channel: "C1", Place: "t", Text: text}
-	if n := len(run.Messages); n > 0 {
-		post.Asker, post.Alone = run.Messages[n-1].SenderID, true
-	}
-	return []outbox.Post{post}
 }

@@ -6,7 +6,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 )
@@ -28,18 +27,10 @@ type gate struct {
 	over bool
 	// notForUs means that the message is for a bot that is no agent of the workspace.
 	notForUs bool
-	// tell returns a notice to a message's sender.
-	tell func(m *event.Message, text string) *outbox.Notice
-	// tellAll returns a notice to the people of the thread.
-	tellAll func(text string) *outbox.Notice
 	// injected says that a program has given the message.
 	injected bool
-	// announce returns the posts that show people an injected message.
-	announce func(m *event.Message) []outbox.Post
 	// above is the key of the thread whose work a command below its first post means, too; empty for none.
 	above event.ThreadKey
-	// clear returns the posts that remove the signs of work below the messages up to a message.
-	clear func(m *event.Message) []outbox.Post
 }
 
 // gate returns the gate of a channel, without what only an event has.
@@ -73,14 +64,14 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	case command != "" && d.Reason == event.ReasonTooOld:
 		d.Trigger = messages.TriggerNone
 	case d.Reason == event.ReasonLimit && isTold(m):
-		d.Notice = g.tell(m, limitText)
+		d.Tell = tell(m, limitText)
 	default:
 		d = g.answers(m, d, look)
 	}
 	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.IsEmpty() && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true
 	}
-	d.Metadata, d.Budgets, d.Announce = g.metadata(m, d, addressed), g.budgets(m), g.announcement(m)
+	d.Metadata, d.Budgets = g.metadata(m, d, addressed), g.budgets(m)
 	d.NoMemory = g.asGiven() && m.Metadata.IncludeInMemory != nil && !*m.Metadata.IncludeInMemory
 	return d
 }

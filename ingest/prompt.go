@@ -53,7 +53,7 @@ func (in *Ingest) promptEntry(ctx context.Context, w *workspace, request *envelo
 	})
 	m := r.Message
 	if err != nil || r.Kind != event.KindMessage || r.Ignored != "" || r.Reaction != nil || w.config.Quoted != nil && m != nil && m.ReplyTo != "" || m == nil ||
-		m.Metadata.SenderType != event.Human || m.OwnKey != "" || m.Metadata.IsFromMe != nil || m.Channel.ID == "" {
+		m.Metadata.SenderType != event.Human || m.OwnKey != "" || m.Metadata.IsFromMe != nil || m.Channel.ID == "" || isAnnounced(m) {
 		return entry, false
 	}
 	r.channel = m.Channel.ID

@@ -128,10 +128,8 @@ func (g gate) question(look record.Look) *runs.Question {
 // message in the room if the platform shows no post to one person, of a press only alone.
 func (g gate) private(m *event.Message, reason, text string) record.Decision {
 	d := passive(reason)
-	d.Notice = g.tell(m, text)
-	if g.kind == event.KindAction && m.Channel.Type != event.ChannelDirect {
-		d.Notice.Posts = slices.DeleteFunc(d.Notice.Posts, func(p outbox.Post) bool { return !p.Alone })
-	}
+	d.Tell = tell(m, text)
+	d.Tell.Private = g.kind == event.KindAction && m.Channel.Type != event.ChannelDirect
 	return d
 }
 

@@ -10,7 +10,6 @@ import (
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/stream"
@@ -38,13 +37,9 @@ func TestPresses(t *testing.T) {
 		}, passively("no-answer"), "", chooseText},
 		"an ordinary message": {func(g *gate, _ *event.Message, _ *store) { g.kind = event.KindMessage }, triggers("mention"), "", ""},
 	} {
-		g, m, s, told := defaultGate(), room(), &store{press: book}, ""
+		g, m, s := defaultGate(), room(), &store{press: book}
 		g.Approvers = list()
 		g.kind, m.Pressed, m.Content, m.Addressed = event.KindAction, book.ID, "Book", event.AddressedAction
-		g.tell = func(_ *event.Message, text string) *outbox.Notice {
-			told = text
-			return &outbox.Notice{Posts: []outbox.Post{{Alone: true}}}
-		}
 		if c.change != nil {
 			c.change(&g, m, s)
 		}
@@ -52,6 +47,7 @@ func TestPresses(t *testing.T) {
 			m.Addressed = event.AddressedMention
 		}
 		d := g.decide(m, s)
+		told := toldBy(d)
 		if got := g.verdict(t, m, s); got != c.want || string(d.Action) != c.action || told != c.told || c.action != "" && !strings.Contains(string(d.Metadata), `"action":`+c.action) {
 			t.Errorf("%s: %+v, action %s, told %q, %s", name, got, d.Action, told, d.Metadata)
 		}
@@ -136,22 +132,18 @@ func TestAnswers(t *testing.T) {
 		"a reaction":                               {text, ":+1:", func(g *gate, _ *event.Message, _ *runs.Question) { g.kind = event.KindReaction }, passively("no-answer"), "", "Please choose one of the answers:\n\n1. Yes, do it\n2. No"},
 		"a command":                                {text, "/status", nil, verdict{messages.TriggerNone, "command", "stored"}, "", ""},
 	} {
-		g, m, q, told := defaultGate(), room(), open(), ""
+		g, m, q := defaultGate(), room(), open()
 		g.Prefix, m.Content, m.Addressed = "/", c.text, event.AddressedMention
 		if c.pressed {
 			g.kind, m.Pressed, m.Content, m.Addressed = event.KindAction, c.text, "No", event.AddressedAction
 		}
-		g.tell = func(_ *event.Message, text string) *outbox.Notice {
-			told = text
-			return &outbox.Notice{Posts: []outbox.Post{{Text: text}}}
-		}
 		if c.change != nil {
 			c.change(&g, m, q)
 		}
-		if diff := cmp.Diff(c.want, g.verdict(t, m, &store{question: q})); diff != "" || told != c.told {
-			t.Errorf("%s: told %q, verdict (-want +got):\n%s", name, told, diff)
-		}
 		d, want := g.decide(m, &store{question: q}), (*runs.Answer)(nil)
+		if diff := cmp.Diff(c.want, g.verdict(t, m, &store{question: q})); diff != "" || toldBy(d) != c.told {
+			t.Errorf("%s: told %q, verdict (-want +got):\n%s", name, toldBy(d), diff)
+		}
 		switch c.option {
 		case "":
 		case "-":
@@ -162,10 +154,18 @@ func TestAnswers(t *testing.T) {
 		if diff := cmp.Diff(want, d.Answer); diff != "" {
 			t.Errorf("%s: answer (-want +got):\n%s", name, diff)
 		}
-		if d.Notice != nil && len(d.Notice.Posts) > 0 == c.pressed {
-			t.Errorf("%s: the room sees %+v", name, d.Notice.Posts)
+		if d.Tell != nil && d.Command == "" && d.Tell.Private != c.pressed {
+			t.Errorf("%s: the room is told, %v", name, !d.Tell.Private)
 		}
 	}
+}
+
+// toldBy returns the text that a decision tells people; empty for none.
+func toldBy(d record.Decision) string {
+	if d.Tell == nil {
+		return ""
+	}
+	return d.Tell.Text
 }
 
 // byOperator makes a message the answer of an operator to the question of a run.

@@ -485,11 +485,11 @@ func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 	d.entries[d.thread] = append(d.entries[d.thread], record.Entry{
 		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: d.asked,
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
+		Notice: func(record.Tell) outbox.Notice { return outbox.Notice{Text: "Done."} },
 		Decide: func(m *event.Message, _ record.Look) record.Decision {
 			if command, ok := strings.CutPrefix(m.Content, "/"); ok {
 				return record.Decision{
-					Trigger: messages.TriggerNone, Metadata: m.Metadata.Bytes(), Command: record.Command(command),
-					Reply: func(record.ThreadState) *outbox.Notice { return &outbox.Notice{Text: "Done."} },
+					Trigger: messages.TriggerNone, Metadata: m.Metadata.Bytes(), Command: record.Command(command), Tell: &record.Tell{},
 				}
 			}
 			return record.Decision{Trigger: trigger, Reason: reason, Metadata: m.Metadata.Bytes(), Answer: answer}

@@ -43,9 +43,7 @@ var overLimit = event.Result{Disposition: event.Stored, Reason: event.ReasonLimi
 
 // over is a policy that answers no message, and tells its sender so.
 func over(m *event.Message, _ record.Look) record.Decision {
-	notice := outbox.NewNotice(event.Slack, "Later.")
-	notice.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: "Later.", Asker: "U1", Alone: true}}
-	return record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Notice: &notice}
+	return record.Decision{Trigger: messages.TriggerPassive, Reason: event.ReasonLimit, Metadata: m.Metadata.Bytes(), Tell: &record.Tell{Text: "Later."}}
 }
 
 // budgeting is a policy that answers every message of these budgets.
@@ -200,7 +198,11 @@ func budgetNotice(f *fixture) {
 	same(f, "kind", d.Kind, outbox.KindTell)
 	same(f, "post", d.Post, outbox.Post{Channel: channel, Place: "1", Text: "Later.", Asker: "U1"})
 	f.deliver(threadKey(1), "")
-	same(f, "told again", f.demand(threadKey(1), 0, none).Told, false)
+	claim, e := f.budgeted(threadKey(1), 0, none)
+	e.Notice = nil // it is not called
+	again, err := f.Recorder.Record(f.ctx, claim, e)
+	f.must(err)
+	same(f, "told again", again.Told, false)
 	other := budgets.Budget{Name: " slack:U2", Most: 1, Per: time.Hour}
 	f.demand(threadKey(4), 0, other)
 	for _, told := range []bool{false, true} {

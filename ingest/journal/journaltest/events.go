@@ -275,7 +275,7 @@ func followersWoken(f *fixture) {
 	changed, stop = f.Runs.FollowRun(next.ID)
 	f.append(next, chunk("a", "Hel"))
 	woken("a chunk", true)
-	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
+	f.message(threadKey(1), said("C1/stop", "/stop"), commands)
 	woken("a command", true)
 	same(f, "chunks of a stopped run", f.count("run_events WHERE type = 12"), 0)
 	stop()

@@ -204,7 +204,7 @@ var (
 // entry returns a normalised event of an envelope.
 func entry(envelope int64, e event.Event, decide policy) record.Entry {
 	return record.Entry{
-		Envelope: envelope, Workspace: workspace, Event: e, Origin: messages.Live, Agent: agent, Decide: decide,
+		Envelope: envelope, Workspace: workspace, Event: e, Origin: messages.Live, Agent: agent, Decide: decide, Notice: notice,
 	}
 }
 

@@ -211,9 +211,8 @@ func reactionStored(f *fixture) {
 func messageShown(f *fixture) {
 	announced := func(id string) (thread int64, uuid string) {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
-		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "is it dry?")}, decided(record.Decision{
-			Trigger: messages.TriggerRun, Reason: event.ReasonMention, Announce: []outbox.Post{{Channel: channel, Text: "Nora: is it dry?"}},
-		}))
+		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, "is it dry?")}, triggers)
+		e.Announce = []outbox.Post{{Channel: channel, Text: "Nora: is it dry?"}}
 		result, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
 		f.must(err)
 		same(f, "told", result.Told, true)

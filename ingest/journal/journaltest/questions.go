@@ -115,7 +115,7 @@ func questionAnswerWithdrawn(f *fixture) {
 		{func(key event.ThreadKey, id string) {
 			f.change(key, event.Event{Kind: event.KindDelete, Targets: []string{id}}, triggers)
 		}, "y", nil},
-		{func(key event.ThreadKey, id string) { f.message(key, said(id+"s", "/stop"), commands(nil)) }, "y", nil},
+		{func(key event.ThreadKey, id string) { f.message(key, said(id+"s", "/stop"), commands) }, "y", nil},
 		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "no, wait", "2"), triggers) }, "y", nil},
 		{func(key event.ThreadKey, id string) { f.change(key, edited(id, "tomorrow", "2"), triggers) }, "", &runs.Answer{Text: "tomorrow"}},
 	} {
@@ -144,7 +144,7 @@ func questionWaits(f *fixture) {
 		want []string
 	}{
 		{func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) }, []string{"please", "yes"}},
-		{func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) }, []string{"please"}},
+		{func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands) }, []string{"please"}},
 		{func(event.ThreadKey, string) { f.clock.advance(time.Hour) }, []string{"please"}},
 	} {
 		key := threadKey(i)
@@ -252,7 +252,7 @@ func questionExpires(f *fixture) {
 func questionForgotten(f *fixture) {
 	f.questions()
 	open := new(runs.Question)
-	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/2", "/new"), commands)
 	f.message(threadKey(1), said("C1/3", "yes"), answering(&open))
 	same(f, "open", open == nil, true)
 	same(f, "the question of the next run", f.begin(threadKey(1)).Question, "")
@@ -262,7 +262,7 @@ func questionForgottenInRun(f *fixture) {
 	f.questions()
 	f.message(threadKey(1), said("C1/2", "yes"), answering(nil))
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/3", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/3", "/new"), commands)
 	f.fail(run, "Sorry.")
 	open := new(runs.Question)
 	f.message(threadKey(1), said("C1/4", "hello"), answering(&open))
@@ -355,8 +355,8 @@ func questionPostDeleted(f *fixture) {
 func questionLosesItsButtons(f *fixture) {
 	for i, end := range []func(key event.ThreadKey, id string){
 		func(key event.ThreadKey, id string) { f.message(key, said(id, "yes"), answering(nil)) },
-		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands(nil)) },
-		func(key event.ThreadKey, id string) { f.message(key, said(id, "/stop"), commands(nil)) },
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "/new"), commands) },
+		func(key event.ThreadKey, id string) { f.message(key, said(id, "/stop"), commands) },
 		func(key event.ThreadKey, id string) { // the run does not get an answer
 			f.message(key, said(id, "hurry"), triggers)
 			f.commit(f.begin(key), answer("I wait."))

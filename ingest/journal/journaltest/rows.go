@@ -94,7 +94,7 @@ func rowsOfStopped(f *fixture) {
 	f.must(err)
 	same(f, "by an operator", f.lines(threadKey(1)), []string{"1 hi", "2 search", "3 search", "4 Stopped."})
 	f.calls(f.asked())
-	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
+	f.message(threadKey(1), said("C1/stop", "/stop"), commands)
 	f.commit(f.asked(), answer("Again."))
 	same(f, "by a command", f.lines(threadKey(1))[4:], []string{"5 hi", "6 /stop", "7 search", "8 search", "9 Stopped.", "10 hi", "11 Again."})
 }

@@ -563,7 +563,7 @@ func notStale(f *fixture) {
 		"a passive message that no turn shows": func(run *runs.Run) {
 			f.message(run.ThreadKey, said("C1/secret", "a secret"), secret(passive))
 		},
-		"a command and its notice": func(run *runs.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands(nil)) },
+		"a command and its notice": func(run *runs.Run) { f.message(run.ThreadKey, said("C1/status", "/status"), commands) },
 	} {
 		thread := event.ThreadKey("slack:acme:C1:" + name)
 		f.message(thread, said("C1/before "+name, "listen"), passive)

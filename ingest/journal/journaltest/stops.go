@@ -24,6 +24,7 @@ func stopPromises() []promise {
 		{"a command for a new context hides what was before it", newCommand},
 		{"a further attempt of a run has the context of the first", newCommandInRun},
 		{"a command knows the work in its thread", statusCommand},
+		{"the answer to a command fits the work in the thread, which may change while the answer is made", overtakenCommand},
 		{"an edit carries out no command", editedCommand},
 		{"a run gets the messages that its agent takes during it, once", joinedRun},
 		{"a message that changes while the agent takes it", joinedLate},
@@ -97,27 +98,30 @@ func stopAfterEnd(f *fixture) {
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello."})
 }
 
-// commands returns a policy by which a text after / is a command.
-func commands(state *record.ThreadState) policy {
-	return func(m *event.Message, look record.Look) record.Decision {
-		command, ok := strings.CutPrefix(m.Content, "/")
-		if !ok {
-			return triggers(m, look)
-		}
-		return record.Decision{
-			Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.Command(command), Metadata: m.Metadata.Bytes(),
-			Reply: func(s record.ThreadState) *outbox.Notice {
-				if state != nil {
-					*state = s
-				}
-				done := stopNotice
-				if s.Run == "" {
-					done.Posts = append(slices.Clone(done.Posts), outbox.Post{Channel: channel, Text: m.ExternalID, Clears: true})
-				}
-				return &done
-			},
-		}
+// commands is a policy by which a text after / is a command.
+func commands(m *event.Message, look record.Look) record.Decision {
+	command, ok := strings.CutPrefix(m.Content, "/")
+	if !ok {
+		return triggers(m, look)
 	}
+	return record.Decision{
+		Trigger: messages.TriggerNone, Reason: event.ReasonCommand, Command: record.Command(command), Metadata: m.Metadata.Bytes(),
+		Tell: &record.Tell{Message: m.ExternalID},
+	}
+}
+
+// notice returns the notice of any decision.
+func notice(t record.Tell) outbox.Notice {
+	if t.Command == "" {
+		n := outbox.NewNotice(event.Slack, t.Text)
+		n.Posts = []outbox.Post{{Channel: channel, Place: "1", Text: t.Text, Asker: "U1", Alone: true}}
+		return n
+	}
+	n := stopNotice
+	if t.State.Run == "" {
+		n.Posts = append(slices.Clone(n.Posts), outbox.Post{Channel: channel, Text: t.Message, Clears: true})
+	}
+	return n
 }
 
 func stopCommand(f *fixture) {
@@ -127,7 +131,7 @@ func stopCommand(f *fixture) {
 	f.must(err)
 	_, err = f.Outbox.Sent(f.ctx, preview, "C1/9")
 	f.must(err)
-	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
+	out := f.message(threadKey(1), said("C1/2", "/stop"), commands)
 	same(f, "result", out.Result, event.Result{Disposition: event.Stored, Reason: event.ReasonCommand})
 	same(f, "stopped, told", [2]any{out.Stopped, out.Told}, [2]any{run.ID, true})
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 /stop", "3 Stopped."})
@@ -143,7 +147,7 @@ func stopCommand(f *fixture) {
 
 func stopCommandWaiting(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
-	out := f.message(threadKey(1), said("C1/2", "/stop"), commands(nil))
+	out := f.message(threadKey(1), said("C1/2", "/stop"), commands)
 	same(f, "due", out.TurnDue.IsZero(), true)
 	same(f, "turns", f.due(turns), nil)
 	same(f, "state", f.list(threadKey(1))[0].Asked.State, "cancelled")
@@ -169,7 +173,7 @@ func newCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/3", "going"), triggers)
 	going := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/4", "waits"), triggers)
-	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/5", "/new"), commands)
 	same(f, "seen by the run before", seen(going), [][]string{{"old aside", "old question"}, {"going"}})
 	f.commit(going, answer("late"))
 	f.message(threadKey(1), said("C1/6", "aside"), passive)
@@ -183,11 +187,11 @@ func newCommand(f *fixture) {
 
 func newCommandInRun(f *fixture) {
 	f.exchange(threadKey(1), "C1/1", "old question", "old answer")
-	f.message(threadKey(1), said("C1/2", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/2", "/new"), commands)
 	f.exchange(threadKey(1), "C1/3", "question", "answer")
 	f.message(threadKey(1), said("C1/4", "going"), triggers)
 	run := f.begin(threadKey(1))
-	f.message(threadKey(1), said("C1/5", "/new"), commands(nil))
+	f.message(threadKey(1), said("C1/5", "/new"), commands)
 	f.leaves(run, runs.Unanswered{At: f.clock.Now(), Failed: true})
 	again := f.begin(threadKey(1))
 	same(f, "the context's begin", again.ContextFrom, run.ContextFrom)
@@ -195,9 +199,8 @@ func newCommandInRun(f *fixture) {
 }
 
 func statusCommand(f *fixture) {
-	var state record.ThreadState
-	status := func(id string) record.ThreadState {
-		f.message(threadKey(1), said(id, "/status"), commands(&state))
+	status := func(id string) (state record.ThreadState) {
+		f.commanded(id, "/status", func(s record.ThreadState) { state = s })
 		return state
 	}
 	same(f, "at first", status("C1/0").Run, "")
@@ -212,11 +215,44 @@ func statusCommand(f *fixture) {
 	same(f, "after a later answer", status("C1/5").Taken, false)
 }
 
+// commanded records a command, and calls made with each state of the thread for which its answer is made.
+func (f *fixture) commanded(id, text string, made func(record.ThreadState)) {
+	f.Helper()
+	accepted := f.accept(f.envelope(event.KindMessage, threadKey(1), id))
+	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(id, text)}, commands)
+	e.Notice = func(t record.Tell) outbox.Notice {
+		made(t.State)
+		return notice(t)
+	}
+	_, err := f.Recorder.Record(f.ctx, f.claim(accepted.Thread), e)
+	f.must(err)
+}
+
+func overtakenCommand(f *fixture) {
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	run := f.begin(threadKey(1))
+	var working []string
+	f.commanded("C1/2", "/stop", func(s record.ThreadState) {
+		if working = append(working, s.Run); s.Run != "" {
+			f.commit(run, answer("Hello.")) // no transaction is open
+		}
+	})
+	same(f, "runs at the answers", working, []string{run.ID, ""})
+	same(f, "thread", f.lines(threadKey(1)), []string{"1 hi", "2 Hello.", "3 /stop", "4 Stopped."})
+	same(f, "post, clearance", []outbox.Kind{f.deliver(threadKey(1), "").Kind, f.deliver(threadKey(1), "").Kind}, []outbox.Kind{outbox.KindPost, outbox.KindUnsign})
+	states := 0
+	f.commanded("C1/3", "/status", func(record.ThreadState) {
+		f.message(threadKey(1), said("C1/4", "and?"), triggers)
+		states++
+	})
+	same(f, "states of which a status tells", states, 1)
+}
+
 func editedCommand(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "hi"), triggers)
 	run := f.begin(threadKey(1))
 	f.message(threadKey(1), said("C1/2", "aside"), passive)
-	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands(nil))
+	out := f.change(threadKey(1), edited("C1/2", "/stop", "1"), commands)
 	same(f, "stopped", out.Stopped, "")
 	same(f, "result", f.commit(run, answer("Hello.")).State, runs.Done)
 }

@@ -129,7 +129,7 @@ func rememberedWindow(f *fixture) {
 		"a delete":          {func(key event.ThreadKey, id string) { f.change(key, deleted(id+"1"), nil) }, 1},
 		"a passive message": {func(key event.ThreadKey, id string) { f.message(key, said(id+"p", "aside"), passive) }, 1},
 		"a removal":         {func(_ event.ThreadKey, id string) { f.exec(`DELETE FROM messages WHERE external_id = $1`, id+"1") }, 1},
-		"a new context":     {func(key event.ThreadKey, id string) { f.message(key, said(id+"n", "/new"), commands(nil)) }, 1},
+		"a new context":     {func(key event.ThreadKey, id string) { f.message(key, said(id+"n", "/new"), commands) }, 1},
 	} {
 		n++
 		key, id, before := threadKey(n), fmt.Sprintf("C1/%d-", n), f.Runs.Remembered().Used
@@ -405,7 +405,7 @@ func stoppedTurn(f *fixture) {
 	f.say("root", passive)
 	f.say("b", triggers)
 	f.say("c", triggers)
-	f.message(threadKey(1), said("C1/stop", "/stop"), commands(nil))
+	f.message(threadKey(1), said("C1/stop", "/stop"), commands)
 	f.say("d", triggers)
 	run := f.begin(threadKey(1))
 	want := []string{"^root", "#b", "#c", ">d"}

@@ -248,7 +248,7 @@ func workstreamStops(f *fixture) {
 	thread := event.WorkstreamThread("w1")
 	f.launched(f.parent(), "w1")
 	f.message(thread, said("C1/more", "and more"), triggers)
-	f.message(thread, said("C1/stop", "/stop"), commands(nil))
+	f.message(thread, said("C1/stop", "/stop"), commands)
 	same(f, "messages that wait", f.count("messages WHERE trigger = 'run' AND run IS NULL"), 0)
 	same(f, "its thread with work", f.count("threads WHERE key = '"+string(thread)+"' AND (run_id IS NOT NULL OR turn_since IS NOT NULL)"), 0)
 }
@@ -271,7 +271,7 @@ func endsWithChildren(f *fixture) {
 		{"a quiet end", func(run *runs.Run) { f.leaves(run, runs.Unanswered{State: runs.Quiet}) }, true},
 		{"a failure", func(run *runs.Run) { f.fail(run, "Sorry.") }, false},
 		{"a stop by an operator or a client", f.stop, false},
-		{"a stop by a person", func(run *runs.Run) { f.message(run.ThreadKey, said("stop "+run.ID, "/stop"), commands(nil)) }, false},
+		{"a stop by a person", func(run *runs.Run) { f.message(run.ThreadKey, said("stop "+run.ID, "/stop"), commands) }, false},
 		{"an interruption", func(run *runs.Run) { f.leaves(run, runs.Unanswered{State: runs.Interrupted}) }, false},
 		{"a stale answer that is dropped", func(run *runs.Run) {
 			f.message(run.ThreadKey, said("more "+run.ID, "and more"), passive)

@@ -1,14 +1,9 @@
 package record
 
 import (
-	"fmt"
-
 	"parley/ingest/event"
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/runs"
-	"parley/ingest/journal/storage"
 )
 
 // decide judges a message, or the new state of a known one.
@@ -20,8 +15,9 @@ func (r *recordTx) decide(m *event.Message, known *messages.Message) Decision {
 		if m.RunID != "" && m.Injected == nil && m.Internal == nil { // its client asks again under the same id
 			return Decision{Ignore: true, Reason: event.ReasonLimit}
 		}
-		return r.Over(m, r)
+		d = r.Over(m, r)
 	}
+	r.prepare(&d, known)
 	return d
 }
 
@@ -61,19 +57,11 @@ func (r *recordTx) count() {
 			budgets.Spend(r.Txn, r.Workspace, b, 1, r.now)
 		}
 	}
-	if r.notice == nil || r.told {
+	if r.tells == nil || r.told || r.Err != nil {
 		return
 	}
 	r.tell()
 	if r.out.Reason == event.ReasonLimit {
 		budgets.SetTold(r.Txn, r.Workspace, r.budgets[0])
 	}
-}
-
-// tell stores the notice to the message's sender, and its deliveries.
-func (r *recordTx) tell() {
-	outbox.AddNotice(r.Txn, r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, storage.Optional(r.out.Stopped), *r.notice, r.now)
-	r.added++
-	runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", r.out.Message.UUID, r.Envelope), r.notice.Posts, r.now) // a later edit may have another
-	r.out.Told = r.out.Told || len(r.notice.Posts) > 0
 }

@@ -138,7 +138,7 @@ func (r *recordTx) apply(known *messages.Message, m *event.Message, d Decision, 
 		}
 	}
 	if known.Trigger == messages.TriggerPassive && !repeated {
-		r.notice = d.Notice
+		r.tells = d.Tell
 	}
 	if edited || decided {
 		r.updated(known, d)

@@ -23,7 +23,7 @@ const (
 	CommandUnschedule Command = "unschedule"
 )
 
-// ThreadState is the work in a thread at the time of a command.
+// ThreadState is the work in a thread before a command.
 type ThreadState struct {
 	Run      string // the unfinished run; empty for none, and the next four fields have no meaning
 	Agent    string
@@ -32,54 +32,63 @@ type ThreadState struct {
 	Taken    bool  // the agent answers later
 	Waiting  int64 // messages that wait for a turn
 	Asks     bool  // a question is open
-	Working  int64 // workstreams that a stop has ended
+	Working  int64 // workstreams that a stop ends
 	// Workstreams are those that work, the first launched ones, for a status.
 	Workstreams []workstreams.Workstream
 	// Schedules are those of the thread that wait, for CommandSchedules.
 	Schedules []schedules.Schedule
-	Canceled  bool // a schedule was cancelled
+	Canceled  bool // there is a schedule that CommandUnschedule cancels
 }
 
 // maxWorkstreams bounds ThreadState.Workstreams.
 const maxWorkstreams = 20
 
-// state reads the work in the thread.
-func (r *recordTx) state() (s ThreadState) {
+// before reads the work in the thread before a command.
+func (r *recordTx) before(d *Decision) (s ThreadState) {
 	s.Run, s.Asks = r.thread.run, r.Question() != nil
 	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
 		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
 		(SELECT count(*) FROM messages WHERE `+messages.Waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
+	switch d.Command {
+	case CommandStop:
+		for _, key := range r.reaches(d) {
+			s.Working += workstreams.RunningBelow(r.Txn, key)
+		}
+	case CommandStatus:
+		for _, key := range r.reaches(d) {
+			s.Workstreams = append(s.Workstreams, workstreams.WorkingBelow(r.Txn, key, maxWorkstreams-len(s.Workstreams))...)
+		}
+	case CommandSchedules:
+		s.Schedules = schedules.OfThread(r.Txn, r.claim.Key)
+	case CommandUnschedule:
+		s.Canceled = schedules.IsOf(r.Txn, r.Workspace, r.claim.Key, d.Subject)
+	case CommandNew:
+	}
 	return s
 }
 
 // reaches returns the keys of the threads whose workstreams a command means.
-func (r *recordTx) reaches(d Decision) []event.ThreadKey {
+func (r *recordTx) reaches(d *Decision) []event.ThreadKey {
 	if d.Above == "" || d.Above == r.claim.Key {
 		return []event.ThreadKey{r.claim.Key}
 	}
 	return []event.ThreadKey{r.claim.Key, d.Above}
 }
 
-// obey carries out the command that a new message is, and answers it with a notice.
-func (r *recordTx) obey(row *messages.Message, d Decision) {
-	state, thread := r.state(), r.claim.Thread
+// obey carries out the command that a new message is.
+func (r *recordTx) obey(row *messages.Message, d *Decision) {
+	state, thread := &r.state, r.claim.Thread
 	if d.Command == CommandStop {
 		for _, key := range r.reaches(d) {
-			state.Working += workstreams.StopBelow(r.Txn, key, r.now)
+			workstreams.StopBelow(r.Txn, key, r.now)
 		}
 		if state.Run != "" && !event.IsWorkstream(r.claim.Key) { // else what waits is stopped, too
 			runs.ForgetReports(r.Txn, thread, "")
 		}
 	}
 	switch {
-	case d.Command == CommandStatus:
-		for _, key := range r.reaches(d) {
-			state.Workstreams = append(state.Workstreams, workstreams.WorkingBelow(r.Txn, key, maxWorkstreams-len(state.Workstreams))...)
-		}
-	case d.Command == CommandSchedules:
-		state.Schedules = schedules.OfThread(r.Txn, r.claim.Key)
 	case d.Command == CommandUnschedule:
-		state.Canceled = schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
+		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
 		runs.NewContext(r.Txn, thread, row.Seq)
 		r.forget()
@@ -94,5 +103,4 @@ func (r *recordTx) obey(row *messages.Message, d Decision) {
 		runs.StopWaiting(r.Txn, thread, r.now)
 		r.out.Told = runs.Close(r.Txn, r.thread.question, "expired", "", r.now)
 	}
-	r.notice = d.Reply(state)
 }

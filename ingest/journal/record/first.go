@@ -24,7 +24,7 @@ func (r *recordTx) recordFirst(f *envelopes.First) bool {
 		return false
 	}
 	d := r.Decide(m, r)
-	if !isPlain(d) || d.Notice != nil || d.Answer != nil || d.AwaitsFiles {
+	if !isPlain(d) || d.Answer != nil || d.AwaitsFiles {
 		return false
 	}
 	row := r.newMessage(m, d)

@@ -29,9 +29,9 @@ func (r *recordTx) reaction() {
 	}
 	r.out.Reaction = r.Event.Reaction
 	r.out.Result = event.Result{Disposition: event.Updated}
+	r.recordReaction(known)
 	known.AddEnvelope(r.Envelope) // a reaction that was typed repeats words of its target
 	messages.SetReactions(r.Txn, known, reactions)
-	r.recordReaction(known)
 }
 
 // recordReaction stores the message that a reaction makes, if the entry has one. The

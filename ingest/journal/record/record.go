@@ -3,6 +3,7 @@ package record
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,11 +36,18 @@ type Entry struct {
 	// then begins in the transaction that records its message.
 	Begin bool
 	// Decide is the policy: it decides what this message, or this new state of one,
-	// triggers. It is called inside the transaction, maybe twice, and must do nothing but
+	// triggers. It is called inside the transaction, maybe several times, and must do nothing but
 	// look. It is not called for deletes.
 	Decide func(m *event.Message, look Look) Decision
 	// Over decides instead if the message would ask for more runs than one of its budgets has.
 	Over func(m *event.Message, look Look) Decision
+	// Announce are the posts that show people the message, if it is new and the policy stores it, before its answer.
+	Announce []outbox.Post
+	// Notice returns the notice that a decision asks for, with its posts. Record calls it between two transactions, so
+	// that no other commit waits for it. It is nil if no decision asks for one.
+	Notice func(t Tell) outbox.Notice
+
+	made *madeNotice // nil for none
 }
 
 // FilesWait bounds how long a turn waits for the files of one of its messages. iMessage tells of a file
@@ -65,19 +73,15 @@ type Decision struct {
 	// Budgets are the counters of the run that the message asks for, if any. The first one also
 	// remembers that the sender was told.
 	Budgets []budgets.Budget
-	// Notice tells the sender that a budget is exhausted, once in the first budget's window.
-	// It is nil if the sender is told nothing.
-	Notice *outbox.Notice
-	// Announce are the posts that show people a new message, before its answer.
-	Announce []outbox.Post
+	// Tell is what people are told of the decision; that a budget is exhausted, once in the first budget's
+	// window. It is nil if they are told nothing. The answer to a command has no Text.
+	Tell *Tell
 	// Waits lets the run of the message wait until the thread's open question is closed.
 	Waits bool
 	// Answer is the answer to the thread's open question that a new message is; nil for none.
 	Answer *runs.Answer
-	// Command is the chat command that a new message is; empty for none. Reply returns the
-	// notice that answers it.
+	// Command is the chat command that a new message is; empty for none.
 	Command Command
-	Reply   func(ThreadState) *outbox.Notice
 	Subject string // the word after the command; empty for none
 	// Above is the key of the thread of ours below whose first post the command stands: its workstreams are those of the command's
 	// thread, too. It is empty for none.
@@ -178,17 +182,23 @@ type Result struct {
 // ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
 // is settled already.
 func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry) (Result, error) {
-	r, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
-		r := s.begin(tx, claim, entry)
-		if !r.recordNew() && r.Err == nil {
-			r.run()
+	for {
+		r, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
+			r := s.begin(tx, claim, entry)
+			if !r.recordNew() && r.Err == nil {
+				r.run()
+			}
+			return r
+		})
+		if needs, ok := errors.AsType[*needsNoticeError](err); ok {
+			entry.made = &madeNotice{needs.tell, entry.Notice(needs.tell)}
+			continue // the next decision needs another notice only if the thread has changed meanwhile
 		}
-		return r
-	})
-	if err != nil {
-		return Result{}, err
+		if err != nil {
+			return Result{}, err
+		}
+		return s.committed(ctx, r)
 	}
-	return s.committed(ctx, r)
 }
 
 func (s *Recorder) begin(tx *storage.Txn, claim *places.Claim, entry Entry) *recordTx {
@@ -242,7 +252,8 @@ type recordTx struct {
 	pending  bool                            // the envelope is known to be pending in this thread
 	copies   bool                            // stored copies may have lost their last reference
 	erased   bool                            // words were removed
-	notice   *outbox.Notice                  // for the message's sender
+	state    ThreadState                     // of the thread before a command
+	tells    *Tell                           // what people are told
 	rows     func(workspace string) []string // as storage.DB.Rows
 	budgets  []budgets.Budget                // of the message
 	told     bool                            // the sender was told in the first budget's window already
@@ -263,7 +274,7 @@ type threadState struct {
 // recordNew records a new message in three statements; most envelopes contain one. It
 // returns false, and has written nothing, if the message needs a closer look: it may be
 // ours, a bot's, known or the rest of another one, must be ignored, is a command or a pressed button, has
-// budgets, or its thread is not open or has a question.
+// budgets, people are told something, or its thread is not open or has a question.
 func (r *recordTx) recordNew() bool {
 	m := r.Event.Message
 	if !r.isPlain() {
@@ -284,12 +295,12 @@ func (r *recordTx) recordNew() bool {
 // isPlain reports whether the event is a person's new message, as far as its payload shows.
 func (r *recordTx) isPlain() bool {
 	e, m := r.Event, r.Event.Message
-	return e.Kind.MakesMessage() && e.Ignored == "" && !mayBeOurs(m) && !m.Own && m.ExternalID != "" && m.Pressed == "" && !m.Continues
+	return e.Kind.MakesMessage() && e.Ignored == "" && !mayBeOurs(m) && !m.Own && m.ExternalID != "" && m.Pressed == "" && !m.Continues && len(r.Announce) == 0
 }
 
-// isPlain reports whether a decision stores a message and counts no budget.
+// isPlain reports whether a decision stores a message, counts no budget and tells nobody.
 func isPlain(d Decision) bool {
-	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0 && len(d.Announce) == 0 && !d.Waits
+	return !d.Ignore && !d.Note && d.Command == "" && len(d.Budgets) == 0 && d.Tell == nil && !d.Waits
 }
 
 // run records any other event.
@@ -426,7 +437,7 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 		r.carry(row)
 		r.mention(row, m)
 	}
-	r.out.Message, r.out.Trigger, r.notice = row, row.Trigger, d.Notice
+	r.out.Message, r.out.Trigger, r.tells = row, row.Trigger, d.Tell
 	r.out.Result = event.Result{Disposition: event.Stored, Reason: d.Reason}
 	if d.Note {
 		r.out.Disposition = event.Ignored
@@ -434,12 +445,12 @@ func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	if row.Trigger == messages.TriggerRun {
 		r.asks, r.waits = row, d.Waits
 	}
-	if len(d.Announce) > 0 && !d.Note {
-		runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, row.UUID, d.Announce, r.now)
+	if len(r.Announce) > 0 && !d.Note {
+		runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, row.UUID, r.Announce, r.now)
 		r.out.Told = true
 	}
 	if d.Command != "" {
-		r.obey(row, d)
+		r.obey(row, &d)
 	}
 	r.answer(row, d.Answer)
 	if row.Run != "" {

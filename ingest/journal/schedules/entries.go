@@ -80,9 +80,11 @@ func (s *Schedules) CancelSchedule(ctx context.Context, workspace string, thread
 
 // Cancel ends a schedule of a thread. It returns false if there is none, or if it has ticked for the last time.
 func Cancel(tx *storage.Txn, workspace string, thread event.ThreadKey, id string) bool {
-	if thread == "" || !tx.Has(`SELECT 1 FROM schedules s WHERE workspace = $1 AND id = $2 AND thread = $3
-		AND (next_at IS NOT NULL OR EXISTS (SELECT 1 FROM schedule_ticks k WHERE k.workspace = s.workspace AND k.schedule = s.id AND k.state = 'due'))`, workspace, id, string(thread)) {
-		return false
-	}
-	return remove(tx, workspace, thread, id)
+	return IsOf(tx, workspace, thread, id) && remove(tx, workspace, thread, id)
+}
+
+// IsOf reports whether a thread has a schedule that Cancel ends.
+func IsOf(tx *storage.Txn, workspace string, thread event.ThreadKey, id string) bool {
+	return thread != "" && tx.Has(`SELECT 1 FROM schedules s WHERE workspace = $1 AND id = $2 AND thread = $3
+		AND (next_at IS NOT NULL OR EXISTS (SELECT 1 FROM schedule_ticks k WHERE k.workspace = s.workspace AND k.schedule = s.id AND k.state = 'due'))`, workspace, id, string(thread))
 }

@@ -229,10 +229,18 @@ const (
 	canceling = `state = 'canceling', ended_at = CASE WHEN state = 'running' THEN CAST($2 AS BIGINT) ELSE ended_at END, ` + isDue
 )
 
-// StopBelow makes the running workstreams of a thread end, because a person has stopped the work there. It returns
-// their number.
-func StopBelow(tx *storage.Txn, parent event.ThreadKey, now int64) int64 {
-	return tx.Exec(`UPDATE workstreams SET `+canceling+` WHERE parent = $1 AND state = 'running' AND due_at IS NOT NULL`, string(parent), now)
+// runsBelow is the condition of the workstreams of the thread $1 that a stop ends.
+const runsBelow = `parent = $1 AND state = 'running' AND due_at IS NOT NULL`
+
+// RunningBelow counts the workstreams of a thread that StopBelow ends.
+func RunningBelow(tx *storage.Txn, parent event.ThreadKey) (n int64) {
+	tx.Row([]any{&n}, `SELECT count(*) FROM workstreams WHERE `+runsBelow, string(parent))
+	return n
+}
+
+// StopBelow makes the running workstreams of a thread end, because a person has stopped the work there.
+func StopBelow(tx *storage.Txn, parent event.ThreadKey, now int64) {
+	tx.Do(`UPDATE workstreams SET `+canceling+` WHERE `+runsBelow, string(parent), now)
 }
 
 // StopOf makes the running workstreams of a run end, because the run has ended without an answer.
