@@ -41,7 +41,7 @@ func (g gate) subject(m *event.Message) (command record.Command, subject string)
 	}
 	word, ok := m.Command, true
 	if word == "" {
-		word, ok = g.cutPrefix(g.said(m))
+		word, ok = g.cutPrefix(g.said(m, maxCommand+len(strings.Fields(m.Called))))
 	}
 	word, subject, more := strings.Cut(strings.TrimRight(word, finalMarks), " ")
 	command = record.Command(strings.ToLower(word))
@@ -53,6 +53,9 @@ func (g gate) subject(m *event.Message) (command record.Command, subject string)
 	}
 	return "", ""
 }
+
+// maxCommand is a number of words that no command has. Of a long text, no more words are read.
+const maxCommand = 3
 
 // finalMarks are the marks with which people, and the keyboards of telephones, end a command.
 const finalMarks = " .!?,;:…。！？，"
@@ -76,19 +79,27 @@ func (g gate) command(m *event.Message) record.Command {
 }
 
 // said returns a message's text without mentions, without the word that called us, and without
-// the name of the platform's command.
-func (g gate) said(m *event.Message) string {
+// the name of the platform's command. It has at most a number of words, beside marks.
+func (g gate) said(m *event.Message, most int) string {
 	text := m.Content
 	if g.kind == event.KindCommand { // such as /parley /stop
 		if name, rest, found := strings.Cut(text, " "); found && strings.HasPrefix(name, "/") {
 			text = rest
 		}
 	}
-	words := strings.Fields(text)
-	for i, word := range words {
-		words[i] = withoutMentions(word)
+	var words []string
+	for word := range strings.FieldsSeq(text) {
+		if word = withoutMentions(word); word == "" {
+			continue
+		}
+		if words = append(words, word); strings.Trim(word, finalMarks) != "" {
+			most--
+		}
+		if most <= 0 {
+			break
+		}
 	}
-	rest := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+	rest := strings.Join(words, " ")
 	if called := strings.TrimPrefix(rest, "@"); m.Called != "" && len(called) > len(m.Called) && strings.EqualFold(called[:len(m.Called)], m.Called) {
 		rest = strings.TrimLeft(called[len(m.Called):], ",: ")
 	}

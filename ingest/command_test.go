@@ -53,6 +53,9 @@ func TestCommandTexts(t *testing.T) {
 		"a path":                     {"/stop/it", nil, ""},
 		"a mark inside":              {"/st.op", nil, ""},
 		"marks alone":                {"/...", nil, ""},
+		"marks apart":                {"/stop ! ! ! !", nil, "stop"},
+		"marks apart and more words": {"/stop . . . . go on", nil, ""},
+		"more words than are read":   {"hey parley /stop " + strings.Repeat("it ", 100), func(_ *gate, m *event.Message) { m.Called = "hey parley" }, ""},
 		"a mention alone":            {"<@U0BOT>", nil, ""},
 		"another prefix":             {"!stop", func(g *gate, _ *event.Message) { g.Prefix = "!" }, "stop"},
 		"not the prefix":             {"/stop", func(g *gate, _ *event.Message) { g.Prefix = "!" }, ""},
@@ -70,6 +73,11 @@ func TestCommandTexts(t *testing.T) {
 		if got := g.command(m); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+	long := room()
+	long.Content = strings.Repeat("on ", 100_000)
+	if got := defaultGate().said(long, maxCommand); got != "on on on" {
+		t.Errorf("of a long text, %d bytes are read", len(got))
 	}
 }
 

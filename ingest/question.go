@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,7 +150,7 @@ func pressedOption(button string, q *runs.Question) int {
 // option returns the option that a message names by its label, by its number, or else by its id,
 // which people do not see; -1 for none.
 func (g gate) option(m *event.Message, q *runs.Question) int {
-	text := g.said(m)
+	text := g.said(m, math.MaxInt)
 	if i := slices.IndexFunc(q.Options, func(o stream.Option) bool { return strings.EqualFold(text, o.Label) }); i >= 0 {
 		return i
 	}
