@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -42,5 +43,31 @@ func all(body io.Reader) (list []string, err error) {
 			return list, err
 		}
 		list = append(list, event.ID+" "+string(event.Data))
+	}
+}
+
+// TestALostConnectionCutsNoEvent proves that the beginning of an event is none.
+func TestALostConnectionCutsNoEvent(t *testing.T) {
+	lost := errors.New("the connection is lost")
+	r := NewReader(io.MultiReader(strings.NewReader("data: whole\n\ndata: {\"a\":"), iotest.ErrReader(lost)), 100)
+	if e, err := r.Next(); string(e.Data) != "whole" || err != nil {
+		t.Errorf("first %q, %v", e.Data, err)
+	}
+	if e, err := r.Next(); err != lost {
+		t.Errorf("then %q, %v", e.Data, err)
+	}
+}
+
+// TestLongEvents checks an event of more bytes than the bound, in one line and in several.
+func TestLongEvents(t *testing.T) {
+	for _, text := range []string{"data: 12345678\n\n", "data: 123\ndata: 45678\n\n"} {
+		if _, err := NewReader(strings.NewReader(text), 5).Next(); err != ErrLong {
+			t.Errorf("%q: %v", text, err)
+		}
+		r := NewReader(strings.NewReader(text), 5)
+		r.Cuts = true
+		if e, err := r.Next(); err != nil || !e.Cut || len(e.Data) != 5 {
+			t.Errorf("%q: %+v, %v", text, e, err)
+		}
 	}
 }
