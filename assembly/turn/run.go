@@ -201,7 +201,7 @@ func (a *attempt) commit(ctx context.Context) error {
 	}
 	reply := runs.Reply{
 		Content: ask.Numbered(a.said.text), Question: question, AnsweredAt: a.said.first, Attempt: a.record(nil), Posts: posts, Files: files, Send: send, Events: append(a.rest, a.ends...), Metadata: a.metadata, Copies: copies,
-		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: func() outbox.Notice { return a.notice(withdrawn) },
+		Stale: a.stale(), Interruptible: a.interruptible(), Withdrawn: a.notice(withdrawn),
 	}
 	if shown != nil {
 		a.report.Card = shown.Plain()

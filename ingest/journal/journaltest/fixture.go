@@ -271,8 +271,7 @@ func (f *fixture) mayBegin(thread event.ThreadKey, alone bool) *runs.Run {
 // answer returns a reply with some posts.
 func answer(content string, posts ...string) runs.Reply {
 	r := runs.Reply{
-		Withdrawn: func() outbox.Notice { return outbox.Notice{} },
-		Content:   content, Stale: "send",
+		Content: content, Stale: "send",
 		Metadata: func(id string, _ time.Duration) []byte {
 			return fmt.Appendf(nil, `{"message_id":%q}`, id)
 		},

@@ -62,7 +62,7 @@ func noticeOfWithdrawn(f *fixture) {
 	run := f.begin(threadKey(1))
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	reply := answer("Hello.", "Hello.")
-	reply.Withdrawn = func() outbox.Notice { return outbox.Notice{Text: "Deleted."} }
+	reply.Withdrawn = outbox.Notice{Text: "Deleted."}
 	same(f, "result", f.commit(run, reply).State, runs.Canceled)
 	same(f, "thread", f.lines(threadKey(1)), []string{"1 -", "2 Deleted."})
 	same(f, "state", f.asks(threadKey(1)), []string{"cancelled Deleted.", "system"})

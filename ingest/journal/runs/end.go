@@ -39,8 +39,8 @@ type Reply struct {
 	Again bool
 	// Question is the agent's question to the thread; nil for none.
 	Question *Question
-	// Withdrawn returns the notice of the run if every message of its turn was deleted.
-	Withdrawn func() outbox.Notice
+	// Withdrawn is the notice of the run if every message of its turn was deleted.
+	Withdrawn outbox.Notice
 	// Interruptible gives up the reply if a newer message triggers a run, or a message of
 	// its turn was edited.
 	Interruptible bool
@@ -128,9 +128,8 @@ func (e *endRunTx) commit(reply Reply) bool {
 	case e.reruns != e.run.Reruns: // it has added the newer messages
 		return false
 	case e.left == 0:
-		notice := reply.Withdrawn()
-		e.giveUp(Canceled, "every message was deleted", notice)
-		e.copy(reply.Copies, notice.Text)
+		e.giveUp(Canceled, "every message was deleted", reply.Withdrawn)
+		e.copy(reply.Copies, reply.Withdrawn.Text)
 	case reply.Interruptible && (edited || e.asked()):
 		e.requeue()
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
