@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -552,9 +553,15 @@ func TestManyWorkstreams(t *testing.T) {
 		h.reply(run, "Wait.")
 	}
 	t.Logf("%d launched after %v", many, time.Since(begun))
-	for reports := 0; reports < many; {
-		told := <-h.inputs
-		reports++
+	reported, answers := map[string]bool{}, len(asked)
+	for len(reported) < many {
+		told := <-h.inputs // reports that come during a run are a turn together
+		for _, m := range told.Messages {
+			for _, report := range regexp.MustCompile(`launch_id (\S+), agent echo\) is completed`).FindAllStringSubmatch(m.Content, -1) {
+				reported[report[1]] = true
+			}
+		}
+		answers++
 		h.reply(told.RunID, "Noted.")
 	}
 	t.Logf("reported after %v", time.Since(begun))
@@ -565,8 +572,10 @@ func TestManyWorkstreams(t *testing.T) {
 		}
 		same(t, asked[run], each)
 	}
-	h.posts(many + len(asked))
-	same(t, len(h.inputs), 0)
+	h.posts(answers)
+	if len(h.inputs) != 0 || answers > many+len(asked) {
+		t.Errorf("%d answers, and %d more inputs", answers, len(h.inputs))
+	}
 }
 
 // TestOperatorsSeeWorkstreams checks that a run and the life of its message show the run's workstreams, without words.
