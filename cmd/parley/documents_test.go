@@ -353,3 +353,23 @@ func anchors(text string) (list []string) {
 	}
 	return list
 }
+
+// TestTheGateRunsTheTestsOfReadme: README.md has one command for the tests, and the gate runs the same.
+func TestTheGateRunsTheTestsOfReadme(t *testing.T) {
+	t.Parallel()
+	var command string
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if p.path == "README.md" && strings.HasPrefix(b.text, "go test ") {
+				command += b.text
+			}
+		}
+	}
+	gate, err := os.ReadFile("../../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if command == "" || !strings.Contains(string(gate), "\n"+strings.TrimSpace(command)+" #") {
+		t.Errorf("README.md says %q, and .ci/run does not", command)
+	}
+}
