@@ -115,6 +115,7 @@ func listingPromises() []promise {
 	return []promise{
 		{"a thread's messages are read in pages, forwards and backwards", pagesOfThread},
 		{"a workspace's threads are listed, the last active first", threadsOfWorkspace},
+		{"a thread has an agent while a turn is due or a run goes on", agentOfThread},
 		{"a thread is shown by its first message of a person or an agent that has a text", firstOfThread},
 		{"the cost of a page of messages does not depend on the thread", pageBounded},
 		{"a message that is kept out of memory is in its own turn only", outOfMemory},
@@ -123,6 +124,21 @@ func listingPromises() []promise {
 		{"a stale reply takes no message to another agent", rerunOfAgent},
 		{"the heir of a removed agent gets its waiting messages", heirGetsMessages},
 	}
+}
+
+func agentOfThread(f *fixture) {
+	agent := func() string {
+		list, _, err := f.Listing.AllThreads(f.ctx, []string{workspace}, "", 10)
+		f.must(err)
+		same(f, "threads", len(list), 1)
+		return list[0].Agent
+	}
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	same(f, "while its turn is due", agent(), "helper")
+	run := f.begin(threadKey(1))
+	same(f, "while its run goes on", agent(), "helper")
+	f.commit(run, answer("Hello."))
+	same(f, "afterwards", agent(), "")
 }
 
 func pagesOfThread(f *fixture) {
