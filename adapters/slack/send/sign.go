@@ -64,8 +64,8 @@ func (s *Sender) status(ctx context.Context, sign adapters.Sign, text string) er
 	if thread == "" { // the message is the root of a thread without replies
 		_, thread, _ = payload.SplitID(sign.Message)
 	}
-	if thread == "" {
-		return adapters.Permanently("there is no thread that can show a status")
+	if thread == "" { // a slash command has no message, and nothing that could show a status
+		return nil
 	}
 	return s.callOptional("assistant.threads.setStatus", sign, func() error {
 		return s.client.API.SetAssistantThreadsStatusContext(ctx, slack.AssistantThreadsSetStatusParameters{

@@ -1,6 +1,7 @@
 package send_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -31,8 +32,8 @@ func TestStatusSign(t *testing.T) {
 		t.Error(err)
 	}
 	s.sign.Message = "command:1"
-	if got := testapp.Failure(t, s.adapter.ShowWorking(t.Context(), s.sign)); got.Failure != adapters.Permanent {
-		t.Error(got)
+	if err := errors.Join(s.adapter.ShowWorking(t.Context(), s.sign), s.adapter.ClearWorking(t.Context(), s.sign)); err != nil {
+		t.Error(err)
 	}
 }
 
