@@ -1,6 +1,7 @@
 package daemon_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,5 +25,21 @@ func TestWhySaysThatAFileChanged(t *testing.T) {
 		if err != nil || len(w.Because) == 0 || (w.Changed != "") != changed || changed && !strings.Contains(w.Changed, "acme.yaml") {
 			t.Errorf("changed %v: %v %+v", changed, err, w)
 		}
+	}
+}
+
+// TestWhyNamesTheAgentsError: the reason for which a run began is not why it has no answer.
+func TestWhyNamesTheAgentsError(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	m := h.newMessage("<@U0BOT> hello")
+	h.accept(m.Mention())
+	h.answerNext(func(w http.ResponseWriter) { http.Error(w, "wrong key", http.StatusUnauthorized) })
+	w, err := h.operate().Why(h.ctx, room+"/"+m.TS)
+	for err == nil && w.Run == "running" && h.poll() {
+		w, err = h.operate().Why(h.ctx, room+"/"+m.TS)
+	}
+	if err != nil || w.Run != "failed" || !strings.Contains(w.RunWords, "the agent helper: ") || !strings.Contains(w.RunWords, "401") || !strings.HasPrefix(w.Repair, "parley runs retry ") {
+		t.Errorf("%v %q %q %q", err, w.Run, w.RunWords, w.Repair)
 	}
 }

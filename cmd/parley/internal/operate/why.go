@@ -62,6 +62,12 @@ func whyText(w operator.Why) string {
 	}
 	outcome := "NOT ANSWERED"
 	switch {
+	case w.Run != "": // the reason for which the run began is not why it has no answer
+		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Run, replay.Visible(w.RunWords))
+		if w.Repair != "" {
+			fmt.Fprintf(&b, "  To ask again: %s\n", w.Repair)
+		}
+		return b.String()
 	case w.Answered:
 		outcome = "ANSWERED"
 	case w.Quiet:

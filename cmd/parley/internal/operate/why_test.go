@@ -30,6 +30,10 @@ func TestWhyText(t *testing.T) {
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
+	if got := whyText(operator.Why{Found: true, Trigger: "run", Reason: "direct", Words: "it is direct", Run: "failed", RunWords: "the agent echo: \x1b500", Repair: "parley runs retry r1"}); got !=
+		"  NOT ANSWERED  failed: the agent echo: \\u001b500\n  To ask again: parley runs retry r1\n" {
+		t.Errorf("of a failed run: %q", got)
+	}
 	if got := whyText(operator.Why{Found: true, Trigger: "run", Reason: "open", Words: "no mention is needed here", Change: "policy.require_mention: true", Quiet: true}); got != "  QUIET  open: no mention is needed here\n" {
 		t.Errorf("of a quiet run: %q", got)
 	}

@@ -53,6 +53,11 @@ type Why struct {
 	// Words tell the reason, and Change the key that changes the outcome; empty if none does.
 	Words  string `json:"words,omitempty"`
 	Change string `json:"change,omitempty"`
+	// Run is the state of a run that has not answered the message: running, failed, canceled, dropped or interrupted; empty for none.
+	// RunWords name its agent and its error, and Repair the command that asks again; empty for none.
+	Run      string `json:"run,omitempty"`
+	RunWords string `json:"run_words,omitempty"`
+	Repair   string `json:"repair,omitempty"`
 	// Because are the settings that decided, with their present values.
 	Because []config.Setting `json:"because"`
 	// Changed tells that a file of Because was changed after the decision; empty if none was.
@@ -311,6 +316,16 @@ func (w *Why) run(l *listing.Life) {
 		w.step(r.EndedAt, "quiet", "the agent chose to say nothing")
 	default:
 		w.step(r.EndedAt, "failed", "%s: %s", r.State, r.Error)
+	}
+	switch {
+	case w.Answered, w.Quiet:
+	case r.EndedAt.IsZero():
+		w.Run, w.RunWords = r.State, fmt.Sprintf("the agent %s works on run %s", r.Agent, r.ID)
+	default:
+		w.Run, w.RunWords = r.State, fmt.Sprintf("the agent %s: %s", r.Agent, cmp.Or(r.Error, "no error"))
+		if r.State == "failed" {
+			w.Repair = "parley runs retry " + r.ID
+		}
 	}
 }
 
