@@ -542,27 +542,33 @@ func TestManyWorkstreams(t *testing.T) {
 	const each = 20
 	h := openLeadOf(t, plan{}, each)
 	begun := time.Now()
-	asked := map[string]int{}
-	for len(asked) < many/each {
-		h.mention("who is right?")
-		run := (<-h.inputs).RunID
-		for range each {
-			h.launch(run, `{"task":"Look it up.","agent":"echo"}`)
-		}
-		asked[run] = 0
-		h.reply(run, "Wait.")
-	}
-	t.Logf("%d launched after %v", many, time.Since(begun))
-	reported, answers := map[string]bool{}, len(asked)
-	for len(reported) < many {
-		told := <-h.inputs // reports that come during a run are a turn together
+	asked, reported, answers := map[string]int{}, map[string]bool{}, 0
+	answer := func(told leadInput, text string) {
 		for _, m := range told.Messages {
 			for _, report := range regexp.MustCompile(`launch_id (\S+), agent echo\) is completed`).FindAllStringSubmatch(m.Content, -1) {
 				reported[report[1]] = true
 			}
 		}
 		answers++
-		h.reply(told.RunID, "Noted.")
+		h.reply(told.RunID, text)
+	}
+	for len(asked) < many/each {
+		h.mention("who is right?")
+		question := <-h.inputs
+		for !strings.HasSuffix(question.last(), "who is right?") { // a report of an earlier question came first
+			answer(question, "Noted.")
+			question = <-h.inputs
+		}
+		run := question.RunID
+		for range each {
+			h.launch(run, `{"task":"Look it up.","agent":"echo"}`)
+		}
+		asked[run] = 0
+		answer(question, "Wait.")
+	}
+	t.Logf("%d launched after %v", many, time.Since(begun))
+	for len(reported) < many {
+		answer(<-h.inputs, "Noted.") // reports that come during a run are a turn together
 	}
 	t.Logf("reported after %v", time.Since(begun))
 	for run := range asked {
