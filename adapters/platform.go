@@ -54,7 +54,7 @@ type Platform struct {
 	ThreadUnder func(workspace, post string) event.ThreadKey
 	// Draft returns the payload in which the platform would send a message. It is nil if the platform has no such payload.
 	Draft func(Draft) []byte
-	// Setup says what a person is asked who makes a workspace of the platform. It is nil if nobody makes one that way.
+	// Setup has the questions of `parley init` for a workspace of the platform. It is nil if init does not offer the platform.
 	Setup *Setup
 	// API says that the messages come from callers of our own API: a token admits its
 	// holder, also a bot, and the metadata is stored as the holder gave it.

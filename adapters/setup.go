@@ -1,6 +1,6 @@
 package adapters
 
-// Setup says what a person is asked who makes the first configuration of a workspace.
+// Setup has the questions of `parley init` for a workspace of a platform.
 type Setup struct {
 	ID    string // in a flag; empty for the platform's name
 	Title string // empty for the platform's title
@@ -9,7 +9,7 @@ type Setup struct {
 	Fields []Field
 }
 
-// Field is one setting that a person gives.
+// Field is a question for one setting.
 type Field struct {
 	Key   string // of the block of the platform or of the agent
 	Title string

@@ -218,11 +218,8 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 		default:
 			g.notForUs = true
 		}
-		switch g.command(r.Message) {
-		case record.CommandStop, record.CommandStatus:
-			if err := in.readAbove(ctx, w, &g, r.Message); err != nil {
-				return g, err
-			}
+		if err := in.readAbove(ctx, w, &g, r.Message); err != nil {
+			return g, err
 		}
 	}
 	if r.Ignored != "" || r.Kind != event.KindReaction {
@@ -237,9 +234,12 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 	return g, w.react(ctx, g, r)
 }
 
-// readAbove finds the thread of ours below whose first post a command stands.
+// readAbove finds the thread of ours below whose first post a command stands, if the command is about the work there.
 func (in *Ingest) readAbove(ctx context.Context, w *workspace, g *gate, m *event.Message) (err error) {
-	if m.ReplyTo != "" {
+	if m.ReplyTo == "" {
+		return nil
+	}
+	if command := g.command(m); command == record.CommandStop || command == record.CommandStatus {
 		g.above, err = in.Notices.Above(ctx, w.config.ID, m.ReplyTo)
 	}
 	return err

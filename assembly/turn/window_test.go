@@ -48,7 +48,7 @@ func BenchmarkWindow(b *testing.B) {
 	}
 }
 
-// nobody knows no workspace and no agent.
+// nobody has neither workspaces nor agents.
 type nobody struct{}
 
 func (nobody) Settings(*runs.Run) Settings                           { return Settings{} }

@@ -16,8 +16,7 @@ import (
 	"parley/ingest/stream"
 )
 
-// Runs is the part of the journal that has the runs: what they said, how a client named them, and the later answers of agents that
-// have taken one.
+// Runs is the part of the journal that has the runs, with their messages, their names and the later answers of their agents.
 type Runs interface {
 	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
 	RunMessages(ctx context.Context, run string) ([]messages.Message, error)

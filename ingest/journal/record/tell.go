@@ -10,13 +10,13 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Tell is what a decision lets people read of it. Entry.Notice makes the notice from it.
+// Tell is the content of the notice of a decision. Entry.Notice makes the notice from it.
 type Tell struct {
 	Text string // in Markdown; empty for the answer to a command
 	// Message is the external id of the message that the notice answers, and Sender its author, who alone reads the
 	// notice if the platform can do that. Without a Sender it is for all people of the thread.
 	Message, Sender string
-	// Private means that nobody else may read it: it has no post if the platform cannot do that.
+	// Private means that the Sender alone may read it. If the platform cannot do that, the notice has no post.
 	Private bool
 	// Command is the command that the notice answers, and State that of the thread before it. Record sets both.
 	Command Command

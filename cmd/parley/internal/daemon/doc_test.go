@@ -23,8 +23,8 @@ import (
 // traced is the variable of the environment that makes TestTracedMessage show its calls.
 const traced = "PARLEY_TRACED_MESSAGE"
 
-// TestPathOfMessage lets the functions of the package comment's path print their names, and compares the path with what they
-// print while a message passes: each function is called, for the first time in this order.
+// TestPathOfMessage builds the daemon with functions that print their names, those of the package comment's path, and sends a
+// message. The message calls each of them, for the first time in this order.
 func TestPathOfMessage(t *testing.T) {
 	if os.Getenv(traced) != "" {
 		t.Skip("this process is the traced one")

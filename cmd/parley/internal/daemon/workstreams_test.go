@@ -579,6 +579,7 @@ func TestManyWorkstreams(t *testing.T) {
 		same(t, asked[run], each)
 	}
 	h.posts(answers)
+	h.awaitMetric(envelopesMetric("message", "stored", "workstream"), float64(2*many)) // each task and each report once
 	if len(h.inputs) != 0 || answers > many+len(asked) {
 		t.Errorf("%d answers, and %d more inputs", answers, len(h.inputs))
 	}

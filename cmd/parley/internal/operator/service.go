@@ -82,7 +82,7 @@ type Live struct {
 	Schedules Schedules
 }
 
-// Intake takes what an operator gives it; see ingest.Ingest.
+// Intake processes dead letters and answers of operators; see ingest.Ingest.
 type Intake interface {
 	// Resubmit gives a dead letter to intake again.
 	Resubmit(ctx context.Context, envelope int64) error
