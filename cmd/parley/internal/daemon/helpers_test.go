@@ -461,6 +461,20 @@ func (h *harness) postWeb(content string, more ...string) answer {
 	return got
 }
 
+// takesInput reads what the daemon sends to an agent, and reports whether all of it came. The daemon ends with the test, maybe amid a
+// request.
+func takesInput(t *testing.T, w http.ResponseWriter, r *http.Request, input any) bool {
+	raw, err := io.ReadAll(r.Body)
+	if err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return false
+	}
+	if err := json.Unmarshal(raw, input); err != nil {
+		t.Errorf("an agent got %q: %v", raw, err)
+	}
+	return true
+}
+
 // decode reads JSON.
 func decode[T any](t *testing.T, raw string) T {
 	t.Helper()

@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,8 +28,8 @@ func openLater(t *testing.T, plans ...plan) *later {
 		var body struct {
 			RunID string `json:"run_id"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
+		if !takesInput(t, w, r, &body) {
+			return
 		}
 		w.WriteHeader(http.StatusAccepted)
 		l.runs <- body.RunID

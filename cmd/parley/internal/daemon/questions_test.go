@@ -35,8 +35,8 @@ func openAskingWith(t *testing.T, approvers string) *asking {
 			RunID  string
 			Resume json.RawMessage
 		}
-		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
-			t.Error(err)
+		if !takesInput(t, w, r, &input) {
+			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
 		send := func(event string) { fmt.Fprintf(w, "data: %s\n\n", strings.ReplaceAll(event, "THE-RUN", input.RunID)) }

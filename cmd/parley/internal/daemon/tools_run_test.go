@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,8 +24,8 @@ func openHolder(t *testing.T, settings string, change ...func(*plan)) *holder {
 		var body struct {
 			RunID string `json:"run_id"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
-			t.Error(err)
+		if !takesInput(t, w, r, &body) {
+			return
 		}
 		w.WriteHeader(http.StatusAccepted)
 		l.runs <- body.RunID

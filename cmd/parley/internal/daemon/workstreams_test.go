@@ -1,7 +1,6 @@
 package daemon_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -53,8 +52,8 @@ func openLeadShowing(t *testing.T, p plan, most int, show string) *delegating {
 	l := &delegating{inputs: make(chan leadInput, 16)}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var input leadInput
-		if err := json.NewDecoder(r.Body).Decode(&input); err != nil {
-			t.Error(err)
+		if !takesInput(t, w, r, &input) {
+			return
 		}
 		input.token = r.Header.Get("X-Parley-Run-Token")
 		w.WriteHeader(http.StatusAccepted)
