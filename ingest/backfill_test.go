@@ -138,7 +138,7 @@ func TestADeleteWaitsForItsMessage(t *testing.T) {
 	for name, c := range map[string]struct{ before, after func(h *harness) }{
 		"a gap": {func(h *harness) {
 			gap := event.Gap{Channel: "C1", From: time.Now(), Until: time.Now().Add(time.Second)}
-			if err := h.journal.Places.OpenGaps(h.Context(), "acme", []event.Gap{gap}, time.Time{}); err != nil {
+			if err := h.journal.Threads.OpenGaps(h.Context(), "acme", []event.Gap{gap}, time.Time{}); err != nil {
 				h.Fatal(err)
 			}
 		}, func(h *harness) {

@@ -281,7 +281,7 @@ func (in *Ingest) channel(ctx context.Context, c *work.Claim, e *event.Event) (s
 	if e.Ignored != "" {
 		return "", nil
 	}
-	channel, err := in.Journal.Places.ThreadChannel(ctx, c.Thread)
+	channel, err := in.Journal.Threads.ThreadChannel(ctx, c.Thread)
 	if e.Message != nil {
 		e.Message.Channel.ID = channel
 	}

@@ -475,7 +475,7 @@ func (h *harness) claims(envelope int64) (n int64) {
 // thread lists a thread's messages in their current state.
 func (h *harness) thread(key event.ThreadKey) []messages.Listed {
 	h.Helper()
-	id, err := h.journal.Places.ThreadID(h.Context(), key)
+	id, err := h.journal.Threads.ThreadID(h.Context(), key)
 	if err != nil {
 		h.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // historyTimeout bounds how long a turn waits for the thread's earlier messages.
@@ -19,7 +19,7 @@ const historyTimeout = 3 * time.Second
 // ReadHistory implements turn.History. It stores the messages of a thread from before the
 // journal knew it, for the thread's first run. It stores nothing of refused senders. While the
 // platform hangs it reads nothing, because each read would hold a slot of the agent.
-func (in *Ingest) ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error {
+func (in *Ingest) ReadHistory(ctx context.Context, claim *threads.Claim, run *runs.Run, newest int) error {
 	w := in.workspace(run.Platform, run.Workspace)
 	if w == nil || w.config.Context == nil || len(run.Messages) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -118,7 +118,7 @@ func (w *workspace) ownID() string {
 type directory struct {
 	*workspace
 	Names
-	state  places.AdapterState
+	state  threads.AdapterState
 	stored func(channel string) (event.ChannelType, error)
 	err    error // error of the store: the answers may be wrong
 }
@@ -126,8 +126,8 @@ type directory struct {
 var _ adapters.Directory = (*directory)(nil)
 
 func (in *Ingest) directory(ctx context.Context, w *workspace) *directory {
-	return &directory{workspace: w, Names: w.config.Names, state: in.Journal.Places.AdapterState(w.config.ID), stored: func(channel string) (event.ChannelType, error) {
-		return in.Journal.Places.ChannelType(ctx, w.config.ID, channel)
+	return &directory{workspace: w, Names: w.config.Names, state: in.Journal.Threads.AdapterState(w.config.ID), stored: func(channel string) (event.ChannelType, error) {
+		return in.Journal.Threads.ChannelType(ctx, w.config.ID, channel)
 	}}
 }
 
@@ -228,7 +228,7 @@ func (in *Ingest) setSelf(ctx context.Context, w *workspace, self event.Self) er
 // readSelf reads our identity from the store, because another node may have stored it.
 func (in *Ingest) readSelf(ctx context.Context, w *workspace) error {
 	before := w.self.Load()
-	self, err := in.Journal.Places.Self(ctx, w.config.ID)
+	self, err := in.Journal.Threads.Self(ctx, w.config.ID)
 	if err != nil {
 		return fmt.Errorf("read our identity in %s: %w", w.config.ID, err)
 	}

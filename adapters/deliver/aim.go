@@ -5,7 +5,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // aim gives a delivery whose first call begins its address. The post below which it belongs may have been on its way when the
@@ -28,7 +28,7 @@ func (o *Outbox) aim(ctx context.Context, d *outbox.Delivery, platform Platform)
 		}
 		answered = post
 	} else {
-		post, err := o.above(ctx, d.Workspace, places.Thread{Row: d.Thread, Key: d.ThreadKey}, d.Run)
+		post, err := o.above(ctx, d.Workspace, threads.Thread{Row: d.Thread, Key: d.ThreadKey}, d.Run)
 		if err != nil || post == "" {
 			return err
 		}
@@ -87,7 +87,7 @@ func isOwn(platform Platform, workspace string, thread event.ThreadKey) bool {
 
 // above returns the platform's id of the first post of a thread of ours, so that people answer in the thread under it; empty if there
 // is none, or if it is one of a run itself.
-func (o *Outbox) above(ctx context.Context, workspace string, thread places.Thread, run string) (post string, err error) {
+func (o *Outbox) above(ctx context.Context, workspace string, thread threads.Thread, run string) (post string, err error) {
 	if platform, _ := o.Platform(workspace); !isOwn(platform, workspace, thread.Key) {
 		return "", nil
 	}
@@ -109,7 +109,7 @@ func (o *Outbox) Above(ctx context.Context, workspace, post string) (event.Threa
 
 // People returns the key of the thread in which people read an agent's answers to a thread: the thread under its first post if
 // it begins with a post of its own, else the thread itself.
-func (o *Outbox) People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error) {
+func (o *Outbox) People(ctx context.Context, workspace string, thread threads.Thread) (event.ThreadKey, error) {
 	post, err := o.above(ctx, workspace, thread, "")
 	if err != nil || post == "" {
 		return thread.Key, err

@@ -24,10 +24,10 @@ import (
 	"parley/adapters/httpcall"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/wake"
 	"parley/ingest/work"
 )
@@ -98,7 +98,7 @@ type Parts struct {
 	Deliveries *outbox.Outbox
 	Records    *record.Recorder
 	Runs       *runs.Runs
-	Places     *places.Places
+	Threads    *threads.Threads
 	Work       *work.Scheduler
 	// Platform finds the platform of a workspace. It returns the zero Platform and false
 	// if the workspace is not configured.

@@ -23,11 +23,11 @@ import (
 	"parley/ingest/journal/journaltest"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -277,7 +277,7 @@ func (o *fixture) open() {
 // box returns the outbox of a process.
 func (o *fixture) box(j *journal.Journal, scheduler *work.Scheduler) *deliver.Outbox {
 	return deliver.New(deliver.Parts{
-		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads, Work: scheduler, Observer: o, Log: slog.New(cmp.Or(o.log, slog.DiscardHandler)), Now: time.Now,
 		Platform: func(workspace string) (deliver.Platform, bool) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
@@ -343,7 +343,7 @@ func (o *fixture) replyIn(channel, thread string, texts ...string) {
 }
 
 // accept accepts a question, and claims its thread if claims is set.
-func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *places.Claim {
+func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool) *threads.Claim {
 	o.Helper()
 	o.serial++
 	accepted, err := j.Envelopes.Accept(o.Context(), envelopes.AcceptRequest{
@@ -353,11 +353,11 @@ func (o *fixture) accept(j *journal.Journal, channel, thread string, claims bool
 		Claim: claims,
 	})
 	o.must(err)
-	return &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: o.workspace}
+	return &threads.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: event.ThreadKey(thread), Workspace: o.workspace}
 }
 
 // answer records the first pending question of a thread and commits a reply to it.
-func (o *fixture) answer(j *journal.Journal, claim *places.Claim, channel string, send *outbox.Send, texts ...string) (runs.EndResult, error) {
+func (o *fixture) answer(j *journal.Journal, claim *threads.Claim, channel string, send *outbox.Send, texts ...string) (runs.EndResult, error) {
 	ctx := o.Context()
 	pending, err := j.Envelopes.NextEnvelopes(ctx, claim.Thread, 1)
 	if err != nil || len(pending) == 0 {

@@ -99,7 +99,7 @@ func (h *harness) start() {
 	scheduler := work.New(engine, work.Options{Node: node, Now: now, Log: log})
 	h.journal, h.scheduler = j, scheduler
 	box := deliver.New(deliver.Parts{
-		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places, Work: scheduler, Observer: h, Log: log, Now: now,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads, Work: scheduler, Observer: h, Log: log, Now: now,
 		Platform: func(string) (deliver.Platform, bool) { return h.platform, true },
 	})
 	h.box = box

@@ -16,8 +16,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -54,8 +54,8 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 			continue
 		}
 		workspace, _, _ := strings.Cut(by, "/")
-		queue := places.Thread{Workspace: workspace, Key: event.CopiesTo(by)}
-		if queue.ID, err = o.Places.ThreadID(ctx, queue.Key); err != nil {
+		queue := threads.Thread{Workspace: workspace, Key: event.CopiesTo(by)}
+		if queue.ID, err = o.Threads.ThreadID(ctx, queue.Key); err != nil {
 			return nil, err
 		}
 		answer := hookAnswer{ThreadID: run.ThreadID, RunID: run.AgentID(), InReplyTo: m.UUID, DispatchType: null, DispatchConfig: null}

@@ -12,8 +12,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // Locate finds the place of a message that a program injects. If the target is a channel whose threads are under
@@ -73,7 +73,7 @@ func (a *place) openNow(ctx context.Context, workspace, user string) (err error)
 
 // ThreadID returns the UUID of the thread with a key.
 func (o *Outbox) ThreadID(ctx context.Context, key event.ThreadKey) (string, error) {
-	return o.Places.ThreadID(ctx, key)
+	return o.Threads.ThreadID(ctx, key)
 }
 
 // Announce implements ingest.Notifier: it returns the posts that show people an injected message, under its sender's name
@@ -145,7 +145,7 @@ func (o *Outbox) findPosts(ctx context.Context, run *runs.Run) (err error) {
 			run.Announced[m.UUID] = post
 		}
 	}
-	run.Above, err = o.above(ctx, run.Workspace, places.Thread{Row: run.Thread, Key: run.ThreadKey}, run.ID)
+	run.Above, err = o.above(ctx, run.Workspace, threads.Thread{Row: run.Thread, Key: run.ThreadKey}, run.ID)
 	return err
 }
 

@@ -7,7 +7,7 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -49,12 +49,12 @@ func (o *Outbox) conversation(ctx context.Context, d *outbox.Delivery, platform 
 
 // move moves the posts for a person to the thread of the conversation with them, which has a channel.
 func (o *Outbox) move(ctx context.Context, c *work.Claim, d *outbox.Delivery, platform Platform, channel string) error {
-	to := places.Thread{Workspace: d.Workspace, Key: platform.Of.Conversation(d.Workspace, channel)}
+	to := threads.Thread{Workspace: d.Workspace, Key: platform.Of.Conversation(d.Workspace, channel)}
 	address, err := platform.Sender.Address(to.Key, "")
 	if err != nil {
 		return o.giveUp(ctx, d, outbox.Failed, err)
 	}
-	if to.ID, err = o.Places.ThreadID(ctx, to.Key); err != nil {
+	if to.ID, err = o.Threads.ThreadID(ctx, to.Key); err != nil {
 		return err
 	}
 	thread, err := o.Records.MovePosts(ctx, &c.Claim, to, platform.Of.Name, event.Channel{ID: channel, Type: event.ChannelDirect},

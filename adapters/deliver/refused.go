@@ -8,7 +8,7 @@ import (
 	"parley/adapters/markdown"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -131,11 +131,11 @@ func (o *Outbox) refusalAside(ctx context.Context, d *outbox.Delivery, platform 
 		return nil, nil
 	}
 	question := "your question"
-	if link := o.link(ctx, platform, places.Thread{Key: d.ThreadKey, Workspace: d.Workspace}, asked); link != "" {
+	if link := o.link(ctx, platform, threads.Thread{Key: d.ThreadKey, Workspace: d.Workspace}, asked); link != "" {
 		question = "[" + question + "](" + link + ")"
 	}
-	aside := places.Thread{Workspace: d.Workspace, Key: event.PersonThread(d.Workspace, user)}
-	if aside.ID, err = o.Places.ThreadID(ctx, aside.Key); err != nil {
+	aside := threads.Thread{Workspace: d.Workspace, Key: event.PersonThread(d.Workspace, user)}
+	if aside.ID, err = o.Threads.ThreadID(ctx, aside.Key); err != nil {
 		return nil, err
 	}
 	texts := platform.Sender.Format(fmt.Sprintf(refusedThere, question), nil)

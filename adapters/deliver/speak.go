@@ -13,16 +13,16 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
 // place is a thread to speak in.
 type place struct {
 	platform Platform
-	thread   places.Thread
+	thread   threads.Thread
 	to       outbox.Post // without a text
 	channel  string
 	parent   string // of the channel
@@ -86,7 +86,7 @@ func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, e
 // queue returns the thread in whose order the posts of a program leave: one of the program's own for those at the top of a channel whose threads
 // are under messages, so that no other program waits for a post with an unclear result. It is none, without a Key, for any other
 // place: people read a conversation in its order, and some platforms only tell a lost post from the next one there.
-func (o *Outbox) queue(ctx context.Context, at *place, by string) (queue places.Thread, err error) {
+func (o *Outbox) queue(ctx context.Context, at *place, by string) (queue threads.Thread, err error) {
 	begins, workspace := at.platform.Of.NewThread, at.thread.Workspace
 	if begins == nil || at.platform.Sender == nil || at.thread.Key != at.platform.Of.Conversation(workspace, at.channel) {
 		return queue, nil
@@ -95,8 +95,8 @@ func (o *Outbox) queue(ctx context.Context, at *place, by string) (queue places.
 	if key == at.thread.Key {
 		return queue, nil
 	}
-	queue = places.Thread{Workspace: workspace, Key: key}
-	queue.ID, err = o.Places.ThreadID(ctx, key)
+	queue = threads.Thread{Workspace: workspace, Key: key}
+	queue.ID, err = o.Threads.ThreadID(ctx, key)
 	return queue, err
 }
 
@@ -106,10 +106,10 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 	if !ok {
 		return a, storage.ErrNotFound
 	}
-	a = place{platform: platform, thread: places.Thread{Workspace: workspace}}
+	a = place{platform: platform, thread: threads.Thread{Workspace: workspace}}
 	switch {
 	case to.Thread != "":
-		spot, err := o.Places.SpotOf(ctx, workspace, to.Thread)
+		spot, err := o.Threads.SpotOf(ctx, workspace, to.Thread)
 		if err == nil && !event.IsOfPlatform(spot.Key) {
 			err = storage.ErrNotFound
 		}
@@ -121,7 +121,7 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, err
 		} else if key := under(platform, workspace, a.thread.Key, post); key != "" { // people are there
 			a.thread.Key = key
-			a.thread.ID, err = o.Places.ThreadID(ctx, key)
+			a.thread.ID, err = o.Threads.ThreadID(ctx, key)
 			return a, cmp.Or(err, a.addressed())
 		}
 	case platform.Of.Conversation == nil:
@@ -132,14 +132,14 @@ func (o *Outbox) place(ctx context.Context, workspace string, to adapters.Target
 			return a, event.FieldErrors{{Field: "to.user", Message: "must be the platform's id of a person to whom the bot can write first"}}
 		}
 		a.channel, a.thread.Key = user, event.PersonThread(workspace, user)
-		a.thread.ID, err = o.Places.ThreadID(ctx, a.thread.Key)
+		a.thread.ID, err = o.Threads.ThreadID(ctx, a.thread.Key)
 	default:
 		a.channel = platform.Of.KnownID(to.Channel)
 		if a.channel == "" || platform.Of.IsChannel != nil && !platform.Of.IsChannel(a.channel) {
 			return a, event.FieldErrors{{Field: "to.channel", Message: "must be the platform's id of a channel"}}
 		}
 		a.thread.Key = platform.Of.Conversation(workspace, a.channel)
-		a.thread.ID, err = o.Places.ThreadID(ctx, a.thread.Key)
+		a.thread.ID, err = o.Threads.ThreadID(ctx, a.thread.Key)
 	}
 	if err != nil || platform.Sender == nil {
 		return a, err
@@ -173,7 +173,7 @@ func (o *Outbox) Post(ctx context.Context, id string) (record.Post, error) {
 		return p, nil
 	}
 	if key := under(platform, p.Thread.Workspace, p.Thread.Key, p.PlatformID); key != "" {
-		p.Thread.ID, err = o.Places.ThreadID(ctx, key)
+		p.Thread.ID, err = o.Threads.ThreadID(ctx, key)
 	}
 	return p, err
 }
@@ -184,11 +184,11 @@ func (o *Outbox) Link(ctx context.Context, workspace string, thread event.Thread
 	if !ok || post == "" {
 		return ""
 	}
-	return o.link(ctx, platform, places.Thread{Key: thread, Workspace: workspace}, post)
+	return o.link(ctx, platform, threads.Thread{Key: thread, Workspace: workspace}, post)
 }
 
 // link is Link of a known platform. A thread that its clients read from the journal has a page.
-func (o *Outbox) link(ctx context.Context, platform Platform, thread places.Thread, post string) string {
+func (o *Outbox) link(ctx context.Context, platform Platform, thread threads.Thread, post string) string {
 	linker, ok := platform.Sender.(adapters.Linker)
 	switch {
 	case platform.Page != "":
@@ -229,7 +229,7 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) (
 	case isOwn(platform, d.Workspace, d.ThreadKey):
 		from = d.ThreadKey
 		if d.Post.Place != "" {
-			if id, err = o.above(ctx, d.Workspace, places.Thread{Row: d.Thread, Key: d.ThreadKey}, ""); err != nil || id == "" {
+			if id, err = o.above(ctx, d.Workspace, threads.Thread{Row: d.Thread, Key: d.ThreadKey}, ""); err != nil || id == "" {
 				return err
 			}
 		}
@@ -240,8 +240,8 @@ func (o *Outbox) openUnder(ctx context.Context, d *outbox.Delivery, id string) (
 	if key == "" {
 		return nil
 	}
-	to := places.Thread{Key: key, Workspace: d.Workspace}
-	if to.ID, err = o.Places.ThreadID(ctx, key); err != nil {
+	to := threads.Thread{Key: key, Workspace: d.Workspace}
+	if to.ID, err = o.Threads.ThreadID(ctx, key); err != nil {
 		return err
 	}
 	return o.Records.OpenUnder(ctx, to, platform.Of.Name, d.Channel, id, from)

@@ -40,7 +40,7 @@ const typeWithin = 3 * time.Second
 // isConversation reports whether people answer a post at the top of a channel in the channel itself, as a few people do among
 // themselves, so that the channel is one thread. A channel whose type is not known has threads.
 func (o *Outbox) isConversation(ctx context.Context, workspace string, at place) (bool, error) {
-	kind, err := o.Places.ChannelType(ctx, workspace, at.channel)
+	kind, err := o.Threads.ChannelType(ctx, workspace, at.channel)
 	if typer, ok := at.platform.Sender.(adapters.ChannelTyper); ok && err == nil && kind == event.ChannelUnknown {
 		ctx, cancel := context.WithTimeout(ctx, typeWithin)
 		defer cancel()

@@ -227,7 +227,7 @@ func (d *fixture) work() {
 	scheduler := work.New(d.engine, work.Options{Node: node, Log: slog.New(slog.NewTextHandler(d, &slog.HandlerOptions{Level: slog.LevelError}))})
 	d.scheduler = scheduler
 	parts := turn.Parts{
-		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
+		Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Threads: d.journal.Threads, Deliveries: d.journal.Outbox, Work: scheduler, Outbox: d, Files: d, History: d.history, Observer: d, Log: log, Now: time.Now, Tools: d.tools,
 		Workspaces: d, Agents: d,
 	}
 	d.Runner = turn.New(parts)
@@ -537,7 +537,7 @@ func (d *fixture) posts() (posts []outbox.Post) {
 // all returns the messages of the thread.
 func (d *fixture) all() []messages.Listed {
 	d.Helper()
-	id, err := d.journal.Places.ThreadID(d.Context(), key)
+	id, err := d.journal.Threads.ThreadID(d.Context(), key)
 	d.must(err)
 	all, err := d.journal.Messages.ThreadMessages(d.Context(), strings.Split(string(key), ":")[1], id, messages.Page{Limit: 100})
 	d.must(err)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // reading is a History that reads missed messages for the time lasts.
@@ -22,7 +22,7 @@ type reading struct {
 	asked int
 }
 
-func (r *reading) Ready(_ *places.Claim, wake func()) (ready, gap bool) {
+func (r *reading) Ready(_ *threads.Claim, wake func()) (ready, gap bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked++
@@ -43,7 +43,7 @@ func (r *reading) readies() int {
 	return r.asked
 }
 
-func (r *reading) ReadHistory(context.Context, *places.Claim, *runs.Run, int) error {
+func (r *reading) ReadHistory(context.Context, *threads.Claim, *runs.Run, int) error {
 	if r.history == nil {
 		return nil
 	}

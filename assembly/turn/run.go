@@ -425,7 +425,7 @@ func (a *attempt) unquoted(ctx context.Context, cause error) error {
 	if !errors.As(cause, &quoting) {
 		return cause
 	}
-	kind, err := a.Places.ChannelType(ctx, a.run.Workspace, a.run.Channel)
+	kind, err := a.Threads.ChannelType(ctx, a.run.Workspace, a.run.Channel)
 	if err == nil && kind == event.ChannelRoom {
 		return cause
 	}

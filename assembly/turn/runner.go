@@ -17,9 +17,9 @@ import (
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 	"parley/ingest/work"
@@ -124,13 +124,13 @@ type History interface {
 	// messages of the thread may be missing in it. If the turn may not begin, missed
 	// messages of the thread are being read; wake is called once it may, after some
 	// seconds at most. Ready never waits.
-	Ready(claim *places.Claim, wake func()) (ready, gap bool)
+	Ready(claim *threads.Claim, wake func()) (ready, gap bool)
 	// ReadHistory stores, before a thread's first turn, the thread's root and its newest
 	// messages, unless they are stored already, and sets run.History. It takes a few
 	// seconds at most. It does nothing if the thread began with a message of the
 	// run. An error is the store's, or that ctx ended: a platform that cannot be read
 	// is a gap.
-	ReadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, newest int) error
+	ReadHistory(ctx context.Context, claim *threads.Claim, run *runs.Run, newest int) error
 }
 
 // Tools are the functions of Parley that agents may call while they work on a run.
@@ -217,7 +217,7 @@ type Tokens interface {
 type Parts struct {
 	Runs        *runs.Runs
 	Workstreams *workstreams.Workstreams
-	Places      *places.Places
+	Threads     *threads.Threads
 	Deliveries  *outbox.Outbox
 	Work        *work.Scheduler
 	Outbox      Outbox

@@ -71,7 +71,7 @@ func TestAStopCancelsTheRun(t *testing.T) {
 		inBubble(t, nil, func(d *fixture) {
 			stopper := d.Runner
 			if elsewhere {
-				stopper = turn.New(turn.Parts{Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Places: d.journal.Places, Deliveries: d.journal.Outbox, Work: work.New(d.engine, work.Options{Node: "other", Log: slog.New(slog.DiscardHandler)})})
+				stopper = turn.New(turn.Parts{Runs: d.journal.Runs, Workstreams: d.journal.Workstreams, Threads: d.journal.Threads, Deliveries: d.journal.Outbox, Work: work.New(d.engine, work.Options{Node: "other", Log: slog.New(slog.DiscardHandler)})})
 			}
 			d.agent.does = []script{thinks(50*time.Second, "never")}
 			d.asks("1", "one")

@@ -277,14 +277,14 @@ func (i *importer) thread(ctx context.Context, m *past) (to record.ImportThread,
 	switch id := m.ThreadID; {
 	case m.byKey():
 		to.Key = event.ThreadKey(m.ThreadID)
-		if to.ID, err = i.journal.Places.ThreadID(ctx, to.Key); err != nil {
+		if to.ID, err = i.journal.Threads.ThreadID(ctx, to.Key); err != nil {
 			return to, err
 		}
 	case w.Platform == event.Web:
 		to.Key, to.ID, to.Channel = payload.ThreadKey(w.ID, id), id, id
 	default:
 		to.ID = id
-		known, err := i.journal.Places.Thread(ctx, w.ID, id)
+		known, err := i.journal.Threads.Thread(ctx, w.ID, id)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return to, err
 		}

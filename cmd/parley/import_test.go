@@ -76,7 +76,7 @@ func TestImport(t *testing.T) {
 		{"1 human slack:U1 [Slack channel:C1 user:Olivia] hi v0 01", "2 agent agent:echo Hello. v0 02", "3 human slack:U1 more v0 05", "4 human slack:U1 odd v0 07"},
 		{"1 human slack:U1 hi v0 03", "2 human slack:U1 he v0 06"}, {"1 human slack:U1 ho v0 04"},
 	}
-	keyed, err := j.Places.ThreadID(t.Context(), pastKey)
+	keyed, err := j.Threads.ThreadID(t.Context(), pastKey)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,12 +24,12 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // roomy is a limit above several chunks.
@@ -244,7 +244,7 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = j.Recorder.Record(t.Context(), &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, record.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
+			_, err = j.Recorder.Record(t.Context(), &threads.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}, record.Entry{Envelope: accepted.ID, Workspace: "acme", Event: e, Decide: passive})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +259,7 @@ func TestTheCopyOfADeletedMessageIsRemoved(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			thread, err := j.Places.ThreadID(t.Context(), "slack:acme:C1:1")
+			thread, err := j.Threads.ThreadID(t.Context(), "slack:acme:C1:1")
 			if err != nil {
 				t.Fatal(err)
 			}

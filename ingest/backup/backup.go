@@ -78,7 +78,7 @@ const lastBackup = "backup"
 
 // Record stores the time of the last backup that was made and read back. An older time changes nothing.
 func Record(ctx context.Context, j *journal.Journal, at time.Time) error {
-	return j.Places.AdapterState("").Update(ctx, lastBackup, func(value string) string {
+	return j.Threads.AdapterState("").Update(ctx, lastBackup, func(value string) string {
 		if known, err := time.Parse(time.RFC3339, value); err == nil && !at.After(known) {
 			return value
 		}
@@ -88,7 +88,7 @@ func Record(ctx context.Context, j *journal.Journal, at time.Time) error {
 
 // Last returns the time that Record has stored, or the zero time.
 func Last(ctx context.Context, j *journal.Journal) (time.Time, error) {
-	value, err := j.Places.AdapterState("").Get(ctx, lastBackup)
+	value, err := j.Threads.AdapterState("").Get(ctx, lastBackup)
 	if err != nil || value == "" {
 		return time.Time{}, err
 	}

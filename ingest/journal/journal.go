@@ -15,18 +15,18 @@ import (
 	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 )
 
 // Journal is the durable store of envelopes, messages, runs and deliveries.
 type Journal struct {
-	Places      *places.Places
+	Threads     *threads.Threads
 	Files       *files.Files
 	Budgets     *budgets.Budgets
 	Messages    *messages.Messages
@@ -78,10 +78,10 @@ func New(engine storage.Engine, options Options) *Journal {
 		wall = now
 	}
 	db := &storage.DB{Engine: engine, Node: options.Node, Lease: options.Lease, Now: now, Shows: options.Shows, Rows: options.Rows}
-	ids, stored := places.NewIDs(db), files.New(db)
+	ids, stored := threads.NewIDs(db), files.New(db)
 	accepted := envelopes.New(db, ids)
 	return &Journal{
-		Places: places.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
+		Threads: threads.New(db, ids), Files: stored, Budgets: budgets.New(db), Messages: messages.New(db), Envelopes: accepted,
 		Outbox: outbox.New(db), Runs: runs.New(db, options.Remembered), Recorder: record.New(db, stored, accepted),
 		Workstreams: workstreams.New(db), Schedules: schedules.New(db, wall), Audit: audit.New(db), Listing: listing.New(db), Search: search.New(db), db: db,
 	}

@@ -16,8 +16,8 @@ import (
 // owners are the packages that write each table of the schema: names below this folder; "." is the
 // journal itself.
 var owners = map[string]string{
-	"workspaces": "places", "channels": "places", "threads": "places", "participants": "places", "actors": "places", "news": "places",
-	"exclusive_leases": "places", "gaps": "places", "watermarks": "places", "adapter_state": "places", "tickets": "places",
+	"workspaces": "threads", "channels": "threads", "threads": "threads", "participants": "threads", "actors": "threads", "news": "threads",
+	"exclusive_leases": "threads", "gaps": "threads", "watermarks": "threads", "adapter_state": "threads", "tickets": "threads",
 	"attachments": "files", "copies_to_check": "files", "blobs": "files",
 	"budgets":  "budgets",
 	"messages": "messages", "carried": "messages",

@@ -11,11 +11,11 @@ import (
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/wake"
 )
@@ -42,7 +42,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 		envelopes.Aged(now, r.Envelopes, r.Keys),
 		[]storage.Step{outbox.AgedPayloads(before(r.Envelopes))},
 		runs.Aged(before(r.Runs), before(r.RunEvents), before(r.Inputs)),
-		places.Aged(before(r.RunEvents), before(0)),
+		threads.Aged(before(r.RunEvents), before(0)),
 		[]storage.Step{workstreams.Aged(before(r.Runs))},
 		schedules.Aged(before(r.Runs)),
 		[]storage.Step{budgets.Aged(before(0)), outbox.AgedPaces(before(paceAge)), audit.Aged(before(auditAge))},
@@ -55,7 +55,7 @@ func workspaceSteps(workspace string) []storage.Step {
 	const page = `row > $1 AND row <= $2 AND workspace = $3`
 	const ofMessages, ofRuns = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
 	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace)},
-		schedules.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), places.OfWorkspace(workspace))
+		schedules.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), threads.OfWorkspace(workspace))
 }
 
 // Prune removes the rows that are older than their bounds, and the rows of workspaces

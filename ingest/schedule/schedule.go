@@ -14,8 +14,8 @@ import (
 
 	"parley/adapters"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/schedules"
+	"parley/ingest/journal/threads"
 	"parley/ingest/wake"
 )
 
@@ -31,7 +31,7 @@ type Places interface {
 	// other error that the place may be found later.
 	Spot(ctx context.Context, workspace string, to adapters.Target, post string) (adapters.Spot, error)
 	// People returns the key of the thread in which people read the agent's answers of a thread.
-	People(ctx context.Context, workspace string, thread places.Thread) (event.ThreadKey, error)
+	People(ctx context.Context, workspace string, thread threads.Thread) (event.ThreadKey, error)
 }
 
 // Observer sees the ticks that end without a run, for metrics. It is called concurrently.
@@ -42,7 +42,7 @@ type Observer interface {
 // Parts are the components that a Service uses.
 type Parts struct {
 	Schedules *schedules.Schedules
-	Threads   *places.Places
+	Threads   *threads.Threads
 	Inbox     Inbox
 	Places    Places
 	Observer  Observer

@@ -18,12 +18,12 @@ import (
 	"parley/adapters"
 	"parley/ingest/event"
 	"parley/ingest/journal"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/postgres"
 	"parley/ingest/journal/postgres/postgrestest"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/schedule"
 )
 
@@ -98,7 +98,7 @@ func (w *world) Spot(ctx context.Context, workspace string, to adapters.Target, 
 	return s, nil
 }
 
-func (w *world) People(_ context.Context, _ string, thread places.Thread) (event.ThreadKey, error) {
+func (w *world) People(_ context.Context, _ string, thread threads.Thread) (event.ThreadKey, error) {
 	return thread.Key, nil
 }
 
@@ -130,7 +130,7 @@ func (w *world) texts() (list []string) {
 func (w *world) node(engine storage.Engine, name string, c *clock) (*schedule.Service, *journal.Journal) {
 	j := journal.New(engine, journal.Options{Node: name, Now: c.Now})
 	return schedule.New(schedule.Parts{
-		Schedules: j.Schedules, Threads: j.Places, Inbox: w, Places: w, Observer: w, Serves: func() []string { return []string{"acme", "beta"} },
+		Schedules: j.Schedules, Threads: j.Threads, Inbox: w, Places: w, Observer: w, Serves: func() []string { return []string{"acme", "beta"} },
 		Zone: func(string) string { return "Europe/Vienna" }, Log: slog.New(slog.DiscardHandler), Now: c.Now,
 	}), j
 }
@@ -288,8 +288,8 @@ func TestAClockThatLed(t *testing.T) {
 		w, c := newWorld(), &clock{now: morning.Add(3 * time.Hour)}
 		s, j := w.node(open(), "a", c)
 		ctx := t.Context()
-		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
-		id, err := j.Places.ThreadID(ctx, thread.Key)
+		thread := threads.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
+		id, err := j.Threads.ThreadID(ctx, thread.Key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,8 +335,8 @@ func TestEntries(t *testing.T) {
 		w, c := newWorld(), &clock{now: morning}
 		s, j := w.node(open(), "a", c)
 		ctx := t.Context()
-		thread := places.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
-		id, err := j.Places.ThreadID(ctx, thread.Key)
+		thread := threads.Thread{Key: "slack:acme:C1:1.1", Workspace: "acme"}
+		id, err := j.Threads.ThreadID(ctx, thread.Key)
 		if err != nil {
 			t.Fatal(err)
 		}

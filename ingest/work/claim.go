@@ -6,13 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // Claim is this node's claim of a thread. The thread's workers share it and its
 // payloads. A claim with another fence begins without payloads.
 type Claim struct {
-	places.Claim
+	threads.Claim
 	serial bool
 	*held
 }
@@ -53,7 +53,7 @@ const (
 )
 
 // adopt takes over a claim that the store made at a time. The caller holds the mutex.
-func (s *Scheduler) adopt(made places.Claim, at time.Time) *Claim {
+func (s *Scheduler) adopt(made threads.Claim, at time.Time) *Claim {
 	c := s.claims[made.Thread]
 	if c == nil || c.Fence < made.Fence {
 		c = &Claim{Claim: made, held: &held{}}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 	"parley/ingest/work"
 )
 
@@ -480,7 +480,7 @@ func TestAClockThatWentBackOverARestart(t *testing.T) {
 	inBubble(t, func(t *testing.T, s *store) {
 		dies := newNode(t, s, "dies", 0)
 		r := dies.accepts(1, true)
-		claim := &places.Claim{Thread: r.Thread, Fence: r.Fence}
+		claim := &threads.Claim{Thread: r.Thread, Fence: r.Fence}
 		if err := dies.journal.Envelopes.Postpone(t.Context(), claim, r.ID, time.Now().Add(time.Second), errors.New("a fault")); err != nil {
 			t.Fatal(err)
 		}
@@ -524,7 +524,7 @@ func TestAClockThatWentBackLeavesNoPostWaiting(t *testing.T) {
 			fence, _ := n.claimNow(thread)
 			d, err := n.journal.Outbox.NextDelivery(t.Context(), thread)
 			n.check(err)
-			slot, err := n.journal.Outbox.BeginSend(t.Context(), &places.Claim{Thread: thread, Fence: fence}, d, outbox.Send{Timeout: time.Second, Every: 10 * time.Second})
+			slot, err := n.journal.Outbox.BeginSend(t.Context(), &threads.Claim{Thread: thread, Fence: fence}, d, outbox.Send{Timeout: time.Second, Every: 10 * time.Second})
 			n.check(err)
 			return slot
 		}

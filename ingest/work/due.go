@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // dueAt is a thread with the time at which its work is due, in milliseconds since 1970.
@@ -38,7 +38,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 			full = append(full, of.workspace)
 		}
 	}
-	args := []any{s.Node, places.LeasesEnded(now, s.Lease), int64(limit), s.served, storage.Between(full)}
+	args := []any{s.Node, threads.LeasesEnded(now, s.Lease), int64(limit), s.served, storage.Between(full)}
 	s.mu.Unlock()
 	turns := ""
 	if q.Kind == Turns { // the thread's intake wakes the turn when it is done

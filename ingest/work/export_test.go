@@ -3,11 +3,11 @@ package work
 import (
 	"context"
 
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // ClaimNow claims a thread in the store, without a worker.
-func (s *Scheduler) ClaimNow(ctx context.Context, thread int64) (c places.Claim, owner string, err error) {
+func (s *Scheduler) ClaimNow(ctx context.Context, thread int64) (c threads.Claim, owner string, err error) {
 	return s.claim(ctx, thread, s.Now())
 }
 

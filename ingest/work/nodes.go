@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"parley/ingest/journal/envelopes"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // Nodes send each other hints. A hint may be lost: each node looks into the store
@@ -83,7 +83,7 @@ func (s *Scheduler) lookAll() {
 }
 
 // Adopt takes over a claim that the store made at a time.
-func (s *Scheduler) Adopt(made places.Claim, at time.Time) *Claim {
+func (s *Scheduler) Adopt(made threads.Claim, at time.Time) *Claim {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.adopt(made, at)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"parley/ingest/journal/envelopes"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // available is the condition that a node may claim a thread. $1 is the node, and
@@ -23,15 +23,15 @@ const available = `(owner = '' OR owner = $1 OR lease_until <= $2)`
 // release, the claim is counted in the thread's first pending envelope, which may be the
 // cause; a postponed one is not, and of a suspect only its own worker counts. A row that
 // another transaction has locked is not free.
-func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (places.Claim, string, error) {
-	var c places.Claim
+func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (threads.Claim, string, error) {
+	var c threads.Claim
 	var owner string
 	err := s.engine.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		var free bool
-		c, owner = places.Claim{Thread: thread}, ""
+		c, owner = threads.Claim{Thread: thread}, ""
 		found, err := tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &owner},
 			`SELECT `+available+`, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
-			s.Node, places.LeasesEnded(now, s.Lease), thread)
+			s.Node, threads.LeasesEnded(now, s.Lease), thread)
 		if err != nil || !found || !free {
 			c.Fence = 0
 			return err
@@ -48,7 +48,7 @@ func (s *Scheduler) claim(ctx context.Context, thread int64, now time.Time) (pla
 			thread, now.UnixMilli(), int64(envelopes.SuspectClaims))
 	})
 	if err != nil {
-		return places.Claim{}, "", err // if the outcome is unknown, the function may still run
+		return threads.Claim{}, "", err // if the outcome is unknown, the function may still run
 	}
 	return c, owner, nil
 }

@@ -10,7 +10,7 @@ import (
 	"parley/assembly/lookalike"
 	"parley/ingest/card"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // Complete reads a body and adds the members that the caller may omit.
@@ -27,7 +27,7 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 	if b.ThreadID == "" {
 		b.ThreadID = payload.NewID()
 	}
-	faults.Check(!places.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
+	faults.Check(!threads.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata, b.TokenID = metadata, c.Token.named(c.Workspace, metadata)

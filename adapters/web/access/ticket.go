@@ -16,7 +16,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 const (
@@ -31,8 +31,8 @@ const (
 // Tickets stores the tickets of callers that cannot set a header, such as a browser's
 // EventSource.
 type Tickets interface {
-	PutTicket(ctx context.Context, secret string, t places.Ticket, age time.Duration) error
-	TakeTicket(ctx context.Context, secret string) (places.Ticket, error)
+	PutTicket(ctx context.Context, secret string, t threads.Ticket, age time.Duration) error
+	TakeTicket(ctx context.Context, secret string) (threads.Ticket, error)
 }
 
 // postTicket responds with a ticket for one GET of a path with the caller's rights: POST
@@ -55,7 +55,7 @@ func (g Gate) postTicket(c Call, w http.ResponseWriter, r *http.Request, raw []b
 	random := make([]byte, ticketBytes)
 	_, _ = rand.Read(random) // never fails
 	ticket := base64.RawURLEncoding.EncodeToString(random)
-	if err := g.Tickets.PutTicket(r.Context(), ticket, places.Ticket{Workspace: c.Workspace, Token: c.mark, Path: path}, ticketAge); err != nil {
+	if err := g.Tickets.PutTicket(r.Context(), ticket, threads.Ticket{Workspace: c.Workspace, Token: c.mark, Path: path}, ticketAge); err != nil {
 		return err
 	}
 	return exchange.Respond(w, http.StatusCreated, map[string]string{"ticket": ticket})

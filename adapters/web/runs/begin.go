@@ -12,11 +12,11 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/assembly/runinput"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // taskAccepted is the answer to a run.
@@ -41,7 +41,7 @@ func (c call) postRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 		return err
 	}
 	s, err := c.Threads.Send(r, c.Workspace, b)
-	if errors.Is(err, threads.ErrLimit) { // other messages were recorded since MayAsk; this one was not
+	if errors.Is(err, webthreads.ErrLimit) { // other messages were recorded since MayAsk; this one was not
 		w.Header().Set("Retry-After", "1")
 		err = exchange.Fail(http.StatusTooManyRequests, "limit", err.Error())
 	}
@@ -59,7 +59,7 @@ func (c call) postRun(w http.ResponseWriter, r *http.Request, raw []byte) error 
 }
 
 // refused returns an error if a message was recorded but starts no run.
-func refused(s threads.Accepted) error {
+func refused(s webthreads.Accepted) error {
 	if m := s.Message; m != nil && m.Trigger != messages.TriggerRun && m.Run == "" {
 		return exchange.Fail(http.StatusForbidden, "refused", "the workspace's policy starts no run for this message: "+m.Reason)
 	}
@@ -77,7 +77,7 @@ func (c call) readRun(ctx context.Context, raw []byte) (b payload.Body, err erro
 	if err := in.Check(len(raw)); err != nil { // before the faults of other members
 		return b, err
 	}
-	faults.Check(!places.IsDerived(in.ThreadID), "threadId", payload.DerivedID)
+	faults.Check(!threads.IsDerived(in.ThreadID), "threadId", payload.DerivedID)
 	if len(faults) > 0 {
 		return b, faults
 	}

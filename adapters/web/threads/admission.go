@@ -7,8 +7,8 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Uses returns storage.ErrNotFound if a caller may not use a thread of a workspace that it reads.
@@ -16,7 +16,7 @@ import (
 // part in it, and for those who may list it. That of a workstream is for the latter alone.
 func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threadID string) error {
 	actor := c.Token.ActorIn(c.Workspace)
-	if madeBy == string(actor) || c.Lists(workspace) || madeBy == "" && !places.IsDerived(threadID) {
+	if madeBy == string(actor) || c.Lists(workspace) || madeBy == "" && !threads.IsDerived(threadID) {
 		return nil
 	}
 	t, err := a.Places.Thread(ctx, workspace, threadID)
@@ -43,11 +43,11 @@ func (a API) Admit(ctx context.Context, c access.Caller, workspace, id string) e
 }
 
 // isPrivate reports whether not every caller of a thread's workspace may use it.
-func isPrivate(t *places.Thread) bool { return t.MadeBy != "" || event.IsWorkstream(t.Key) }
+func isPrivate(t *threads.Thread) bool { return t.MadeBy != "" || event.IsWorkstream(t.Key) }
 
 // seenThread returns the thread with an id, if the caller may read and write it, or else
 // storage.ErrNotFound.
-func (c call) seenThread(ctx context.Context, id string) (places.Thread, error) {
+func (c call) seenThread(ctx context.Context, id string) (threads.Thread, error) {
 	t, err := c.Places.Thread(ctx, c.Workspace, id)
 	if err == nil {
 		err = c.sees(ctx, &t)
@@ -56,13 +56,13 @@ func (c call) seenThread(ctx context.Context, id string) (places.Thread, error) 
 }
 
 // sees returns storage.ErrNotFound if the caller may not read and write a thread of its workspace.
-func (c call) sees(ctx context.Context, t *places.Thread) error {
+func (c call) sees(ctx context.Context, t *threads.Thread) error {
 	return takesPart(ctx, c.Places, c.Actor, t)
 }
 
 // takesPart returns storage.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
-func takesPart(ctx context.Context, store Places, actor payload.Actor, t *places.Thread) error {
+func takesPart(ctx context.Context, store Places, actor payload.Actor, t *threads.Thread) error {
 	if event.IsWorkstream(t.Key) { // no client takes part in it, and a message of one would not reach it
 		return storage.ErrNotFound
 	}

@@ -14,8 +14,8 @@ import (
 	"parley/assembly/runinput"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // historySnapshot is a day of a thread's history. ThreadID and Day are nil if there is none.
@@ -110,7 +110,7 @@ func (c call) snapshot(ctx context.Context, id string, before time.Time, beforeS
 
 // threadOrNewest returns the thread with an id, or the newest one that the caller has made if that is
 // empty; nil for none. A thread that the caller may not see is storage.ErrNotFound.
-func (c call) threadOrNewest(ctx context.Context, id string) (*places.Thread, error) {
+func (c call) threadOrNewest(ctx context.Context, id string) (*threads.Thread, error) {
 	if id == "" {
 		t, err := c.Places.NewestMadeBy(ctx, c.Workspace, string(c.Actor))
 		if errors.Is(err, storage.ErrNotFound) {

@@ -12,24 +12,24 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/internal/testapi"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/config/secret"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // days is one thread with one day.
 type days struct {
-	threads.Places
-	threads.Messages
+	webthreads.Places
+	webthreads.Messages
 	day messages.HistoryDay
 }
 
-func (d days) NewestMadeBy(context.Context, string, string) (places.Thread, error) {
-	return places.Thread{ID: testapi.Thread}, nil
+func (d days) NewestMadeBy(context.Context, string, string) (threads.Thread, error) {
+	return threads.Thread{ID: testapi.Thread}, nil
 }
 
-func (d days) HistoryDay(context.Context, *places.Thread, time.Time, int64) (messages.HistoryDay, error) {
+func (d days) HistoryDay(context.Context, *threads.Thread, time.Time, int64) (messages.HistoryDay, error) {
 	return d.day, nil
 }
 
@@ -48,7 +48,7 @@ func TestHistoryForms(t *testing.T) {
 	}}}
 	workspaces := []access.Workspace{{ID: "ours", Config: access.Config{Tokens: []access.Token{{ID: "olivia", Token: secret.New(testapi.OwnToken)}}}}}
 	gate := access.Gate{Workspaces: func() []access.Workspace { return workspaces }, Guard: guard.New(func(string) {})}
-	api := threads.API{Gate: gate, Streams: exchange.NewStreams(), Places: d, Messages: d}
+	api := webthreads.API{Gate: gate, Streams: exchange.NewStreams(), Places: d, Messages: d}
 	mux := http.NewServeMux()
 	for _, route := range api.Routes() {
 		mux.HandleFunc(route.Pattern, gate.Handler(route))

@@ -12,7 +12,7 @@ import (
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // maxParticipants bounds the callers that take part in a thread, besides the one that made it.
@@ -136,7 +136,7 @@ func (c call) agents() (list []participant) {
 }
 
 // participants returns everybody who takes part in a thread, and the names that are known.
-func (c call) participants(ctx context.Context, t *places.Thread) ([]participant, error) {
+func (c call) participants(ctx context.Context, t *threads.Thread) ([]participant, error) {
 	list, at := []participant{}, map[payload.Actor]int{}
 	for _, part := range c.parts(ctx, t) {
 		more, err := part()
@@ -157,7 +157,7 @@ func (c call) participants(ctx context.Context, t *places.Thread) ([]participant
 }
 
 // strangers returns a fault for the first mention of somebody who does not take part in a thread.
-func (c call) strangers(ctx context.Context, t *places.Thread, mentions []payload.Actor) (faults event.FieldErrors, err error) {
+func (c call) strangers(ctx context.Context, t *threads.Thread, mentions []payload.Actor) (faults event.FieldErrors, err error) {
 	unknown := slices.Clone(mentions)
 	for _, part := range c.parts(ctx, t) {
 		if len(unknown) == 0 {
@@ -178,7 +178,7 @@ func (c call) strangers(ctx context.Context, t *places.Thread, mentions []payloa
 
 // parts return those who take part in a thread, the cheapest part first: the caller who made it and the
 // agents, the participants that it names, and the senders of its newest messages.
-func (c call) parts(ctx context.Context, t *places.Thread) []func() ([]participant, error) {
+func (c call) parts(ctx context.Context, t *threads.Thread) []func() ([]participant, error) {
 	return []func() ([]participant, error){
 		func() ([]participant, error) {
 			agents := slices.DeleteFunc(c.agents(), func(p participant) bool { return t.Closed && !c.isOurs(p.ID) })
@@ -201,7 +201,7 @@ func (c call) parts(ctx context.Context, t *places.Thread) []func() ([]participa
 
 // senders returns the senders of a thread's newest messages. A caller who has sent messages and does
 // not take part any more is none of them.
-func (c call) senders(ctx context.Context, t *places.Thread) (list []participant, err error) {
+func (c call) senders(ctx context.Context, t *threads.Thread) (list []participant, err error) {
 	senders, err := c.Messages.Senders(ctx, t)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // maxContent bounds the content of a message, in characters.
@@ -36,7 +36,7 @@ func (c call) postChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 		b.ThreadID = t.ID
 		err = c.Storage.Keep(r.Context(), w, c.Workspace, string(c.Actor), &b)
 	}
-	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == places.ModeOpen) {
+	if err == nil && (asksAgent(b) || kind == event.Human && t.Mode == threads.ModeOpen) {
 		err = c.MayAsk(w, r, c.Workspace, b)
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func (c call) postChatMessage(w http.ResponseWriter, r *http.Request, raw []byte
 
 // readChat reads the body of a message of the caller in a thread, and completes it except for its thread.
 // Its error is event.FieldErrors, or the store's.
-func (c call) readChat(ctx context.Context, t *places.Thread, raw []byte, kind event.SenderType) (b payload.Body, err error) {
+func (c call) readChat(ctx context.Context, t *threads.Thread, raw []byte, kind event.SenderType) (b payload.Body, err error) {
 	var mentions []payload.Actor
 	if kind == event.Bot {
 		b.Known = new(event.Known)

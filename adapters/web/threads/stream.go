@@ -9,7 +9,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 const (
@@ -46,7 +46,7 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 // chatStream is the position of a stream in its thread.
 type chatStream struct {
 	call   call
-	thread *places.Thread
+	thread *threads.Thread
 	after  int64     // the thread_seq of the last message
 	since  time.Time // changes before it are sent
 	// sent are the times of the changes since then that are sent, by thread_seq.

@@ -9,22 +9,22 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // chatThread is a thread in a response.
 type chatThread struct {
-	ID        string            `json:"id"`
-	Mode      places.ThreadMode `json:"mode"`
-	CreatedAt time.Time         `json:"created_at"`
+	ID        string             `json:"id"`
+	Mode      threads.ThreadMode `json:"mode"`
+	CreatedAt time.Time          `json:"created_at"`
 }
 
-func viewThread(t *places.Thread) chatThread { return chatThread{t.ID, t.Mode, t.CreatedAt} }
+func viewThread(t *threads.Thread) chatThread { return chatThread{t.ID, t.Mode, t.CreatedAt} }
 
 // postThread makes a thread of the caller's: POST /api/v1/chat/threads {"mode","participants"}. A
 // thread with participants is for them alone. Without the key, every agent outside Parley may use it.
 func (c call) postThread(w http.ResponseWriter, r *http.Request, raw []byte) error {
-	n := places.Thread{Mode: places.ModeOpen}
+	n := threads.Thread{Mode: threads.ModeOpen}
 	var others []payload.Actor
 	faults := payload.Members(raw, func(m event.Extra) string {
 		switch {
@@ -75,16 +75,16 @@ func (c call) patchThread(w http.ResponseWriter, r *http.Request, raw []byte) er
 }
 
 // readMode reads the mode of a thread. It returns the fault's text, or "".
-func readMode(value []byte, into *places.ThreadMode) string {
+func readMode(value []byte, into *threads.ThreadMode) string {
 	fault := payload.Text(value, (*string)(into))
-	if fault == "" && *into != places.ModeOpen && *into != places.ModeInvocationOnly {
+	if fault == "" && *into != threads.ModeOpen && *into != threads.ModeInvocationOnly {
 		fault = "must be open or invocation_only"
 	}
 	return fault
 }
 
 // makeThread makes the thread n of the caller's, unless there is one with the id.
-func (c call) makeThread(r *http.Request, id string, n places.Thread, others ...payload.Actor) (t places.Thread, made bool, err error) {
+func (c call) makeThread(r *http.Request, id string, n threads.Thread, others ...payload.Actor) (t threads.Thread, made bool, err error) {
 	n.Workspace, n.Key, n.MadeBy = c.Workspace, payload.ThreadKey(c.Workspace, id), string(c.Actor)
 	names := make([]string, len(others))
 	for i, actor := range others {
@@ -140,16 +140,16 @@ func (c call) getThread(w http.ResponseWriter, r *http.Request) error {
 }
 
 // thread returns the thread that a request names, if the caller may read and write it.
-func (c call) thread(r *http.Request) (places.Thread, error) {
+func (c call) thread(r *http.Request) (threads.Thread, error) {
 	id := strings.ToLower(r.PathValue("thread_id"))
 	if !payload.IsUUID(id) {
-		return places.Thread{}, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
+		return threads.Thread{}, event.FieldErrors{{Field: "thread_id", Message: "must be a UUID"}}
 	}
 	return c.seenThread(r.Context(), id)
 }
 
 // madeThread is thread for a request that only the caller who made the thread may send.
-func (c call) madeThread(r *http.Request) (places.Thread, error) {
+func (c call) madeThread(r *http.Request) (threads.Thread, error) {
 	t, err := c.thread(r)
 	if err == nil && t.MadeBy != string(c.Actor) {
 		err = exchange.Fail(http.StatusForbidden, "forbidden", "only the caller who made the thread may do this")
@@ -161,7 +161,7 @@ func (c call) madeThread(r *http.Request) (places.Thread, error) {
 // thread is storage.ErrNotFound.
 func (a API) Claim(r *http.Request, by access.Call, id string) error {
 	c := a.of(by)
-	t, _, err := c.makeThread(r, id, places.Thread{Mode: places.ModeOpen})
+	t, _, err := c.makeThread(r, id, threads.Thread{Mode: threads.ModeOpen})
 	if err == nil {
 		err = c.sees(r.Context(), &t)
 	}

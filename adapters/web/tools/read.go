@@ -10,11 +10,11 @@ import (
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // message is a message in a result. The members that name its author and its place are data of their own, so that
@@ -46,7 +46,7 @@ func viewOf(threadID string, m *messages.Message) message {
 	metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names nobody
 	view := message{
 		ID: m.UUID, ThreadID: threadID, ThreadSeq: m.Seq, SenderID: m.SenderID, Name: metadata.SenderDisplayName, Role: m.Role(),
-		Content: threads.Display(m), Time: m.SentAt,
+		Content: webthreads.Display(m), Time: m.SentAt,
 	}
 	if !m.EditedAt.IsZero() {
 		view.EditedAt = &m.EditedAt
@@ -152,8 +152,8 @@ type listThreads struct {
 }
 
 type threadList struct {
-	Threads []threads.Thread `json:"threads"`
-	Next    *string          `json:"next" jsonschema:"before of the next page; null if there is none"`
+	Threads []webthreads.Thread `json:"threads"`
+	Next    *string             `json:"next" jsonschema:"before of the next page; null if there is none"`
 }
 
 // listThreads returns a page of the threads of a workspace.
@@ -169,10 +169,10 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 	}
 	if v := c.view; v != nil {
 		limit = min(limit, exchange.DefaultPage) // each thread is looked at
-		out.Threads, out.Next, err = page(limit, in.Before, func(from string) ([]threads.Thread, bool, error) {
+		out.Threads, out.Next, err = page(limit, in.Before, func(from string) ([]webthreads.Thread, bool, error) {
 			list, next, err := c.Threads.List(ctx, workspace, from, limit)
 			return list, next != nil, err
-		}, func(t *threads.Thread) (threads.Thread, bool, error) { return v.thread(ctx, *t) }, (*threads.Thread).Cursor)
+		}, func(t *webthreads.Thread) (webthreads.Thread, bool, error) { return v.thread(ctx, *t) }, (*webthreads.Thread).Cursor)
 		return out, err
 	}
 	out.Threads, out.Next, err = c.Threads.List(ctx, workspace, in.Before, limit)
@@ -181,7 +181,7 @@ func (c call) listThreads(ctx context.Context, in listThreads) (out threadList, 
 
 // thread returns a thread as the agent sees it: without a title from a message that it does not see; false if it does not see
 // the thread.
-func (v *view) thread(ctx context.Context, t threads.Thread) (threads.Thread, bool, error) {
+func (v *view) thread(ctx context.Context, t webthreads.Thread) (webthreads.Thread, bool, error) {
 	err := v.sees(ctx, t.ID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return t, false, nil
@@ -221,7 +221,7 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 	if err != nil {
 		return out, err
 	}
-	shown := func(found places.Channel) channel {
+	shown := func(found threads.Channel) channel {
 		named := channel{ID: found.ID, Type: found.Type}
 		if found.Type == event.ChannelRoom {
 			named.Name, _ = c.ChannelName(ctx, workspace, found.ID)
@@ -240,14 +240,14 @@ func (c call) listChannels(ctx context.Context, in listChannels) (out channelLis
 		}
 		return out, err
 	}
-	out.Channels, out.Next, err = page(channelPage, in.After, func(from string) ([]places.Channel, bool, error) {
+	out.Channels, out.Next, err = page(channelPage, in.After, func(from string) ([]threads.Channel, bool, error) {
 		list, err := c.Places.Channels(ctx, workspace, from, channelPage)
 		return list, len(list) == channelPage, err
-	}, func(found *places.Channel) (channel, bool, error) {
+	}, func(found *threads.Channel) (channel, bool, error) {
 		if found.ID != v.run.Channel && !v.seesChannel(ctx, found.ID, "") {
 			return channel{}, false, nil
 		}
 		return shown(*found), true, nil
-	}, func(found *places.Channel) string { return found.ID })
+	}, func(found *threads.Channel) string { return found.ID })
 	return out, err
 }

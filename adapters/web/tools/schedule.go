@@ -11,9 +11,9 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/schedule"
 )
 
@@ -109,7 +109,7 @@ func (c call) cancelSchedule(ctx context.Context, in cancelSchedule) (out cancel
 // scheduled returns the thread of a call about schedules. Who changes them must be allowed to post in the thread, and others to read
 // it. The agent of a run may do both in the run's thread. Elsewhere it must be allowed to read the thread too if it changes something
 // there, because the run of a schedule reads it.
-func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot places.Spot, err error) {
+func (c call) scheduled(ctx context.Context, in inThread, changes bool) (spot threads.Spot, err error) {
 	id := strings.ToLower(in.ThreadID)
 	if id == "" && c.view != nil {
 		id = c.view.run.ThreadID

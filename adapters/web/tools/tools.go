@@ -13,20 +13,20 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/assembly/workstream"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/schedule"
 )
 
 // API serves the route of the tools.
 type API struct {
-	Threads threads.API
-	Places  *places.Places
+	Threads webthreads.API
+	Places  *threads.Threads
 	Search  *search.Search
 	Speaker Speaker
 	// Schedules are those of threads, and AgentOf returns the agent of a channel.

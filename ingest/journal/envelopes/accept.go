@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // AcceptResult is the result of Accept.
@@ -21,7 +21,7 @@ type AcceptResult struct {
 	Duplicate   bool
 	// Claim is this node's claim of the envelope's thread. The thread is 0 if the envelope
 	// is settled already or waits for its message; the fence is 0 if this node has no claim.
-	places.Claim
+	threads.Claim
 	// Only reports that the thread has no other pending envelope: intake may begin
 	// with this one without reading it again.
 	Only bool
@@ -164,7 +164,7 @@ func (a *acceptTx) result() AcceptResult {
 
 func (a *acceptTx) learn() {
 	if a.LearnChannel {
-		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
+		threads.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
 	}
 }
 
@@ -216,7 +216,7 @@ func (a *acceptTx) threadKey() (known event.ThreadKey) {
 // payload may have been stored between the two, in another thread; then the token is in the
 // thread with the key.
 var (
-	upsertByKey     = upsertThread(`$1`, places.UnusedUUID)
+	upsertByKey     = upsertThread(`$1`, threads.UnusedUUID)
 	insertByKey     = insertFirst + ` RETURNING id`
 	insertFirst     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
 	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
@@ -230,7 +230,7 @@ const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e
 // upsertThread returns the statement that makes the thread with a key or finds it, and counts
 // the envelope, under one more condition; see acceptTx.upsertThread.
 func upsertThread(key, condition string) string {
-	return places.Upsert(key, condition, places.Also{
+	return threads.Upsert(key, condition, threads.Also{
 		Columns: `pending, intake_at, accepting`,
 		Values:  `1, $6, $9`,
 		Sets: `pending = threads.pending + 1, accepting = excluded.accepting,
@@ -247,8 +247,8 @@ func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any)
 		node = a.db.Node
 	}
 	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending, &a.free}, query,
-		append([]any{string(key), places.ThreadUUID(a.secret, key, storage.Instant(a.now)), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, places.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
+		append([]any{string(key), threads.ThreadUUID(a.secret, key, storage.Instant(a.now)), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
+			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, threads.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
 }
 
 // insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,

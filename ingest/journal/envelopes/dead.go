@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // ErrRemoved means that the payload of a dead letter is gone, because its author has deleted the message.
@@ -96,7 +96,7 @@ func (a *acceptTx) reseat() {
 		return
 	}
 	if a.Keys.Channel.Type != event.ChannelUnknown {
-		places.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
+		threads.LearnChannel(a.Txn, a.Envelope.Workspace, a.Keys.Channel)
 	}
 	key := a.threadKey()
 	if alt := a.Keys.AltKey; alt != "" {

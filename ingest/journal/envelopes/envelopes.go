@@ -5,18 +5,18 @@ import (
 	"fmt"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Envelopes are the payloads of a journal.
 type Envelopes struct {
 	db  *storage.DB
-	ids *places.IDs
+	ids *threads.IDs
 }
 
 // New returns the envelopes in a store.
-func New(db *storage.DB, ids *places.IDs) *Envelopes { return &Envelopes{db, ids} }
+func New(db *storage.DB, ids *threads.IDs) *Envelopes { return &Envelopes{db, ids} }
 
 // Aged returns the steps for the bodies and the rows of envelopes that are not pending.
 func Aged(now time.Time, bodies, keys time.Duration) []storage.Step {

@@ -2,8 +2,8 @@ package envelopes
 
 import (
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // First is an envelope whose message may be the first of its thread. The statements of First change nothing if it is
@@ -29,7 +29,7 @@ func (a *acceptTx) first() *First {
 		a.db.Lease == 0 && a.Has(`SELECT 1 FROM threads WHERE key = $1`, string(a.Keys.Thread)) {
 		return nil
 	}
-	return &First{MessageUUID: a.messageUUID, Platform: a.Envelope.Platform, Channel: a.Keys.Channel, Dedupe: a.Keys.Dedupe, ThreadUUID: places.ThreadUUID(a.secret, a.Keys.Thread, storage.Instant(a.now)), Token: a.token + 1, accept: a}
+	return &First{MessageUUID: a.messageUUID, Platform: a.Envelope.Platform, Channel: a.Keys.Channel, Dedupe: a.Keys.Dedupe, ThreadUUID: threads.ThreadUUID(a.secret, a.Keys.Thread, storage.Instant(a.now)), Token: a.token + 1, accept: a}
 }
 
 // adopt takes over the rows of a first message. It returns false if none were made.
@@ -42,9 +42,9 @@ func (a *acceptTx) adopt(f *First) bool {
 }
 
 // InsertThread returns the statement of MakeThread. The arguments of the further columns begin with $13.
-func InsertThread(also places.Also) string {
+func InsertThread(also threads.Also) string {
 	also.Columns, also.Values = `accepting, `+also.Columns, `CAST($9 AS BIGINT), `+also.Values
-	return places.Insert(` AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key IN ($10, $11))
+	return threads.Insert(` AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key IN ($10, $11))
 		AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND message_id = $12 AND state = 'pending' AND thread IS NULL)
 		AND NOT EXISTS (SELECT 1 FROM messages WHERE workspace = $3 AND external_id = $12)`, also)
 }

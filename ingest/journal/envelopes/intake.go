@@ -10,8 +10,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // ErrSettled means that the envelope is settled already.
@@ -77,7 +77,7 @@ const workedOn = `id = $1 AND thread = $2 AND state = 'pending'`
 
 // Postpone makes an envelope, and so its thread's intake, due again at a later time. A
 // failure counts as an attempt; a wait for a known reason does not.
-func (e *Envelopes) Postpone(ctx context.Context, claim *places.Claim, envelope int64, until time.Time, failure error) error {
+func (e *Envelopes) Postpone(ctx context.Context, claim *threads.Claim, envelope int64, until time.Time, failure error) error {
 	words := ""
 	if failure != nil {
 		words = failure.Error()
@@ -100,14 +100,14 @@ const (
 
 // CountSuspect counts an attempt at a suspect before it begins, or takes the count back after
 // an attempt during which the process did not end.
-func (e *Envelopes) CountSuspect(ctx context.Context, claim *places.Claim, envelope, by int64) error {
+func (e *Envelopes) CountSuspect(ctx context.Context, claim *threads.Claim, envelope, by int64) error {
 	return e.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		tx.Must(ErrSettled, `UPDATE envelopes SET claims = claims + $3 WHERE `+workedOn, envelope, claim.Thread, by)
 	})
 }
 
 // Bury settles an envelope as a dead letter. Its thread continues.
-func (e *Envelopes) Bury(ctx context.Context, claim *places.Claim, envelope int64, cause error) error {
+func (e *Envelopes) Bury(ctx context.Context, claim *threads.Claim, envelope int64, cause error) error {
 	return e.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		tx.Must(storage.ErrFenced, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST($3 AS BIGINT) END
 			WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, storage.Millis(e.db.Now()))

@@ -4,15 +4,15 @@ import (
 	"context"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // SetSelf stores our identity in a workspace, and makes the envelopes due that wait for
 // it. It does not write a known identity again. After an error, some of the envelopes may
 // stay postponed until their time.
 func (e *Envelopes) SetSelf(ctx context.Context, workspace string, self event.Self) error {
-	if err := places.StoreSelf(ctx, e.db, workspace, self); err != nil {
+	if err := threads.StoreSelf(ctx, e.db, workspace, self); err != nil {
 		return err
 	}
 	now := storage.Millis(e.db.Now())

@@ -7,8 +7,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func acceptPromises() []promise {
@@ -154,7 +154,7 @@ func claimOnAccept(f *fixture) {
 	a.Claim = true
 	mine := f.accept(a)
 	same(f, "claimed", mine.Fence != 0, true)
-	_, err := f.Recorder.Record(f.ctx, &places.Claim{Thread: mine.Thread, Fence: mine.Fence},
+	_, err := f.Recorder.Record(f.ctx, &threads.Claim{Thread: mine.Thread, Fence: mine.Fence},
 		entry(mine.ID, event.Event{Kind: event.KindMessage, Message: said("C1/1", "hi")}, triggers))
 	f.must(err)
 

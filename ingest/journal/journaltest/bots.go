@@ -9,9 +9,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 func botPromises() []promise {
@@ -60,7 +60,7 @@ func (f *fixture) guarded(m *event.Message, look record.Look) record.Decision {
 }
 
 // botMessage accepts a bot's message, and returns its entry for the record.
-func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*places.Claim, record.Entry) {
+func (f *fixture) botMessage(thread event.ThreadKey, coalesce time.Duration) (*threads.Claim, record.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	m := said(fmt.Sprintf("C1/b%d", accepted.ID), "beep")

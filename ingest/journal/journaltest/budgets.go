@@ -12,10 +12,10 @@ import (
 	"parley/ingest/journal/budgets"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func budgetPromises() []promise {
@@ -56,7 +56,7 @@ func budgeting(budgets ...budgets.Budget) policy {
 }
 
 // budgeted accepts a message, and returns its entry for the record.
-func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) (*places.Claim, record.Entry) {
+func (f *fixture) budgeted(thread event.ThreadKey, coalesce time.Duration, budgets ...budgets.Budget) (*threads.Claim, record.Entry) {
 	f.Helper()
 	accepted := f.accept(f.envelope(event.KindMessage, thread, ""))
 	e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: said(fmt.Sprintf("C1/m%d", accepted.ID), "hi")}, budgeting(budgets...))

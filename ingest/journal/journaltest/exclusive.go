@@ -25,7 +25,7 @@ func pair(f *fixture) (a, b *fixture) {
 // acquires requests an exclusive lease of ten seconds.
 func (f *fixture) acquires(name string) bool {
 	f.Helper()
-	acquired, err := f.Places.AcquireLease(f.ctx, name, 10*time.Second)
+	acquired, err := f.Threads.AcquireLease(f.ctx, name, 10*time.Second)
 	f.must(err)
 	return acquired
 }
@@ -56,20 +56,20 @@ func leaseReleased(f *fixture) {
 	a, b := pair(f)
 	same(f, "the first", a.acquires("x"), true)
 	same(f, "its other", a.acquires("y"), true)
-	f.must(a.Places.ReleaseLease(f.ctx, "x"))
+	f.must(a.Threads.ReleaseLease(f.ctx, "x"))
 	same(f, "the second", b.acquires("x"), true)
 	same(f, "a lease that was not released", b.acquires("y"), false)
-	f.must(b.Places.ReleaseLease(f.ctx, "z"))
+	f.must(b.Threads.ReleaseLease(f.ctx, "z"))
 }
 
 func leaseOfAnother(f *fixture) {
 	a, b := pair(f)
 	same(f, "the first", a.acquires("x"), true)
-	f.must(b.Places.ReleaseLease(f.ctx, "x"))
+	f.must(b.Threads.ReleaseLease(f.ctx, "x"))
 	same(f, "the second", b.acquires("x"), false)
 	f.clock.advance(10 * time.Second)
 	same(f, "the second, after the lease's end", b.acquires("x"), true)
-	f.must(a.Places.ReleaseLease(f.ctx, "x"))
+	f.must(a.Threads.ReleaseLease(f.ctx, "x"))
 	same(f, "the first, which had the lease before", a.acquires("x"), false)
 }
 
@@ -80,7 +80,7 @@ func leaseRace(f *fixture) {
 		var asking sync.WaitGroup
 		for i := range held {
 			n := process(f.failing, f.ctx, f.engine, f.clock, string(rune('a'+i)), time.Minute)
-			asking.Go(func() { held[i], errs[i] = n.Places.AcquireLease(f.ctx, "x", time.Second) })
+			asking.Go(func() { held[i], errs[i] = n.Threads.AcquireLease(f.ctx, "x", time.Second) })
 		}
 		asking.Wait()
 		for _, err := range errs {
@@ -97,6 +97,6 @@ func leaseEmbedded(f *fixture) {
 	a, _ := pair(f)
 	same(f, "the node that has ended", a.acquires("x"), true)
 	same(f, "the process", f.acquires("x"), true)
-	f.must(f.Places.ReleaseLease(f.ctx, "x"))
+	f.must(f.Threads.ReleaseLease(f.ctx, "x"))
 	same(f, "the next node", f.successor("second").acquires("x"), true)
 }

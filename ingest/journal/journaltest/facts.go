@@ -11,10 +11,10 @@ import (
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func factPromises() []promise {
@@ -33,14 +33,14 @@ func factPromises() []promise {
 }
 
 func selfRemembered(f *fixture) {
-	unknown, err := f.Places.Self(f.ctx, workspace)
+	unknown, err := f.Threads.Self(f.ctx, workspace)
 	f.must(err)
 	same(f, "at first", unknown, event.Self{})
 	first := event.Self{TeamID: "T1", UserID: "U0", BotID: "B0", AppID: "A1", Address: "+1555"}
 	f.must(f.Envelopes.SetSelf(f.ctx, workspace, event.Self{UserID: "U0"}))
 	f.must(f.Envelopes.SetSelf(f.ctx, workspace, first))
 	f.must(f.Envelopes.SetSelf(f.ctx, "other", event.Self{UserID: "U9"}))
-	self, err := f.successor("second").Places.Self(f.ctx, workspace)
+	self, err := f.successor("second").Threads.Self(f.ctx, workspace)
 	f.must(err)
 	same(f, "identity", self, first)
 }
@@ -48,7 +48,7 @@ func selfRemembered(f *fixture) {
 func channelRemembered(f *fixture) {
 	kind := func(workspace, channel string) event.ChannelType {
 		f.Helper()
-		kind, err := f.Places.ChannelType(f.ctx, workspace, channel)
+		kind, err := f.Threads.ChannelType(f.ctx, workspace, channel)
 		f.must(err)
 		return kind
 	}
@@ -139,12 +139,12 @@ func threadIDs(f *fixture) {
 	same(f, "web", f.threadID("web:acme:"+own), own)
 	slack := f.threadID("slack:acme:C1:1")
 	same(f, "slack", slack, f.threadID("slack:acme:C1:1"))
-	same(f, "is none that a client may name", places.IsDerived(slack), true)
+	same(f, "is none that a client may name", threads.IsDerived(slack), true)
 	same(f, "another", slack == f.threadID("slack:acme:C1:2"), false)
 	same(f, "without the secret", slack == uuid.NewSHA1(uuid.NameSpaceURL, []byte("parley:slack:acme:C1:1")).String(), false)
-	_, _, err := f.Places.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
+	_, _, err := f.Threads.MakeThread(f.ctx, event.Web, own, threads.Thread{Workspace: "acme", Key: "web:acme:" + own, MadeBy: "user:a"})
 	f.must(err)
-	_, _, err = f.Places.MakeThread(f.ctx, event.Web, own, places.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
+	_, _, err = f.Threads.MakeThread(f.ctx, event.Web, own, threads.Thread{Workspace: "other", Key: "web:other:" + own, MadeBy: "user:b"})
 	f.fails("another workspace makes the thread", err, storage.ErrNotFound)
 	request := f.envelope(event.KindMessage, event.ThreadKey("web:other:"+own), "C1/9")
 	request.Envelope.Workspace = "other"

@@ -17,10 +17,10 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // clock is the clock of a test's journals.
@@ -67,7 +67,7 @@ type fixture struct {
 	engine storage.Engine
 	clock  *clock
 	serial int
-	claims map[int64]*places.Claim
+	claims map[int64]*threads.Claim
 }
 
 // start returns the first process of a test, on an empty database.
@@ -79,7 +79,7 @@ func start(t *testing.T, open func(*testing.T) storage.Engine) *fixture {
 // process returns a process with the given node name and the given duration of leases.
 func process(t failing, ctx context.Context, engine storage.Engine, clock *clock, node string, lease time.Duration) *fixture {
 	return &fixture{
-		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*places.Claim{},
+		failing: t, ctx: ctx, engine: engine, clock: clock, claims: map[int64]*threads.Claim{},
 		Journal: journal.New(engine, journal.Options{Node: node, Lease: lease, Now: clock.Now, Remembered: journal.DefaultRemembered}),
 	}
 }
@@ -101,7 +101,7 @@ func (f *fixture) must(err error) {
 // threadID returns the UUID of the thread with a key.
 func (f *fixture) threadID(key event.ThreadKey) string {
 	f.Helper()
-	id, err := f.Places.ThreadID(f.ctx, key)
+	id, err := f.Threads.ThreadID(f.ctx, key)
 	f.must(err)
 	return id
 }
@@ -147,12 +147,12 @@ func (f *fixture) accept(a envelopes.AcceptRequest) envelopes.AcceptResult {
 }
 
 // claim returns this process's claim of a thread.
-func (f *fixture) claim(thread int64) *places.Claim {
+func (f *fixture) claim(thread int64) *threads.Claim {
 	f.Helper()
 	if claim := f.claims[thread]; claim != nil {
 		return claim
 	}
-	claim := &places.Claim{Thread: thread}
+	claim := &threads.Claim{Thread: thread}
 	f.must(f.engine.Write(f.ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
 		found, err := tx.Row([]any{&claim.Fence, (*string)(&claim.Key)},
 			`UPDATE threads SET owner = 'test', fence = fence + 1 WHERE id = $1 RETURNING fence, key`, thread)

@@ -32,53 +32,53 @@ func between(channel string, from, until int64) event.Gap {
 
 func (f *fixture) watermark() time.Time {
 	f.Helper()
-	watermark, _, err := f.Places.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
+	watermark, _, err := f.Threads.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	return watermark
 }
 
 func (f *fixture) gaps() []event.Gap {
 	f.Helper()
-	_, gaps, err := f.Places.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
+	_, gaps, err := f.Threads.Gaps(f.ctx, workspace, f.clock.Now().Add(time.Hour))
 	f.must(err)
 	return gaps
 }
 
 func (f *fixture) opens(gaps ...event.Gap) {
 	f.Helper()
-	f.must(f.Places.OpenGaps(f.ctx, workspace, gaps, time.Time{}))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, gaps, time.Time{}))
 }
 
 func watermarkMovesOn(f *fixture) {
 	same(f, "at first", f.watermark(), time.Time{})
-	f.must(f.Places.OpenGaps(f.ctx, workspace, nil, moment(1)))
-	f.must(f.Places.OpenGaps(f.ctx, "other", nil, moment(9)))
-	f.must(f.Places.OpenGaps(f.ctx, workspace, nil, moment(3)))
-	f.must(f.Places.OpenGaps(f.ctx, workspace, nil, moment(2)))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, nil, moment(1)))
+	f.must(f.Threads.OpenGaps(f.ctx, "other", nil, moment(9)))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, nil, moment(3)))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, nil, moment(2)))
 	f.opens(between("C1", 7, 8))
 	same(f, "the watermark", f.watermark(), moment(3))
 }
 
 func gapCloses(f *fixture) {
 	same(f, "at first", f.gaps(), nil)
-	f.must(f.Places.OpenGaps(f.ctx, workspace, []event.Gap{between("C2", 2, 10), between("C1", 3, 10)}, moment(10)))
-	f.must(f.Places.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 0, 10)}, moment(10)))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, []event.Gap{between("C2", 2, 10), between("C1", 3, 10)}, moment(10)))
+	f.must(f.Threads.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 0, 10)}, moment(10)))
 	same(f, "the watermark", f.watermark(), moment(10))
 	f.opens(between("C1", 1, 4))
 	same(f, "widened", f.gaps(), []event.Gap{between("C1", 1, 10), between("C2", 2, 10)})
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C3", 1, 10), 0))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C3", 1, 10), 0))
 	same(f, "remaining gap", f.gaps(), []event.Gap{between("C2", 2, 10)})
 }
 
 func gapWidened(f *fixture) {
 	f.opens(between("C1", 1, 10), between("C2", 1, 10))
 	f.opens(between("C1", 10, 20), between("C2", 0, 20))
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C2", 1, 10), 0))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C1", 1, 10), 0))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C2", 1, 10), 0))
 	same(f, "remaining gap", f.gaps(), []event.Gap{between("C2", 0, 20), between("C1", 10, 20)})
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C2", 0, 15), moment(3).Sub(moment(0))))
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C1", 10, 15), moment(7).Sub(moment(0))))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C2", 0, 15), moment(3).Sub(moment(0))))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C1", 10, 15), moment(7).Sub(moment(0))))
 	same(f, "remaining gap with a lag", f.gaps(), []event.Gap{between("C1", 10, 20), between("C2", 12, 20)})
 }
 
@@ -87,9 +87,9 @@ func gapsSideBySide(f *fixture) {
 	errs := make([]error, 16)
 	for i := range int64(8) {
 		going.Go(func() {
-			errs[2*i] = f.Places.OpenGaps(f.ctx, workspace, []event.Gap{between("C1", 10-i, 20+i)}, moment(i))
+			errs[2*i] = f.Threads.OpenGaps(f.ctx, workspace, []event.Gap{between("C1", 10-i, 20+i)}, moment(i))
 		})
-		going.Go(func() { errs[2*i+1] = f.Places.CloseGap(f.ctx, workspace, between("C1", i, i+1), 0) })
+		going.Go(func() { errs[2*i+1] = f.Threads.CloseGap(f.ctx, workspace, between("C1", i, i+1), 0) })
 	}
 	going.Wait()
 	f.must(errors.Join(errs...))
@@ -98,7 +98,7 @@ func gapsSideBySide(f *fixture) {
 
 func (f *fixture) recent(channel string, since time.Duration, limit int) []event.ThreadKey {
 	f.Helper()
-	threads, err := f.Places.RecentThreads(f.ctx, workspace, channel, f.clock.Now().Add(-since), limit)
+	threads, err := f.Threads.RecentThreads(f.ctx, workspace, channel, f.clock.Now().Add(-since), limit)
 	f.must(err)
 	return threads
 }
@@ -116,7 +116,7 @@ func recentThreads(f *fixture) {
 	same(f, "of the last minute", f.recent("C1", time.Minute, 10), []event.ThreadKey{threadKey(2), threadKey(4), threadKey(3)})
 	same(f, "the latest answered thread", f.recent("C1", 2*time.Hour, 1), []event.ThreadKey{threadKey(2)})
 	same(f, "of another channel", f.recent("C2", 2*time.Hour, 10), nil)
-	none, err := f.Places.RecentThreads(f.ctx, "other", "C1", time.Time{}, 10)
+	none, err := f.Threads.RecentThreads(f.ctx, "other", "C1", time.Time{}, 10)
 	f.must(err)
 	same(f, "of another workspace", none, nil)
 }
@@ -145,17 +145,17 @@ func pulledBack(f *fixture) {
 	old.SentAt = now.Add(-time.Hour)
 	f.message(threadKey(1), old, passive)
 	led := now.Add(12 * time.Hour)
-	f.must(f.Places.OpenGaps(f.ctx, workspace, []event.Gap{{Channel: "C1", From: now.Add(-2 * time.Hour), Until: led}, {Channel: "C2", From: led, Until: led.Add(time.Hour)}}, led))
-	f.must(f.Places.OpenGaps(f.ctx, "other", nil, led))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, []event.Gap{{Channel: "C1", From: now.Add(-2 * time.Hour), Until: led}, {Channel: "C2", From: led, Until: led.Add(time.Hour)}}, led))
+	f.must(f.Threads.OpenGaps(f.ctx, "other", nil, led))
 	for range 2 { // the second time from the store
-		watermark, gaps, err := f.Places.Gaps(f.ctx, workspace, now)
+		watermark, gaps, err := f.Threads.Gaps(f.ctx, workspace, now)
 		f.must(err)
 		same(f, "watermark", watermark, old.SentAt)
 		same(f, "gaps", gaps, []event.Gap{{Channel: "C1", From: now.Add(-2 * time.Hour), Until: now}, {Channel: "C2", From: old.SentAt, Until: now}})
 	}
-	watermark, _, err := f.Places.Gaps(f.ctx, "other", now)
+	watermark, _, err := f.Threads.Gaps(f.ctx, "other", now)
 	f.must(err)
 	same(f, "watermark of a workspace without messages", watermark, now.Add(-24*time.Hour))
-	f.must(f.Places.OpenGaps(f.ctx, workspace, nil, now.Add(time.Minute)))
+	f.must(f.Threads.OpenGaps(f.ctx, workspace, nil, now.Add(time.Minute)))
 	same(f, "the watermark moves on", f.watermark(), now.Add(time.Minute))
 }

@@ -20,7 +20,7 @@ func historyPromises() []promise {
 // day returns the history of a thread on the newest day before a time.
 func (f *fixture) day(n int, before time.Time) messages.HistoryDay {
 	f.Helper()
-	t, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
+	t, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(n)))
 	f.must(err)
 	day, err := f.Messages.HistoryDay(f.ctx, &t, before, 0)
 	f.must(err)
@@ -32,7 +32,7 @@ func pagesAreBounded(f *fixture) {
 	for n := range 10 {
 		f.message(threadKey(1), said(fmt.Sprint("C1/", n), long), passive)
 	}
-	t, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	t, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	var pages, days []int
 	for after := int64(0); ; {

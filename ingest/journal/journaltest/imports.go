@@ -129,10 +129,10 @@ func importedApart(f *fixture) {
 
 func threadByUUID(f *fixture) {
 	f.imports(f.past("1", "one"))
-	found, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	found, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	same(f, "in its workspace", found.Key, threadKey(1))
-	_, err = f.Places.Thread(f.ctx, "other", f.threadID(threadKey(1)))
+	_, err = f.Threads.Thread(f.ctx, "other", f.threadID(threadKey(1)))
 	f.fails("in another workspace", err, storage.ErrNotFound)
 }
 

@@ -95,7 +95,7 @@ func parts() []part {
 		}, models: []model{
 			{"the posts of a channel keep their distance and all leave, under random delays", paceHolds},
 		}},
-		{name: "places", groups: []group{
+		{name: "threads", groups: []group{
 			{"threads", threadPromises()},
 			{"tickets", ticketPromises()},
 			{"adapter state", adapterStatePromises()},

@@ -14,7 +14,7 @@ func keyPromises() []promise {
 
 func (f *fixture) key(name string) []byte {
 	f.Helper()
-	key, err := f.Places.Key(f.ctx, name)
+	key, err := f.Threads.Key(f.ctx, name)
 	f.must(err)
 	return key
 }
@@ -24,7 +24,7 @@ func keyShared(f *fixture) {
 	var errs [8]error
 	var all sync.WaitGroup
 	for i := range keys {
-		all.Go(func() { keys[i], errs[i] = f.Places.Key(f.ctx, "links") })
+		all.Go(func() { keys[i], errs[i] = f.Threads.Key(f.ctx, "links") })
 	}
 	all.Wait()
 	for i, key := range keys {
@@ -32,7 +32,7 @@ func keyShared(f *fixture) {
 		same(f, "the same", bytes.Equal(key, keys[0]), true)
 	}
 	same(f, "length", len(keys[0]), 32)
-	f.must(f.Places.Configured(f.ctx, nil)) // all workspaces are removed
+	f.must(f.Threads.Configured(f.ctx, nil)) // all workspaces are removed
 	same(f, "after a restart", bytes.Equal(f.successor("second").key("links"), keys[0]), true)
 }
 

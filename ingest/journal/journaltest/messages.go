@@ -8,8 +8,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/files"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
+	"parley/ingest/journal/threads"
 )
 
 func messagePromises() []promise {
@@ -233,7 +233,7 @@ func threadModes(f *fixture) {
 	trigger := func(thread int, id, content string) messages.Trigger {
 		return f.message(threadKey(thread), said(id, content), invoked).Trigger
 	}
-	f.make(1, olivia, places.ModeInvocationOnly)
+	f.make(1, olivia, threads.ModeInvocationOnly)
 	same(f, "without a mention", trigger(1, "C1/1", "hi"), messages.TriggerPassive)
 	same(f, "with a mention", trigger(1, "C1/2", "@bot hi"), messages.TriggerRun)
 	same(f, "in an open thread", trigger(2, "C1/3", "hi"), messages.TriggerRun)

@@ -3,9 +3,9 @@ package journaltest
 import (
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func namedPromises() []promise {
@@ -51,7 +51,7 @@ func (f *fixture) input(run *runs.Run) string {
 }
 
 func namedRun(f *fixture) {
-	f.make(1, asker, places.ModeOpen)
+	f.make(1, asker, threads.ModeOpen)
 	f.message(threadKey(1), asks("C1/1", "hi", "run-1"), triggers)
 	same(f, "before it begins", f.named(threadKey(1), "run-1"), "")
 	run := f.begin(threadKey(1))
@@ -82,7 +82,7 @@ func namedRun(f *fixture) {
 }
 
 func namedByMessage(f *fixture) {
-	f.make(1, asker, places.ModeOpen)
+	f.make(1, asker, threads.ModeOpen)
 	says := func(id, client string, decide policy) {
 		m := said(id, "hi")
 		m.ClientMessageID = client
@@ -102,7 +102,7 @@ func namedByMessage(f *fixture) {
 }
 
 func namedEarly(f *fixture) {
-	f.make(1, asker, places.ModeOpen)
+	f.make(1, asker, threads.ModeOpen)
 	request := f.envelope(event.KindMessage, threadKey(1), "C1/1")
 	request.Keys.Dedupe = event.RunKey(f.threadID(threadKey(1)), "run-1")
 	accepted := f.accept(request)
@@ -119,8 +119,8 @@ func namedEarly(f *fixture) {
 }
 
 func namedStopped(f *fixture) {
-	f.make(1, asker, places.ModeOpen)
-	f.make(2, asker, places.ModeOpen)
+	f.make(1, asker, threads.ModeOpen)
+	f.make(2, asker, threads.ModeOpen)
 	f.message(threadKey(1), said("C1/1", "one"), triggers)
 	first := f.begin(threadKey(1))
 	f.message(threadKey(1), asks("C1/2", "two", "run-2"), triggers)
@@ -149,8 +149,8 @@ func namedStopped(f *fixture) {
 }
 
 func namedAtOnce(f *fixture) {
-	f.make(1, asker, places.ModeOpen)
-	f.make(2, asker, places.ModeOpen)
+	f.make(1, asker, threads.ModeOpen)
+	f.make(2, asker, threads.ModeOpen)
 	begins := func(n int, m *event.Message) *runs.Run {
 		accepted := f.accept(f.envelope(event.KindMessage, threadKey(n), m.ExternalID))
 		e := entry(accepted.ID, event.Event{Kind: event.KindMessage, Message: m}, triggers)
@@ -172,7 +172,7 @@ func namedAtOnce(f *fixture) {
 func namedTwice(f *fixture) {
 	for n := 1; n <= 2; n++ {
 		by := []string{"", olivia, ash}[n]
-		_, made := f.make(n, by, places.ModeOpen)
+		_, made := f.make(n, by, threads.ModeOpen)
 		same(f, "made", made, true)
 		m := asks([]string{"", "C1/1", "C1/2"}[n], "hi", "run-1")
 		m.Metadata.SenderID = by
@@ -188,9 +188,9 @@ func namedTwice(f *fixture) {
 	}
 	_, err := f.Runs.NamedRun(f.ctx, workspace, "user:3", "", "run-1")
 	f.fails("another client", err, storage.ErrNotFound)
-	shared, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
+	shared, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
-	_, err = f.Places.AddParticipant(f.ctx, &shared, olivia)
+	_, err = f.Threads.AddParticipant(f.ctx, &shared, olivia)
 	f.must(err)
 	run, err := f.Runs.NamedRun(f.ctx, workspace, olivia, "", "run-1")
 	f.must(err)

@@ -10,9 +10,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func orderPromises() []promise {
@@ -105,7 +105,7 @@ func countCorrected(f *fixture) {
 
 // answerAll answers the thread's turns, each message by itself, concurrently with other
 // nodes.
-func (f *fixture) answerAll(lease *places.Claim) error {
+func (f *fixture) answerAll(lease *threads.Claim) error {
 	for {
 		run, err := f.Runs.BeginRun(f.ctx, lease, agent, false, func(*runs.Run) bool { return true }, math.MaxInt64)
 		if err != nil || run == nil {

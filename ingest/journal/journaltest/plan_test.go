@@ -16,11 +16,11 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // recorder is an engine that records the text of each statement, and counts transactions.
@@ -110,14 +110,14 @@ func (c *conversation) must(err error) {
 }
 
 // record accepts and records an event, on a node that could answer it at once.
-func (c *conversation) record(key string, e event.Event, target string) (record.Result, *places.Claim) {
+func (c *conversation) record(key string, e event.Event, target string) (record.Result, *threads.Claim) {
 	c.Helper()
 	keys := event.Keys{Kind: e.Kind, Dedupe: key, Thread: "slack:acme:C1:1", Channel: event.Channel{ID: "C1"}, MessageID: target}
 	accepted, err := c.Envelopes.Accept(c.Context(), envelopes.AcceptRequest{
 		Envelope: event.Envelope{Workspace: "acme", Platform: event.Slack, Transport: "http", Body: []byte("{}")}, Keys: keys, Claim: true,
 	})
 	c.must(err)
-	claim := &places.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
+	claim := &threads.Claim{Thread: accepted.Thread, Fence: accepted.Fence, Key: accepted.Key}
 	result, err := c.Recorder.Record(c.Context(), claim, record.Entry{
 		Envelope: accepted.ID, MessageUUID: accepted.MessageUUID, Workspace: "acme", Event: e, Origin: messages.Live, Agent: "helper", Begin: true,
 		Decide: func(m *event.Message, _ record.Look) record.Decision {
@@ -129,7 +129,7 @@ func (c *conversation) record(key string, e event.Event, target string) (record.
 }
 
 // ask accepts and records a message, and begins its run.
-func (c *conversation) ask(id string) (*runs.Run, *places.Claim) {
+func (c *conversation) ask(id string) (*runs.Run, *threads.Claim) {
 	c.Helper()
 	result, claim := c.record("message:"+id, event.Event{Kind: event.KindMessage, Message: &event.Message{
 		ExternalID: id, Content: "hello", Channel: event.Channel{ID: "C1"}, SentAt: time.Now(), Quoted: &event.Quote{ExternalID: "C1/1"},
@@ -263,7 +263,7 @@ func TestAStoredThreadHistoryIsNotReadAgain(t *testing.T) {
 // threadID returns the UUID of the thread.
 func (c *conversation) threadID() string {
 	c.Helper()
-	id, err := c.Places.ThreadID(c.Context(), "slack:acme:C1:1")
+	id, err := c.Threads.ThreadID(c.Context(), "slack:acme:C1:1")
 	c.must(err)
 	return id
 }
@@ -273,7 +273,7 @@ func (c *conversation) threadID() string {
 func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Places.Thread(c.Context(), "acme", c.threadID())
+	thread, err := c.Threads.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
 	_, err = c.Messages.ThreadChanges(c.Context(), &thread, 10, time.Now(), 10)
@@ -290,7 +290,7 @@ func TestThreadChangesReadsTheChangesAlone(t *testing.T) {
 func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	c := newConversation(t)
 	c.exchange("C1/1")
-	thread, err := c.Places.Thread(c.Context(), "acme", c.threadID())
+	thread, err := c.Threads.Thread(c.Context(), "acme", c.threadID())
 	c.must(err)
 	c.recorder.taken()
 	_, err = c.Messages.Senders(c.Context(), &thread)
@@ -301,7 +301,7 @@ func TestClientsReadNoWholeThreadOrWorkspace(t *testing.T) {
 	if _, err := c.Runs.LaterRun(c.Context(), "run"); !errors.Is(err, storage.ErrNotFound) {
 		t.Fatal(err)
 	}
-	_, err = c.Places.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)
+	_, err = c.Threads.ThreadsOf(c.Context(), "acme", "user:1", true, "", 10)
 	c.must(err)
 	_, err = c.Messages.NewsOf(c.Context(), "acme", "user:1", true, 0, 10)
 	c.must(err)

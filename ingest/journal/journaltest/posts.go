@@ -10,11 +10,11 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/search"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func postPromises() []promise {
@@ -33,7 +33,7 @@ func postPromises() []promise {
 func (f *fixture) post(id, content string) (thread int64, added bool) {
 	f.Helper()
 	thread, added, err := f.Recorder.AddPost(f.ctx, record.NewPost{
-		ID: id, Thread: places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
+		ID: id, Thread: threads.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
 		Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: channel, Text: content}, {Channel: channel, Text: "more"}},
 	})
 	f.must(err)
@@ -95,10 +95,10 @@ func postsQueued(f *fixture) {
 		f.Helper()
 		id := uuid.NewString()
 		n := record.NewPost{
-			ID: id, Thread: places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
+			ID: id, Thread: threads.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}, Platform: event.Slack, Channel: channel, Agent: agent,
 			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: channel, Text: content}},
 		}
-		n.Queue = places.Thread{Key: queue, ID: f.threadID(queue), Workspace: workspace}
+		n.Queue = threads.Thread{Key: queue, ID: f.threadID(queue), Workspace: workspace}
 		row, added, err := f.Recorder.AddPost(f.ctx, n)
 		f.must(err)
 		again, twice, err := f.Recorder.AddPost(f.ctx, n)
@@ -134,7 +134,7 @@ func postsMove(f *fixture) {
 	post := func(content string) (id string, thread int64) {
 		id = uuid.NewString()
 		thread, _, err := f.Recorder.AddPost(f.ctx, record.NewPost{
-			ID: id, Thread: places.Thread{Key: waiting, ID: f.threadID(waiting), Workspace: workspace}, Platform: event.Slack, Channel: "U7", Agent: agent,
+			ID: id, Thread: threads.Thread{Key: waiting, ID: f.threadID(waiting), Workspace: workspace}, Platform: event.Slack, Channel: "U7", Agent: agent,
 			Content: content, Metadata: []byte("{}"), Posts: []outbox.Post{{Channel: "U7", Text: content}},
 		})
 		f.must(err)
@@ -143,8 +143,8 @@ func postsMove(f *fixture) {
 	first, thread := post("RAIN")
 	second, _ := post("SUN")
 	same(f, "the lines that wait", f.lines(waiting), []string{"1 RAIN", "2 SUN"})
-	to := places.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}
-	move := func(claim *places.Claim) (int64, error) {
+	to := threads.Thread{Key: threadKey(1), ID: f.threadID(threadKey(1)), Workspace: workspace}
+	move := func(claim *threads.Claim) (int64, error) {
 		return f.Recorder.MovePosts(f.ctx, claim, to, event.Slack, event.Channel{ID: channel, Type: event.ChannelDirect}, outbox.Post{Channel: channel, Place: "p"})
 	}
 	found := func() []string {
@@ -153,7 +153,7 @@ func postsMove(f *fixture) {
 	}
 	same(f, "found before", found(), []string{})
 	claim := f.claim(thread)
-	_, err := move(&places.Claim{Thread: thread, Fence: claim.Fence + 1, Key: waiting})
+	_, err := move(&threads.Claim{Thread: thread, Fence: claim.Fence + 1, Key: waiting})
 	same(f, "without the claim", errors.Is(err, storage.ErrFenced), true)
 	moved, err := move(claim)
 	f.must(err)
@@ -247,7 +247,7 @@ func messageShown(f *fixture) {
 	d = f.delivery(threadKey(1))
 	_, err = f.Outbox.Sent(f.ctx, d, "C1/a")
 	f.must(err)
-	to := places.Thread{Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: workspace}
+	to := threads.Thread{Key: threadKey(2), ID: f.threadID(threadKey(2)), Workspace: workspace}
 	f.must(f.Recorder.OpenUnder(f.ctx, to, event.Slack, channel, "C1/9", threadKey(1)))
 	_, later := announced("injected:a:2")
 	f.commit(f.begin(threadKey(1)), answer("Still."))
@@ -262,7 +262,7 @@ func answerCopied(f *fixture) {
 	f.message(threadKey(1), said("C1/1", "is it dry?"), triggers)
 	run := f.begin(threadKey(1))
 	reply := answer("Yes.", "Yes.")
-	queue := places.Thread{Workspace: "ours", Key: event.CopiesTo("ours/crm"), ID: f.threadID(event.CopiesTo("ours/crm"))}
+	queue := threads.Thread{Workspace: "ours", Key: event.CopiesTo("ours/crm"), ID: f.threadID(event.CopiesTo("ours/crm"))}
 	reply.Copies = []runs.Copy{{Queue: queue, To: "ours/crm", Of: run.Messages[0].UUID, Text: func(state runs.State, m *messages.Message, _ string) string {
 		return string(state) + m.UUID + m.Content
 	}}}

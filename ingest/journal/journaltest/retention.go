@@ -243,7 +243,7 @@ func idsNotReused(f *fixture) {
 // inWorkspaces creates every kind of row in two workspaces.
 func (f *fixture) inWorkspaces() {
 	f.Helper()
-	f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme", "umbrella"}))
 	for _, id := range []string{"acme", "umbrella"} {
 		for n := range 12 {
 			key := event.ThreadKey(fmt.Sprintf("slack:%s:C1:%d", id, n))
@@ -271,8 +271,8 @@ func (f *fixture) inWorkspaces() {
 			f.commit(run, reply)
 			f.slot(f.delivery(key), time.Second)
 		}
-		f.must(f.Places.AdapterState(id).Put(f.ctx, "cursor", "7"))
-		f.must(f.Places.OpenGaps(f.ctx, id, []event.Gap{{Channel: "C1", From: f.clock.Now(), Until: f.clock.Now()}}, f.clock.Now()))
+		f.must(f.Threads.AdapterState(id).Put(f.ctx, "cursor", "7"))
+		f.must(f.Threads.OpenGaps(f.ctx, id, []event.Gap{{Channel: "C1", From: f.clock.Now(), Until: f.clock.Now()}}, f.clock.Now()))
 	}
 }
 
@@ -291,9 +291,9 @@ func (f *fixture) rows() map[string]int64 {
 func workspaceRemoved(f *fixture) {
 	f.inWorkspaces()
 	all := f.rows()
-	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(time.Hour)
-	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme"}))
 	f.prune()
 	same(f, "at once", f.rows(), all)
 	f.clock.advance(30*day - 2*time.Hour)
@@ -321,9 +321,9 @@ func workspaceRemoved(f *fixture) {
 
 func workspaceKept(f *fixture) {
 	f.inWorkspaces()
-	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(40 * day)
-	f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme", "umbrella"}))
 	f.prune()
 	same(f, "threads", f.count("threads"), 24)
 }
@@ -331,12 +331,12 @@ func workspaceKept(f *fixture) {
 func workspaceKeptMeanwhile(f *fixture) {
 	f.inWorkspaces()
 	all := f.count("messages")
-	f.must(f.Places.Configured(f.ctx, []string{"acme"}))
+	f.must(f.Threads.Configured(f.ctx, []string{"acme"}))
 	f.clock.advance(31 * day)
 	var left map[string]int64
 	again := &observed{Engine: f.engine, written: func() {
 		if left == nil && f.count("messages") < all {
-			f.must(f.Places.Configured(f.ctx, []string{"acme", "umbrella"}))
+			f.must(f.Threads.Configured(f.ctx, []string{"acme", "umbrella"}))
 			left = f.rows()
 		}
 	}}
@@ -349,9 +349,9 @@ func workspaceElsewhere(f *fixture) {
 	f.inWorkspaces()
 	for range 3 {
 		f.clock.advance(20 * day)
-		f.must(f.Places.Configured(f.ctx, []string{"acme"}))
+		f.must(f.Threads.Configured(f.ctx, []string{"acme"}))
 		f.prune()
-		f.must(f.Places.Configured(f.ctx, []string{"umbrella"}))
+		f.must(f.Threads.Configured(f.ctx, []string{"umbrella"}))
 	}
 	same(f, "threads", f.count("threads"), 24)
 }

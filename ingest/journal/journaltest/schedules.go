@@ -9,11 +9,11 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func schedulePromises() []promise {
@@ -342,7 +342,7 @@ func scheduleOfThread(f *fixture) {
 	f.fails("an unknown thread", err, storage.ErrNotFound)
 	f.fails("of another thread", f.Schedules.CancelSchedule(f.ctx, workspace, threadKey(2), "s0"), storage.ErrNotFound)
 	opens := func(workspace string, from, to event.ThreadKey) {
-		f.must(f.Recorder.OpenUnder(f.ctx, places.Thread{Key: to, ID: f.threadID(to), Workspace: workspace}, event.Slack, channel, "C1/9", from))
+		f.must(f.Recorder.OpenUnder(f.ctx, threads.Thread{Key: to, ID: f.threadID(to), Workspace: workspace}, event.Slack, channel, "C1/9", from))
 	}
 	opens("other", threadKey(1), threadKey(2))
 	opens(workspace, threadKey(1), threadKey(2))

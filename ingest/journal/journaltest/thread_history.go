@@ -5,10 +5,10 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func threadHistoryPromises() []promise {
@@ -57,7 +57,7 @@ func historyFirst(f *fixture) {
 	first := []string{"^root", "...7", "#r1", "#r2", ">a"}
 	same(f, "the turn", f.transcript(run, wide), first)
 	same(f, "after a restart", f.transcript(f.successor("second").begin(threadKey(1)), wide), first)
-	f.claims = map[int64]*places.Claim{}
+	f.claims = map[int64]*threads.Claim{}
 	f.say("b", passive)
 	f.commit(f.begin(threadKey(1)), answer("re a"))
 	f.say("c", triggers)

@@ -6,9 +6,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 func threadPromises() []promise {
@@ -31,48 +31,48 @@ func at(seq int64) *int64 { return &seq }
 const olivia, ash = "user:1", "user:2"
 
 // make makes the test's nth thread for a client.
-func (f *fixture) make(n int, madeBy string, mode places.ThreadMode) (places.Thread, bool) {
+func (f *fixture) make(n int, madeBy string, mode threads.ThreadMode) (threads.Thread, bool) {
 	f.Helper()
-	t, made, err := f.Places.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
+	t, made, err := f.Threads.MakeThread(f.ctx, event.Web, channel, threads.Thread{Workspace: workspace, Key: threadKey(n), Mode: mode, MadeBy: madeBy})
 	f.must(err)
 	return t, made
 }
 
 func threadMadeOnce(f *fixture) {
-	first, made := f.make(1, olivia, places.ModeInvocationOnly)
+	first, made := f.make(1, olivia, threads.ModeInvocationOnly)
 	same(f, "made", made, true)
-	same(f, "its owner, mode and newest message", [3]any{first.MadeBy, first.Mode, first.Newest}, [3]any{olivia, places.ModeInvocationOnly, int64(0)})
+	same(f, "its owner, mode and newest message", [3]any{first.MadeBy, first.Mode, first.Newest}, [3]any{olivia, threads.ModeInvocationOnly, int64(0)})
 	same(f, "its time", first.CreatedAt, f.clock.Now())
 	f.clock.advance(time.Second)
 	f.message(threadKey(1), said("C1/1", "hi"), passive)
-	second, made := f.make(1, ash, places.ModeOpen)
+	second, made := f.make(1, ash, threads.ModeOpen)
 	same(f, "made again", made, false)
 	same(f, "the owner of the first", second.MadeBy, olivia)
 	same(f, "its time", second.CreatedAt, first.CreatedAt)
 	same(f, "its newest message", second.Newest, 1)
 
 	f.message(threadKey(2), said("C1/2", "hi"), passive)
-	other, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
+	other, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(2)))
 	f.must(err)
-	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", places.ModeOpen, f.clock.Now()})
-	_, err = f.Places.Thread(f.ctx, "other", other.ID)
+	same(f, "a thread that its first message made", [3]any{other.MadeBy, other.Mode, other.CreatedAt}, [3]any{"", threads.ModeOpen, f.clock.Now()})
+	_, err = f.Threads.Thread(f.ctx, "other", other.ID)
 	f.fails("a thread of another workspace", err, storage.ErrNotFound)
 }
 
 func threadsOfClient(f *fixture) {
 	for i := range 3 {
-		f.make(i+1, olivia, places.ModeOpen)
+		f.make(i+1, olivia, threads.ModeOpen)
 		f.clock.advance(time.Second)
 	}
-	f.make(4, ash, places.ModeOpen)
+	f.make(4, ash, threads.ModeOpen)
 	f.message(threadKey(5), said("C1/5", "nobody's"), passive)
 	f.clock.advance(time.Second)
-	private, _, err := f.Places.MakeThread(f.ctx, event.Web, channel, places.Thread{Workspace: workspace, Key: threadKey(6), Mode: places.ModeOpen, MadeBy: ash, Closed: true}, olivia)
+	private, _, err := f.Threads.MakeThread(f.ctx, event.Web, channel, threads.Thread{Workspace: workspace, Key: threadKey(6), Mode: threads.ModeOpen, MadeBy: ash, Closed: true}, olivia)
 	f.must(err)
 	page := func(actor string, open bool, before string) ([]string, string) {
-		threads, err := f.Places.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
+		list, err := f.Threads.ThreadsOf(f.ctx, workspace, actor, open, before, 2)
 		f.must(err)
-		return each(threads, func(t places.Thread) string { return string(t.Key) }), threads[len(threads)-1].Cursor()
+		return each(list, func(t threads.Thread) string { return string(t.Key) }), list[len(list)-1].Cursor()
 	}
 	got, next := page(olivia, false, "")
 	same(f, "the first page", got, []string{string(threadKey(6)), string(threadKey(3))})
@@ -83,51 +83,51 @@ func threadsOfClient(f *fixture) {
 	same(f, "those that are open to an agent", got, []string{string(threadKey(4)), string(threadKey(3))})
 	got, next = page(agent, true, next)
 	same(f, "the rest of them", got, []string{string(threadKey(2)), string(threadKey(1))})
-	none, err := f.Places.ThreadsOf(f.ctx, workspace, agent, true, next, 2)
+	none, err := f.Threads.ThreadsOf(f.ctx, workspace, agent, true, next, 2)
 	f.must(err)
 	same(f, "behind the last", len(none), 0)
-	_, err = f.Places.AddParticipant(f.ctx, &private, agent)
+	_, err = f.Threads.AddParticipant(f.ctx, &private, agent)
 	f.must(err)
 	got, _ = page(agent, true, "")
 	same(f, "with the one that is closed to others", got, []string{string(threadKey(6)), string(threadKey(4))})
-	_, err = f.Places.ThreadsOf(f.ctx, workspace, olivia, false, "yesterday", 2)
+	_, err = f.Threads.ThreadsOf(f.ctx, workspace, olivia, false, "yesterday", 2)
 	if _, ok := err.(event.FieldErrors); !ok {
 		f.Fatalf("a position that is none: %v", err)
 	}
-	newest, err := f.Places.NewestMadeBy(f.ctx, workspace, olivia)
+	newest, err := f.Threads.NewestMadeBy(f.ctx, workspace, olivia)
 	f.must(err)
 	same(f, "the newest that a client has made", newest.Key, threadKey(3))
-	_, err = f.Places.NewestMadeBy(f.ctx, workspace, "user:9")
+	_, err = f.Threads.NewestMadeBy(f.ctx, workspace, "user:9")
 	f.fails("of a client without threads", err, storage.ErrNotFound)
 }
 
 func participantsOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, places.ModeOpen)
+	thread, _ := f.make(1, olivia, threads.ModeOpen)
 	takesPart := func(actor string) bool {
-		yes, err := f.Places.TakesPart(f.ctx, &thread, actor)
+		yes, err := f.Threads.TakesPart(f.ctx, &thread, actor)
 		f.must(err)
 		return yes
 	}
 	same(f, "the client that made it, and another", [2]bool{takesPart(olivia), takesPart(ash)}, [2]bool{true, false})
 	for _, want := range []bool{true, false} {
-		added, err := f.Places.AddParticipant(f.ctx, &thread, ash)
+		added, err := f.Threads.AddParticipant(f.ctx, &thread, ash)
 		f.must(err)
 		same(f, "added", added, want)
 	}
-	all, err := f.Places.Participants(f.ctx, &thread)
+	all, err := f.Threads.Participants(f.ctx, &thread)
 	f.must(err)
 	same(f, "all", all, []string{olivia, ash})
-	f.must(f.Places.RemoveParticipant(f.ctx, &thread, ash))
+	f.must(f.Threads.RemoveParticipant(f.ctx, &thread, ash))
 	same(f, "removed", takesPart(ash), false)
-	f.fails("removed again", f.Places.RemoveParticipant(f.ctx, &thread, ash), storage.ErrNotFound)
-	f.must(f.Places.SetThreadMode(f.ctx, &thread, places.ModeInvocationOnly))
-	thread, err = f.Places.Thread(f.ctx, workspace, thread.ID)
+	f.fails("removed again", f.Threads.RemoveParticipant(f.ctx, &thread, ash), storage.ErrNotFound)
+	f.must(f.Threads.SetThreadMode(f.ctx, &thread, threads.ModeInvocationOnly))
+	thread, err = f.Threads.Thread(f.ctx, workspace, thread.ID)
 	f.must(err)
-	same(f, "the new mode", thread.Mode, places.ModeInvocationOnly)
+	same(f, "the new mode", thread.Mode, threads.ModeInvocationOnly)
 }
 
 func newsOfActors(f *fixture) {
-	changed, stop := f.Places.FollowNews(workspace, ash)
+	changed, stop := f.Threads.FollowNews(workspace, ash)
 	defer stop()
 	woken := func(what string, want bool) {
 		f.Helper()
@@ -151,9 +151,9 @@ func newsOfActors(f *fixture) {
 			return words
 		})
 	}
-	thread, _ := f.make(1, olivia, places.ModeOpen)
+	thread, _ := f.make(1, olivia, threads.ModeOpen)
 	woken("a thread of others", false)
-	_, err := f.Places.AddParticipant(f.ctx, &thread, ash)
+	_, err := f.Threads.AddParticipant(f.ctx, &thread, ash)
 	f.must(err)
 	woken("a thread", true)
 	m := said("C1/1", "Ash?")
@@ -171,14 +171,14 @@ func newsOfActors(f *fixture) {
 	same(f, "those of the client that made it", news(olivia, false, 0), []string{"1 " + key})
 	f.change(threadKey(1), deleted("C1/1"), nil)
 	same(f, "of a deleted message", news(ash, false, 1), []string{"2 " + key + " void"})
-	f.must(f.Places.RemoveParticipant(f.ctx, &thread, ash))
+	f.must(f.Threads.RemoveParticipant(f.ctx, &thread, ash))
 	same(f, "of an actor that was removed", news(ash, false, 0), []string{"1 " + key + " void", "2 " + key + " void"})
 	same(f, "its words are ours", f.Heard("news "+workspace+" "+ash), true)
 	woken("words of another node", true)
 }
 
 func modeOfThread(f *fixture) {
-	f.make(1, olivia, places.ModeInvocationOnly)
+	f.make(1, olivia, threads.ModeInvocationOnly)
 	invoked := func(m *event.Message, look record.Look) record.Decision {
 		if look.InvocationOnly() {
 			return passive(m, look)
@@ -190,8 +190,8 @@ func modeOfThread(f *fixture) {
 }
 
 func readersOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, places.ModeOpen)
-	changed, stop := f.Places.FollowThread(&thread)
+	thread, _ := f.make(1, olivia, threads.ModeOpen)
+	changed, stop := f.Threads.FollowThread(&thread)
 	woken := func(what string, want bool) {
 		f.Helper()
 		select {
@@ -223,7 +223,7 @@ func readersOfThread(f *fixture) {
 }
 
 func changesOfThread(f *fixture) {
-	thread, _ := f.make(1, olivia, places.ModeOpen)
+	thread, _ := f.make(1, olivia, threads.ModeOpen)
 	for _, id := range []string{"C1/1", "C1/2", "C1/3", "C1/4"} {
 		f.message(threadKey(1), said(id, id), passive)
 	}
@@ -256,7 +256,7 @@ func sendersOfThread(f *fixture) {
 	f.message(threadKey(1), by("C1/1", olivia, "Liv"), passive)
 	f.message(threadKey(1), by("C1/2", ash, "Ash"), passive)
 	f.message(threadKey(1), by("C1/3", olivia, "Olivia"), passive)
-	thread, err := f.Places.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
+	thread, err := f.Threads.Thread(f.ctx, workspace, f.threadID(threadKey(1)))
 	f.must(err)
 	senders, err := f.Messages.Senders(f.ctx, &thread)
 	f.must(err)

@@ -26,7 +26,7 @@ func TestTripsOfAMessage(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = engine.Close() })
 	j := journal.New(engine, journal.Options{Node: "a", Lease: time.Minute})
-	if _, err := j.Places.ThreadID(t.Context(), "slack:acme:C1:0"); err != nil { // the first one makes the store's secret
+	if _, err := j.Threads.ThreadID(t.Context(), "slack:acme:C1:0"); err != nil { // the first one makes the store's secret
 		t.Fatal(err)
 	}
 	step := func(name string, most int64, err error) {

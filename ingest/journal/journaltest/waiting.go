@@ -241,7 +241,7 @@ func waitsForGap(f *fixture) {
 	f.clock.advance(5 * time.Minute)
 	same(f, "waits", f.record(named.Thread, named.ID, edited("C1/2", "new", "2"), passive).Waits, true)
 	same(f, "during the gap", f.review(), review{})
-	f.must(f.Places.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
+	f.must(f.Threads.CloseGap(f.ctx, workspace, between("C1", 1, 2), 0))
 	var ended []int64
 	for _, s := range f.review().Ended {
 		ended = append(ended, s.Envelope)
@@ -271,7 +271,7 @@ func editWaits(f *fixture) {
 
 	late := f.accept(f.envelope(event.KindEdit, threadKey(1), "C1/2"))
 	f.opens(between("C2", 1, 2))
-	f.must(f.Places.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
+	f.must(f.Threads.OpenGaps(f.ctx, "other", []event.Gap{between("C1", 1, 2)}, time.Time{}))
 	f.clock.advance(envelopes.WaitLimit)
 	result = f.record(late.Thread, late.ID, edited("C1/2", "new", "2"), passive)
 	same(f, "an envelope at its deadline", result.Result, *event.Ignore(event.ReasonUnknownMessage))

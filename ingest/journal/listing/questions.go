@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Question is a question of an agent.
@@ -38,7 +38,7 @@ func (q *Question) dest() []any {
 func (l *Listing) Questions(ctx context.Context, after string, limit int) (list []Question, more bool, err error) {
 	at, asked := storage.Millis(l.db.Now()), int64(0)
 	if after != "" {
-		if at, asked, err = places.ReadCursor(after); err != nil {
+		if at, asked, err = threads.ReadCursor(after); err != nil {
 			return nil, false, err
 		}
 	}
@@ -66,4 +66,4 @@ func (l *Listing) FindQuestion(ctx context.Context, run string) (q Question, err
 func (q *Question) size() int { return len(q.Text) + len(q.body) }
 
 // QuestionCursor is the question's position in the order of Questions.
-func (q *Question) QuestionCursor() string { return places.Cursor(q.UntilAt, q.AskedAt.UnixMilli()) }
+func (q *Question) QuestionCursor() string { return threads.Cursor(q.UntilAt, q.AskedAt.UnixMilli()) }

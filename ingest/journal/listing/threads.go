@@ -8,8 +8,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Thread is a thread as an operator sees it.
@@ -32,7 +32,7 @@ type Thread struct {
 }
 
 // Cursor is the thread's position in the order of AllThreads.
-func (t *Thread) Cursor() string { return places.Cursor(t.LastAt, t.Row) }
+func (t *Thread) Cursor() string { return threads.Cursor(t.LastAt, t.Row) }
 
 func (t *Thread) size() int { return t.First.Size() }
 
@@ -54,7 +54,7 @@ const threadQuery = `SELECT t.id, t.uuid, t.key, t.workspace, t.platform, t.chan
 // after the thread with the given Cursor; the first page has none. more reports whether more threads
 // may follow.
 func (l *Listing) AllThreads(ctx context.Context, workspaces []string, before string, limit int) (list []Thread, more bool, err error) {
-	at, row, err := places.ReadCursor(before)
+	at, row, err := threads.ReadCursor(before)
 	if err != nil {
 		return nil, false, err
 	}

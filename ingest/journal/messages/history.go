@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // maxDay bounds the messages of a HistoryDay.
@@ -23,7 +23,7 @@ type HistoryDay struct {
 
 // HistoryDay returns the newest day before a time on which a thread has messages. The
 // time is the begin of a day; zero is no bound. beforeSeq bounds the thread_seqs; 0 is no bound.
-func (m *Messages) HistoryDay(ctx context.Context, t *places.Thread, before time.Time, beforeSeq int64) (HistoryDay, error) {
+func (m *Messages) HistoryDay(ctx context.Context, t *threads.Thread, before time.Time, beforeSeq int64) (HistoryDay, error) {
 	if beforeSeq == 0 {
 		beforeSeq = math.MaxInt64
 	}

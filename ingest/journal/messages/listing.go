@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Freshness shows how much of its thread the agent of a message knew, in thread_seqs.
@@ -129,12 +129,12 @@ type ThreadSummary struct {
 }
 
 // Cursor is the thread's position in the order of a workspace's threads.
-func (s *ThreadSummary) Cursor() string { return places.Cursor(s.LastAt, s.row) }
+func (s *ThreadSummary) Cursor() string { return threads.Cursor(s.LastAt, s.row) }
 
 // Threads returns the threads of a workspace that have messages, the last active first. It
 // begins after the thread with the given Cursor; the first page has none.
 func (m *Messages) Threads(ctx context.Context, workspace, before string, limit int) ([]ThreadSummary, error) {
-	at, row, err := places.ReadCursor(before)
+	at, row, err := threads.ReadCursor(before)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // takesOver reports whether the delivery's text goes into the post of a preview, if there is one.
@@ -41,7 +41,7 @@ type Refusal struct {
 	Post Post
 	// Aside is the thread of posts to the asker, with its Key, ID and Workspace, which is made if there is none. Without a Key, the
 	// notice comes in the thread of the post.
-	Aside    places.Thread
+	Aside    threads.Thread
 	Platform event.Platform
 }
 
@@ -66,7 +66,7 @@ func (o *Outbox) Refused(ctx context.Context, d *Delivery, cause string, notice 
 		part := int64(PartTold)
 		switch {
 		case notice.Aside.Key != "":
-			places.Add(tx, notice.Platform, event.PersonOf(notice.Aside.Key), notice.Aside)
+			threads.Add(tx, notice.Platform, event.PersonOf(notice.Aside.Key), notice.Aside)
 			tx.Row([]any{&told.Thread}, `SELECT id FROM threads WHERE key = $1`, string(notice.Aside.Key))
 			told.ThreadKey, told.Replaces, part = notice.Aside.Key, nil, PartTellsAside
 		case notice.Post.Alone:

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // NextDelivery returns the thread's first open delivery; nil for none. The removal of a
@@ -70,9 +70,9 @@ func update(tx *storage.Txn, d *Delivery, set string, args ...any) {
 // channel's pace allows it now. Otherwise it returns the time of the next attempt; the
 // delivery keeps its place in the pace until then. No call about the post that the delivery
 // takes over may be in progress: a worker that looks again need not wait for one.
-func (o *Outbox) BeginSend(ctx context.Context, claim *places.Claim, d *Delivery, send Send) (Slot, error) {
+func (o *Outbox) BeginSend(ctx context.Context, claim *threads.Claim, d *Delivery, send Send) (Slot, error) {
 	return storage.Write(ctx, o.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) Slot {
-		places.Lock(tx, claim, []any{new(int64)}, `id`)
+		threads.Lock(tx, claim, []any{new(int64)}, `id`)
 		every := send.Every
 		if !d.Puts() {
 			send.Every = 0

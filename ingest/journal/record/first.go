@@ -4,13 +4,13 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // makeThread makes the thread of a first message.
-var makeThread = envelopes.InsertThread(places.Also{
+var makeThread = envelopes.InsertThread(threads.Also{
 	Columns: `next_seq, last_at, opened_on, ` + runs.OfFirst,
 	Values:  `2, CAST($13 AS BIGINT), $14, ` + runs.OfFirstValues,
 })

@@ -9,9 +9,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // ImportMessage is a message of version 0 from another system, for Import.
@@ -63,7 +63,7 @@ type importTx struct {
 
 // open makes the thread or finds it, and locks its row.
 func (i *importTx) open() {
-	places.Add(i.Txn, i.to.Platform, i.to.Channel, places.Thread{Key: i.to.Key, ID: i.to.ID, Workspace: i.to.Workspace})
+	threads.Add(i.Txn, i.to.Platform, i.to.Channel, threads.Thread{Key: i.to.Key, ID: i.to.ID, Workspace: i.to.Workspace})
 	i.Row([]any{&i.thread, &i.nextSeq, &i.begunSeq}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(i.to.Key))
 	i.Row([]any{&i.question}, `SELECT run FROM messages WHERE thread = $1 AND seq = $2 AND origin = 'import' AND author <> 'agent'`, i.thread, i.nextSeq-1)
 }

@@ -5,9 +5,9 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Ours implements Look.
@@ -76,4 +76,4 @@ func (r *recordTx) channel(told string) string {
 }
 
 // InvocationOnly implements Look.
-func (r *recordTx) InvocationOnly() bool { return r.thread.mode == places.ModeInvocationOnly }
+func (r *recordTx) InvocationOnly() bool { return r.thread.mode == threads.ModeInvocationOnly }

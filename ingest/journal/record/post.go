@@ -6,18 +6,18 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // NewPost is a message that a program posts in a thread without a question before it.
 type NewPost struct {
-	ID     string        // a UUID; a post is stored once by it
-	Thread places.Thread // its Key, ID and Workspace; it is made if there is none
+	ID     string         // a UUID; a post is stored once by it
+	Thread threads.Thread // its Key, ID and Workspace; it is made if there is none
 	// Queue, if it has a Key, is the thread of the deliveries, which leave in its order; it is made as Thread is. It has no messages.
-	Queue    places.Thread
+	Queue    threads.Thread
 	Platform event.Platform
 	Channel  string
 	Agent    string // in whose name the program speaks
@@ -33,10 +33,10 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added b
 	var thread int64
 	added, err = storage.Write(ctx, r.db, storage.WriteOptions{Urgent: true, Thread: n.Thread.Key}, func(tx *storage.Txn) bool {
 		var seq, begun int64
-		places.Add(tx, n.Platform, n.Channel, n.Thread)
+		threads.Add(tx, n.Platform, n.Channel, n.Thread)
 		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(n.Thread.Key))
 		if queue = thread; n.Queue.Key != "" {
-			places.Add(tx, n.Platform, n.Channel, n.Queue)
+			threads.Add(tx, n.Platform, n.Channel, n.Queue)
 			tx.Row([]any{&queue}, `SELECT id FROM threads WHERE key = $1`, string(n.Queue.Key))
 		}
 		if tx.Has(`SELECT 1 FROM messages WHERE workspace = $1 AND external_id = $2`, n.Thread.Workspace, n.ID) {
@@ -56,7 +56,7 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added b
 		return true
 	})
 	if added {
-		places.ThreadChanged(r.db, thread, true)
+		threads.ThreadChanged(r.db, thread, true)
 	}
 	return queue, added, err
 }
@@ -64,12 +64,12 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added b
 // MovePosts moves the posts of a thread with their deliveries behind the messages of another one, which is made if
 // there is none: the platform has opened the conversation for which the posts wait. address is that of the deliveries
 // there. It returns the other thread. It fails with ErrFenced if the claim has ended.
-func (r *Recorder) MovePosts(ctx context.Context, claim *places.Claim, to places.Thread, platform event.Platform, channel event.Channel, address outbox.Post) (thread int64, err error) {
+func (r *Recorder) MovePosts(ctx context.Context, claim *threads.Claim, to threads.Thread, platform event.Platform, channel event.Channel, address outbox.Post) (thread int64, err error) {
 	thread, err = storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (thread int64) {
 		var seq, begun int64
-		places.Lock(tx, claim, []any{new(int64)}, `id`)
-		places.Add(tx, platform, channel.ID, to)
-		places.LearnChannel(tx, to.Workspace, channel)
+		threads.Lock(tx, claim, []any{new(int64)}, `id`)
+		threads.Add(tx, platform, channel.ID, to)
+		threads.LearnChannel(tx, to.Workspace, channel)
 		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(to.Key))
 		for _, row := range messages.RowsOf(tx, claim.Thread) {
 			messages.Move(tx, row, thread, begun, seq)
@@ -83,16 +83,16 @@ func (r *Recorder) MovePosts(ctx context.Context, claim *places.Claim, to places
 		return thread
 	})
 	if err == nil {
-		places.ThreadChanged(r.db, thread, true)
+		threads.ThreadChanged(r.db, thread, true)
 	}
 	return thread, err
 }
 
 // OpenUnder makes the thread of the replies to a post of ours, which is given by its external id, from the Key, ID and
 // Workspace of to. The schedules of the thread from, which begins with the post, are for the people there; an empty one has none.
-func (r *Recorder) OpenUnder(ctx context.Context, to places.Thread, platform event.Platform, channel, post string, from event.ThreadKey) error {
+func (r *Recorder) OpenUnder(ctx context.Context, to threads.Thread, platform event.Platform, channel, post string, from event.ThreadKey) error {
 	return r.db.Change(ctx, to.Key, func(tx *storage.Txn) {
-		places.Add(tx, platform, channel, to)
+		threads.Add(tx, platform, channel, to)
 		messages.OpenOn(tx, string(to.Key), post)
 		if from != "" {
 			schedules.Move(tx, to.Workspace, from, to.Key)
@@ -103,7 +103,7 @@ func (r *Recorder) OpenUnder(ctx context.Context, to places.Thread, platform eve
 // Post is a stored post.
 type Post struct {
 	ID      string
-	Thread  places.Thread
+	Thread  threads.Thread
 	Channel string // of the thread
 	// State is the state of the post's deliveries as a whole, as outbox.StateOf returns it; sent if there is none.
 	State outbox.State
@@ -117,7 +117,7 @@ type Post struct {
 // PostOf returns a post. It fails with ErrNotFound if there is none.
 func (r *Recorder) PostOf(ctx context.Context, id string) (p Post, err error) {
 	p, err = storage.Read(ctx, r.db, func(tx *storage.Txn) (p Post) {
-		if !tx.Row(append(p.Thread.Dest(), &p.Channel), `SELECT `+places.ThreadColumns+`, channel FROM threads
+		if !tx.Row(append(p.Thread.Dest(), &p.Channel), `SELECT `+threads.ThreadColumns+`, channel FROM threads
 			WHERE id = (SELECT thread FROM messages WHERE id = $1 AND author = 'agent' AND origin = 'api')`, id) {
 			tx.Fail(storage.ErrNotFound)
 		}

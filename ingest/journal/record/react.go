@@ -5,13 +5,13 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Target is a message to which Parley reacts.
 type Target struct {
-	Thread  places.Thread
+	Thread  threads.Thread
 	Channel string // of the thread
 	// PlatformID is the platform's id of the message; of a reply, that of its first post. It is empty if the platform
 	// does not have the message.
@@ -26,7 +26,7 @@ func (r *Recorder) TargetOf(ctx context.Context, workspace, id string) (Target, 
 		var external, run string
 		if !tx.Row([]any{&thread, &own, &external, &run}, `SELECT thread, CASE WHEN author IN ('agent', 'system') THEN 1 ELSE 0 END, coalesce(external_id, ''), coalesce(run, '')
 			FROM messages WHERE id = $1 AND workspace = $2 AND seq IS NOT NULL AND deleted_at = 0`, id, workspace) ||
-			!tx.Row(append(t.Thread.Dest(), &t.Channel), `SELECT `+places.ThreadColumns+`, channel FROM threads WHERE id = $1`, thread) {
+			!tx.Row(append(t.Thread.Dest(), &t.Channel), `SELECT `+threads.ThreadColumns+`, channel FROM threads WHERE id = $1`, thread) {
 			tx.Fail(storage.ErrNotFound)
 		}
 		if _, injected := event.InjectedBy(external); injected { // the platform knows its announcement alone

@@ -8,9 +8,9 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Read is a message that was read from the platform as context.
@@ -25,7 +25,7 @@ type Read struct {
 // known message does not change. If the thread has a thread history already, SetThreadHistory stores
 // nothing, and the run has that one. It stores no history without a message, because the thread's next run can
 // read that one again.
-func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, run *runs.Run, history runs.ThreadHistory, list []Read) error {
+func (s *Recorder) SetThreadHistory(ctx context.Context, claim *threads.Claim, run *runs.Run, history runs.ThreadHistory, list []Read) error {
 	if len(list) == 0 && !history.Gap && history.Earlier == 0 {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (s *Recorder) SetThreadHistory(ctx context.Context, claim *places.Claim, ru
 	}
 	made, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (made result) {
 		var known string
-		if places.Lock(tx, claim, []any{&known, &made.before}, `history, changed`); known != "" {
+		if threads.Lock(tx, claim, []any{&known, &made.before}, `history, changed`); known != "" {
 			made.history = runs.ThreadHistoryOf(tx, known)
 			return made
 		}

@@ -15,9 +15,9 @@ import (
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Entry is a normalised event, ready to record.
@@ -181,7 +181,7 @@ type Result struct {
 // Record applies an entry to its thread and settles its envelope, in one transaction.
 // ErrFenced means that another claim of the thread exists; ErrSettled, that the envelope
 // is settled already.
-func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry) (Result, error) {
+func (s *Recorder) Record(ctx context.Context, claim *threads.Claim, entry Entry) (Result, error) {
 	for {
 		r, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *recordTx {
 			r := s.begin(tx, claim, entry)
@@ -201,7 +201,7 @@ func (s *Recorder) Record(ctx context.Context, claim *places.Claim, entry Entry)
 	}
 }
 
-func (s *Recorder) begin(tx *storage.Txn, claim *places.Claim, entry Entry) *recordTx {
+func (s *Recorder) begin(tx *storage.Txn, claim *threads.Claim, entry Entry) *recordTx {
 	return &recordTx{Txn: tx, Entry: entry, claim: claim, now: storage.Millis(s.db.Now()), rows: s.db.Rows, out: &Result{Kind: entry.Event.Kind, Trigger: messages.TriggerNone, Thread: claim.Key}}
 }
 
@@ -218,10 +218,10 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 		runs.RunEnded(ctx, s.db, &runs.Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
 	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
-		places.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)
+		threads.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)
 	}
 	if r.added > 0 && entry.Event.Message != nil {
-		places.NewsChanged(s.db, entry.Workspace, entry.Event.Message.Mentions...)
+		threads.NewsChanged(s.db, entry.Workspace, entry.Event.Message.Mentions...)
 	}
 	return *r.out, r.finish()
 }
@@ -230,7 +230,7 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 type recordTx struct {
 	Entry
 	*storage.Txn
-	claim  *places.Claim
+	claim  *threads.Claim
 	now    int64
 	thread threadState
 	out    *Result
@@ -267,7 +267,7 @@ type threadState struct {
 	nextSeq, begunSeq int64
 	run               string // the unfinished run; empty for none
 	waiting           bool   // messages wait for a turn
-	mode              places.ThreadMode
+	mode              threads.ThreadMode
 	question          string // the run whose question the next run gets; empty for none
 }
 
@@ -306,7 +306,7 @@ func isPlain(d Decision) bool {
 // run records any other event.
 func (r *recordTx) run() {
 	t := &r.thread
-	places.Lock(r.Txn, r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
+	threads.Lock(r.Txn, r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
 		`channel, next_seq, begun_seq, run_id, turn_since IS NOT NULL, mode, question`)
 	e := r.Event
 	switch {
@@ -530,6 +530,6 @@ func (r *recordTx) settle() {
 // mention gives the news to the actors that a message mentions.
 func (r *recordTx) mention(row *messages.Message, m *event.Message) {
 	for _, actor := range m.Mentions {
-		places.AddNews(r.Txn, r.Workspace, actor, r.claim.Thread, row.Row, r.now)
+		threads.AddNews(r.Txn, r.Workspace, actor, r.claim.Thread, row.Row, r.now)
 	}
 }

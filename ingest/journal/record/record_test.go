@@ -8,8 +8,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // broken is an engine whose transactions fail with their first query.
@@ -41,7 +41,7 @@ func TestAFailedLookupFailsTheRecord(t *testing.T) {
 		}
 		return Decision{Trigger: messages.TriggerRun}
 	}
-	if _, err := New(&storage.DB{Engine: s, Now: time.Now}, nil, nil).Record(t.Context(), &places.Claim{}, entry); err != cause || s.ran != 1 {
+	if _, err := New(&storage.DB{Engine: s, Now: time.Now}, nil, nil).Record(t.Context(), &threads.Claim{}, entry); err != cause || s.ran != 1 {
 		t.Errorf("error %v after %d statements", err, s.ran)
 	}
 }

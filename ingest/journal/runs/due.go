@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // AssignOrphans gives the due turns of agents outside the list to an heir, so that no
@@ -18,7 +18,7 @@ import (
 func (r *Runs) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
 	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
 	now := storage.Millis(r.db.Now())
-	due, ended := places.LeasesEnded(r.db.Now().Add(-overdue), r.db.Lease), places.LeasesEnded(r.db.Now(), r.db.Lease) // no bounds in a store for one process
+	due, ended := threads.LeasesEnded(r.db.Now().Add(-overdue), r.db.Lease), threads.LeasesEnded(r.db.Now(), r.db.Lease) // no bounds in a store for one process
 	waiting, err := storage.List(ctx, r.db, storage.Self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 )
@@ -51,7 +51,7 @@ const maxReruns = 2
 
 // CommitReply ends a run: it stores the reply message, its deliveries and its events in
 // one transaction. After that, the agent is not asked again.
-func (r *Runs) CommitReply(ctx context.Context, claim *places.Claim, run *Run, reply Reply) (EndResult, error) {
+func (r *Runs) CommitReply(ctx context.Context, claim *threads.Claim, run *Run, reply Reply) (EndResult, error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, rows: r.db.Rows, states: r.states(run), run: run, claim: claim}
 		if e.commit(reply) {
@@ -101,7 +101,7 @@ type endRunTx struct {
 	rows   func(workspace string) []string              // as storage.DB.Rows
 	states bool                                         // the run may have a state post
 	run    *Run
-	claim  *places.Claim
+	claim  *threads.Claim
 
 	EndResult           // its Begun may not be marked as sending
 	added     int64     // messages that got a thread_seq: the reply or the notice
@@ -162,10 +162,10 @@ func (e *endRunTx) read() {
 // fails with ErrFenced if the claim has ended or the run has no reply. It returns the first
 // delivery only if the earlier call began it and no worker has begun it since: a second
 // call would post it twice.
-func (r *Runs) committed(ctx context.Context, claim *places.Claim, run *Run, send *outbox.Send) (*endRunTx, error) {
+func (r *Runs) committed(ctx context.Context, claim *threads.Claim, run *Run, send *outbox.Send) (*endRunTx, error) {
 	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{EndResult: EndResult{State: Done}}
-		places.Lock(tx, claim, []any{&e.More}, `turn_since IS NOT NULL`)
+		threads.Lock(tx, claim, []any{&e.More}, `turn_since IS NOT NULL`)
 		if e.Message = messages.Find(tx, `run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
 			tx.Fail(storage.ErrFenced)
 		}
@@ -320,7 +320,7 @@ type Unanswered struct {
 
 // EndAttempt ends an attempt without an answer. It returns the time of the next attempt, which is
 // zero if the run has ended.
-func (r *Runs) EndAttempt(ctx context.Context, claim *places.Claim, run *Run, u Unanswered) (next time.Time, err error) {
+func (r *Runs) EndAttempt(ctx context.Context, claim *threads.Claim, run *Run, u Unanswered) (next time.Time, err error) {
 	e, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{Txn: tx, now: storage.Millis(r.db.Now()), node: r.db.Node, shows: r.db.Shows, rows: r.db.Rows, states: r.states(run), run: run, claim: claim}
 		e.read()

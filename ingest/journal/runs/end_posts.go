@@ -9,8 +9,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -45,9 +45,9 @@ func (e *endRunTx) deliver(posts []outbox.Post, send *outbox.Send) {
 
 // Copy tells the program that has injected a message of the turn how the run ended.
 type Copy struct {
-	Queue places.Thread // has the program's copies: its ID, Key and Workspace
-	To    string        // the program
-	Of    string        // the UUID of its message
+	Queue threads.Thread // has the program's copies: its ID, Key and Workspace
+	To    string         // the program
+	Of    string         // the UUID of its message
 	// Text returns its text. If the run ended without a reply, reply is nil, and error is the text that the thread got.
 	Text func(state State, reply *messages.Message, error string) string
 }
@@ -56,7 +56,7 @@ type Copy struct {
 func (e *endRunTx) copy(copies []Copy, error string) {
 	now := storage.Instant(e.now)
 	for _, c := range copies {
-		places.Add(e.Txn, event.Web, "", c.Queue)
+		threads.Add(e.Txn, event.Web, "", c.Queue)
 		var queue int64
 		e.Row([]any{&queue}, `SELECT id FROM threads WHERE key = $1`, string(c.Queue.Key))
 		outbox.Add(e.Txn, &outbox.Delivery{

@@ -13,8 +13,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -36,7 +36,7 @@ func AnswerActivity(run string) string { return run + "/answer" }
 // of their activity is stored, and when the run ends. The oldest messages beyond the run's bound are
 // removed; see stream.Keep. COMPLETE and TERMINATED of main are left out: only the run's end stores them. A call
 // with an unknown outcome may be repeated with the same messages.
-func (r *Runs) AppendEvents(ctx context.Context, claim *places.Claim, run *Run, messages []stream.Message) error {
+func (r *Runs) AppendEvents(ctx context.Context, claim *threads.Claim, run *Run, messages []stream.Message) error {
 	var seq int64
 	var told []string
 	again, known := run.unclear, max(run.appended, run.EventSeq)
@@ -308,7 +308,7 @@ func dropChunks(tx *storage.Txn, run string) {
 // chunks. If that fails, readers leave them out, and retention removes them.
 func RunEnded(ctx context.Context, db *storage.DB, run *Run, chunks int64) {
 	runChanged(db, run.ID, run.Followed)
-	places.ThreadChanged(db, run.Thread, run.Followed)
+	threads.ThreadChanged(db, run.Thread, run.Followed)
 	if chunks > 0 {
 		_ = db.Change(ctx, "", func(tx *storage.Txn) { dropChunks(tx, run.ID) })
 	}

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -19,7 +19,7 @@ var (
 
 // TakeRun notes that the agent has taken a run: a later attempt does not ask it again. If taken is
 // false, the agent has not taken it after all.
-func (r *Runs) TakeRun(ctx context.Context, claim *places.Claim, run *Run, taken bool) error {
+func (r *Runs) TakeRun(ctx context.Context, claim *threads.Claim, run *Run, taken bool) error {
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		tx.Must(storage.ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, storage.Number(taken))
 	})

@@ -8,8 +8,8 @@ import (
 
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // RunID returns the id of a new run: the one that the client gave, or a new one if the client
@@ -125,7 +125,7 @@ func (r *Runs) StopNamedRun(ctx context.Context, workspace, actor, threadID, nam
 		return thread
 	})
 	if err == nil {
-		places.ThreadChanged(r.db, thread, true)
+		threads.ThreadChanged(r.db, thread, true)
 	}
 	return err
 }

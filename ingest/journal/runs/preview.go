@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 )
@@ -21,7 +21,7 @@ import (
 // the run, or a call with an unclear outcome, has made it, BeginPreview returns that one with its
 // PlatformID: the text of its post is unknown. BeginPreview fails with ErrFenced if the run is no
 // longer the thread's.
-func (r *Runs) BeginPreview(ctx context.Context, claim *places.Claim, run *Run, at int64, post outbox.Post, stream bool, send outbox.Send) (*outbox.Delivery, time.Time, error) {
+func (r *Runs) BeginPreview(ctx context.Context, claim *threads.Claim, run *Run, at int64, post outbox.Post, stream bool, send outbox.Send) (*outbox.Delivery, time.Time, error) {
 	type result struct {
 		begun *outbox.Delivery
 		again time.Time
@@ -70,7 +70,7 @@ const unclearFor = 2 * time.Second
 
 // admitPreview returns the time of the next attempt; zero if the preview may be shown
 // now.
-func admitPreview(tx *storage.Txn, claim *places.Claim, run *Run, channel string, now int64, send outbox.Send) time.Time {
+func admitPreview(tx *storage.Txn, claim *threads.Claim, run *Run, channel string, now int64, send outbox.Send) time.Time {
 	lockRun(tx, claim, run, []any{new(int64)}, `id`)
 	if outbox.IsOpen(tx, run.Thread) {
 		return storage.Instant(now).Add(busyFor)
@@ -80,7 +80,7 @@ func admitPreview(tx *storage.Txn, claim *places.Claim, run *Run, channel string
 
 // ChangePreview marks the post of a preview as changing, if its channel's pace has room
 // for that now. Otherwise it returns the time of the next attempt.
-func (r *Runs) ChangePreview(ctx context.Context, claim *places.Claim, run *Run, d *outbox.Delivery, send outbox.Send) (outbox.Slot, error) {
+func (r *Runs) ChangePreview(ctx context.Context, claim *threads.Claim, run *Run, d *outbox.Delivery, send outbox.Send) (outbox.Slot, error) {
 	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) outbox.Slot {
 		now := r.db.Now()
 		if again := admitPreview(tx, claim, run, d.Post.Channel, storage.Millis(now), send); !again.IsZero() {
@@ -95,7 +95,7 @@ func (r *Runs) ChangePreview(ctx context.Context, claim *places.Claim, run *Run,
 // MarkSigned notes, before the call that shows it, that a message has the sign of work
 // for the duration of the run: a held delivery will remove the sign when the run ends.
 // The text of sign is the external id of the message; empty if no message shows the sign.
-func (r *Runs) MarkSigned(ctx context.Context, claim *places.Claim, run *Run, sign outbox.Post, timeout time.Duration) error {
+func (r *Runs) MarkSigned(ctx context.Context, claim *threads.Claim, run *Run, sign outbox.Post, timeout time.Duration) error {
 	err := r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		lockRun(tx, claim, run, []any{new(int64)}, `id`)
 		outbox.HoldUnsign(tx, run.Thread, run.ID, run.Workspace, sign, r.db.Now(), timeout)

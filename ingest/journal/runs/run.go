@@ -9,8 +9,8 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 )
@@ -230,7 +230,7 @@ var ErrMissed = errors.New("the thread's intake has envelopes that waited for it
 // some of the thread's earlier messages could not be read in time. The caller works only on a run
 // with fewer than most Claims: the end of its process is not counted in any other run. If the
 // error is ErrMissed, the thread has got envelopes, which intake must record first.
-func (r *Runs) BeginRun(ctx context.Context, claim *places.Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
+func (r *Runs) BeginRun(ctx context.Context, claim *threads.Claim, agent string, gap bool, each func(*Run) bool, most int64) (*Run, error) {
 	b, err := storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *beginRunTx {
 		b := &beginRunTx{Txn: tx, now: storage.Millis(r.db.Now()), agent: agent, gap: gap}
 		b.read(claim)
@@ -280,10 +280,10 @@ type beginRunTx struct {
 	answer                    string // the later answer of the unfinished run; empty for none
 }
 
-func (b *beginRunTx) read(claim *places.Claim) {
+func (b *beginRunTx) read(claim *threads.Claim) {
 	run := &b.run
 	var history string
-	places.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
+	threads.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
 		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history, &run.Changed,
 		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
 		`key, uuid, workspace, platform, channel, parent, opened_on,

@@ -7,8 +7,8 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -21,7 +21,7 @@ func (r *Runs) RunSteps(ctx context.Context, run *Run) ([]string, error) {
 
 // PutStep stores step n of a run, or its new body. It fails with ErrFenced if the run has ended. A call with an
 // unknown outcome may be repeated.
-func (r *Runs) PutStep(ctx context.Context, claim *places.Claim, run *Run, n int, body string) error {
+func (r *Runs) PutStep(ctx context.Context, claim *threads.Claim, run *Run, n int, body string) error {
 	run.Stepped = true
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		var seq int64
@@ -81,7 +81,7 @@ func (r *Runs) Joinable(ctx context.Context, run *Run) ([]messages.Message, erro
 // JoinRun gives the run a message that its agent has taken, unless the message, or every message
 // of the run, was deleted meanwhile. An edit that the agent has not seen makes the reply stale. It
 // fails with ErrFenced if the run has ended. A call with an unknown outcome may be repeated.
-func (r *Runs) JoinRun(ctx context.Context, claim *places.Claim, run *Run, m *messages.Message) error {
+func (r *Runs) JoinRun(ctx context.Context, claim *threads.Claim, run *Run, m *messages.Message) error {
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
 		var left int64
 		lockRun(tx, claim, run, []any{&left}, `run_left`)

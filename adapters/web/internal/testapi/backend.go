@@ -17,14 +17,14 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -41,23 +41,23 @@ var Noon = time.Date(2026, 9, 21, 12, 0, 0, 0, time.UTC)
 // Backend is a fake of the parts that the API calls: the durable accept, intake and the
 // journal.
 type Backend struct {
-	madeBy           string // of every thread; empty if there is none
-	threads.Places          // makes no threads, and lists and follows none
-	threads.Messages        // has none
-	Accepted         []event.Envelope
-	Receipt          adapters.Receipt
-	Busy             error
-	Faults           []error
-	Result           func(b payload.Body) *envelopes.Result // nil: the wait times out
-	Listed           []messages.Listed
-	List             error
-	Asked            string // workspace and thread
-	Page             messages.Page
-	Summaries        []messages.ThreadSummary
-	Files            []stream.File
-	Unkept           error
-	Rejected         []string
-	Local            bool
+	madeBy              string // of every thread; empty if there is none
+	webthreads.Places          // makes no threads, and lists and follows none
+	webthreads.Messages        // has none
+	Accepted            []event.Envelope
+	Receipt             adapters.Receipt
+	Busy                error
+	Faults              []error
+	Result              func(b payload.Body) *envelopes.Result // nil: the wait times out
+	Listed              []messages.Listed
+	List                error
+	Asked               string // workspace and thread
+	Page                messages.Page
+	Summaries           []messages.ThreadSummary
+	Files               []stream.File
+	Unkept              error
+	Rejected            []string
+	Local               bool
 }
 
 // Accept implements adapters.Inbox.
@@ -85,11 +85,11 @@ func (b *Backend) ThreadMessages(_ context.Context, workspace, threadID string, 
 }
 
 // Thread returns a thread that madeBy made.
-func (b *Backend) Thread(_ context.Context, workspace, id string) (places.Thread, error) {
+func (b *Backend) Thread(_ context.Context, workspace, id string) (threads.Thread, error) {
 	if b.madeBy == "" {
-		return places.Thread{}, storage.ErrNotFound
+		return threads.Thread{}, storage.ErrNotFound
 	}
-	return places.Thread{ID: id, MadeBy: b.madeBy}, nil
+	return threads.Thread{ID: id, MadeBy: b.madeBy}, nil
 }
 
 // Threads returns the summaries.
@@ -152,7 +152,7 @@ func (b *Backend) Serve(t *testing.T) *httptest.Server {
 	}
 	guards := guard.New(func(reason string) { b.Rejected = append(b.Rejected, reason) })
 	guards.Fault = func(err error) { b.Faults = append(b.Faults, err) }
-	api := threads.API{
+	api := webthreads.API{
 		Gate:    access.Gate{Workspaces: func() []access.Workspace { return workspaces }, Guard: guards},
 		Storage: files.Storage{Links: &files.Links{Base: func() string { return "https://parley.example" }}, Store: b},
 		Inbox:   b, Recorded: b, Places: b, Messages: b, Streams: exchange.NewStreams(), Now: func() time.Time { return Noon },

@@ -16,14 +16,14 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	webruns "parley/adapters/web/runs"
-	"parley/adapters/web/threads"
+	webthreads "parley/adapters/web/threads"
 	"parley/config/secret"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -38,7 +38,7 @@ type Store struct {
 	Answer     *stream.Message
 	AnswerKeys []string
 	Woken      int
-	tickets    map[string]places.Ticket
+	tickets    map[string]threads.Ticket
 	Named      map[string]string // the ids of runs, by the names that a client gave them
 	Backend
 	Stopped []string // run and notice
@@ -50,7 +50,7 @@ type Store struct {
 func (s *Store) Limited(context.Context, event.Envelope) (time.Time, error) { return s.Until, nil }
 
 // MakeThread notes the id of the thread.
-func (s *Store) MakeThread(_ context.Context, _ event.Platform, id string, t places.Thread, _ ...string) (places.Thread, bool, error) {
+func (s *Store) MakeThread(_ context.Context, _ event.Platform, id string, t threads.Thread, _ ...string) (threads.Thread, bool, error) {
 	s.Made = append(s.Made, id)
 	return t, true, nil
 }
@@ -64,13 +64,13 @@ func (s *Store) stop(_ context.Context, run string, notice outbox.Notice) error 
 }
 
 // PutTicket implements access.Tickets.
-func (s *Store) PutTicket(_ context.Context, secret string, t places.Ticket, _ time.Duration) error {
+func (s *Store) PutTicket(_ context.Context, secret string, t threads.Ticket, _ time.Duration) error {
 	s.tickets[secret] = t
 	return nil
 }
 
 // TakeTicket implements access.Tickets.
-func (s *Store) TakeTicket(_ context.Context, secret string) (places.Ticket, error) {
+func (s *Store) TakeTicket(_ context.Context, secret string) (threads.Ticket, error) {
 	t, ok := s.tickets[secret]
 	if delete(s.tickets, secret); !ok {
 		return t, storage.ErrNotFound
@@ -201,7 +201,7 @@ const HookSecret = "the-secret-of-the-agent-hook"
 
 // Working is a run in our workspace that has said something.
 func Working() *Store {
-	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]places.Ticket{}, messages: []messages.Message{
+	s := &Store{Changed: make(chan struct{}, 1), tickets: map[string]threads.Ticket{}, messages: []messages.Message{
 		{Author: messages.ByHuman, Version: 1, Content: "so?", SenderID: "web:u-1", ClientMessageID: "c1", CreatedAt: Noon},
 	}}
 	s.Page.Status = runs.Status{ID: Run, ThreadID: Thread, Workspace: "ours", State: "running"}
@@ -235,7 +235,7 @@ func (s *Store) Serve(t *testing.T) *httptest.Server {
 		},
 	}
 	streams := exchange.NewStreams()
-	threads := threads.API{
+	threads := webthreads.API{
 		Gate: gate, Storage: files.Storage{Store: &s.Backend}, Inbox: &s.Backend, Recorded: &s.Backend, Limits: s, Places: s, Messages: s,
 		Streams: streams, Now: func() time.Time { return Noon },
 	}

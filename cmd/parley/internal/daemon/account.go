@@ -10,8 +10,8 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/ingest/event"
-	"parley/ingest/journal/places"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 	"parley/ingest/wake"
 )
 
@@ -59,7 +59,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
 		Inbox:      timed{d.Ingest, d},
-		Lease:      adapters.ExclusiveLease{Store: d.Journal.Places, Name: path.Join("workspace", a.ID, c.Name)},
+		Lease:      adapters.ExclusiveLease{Store: d.Journal.Threads, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {
 				if !d.introduce(ctx, a, self) {
@@ -75,7 +75,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 					a.backfill.Missed(channel, since)
 				}
 			},
-			State: d.Journal.Places.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
+			State: d.Journal.Threads.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
 			Wants: func() adapters.Wants { return wants(d.publicURL(), d.Setup().Config, d.successor(a).Workspace) },
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
@@ -90,7 +90,7 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	}
 	hook, ok := a.adapter.(adapters.Hook)
 	b, err := backfill.New(ctx, backfill.Parts{
-		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.Ingest, Store: d.Journal.Places, Lease: adapters.ExclusiveLease{Store: d.Journal.Places},
+		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.Ingest, Store: d.Journal.Threads, Lease: adapters.ExclusiveLease{Store: d.Journal.Threads},
 		Config: func() backfill.Config { return d.successor(a).Backfill },
 		Now:    d.wall, Log: d.log.With("workspace", a.ID),
 	})
@@ -144,7 +144,7 @@ func (d *Daemon) introduce(ctx context.Context, a *account, self event.Self) boo
 }
 
 func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) error {
-	known, err := d.Journal.Places.Self(ctx, a.ID)
+	known, err := d.Journal.Threads.Self(ctx, a.ID)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (d *Daemon) storeSelf(ctx context.Context, a *account, self event.Self) err
 
 // Ready implements turn.History. The turns of a workspace that was removed wait in the store,
 // until it is configured again or another node takes over the thread.
-func (d *Daemon) Ready(lease *places.Claim, wake func()) (ready, gap bool) {
+func (d *Daemon) Ready(lease *threads.Claim, wake func()) (ready, gap bool) {
 	switch a := d.account(lease.Workspace); {
 	case a == nil:
 		return false, false
@@ -168,6 +168,6 @@ func (d *Daemon) Ready(lease *places.Claim, wake func()) (ready, gap bool) {
 }
 
 // ReadHistory implements turn.History.
-func (d *Daemon) ReadHistory(ctx context.Context, lease *places.Claim, run *runs.Run, newest int) error {
+func (d *Daemon) ReadHistory(ctx context.Context, lease *threads.Claim, run *runs.Run, newest int) error {
 	return d.Ingest.ReadHistory(ctx, lease, run, newest)
 }

@@ -72,7 +72,7 @@ func (h *harness) origins(root slacktest.Post) map[string]messages.Origin {
 	defer engine.Close()
 	key := event.ThreadKey("slack:acme:" + root.Channel + ":" + root.TS)
 	stored := journal.New(engine, journal.Options{})
-	id, err := stored.Places.ThreadID(h.ctx, key)
+	id, err := stored.Threads.ThreadID(h.ctx, key)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/ingest/journal/places"
+	"parley/ingest/journal/threads"
 )
 
 // ask posts a message of an integration to the web thread.
@@ -137,7 +137,7 @@ func TestThreadsOfEveryWorkspace(t *testing.T) {
 		}
 	}](t, got.body).Threads
 	if len(list) != 1 || list[0].Key != "slack:acme:"+m.Channel+":"+m.TS || list[0].Title != "<@U0BOT> are we on?" || list[0].Messages != 2 ||
-		!places.IsDerived(list[0].ThreadID) {
+		!threads.IsDerived(list[0].ThreadID) {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
 	path := "acme/threads/" + list[0].ThreadID + "/messages"

@@ -137,7 +137,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 		d.platforms[p.Name] = p
 	}
 	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
-	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Places.Key(ctx, "runs") }}
+	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Threads.Key(ctx, "runs") }}
 	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
@@ -242,7 +242,7 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 	kept := attachments{d.files, j.Files, &d.accounts, d.log}
 	d.storage = d.newStorage(c.Attachments, kept)
 	d.outbox = deliver.New(deliver.Parts{
-		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Places: j.Places,
+		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads,
 		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
 	})
 	d.Pipeline = pipeline.New(pipeline.Parts{
@@ -254,7 +254,7 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 		Files: kept, Serves: d.serves, Log: d.log, Now: d.now,
 	})
 	d.schedules = schedule.New(schedule.Parts{
-		Schedules: j.Schedules, Threads: j.Places,
+		Schedules: j.Schedules, Threads: j.Threads,
 		Inbox: d.Ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
 	})
 }

@@ -34,7 +34,7 @@ func (d *Daemon) newStorage(c attach.Config, store files.Store) files.Storage {
 	return files.Storage{
 		Links: &files.Links{
 			Base: d.publicURL, TTL: c.TTL, Now: d.now,
-			Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Places.Key(ctx, "links") },
+			Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Threads.Key(ctx, "links") },
 		},
 		Copies: d.files, Store: store, MaxBytes: c.MaxBytes, Guard: d.guard,
 	}

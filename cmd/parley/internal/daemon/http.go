@@ -139,10 +139,10 @@ var noHooks = func() map[event.Platform]adapters.Hook {
 func (d *Daemon) api() web.API {
 	gate := access.Gate{
 		Workspaces: func() []access.Workspace { return d.web() },
-		Secrets:    d.ReplySecrets, Tickets: d.Journal.Places, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
+		Secrets:    d.ReplySecrets, Tickets: d.Journal.Threads, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d}, Recorded: d.Ingest, Limits: d.Ingest, Places: d.Journal.Places, Messages: d.Journal.Messages,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d}, Recorded: d.Ingest, Limits: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
 	threads.Inject = inject.API{Storage: d.storage, Places: d.outbox, Threads: threads, Reserved: reserved()}.Post
@@ -169,7 +169,7 @@ func reserved() []string {
 // tools returns the tools of agents and programs.
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
-		Threads: t, Places: d.Journal.Places, Search: d.Journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
+		Threads: t, Places: d.Journal.Threads, Search: d.Journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
 		Runs: d.Journal.Runs, Rights: d.Rights, Namespace: d.namespace, Sees: d.sees, Sight: d.Sight, Artifacts: d.workstreams,
 	}
 }

@@ -22,7 +22,7 @@ const (
 // retain removes rows that are older than the configured retention, and gives the turns
 // of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.Journal.Places, Name: "retention", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.Journal.Threads, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		d.counts.Store(true)
 		defer d.counts.Store(false)
@@ -40,7 +40,7 @@ const searchEvery = time.Second
 
 // fillSearch keeps the index of words up to date until ctx ends. One node does this for all nodes.
 func (d *Daemon) fillSearch(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.Journal.Places, Name: "search", Log: d.log}
+	lease := adapters.ExclusiveLease{Store: d.Journal.Threads, Name: "search", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		return every(ctx, searchEvery, nil, func(ctx context.Context) {
 			if err := d.Journal.Search.FillSearch(ctx); err != nil && ctx.Err() == nil {
@@ -82,7 +82,7 @@ func (d *Daemon) prune(ctx context.Context) {
 func (d *Daemon) sweep(ctx context.Context) error {
 	return every(ctx, pruneEvery, d.Journal.Files.UnusedCopies(), func(ctx context.Context) {
 		if err := errors.Join(
-			d.Journal.Places.Configured(ctx, slices.Collect(maps.Keys(d.accounts.all()))),
+			d.Journal.Threads.Configured(ctx, slices.Collect(maps.Keys(d.accounts.all()))),
 			d.Journal.Files.RemoveCopies(ctx, d.files.Remove),
 			d.files.Sweep(time.Now().Add(-draftAge)),
 		); err != nil && ctx.Err() == nil {

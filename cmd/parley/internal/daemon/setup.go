@@ -33,7 +33,7 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 		next[w.ID] = a
 	}
 	setup := d.Prepare(c)
-	if err := d.Journal.Places.Configured(ctx, slices.Collect(maps.Keys(next))); err != nil {
+	if err := d.Journal.Threads.Configured(ctx, slices.Collect(maps.Keys(next))); err != nil {
 		return err
 	}
 	if err := d.Ingest.Configure(ctx, ingestWorkspaces(next, setup)); err != nil {
@@ -74,7 +74,7 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 		m.UseMeter(d.metrics.meter(w.ID))
 	}
 	if s, ok := a.adapter.(adapters.Stateful); ok {
-		s.UseState(d.Journal.Places.AdapterState(w.ID))
+		s.UseState(d.Journal.Threads.AdapterState(w.ID))
 	}
 	namer, _ := a.adapter.(adapters.Namer)
 	a.names = adapters.NewNames(namer)

@@ -44,7 +44,7 @@ func (s *Service) possible(ctx context.Context, m sought) (list []Possible, err 
 // possibleIn tests the reasons of one workspace.
 func (s *Service) possibleIn(ctx context.Context, id string, m sought, add func(holds bool, format string, args ...any), unknown func(reason string)) error {
 	w := s.Config().Workspace(id)
-	watermark, gaps, err := s.Journal.Places.Gaps(ctx, id, s.Now())
+	watermark, gaps, err := s.Journal.Threads.Gaps(ctx, id, s.Now())
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestAMissingMessageHasPossibleReasons(t *testing.T) {
 		t.Errorf("no reason holds, but: %q, %d untested", holds, untested)
 	}
 	gap := event.Gap{Channel: "C06RY3YBSLE", From: missed.Add(-time.Minute), Until: missed.Add(time.Minute)}
-	if err := s.Journal.Places.OpenGaps(t.Context(), "acme", []event.Gap{gap}, gap.Until); err != nil {
+	if err := s.Journal.Threads.OpenGaps(t.Context(), "acme", []event.Gap{gap}, gap.Until); err != nil {
 		t.Fatal(err)
 	}
 	if holds, _ := holding(t, s.Service, link(missed)); len(holds) != 1 || !strings.Contains(holds[0], "a gap is open") {

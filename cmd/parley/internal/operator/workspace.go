@@ -88,7 +88,7 @@ type WorkspaceGap struct {
 
 // WorkspaceGaps returns the time up to which a workspace has heard of all messages, and the gaps before that.
 func (s *Service) WorkspaceGaps(ctx context.Context, id string) (heard time.Time, gaps []WorkspaceGap, err error) {
-	heard, open, err := s.Journal.Places.Gaps(ctx, id, s.Now())
+	heard, open, err := s.Journal.Threads.Gaps(ctx, id, s.Now())
 	for _, g := range open {
 		gaps = append(gaps, WorkspaceGap{g.Channel, g.From, g.Until})
 	}

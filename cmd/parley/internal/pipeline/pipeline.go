@@ -66,7 +66,7 @@ type Parts struct {
 func New(p Parts) *Pipeline {
 	j := p.Journal
 	turns := turn.New(turn.Parts{
-		Runs: j.Runs, Workstreams: j.Workstreams, Places: j.Places, Deliveries: j.Outbox,
+		Runs: j.Runs, Workstreams: j.Workstreams, Threads: j.Threads, Deliveries: j.Outbox,
 		Work: p.Work, Outbox: p.Outbox, Files: p.Files, History: p.History, Copies: p.Copies, Observer: p.Observer, Log: p.Log, Now: p.Now,
 		Workspaces: p.Workspaces, Agents: p.Current, Mentions: config.Mentions, Names: p.Names, Tokens: p.Tokens,
 	})

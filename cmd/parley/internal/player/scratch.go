@@ -31,9 +31,9 @@ var (
 
 // newLiveFacts reads the facts about a workspace. A channel's type is unknown if the store does not answer.
 func newLiveFacts(ctx context.Context, j *journal.Journal, workspace string, names ingest.Names) (*liveFacts, error) {
-	self, err := j.Places.Self(ctx, workspace)
+	self, err := j.Threads.Self(ctx, workspace)
 	return &liveFacts{self: self, names: names, channelType: func(channel string) event.ChannelType {
-		kind, _ := j.Places.ChannelType(ctx, workspace, channel)
+		kind, _ := j.Threads.ChannelType(ctx, workspace, channel)
 		return kind
 	}}, err
 }

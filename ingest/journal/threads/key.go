@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -13,7 +13,7 @@ const keyBytes = 32
 
 // Key returns the store's own secret key with a name, for the signatures of this daemon. The
 // first call makes it. It is the same on all nodes and after each restart.
-func (p *Places) Key(ctx context.Context, name string) ([]byte, error) { return key(ctx, p.db, name) }
+func (s *Threads) Key(ctx context.Context, name string) ([]byte, error) { return key(ctx, s.db, name) }
 
 func key(ctx context.Context, db *storage.DB, name string) ([]byte, error) {
 	state := AdapterState{db, ""} // no workspace has this id, so that the keys stay

@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"strconv"
@@ -8,8 +8,8 @@ import (
 
 // FollowThread returns a channel that gets a value after each change of a thread's messages on this
 // node, and soon after most changes on other nodes. The caller ends with stop.
-func (p *Places) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
-	return p.db.Follow(threadWords(t.Row))
+func (s *Threads) FollowThread(t *Thread) (changed <-chan struct{}, stop func()) {
+	return s.db.Follow(threadWords(t.Row))
 }
 
 func threadWords(thread int64) string { return storage.OfThread + strconv.FormatInt(thread, 10) }
@@ -19,8 +19,8 @@ func threadWords(thread int64) string { return storage.OfThread + strconv.Format
 func ThreadChanged(db *storage.DB, thread int64, tell bool) { db.Changed(threadWords(thread), tell) }
 
 // FollowNews is FollowThread for the news of an actor.
-func (p *Places) FollowNews(workspace, actor string) (changed <-chan struct{}, stop func()) {
-	return p.db.Follow(newsWords(workspace, actor))
+func (s *Threads) FollowNews(workspace, actor string) (changed <-chan struct{}, stop func()) {
+	return s.db.Follow(newsWords(workspace, actor))
 }
 
 func newsWords(workspace, actor string) string { return storage.OfNews + workspace + " " + actor }

@@ -1,20 +1,20 @@
-// Package places stores where people talk: workspaces, channels, threads with their claims and
+// Package threads stores where people talk: workspaces, channels, threads with their claims and
 // participants, exclusive leases, gaps, and the small values of adapters and tickets.
-package places
+package threads
 
 import (
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
 
-// Places are the workspaces, channels and threads of a journal.
-type Places struct {
+// Threads are the workspaces, channels and threads of a journal.
+type Threads struct {
 	db  *storage.DB
 	ids *IDs
 }
 
-// New returns the places in a store.
-func New(db *storage.DB, ids *IDs) *Places { return &Places{db, ids} }
+// New returns the threads in a store.
+func New(db *storage.DB, ids *IDs) *Threads { return &Threads{db, ids} }
 
 // Aged returns the steps for news and tickets whose times are before bounds.
 func Aged(news, tickets int64) []storage.Step {

@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -65,15 +65,15 @@ func (t *Thread) Dest() []any {
 // Workspace, Key, Mode, MadeBy and Closed of n. The client and the further participants take part in it.
 // If there is a thread with the key already, MakeThread returns that one, which may be another
 // client's, and false.
-func (p *Places) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread, participants ...string) (t Thread, made bool, err error) {
-	n.ID, err = p.ThreadID(ctx, n.Key)
+func (s *Threads) MakeThread(ctx context.Context, platform event.Platform, channel string, n Thread, participants ...string) (t Thread, made bool, err error) {
+	n.ID, err = s.ThreadID(ctx, n.Key)
 	if err != nil {
 		return t, false, err
 	}
 	actors := slices.Concat([]string{n.MadeBy}, participants)
 	slices.Sort(actors)
-	made, err = storage.Write(ctx, p.db, storage.WriteOptions{Urgent: true, Thread: n.Key}, func(tx *storage.Txn) bool {
-		var thread, now = int64(0), storage.Millis(p.db.Now())
+	made, err = storage.Write(ctx, s.db, storage.WriteOptions{Urgent: true, Thread: n.Key}, func(tx *storage.Txn) bool {
+		var thread, now = int64(0), storage.Millis(s.db.Now())
 		made := tx.Row([]any{&thread}, `INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at, closed)
 			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), CAST($9 AS BIGINT) WHERE true`+UnusedUUID+` ON CONFLICT (key) DO NOTHING RETURNING id`,
 			string(n.Key), n.ID, n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, now, storage.Number(n.Closed))
@@ -85,24 +85,24 @@ func (p *Places) MakeThread(ctx context.Context, platform event.Platform, channe
 		return made
 	})
 	if err == nil && made {
-		NewsChanged(p.db, n.Workspace, actors...)
+		NewsChanged(s.db, n.Workspace, actors...)
 	}
 	if err == nil {
-		t, err = p.Thread(ctx, n.Workspace, n.ID)
+		t, err = s.Thread(ctx, n.Workspace, n.ID)
 	}
 	return t, made, err
 }
 
 // Thread returns a thread of a workspace. It fails with ErrNotFound if there is none.
-func (p *Places) Thread(ctx context.Context, workspace, id string) (t Thread, err error) {
-	err = p.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+func (s *Threads) Thread(ctx context.Context, workspace, id string) (t Thread, err error) {
+	err = s.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
 	return t, err
 }
 
 // NewestMadeBy returns the newest thread that a client has made. It fails with ErrNotFound if there
 // is none.
-func (p *Places) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t Thread, err error) {
-	err = p.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
+func (s *Threads) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t Thread, err error) {
+	err = s.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
 		ORDER BY made_at DESC, id DESC LIMIT 1`, workspace, madeBy)
 	return t, err
 }
@@ -115,14 +115,14 @@ type Spot struct {
 }
 
 // SpotOf returns a thread of a workspace with its place. It fails with ErrNotFound if there is none.
-func (p *Places) SpotOf(ctx context.Context, workspace, id string) (s Spot, err error) {
-	err = p.db.One(ctx, append(s.Dest(), &s.Channel, &s.Parent), `SELECT `+ThreadColumns+`, channel, parent FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
-	return s, err
+func (s *Threads) SpotOf(ctx context.Context, workspace, id string) (spot Spot, err error) {
+	err = s.db.One(ctx, append(spot.Dest(), &spot.Channel, &spot.Parent), `SELECT `+ThreadColumns+`, channel, parent FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	return spot, err
 }
 
 // ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
 // named it.
-func (p *Places) ThreadChannel(ctx context.Context, thread int64) (channel string, err error) {
-	_, err = p.db.Row(ctx, []any{&channel}, `SELECT channel FROM threads WHERE id = $1`, thread)
+func (s *Threads) ThreadChannel(ctx context.Context, thread int64) (channel string, err error) {
+	_, err = s.db.Row(ctx, []any{&channel}, `SELECT channel FROM threads WHERE id = $1`, thread)
 	return channel, err
 }

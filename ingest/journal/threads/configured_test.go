@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func (e *unclearEngine) Write(context.Context, storage.WriteOptions, func(storag
 	return nil
 }
 
-func newPlaces(e storage.Engine) *Places {
+func newThreads(e storage.Engine) *Threads {
 	return New(&storage.DB{Engine: e, Now: time.Now}, nil)
 }
 
@@ -30,12 +30,12 @@ func newPlaces(e storage.Engine) *Places {
 // the daemon's start nor a reload, and that the end of ctx does.
 func TestConfiguredOutlivesALostConnection(t *testing.T) {
 	e := &unclearEngine{unclear: 2}
-	if err := newPlaces(e).Configured(t.Context(), []string{"acme"}); err != nil || e.writes != 3 {
+	if err := newThreads(e).Configured(t.Context(), []string{"acme"}); err != nil || e.writes != 3 {
 		t.Errorf("%v after %d writes", err, e.writes)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := newPlaces(&unclearEngine{unclear: 2}).Configured(ctx, nil); !errors.Is(err, storage.ErrUnclear) {
+	if err := newThreads(&unclearEngine{unclear: 2}).Configured(ctx, nil); !errors.Is(err, storage.ErrUnclear) {
 		t.Errorf("after the end of ctx: %v", err)
 	}
 }

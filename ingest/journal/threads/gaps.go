@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 // up to the watermark is recorded or in a gap. The watermark is zero in a workspace that
 // was never connected. Times that are later than now by more than clockError are pulled back: the
 // clock led when they were stored.
-func (p *Places) Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error) {
-	watermark, gaps, err = p.gaps(ctx, workspace)
+func (s *Threads) Gaps(ctx context.Context, workspace string, now time.Time) (watermark time.Time, gaps []event.Gap, err error) {
+	watermark, gaps, err = s.gaps(ctx, workspace)
 	limit := now.Add(clockError)
 	led := watermark.After(limit) || slices.ContainsFunc(gaps, func(g event.Gap) bool { return g.Until.After(limit) })
 	if err != nil || !led {
 		return watermark, gaps, err
 	}
-	if err := p.pullBack(ctx, workspace, now); err != nil {
+	if err := s.pullBack(ctx, workspace, now); err != nil {
 		return watermark, gaps, err
 	}
-	return p.gaps(ctx, workspace)
+	return s.gaps(ctx, workspace)
 }
 
 const (
@@ -38,8 +38,8 @@ const (
 
 // pullBack replaces the times of a workspace that are later than now: by the time of the last known
 // arrival, by the platform's clock, and at the end of gaps by now.
-func (p *Places) pullBack(ctx context.Context, workspace string, now time.Time) error {
-	return p.db.Change(ctx, "", func(tx *storage.Txn) {
+func (s *Threads) pullBack(ctx context.Context, workspace string, now time.Time) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
 		known := storage.Millis(now.Add(-nothingKnown))
 		tx.Row([]any{&known}, `SELECT max(sent_at) FROM (SELECT sent_at FROM messages WHERE workspace = $1 AND author IN ('human', 'bot') AND sent_at <= $2
 			ORDER BY row DESC LIMIT `+strconv.Itoa(lastArrivals)+`) AS newest HAVING count(*) > 0`, workspace, storage.Millis(now))
@@ -50,8 +50,8 @@ func (p *Places) pullBack(ctx context.Context, workspace string, now time.Time) 
 	})
 }
 
-func (p *Places) gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
-	gaps, err = storage.Read(ctx, p.db, func(tx *storage.Txn) (gaps []event.Gap) {
+func (s *Threads) gaps(ctx context.Context, workspace string) (watermark time.Time, gaps []event.Gap, err error) {
+	gaps, err = storage.Read(ctx, s.db, func(tx *storage.Txn) (gaps []event.Gap) {
 		var at int64
 		watermark = time.Time{}
 		if tx.Row([]any{&at}, `SELECT at FROM watermarks WHERE workspace = $1`, workspace) {
@@ -72,8 +72,8 @@ func (p *Places) gaps(ctx context.Context, workspace string) (watermark time.Tim
 
 // OpenGaps stores gaps and then moves the watermark on, in one transaction. A channel
 // has one gap, which is widened. The watermark never moves back; zero leaves it.
-func (p *Places) OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error {
-	return p.db.Change(ctx, "", func(tx *storage.Txn) {
+func (s *Threads) OpenGaps(ctx context.Context, workspace string, gaps []event.Gap, watermark time.Time) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
 		for _, gap := range gaps {
 			tx.Do(`INSERT INTO gaps (workspace, channel, from_at, until_at) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (workspace, channel) DO UPDATE SET
@@ -91,8 +91,8 @@ func (p *Places) OpenGaps(ctx context.Context, workspace string, gaps []event.Ga
 // CloseGap removes the range that was read from a channel's gap. If the gap was widened
 // meanwhile, the later part remains, with as much of the range before it as the
 // platform's clock may be behind ours. If the gap begins earlier now, all of it remains.
-func (p *Places) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
-	return p.db.Change(ctx, "", func(tx *storage.Txn) {
+func (s *Threads) CloseGap(ctx context.Context, workspace string, read event.Gap, lag time.Duration) error {
+	return s.db.Change(ctx, "", func(tx *storage.Txn) {
 		const same = ` WHERE workspace = $1 AND channel = $2 AND from_at >= $3`
 		from, until := read.From.UnixMicro(), read.Until.UnixMicro()
 		tx.Do(`DELETE FROM gaps`+same+` AND until_at <= $4`, workspace, read.Channel, from, until)
@@ -106,8 +106,8 @@ const recentlyActive = 100_000
 // RecentThreads returns the threads of a channel whose newest message was recorded since
 // a time, by newest message. Threads with one message come last: in a room, each message
 // outside a thread is one.
-func (p *Places) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
-	return storage.List(ctx, p.db, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
+func (s *Threads) RecentThreads(ctx context.Context, workspace, channel string, since time.Time, limit int) ([]event.ThreadKey, error) {
+	return storage.List(ctx, s.db, func(key *event.ThreadKey) []any { return []any{(*string)(key)} }, `
 		SELECT key FROM (SELECT key, channel, next_seq, last_at FROM threads WHERE workspace = $1 AND last_at > 0 AND last_at >= $4
 			ORDER BY last_at DESC, id DESC LIMIT CAST($3 AS BIGINT)) AS recent
 		WHERE channel = $2 ORDER BY CASE WHEN next_seq > 2 THEN 0 ELSE 1 END, last_at DESC LIMIT CAST($5 AS BIGINT)`,

@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"math"

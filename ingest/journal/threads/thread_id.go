@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -30,15 +30,15 @@ const UnusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND k
 
 // ThreadID returns the UUID of the thread with a key, or the one that a new thread gets: a web thread's own,
 // else one that is derived from the key and the present time with a secret of the journal.
-func (p *Places) ThreadID(ctx context.Context, key event.ThreadKey) (id string, err error) {
-	if known, err := p.db.Row(ctx, []any{&id}, `SELECT uuid FROM threads WHERE key = $1`, string(key)); known || err != nil {
+func (s *Threads) ThreadID(ctx context.Context, key event.ThreadKey) (id string, err error) {
+	if known, err := s.db.Row(ctx, []any{&id}, `SELECT uuid FROM threads WHERE key = $1`, string(key)); known || err != nil {
 		return id, err
 	}
-	secret, err := p.ids.Secret(ctx)
+	secret, err := s.ids.Secret(ctx)
 	if err != nil {
 		return "", err
 	}
-	return ThreadUUID(secret, key, p.db.Now()), nil
+	return ThreadUUID(secret, key, s.db.Now()), nil
 }
 
 // IDs has the secret from which the UUIDs of threads are made.

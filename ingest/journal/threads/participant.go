@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -18,42 +18,42 @@ func addParticipant(tx *storage.Txn, thread int64, workspace, actor string, now 
 }
 
 // AddParticipant lets an actor take part in a thread. It returns false if it does already.
-func (p *Places) AddParticipant(ctx context.Context, t *Thread, actor string) (added bool, err error) {
-	added, err = storage.Write(ctx, p.db, storage.WriteOptions{Urgent: true, Thread: t.Key}, func(tx *storage.Txn) bool {
-		return addParticipant(tx, t.Row, t.Workspace, actor, storage.Millis(p.db.Now()))
+func (s *Threads) AddParticipant(ctx context.Context, t *Thread, actor string) (added bool, err error) {
+	added, err = storage.Write(ctx, s.db, storage.WriteOptions{Urgent: true, Thread: t.Key}, func(tx *storage.Txn) bool {
+		return addParticipant(tx, t.Row, t.Workspace, actor, storage.Millis(s.db.Now()))
 	})
 	if added && err == nil {
-		NewsChanged(p.db, t.Workspace, actor)
+		NewsChanged(s.db, t.Workspace, actor)
 	}
 	return added, err
 }
 
 // RemoveParticipant ends an actor's part in a thread, and wakes the thread's readers. It fails with
 // ErrNotFound if the actor has none.
-func (p *Places) RemoveParticipant(ctx context.Context, t *Thread, actor string) error {
-	err := p.db.Change(ctx, t.Key, func(tx *storage.Txn) {
+func (s *Threads) RemoveParticipant(ctx context.Context, t *Thread, actor string) error {
+	err := s.db.Change(ctx, t.Key, func(tx *storage.Txn) {
 		tx.Must(storage.ErrNotFound, `DELETE FROM participants WHERE thread = $1 AND actor = $2`, t.Row, actor)
 	})
 	if err == nil {
-		ThreadChanged(p.db, t.Row, true)
+		ThreadChanged(s.db, t.Row, true)
 	}
 	return err
 }
 
 // TakesPart reports whether an actor takes part in a thread.
-func (p *Places) TakesPart(ctx context.Context, t *Thread, actor string) (bool, error) {
-	return p.db.Row(ctx, []any{new(int64)}, `SELECT 1 FROM participants WHERE thread = $1 AND actor = $2`, t.Row, actor)
+func (s *Threads) TakesPart(ctx context.Context, t *Thread, actor string) (bool, error) {
+	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 FROM participants WHERE thread = $1 AND actor = $2`, t.Row, actor)
 }
 
 // Participants returns the actors that take part in a thread, in the order of their names.
-func (p *Places) Participants(ctx context.Context, t *Thread) ([]string, error) {
-	return storage.List(ctx, p.db, storage.Self[string], `SELECT actor FROM participants WHERE thread = $1 ORDER BY actor`, t.Row)
+func (s *Threads) Participants(ctx context.Context, t *Thread) ([]string, error) {
+	return storage.List(ctx, s.db, storage.Self[string], `SELECT actor FROM participants WHERE thread = $1 ORDER BY actor`, t.Row)
 }
 
 // SetThreadMode changes which messages of a thread trigger runs. It holds for messages that are
 // recorded later.
-func (p *Places) SetThreadMode(ctx context.Context, t *Thread, mode ThreadMode) error {
-	return p.db.Change(ctx, t.Key, func(tx *storage.Txn) {
+func (s *Threads) SetThreadMode(ctx context.Context, t *Thread, mode ThreadMode) error {
+	return s.db.Change(ctx, t.Key, func(tx *storage.Txn) {
 		tx.Must(storage.ErrNotFound, `UPDATE threads SET mode = $2 WHERE id = $1`, t.Row, string(mode))
 	})
 }
@@ -61,12 +61,12 @@ func (p *Places) SetThreadMode(ctx context.Context, t *Thread, mode ThreadMode) 
 // ThreadsOf returns the threads in which an actor takes part, the newest first. If open is set, they
 // include those of all clients that are not for their participants alone. It begins behind the thread
 // with the given Cursor; the first page has none.
-func (p *Places) ThreadsOf(ctx context.Context, workspace, actor string, open bool, before string, limit int) ([]Thread, error) {
+func (s *Threads) ThreadsOf(ctx context.Context, workspace, actor string, open bool, before string, limit int) ([]Thread, error) {
 	at, row, err := ReadCursor(before)
 	if err != nil {
 		return nil, err
 	}
-	return storage.List(ctx, p.db, (*Thread).Dest, `SELECT `+ThreadColumns+` FROM threads WHERE id IN (
+	return storage.List(ctx, s.db, (*Thread).Dest, `SELECT `+ThreadColumns+` FROM threads WHERE id IN (
 			SELECT thread FROM (SELECT thread FROM participants WHERE workspace = $1 AND actor = $5 AND (made_at, thread) < ($3, $4)
 				ORDER BY made_at DESC, thread DESC LIMIT CAST($2 AS BIGINT)) AS named
 			UNION ALL SELECT id FROM (SELECT id FROM threads WHERE workspace = $1 AND made_by <> '' AND closed = 0 AND (made_at, id) < ($3, $4) AND $6 = 1

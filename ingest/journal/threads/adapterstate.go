@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type AdapterState struct {
 }
 
 // AdapterState returns the store of a workspace's adapter.
-func (p *Places) AdapterState(workspace string) AdapterState { return AdapterState{p.db, workspace} }
+func (s *Threads) AdapterState(workspace string) AdapterState { return AdapterState{s.db, workspace} }
 
 // Get returns the value of a name. It is empty if none was stored.
 func (s AdapterState) Get(ctx context.Context, name string) (value string, err error) {

@@ -1,4 +1,4 @@
-package places
+package threads
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 )
 
 // Self returns our identity in a workspace; zero if it is not known yet.
-func (p *Places) Self(ctx context.Context, workspace string) (self event.Self, err error) {
-	return readSelf(ctx, p.db, workspace)
+func (s *Threads) Self(ctx context.Context, workspace string) (self event.Self, err error) {
+	return readSelf(ctx, s.db, workspace)
 }
 
 func readSelf(ctx context.Context, db *storage.DB, workspace string) (self event.Self, err error) {
@@ -41,13 +41,13 @@ type Channel struct {
 }
 
 // Channels returns the channels of a workspace behind an id, in the order of their ids; all begin behind "".
-func (p *Places) Channels(ctx context.Context, workspace, after string, limit int) ([]Channel, error) {
-	return storage.List(ctx, p.db, func(c *Channel) []any { return []any{&c.ID, (*string)(&c.Type)} },
+func (s *Threads) Channels(ctx context.Context, workspace, after string, limit int) ([]Channel, error) {
+	return storage.List(ctx, s.db, func(c *Channel) []any { return []any{&c.ID, (*string)(&c.Type)} },
 		`SELECT id, type FROM channels WHERE workspace = $1 AND id > $2 ORDER BY id LIMIT CAST($3 AS BIGINT)`, workspace, after, int64(limit))
 }
 
 // ChannelType returns the stored type of a channel; empty if no payload has named it.
-func (p *Places) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
-	_, err = p.db.Row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)
+func (s *Threads) ChannelType(ctx context.Context, workspace, channel string) (kind event.ChannelType, err error) {
+	_, err = s.db.Row(ctx, []any{(*string)(&kind)}, `SELECT type FROM channels WHERE workspace = $1 AND id = $2`, workspace, channel)
 	return kind, err
 }

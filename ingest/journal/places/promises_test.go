@@ -1,9 +1,0 @@
-package places_test
-
-import (
-	"testing"
-
-	"parley/ingest/journal/journaltest"
-)
-
-func TestSQLite(t *testing.T) { journaltest.SQLite(t, "places") }
