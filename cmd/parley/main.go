@@ -1,61 +1,6 @@
 // Command parley lets an agent take part in the chats where people already are.
 package main
 
-import (
-	"context"
-	"errors"
-	"fmt"
+import "parley/cmd/parley/internal/commands"
 
-	"github.com/spf13/cobra"
-
-	"parley/cmd/internal/command"
-	"parley/cmd/parley/internal/cmdline"
-	"parley/cmd/parley/internal/operate"
-)
-
-func main() { command.Main("parley", execute) }
-
-// execute runs one command line.
-func execute(ctx context.Context, args []string) error {
-	root := rootCommand()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if _, usage := errors.AsType[command.UsageError](err); usage {
-		return fmt.Errorf("%w (see parley --help)", err)
-	}
-	return err
-}
-
-// rootCommand returns the tree of all commands.
-func rootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "parley",
-		Short: "Lets an agent take part in the chats where people already are",
-		Example: `  parley run
-  parley status
-  parley backup parley.tar.zst`,
-		Version:     thisProgram().String(),
-		Annotations: map[string]string{cmdline.Program: release()},
-		Args:        known,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return command.UsageError{Err: errors.New("a command is needed, such as run, status, chat or check")}
-		},
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
-	root.SuggestionsMinimumDistance = 2
-	root.SetVersionTemplate("{{.Version}}\n")
-	root.Flags().BoolP("version", "V", false, "print the version")
-	root.SetUsageTemplate(root.UsageTemplate() + documentation)
-	commonFlags(root)
-	root.AddCommand(helpTopics()...)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
-	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(operate.Commands()...)
-	root.AddCommand(statusCommand())
-	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
-	root.AddCommand(backupCommand(), restoreCommand())
-	root.AddCommand(consoleCommand())
-	root.AddCommand(reloadCommand(), cmdline.ManCommand())
-	return root
-}
+func main() { commands.Main() }

@@ -1,0 +1,101 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/operator"
+)
+
+// questions are the flags of the commands about questions of agents.
+type questions struct {
+	shared
+	limit      int
+	text, note string
+}
+
+func questionsCommand() *cobra.Command {
+	q := &questions{}
+	c := q.Command("questions", "Lists the open questions of agents, and answers one", wrong(cobra.NoArgs), q.list)
+	c.Long = `Lists the open questions of agents, and answers one.
+
+An answer is a message of yours in the thread of the question: the agent goes on as after an answer in the
+chat. If the agent has approvers, an approval needs operator:ID among them, on this machine operator:local.`
+	c.Example = "  parley questions\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b approve\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b --text 'Only the roses.'"
+	list := q.Command("list", "Lists the open questions, the one whose time ends first before the others", wrong(cobra.NoArgs), q.list)
+	for _, one := range []*cobra.Command{c, list} {
+		one.Flags().IntVar(&q.limit, "limit", 100, "at most this many")
+	}
+	answer := q.Command("answer RUN [OPTION]", "Answers the question of a run, by the id, label or number of an option", wrong(cobra.RangeArgs(1, 2)), q.answer)
+	answer.Flags().StringVar(&q.text, "text", "", "other words instead of an option")
+	answer.Flags().StringVar(&q.note, "note", "", "why, for the audit")
+	c.AddCommand(list, answer)
+	return c
+}
+
+func (q *questions) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
+	out := c.OutOrStdout()
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if !q.JSON {
+		fmt.Fprintln(w, "RUN\tWORKSPACE\tAGENT\tLEFT\tOPTIONS\tQUESTION")
+	}
+	err := eachPage(ctx, q.limit, url.Values{}, client.Questions, func(items []operator.Question) error {
+		if q.JSON {
+			return printItems(out, items)
+		}
+		for _, x := range items {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", x.Run, x.Workspace, x.Agent, age(x.UntilAt, time.Now()), optionsOf(x), firstLine(x.Text))
+		}
+		return nil
+	})
+	return errors.Join(err, w.Flush())
+}
+
+// firstLine returns the first line of a text: the options of a question follow it.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return oneLine(line)
+}
+
+// optionsOf returns the options of a question in a cell.
+func optionsOf(x operator.Question) string {
+	words := make([]string, len(x.Options))
+	for i, o := range x.Options {
+		words[i] = strconv.Itoa(i+1) + " " + oneLine(o.Label)
+	}
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, ", ")
+}
+
+func (q *questions) answer(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
+	a := operator.Answer{Text: q.text, Note: q.note}
+	if len(args) > 1 {
+		a.Option = args[1]
+	}
+	if (a.Option == "") == (a.Text == "") {
+		return command.UsageError{Err: errors.New("name an option, or give other words with --text")}
+	}
+	made, err := client.Answer(ctx, args[0], a)
+	switch {
+	case err != nil:
+		return err
+	case q.JSON:
+		return printJSON(c.OutOrStdout(), made)
+	case made.State == operator.Pending:
+		fmt.Fprintln(c.OutOrStdout(), "The answer is stored, and waits for its turn.")
+	default:
+		fmt.Fprintln(c.OutOrStdout(), "Answered: the agent goes on.")
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+// Package commands has the commands of parley: those that run and set up a daemon, and those that show and repair what is
+// stored, by the operator API.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"parley/cmd/internal/command"
+)
+
+// Main runs the command line of the process and ends the process with its exit status.
+func Main() { command.Main("parley", execute) }
+
+// execute runs one command line.
+func execute(ctx context.Context, args []string) error {
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if _, usage := errors.AsType[command.UsageError](err); usage {
+		return fmt.Errorf("%w (see parley --help)", err)
+	}
+	return err
+}
+
+// rootCommand returns the tree of all commands.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "parley",
+		Short: "Lets an agent take part in the chats where people already are",
+		Example: `  parley run
+  parley status
+  parley backup parley.tar.zst`,
+		Version: thisProgram().String(),
+		Args:    known,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return command.UsageError{Err: errors.New("a command is needed, such as run, status, chat or check")}
+		},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.Flags().BoolP("version", "V", false, "print the version")
+	root.SetUsageTemplate(root.UsageTemplate() + documentation)
+	commonFlags(root)
+	root.AddCommand(helpTopics()...)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
+	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
+	root.AddCommand(deadCommand(), deliveriesCommand(), postCommand(), schedulesCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand())
+	root.AddCommand(statusCommand())
+	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
+	root.AddCommand(backupCommand(), restoreCommand())
+	root.AddCommand(consoleCommand())
+	root.AddCommand(reloadCommand(), manCommand())
+	return root
+}

@@ -1,0 +1,42 @@
+package commands
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"parley/ingest/journal/listing"
+)
+
+// TestRunText prints a run with its workstreams.
+func TestRunText(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2020, 11, 27, 9, 39, 16, 0, time.Local)
+	var out strings.Builder
+	if err := printRun(&out, listing.Run{ID: "r1", Thread: "slack:acme:C1", Agent: "lead", State: "running", BegunAt: at, Workstreams: []listing.Workstream{
+		{ID: "w1", Agent: "coder", State: "running", Phase: "executing_tool", Tool: "read\x1bfile"}, {ID: "w2", Agent: "coder", State: "failed", EndedAt: at, Error: "no\nmodel"},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	const want = `run         r1, running
+thread      slack:acme:C1
+agent       lead
+begun       2020-11-27 09:39:16
+workstream  w1 of agent coder: running, executing read\u001bfile
+workstream  w2 of agent coder: failed: no model
+`
+	if got := out.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// TestACellHasNoCommandsOfATerminal prints what a stranger chose as a cell: one line, without a character that moves the cursor or the text.
+func TestACellHasNoCommandsOfATerminal(t *testing.T) {
+	for given, want := range map[string]string{
+		"two\r\nlines\tand a tab": "two lines and a tab", "red\u009b31m \u0084\u0090\u009c\u009d": `red\u009b31m \u0084\u0090\u009c\u009d`, "\x1b[2J\a": `\u001b[2J\u0007`, "\u202egnp.exe": `\u202egnp.exe`,
+	} {
+		if got := oneLine(given); got != want {
+			t.Errorf("%q: %q", given, got)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"parley/adapters/replay"
+	"parley/cmd/parley/internal/operator"
+	"parley/config"
+)
+
+func whyCommand() *cobra.Command {
+	var at target
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "why REF",
+		Short: "Tells why a message was answered, or was not",
+		Long: `Tells the life of one message, and which key of which file decided about it. REF is the link of a message on
+Slack or Discord, its id on its platform, its UUID in the API, or the id of a run. If the store does
+not have the message, the command tests the possible reasons.`,
+		Example: "  parley why https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley why --json C06RY3YBSLE/1795754356.388078 | jq .because",
+		Args:    wrong(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
+				w, err := client.Why(ctx, args[0])
+				if err == nil && asJSON {
+					return printJSON(c.OutOrStdout(), w)
+				}
+				if err == nil {
+					_, err = io.WriteString(c.OutOrStdout(), whyText(w))
+				}
+				return err
+			})
+		},
+	}
+	at.Flags(c)
+	jsonFlag(c, &asJSON)
+	return c
+}
+
+// whyText returns the life of a message in words.
+func whyText(w operator.Why) string {
+	var b strings.Builder
+	if !w.Found {
+		fmt.Fprintf(&b, "The store does not have %s. Possible reasons:\n", replay.Visible(w.Ref))
+		for _, p := range w.Possible {
+			fmt.Fprintf(&b, "  %-8s  %s\n", verdict(p), replay.Visible(p.Reason))
+		}
+		return b.String()
+	}
+	if w.Message != nil {
+		fmt.Fprintf(&b, "%s by %s", replay.Visible(quote(w.Message.Content)), replay.Visible(w.Message.SenderID))
+		fmt.Fprintf(&b, " in %s, %s\n", replay.Visible(w.Channel), w.Message.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+	}
+	for _, s := range w.Steps {
+		fmt.Fprintf(&b, "  %s  %-9s %s\n", s.At.Format("15:04:05.000"), s.What, replay.Visible(strings.TrimSpace(s.Detail+" "+s.Link)))
+	}
+	outcome := "NOT ANSWERED"
+	switch {
+	case w.Run != "": // the reason for which the run began is not why it has no answer
+		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Run, replay.Visible(w.RunWords))
+		if w.Repair != "" {
+			fmt.Fprintf(&b, "  To ask again: %s\n", w.Repair)
+		}
+		return b.String()
+	case w.Answered:
+		outcome = "ANSWERED"
+	case w.Quiet:
+		outcome = "QUIET"
+	}
+	switch {
+	case w.Message != nil && w.Message.Role == "assistant" && w.Reason == "" && !w.Answered:
+		b.WriteString("  a message of ours: nobody asked for it\n")
+	default:
+		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Reason, w.Words)
+	}
+	for _, s := range w.Because {
+		fmt.Fprintf(&b, "    %s\n", replay.Visible(because(s)))
+	}
+	if w.Changed != "" {
+		fmt.Fprintf(&b, "    %s\n", replay.Visible(w.Changed))
+	}
+	if w.Change != "" && !w.Answered && !w.Quiet {
+		fmt.Fprintf(&b, "  To change it: %s\n", w.Change)
+	}
+	return b.String()
+}
+
+// because returns a setting that decided, with its place.
+func because(s config.Setting) string {
+	value := s.Value
+	if value == "" {
+		value = "not set"
+	}
+	if s.File == "" {
+		return fmt.Sprintf("%s is %s (default)", s.Key, value)
+	}
+	return fmt.Sprintf("%s is %s (%s:%d)", s.Key, value, s.File, s.Line)
+}
+
+// verdict returns the result of a test in one word.
+func verdict(p operator.Possible) string {
+	switch {
+	case !p.Tested:
+		return "maybe"
+	case p.Holds:
+		return "YES"
+	}
+	return "no"
+}
+
+// maxQuote bounds the characters of a message that are shown.
+const maxQuote = 80
+
+// quote returns the beginning of a text in quotation marks, on one line.
+func quote(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > maxQuote {
+		text = string(runes[:maxQuote]) + "…"
+	}
+	return `"` + text + `"`
+}
