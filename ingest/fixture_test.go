@@ -377,6 +377,9 @@ func (h *harness) start() (stop func()) {
 	return stop
 }
 
+// Accepted implements Observer.
+func (h *harness) Accepted(*event.Envelope, event.ThreadKey) {}
+
 // Processed implements Observer.
 func (h *harness) Processed(_ string, envelope int64, o record.Result) {
 	h.mu.Lock()

@@ -40,9 +40,12 @@ type Turns interface {
 	Recorded(c *work.Claim, agent string, result record.Result)
 }
 
-// Observer receives the result of each envelope, for metrics and for replay. It is called
-// concurrently. Envelope is 0 for a payload that was stored already.
+// Observer hears of each payload, for metrics, operators and replay. It is called concurrently.
 type Observer interface {
+	// Accepted tells of a payload that has become durable, before Processed tells of its result. thread is empty if the
+	// payload names only a message.
+	Accepted(envelope *event.Envelope, thread event.ThreadKey)
+	// Processed tells of the result of an envelope. Envelope is 0 for a payload that was stored already.
 	Processed(workspace string, envelope int64, result record.Result)
 }
 
@@ -145,6 +148,9 @@ func (in *Ingest) Accept(ctx context.Context, envelope event.Envelope) (adapters
 		return adapters.Receipt{}, errors.Join(adapters.ErrBusy, err)
 	}
 	receipt := adapters.Receipt{ID: stored.ID, MessageUUID: stored.MessageUUID, Thread: keys.Thread, Duplicate: stored.Duplicate}
+	if !recorded {
+		in.Observer.Accepted(&envelope, keys.Thread)
+	}
 	if stored.Duplicate {
 		in.repeated(&envelope, keys)
 		return receipt, nil

@@ -9,7 +9,10 @@ import (
 )
 
 func countPromises() []promise {
-	return []promise{{"the counts of operators name what waits, what failed and who is asked", countsOfOperators}}
+	return []promise{
+		{"the counts of operators name what waits, what failed and who is asked", countsOfOperators},
+		{"a failed run counts for a day, or until its messages are asked again", countsOfFailedRuns},
+	}
 }
 
 func countsOfOperators(f *fixture) {
@@ -37,4 +40,24 @@ func countsOfOperators(f *fixture) {
 	f.clock.advance(time.Hour)
 	want.Questions = 0
 	same(f, "nobody answered in time", counts(), want)
+}
+
+func countsOfFailedRuns(f *fixture) {
+	failed := func() int64 {
+		f.Helper()
+		c, err := f.Listing.Counts(f.ctx, nil)
+		f.must(err)
+		return c.FailedRuns
+	}
+	f.message(threadKey(1), said("C1/1", "hi"), triggers)
+	f.message(threadKey(2), said("C2/1", "hi"), triggers)
+	first, second := f.begin(threadKey(1)), f.begin(threadKey(2))
+	f.fail(first, "Sorry.")
+	f.fail(second, "Sorry.")
+	same(f, "two failed", failed(), 2)
+	_, err := f.Runs.RetryRun(f.ctx, first.ID)
+	f.must(err)
+	same(f, "one is asked again", failed(), 1)
+	f.clock.advance(listing.FailedFor + time.Second)
+	same(f, "a day later", failed(), 0)
 }

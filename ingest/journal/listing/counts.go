@@ -11,6 +11,9 @@ import (
 // CountLimit bounds each number of Counts: a larger number is given as this one.
 const CountLimit = 10_000
 
+// FailedFor is how long a failed run counts among those that need an operator.
+const FailedFor = 24 * time.Hour
+
 // Counts are the numbers that an operator sees first.
 type Counts struct {
 	Workspaces map[string]WorkspaceCounts
@@ -20,6 +23,7 @@ type Counts struct {
 	UnknownDeliveries int64 // posts that the platform may or may not have
 	FailedDeliveries  int64 // posts that the platform refused
 	Questions         int64 // of agents, that wait for an answer
+	FailedRuns        int64 // that have failed within FailedFor, and whose messages were not asked again
 }
 
 // WorkspaceCounts are the numbers of one workspace.
@@ -50,6 +54,8 @@ func (l *Listing) Counts(ctx context.Context, workspaces []string) (Counts, erro
 		c.UnknownDeliveries = count(tx, `deliveries WHERE `+notSent+` AND state = 'unknown' AND kind = 'post'`)
 		c.FailedDeliveries = count(tx, `deliveries WHERE `+notSent+` AND state = 'failed' AND kind = 'post'`)
 		c.Questions = count(tx, `questions WHERE state = 'open' AND until_at > $1`, now)
+		c.FailedRuns = count(tx, `runs r WHERE r.state = 'failed' AND r.ended_at >= $1 AND EXISTS (SELECT 1 FROM messages m WHERE m.run = r.id AND m.trigger = 'run' AND m.author <> 'system')`,
+			now-FailedFor.Milliseconds())
 		return c
 	})
 }

@@ -141,6 +141,7 @@ func needs(n operator.Needs) string {
 		{n.UnknownDeliveries, "unknown delivery", "parley deliveries --state unknown"},
 		{n.FailedDeliveries, "failed delivery", "parley deliveries --state failed"},
 		{n.Approvals, "open question", "parley questions"},
+		{n.FailedRuns, "failed run", "parley runs --failed"},
 	} {
 		if one.n == 0 {
 			continue

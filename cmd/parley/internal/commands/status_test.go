@@ -40,7 +40,7 @@ func TestStatus(t *testing.T) {
 		Workspaces []struct{ ID, State string }
 		Needs      map[string]int
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &st); err != nil || got.status != 4 || st.Ready || len(st.Workspaces) != 1 || st.Workspaces[0].State != "stopped" || len(st.Needs) != 4 {
+	if err := json.Unmarshal([]byte(got.stdout), &st); err != nil || got.status != 4 || st.Ready || len(st.Workspaces) != 1 || st.Workspaces[0].State != "stopped" || len(st.Needs) != 7 {
 		t.Errorf("%v %+v", err, got)
 	}
 	if !strings.HasPrefix(got.stderr, "(daemon stopped)\n") {

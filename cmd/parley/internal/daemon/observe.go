@@ -28,7 +28,6 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 	receipt, err := t.Ingest.Accept(ctx, envelope)
 	if err == nil {
 		t.daemon.metrics.acknowledged(envelope.Workspace, begun)
-		t.daemon.step(operator.Step{Workspace: envelope.Workspace, Thread: string(receipt.Thread), What: operator.StepReceived, MS: time.Since(begun).Milliseconds(), Detail: envelope.Transport})
 	}
 	return receipt, err
 }
@@ -37,6 +36,15 @@ func (t timed) Accept(ctx context.Context, envelope event.Envelope) (adapters.Re
 func (d *Daemon) step(s operator.Step) {
 	s.At = d.now().UTC()
 	d.steps.Add(s)
+}
+
+// Accepted implements ingest.Observer.
+func (d *Daemon) Accepted(envelope *event.Envelope, thread event.ThreadKey) {
+	s := operator.Step{Workspace: envelope.Workspace, Thread: string(thread), What: operator.StepReceived, Detail: envelope.Transport}
+	if !envelope.ReceivedAt.IsZero() {
+		s.MS = max(0, d.now().Sub(envelope.ReceivedAt).Milliseconds())
+	}
+	d.step(s)
 }
 
 // Processed implements ingest.Observer.

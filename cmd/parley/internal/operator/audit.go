@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/url"
@@ -30,7 +31,10 @@ type Action struct {
 	Subject string          `json:"subject"`
 	Note    string          `json:"note"`
 	Result  json.RawMessage `json:"result"` // null if it has not ended or has failed
-	Error   string          `json:"error"`
+	Error   string          `json:"error"`  // of the action, or of the subject that it has left with one
+	// Outcome is running, failed for an action that was refused or broke off, or else the state in which the action has left its
+	// subject, such as sent or failed for a delivery; done for one without a state.
+	Outcome string `json:"outcome"`
 }
 
 // Audit returns a page of what operators did, the newest first.
@@ -52,8 +56,21 @@ func (s *Service) Audit(ctx context.Context, page Page) (List[Action], error) {
 
 func actionOf(r audit.Action) Action {
 	a := Action{ID: r.ID, At: r.At, Who: r.Who, What: r.What, Subject: r.Subject, Note: r.Note, Error: r.Error}
-	if r.Result != "" {
+	switch {
+	case r.Error != "":
+		a.Outcome = "failed"
+	case r.Result == "":
+		a.Outcome = "running"
+	default:
+		var left struct {
+			State, Disposition, Error string
+			Faults                    []Fault // of a reload
+		}
 		a.Result = json.RawMessage(r.Result)
+		_ = json.Unmarshal(a.Result, &left) // a result without these keys has no state
+		if a.Outcome, a.Error = cmp.Or(left.State, left.Disposition, "done"), left.Error; len(left.Faults) > 0 {
+			a.Outcome, a.Error = "refused", left.Faults[0].String()
+		}
 	}
 	return a
 }

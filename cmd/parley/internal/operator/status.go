@@ -94,6 +94,9 @@ type Needs struct {
 	UnknownDeliveries int64 `json:"unknown_deliveries"`
 	FailedDeliveries  int64 `json:"failed_deliveries"`
 	Approvals         int64 `json:"approvals"`
+	FailedRuns        int64 `json:"failed_runs"` // within listing.FailedFor, whose messages were not asked again
+	Agents            int64 `json:"agents"`      // that fail
+	Workspaces        int64 `json:"workspaces"`  // that are down or refused
 }
 
 // The states of a workspace of a stopped daemon, and of an agent.
@@ -106,18 +109,16 @@ const (
 
 // Degraded reports whether a part of a running daemon does not work.
 func (s *Status) Degraded() bool {
-	for _, w := range s.Workspaces {
-		if w.State == string(adapters.Down) || w.State == string(adapters.Refused) {
-			return true
-		}
-	}
-	for _, a := range s.Agents {
-		if a.State == failing {
-			return true
-		}
-	}
-	return !s.Ready
+	return s.Needs.Workspaces > 0 || s.Needs.Agents > 0 || !s.Ready
 }
+
+// Broken reports whether the connections of the workspace do not work.
+func (w WorkspaceStatus) Broken() bool {
+	return w.State == string(adapters.Down) || w.State == string(adapters.Refused)
+}
+
+// Failing reports whether the agent's last attempt failed for a reason of the agent.
+func (a AgentStatus) Failing() bool { return a.State == failing }
 
 // Status returns the state of the daemon and its store. If the store does not answer, the counts are 0.
 func (s *Service) Status(ctx context.Context) (Status, error) {
@@ -143,8 +144,18 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		st.Store.State, st.Store.Error = failing, err.Error()
 	}
-	st.Needs = Needs{counts.DeadLetters, counts.UnknownDeliveries, counts.FailedDeliveries, counts.Questions}
+	st.Needs = Needs{Dead: counts.DeadLetters, UnknownDeliveries: counts.UnknownDeliveries, FailedDeliveries: counts.FailedDeliveries, Approvals: counts.Questions, FailedRuns: counts.FailedRuns}
 	st.Workspaces, st.Agents = s.workspaces(c, counts), s.agents(c, counts)
+	for _, w := range st.Workspaces {
+		if w.Broken() {
+			st.Needs.Workspaces++
+		}
+	}
+	for _, a := range st.Agents {
+		if a.Failing() {
+			st.Needs.Agents++
+		}
+	}
 	return st, nil
 }
 

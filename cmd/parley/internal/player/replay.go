@@ -293,6 +293,9 @@ func viewOf(m *messages.Message) *messages.View {
 	return &v
 }
 
+// Accepted implements ingest.Observer. Only results count here.
+func (p *player) Accepted(*event.Envelope, event.ThreadKey) {}
+
 // Processed implements ingest.Observer.
 func (p *player) Processed(_ string, envelope int64, o record.Result) {
 	if envelope == 0 {
