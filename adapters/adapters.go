@@ -1,5 +1,4 @@
-// Package adapters defines the interfaces of a chat platform, and supervises the
-// configured adapters.
+// Package adapters defines the interfaces of a chat platform.
 //
 // An adapter is one package with its own Config. Every adapter implements Adapter. An ability
 // that only some platforms have is a further interface, found by type assertion. There is a file

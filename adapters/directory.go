@@ -121,9 +121,3 @@ func (n *Names) find(ctx context.Context, key string, ttl time.Duration, lookup 
 	n.newer[key] = r
 	return r
 }
-
-// Viewer is an adapter that knows who can read a channel.
-type Viewer interface {
-	// Sees reports whether a user can read a channel of the workspace now. An error says that it is not known.
-	Sees(ctx context.Context, channel, user string) (bool, error)
-}

@@ -3,6 +3,8 @@ package adapters
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"time"
 )
 
@@ -84,3 +86,15 @@ func (e *RefusedError) Error() string { return fmt.Sprintf("%v (%s)", e.Err, e.H
 
 // Unwrap returns the cause.
 func (e *RefusedError) Unwrap() error { return e.Err }
+
+// ErrPanic is wrapped by the error of a panic.
+var ErrPanic = errors.New("panic")
+
+// Recover is deferred around the calls of an adapter or an agent. It turns a panic into the
+// error of the call, and logs it with args.
+func Recover(log *slog.Logger, err *error, args ...any) {
+	if p := recover(); p != nil {
+		log.Error("a call panicked", append(args, "panic", p, "stack", string(debug.Stack()))...)
+		*err = fmt.Errorf("%w: %v", ErrPanic, p)
+	}
+}

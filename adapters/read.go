@@ -174,3 +174,9 @@ type PlaceKeeper interface {
 
 // ErrNoName means that the platform has no name for an id or a token.
 var ErrNoName = errors.New("the platform has no such name")
+
+// Viewer is an adapter that knows who can read a channel.
+type Viewer interface {
+	// Sees reports whether a user can read a channel of the workspace now. An error says that it is not known.
+	Sees(ctx context.Context, channel, user string) (bool, error)
+}

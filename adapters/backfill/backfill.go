@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/supervise"
 	"parley/ingest/event"
 	"parley/ingest/wake"
 )
@@ -77,7 +78,7 @@ type Parts struct {
 	Inbox    adapters.Inbox
 	Store    Store
 	// Lease lets one node at a time read in the background; New sets its Name and Log.
-	Lease  adapters.ExclusiveLease
+	Lease  supervise.Lease
 	Config func() Config
 	// Now is the wall clock, because its times are compared with the platform's.
 	Now func() time.Time

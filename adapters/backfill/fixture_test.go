@@ -18,6 +18,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/backfill"
+	"parley/adapters/supervise"
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
@@ -302,7 +303,7 @@ func (w *world) start() {
 		platform = slowWorld{w}
 	}
 	w.Workspace, err = backfill.New(w.Context(), backfill.Parts{
-		ID: "acme", Platform: platform, HookOnly: w.hook, Inbox: w, Store: w, Lease: adapters.ExclusiveLease{Store: w},
+		ID: "acme", Platform: platform, HookOnly: w.hook, Inbox: w, Store: w, Lease: supervise.Lease{Store: w},
 		Config: func() backfill.Config { return w.config }, Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

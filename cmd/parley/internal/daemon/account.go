@@ -9,6 +9,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/backfill"
+	"parley/adapters/supervise"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/threads"
@@ -55,11 +56,11 @@ func (d *Daemon) startAccounts(ctx context.Context) {
 
 // supervise runs one of an account's connections until ctx ends, and passes its state on.
 func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connection) {
-	adapters.Supervise(ctx, adapters.Supervised{
+	supervise.Run(ctx, supervise.Connection{
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
 		Inbox:      timed{d.Ingest, d},
-		Lease:      adapters.ExclusiveLease{Store: d.Journal.Threads, Name: path.Join("workspace", a.ID, c.Name)},
+		Lease:      supervise.Lease{Store: d.Journal.Threads, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {
 				if !d.introduce(ctx, a, self) {
@@ -90,7 +91,7 @@ func (d *Daemon) newBackfill(ctx context.Context, a *account) (*backfill.Workspa
 	}
 	hook, ok := a.adapter.(adapters.Hook)
 	b, err := backfill.New(ctx, backfill.Parts{
-		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.Ingest, Store: d.Journal.Threads, Lease: adapters.ExclusiveLease{Store: d.Journal.Threads},
+		ID: a.ID, Platform: platform, HookOnly: ok && hook.HookOnly(), Inbox: d.Ingest, Store: d.Journal.Threads, Lease: supervise.Lease{Store: d.Journal.Threads},
 		Config: func() backfill.Config { return d.successor(a).Backfill },
 		Now:    d.wall, Log: d.log.With("workspace", a.ID),
 	})

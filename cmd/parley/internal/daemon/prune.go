@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"parley/adapters"
+	"parley/adapters/supervise"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 // retain removes rows that are older than the configured retention, and gives the turns
 // of removed agents to another agent, until ctx ends. One node does this for all nodes.
 func (d *Daemon) retain(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.Journal.Threads, Name: "retention", Log: d.log}
+	lease := supervise.Lease{Store: d.Journal.Threads, Name: "retention", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		d.counts.Store(true)
 		defer d.counts.Store(false)
@@ -40,7 +40,7 @@ const searchEvery = time.Second
 
 // fillSearch keeps the index of words up to date until ctx ends. One node does this for all nodes.
 func (d *Daemon) fillSearch(ctx context.Context) error {
-	lease := adapters.ExclusiveLease{Store: d.Journal.Threads, Name: "search", Log: d.log}
+	lease := supervise.Lease{Store: d.Journal.Threads, Name: "search", Log: d.log}
 	return lease.While(ctx, func(ctx context.Context) error {
 		return every(ctx, searchEvery, nil, func(ctx context.Context) {
 			if err := d.Journal.Search.FillSearch(ctx); err != nil && ctx.Err() == nil {

@@ -1,4 +1,4 @@
-package adapters
+package supervise
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/adapters"
 	"parley/ingest/wake"
 )
 
@@ -35,13 +36,13 @@ const (
 	leaseRetry = time.Second
 )
 
-// ExclusiveLease is one node's right to something that only one node may run.
-type ExclusiveLease struct {
+// Lease is one node's right to something that only one node may run.
+type Lease struct {
 	Store LeaseStore
 	Name  string // of the lease in the store
 	// Report is called with Standby if this node has to wait for the lease, and with Starting
 	// when the wait is over. It may be nil.
-	Report func(ConnectionState)
+	Report func(adapters.ConnectionState)
 	Log    *slog.Logger
 }
 
@@ -52,9 +53,9 @@ var errLeaseLost = errors.New("exclusive lease lost")
 // f's ctx ends with ctx, or if the lease cannot be renewed, well before another
 // node may have it; While then waits for the lease and runs f again. It returns
 // f's error, or nil if ctx ends first.
-func (l *ExclusiveLease) While(ctx context.Context, f func(ctx context.Context) error) error {
-	state := Starting
-	report := func(now ConnectionState) {
+func (l *Lease) While(ctx context.Context, f func(ctx context.Context) error) error {
+	state := adapters.Starting
+	report := func(now adapters.ConnectionState) {
 		if state != now && l.Report != nil {
 			l.Report(now)
 		}
@@ -63,23 +64,23 @@ func (l *ExclusiveLease) While(ctx context.Context, f func(ctx context.Context) 
 	for ctx.Err() == nil {
 		asked := time.Now()
 		if acquired, _ := l.acquire(ctx); !acquired {
-			report(Standby)
+			report(adapters.Standby)
 			wake.After(ctx, leaseRetry)
 			continue
 		}
-		report(Starting)
+		report(adapters.Starting)
 		lost, err := l.keep(ctx, asked, f)
 		if !lost || ctx.Err() != nil {
 			return err
 		}
 		l.Log.Warn("exclusive lease lost; another node may take over", "lease", l.Name)
-		report(Standby)
+		report(adapters.Standby)
 	}
 	return nil
 }
 
 // keep runs f under the lease that a call at the time asked acquired.
-func (l *ExclusiveLease) keep(ctx context.Context, asked time.Time, f func(context.Context) error) (lost bool, err error) {
+func (l *Lease) keep(ctx context.Context, asked time.Time, f func(context.Context) error) (lost bool, err error) {
 	own, end := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	var renewing sync.WaitGroup
@@ -96,7 +97,7 @@ func (l *ExclusiveLease) keep(ctx context.Context, asked time.Time, f func(conte
 
 // renew renews the lease until f has ended, even after ctx has ended. It ends f if the
 // lease is lost.
-func (l *ExclusiveLease) renew(ctx context.Context, asked time.Time, ended <-chan struct{}, end context.CancelCauseFunc) {
+func (l *Lease) renew(ctx context.Context, asked time.Time, ended <-chan struct{}, end context.CancelCauseFunc) {
 	expiry := time.AfterFunc(time.Until(asked.Add(leaseUsable)), func() { end(errLeaseLost) })
 	defer expiry.Stop()
 	for wait := renewEvery; ; {
@@ -123,7 +124,7 @@ func (l *ExclusiveLease) renew(ctx context.Context, asked time.Time, ended <-cha
 
 // acquire acquires or renews the lease. The end of ctx does not interrupt the call: its
 // result would be unknown, and the node could not be sure to release the lease.
-func (l *ExclusiveLease) acquire(ctx context.Context) (bool, error) {
+func (l *Lease) acquire(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()
 	acquired, err := l.Store.AcquireLease(ctx, l.Name, leaseDuration)
@@ -133,7 +134,7 @@ func (l *ExclusiveLease) acquire(ctx context.Context) (bool, error) {
 	return acquired, err
 }
 
-func (l *ExclusiveLease) release(ctx context.Context) {
+func (l *Lease) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewEvery)
 	defer cancel()
 	if err := l.Store.ReleaseLease(ctx, l.Name); err != nil {

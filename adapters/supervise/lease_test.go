@@ -1,4 +1,4 @@
-package adapters_test
+package supervise_test
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"parley/adapters"
+	"parley/adapters/supervise"
 	"parley/ingest/event"
 )
 
@@ -57,7 +58,7 @@ const (
 
 var errCut = errors.New("connection reset")
 
-// AcquireLease implements adapters.LeaseStore.
+// AcquireLease implements supervise.LeaseStore.
 func (n *node) AcquireLease(ctx context.Context, _ string, lease time.Duration) (bool, error) {
 	now := time.Now()
 	switch n.state() {
@@ -100,7 +101,7 @@ func (n *node) acquire(asked time.Time, lease time.Duration) (bool, error) {
 	return true, nil
 }
 
-// ReleaseLease implements adapters.LeaseStore.
+// ReleaseLease implements supervise.LeaseStore.
 func (n *node) ReleaseLease(ctx context.Context, _ string) error {
 	switch n.state() {
 	case cut:
@@ -158,7 +159,7 @@ func (n *node) kill() {
 
 func (n *node) run(ctx context.Context, running *sync.WaitGroup) *node {
 	ctx, n.stop = context.WithCancel(ctx)
-	lease := adapters.ExclusiveLease{Store: n, Name: "connection", Log: slog.New(slog.DiscardHandler), Report: func(state adapters.ConnectionState) {
+	lease := supervise.Lease{Store: n, Name: "connection", Log: slog.New(slog.DiscardHandler), Report: func(state adapters.ConnectionState) {
 		n.states = append(n.states, string(state))
 	}}
 	running.Go(func() { _ = lease.While(ctx, n.use) })
@@ -432,8 +433,8 @@ func TestAnExclusiveAdapterStandsBy(t *testing.T) {
 				var states []adapters.ConnectionState
 				s := &store{owner: "another", until: time.Now().Add(5 * time.Second)}
 				r := &runner{start: time.Now()}
-				adapters.Supervise(ctx, adapters.Supervised{
-					Connection: adapters.Connection{Exclusive: c.exclusive, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}},
+				supervise.Run(ctx, supervise.Connection{
+					Connection: adapters.Connection{Exclusive: c.exclusive, Run: r.Run}, Lease: supervise.Lease{Store: &node{store: s, name: "this"}},
 					Link: adapters.Link{Up: func(event.Self) {}, Log: slog.New(slog.DiscardHandler)}, Report: func(s adapters.Status) { states = append(states, s.State) },
 				})
 				if diff := cmp.Diff(c.states, states); diff != "" {
@@ -468,8 +469,8 @@ func TestAFailedAdapterReleasesItsLease(t *testing.T) {
 				}}}
 				var running sync.WaitGroup
 				running.Go(func() {
-					adapters.Supervise(ctx, adapters.Supervised{
-						Connection: adapters.Connection{Exclusive: true, Run: r.Run}, Lease: adapters.ExclusiveLease{Store: &node{store: s, name: "this"}},
+					supervise.Run(ctx, supervise.Connection{
+						Connection: adapters.Connection{Exclusive: true, Run: r.Run}, Lease: supervise.Lease{Store: &node{store: s, name: "this"}},
 						Link: adapters.Link{Up: func(event.Self) {}, Log: slog.New(slog.DiscardHandler)}, Report: func(adapters.Status) {},
 					})
 				})
@@ -483,3 +484,6 @@ func TestAFailedAdapterReleasesItsLease(t *testing.T) {
 		})
 	}
 }
+
+// advance moves the bubble's clock on by d.
+func advance(d time.Duration) { <-time.After(d) }

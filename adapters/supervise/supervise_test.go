@@ -1,4 +1,4 @@
-package adapters_test
+package supervise_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"parley/adapters"
+	"parley/adapters/supervise"
 	"parley/ingest/event"
 )
 
@@ -47,7 +48,7 @@ func supervised(r *runner, d time.Duration) (states []adapters.ConnectionState, 
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
 	r.start = time.Now()
-	adapters.Supervise(ctx, adapters.Supervised{
+	supervise.Run(ctx, supervise.Connection{
 		Connection: adapters.Connection{Run: r.Run},
 		Link: adapters.Link{
 			Up: func(self event.Self) { selves = append(selves, self.UserID) },
@@ -168,7 +169,7 @@ func TestASplitConnection(t *testing.T) {
 		asked := 0
 		var states []adapters.ConnectionState
 		parts := make(chan string, 10)
-		adapters.Supervise(ctx, adapters.Supervised{
+		supervise.Run(ctx, supervise.Connection{
 			Connection: adapters.Connection{Name: "shards", Split: func(context.Context) ([]adapters.Connection, error) {
 				if asked++; asked == 1 {
 					return nil, errors.New("no route")
