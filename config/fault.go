@@ -7,7 +7,7 @@ import (
 
 // Fault is one fault of a configuration file.
 type Fault struct {
-	File string
+	File string // empty if there is no file, since all is the default
 	Line int
 	Key  string // such as "slack.mode" or "channels[0].id"; empty for the whole file
 	// Words tell the fault and the remedy. They contain no configured value other than
@@ -17,7 +17,10 @@ type Fault struct {
 
 // String returns file:line: key: words.
 func (f Fault) String() string {
-	if f.Key == "" {
+	switch {
+	case f.File == "":
+		return f.Key + ": " + f.Words
+	case f.Key == "":
 		return fmt.Sprintf("%s:%d: %s", f.File, f.Line, f.Words)
 	}
 	return fmt.Sprintf("%s:%d: %s: %s", f.File, f.Line, f.Key, f.Words)

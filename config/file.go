@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/user"
 	"regexp"
 	"slices"
 	"strconv"
@@ -26,6 +28,8 @@ type file struct {
 	// entries are the paths of the channels' own settings, such as "channels[0]", by channel id.
 	entries map[string]string
 	faults  Faults
+	// blocks are the keys of the only blocks that are read; nil for the whole file.
+	blocks []string
 	// faulty holds the keys with a fault. A check of such a key would judge a default
 	// instead of the value in the file.
 	faulty map[string]bool
@@ -46,8 +50,11 @@ func newFile(name string) *file {
 func (f *file) parse() (*yaml.Node, bool) {
 	content, err := os.ReadFile(f.name)
 	if err != nil {
-		f.fault(1, "", "can't be read: "+cause(err).Error())
+		f.fault(1, "", unreadable(err))
 		return nil, false
+	}
+	if f.blocks != nil {
+		content = only(content, f.blocks)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var document, second yaml.Node
@@ -65,6 +72,34 @@ func (f *file) parse() (*yaml.Node, bool) {
 		f.syntax(content, err)
 	}
 	return document.Content[0], true
+}
+
+// unreadable returns the words about a file that can't be read. If its mode is the reason, they name the user of the process.
+func unreadable(err error) string {
+	words := "can't be read: " + cause(err).Error()
+	if errors.Is(err, fs.ErrPermission) {
+		name := "with the id " + strconv.Itoa(os.Geteuid())
+		if u, err := user.Current(); err == nil {
+			name = u.Username
+		}
+		words += " for the user " + name + ": run the command as the user of the daemon"
+	}
+	return words
+}
+
+// only returns the lines of the top-level blocks with some keys. The other lines are empty.
+func only(content []byte, keys []string) []byte {
+	lines, in := bytes.Split(content, []byte{'\n'}), false
+	for i, line := range lines {
+		if len(line) > 0 && !bytes.ContainsAny(line[:1], " \t#\r") {
+			key, _, _ := bytes.Cut(line, []byte{':'})
+			in = slices.Contains(keys, string(key))
+		}
+		if !in {
+			lines[i] = nil
+		}
+	}
+	return bytes.Join(lines, []byte{'\n'})
 }
 
 var (

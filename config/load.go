@@ -28,20 +28,58 @@ func Load(path string) (*Config, error) {
 
 // LoadPlaces is Load for a caller that has further faults to report in the files.
 func LoadPlaces(path string) (*Config, Places, error) {
-	l := loader{unique: unique{}, places: Places{}, main: newFile(cmp.Or(path, File))}
+	c, places, faults := ReadPlaces(path)
+	if len(faults) > 0 {
+		return nil, nil, faults
+	}
+	return c, places, nil
+}
+
+// Read is Load for a caller that asks a running daemon, for which a fault of the files is no obstacle. Keys with
+// faults have their defaults, and a workspace or an agent with a fault may lack its Config. If parley.yaml is not YAML, its blocks
+// that name the daemon's socket and address are read alone.
+func Read(path string) (*Config, Faults) {
+	c, _, faults := ReadPlaces(path)
+	return c, faults
+}
+
+// ReadPlaces is Read for a caller that has further faults to report in the files.
+func ReadPlaces(path string) (*Config, Places, Faults) {
+	l := newLoader(path)
 	c := Default()
 	if _, err := os.Stat(File); path != "" || !errors.Is(err, fs.ErrNotExist) {
 		c = l.config()
-	} else if unread, _ := filepath.Glob(c.Glob); len(unread) > 0 {
-		l.main.warn("", "does not exist, so "+unread[0]+" is not read: make the file, which may be empty")
+	} else {
+		if unread, _ := filepath.Glob(c.Glob); len(unread) > 0 {
+			l.main.warn("", "does not exist, so "+unread[0]+" is not read: make the file, which may be empty")
+		}
+		defer func() { l.main.name = "" }() // a later fault has no place
 	}
-	if len(l.faults) > 0 {
-		return nil, nil, l.faults
+	if c == nil {
+		c = readBlocks(path)
 	}
-	c.Warnings = l.warnings(c)
+	if len(l.faults) == 0 {
+		c.Warnings = l.warnings(c)
+	}
 	l.places[""] = l.main
 	c.places = l.places
-	return c, l.places, nil
+	return c, l.places, l.faults
+}
+
+func newLoader(path string) *loader {
+	return &loader{unique: unique{}, places: Places{}, main: newFile(cmp.Or(path, File))}
+}
+
+// readBlocks reads the blocks that name the socket and the address of the daemon in a file that is no YAML as a whole.
+func readBlocks(path string) *Config {
+	l := newLoader(path)
+	l.main.blocks = []string{"store", "listen", "operator", "workspaces"}
+	if c := l.config(); c != nil {
+		return c
+	}
+	c := Default()
+	c.Store.Path = l.main.resolve(c.Store.Path)
+	return c
 }
 
 // loader reads one configuration.

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -99,19 +97,4 @@ func (c *Config) operatorFaults() event.FieldErrors {
 		check.oneOf(at+".role", string(o.Role), string(RoleViewer), string(RoleReader), string(RoleOperator))
 	}
 	return check.faults
-}
-
-// SocketAt returns the path of the operator API's socket for the configuration at path, as Load reads it.
-// Files with faults have one too, so that the daemon that runs with their last good content can be asked:
-// the values that could be read give it, and the defaults the rest.
-func SocketAt(path string) string {
-	l := loader{unique: unique{}, places: Places{}, main: newFile(cmp.Or(path, File))}
-	c := Default()
-	if _, err := os.Stat(File); path != "" || err == nil {
-		c.Store.Path = l.main.resolve(c.Store.Path)
-		if read := l.config(); read != nil {
-			c = read
-		}
-	}
-	return c.Socket()
 }

@@ -13,8 +13,8 @@ type Places map[string]*file
 // contain it.
 func (p Places) Fault(workspace, key, words string) Fault {
 	f := p[workspace]
-	if f == nil {
-		return Fault{File: File, Line: 1, Key: key, Words: words}
+	if f == nil || f.name == "" {
+		return Fault{Key: key, Words: words}
 	}
 	return Fault{File: f.name, Line: f.line(key), Key: key, Words: words}
 }

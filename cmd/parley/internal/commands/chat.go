@@ -19,6 +19,7 @@ import (
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/chat"
 	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/operator"
 	"parley/config"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -69,7 +70,7 @@ Exit status: 0 answered, 1 refused, 4 no daemon, 5 no answer to the last questio
 
 // talk runs the chat.
 func talk(c *cobra.Command, f chatFlags) error {
-	client, err := f.client()
+	client, err := f.client(c)
 	if err != nil {
 		return err
 	}
@@ -107,14 +108,19 @@ func chatStatus(err error) error {
 }
 
 // client returns the client that the flags and the configuration describe.
-func (f chatFlags) client() (*chat.Client, error) {
+func (f chatFlags) client(c *cobra.Command) (*chat.Client, error) {
 	thread := cmp.Or(strings.ToLower(f.thread), uuid.NewString())
 	if uuid.Validate(thread) != nil {
 		return nil, command.UsageError{Err: errors.New("--thread must be a UUID")}
 	}
-	conf, err := config.Load(f.config)
-	if err != nil {
-		return nil, faults(err)
+	conf, found := config.Read(f.config)
+	if len(found) > 0 {
+		if client, err := operator.Dial(c.Context(), conf.Socket()); err != nil {
+			return nil, faults(found)
+		} else if err := client.Close(); err != nil {
+			return nil, err
+		}
+		warn(c, found)
 	}
 	w, err := f.webWorkspace(conf)
 	if err != nil {

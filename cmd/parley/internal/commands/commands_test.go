@@ -20,6 +20,7 @@ import (
 
 // TestMain runs the command instead of the tests if PARLEY_COMMAND is set.
 func TestMain(m *testing.M) {
+	systemConfig = os.Getenv("PARLEY_SYSTEM_CONFIG") // that of this machine is no test's
 	if os.Getenv("PARLEY_COMMAND") != "" {
 		Main()
 	}

@@ -30,10 +30,8 @@ Exit status: 0 without a fault, also with warnings; 1 with one.`,
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.Now = time.Now
-			checks, err := doctor.Run(c.Context(), o)
-			if err != nil {
-				return err
-			}
+			checks := doctor.Run(c.Context(), o)
+			var err error
 			switch {
 			case asJSON:
 				err = printJSON(c.OutOrStdout(), map[string]any{"checks": checks})

@@ -1,10 +1,12 @@
 package commands
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/mattn/go-isatty"
@@ -45,14 +47,29 @@ func printItems[T any](to io.Writer, items []T) error {
 func configFlag(c *cobra.Command, path *string, otherwise string) {
 	given := ""
 	if otherwise == ifExists {
-		given = os.Getenv("PARLEY_CONFIG")
+		given = cmp.Or(os.Getenv("PARLEY_CONFIG"), installed())
 	}
 	c.Flags().StringVar(path, "config", given, "the configuration file (default "+otherwise+")")
 	c.Flags().Lookup("config").DefValue = "" // the help shows no value of the environment
 }
 
+// systemConfig is the configuration of a machine on which a package has installed Parley.
+var systemConfig = "/etc/parley/" + config.File
+
 // ifExists names the file that a command reads without --config.
-const ifExists = "$PARLEY_CONFIG, else " + config.File + ", if it exists"
+const ifExists = "$PARLEY_CONFIG, else " + config.File + " here, else /etc/parley/" + config.File + ", if it exists"
+
+// installed returns systemConfig if it exists and the working directory has no configuration; else nothing. A file in a folder that the user can't enter
+// exists, so that the command says that it can't be read.
+func installed() string {
+	if _, err := os.Stat(config.File); err == nil {
+		return ""
+	}
+	if _, err := os.Stat(systemConfig); err != nil && !errors.Is(err, fs.ErrPermission) {
+		return ""
+	}
+	return systemConfig
+}
 
 // faults puts each fault of a configuration on its own line.
 func faults(err error) error {

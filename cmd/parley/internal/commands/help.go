@@ -38,7 +38,8 @@ A configuration may name further variables, as in ${SLACK_BOT_TOKEN}. --env-file
 variables that are not set yet, from lines such as NAME=value.`},
 		{Use: "files", Short: "The files that Parley reads and writes", Long: `The files that Parley reads and writes, unless the configuration names others:
 
-  parley.yaml           the configuration; it is optional
+  parley.yaml           the configuration; it is optional. Without it, and without --config and
+                        PARLEY_CONFIG, a command reads /etc/parley/parley.yaml if it exists
   workspaces/*.yaml     one file for each workspace
   data/parley.db        the journal, with -wal and -shm beside it while a daemon runs
   data/parley.db.lock   shows which process has the journal

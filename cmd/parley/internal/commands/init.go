@@ -98,6 +98,9 @@ func (f *initFlags) run(c *cobra.Command) error {
 
 // next returns the command that starts the daemon.
 func (f *initFlags) next() string {
+	if abs, err := filepath.Abs(f.dir); err == nil && abs == filepath.Dir(systemConfig) {
+		return "systemctl enable --now parley"
+	}
 	if filepath.Clean(f.dir) == "." {
 		return "parley run"
 	}

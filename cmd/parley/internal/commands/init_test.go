@@ -84,6 +84,15 @@ func TestInitAsksOnlyPeople(t *testing.T) {
 	}
 }
 
+// TestInitOfAPackage names the service that a package starts.
+func TestInitOfAPackage(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PARLEY_SYSTEM_CONFIG", filepath.Join(dir, "parley.yaml"))
+	if got := parley(t, t.TempDir(), "init", "--dir", dir, "--non-interactive", "--platform", "http", "--agent", "echo"); !strings.HasSuffix(got.stdout, "next: systemctl enable --now parley\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestInitWithData puts the store, the attachments and the socket into a folder of their own.
 func TestInitWithData(t *testing.T) {
 	t.Parallel()
@@ -96,7 +105,7 @@ func TestInitWithData(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
-	if err != nil || c.Store.Path != filepath.Join(data, "parley.db") || c.Attachments.Dir != filepath.Join(data, "attachments") || config.SocketAt(filepath.Join(dir, "parley.yaml")) != filepath.Join(data, "parley.sock") {
+	if err != nil || c.Store.Path != filepath.Join(data, "parley.db") || c.Attachments.Dir != filepath.Join(data, "attachments") || c.Socket() != filepath.Join(data, "parley.sock") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, err := os.Stat(data); err == nil {

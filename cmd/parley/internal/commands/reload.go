@@ -23,7 +23,7 @@ status is 1.`,
 		Example: "  parley reload\n  parley reload --json",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), &at)
+			client, _, err := dial(c.Context(), &at) // the daemon tells the faults
 			if err != nil {
 				return err
 			}

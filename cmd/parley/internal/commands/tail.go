@@ -25,11 +25,12 @@ THREAD is the UUID or the key of a thread.`,
 		Example: "  parley tail --workspace acme\n  parley tail --json | jq -r .what",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, err := dial(c.Context(), &at)
+			client, found, err := dial(c.Context(), &at)
 			if err != nil {
 				return err
 			}
 			defer client.Close()
+			warn(c, found)
 			query := url.Values{}
 			for name, value := range map[string]string{"workspace": workspace, "thread": thread} {
 				if value != "" {

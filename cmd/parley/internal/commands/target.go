@@ -86,11 +86,19 @@ func operate(c *cobra.Command, t *target, do func(context.Context, *operator.Cli
 	return t.Explain(do(c.Context(), client))
 }
 
-// connect returns a client of the operator API. The caller closes it.
+// connect returns a client of the operator API. The caller closes it. If the files have faults, the client is one of the running
+// daemon, which needs them only at its next start or reload; without a daemon the faults are the error.
 func connect(c *cobra.Command, path string) (*operator.Client, error) {
-	conf, err := config.Load(path)
-	if err != nil {
-		return nil, faults(err)
+	conf, found := config.Read(path)
+	if len(found) > 0 {
+		client, err := operator.Dial(c.Context(), conf.Socket())
+		if errors.Is(err, operator.ErrNoDaemon) {
+			return nil, faults(found)
+		}
+		if err == nil {
+			warn(c, found)
+		}
+		return client, err
 	}
 	client, err := daemon.Operate(c.Context(), conf, release())
 	if errors.Is(err, operator.ErrNoDaemon) {
@@ -99,15 +107,29 @@ func connect(c *cobra.Command, path string) (*operator.Client, error) {
 	return client, err
 }
 
-// dial returns a client of the running daemon for a command that needs one. The files of the
-// configuration may have faults, as long as they name the store.
-func dial(ctx context.Context, t *target) (*operator.Client, error) {
-	if client, err := t.remote(); client != nil || err != nil {
-		return client, err
+// warn prints the faults of the files as warnings, for a command that goes on with the running daemon. With --quiet it prints none.
+func warn(c *cobra.Command, found config.Faults) {
+	if quiet, _ := c.Flags().GetBool("quiet"); quiet { // false without the flag
+		return
 	}
-	client, err := operator.Dial(ctx, config.SocketAt(t.Config))
-	if errors.Is(err, operator.ErrNoDaemon) {
+	for _, f := range found {
+		f.Words = "warning: " + f.Words
+		fmt.Fprintln(c.ErrOrStderr(), f)
+	}
+}
+
+// dial returns a client of the running daemon for a command that needs one, and the faults of the files.
+func dial(ctx context.Context, t *target) (*operator.Client, config.Faults, error) {
+	if client, err := t.remote(); client != nil || err != nil {
+		return client, nil, err
+	}
+	conf, found := config.Read(t.Config)
+	client, err := operator.Dial(ctx, conf.Socket())
+	switch {
+	case errors.Is(err, operator.ErrNoDaemon) && len(found) > 0:
+		err = faults(found)
+	case errors.Is(err, operator.ErrNoDaemon):
 		err = command.ExitError{Status: statusNoDaemon, Err: fmt.Errorf("%w with this configuration: start it with parley run", err)}
 	}
-	return client, err
+	return client, found, err
 }

@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net"
 	"net/http"
-	"slices"
 	"time"
 
 	"parley/adapters"
@@ -22,69 +20,64 @@ import (
 const askTime = 3 * time.Second
 
 // get asks a server. The caller closes the body.
-func get(ctx context.Context, method, address, token string) (*http.Response, error) {
+func get(ctx context.Context, method, address string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
 	return http.DefaultTransport.RoundTrip(request) // a redirect is an answer
 }
 
-// daemon asks the daemon of the configuration for its state and those of its connections.
+// daemon asks the daemon that has the socket of the configuration for its state and those of its connections.
 func (v *visit) daemon(ctx context.Context) []Check {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	address := daemon.BaseURL(v.address(ctx))
-	response, err := get(ctx, http.MethodGet, address+"/readyz", v.config.Metrics.Token.Reveal())
+	client, err := operator.Dial(ctx, v.config.Socket())
+	switch {
+	case errors.Is(err, operator.ErrNoDaemon):
+		return []Check{v.absent(ctx)}
+	case err != nil:
+		return []Check{{Name: "daemon", State: Warning, Words: err.Error()}}
+	}
+	defer client.Close()
+	state, err := client.Status(ctx)
 	if err != nil {
-		return []Check{v.at("daemon", Warning, "", "listen", "does not run at "+address+": start it with parley run")}
-	}
-	defer response.Body.Close()
-	var state struct {
-		Ready      *bool
-		Store      string
-		Workspaces map[string]adapters.Status
-	}
-	if err := json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&state); err != nil || state.Ready == nil {
-		return []Check{v.at("daemon", Fault, "", "listen", "another program, or another daemon, answers at "+address)}
+		return []Check{{Name: "daemon", State: Fault, Words: "has its socket, and gives no answer: " + err.Error()}}
 	}
 	all := []Check{{Name: "daemon", State: OK, Words: "runs, and takes messages"}}
-	if !*state.Ready {
-		all[0].State, all[0].Words = Fault, "runs, and its store "+state.Store
+	if !state.Ready {
+		all[0].State, all[0].Words = Fault, "runs, and its store takes no messages: "+state.Store.Error
 	}
-	for _, id := range slices.Sorted(maps.Keys(state.Workspaces)) {
-		all = append(all, v.connection(id, state.Workspaces[id]))
+	for _, w := range state.Workspaces {
+		all = append(all, v.connection(w))
 	}
 	return all
 }
 
-// address returns the address of the daemon's HTTP server. If listen leaves the port to the system, a running daemon
-// tells it over its socket.
-func (v *visit) address(ctx context.Context) string {
-	if _, port, _ := net.SplitHostPort(v.config.Listen); port != "0" { // the configuration is checked
-		return v.config.Listen
-	}
-	client, err := operator.Dial(ctx, v.config.Socket())
+// absent returns the finding of a configuration whose daemon does not run. A program at the address of listen is in its way.
+func (v *visit) absent(ctx context.Context) Check {
+	const start = "does not run: start it with parley run"
+	address := daemon.BaseURL(v.config.Listen)
+	response, err := get(ctx, http.MethodGet, address+"/readyz")
 	if err != nil {
-		return v.config.Listen
+		return v.at("daemon", Warning, "", "listen", start)
 	}
-	defer client.Close()
-	status, err := client.Status(ctx)
-	if err != nil {
-		return v.config.Listen
+	defer response.Body.Close()
+	who := "another program"
+	var state struct{ Ready *bool }
+	if json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&state) == nil && state.Ready != nil {
+		who = "the daemon of another configuration"
 	}
-	return status.Address
+	return v.at("daemon", Fault, "", "listen", "does not run, and "+who+" has its address "+address+": end that, or change listen")
 }
 
 // connection returns the finding about the state of a workspace's connection.
-func (v *visit) connection(id string, s adapters.Status) Check {
-	check := Check{Name: "connection " + id, State: OK, Words: string(s.State)}
-	if w := v.config.Workspace(id); w != nil && s.State == adapters.Refused {
-		check = v.at(check.Name, Fault, id, string(w.Platform), "the platform refuses it: "+s.Error)
-	} else if s.State == adapters.Down {
+func (v *visit) connection(s operator.WorkspaceStatus) Check {
+	check := Check{Name: "connection " + s.ID, State: OK, Words: s.State}
+	switch adapters.ConnectionState(s.State) {
+	case adapters.Refused:
+		check = v.at(check.Name, Fault, s.ID, s.Platform, "the platform refuses it: "+s.Error)
+	case adapters.Down:
 		check.State, check.Words = Warning, "is down; the daemon tries again: "+s.Error
 	}
 	return check
@@ -121,7 +114,7 @@ func (v *visit) clocks(ctx context.Context) (all []Check) {
 // drift returns how much later this machine's clock is than a server's; false if the server tells no time.
 func (v *visit) drift(ctx context.Context, server string) (time.Duration, bool) {
 	begun := v.Now()
-	response, err := get(ctx, http.MethodHead, server, "")
+	response, err := get(ctx, http.MethodHead, server)
 	if err != nil {
 		return 0, false
 	}

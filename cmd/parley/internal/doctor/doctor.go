@@ -6,7 +6,6 @@ package doctor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,17 +52,13 @@ type visit struct {
 }
 
 // Run makes all checks at once and returns their findings in a fixed order. If the configuration has
-// faults, these are the only findings.
-func Run(ctx context.Context, o Options) ([]Check, error) {
-	c, places, err := config.LoadPlaces(o.Config)
-	var faults config.Faults
-	switch {
-	case errors.As(err, &faults):
-		return fromFaults(Fault, faults), nil
-	case err != nil:
-		return nil, err
-	}
+// faults, it finds these, and how the running daemon does.
+func Run(ctx context.Context, o Options) []Check {
+	c, places, faults := config.ReadPlaces(o.Config)
 	v := &visit{o, c, places}
+	if len(faults) > 0 {
+		return append(fromFaults(Fault, faults), v.daemon(ctx)...)
+	}
 	parts := []func(context.Context) []Check{v.store, v.daemon, v.clocks, v.asked, v.files, v.backup}
 	found := make([][]Check, len(parts))
 	done := make(chan struct{})
@@ -76,7 +71,7 @@ func Run(ctx context.Context, o Options) ([]Check, error) {
 	for range parts {
 		<-done
 	}
-	return append(v.configuration(), slices.Concat(found...)...), nil
+	return append(v.configuration(), slices.Concat(found...)...)
 }
 
 // Worst returns the worst state of the checks.
