@@ -17,6 +17,7 @@ package config
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"parley/adapters"
@@ -180,6 +181,18 @@ func local(agent string) Workspace {
 	w := NewWorkspace("local", event.Web, agent)
 	w.Config = &access.Config{Local: true}
 	return w
+}
+
+// IsLocal reports whether a workspace is the built-in one.
+func IsLocal(c adapters.Config) bool {
+	web, ok := c.(*access.Config)
+	return ok && web.Local
+}
+
+// HasLocal reports whether a configuration has the built-in workspace, so that it is from no
+// file.
+func (c *Config) HasLocal() bool {
+	return slices.ContainsFunc(c.Workspaces, func(w Workspace) bool { return IsLocal(w.Config) })
 }
 
 // NewWorkspace returns a workspace with the default settings and no account.

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/chat"
 	"parley/cmd/parley/internal/daemon"
 	"parley/cmd/parley/internal/operator"
@@ -130,7 +131,7 @@ func (f chatFlags) client(c *cobra.Command) (*chat.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &chat.Client{Base: cmp.Or(strings.TrimSuffix(f.url, "/"), daemon.BaseURL(conf.Listen)), Token: token, Workspace: w, Thread: thread}, nil
+	return &chat.Client{Base: cmp.Or(strings.TrimSuffix(f.url, "/"), boot.BaseURL(conf.Listen)), Token: token, Workspace: w, Thread: thread}, nil
 }
 
 // webWorkspace returns the id of the workspace. Only with --url may it be one of another configuration.
@@ -167,7 +168,7 @@ func (f chatFlags) token(conf *config.Config, workspace string) (secret.Value, e
 	if given = strings.TrimSpace(given); given != "" {
 		return secret.New(given), nil
 	}
-	if !slices.ContainsFunc(conf.Workspaces, func(w config.Workspace) bool { return w.ID == workspace && daemon.IsLocal(w.Config) }) {
+	if !slices.ContainsFunc(conf.Workspaces, func(w config.Workspace) bool { return w.ID == workspace && config.IsLocal(w.Config) }) {
 		return secret.Value{}, command.UsageError{Err: fmt.Errorf("workspace %s needs one of its tokens in %s or with --token-file", workspace, tokenVariable)}
 	}
 	token, err := daemon.LocalToken(conf)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/doctor"
 	"parley/config"
 )
 
@@ -90,7 +90,7 @@ func check(c *cobra.Command, path string, offline bool) (r checked, err error) {
 // ask adds what the files do not show. The faults come last, in the order of files and lines.
 func (r *checked) ask(c *cobra.Command, conf *config.Config, places config.Places) {
 	var faults config.Faults
-	for _, found := range daemon.Check(c.Context(), conf) {
+	for _, found := range doctor.Ask(c.Context(), conf) {
 		one := places.Fault(found.Workspace, found.Key, found.Words)
 		switch {
 		case found.Fault:

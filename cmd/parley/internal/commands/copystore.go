@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"reflect"
@@ -14,9 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
+	"parley/cmd/parley/internal/boot"
 	"parley/config"
-	"parley/ingest/journal/postgres"
-	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/transfer"
 )
@@ -158,8 +158,9 @@ func printCopied(to io.Writer, rows map[string]int64, asJSON bool) error {
 }
 
 func openStore(ctx context.Context, store config.Store) (transfer.Store, error) {
-	if store.Engine == config.Postgres {
-		return postgres.Open(ctx, postgres.Options{URL: store.URL.Reveal()})
+	engine, err := boot.Store(ctx, store, slog.New(slog.DiscardHandler), nil)
+	if err != nil {
+		return nil, err
 	}
-	return sqlite.Open(ctx, store.Path, sqlite.Options{})
+	return engine.(transfer.Store), nil // both engines are
 }

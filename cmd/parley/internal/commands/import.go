@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"parley/adapters/jsonobject"
 	"parley/adapters/replay"
 	"parley/adapters/web/payload"
+	"parley/cmd/parley/internal/boot"
 	"parley/config"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -116,7 +118,7 @@ func importFile(ctx context.Context, conf *config.Config, file pastFile, shown *
 	if err != nil {
 		return 0, 0, err
 	}
-	engine, err := openStore(ctx, conf.Store)
+	engine, err := boot.Store(ctx, conf.Store, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return 0, 0, err
 	}

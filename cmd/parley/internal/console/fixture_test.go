@@ -291,19 +291,38 @@ func filledLive(base time.Time) *operator.Live {
 		"phone": {State: adapters.Refused, Error: "401: the password is wrong (bluebubbles.password)", Since: base.Add(-12 * time.Minute)},
 	}
 	return &operator.Live{
-		Since: base.Add(-76 * time.Hour), ConfiguredAt: func() time.Time { return base.Add(-76 * time.Hour) }, TakesMessages: func(context.Context) error { return nil },
-		Workspace: func(id string) (adapters.Status, bool) { s, ok := states[id]; return s, ok },
-		Agent: func(id string) operator.AgentHealth {
-			if id == "coder" {
-				return operator.AgentHealth{Failing: true, LastError: "401 Unauthorized (check headers): token expired", Since: base.Add(-2 * time.Hour)}
-			}
-			return operator.AgentHealth{Since: base.Add(-76 * time.Hour), FirstToken: 812 * time.Millisecond}
-		},
-		Channels: func(context.Context, string) ([]string, error) { return []string{roomID, "C0RANDOM"}, nil },
-		Check: func(context.Context, string) []operator.Finding {
-			return []operator.Finding{{State: operator.FindingWarning, Key: "slack.bot_token", Words: "lacks the scope reactions:read, which policy.reactions needs"}}
-		},
+		Since: base.Add(-76 * time.Hour), ConfiguredAt: func() time.Time { return base.Add(-76 * time.Hour) }, Store: storeState{},
+		Workspaces: workspaceStates(states), Agents: agentHealth(base),
 		Chat: func() string { return "http://127.0.0.1:8484/chat" },
 		Log:  new(operator.Log),
 	}
+}
+
+// storeState is a store that takes messages, or does not for an error.
+type storeState struct{ err error }
+
+func (s storeState) TakesMessages(context.Context) error { return s.err }
+
+// workspaceStates are the states of workspaces by their ids.
+type workspaceStates map[string]adapters.Status
+
+func (w workspaceStates) Status(id string) (adapters.Status, bool) { s, ok := w[id]; return s, ok }
+
+func (workspaceStates) Channels(context.Context, string) ([]string, error) {
+	return []string{roomID, "C0RANDOM"}, nil
+}
+
+func (workspaceStates) Check(context.Context, string) []operator.Finding {
+	return []operator.Finding{{State: operator.FindingWarning, Key: "slack.bot_token", Words: "lacks the scope reactions:read, which policy.reactions needs"}}
+}
+
+// agentHealth says since when the agents work; coder fails.
+type agentHealth time.Time
+
+func (a agentHealth) Agent(id string) operator.AgentHealth {
+	base := time.Time(a)
+	if id == "coder" {
+		return operator.AgentHealth{Failing: true, LastError: "401 Unauthorized (check headers): token expired", Since: base.Add(-2 * time.Hour)}
+	}
+	return operator.AgentHealth{Since: base.Add(-76 * time.Hour), FirstToken: 812 * time.Millisecond}
 }

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -152,7 +151,7 @@ func TestGoldenPages(t *testing.T) {
 	for _, name := range listsOf {
 		empty.golden(t, empty.browser(t, operatorToken+"-long-enough"), pagesOf[name], "empty-"+name)
 	}
-	full.service.Live.TakesMessages = func(context.Context) error { return errors.Join(storage.ErrUnavailable, errors.New("disk full")) }
+	full.service.Live.Store = storeState{errors.Join(storage.ErrUnavailable, errors.New("disk full"))}
 	full.golden(t, operator, "/", "degraded-overview")
 	full.golden(t, operator, "/threads/none", "degraded-thread")
 }

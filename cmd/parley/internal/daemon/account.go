@@ -10,6 +10,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/backfill"
 	"parley/adapters/supervise"
+	"parley/cmd/parley/internal/doctor"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/threads"
@@ -59,7 +60,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 	supervise.Run(ctx, supervise.Connection{
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
-		Inbox:      timed{d.Ingest, d},
+		Inbox:      timed{d.Ingest, d.metrics},
 		Lease:      supervise.Lease{Store: d.Journal.Threads, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {
@@ -77,7 +78,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 				}
 			},
 			State: d.Journal.Threads.AdapterState(a.ID), Log: d.log.With("workspace", a.ID),
-			Wants: func() adapters.Wants { return wants(d.publicURL(), d.Setup().Config, d.successor(a).Workspace) },
+			Wants: func() adapters.Wants { return doctor.Wants(d.publicURL(), d.Setup().Config, d.successor(a).Workspace) },
 		},
 		Report: func(s adapters.Status) { d.report(d.successor(a), c.Name, s) },
 	})
@@ -114,7 +115,7 @@ func (d *Daemon) successor(a *account) *account {
 // that have its connections, and on standby on the other nodes.
 func (d *Daemon) report(a *account, connection string, s adapters.Status) {
 	s = a.links.report(connection, s)
-	d.metrics.up(a.ID, s.State == adapters.Up)
+	d.metrics.Up(a.ID, s.State == adapters.Up)
 	switch {
 	case a.backfill == nil || s.State == adapters.Up:
 	case s.State == adapters.Standby:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"parley/adapters"
 	"parley/adapters/backfill"
@@ -15,6 +16,8 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/assembly/turn"
+	"parley/cmd/parley/internal/doctor"
+	"parley/cmd/parley/internal/operator"
 	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
 	"parley/ingest"
@@ -220,4 +223,61 @@ func (a *accounts) web() (list []access.Workspace) {
 		}
 	}
 	return list
+}
+
+// Posts implements figures.Workspaces. A workspace that is not configured any more counts as one with posts.
+func (a *accounts) Posts(workspace string) bool {
+	own := a.account(workspace)
+	if own == nil {
+		return true
+	}
+	_, posts := own.adapter.(adapters.Sender)
+	return posts
+}
+
+// CountConnections implements figures.Connections.
+func (a *accounts) CountConnections() map[string]map[adapters.ConnectionState]int {
+	all := map[string]map[adapters.ConnectionState]int{}
+	for id, one := range a.all() {
+		all[id] = one.links.counts()
+	}
+	return all
+}
+
+// workspaces are the accounts as operators see them.
+type workspaces struct {
+	*accounts
+	public func() string // the address of our HTTP server for platforms
+}
+
+// Status implements operator.Workspaces.
+func (w workspaces) Status(workspace string) (adapters.Status, bool) {
+	own := w.account(workspace)
+	if own == nil {
+		return adapters.Status{}, false
+	}
+	return own.links.status()
+}
+
+// Channels implements operator.Workspaces.
+func (w workspaces) Channels(ctx context.Context, workspace string) ([]string, error) {
+	own := w.account(workspace)
+	if own == nil {
+		return nil, nil
+	}
+	reader, ok := own.adapter.(adapters.Backfiller)
+	if !ok {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, channelsTime)
+	defer cancel()
+	return reader.Channels(ctx)
+}
+
+// channelsTime bounds the wait for the platform's list of channels.
+const channelsTime = 3 * time.Second
+
+// Check implements operator.Workspaces.
+func (w workspaces) Check(ctx context.Context, workspace string) []operator.Finding {
+	return doctor.AskWorkspace(ctx, w.Setup().Config, workspace, w.public())
 }

@@ -12,7 +12,7 @@ import (
 	"parley/adapters/bluebubbles/bluebubblestest"
 	"parley/adapters/slack"
 	"parley/adapters/slack/slacktest"
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/doctor"
 	"parley/config"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -78,7 +78,7 @@ func TestCheckWithoutAnswer(t *testing.T) {
 	w := config.NewWorkspace("acme", event.Slack, "echo")
 	w.Config = &account
 	store := config.Store{Engine: config.SQLite, Path: filepath.Join(t.TempDir(), "parley.db")}
-	found := daemon.Check(ctx, &config.Config{Listen: "127.0.0.1:0", Store: store, Workspaces: []config.Workspace{w}})
+	found := doctor.Ask(ctx, &config.Config{Listen: "127.0.0.1:0", Store: store, Workspaces: []config.Workspace{w}})
 	if len(found) != 1 || !found[0].Unasked || found[0].Fault || found[0].Workspace != "acme" || found[0].Key != "slack" {
 		t.Errorf("%+v", found)
 	}
@@ -102,7 +102,7 @@ func TestCheckKnowsTheRegisteredHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	mac.Register("http://localhost:0/hooks/bluebubbles/home/"+hookCanary, "new-message", "updated-message", "message-send-error")
-	if found := daemon.Check(t.Context(), c); len(found) != 0 {
+	if found := doctor.Ask(t.Context(), c); len(found) != 0 {
 		t.Errorf("%+v", found)
 	}
 }
@@ -116,7 +116,7 @@ func TestCheckNotesAnAddressInUse(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = other.Close() })
 	store := config.Store{Engine: config.SQLite, Path: filepath.Join(t.TempDir(), "parley.db")}
-	found := daemon.Check(t.Context(), &config.Config{Listen: other.Addr().String(), Store: store})
+	found := doctor.Ask(t.Context(), &config.Config{Listen: other.Addr().String(), Store: store})
 	if len(found) != 1 || !found[0].Note || found[0].Fault || found[0].Key != "listen" {
 		t.Errorf("%+v", found)
 	}

@@ -115,7 +115,7 @@ func TestConsoleRepairsAPost(t *testing.T) {
 	}
 	h.held(h.operate(), "unknown")
 	p := h.console()
-	p.has(p.look("/"), "1 delivery with an unknown result")
+	p.has(p.look("/"), "1 post with an unknown result")
 	list := p.look("/deliveries?state=unknown")
 	p.has(list, `data-test="delivery-row"`)
 	_, path, _ := strings.Cut(list, `class="open" href="`)

@@ -21,15 +21,15 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/assembly/workstream"
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/console"
+	"parley/cmd/parley/internal/figures"
 	"parley/cmd/parley/internal/operator"
 	"parley/cmd/parley/internal/pipeline"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/event"
 	"parley/ingest/journal"
-	"parley/ingest/journal/postgres"
-	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/schedule"
 	"parley/ingest/work"
@@ -47,7 +47,8 @@ type Daemon struct {
 	now     func() time.Time // of our own waits and rows
 	wall    func() time.Time // for comparisons with a platform's time
 	lease   time.Duration
-	metrics *metrics
+	metrics *figures.Metrics
+	watch   *figures.Watch
 
 	accounts
 	version     string // of the program
@@ -63,9 +64,7 @@ type Daemon struct {
 	console    *console.Console // nil if it has no address
 	consoleURL string
 	entrances  []entrance // of the operator API
-	health     *health
 	events     *operator.Log
-	steps      *operator.Steps
 	counts     atomic.Bool // this node tells the figures of the store
 	started    *config.Config
 	// operatorAddr is the address of operator.listen; nil for none.
@@ -74,7 +73,7 @@ type Daemon struct {
 	guard        *guard.Guard
 	streams      *exchange.Streams
 	keys         *access.KeySets
-	probe        probe
+	probe        *probe
 	sights       sights
 	runTokens    *access.RunTokens
 	offered      sync.Map // the functions offered to the models of runs, an []offer by the run's id
@@ -125,9 +124,9 @@ type Options struct {
 func New(ctx context.Context, o Options) (*Daemon, error) {
 	d := &Daemon{
 		logging: o.Logging, load: o.Load, hello: o.Hello, notify: o.Notify, chat: o.Chat, open: o.Console, now: o.Now, wall: o.Wall, lease: cmp.Or(o.Lease, DefaultLease),
-		metrics: newMetrics(), health: newHealth(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{},
+		metrics: figures.NewMetrics(), platforms: map[event.Platform]adapters.Platform{}, running: map[string]chan struct{}{},
 		reloading: make(chan *reloadRequest, 1),
-		events:    new(operator.Log), steps: new(operator.Steps), started: o.Config,
+		events:    new(operator.Log), started: o.Config,
 	}
 	d.log = slog.New(d.events.Handler(o.Log.Handler()))
 	if o.Platforms == nil {
@@ -136,13 +135,13 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	for _, p := range o.Platforms {
 		d.platforms[p.Name] = p
 	}
-	d.guard, d.streams = guard.New(d.metrics.reject), exchange.NewStreams()
+	d.guard, d.streams = guard.New(d.metrics.Reject), exchange.NewStreams()
 	d.runTokens = &access.RunTokens{Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Threads.Key(ctx, "runs") }}
 	d.keys = access.NewKeySets(func() time.Time { return d.now() }, func(err error) { d.guard.Fault(err) })
 	d.guard.Fault = func(err error) { d.log.Error("a request fails", "err", err) }
 	engine, err := o.Engine, error(nil)
 	if engine == nil {
-		if engine, err = openStore(ctx, o.Config.Store, d.log, d.metrics); err != nil {
+		if engine, err = boot.Store(ctx, o.Config.Store, d.log, d.metrics); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +157,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := scheduler.AdjustClock(ctx); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
-	if d.files, err = newFiles(o.Config, j); err != nil {
+	if d.files, err = boot.Files(o.Config, j); err != nil {
 		return nil, errors.Join(err, j.Close())
 	}
 	d.files.Refused = func(err error) { d.log.Warn("files are refused; messages go on without them", "err", err) }
@@ -167,12 +166,12 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.Journal.Close())
 	}
-	d.metrics.registry.MustRegister(newStoreMetrics(context.WithoutCancel(ctx), d))
-	d.metrics.registry.MustRegister(newLiveMetrics(d))
-	d.metrics.remembered(d.Journal)
-	d.metrics.describe(o.Version)
-	if d.listener, err = listen(o.Config); err != nil {
-		return nil, errors.Join(fmt.Errorf("listen: %w", hinted(err)), d.Journal.Close())
+	d.metrics.Stored(context.WithoutCancel(ctx), d.Journal, d.probe, &d.counts, d.now)
+	d.metrics.Connected(&d.accounts, d.streams)
+	d.metrics.Remembered(d.Journal)
+	d.metrics.Describe(o.Version)
+	if d.listener, err = boot.Listen(o.Config); err != nil {
+		return nil, errors.Join(fmt.Errorf("listen: %w", boot.Hinted(err)), d.Journal.Close())
 	}
 	if err := d.openOperator(o.Config, o.Version); err != nil {
 		d.closeOperators()
@@ -180,21 +179,6 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	d.server = d.newServer()
 	return d, nil
-}
-
-// openStore opens the configured engine.
-func openStore(ctx context.Context, store config.Store, log *slog.Logger, m *metrics) (storage.Engine, error) {
-	if store.Engine == config.Postgres {
-		o := postgresOptions(store)
-		o.Log, o.Recorder = log, m
-		return postgres.Open(ctx, o)
-	}
-	return sqlite.Open(ctx, store.Path, sqlite.Options{Log: log, Recorder: m})
-}
-
-// postgresOptions returns the options of a configured PostgreSQL store.
-func postgresOptions(store config.Store) postgres.Options {
-	return postgres.Options{URL: store.URL.Reveal(), ListenURL: store.ListenURL.Reveal(), Connections: store.Connections}
 }
 
 // DefaultLease is the time after which other nodes take over the threads of a dead node.
@@ -226,36 +210,27 @@ func (d *Daemon) share(engine storage.Engine) journal.Options {
 	return o
 }
 
-// listen opens the listener. It fails if other machines could reach the local workspace, whose
-// callers use plain HTTP.
-func listen(c *config.Config) (net.Listener, error) {
-	l, err := net.Listen("tcp", c.Listen)
-	if err == nil && hasLocal(c) && !isLoopback(l.Addr()) {
-		err = fmt.Errorf("%s is not a loopback address; the local workspace needs one because its token would cross the network readable", l.Addr())
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, err
-}
-
 // assemble makes the components that a message passes through.
 func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journal.Journal, scheduler *work.Scheduler) {
 	kept := attachments{d.files, j.Files, &d.accounts, d.log}
+	d.watch = &figures.Watch{Metrics: d.metrics, Steps: new(operator.Steps), Workspaces: &d.accounts, Profiles: current, Log: d.log, Now: d.now}
 	d.storage = d.newStorage(c.Attachments, kept)
 	d.outbox = deliver.New(deliver.Parts{
 		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads,
-		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d, Log: d.log, Now: d.now,
+		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d.watch, Log: d.log, Now: d.now,
 	})
 	d.Pipeline = pipeline.New(pipeline.Parts{
 		Current: current, Journal: j, Work: scheduler, Workspaces: &d.accounts, Names: &d.accounts,
-		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: d.runTokens, Observer: d, Version: d.version, Log: d.log, Now: d.now,
+		Outbox: d.outbox, Files: kept, History: d, Copies: d.outbox, Tokens: d.runTokens, Observer: observer{d.watch, d}, Version: d.version, Log: d.log, Now: d.now,
 	})
+	d.probe = &probe{journal: j, ingest: d.Ingest}
 	d.workstreams = workstream.New(workstream.Parts{
 		Runs: j.Runs, Workstreams: j.Workstreams, Inbox: d.Ingest, Config: d.Workstreams,
 		Files: kept, Serves: d.serves, Log: d.log, Now: d.now,
 	})
 	d.schedules = schedule.New(schedule.Parts{
 		Schedules: j.Schedules, Threads: j.Threads,
-		Inbox: d.Ingest, Places: d.outbox, Observer: d, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
+		Inbox: d.Ingest, Places: d.outbox, Observer: d.watch, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
 	})
 }
 

@@ -89,7 +89,7 @@ func (d *Daemon) Rows(ctx context.Context) (rows string, err error) {
 // Described returns the descriptions of all figures, also of those without a value yet.
 func (d *Daemon) Described() (texts []string) {
 	all := make(chan *prometheus.Desc)
-	go func() { d.metrics.registry.Describe(all); close(all) }()
+	go func() { d.metrics.Registry.Describe(all); close(all) }()
 	for one := range all {
 		texts = append(texts, one.String())
 	}

@@ -4,21 +4,8 @@ import (
 	"context"
 
 	"parley/adapters/web/files"
-	"parley/config"
 	"parley/ingest/attach"
-	"parley/ingest/journal"
 )
-
-// newFiles returns the store of copies of attachments. If several daemons can share the
-// journal, each must find the copies of the others, so they are in the journal unless a
-// bucket is configured.
-func newFiles(c *config.Config, j *journal.Journal) (*attach.Store, error) {
-	books := attach.Books{Hold: j.Files.HoldCopy, Spend: j.Budgets.SpendBytes, Bytes: j.Files.CopyBytes}
-	if c.Store.Engine == config.SQLite {
-		return attach.New(c.Attachments, books, nil)
-	}
-	return attach.New(c.Attachments, books, j.Files)
-}
 
 // filesChanged logs that copies of attachments begin to fail, or are stored again if err is nil.
 func (d *Daemon) filesChanged(err error) {

@@ -3,14 +3,13 @@ package daemon
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
-	"parley/adapters"
 	"parley/adapters/web/access"
+	"parley/cmd/parley/internal/boot"
 	"parley/config"
 	"parley/ingest/event"
 )
@@ -22,7 +21,7 @@ func (d *Daemon) sayHello(a *account) {
 	}
 	a.hello.Do(func() {
 		switch {
-		case IsLocal(a.Config):
+		case config.IsLocal(a.Config):
 			token := a.Config.(*access.Config).Tokens[0].Token.Reveal()
 			d.hello("Open the conversation in a browser: " + d.baseURL() + "/chat#" + token)
 			d.hello(localHello(d.chat, d.baseURL(), a.ID, token))
@@ -42,16 +41,7 @@ func (d *Daemon) sayConsole() {
 }
 
 // baseURL returns the address of the HTTP server for a client on this machine.
-func (d *Daemon) baseURL() string { return BaseURL(d.Addr().String()) }
-
-// BaseURL returns the address of an HTTP server that listens on host:port for a client on its machine.
-func BaseURL(listen string) string {
-	host, port, _ := net.SplitHostPort(listen) // it has both
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return "http://" + net.JoinHostPort(host, port)
-}
+func (d *Daemon) baseURL() string { return boot.BaseURL(d.Addr().String()) }
 
 // chatPage returns the address of the conversation in a browser; empty if no workspace has one.
 func (d *Daemon) chatPage() string {
@@ -76,16 +66,4 @@ Say hello in workspace %[1]s:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/messages -H 'Authorization: Bearer %[4]s' -H 'Content-Type: application/json' -d '{"thread_id":"%[3]s","content":"hello"}'
 Read the answer:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages -H 'Authorization: Bearer %[4]s'`, workspace, base, thread, token, chat)
-}
-
-// hasLocal reports whether a configuration has the built-in workspace, so that it is from no
-// file.
-func hasLocal(c *config.Config) bool {
-	return slices.ContainsFunc(c.Workspaces, func(w config.Workspace) bool { return IsLocal(w.Config) })
-}
-
-// IsLocal reports whether a workspace is the built-in one.
-func IsLocal(c adapters.Config) bool {
-	web, ok := c.(*access.Config)
-	return ok && web.Local
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/doctor"
 	"parley/config"
 )
 
@@ -298,17 +298,17 @@ func TestCheckReadsTheKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := daemon.Check(t.Context(), c); len(found) != 0 {
+	if found := doctor.Ask(t.Context(), c); len(found) != 0 {
 		t.Errorf("%+v", found)
 	}
 	i.keys = nil
-	found := daemon.Check(t.Context(), c)
+	found := doctor.Ask(t.Context(), c)
 	const want = "signed tokens cannot be verified: the set has no public key for signatures: RSA of at least 2048 bits, EC or Ed25519"
 	if len(found) != 1 || !found[0].Fault || found[0].Key != "web.jwt.jwks_url" || found[0].Words != want {
 		t.Errorf("%+v", found)
 	}
 	i.down = true
-	if found := daemon.Check(t.Context(), c); len(found) != 1 || !strings.HasSuffix(found[0].Words, "the issuer answered 502 Bad Gateway") {
+	if found := doctor.Ask(t.Context(), c); len(found) != 1 || !strings.HasSuffix(found[0].Words, "the issuer answered 502 Bad Gateway") {
 		t.Errorf("%+v", found)
 	}
 }

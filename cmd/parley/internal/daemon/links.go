@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"parley/adapters"
+	"parley/cmd/parley/internal/figures"
 )
 
 // links are the states of an account's connections on this node.
@@ -12,9 +13,6 @@ type links struct {
 	mu     sync.Mutex
 	states map[string]adapters.Status // by the connection's name
 }
-
-// worst orders the states. A workspace has the first state that one of its connections has.
-var worst = []adapters.ConnectionState{adapters.Refused, adapters.Down, adapters.Starting, adapters.Up, adapters.Standby}
 
 // report stores a connection's state and returns the workspace's.
 func (l *links) report(connection string, s adapters.Status) adapters.Status {
@@ -53,9 +51,9 @@ func (l *links) refused() bool {
 
 // workspace returns the workspace's state. The caller holds the lock.
 func (l *links) workspace() (state adapters.Status) {
-	first := len(worst)
+	first := len(figures.States)
 	for _, s := range l.states {
-		if at := slices.Index(worst, s.State); at < first {
+		if at := slices.Index(figures.States, s.State); at < first {
 			first, state = at, s
 		}
 	}

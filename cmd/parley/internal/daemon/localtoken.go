@@ -18,7 +18,7 @@ import (
 // admitLocal gives the built-in workspace its token. It changes no other configuration.
 func admitLocal(c *config.Config) error {
 	for i, w := range c.Workspaces {
-		if !IsLocal(w.Config) {
+		if !config.IsLocal(w.Config) {
 			continue
 		}
 		token, err := localToken(localTokenFile(c))

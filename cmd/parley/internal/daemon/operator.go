@@ -14,9 +14,9 @@ import (
 
 	"github.com/google/uuid"
 
-	"parley/adapters"
 	"parley/adapters/guard"
 	"parley/adapters/replay"
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/console"
 	"parley/cmd/parley/internal/operator"
 	"parley/cmd/parley/internal/player"
@@ -24,8 +24,6 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/listing"
-	"parley/ingest/journal/postgres"
-	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 )
 
@@ -41,10 +39,10 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	d.operator = &operator.Service{
 		Journal: d.Journal, Config: func() *config.Config { return d.Setup().Config }, Now: d.now, Version: version, Node: d.node, Guard: d.guard, Files: d.files,
 		Live: &operator.Live{
-			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.Setup().At }, TakesMessages: d.takesMessages,
-			Workspace: d.workspaceStatus, Channels: d.channels, Agent: d.agentHealth,
+			Since: d.now().UTC(), Address: d.Addr().String(), ConfiguredAt: func() time.Time { return d.Setup().At }, Store: d.probe,
+			Workspaces: workspaces{&d.accounts, d.publicURL}, Agents: d.watch,
 			Intake: d.Ingest, Outbox: d.outbox, Runs: d.Turns, Schedules: d.schedules,
-			Reload: d.reloadNow, Chat: d.chatPage, Check: d.checkWorkspace, Log: d.events, Steps: d.steps, Streams: d.streams,
+			Reload: d.reloadNow, Chat: d.chatPage, Log: d.events, Steps: d.watch.Steps, Streams: d.streams,
 		},
 		Play: func(ctx context.Context, letter envelopes.Letter) (*replay.Result, error) {
 			return player.PlayLetter(ctx, d.Setup().Config, d.Journal, d.namesOf(letter.Envelope.Workspace), letter)
@@ -68,10 +66,10 @@ func (d *Daemon) openOperator(c *config.Config, version string) error {
 	}
 	l, err := net.Listen("tcp", c.OperatorAPI.Listen)
 	if err != nil {
-		return fmt.Errorf("operator.listen: %w", hinted(err))
+		return fmt.Errorf("operator.listen: %w", boot.Hinted(err))
 	}
 	d.operatorAddr = l.Addr()
-	server := d.newOperatorServer(d.operator.Remote(isLoopback(l.Addr())))
+	server := d.newOperatorServer(d.operator.Remote(boot.IsLoopback(l.Addr())))
 	d.guard.Protect(server)
 	d.entrances = append(d.entrances, entrance{server, l})
 	return nil
@@ -91,11 +89,11 @@ func (d *Daemon) openConsole(c config.Console) {
 	d.console = console.New(console.Options{
 		Service: d.operator, PublicURL: func() string { return d.Setup().Config.Console.PublicURL }, Guard: d.guard, Now: d.now,
 	})
-	server := d.newOperatorServer(d.console.Handler(isLoopback(l.Addr())))
+	server := d.newOperatorServer(d.console.Handler(boot.IsLoopback(l.Addr())))
 	server.RegisterOnShutdown(d.console.Close)
 	d.guard.Protect(server)
 	d.entrances = append(d.entrances, entrance{server, l})
-	d.consoleURL = BaseURL(l.Addr().String())
+	d.consoleURL = boot.BaseURL(l.Addr().String())
 	d.operator.Live.Console = func(by operator.Caller) (string, error) {
 		base := cmp.Or(strings.TrimSuffix(d.Setup().Config.Console.PublicURL, "/"), d.consoleURL)
 		return base + "/login#" + d.console.Ticket(by), nil
@@ -147,43 +145,6 @@ func (d *Daemon) closeOperators() {
 	}
 }
 
-// workspaceStatus returns the state of a workspace's connections on this node; false before the first
-// report.
-func (d *Daemon) workspaceStatus(id string) (adapters.Status, bool) {
-	a := d.account(id)
-	if a == nil {
-		return adapters.Status{}, false
-	}
-	return a.links.status()
-}
-
-// channels returns the channels whose messages reach a workspace, as its platform answers; nil if it has no list.
-func (d *Daemon) channels(ctx context.Context, workspace string) ([]string, error) {
-	a := d.account(workspace)
-	if a == nil {
-		return nil, nil
-	}
-	reader, ok := a.adapter.(adapters.Backfiller)
-	if !ok {
-		return nil, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, checkTime)
-	defer cancel()
-	return reader.Channels(ctx)
-}
-
-// openToRead opens the store for a command. It never changes the schema. Only the first write locks an SQLite file,
-// so a daemon may start meanwhile.
-func openToRead(ctx context.Context, store config.Store) (storage.Engine, error) {
-	log := slog.New(slog.DiscardHandler)
-	if store.Engine == config.SQLite {
-		return sqlite.OpenReader(ctx, store.Path, sqlite.Options{Log: log})
-	}
-	o := postgresOptions(store)
-	o.Log, o.KeepSchema = log, true
-	return postgres.Open(ctx, o)
-}
-
 // Operate returns a client of the operator API for a configuration: of the daemon that runs, or
 // otherwise of the store itself. It fails with operator.ErrNoDaemon if there is neither. The caller
 // closes the client.
@@ -197,7 +158,7 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 			return nil, fmt.Errorf("%w, and there is no store at %s yet: start it with parley run", operator.ErrNoDaemon, c.Store.Path)
 		}
 	}
-	engine, err := openToRead(ctx, c.Store)
+	engine, err := boot.Reader(ctx, c.Store)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +174,7 @@ func Operate(ctx context.Context, c *config.Config, version string) (*operator.C
 	if now == nil {
 		now = time.Now
 	}
-	files, err := newFiles(c, j)
+	files, err := boot.Files(c, j)
 	if err != nil {
 		return nil, errors.Join(err, j.Close())
 	}

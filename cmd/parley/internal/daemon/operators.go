@@ -3,16 +3,16 @@ package daemon
 import (
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"parley/adapters"
 	"parley/adapters/guard"
+	"parley/cmd/parley/internal/boot"
+	"parley/ingest"
+	"parley/ingest/journal"
 )
 
 const (
@@ -22,8 +22,11 @@ const (
 	probeEvery = time.Second
 )
 
-// probe is the last answer of the store to a readiness check.
+// probe asks the store whether it takes messages, and keeps the last answer.
 type probe struct {
+	journal *journal.Journal
+	ingest  *ingest.Ingest
+
 	mu  sync.Mutex
 	at  time.Time
 	err error
@@ -37,7 +40,7 @@ type probe struct {
 func (d *Daemon) operators(serve func(w http.ResponseWriter, r *http.Request, trusted bool)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := d.Setup().Config
-		if isLoopback(d.listener.Addr()) && !guard.IsLocalHost(r) && !isHostOf(c.PublicURL, r) {
+		if boot.IsLoopback(d.listener.Addr()) && !guard.IsLocalHost(r) && !isHostOf(c.PublicURL, r) {
 			d.guard.Refuse(w, &guard.Refusal{Status: http.StatusForbidden, Reason: "foreign-host"})
 			return
 		}
@@ -56,12 +59,6 @@ func (d *Daemon) refuseOperator(w http.ResponseWriter, r *http.Request) {
 	d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-metrics-token"))
 }
 
-// isLoopback reports whether only this machine reaches a listener's address.
-func isLoopback(address net.Addr) bool {
-	tcp, ok := address.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
-}
-
 // isHostOf reports whether an address that is not empty has the Host of a request.
 func isHostOf(address string, r *http.Request) bool {
 	u, err := url.Parse(address)
@@ -74,7 +71,7 @@ func (d *Daemon) figures(w http.ResponseWriter, r *http.Request, trusted bool) {
 		d.refuseOperator(w, r)
 		return
 	}
-	promhttp.HandlerFor(d.metrics.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	d.metrics.ServeHTTP(w, r)
 }
 
 // ready answers whether the store takes messages, and only to a trusted caller the state of each
@@ -88,7 +85,7 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request, trusted bool) {
 		Workspaces  map[string]adapters.Status `json:"workspaces,omitzero"`
 	}{Ready: true, Store: "ok", Attachments: "ok"}
 	status := http.StatusOK
-	if err := d.takesMessages(r.Context()); err != nil {
+	if err := d.probe.TakesMessages(r.Context()); err != nil {
 		body.Ready, body.Store, status = false, "can't take messages now", http.StatusServiceUnavailable
 	}
 	if d.files.Trouble() != nil {
@@ -107,24 +104,23 @@ func (d *Daemon) ready(w http.ResponseWriter, r *http.Request, trusted bool) {
 	_ = json.NewEncoder(w).Encode(body) // an error means that the caller has hung up
 }
 
-// takesMessages asks the store, at most once a second, whether it takes messages.
-func (d *Daemon) takesMessages(ctx context.Context) error {
-	p := &d.probe
+// TakesMessages asks the store, at most once a second, whether it takes messages.
+func (p *probe) TakesMessages(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if time.Since(p.at) >= probeEvery {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // others use the answer, too
 		defer cancel()
 		before := p.err
-		if p.err = d.Journal.Probe(ctx); p.err != nil {
-			d.Ingest.StoreFails(p.err, false)
+		if p.err = p.journal.Probe(ctx); p.err != nil {
+			p.ingest.StoreFails(p.err, false)
 		} else if before != nil {
-			d.Ingest.StoreWorks()
+			p.ingest.StoreWorks()
 		}
 		p.at = time.Now()
 	}
 	if p.err != nil {
 		return p.err
 	}
-	return d.Ingest.Refusing()
+	return p.ingest.Refusing()
 }

@@ -55,7 +55,7 @@ func (d *Daemon) root(w http.ResponseWriter, r *http.Request, trusted bool) {
 	view := struct {
 		Ready      bool
 		Workspaces []pageRow
-	}{Ready: d.takesMessages(r.Context()) == nil}
+	}{Ready: d.probe.TakesMessages(r.Context()) == nil}
 	if trusted {
 		accounts := d.accounts.all()
 		for _, id := range slices.Sorted(maps.Keys(accounts)) {

@@ -70,7 +70,7 @@ func (d *Daemon) prune(ctx context.Context) {
 	pruned, err := d.Journal.Prune(ctx, retention)
 	switch {
 	case err == nil:
-		d.metrics.retained.SetToCurrentTime()
+		d.metrics.Retained()
 	case ctx.Err() == nil:
 		d.log.Warn("retention pass failed", "err", err)
 	}

@@ -76,11 +76,11 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	result := operator.Reloaded{Faults: []operator.Fault{}, Changed: []string{}, Restart: []string{}}
 	next, err := d.load()
 	before, accounts := d.Setup().Config, d.accounts.all()
-	if err == nil && hasLocal(next) && !hasLocal(before) {
+	if err == nil && next.HasLocal() && !before.HasLocal() {
 		err = config.Faults{{File: config.File, Line: 1, Words: "the files of the workspaces are missing; without them the next start runs the built-in workspace"}}
 	}
 	if err != nil {
-		d.metrics.configured(false)
+		d.metrics.Configured(false)
 		d.log.Error("the configuration has faults; the last good one stays", "err", err)
 		if faults, ok := errors.AsType[config.Faults](err); ok {
 			result.Faults, err = operator.FaultsOf(faults), nil
@@ -90,7 +90,7 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	if err := d.configure(claim, next); claim.Err() != nil {
 		return result, operator.Fail(http.StatusServiceUnavailable, "stopping", "the daemon stops")
 	} else if err != nil {
-		d.metrics.configured(false)
+		d.metrics.Configured(false)
 		d.log.Error("the configuration can't be applied; the last good one stays", "err", err)
 		return result, fmt.Errorf("the configuration can't be applied; the last good one stays: %w", err)
 	}

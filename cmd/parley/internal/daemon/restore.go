@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 
+	"parley/cmd/parley/internal/boot"
 	"parley/config"
 	"parley/ingest/attach"
 	"parley/ingest/backup"
 	"parley/ingest/journal"
-	"parley/ingest/journal/postgres"
 )
 
 // Restore restores an archive into the configured store, which must not exist if it is a file, and into
@@ -22,13 +23,13 @@ func Restore(ctx context.Context, c *config.Config, archive io.Reader) (r backup
 		}
 		return backup.Restore(ctx, archive, backup.Target{Path: c.Store.Path, Files: files})
 	}
-	engine, err := postgres.Open(ctx, postgres.Options{URL: c.Store.URL.Reveal()})
+	engine, err := boot.Store(ctx, c.Store, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		return r, err
 	}
 	j := journal.New(engine, journal.Options{})
 	defer func() { err = errors.Join(err, j.Close()) }()
-	files, err := newFiles(c, j)
+	files, err := boot.Files(c, j)
 	if err != nil {
 		return r, err
 	}

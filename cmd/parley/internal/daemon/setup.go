@@ -52,8 +52,8 @@ func (d *Daemon) configure(ctx context.Context, c *config.Config) error {
 	for _, w := range c.Warnings {
 		d.log.Warn("the configuration has a warning", "warning", w.String())
 	}
-	d.metrics.forget(before, next, removed)
-	d.metrics.configured(true)
+	d.metrics.Forget(slices.DeleteFunc(slices.Collect(maps.Keys(before)), func(id string) bool { return next[id] != nil }), removed)
+	d.metrics.Configured(true)
 	d.assignOrphans(ctx)
 	return nil
 }
@@ -71,7 +71,7 @@ func (d *Daemon) takeOver(ctx context.Context, old *account, w config.Workspace)
 		heir.Inherit(old.adapter)
 	}
 	if m, ok := a.adapter.(adapters.Metered); ok {
-		m.UseMeter(d.metrics.meter(w.ID))
+		m.UseMeter(d.metrics.Meter(w.ID))
 	}
 	if s, ok := a.adapter.(adapters.Stateful); ok {
 		s.UseState(d.Journal.Threads.AdapterState(w.ID))

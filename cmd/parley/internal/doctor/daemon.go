@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"parley/adapters"
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
 )
@@ -57,7 +57,7 @@ func (v *visit) daemon(ctx context.Context) []Check {
 // absent returns the finding of a configuration whose daemon does not run. A program at the address of listen is in its way.
 func (v *visit) absent(ctx context.Context) Check {
 	const start = "does not run: start it with parley run"
-	address := daemon.BaseURL(v.config.Listen)
+	address := boot.BaseURL(v.config.Listen)
 	response, err := get(ctx, http.MethodGet, address+"/readyz")
 	if err != nil {
 		return v.at("daemon", Warning, "", "listen", start)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"parley/cmd/parley/internal/daemon"
 	"parley/config"
 )
 
@@ -116,7 +115,7 @@ func (v *visit) at(name string, state State, workspace, key, words string) Check
 // workspace and each agent has at least one finding.
 func (v *visit) asked(ctx context.Context) (all []Check) {
 	named := map[string]bool{}
-	for _, f := range daemon.Check(ctx, v.config) {
+	for _, f := range Ask(ctx, v.config) {
 		name, state := "start", Warning
 		if f.Workspace != "" {
 			name = "workspace " + f.Workspace

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"parley/adapters"
 	"parley/adapters/guard"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
@@ -75,7 +76,25 @@ func (s *service) taken() (reasons []string) {
 // running makes the service one of a running daemon, whose parts are well.
 func (s *service) running() {
 	s.Live = &operator.Live{
-		ConfiguredAt: func() time.Time { return time.Time{} }, TakesMessages: func(context.Context) error { return nil },
-		Agent: func(string) operator.AgentHealth { return operator.AgentHealth{} },
+		ConfiguredAt: func() time.Time { return time.Time{} }, Store: working{}, Workspaces: &workspaces{}, Agents: working{},
 	}
 }
+
+// working is a store and agents that work.
+type working struct{}
+
+func (working) TakesMessages(context.Context) error { return nil }
+
+func (working) Agent(string) operator.AgentHealth { return operator.AgentHealth{} }
+
+// workspaces are workspaces whose platform gives one answer about channels.
+type workspaces struct {
+	channels []string
+	err      error
+}
+
+func (*workspaces) Status(string) (s adapters.Status, known bool) { return s, false }
+
+func (w *workspaces) Channels(context.Context, string) ([]string, error) { return w.channels, w.err }
+
+func (*workspaces) Check(context.Context, string) []operator.Finding { return nil }

@@ -69,11 +69,11 @@ func (s *Service) possibleIn(ctx context.Context, id string, m sought, add func(
 // possibleChannel tests whether the messages of a channel reach a workspace.
 func (s *Service) possibleChannel(ctx context.Context, id, channel string, add func(holds bool, format string, args ...any), unknown func(reason string)) {
 	const words = "the bot is not in the channel: invite it there"
-	if s.Live == nil || s.Live.Channels == nil {
+	if s.Live == nil {
 		unknown(words + " (only a running daemon can ask the platform)")
 		return
 	}
-	channels, err := s.Live.Channels(ctx, id)
+	channels, err := s.Live.Workspaces.Channels(ctx, id)
 	switch {
 	case err != nil:
 		unknown(words + " (the platform gave no answer: " + err.Error() + ")")

@@ -53,18 +53,6 @@ type Live struct {
 	Address string    // of its HTTP server, host:port
 	// ConfiguredAt returns when the configuration was last read.
 	ConfiguredAt func() time.Time
-	// TakesMessages returns the error for which the store takes no messages; nil if it does.
-	TakesMessages func(ctx context.Context) error
-	// Workspace returns the state of a workspace's connections on this node; false before the first
-	// report.
-	Workspace func(id string) (adapters.Status, bool)
-	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
-	// has no list.
-	Channels func(ctx context.Context, id string) ([]string, error)
-	// Check asks the platform of a workspace whether the account has the access that it needs.
-	Check func(ctx context.Context, id string) []Finding
-	// Agent returns how an agent does on this node.
-	Agent func(id string) AgentHealth
 	// Console returns the address that logs an operator in to the console; nil if there is no console.
 	Console func(by Caller) (url string, err error)
 	// Chat returns the address of the conversation in a browser; empty if no workspace has one.
@@ -76,11 +64,34 @@ type Live struct {
 	// Streams has the streams that operators read.
 	Streams *exchange.Streams
 
-	Intake    Intake
-	Outbox    Outbox
-	Runs      Runs
-	Schedules Schedules
+	Store      Store
+	Workspaces Workspaces
+	Agents     Agents
+	Intake     Intake
+	Outbox     Outbox
+	Runs       Runs
+	Schedules  Schedules
 }
+
+// Store knows whether the store takes messages.
+type Store interface {
+	// TakesMessages returns the error for which the store takes no messages; nil if it does.
+	TakesMessages(ctx context.Context) error
+}
+
+// Workspaces are the configured workspaces of this node.
+type Workspaces interface {
+	// Status returns the state of a workspace's connections on this node; false before the first report.
+	Status(id string) (adapters.Status, bool)
+	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
+	// has no list.
+	Channels(ctx context.Context, id string) ([]string, error)
+	// Check asks the platform of a workspace whether the account has the access that it needs.
+	Check(ctx context.Context, id string) []Finding
+}
+
+// Agents knows how the agents do on this node.
+type Agents interface{ Agent(id string) AgentHealth }
 
 // Intake processes dead letters and answers of operators; see ingest.Ingest.
 type Intake interface {

@@ -138,7 +138,7 @@ func (s *Service) Status(ctx context.Context) (Status, error) {
 	}
 	if s.Live != nil {
 		st.Address, st.Since, st.ConfiguredAt = s.Live.Address, s.Live.Since, s.Live.ConfiguredAt()
-		err = cmp.Or(s.Live.TakesMessages(ctx), err)
+		err = cmp.Or(s.Live.Store.TakesMessages(ctx), err)
 		st.Ready = err == nil
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (s *Service) workspaces(c *config.Config, counts listing.Counts) []Workspac
 			one.LastEventAt = &n.LastAt
 		}
 		if s.Live != nil {
-			status, known := s.Live.Workspace(w.ID)
+			status, known := s.Live.Workspaces.Status(w.ID)
 			if !known {
 				status.State = adapters.Starting
 			}
@@ -189,7 +189,7 @@ func (s *Service) agents(c *config.Config, counts listing.Counts) []AgentStatus 
 			one.State = working
 		}
 		if s.Live != nil {
-			health := s.Live.Agent(a.ID)
+			health := s.Live.Agents.Agent(a.ID)
 			one.LastError, one.FirstTokenMS = health.LastError, float64(health.FirstToken.Microseconds())/1000
 			one.Since, one.Form = health.Since, health.Form
 			if health.Failing {

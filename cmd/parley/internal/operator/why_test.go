@@ -1,7 +1,6 @@
 package operator_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +57,7 @@ func TestAMissingMessageHasPossibleReasons(t *testing.T) {
 	link := func(at time.Time) string {
 		return fmt.Sprintf("https://acme.slack.com/archives/C06RY3YBSLE/p%d000100", at.Unix())
 	}
-	s.Live = &operator.Live{Channels: func(context.Context, string) ([]string, error) { return []string{"C06RY3YBSLE"}, nil }}
+	s.Live = &operator.Live{Workspaces: &workspaces{channels: []string{"C06RY3YBSLE"}}}
 	s.Now = func() time.Time { return now.Add(time.Hour) }
 	missed := now.Add(10 * time.Minute)
 	for name, c := range map[string]struct {
@@ -88,11 +87,11 @@ func TestAMissingMessageHasPossibleReasons(t *testing.T) {
 	if holds, _ := holding(t, s.Service, link(missed.Add(5*time.Minute))); len(holds) != 1 || !strings.Contains(holds[0], "has not heard") {
 		t.Errorf("after the last event: %q", holds)
 	}
-	s.Live.Channels = func(context.Context, string) ([]string, error) { return []string{"C0OTHER"}, nil }
+	s.Live.Workspaces = &workspaces{channels: []string{"C0OTHER"}}
 	if holds, _ := holding(t, s.Service, link(missed)); len(holds) != 2 || !strings.Contains(holds[1], "invite it") {
 		t.Errorf("without the channel: %q", holds)
 	}
-	s.Live.Channels = func(context.Context, string) ([]string, error) { return nil, errors.New("503") }
+	s.Live.Workspaces = &workspaces{err: errors.New("503")}
 	if _, untested := holding(t, s.Service, link(missed)); untested != 1 {
 		t.Errorf("%d reasons are not tested without the platform's answer", untested)
 	}

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -57,10 +56,7 @@ func (s *Service) CheckWorkspace(ctx context.Context, id string) (WorkspaceCheck
 	if err := s.needsLive("a check of a workspace"); err != nil {
 		return WorkspaceCheck{}, err
 	}
-	if s.Live.Check == nil {
-		return WorkspaceCheck{}, Fail(http.StatusConflict, "no-check", "this daemon cannot check its workspaces")
-	}
-	made := WorkspaceCheck{Findings: s.Live.Check(ctx, id)}
+	made := WorkspaceCheck{Findings: s.Live.Workspaces.Check(ctx, id)}
 	if made.Findings == nil {
 		made.Findings = []Finding{}
 	}
@@ -69,7 +65,7 @@ func (s *Service) CheckWorkspace(ctx context.Context, id string) (WorkspaceCheck
 			made.Findings[i].File, made.Findings[i].Line = setting.File, setting.Line
 		}
 	}
-	channels, err := s.Live.Channels(ctx, id)
+	channels, err := s.Live.Workspaces.Channels(ctx, id)
 	if err != nil {
 		made.ChannelsError = err.Error()
 	}

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"parley/cmd/parley/internal/daemon"
+	"parley/cmd/parley/internal/doctor"
 	"parley/config"
 )
 
@@ -167,7 +167,7 @@ func (p Plan) Try(ctx context.Context) (found []Finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range daemon.Check(ctx, c) {
+	for _, f := range doctor.Ask(ctx, c) {
 		if f.Workspace != "" || f.Agent != "" {
 			found = append(found, Finding{f.Key, f.Words, f.Fault})
 		}

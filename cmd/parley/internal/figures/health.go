@@ -1,4 +1,4 @@
-package daemon
+package figures
 
 import (
 	"sync"
@@ -8,14 +8,11 @@ import (
 	"parley/cmd/parley/internal/operator"
 )
 
-// health is how the agents do on this node.
+// health is how the agents do on this node. The zero value has none that was asked.
 type health struct {
 	mu     sync.Mutex
 	agents map[string]*operator.AgentHealth // by id
 }
-
-// newHealth returns the health of agents that have not been asked yet.
-func newHealth() *health { return &health{agents: map[string]*operator.AgentHealth{}} }
 
 // of returns how an agent does.
 func (h *health) of(id string) operator.AgentHealth {
@@ -27,17 +24,6 @@ func (h *health) of(id string) operator.AgentHealth {
 	return operator.AgentHealth{}
 }
 
-// agentHealth returns the health of an agent, with the form of requests that its server has taught it.
-func (d *Daemon) agentHealth(id string) operator.AgentHealth {
-	health := d.health.of(id)
-	if profile, _ := d.Profile(id); profile.Agent != nil {
-		if learner, ok := profile.Agent.(turn.Learner); ok {
-			health.Form = learner.Learnt()
-		}
-	}
-	return health
-}
-
 // attempted takes the end of an attempt. It reports whether the agent began to fail with it, or works
 // again after that.
 func (h *health) attempted(id string, r turn.Report, now time.Time) (began, recovered bool) {
@@ -45,6 +31,9 @@ func (h *health) attempted(id string, r turn.Report, now time.Time) (began, reco
 	defer h.mu.Unlock()
 	known := h.agents[id]
 	if known == nil {
+		if h.agents == nil {
+			h.agents = map[string]*operator.AgentHealth{}
+		}
 		known = new(operator.AgentHealth)
 		h.agents[id] = known
 	}

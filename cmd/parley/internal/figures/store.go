@@ -1,4 +1,4 @@
-package daemon
+package figures
 
 import (
 	"context"
@@ -32,7 +32,7 @@ func newCommitted() committed {
 }
 
 // Committed implements storage.Recorder.
-func (m *metrics) Committed(c storage.Commit) {
+func (m *Metrics) Committed(c storage.Commit) {
 	m.commit.Observe(c.Took.Seconds())
 	for unit, n := range map[string]float64{"call": float64(c.Calls), "page": float64(c.Pages), "trip": float64(c.Trips)} {
 		if n > 0 {
@@ -50,18 +50,25 @@ type storeMetrics struct {
 	journal *journal.Journal
 	now     func() time.Time
 	counts  *atomic.Bool // this node tells the figures of the store
-	takes   func(context.Context) error
+	takes   Taker
 
 	up, pending, dead, bytes, free, backup                        *prometheus.Desc
 	deliveries, waiting, running, questions, behind, oldestSecond *prometheus.Desc
 }
 
-func newStoreMetrics(ctx context.Context, d *Daemon) *storeMetrics {
+// Taker knows whether the store takes messages.
+type Taker interface {
+	// TakesMessages returns the error for which the store takes no messages; nil if it does.
+	TakesMessages(ctx context.Context) error
+}
+
+// Stored adds the figures of the store. counts says whether this node tells them.
+func (m *Metrics) Stored(ctx context.Context, j *journal.Journal, takes Taker, counts *atomic.Bool, now func() time.Time) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
-	return &storeMetrics{
-		ctx: ctx, journal: d.Journal, now: d.now, counts: &d.counts, takes: d.takesMessages,
+	m.Registry.MustRegister(&storeMetrics{
+		ctx: ctx, journal: j, now: now, counts: counts, takes: takes,
 		up:           desc("parley_store_up", "1 if the store takes messages of this node, else 0."),
 		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
 		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),
@@ -74,7 +81,7 @@ func newStoreMetrics(ctx context.Context, d *Daemon) *storeMetrics {
 		questions:    desc("parley_questions_open", "Questions of agents that wait for an answer.", "agent"),
 		behind:       desc("parley_backfill_channels_behind", "Channels whose missed messages are still to be read.", "workspace"),
 		oldestSecond: desc("parley_oldest_pending_seconds", "Age of the oldest due work, by queue: intake, turn or delivery; 0 without work.", "queue"),
-	}
+	})
 }
 
 // Describe implements prometheus.Collector.
@@ -92,7 +99,7 @@ func (m *storeMetrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
 	up := 0.0
-	if m.takes(ctx) == nil {
+	if m.takes.TakesMessages(ctx) == nil {
 		up = 1
 	}
 	send(m.up, up)

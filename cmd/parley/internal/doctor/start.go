@@ -1,4 +1,4 @@
-package daemon
+package doctor
 
 import (
 	"context"
@@ -8,23 +8,10 @@ import (
 	"syscall"
 
 	"parley/adapters"
+	"parley/cmd/parley/internal/boot"
 	"parley/config"
 	"parley/ingest/attach"
-	"parley/ingest/journal/postgres"
-	"parley/ingest/journal/sqlite"
-	"parley/ingest/journal/storage"
 )
-
-// inUse is the hint for an address that another program has.
-const inUse = "unless this daemon runs already, stop the other program or change the address"
-
-// hinted adds a hint to the error of a listener.
-func hinted(err error) error {
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("%w: %s", err, inUse)
-	}
-	return err
-}
 
 // checkStart reports a store that the daemon can't open, and an address that it can't listen
 // on. It changes no store. A daemon may be running: its own
@@ -35,21 +22,16 @@ func checkStart(ctx context.Context, c *config.Config) (found []Found) {
 			found = append(found, Found{Finding: adapters.Finding{Key: key, Words: "the daemon can't start: " + strings.Join(strings.Fields(err.Error()), " "), Fault: true}})
 		}
 	}
-	l, err := listen(c)
+	l, err := boot.Listen(c)
 	switch {
 	case err == nil:
 		err = l.Close()
 	case errors.Is(err, syscall.EADDRINUSE):
 		err = nil
-		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: " + inUse}})
+		found = append(found, Found{Finding: adapters.Finding{Key: "listen", Note: true, Words: "the address is in use: " + boot.InUse}})
 	}
 	report("listen", err)
-	var needs storage.Upgrade
-	if c.Store.Engine == config.Postgres {
-		needs, err = postgres.Check(ctx, postgresOptions(c.Store))
-	} else {
-		needs, err = sqlite.Check(ctx, c.Store.Path, sqlite.Options{})
-	}
+	needs, err := boot.Check(ctx, c.Store)
 	report("store", err)
 	if err == nil && needs.From > 0 && len(needs.Steps) > 0 {
 		found = append(found, Found{Finding: adapters.Finding{Key: "store", Note: true, Words: fmt.Sprintf(

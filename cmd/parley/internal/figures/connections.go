@@ -1,4 +1,4 @@
-package daemon
+package figures
 
 import (
 	"strings"
@@ -7,48 +7,57 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"parley/adapters"
-	"parley/assembly/turn"
-	"parley/ingest/journal/runs"
+	"parley/adapters/web/exchange"
 )
 
-// liveMetrics are the figures of this node's connections, which each scrape counts.
-type liveMetrics struct {
-	daemon               *Daemon
+// States are the states of a connection. A workspace has the first state that one of its connections has.
+var States = []adapters.ConnectionState{adapters.Refused, adapters.Down, adapters.Starting, adapters.Up, adapters.Standby}
+
+// Connections counts the connections of this node.
+type Connections interface {
+	// CountConnections returns the numbers of a workspace's connections by state, for each workspace.
+	CountConnections() map[string]map[adapters.ConnectionState]int
+}
+
+// connected are the figures of this node's connections, which each scrape counts.
+type connected struct {
+	from                 Connections
+	open                 *exchange.Streams
 	connections, streams *prometheus.Desc
 }
 
-func newLiveMetrics(d *Daemon) *liveMetrics {
-	return &liveMetrics{
-		daemon: d,
+// Connected adds the figures of this node's connections and streams.
+func (m *Metrics) Connected(from Connections, open *exchange.Streams) {
+	m.Registry.MustRegister(&connected{
+		from: from, open: open,
 		connections: prometheus.NewDesc("parley_connections", "Connections of this node to the platform, by state: "+strings.Join(stateNames(), ", ")+".",
 			[]string{"workspace", "state"}, nil),
 		streams: prometheus.NewDesc("parley_streams_open", "Streams of events that callers of this node read.", nil, nil),
-	}
+	})
 }
 
 // stateNames returns the states of a connection, in their order.
 func stateNames() (names []string) {
-	for _, s := range worst {
+	for _, s := range States {
 		names = append(names, string(s))
 	}
 	return names
 }
 
 // Describe implements prometheus.Collector.
-func (m *liveMetrics) Describe(to chan<- *prometheus.Desc) {
+func (m *connected) Describe(to chan<- *prometheus.Desc) {
 	to <- m.connections
 	to <- m.streams
 }
 
 // Collect implements prometheus.Collector.
-func (m *liveMetrics) Collect(to chan<- prometheus.Metric) {
-	for id, a := range m.daemon.accounts.all() {
-		counts := a.links.counts()
-		for _, state := range worst {
+func (m *connected) Collect(to chan<- prometheus.Metric) {
+	for id, counts := range m.from.CountConnections() {
+		for _, state := range States {
 			to <- prometheus.MustNewConstMetric(m.connections, prometheus.GaugeValue, float64(counts[state]), id, string(state))
 		}
 	}
-	to <- prometheus.MustNewConstMetric(m.streams, prometheus.GaugeValue, float64(m.daemon.streams.Open()))
+	to <- prometheus.MustNewConstMetric(m.streams, prometheus.GaugeValue, float64(m.open.Open()))
 }
 
 // meter counts the requests of a workspace. It implements adapters.Meter.
@@ -59,8 +68,8 @@ type meter struct {
 
 var _ adapters.Meter = meter{}
 
-// meter returns the meter of a workspace.
-func (m *metrics) meter(workspace string) meter {
+// Meter returns the meter of a workspace.
+func (m *Metrics) Meter(workspace string) adapters.Meter {
 	return meter{m.requests.MustCurryWith(prometheus.Labels{"workspace": workspace}), m.throttled.WithLabelValues(workspace)}
 }
 
@@ -69,19 +78,3 @@ func (m meter) Requested(method, code string) { m.requests.WithLabelValues(metho
 
 // Throttled implements adapters.Meter.
 func (m meter) Throttled(wait time.Duration) { m.throttled.Add(max(0, wait.Seconds())) }
-
-// Answered implements deliver.Observer.
-func (d *Daemon) Answered(workspace string, asked time.Time) {
-	d.metrics.answers.WithLabelValues(workspace).Observe(max(0, d.now().Sub(asked).Seconds()))
-}
-
-// readable measures an answer without deliveries: the callers of our own API can read it now.
-func (d *Daemon) readable(run *runs.Run, r turn.Report) {
-	a := d.account(run.Workspace)
-	if r.Outcome != turn.Answered || a == nil || len(run.Messages) == 0 {
-		return
-	}
-	if _, posts := a.adapter.(adapters.Sender); !posts {
-		d.Answered(run.Workspace, run.AskedAt())
-	}
-}

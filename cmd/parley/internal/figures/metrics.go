@@ -1,12 +1,15 @@
-package daemon
+// Package figures has what a node measures and tells of its work: the metrics, the steps of messages, and how the agents do.
+package figures
 
 import (
+	"net/http"
 	"runtime"
 	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"parley/assembly/turn"
 	"parley/ingest/journal"
@@ -14,9 +17,9 @@ import (
 	"parley/ingest/journal/runs"
 )
 
-// metrics holds all figures of the daemon. No label contains a thread, a user or a text.
-type metrics struct {
-	registry   *prometheus.Registry
+// Metrics are all figures of a node. No label contains a thread, a user or a text.
+type Metrics struct {
+	Registry   *prometheus.Registry
 	envelopes  *prometheus.CounterVec
 	ack        prometheus.Histogram
 	commit     prometheus.Histogram
@@ -40,8 +43,8 @@ var (
 	slow = []float64{.01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// newMetrics registers every figure except for those of the store and of the program.
-func newMetrics() *metrics {
+// NewMetrics registers every figure except for those of the store, of the connections and of the program.
+func NewMetrics() *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
@@ -51,8 +54,8 @@ func newMetrics() *metrics {
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 	}
-	m := &metrics{
-		registry:   prometheus.NewRegistry(),
+	m := &Metrics{
+		Registry:   prometheus.NewRegistry(),
 		envelopes:  counter("parley_envelopes_total", "Processed envelopes by result.", "workspace", "kind", "disposition", "reason"),
 		ack:        histogram("parley_ack_seconds", "Time of the durable accept of an envelope.", fast),
 		commit:     histogram("parley_commit_seconds", "Time of one commit in the store.", fast),
@@ -82,26 +85,26 @@ func newMetrics() *metrics {
 	m.reloaded = plain("parley_config_last_reload_successful", "1 if the configuration that was read last is in use, else 0.")
 	m.reloadedAt = plain("parley_config_last_reload_timestamp_seconds", "When the configuration in use was read.")
 	m.retained = plain("parley_retention_last_success_timestamp_seconds", "When this node last removed old rows; 0 if it has not.")
-	m.registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.ticks, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
-	m.registry.MustRegister(m.store.writes, m.store.seconds)
-	m.registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
+	m.Registry.MustRegister(m.answers, m.delivery, m.turnWait, m.firstToken, m.tokens, m.ticks, m.requests, m.throttled, m.failing, m.reloaded, m.reloadedAt, m.retained)
+	m.Registry.MustRegister(m.store.writes, m.store.seconds)
+	m.Registry.MustRegister(m.envelopes, m.ack, m.commit, m.runs, m.runSeconds, m.deliveries, m.rejected, m.inbound, m.workspaces,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// describe adds the figure that has the version of the program.
-func (m *metrics) describe(version string) {
+// Describe adds the figure that has the version of the program.
+func (m *Metrics) Describe(version string) {
 	number, commit, _ := strings.Cut(strings.TrimSuffix(version, ")"), " (")
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "parley_build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": number, "commit": commit, "go_version": runtime.Version()},
 	})
 	info.Set(1)
-	m.registry.MustRegister(info)
+	m.Registry.MustRegister(info)
 }
 
-// remembered adds the figures of the windows that the journal remembers.
-func (m *metrics) remembered(j *journal.Journal) {
-	m.registry.MustRegister(
+// Remembered adds the figures of the windows that the journal remembers.
+func (m *Metrics) Remembered(j *journal.Journal) {
+	m.Registry.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "parley_remembered_bytes", Help: "Memory of the remembered windows of threads."},
 			func() float64 { return float64(j.Runs.Remembered().Bytes) }),
 		windows("remembered", func() float64 { return float64(j.Runs.Remembered().Used) }),
@@ -115,7 +118,7 @@ func windows(source string, count func() float64) prometheus.CounterFunc {
 	}, count)
 }
 
-func (m *metrics) attempted(run *runs.Run, r turn.Report) {
+func (m *Metrics) attempted(run *runs.Run, r turn.Report) {
 	m.runs.WithLabelValues(run.Agent, string(r.Outcome)).Inc()
 	m.runSeconds.Observe(r.Took.Seconds())
 	for direction, n := range map[string]int64{"in": r.Usage.TokensIn, "out": r.Usage.TokensOut} {
@@ -132,7 +135,7 @@ func (m *metrics) attempted(run *runs.Run, r turn.Report) {
 }
 
 // isFailing sets whether an agent fails.
-func (m *metrics) isFailing(agent string, fails bool) {
+func (m *Metrics) isFailing(agent string, fails bool) {
 	value := 0.0
 	if fails {
 		value = 1
@@ -140,8 +143,8 @@ func (m *metrics) isFailing(agent string, fails bool) {
 	m.failing.WithLabelValues(agent).Set(value)
 }
 
-// configured notes that a configuration is in use, or was refused.
-func (m *metrics) configured(used bool) {
+// Configured notes that a configuration is in use, or was refused.
+func (m *Metrics) Configured(used bool) {
 	m.reloaded.Set(0)
 	if used {
 		m.reloaded.Set(1)
@@ -149,21 +152,24 @@ func (m *metrics) configured(used bool) {
 	}
 }
 
-func (m *metrics) delivered(workspace string, state outbox.State, took time.Duration) {
+func (m *Metrics) delivered(workspace string, state outbox.State, took time.Duration) {
 	m.deliveries.WithLabelValues(workspace, string(state)).Inc()
 	if state == outbox.Sent {
 		m.delivery.WithLabelValues(workspace).Observe(max(0, took.Seconds()))
 	}
 }
 
-func (m *metrics) acknowledged(workspace string, begun time.Time) {
+// Acknowledged measures the durable accept of an envelope.
+func (m *Metrics) Acknowledged(workspace string, begun time.Time) {
 	m.ack.Observe(time.Since(begun).Seconds())
 	m.inbound.WithLabelValues(workspace).SetToCurrentTime()
 }
 
-func (m *metrics) reject(reason string) { m.rejected.WithLabelValues(reason).Inc() }
+// Reject counts a refused request.
+func (m *Metrics) Reject(reason string) { m.rejected.WithLabelValues(reason).Inc() }
 
-func (m *metrics) up(workspace string, up bool) {
+// Up sets whether events of a workspace can arrive on this node.
+func (m *Metrics) Up(workspace string, up bool) {
 	value := 0.0
 	if up {
 		value = 1
@@ -171,18 +177,24 @@ func (m *metrics) up(workspace string, up bool) {
 	m.workspaces.WithLabelValues(workspace).Set(value)
 }
 
-// forget removes the figures of workspaces and agents that a reload has removed.
-func (m *metrics) forget(before, after map[string]*account, agents []string) {
-	for id := range before {
-		if after[id] == nil {
-			m.workspaces.DeleteLabelValues(id)
-			m.inbound.DeleteLabelValues(id)
-			m.throttled.DeleteLabelValues(id)
-			m.ticks.DeletePartialMatch(prometheus.Labels{"workspace": id})
-			m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
-		}
+// Forget removes the figures of workspaces and agents that a reload has removed.
+func (m *Metrics) Forget(workspaces, agents []string) {
+	for _, id := range workspaces {
+		m.workspaces.DeleteLabelValues(id)
+		m.inbound.DeleteLabelValues(id)
+		m.throttled.DeleteLabelValues(id)
+		m.ticks.DeletePartialMatch(prometheus.Labels{"workspace": id})
+		m.requests.DeletePartialMatch(prometheus.Labels{"workspace": id})
 	}
 	for _, id := range agents {
 		m.failing.DeleteLabelValues(id)
 	}
+}
+
+// Retained notes that old rows were removed.
+func (m *Metrics) Retained() { m.retained.SetToCurrentTime() }
+
+// ServeHTTP answers a scrape with all figures.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }

@@ -1,4 +1,4 @@
-package daemon
+package doctor
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"parley/adapters"
 	agents "parley/adapters/agent"
 	"parley/adapters/web/access"
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
@@ -30,22 +31,22 @@ type Found struct {
 	Unasked bool
 }
 
-// Check reports whether the daemon could start, tries the bucket of attachments, asks the
+// Ask reports whether the daemon could start, tries the bucket of attachments, asks the
 // platforms of a configuration whether its workspaces have the access that they need, and the servers of its
 // agents whether they would answer. It asks all at once, within three seconds. The findings are those
 // of the daemon, then those of the workspaces and of the agents in their order.
-func Check(ctx context.Context, c *config.Config) []Found {
+func Ask(ctx context.Context, c *config.Config) []Found {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	found := make([][]Found, 2+len(c.Workspaces)+len(c.Agents))
-	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), BaseURL(c.Listen))
+	public := cmp.Or(strings.TrimSuffix(c.PublicURL, "/"), boot.BaseURL(c.Listen))
 	var asking sync.WaitGroup
 	asking.Go(func() { found[0] = checkStart(ctx, c) })
 	asking.Go(func() { found[1] = checkFiles(ctx, c.Attachments) })
 	for i, w := range c.Workspaces {
 		platform, _ := config.Platform(w.Platform) // the configuration is checked
 		if checker, ok := platform.New(w.ID, w.Config).(adapters.Checker); ok {
-			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, wants(public, c, w)) })
+			asking.Go(func() { found[2+i] = checkOne(ctx, w, checker, Wants(public, c, w)) })
 		}
 	}
 	for i, a := range c.Agents {
@@ -58,9 +59,8 @@ func Check(ctx context.Context, c *config.Config) []Found {
 	return slices.Concat(found...)
 }
 
-// checkWorkspace asks the platform of a configured workspace.
-func (d *Daemon) checkWorkspace(ctx context.Context, id string) (list []operator.Finding) {
-	c := d.Setup().Config
+// AskWorkspace asks the platform of a configured workspace. public is the address of our HTTP server.
+func AskWorkspace(ctx context.Context, c *config.Config, id, public string) (list []operator.Finding) {
 	w := c.Workspace(id)
 	platform, _ := config.Platform(w.Platform) // the configuration is checked
 	checker, ok := platform.New(w.ID, w.Config).(adapters.Checker)
@@ -69,7 +69,7 @@ func (d *Daemon) checkWorkspace(ctx context.Context, id string) (list []operator
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	for _, f := range checkOne(ctx, *w, checker, wants(d.publicURL(), c, *w)) {
+	for _, f := range checkOne(ctx, *w, checker, Wants(public, c, *w)) {
 		state := operator.FindingWarning
 		switch {
 		case f.Unasked:
@@ -114,9 +114,9 @@ func checkAgent(ctx context.Context, i int, id string, checker agents.Checker) (
 	return all
 }
 
-// wants returns the facts about the settings of a workspace, or of one of its channels, that
+// Wants returns the facts about the settings of a workspace, or of one of its channels, that
 // matter to its platform. public is the address of our HTTP server.
-func wants(public string, c *config.Config, w config.Workspace) adapters.Wants {
+func Wants(public string, c *config.Config, w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{
 		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowUsers == nil }),
