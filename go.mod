@@ -5,24 +5,24 @@ go 1.26.0
 toolchain go1.26.9
 
 require (
-	charm.land/huh/v2 v2.0.3 // the questions of init
+	charm.land/huh/v2 v2.0.3 // the questions of init: lists, hidden input and checks on a terminal, also for screen readers
 	github.com/bwmarrin/discordgo v0.29.0 // Discord's REST API and its types
 	github.com/chromedp/cdproto v0.159.0 // tests: the types of chromedp
 	github.com/chromedp/chromedp v0.23.0 // tests: pages in a browser
 	github.com/dustin/go-humanize v1.0.1 // sizes and numbers for people
 	github.com/evanw/esbuild v0.28.2 // tests: the scripts of pages, minified
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
-	github.com/go-viper/mapstructure/v2 v2.5.0 // decode hooks for viper
+	github.com/go-viper/mapstructure/v2 v2.5.0 // the options of viper's decoder: strict types, and the tags of YAML
 	github.com/google/go-cmp v0.7.0 // tests: differences
 	github.com/google/uuid v1.6.0 // thread and message ids
-	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway
+	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway; slack-go and discordgo need it too, so another one would be a second
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
-	github.com/jackc/puddle/v2 v2.2.3 // the reading connections of the embedded store
+	github.com/jackc/puddle/v2 v2.2.3 // the reading connections of the embedded store; pgx brings it for its own
 	github.com/klauspost/compress v1.20.1 // gzip for clients that accept it, zstd for backups
 	github.com/lmittmann/tint v1.2.1 // logs on a terminal
 	github.com/mattn/go-isatty v0.0.24 // whether people read the output
 	github.com/microcosm-cc/bluemonday v1.0.27 // what may be in the HTML of an answer
-	github.com/minio/minio-go/v7 v7.4.1 // attachments in an S3-compatible bucket
+	github.com/minio/minio-go/v7 v7.4.1 // attachments in a bucket: signatures, regions, retries and the dialects of S3-compatible servers
 	github.com/modelcontextprotocol/go-sdk v1.8.0 // the Model Context Protocol
 	github.com/prometheus/client_golang v1.25.0 // metrics
 	github.com/prometheus/procfs v0.22.0 // the benchmark: CPU time and memory of processes
@@ -32,9 +32,9 @@ require (
 	github.com/schollz/progressbar/v3 v3.19.1 // progress of long work on a terminal
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
-	github.com/spf13/pflag v1.0.10 // the flags of commands, for their manual pages
+	github.com/spf13/pflag v1.0.10 // the flags of commands, for their manual pages; cobra's own
 	github.com/spf13/viper v1.21.0 // configuration
-	github.com/subosito/gotenv v1.6.0 // files with environment variables
+	github.com/subosito/gotenv v1.6.0 // files with environment variables; viper's own
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	golang.org/x/net v0.60.0 // the elements of a page that change

@@ -206,10 +206,12 @@ type Setup struct {
 	Runs int
 	// Sockets is the daemon's number of Socket Mode connections; 0 for the hook.
 	Sockets int
+	// Coalesce is turns.coalesce. With more than 0, only one message of a thread may come within it, since the ledger compares
+	// each reply with one message.
+	Coalesce time.Duration
 }
 
-// newDaemon prepares a daemon with its configuration. Each message is a turn of its own
-// (coalesce: 0s), since the ledger compares each reply with one message.
+// newDaemon prepares a daemon with its configuration.
 func (t *Trial) newDaemon(name string, d *rig.Database) (*rig.Child, error) {
 	agents := ""
 	if t.Model != nil {
@@ -244,8 +246,8 @@ func (s Setup) workspace(apiURL string) string {
 platform: slack
 agent: %s
 slack: {%s}
-turns: {mode: %s, coalesce: 0s, coalesce_max: 0s}
-%s`, rig.Workspace, agent, strings.Join(slack, ", "), mode, window)
+turns: {mode: %s, coalesce: %s, coalesce_max: %[5]s}
+%[6]s`, rig.Workspace, agent, strings.Join(slack, ", "), mode, s.Coalesce, window)
 }
 
 // newFloor prepares a floor, which runs in this tool's own binary.

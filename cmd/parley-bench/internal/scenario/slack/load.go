@@ -21,7 +21,7 @@ type Load struct {
 	connections, events, threads, warmUp, rounds int
 	only, workload                               string
 	rate                                         float64
-	wait, calm                                   time.Duration
+	wait, calm, coalesce                         time.Duration
 	bolt                                         string // the folder with Bolt, for Peers; empty without it
 }
 
@@ -32,6 +32,7 @@ func (l *Load) Define(f *rig.FlagSet) {
 	f.Number(&l.threads, "threads", 1000, 1, "number of threads with these messages; every fourth is a direct message")
 	f.Number(&l.warmUp, "warmup", 500, 1, "number of messages before the measured ones; they open files and connections, and resolve the users' names")
 	f.Number(&l.rounds, "rounds", 1, 1, "number of measurements of floor and daemon, in turn; the medians are compared")
+	f.Duration(&l.coalesce, "coalesce", 0, 0, "the daemon's turns.coalesce, whose default is 500ms; above 0 only with -workload new or old, where each message has a thread of its own")
 	f.Float(&l.rate, "rate", 0, 0, "messages per second, independent of the acknowledgements; 0 for no limit")
 	f.Choice(&l.only, "only", "", []string{theFloor, theDaemon}, "measure only this program")
 	f.Duration(&l.wait, "wait", 5*time.Minute, 0, "time limit for all replies of a measurement")
@@ -71,6 +72,9 @@ func (l *Load) conversations(api *slacktest.Server) (warm, measured []*ledger.Co
 func (l *Load) Check(*rig.Bench) error {
 	if l.workload == "" && l.threads < l.connections {
 		return errors.New("threads must not be fewer than connections: a thread's messages take one connection, in order")
+	}
+	if l.coalesce > 0 && (l.workload == "" || l.workload == talk) {
+		return errors.New("coalesce needs -workload new or old: messages of one thread would share an answer")
 	}
 	return nil
 }
@@ -121,7 +125,7 @@ func (l *Load) Run(ctx context.Context, b *rig.Bench) error {
 
 // setup returns the set-up with a program.
 func (l *Load) setup(program string) (s trial.Setup) {
-	s.Floor = program == theFloor
+	s.Floor, s.Coalesce = program == theFloor, l.coalesce
 	if program == theBolt {
 		s.Bolt = l.bolt
 	}
