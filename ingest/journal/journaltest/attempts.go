@@ -218,7 +218,7 @@ func listedRuns(f *fixture) {
 		}
 	}
 	same(f, "all", got, want)
-	failed, next, err := f.Listing.ListRuns(f.ctx, listing.RunFilter{Failed: true, Limit: 10})
+	failed, next, err := f.Listing.ListRuns(f.ctx, listing.RunFilter{State: "failed", Limit: 10})
 	f.must(err)
 	same(f, "failed", []any{failed[0].ID, failed[0].State, failed[0].Error, len(failed), next}, []any{want[3], "failed", "the agent is gone", 1, ""})
 	recent, _, err := f.Listing.ListRuns(f.ctx, listing.RunFilter{Since: f.clock.Now().Add(-time.Minute), Limit: 10})

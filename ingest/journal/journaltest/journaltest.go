@@ -111,7 +111,7 @@ func parts() []part {
 		{name: "workstreams", groups: []group{{"workstreams", workstreamPromises()}}},
 		{name: "schedules", groups: []group{{"schedules", schedulePromises()}}},
 		{name: "audit", groups: []group{{"actions", actionPromises()}}},
-		{name: "listing", groups: []group{{"counts", countPromises()}}},
+		{name: "listing", groups: []group{{"counts", countPromises()}, {"filters", filterPromises()}}},
 		{name: "search", groups: []group{{"search", searchPromises()}}},
 	}
 }

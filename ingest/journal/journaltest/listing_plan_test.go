@@ -34,10 +34,17 @@ func listings(t *testing.T) (*conversation, []string) {
 	}
 	_, err := c.Listing.Counts(ctx, []string{"acme"})
 	_, figures := c.Listing.Figures(ctx)
-	_, _, threads := c.Listing.AllThreads(ctx, []string{"acme"}, "", 50)
+	_, _, threads := c.Listing.AllThreads(ctx, listing.ThreadFilter{Workspaces: []string{"acme"}, Limit: 50})
+	for _, state := range listing.ThreadStates() {
+		_, _, err := c.Listing.AllThreads(ctx, listing.ThreadFilter{Workspaces: []string{"acme"}, Channel: "C1", Agent: "helper", State: state, Since: time.Now(), Until: time.Now(), Limit: 50})
+		found(err)
+	}
+	_, hour := c.Listing.LastHour(ctx)
+	_, some := c.Listing.ThreadsOf(ctx, []string{"u"}, listing.ThreadFilter{Workspaces: []string{"acme"}})
+	found(hour, some)
 	_, thread := c.Listing.ThreadOf(ctx, "slack:acme:C1:1")
 	found(err, figures, threads, thread)
-	for _, f := range []listing.RunFilter{{Limit: 50}, {Limit: 50, Failed: true}, {Limit: 50, Since: time.Now().Add(-time.Hour)}} {
+	for _, f := range []listing.RunFilter{{Limit: 50}, {Limit: 50, State: "failed"}, {Limit: 50, Since: time.Now().Add(-time.Hour)}, {Limit: 50, State: "done", Workspace: "acme", Agent: "helper", Thread: "slack:acme:C1:1", Channel: "C1", Text: "gone", Until: time.Now()}} {
 		_, _, err := c.Listing.ListRuns(ctx, f)
 		found(err)
 	}

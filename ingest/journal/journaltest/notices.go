@@ -6,6 +6,7 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
@@ -128,7 +129,7 @@ func listingPromises() []promise {
 
 func agentOfThread(f *fixture) {
 	agent := func() string {
-		list, _, err := f.Listing.AllThreads(f.ctx, []string{workspace}, "", 10)
+		list, _, err := f.Listing.AllThreads(f.ctx, listing.ThreadFilter{Workspaces: []string{workspace}, Limit: 10})
 		f.must(err)
 		same(f, "threads", len(list), 1)
 		return list[0].Agent

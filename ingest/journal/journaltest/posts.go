@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
@@ -123,7 +124,7 @@ func postsQueued(f *fixture) {
 	p, err := f.Recorder.PostOf(f.ctx, first)
 	f.must(err)
 	same(f, "its state and place", []any{p.State, p.Thread.Key, p.Channel, p.PlatformID}, []any{outbox.Sent, threadKey(1), channel, "C1/8"})
-	listed, _, err := f.Listing.AllThreads(f.ctx, []string{workspace}, "", 10)
+	listed, _, err := f.Listing.AllThreads(f.ctx, listing.ThreadFilter{Workspaces: []string{workspace}, Limit: 10})
 	f.must(err)
 	same(f, "listed threads", len(listed), 1)
 }

@@ -2,7 +2,6 @@ package listing
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"parley/ingest/journal/storage"
@@ -10,6 +9,9 @@ import (
 
 // CountLimit bounds each number of Counts: a larger number is given as this one.
 const CountLimit = 10_000
+
+// mostCounted is CountLimit in a query.
+const mostCounted = `10000`
 
 // FailedFor is how long a failed run counts among those that need an operator.
 const FailedFor = 24 * time.Hour
@@ -61,7 +63,7 @@ func (l *Listing) Counts(ctx context.Context, workspaces []string) (Counts, erro
 }
 
 // limited is the end of a query that is counted.
-var limited = ` LIMIT ` + strconv.Itoa(CountLimit) + `) AS few`
+const limited = ` LIMIT ` + mostCounted + `) AS few`
 
 // by counts at most CountLimit rows by a column.
 func by(tx *storage.Txn, column, rows string) map[string]int64 {

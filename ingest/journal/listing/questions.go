@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
@@ -17,19 +18,22 @@ type Question struct {
 	AskedAt time.Time
 	State   string // open, answered, expired or final; also an open one may be too late to answer
 	Text    string // that people see
-	body    string
+	// First is the first of the messages that the run answers, with its sender and its words; zero if they are gone.
+	First messages.Message
+	body  string
 }
 
 // questionQuery reads questions, q in the condition, with their threads, t.
 const questionQuery = `SELECT q.run, q.agent, q.asked_at, q.until_at, q.state, q.body, t.uuid, t.key, t.workspace, t.platform, t.channel, t.parent,
 	EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
-	coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), '')
-	FROM questions q JOIN threads t ON t.id = q.thread WHERE `
+	coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), ''), m.sender_id, m.content, m.metadata, coalesce(m.version, 1)
+	FROM questions q JOIN threads t ON t.id = q.thread LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.run = q.run
+		AND f.trigger = 'run' AND f.author IN ('human', 'bot') ORDER BY f.seq LIMIT 1) WHERE `
 
 func (q *Question) dest() []any {
 	t := &q.Thread
 	return []any{&q.Run, &q.Agent, &q.AskedAt, &q.UntilAt, &q.State, &q.body, &t.ID, (*string)(&t.Key), &t.Workspace, (*string)(&t.Platform), &t.Channel, &q.Parent,
-		&t.Room, &q.Text}
+		&t.Room, &q.Text, &q.First.SenderID, &q.First.Content, &q.First.Metadata, &q.First.Version}
 }
 
 // Questions returns the open questions of agents after a position, the one whose time ends first
@@ -63,7 +67,7 @@ func (l *Listing) FindQuestion(ctx context.Context, run string) (q Question, err
 	return q, err
 }
 
-func (q *Question) size() int { return len(q.Text) + len(q.body) }
+func (q *Question) size() int { return len(q.Text) + len(q.body) + q.First.Size() }
 
 // QuestionCursor is the question's position in the order of Questions.
 func (q *Question) QuestionCursor() string { return threads.Cursor(q.UntilAt, q.AskedAt.UnixMilli()) }

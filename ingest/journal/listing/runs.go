@@ -22,6 +22,8 @@ type Run struct {
 	Thread    event.ThreadKey `json:"thread"`
 	ThreadID  string          `json:"thread_id"` // the thread's UUID
 	Workspace string          `json:"workspace"`
+	Channel   string          `json:"channel"`
+	Room      bool            `json:"-"` // the thread is in a room, as in Thread
 	Agent     string          `json:"agent"`
 	State     string          `json:"state"` // running, done, quiet (the agent chose to say nothing), failed, cancelled
 	BegunAt   time.Time       `json:"begun_at"`
@@ -79,53 +81,110 @@ type Attempt struct {
 // Lost reports whether the attempt ended with its process.
 func (a Attempt) Lost() bool { return a.EndedAt.IsZero() }
 
-// RunFilter chooses runs.
+// RunFilter chooses runs. An empty field chooses all.
 type RunFilter struct {
-	Failed bool      // only failed ones
-	Since  time.Time // only those that began or ended since then; zero for all
-	After  string    // the next of the page before; empty for the first page
-	Limit  int
+	State        string // running, done, quiet, failed or cancelled
+	Workspace    string
+	Thread       string // a key or a UUID
+	Channel      string // of the thread, or the parent of that
+	Agent        string
+	Text         string    // that the error has, in any case
+	Since, Until time.Time // of the end, or of the begin of an unfinished one
+	After        string    // the next of the page before; empty for the first page
+	Limit        int
 }
+
+// RunStates returns the states of runs.
+func RunStates() []string { return []string{"running", "done", Quiet, "failed", "cancelled"} }
 
 const (
-	endedRun = `SELECT r.id, t.key, t.uuid, t.workspace, r.agent, r.state, r.begun_at, r.answered_at, r.ended_at, r.error
+	ofRoom   = `EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room')`
+	endedRun = `SELECT r.id, t.key, t.uuid, t.workspace, t.channel, ` + ofRoom + `, r.agent, r.state, r.begun_at, r.answered_at, r.ended_at, r.error
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE `
-	openRun = `SELECT t.run_id, t.key, t.uuid, t.workspace, t.agent, 'running', t.run_begun_at, 0, 0, '' FROM threads t WHERE t.run_id IS NOT NULL AND `
+	openRun = `SELECT t.run_id, t.key, t.uuid, t.workspace, t.channel, ` + ofRoom + `, t.agent, 'running', t.run_begun_at, 0, 0, '' FROM threads t WHERE t.run_id IS NOT NULL AND `
+	// runMatches is the condition of a RunFilter about the thread of a run: workspace, thread and channel.
+	runMatches = `($1 = '' OR t.workspace = $1) AND ($2 = '' OR $2 IN (t.key, t.uuid)) AND ($3 = '' OR $3 IN (t.channel, t.parent))`
 )
 
-func (r *Run) dest() []any {
-	return []any{&r.ID, (*string)(&r.Thread), &r.ThreadID, &r.Workspace, &r.Agent, &r.State, &r.BegunAt, &r.FirstAt, &r.EndedAt, &r.Error}
+// chooses reports whether the filter leaves out runs of the page, apart from failed ones, which have an index.
+func (f *RunFilter) chooses() bool {
+	return f.State != "" && f.State != "failed" || f.Workspace != "" || f.Thread != "" || f.Channel != "" || f.Agent != "" || f.Text != ""
 }
 
+func (r *Run) dest() []any {
+	return []any{&r.ID, (*string)(&r.Thread), &r.ThreadID, &r.Workspace, &r.Channel, &r.Room, &r.Agent, &r.State, &r.BegunAt, &r.FirstAt, &r.EndedAt, &r.Error}
+}
+
+// endedStates are the stored states of the runs that have ended, by the name of RunStates.
+var endedStates = map[string]string{"done": ",done,", Quiet: ",quiet,", "failed": ",failed,", "cancelled": ",canceled,dropped,interrupted,"}
+
 // ListRuns returns a page of the runs: the unfinished ones, and then those that have ended, the last one first. next
-// is the position of the page after it; empty if there is none.
+// is the position of the page after it; empty if there is none. With a filter, a page looks at the next CountLimit ended runs, so it may
+// have fewer than Limit runs, or none, before the last one.
 func (l *Listing) ListRuns(ctx context.Context, f RunFilter) (list []Run, next string, err error) {
 	open, at, id, err := readRunCursor(f.After)
 	if err != nil {
 		return nil, "", err
 	}
-	since := storage.Millis(f.Since)
+	since, end := storage.Millis(f.Since), int64(math.MaxInt64)
+	if !f.Until.IsZero() {
+		end = storage.Millis(f.Until) + 1
+	}
 	list, err = storage.Read(ctx, l.db, func(tx *storage.Txn) (list []Run) {
-		if open && !f.Failed {
-			list = storage.Rows(tx, (*Run).dest, openRun+`t.run_id < $1 AND t.run_begun_at >= $2 ORDER BY t.run_id DESC LIMIT CAST($3 AS BIGINT)`, id, since, int64(f.Limit))
+		next = ""
+		if open && (f.State == "" || f.State == "running") && f.Text == "" {
+			list = storage.Rows(tx, (*Run).dest, openRun+runMatches+` AND ($4 = '' OR t.agent = $4) AND t.run_id < $5 AND t.run_begun_at >= $6 AND t.run_begun_at < $7
+				ORDER BY t.run_id DESC LIMIT CAST($8 AS BIGINT)`, f.Workspace, f.Thread, f.Channel, f.Agent, id, since, end, int64(f.Limit))
 		}
+		from := position{at, id}
 		if open {
-			at, id = math.MaxInt64, ""
+			from = position{math.MaxInt64, ""}
 		}
-		if left := f.Limit - len(list); left > 0 {
-			condition := `(r.ended_at, r.id) < ($1, $2) AND r.ended_at >= $3`
-			if f.Failed {
-				condition += ` AND r.state = 'failed'`
-			}
-			list = append(list, storage.Rows(tx, (*Run).dest, endedRun+condition+` ORDER BY r.ended_at DESC, r.id DESC LIMIT CAST($4 AS BIGINT)`, at, id, since, int64(left))...)
+		switch {
+		case len(list) == f.Limit:
+			next = list[len(list)-1].cursor()
+		case f.State != "running":
+			from.at = min(from.at, end)
+			list, next = endedRuns(tx, list, f, from, since)
 		}
 		complete(tx, list)
 		return list
 	})
-	if n := len(list); n > 0 && n == f.Limit {
-		next = list[n-1].cursor()
-	}
 	return list, next, err
+}
+
+// position is one in the order of ended runs.
+type position struct {
+	at int64
+	id string
+}
+
+// endedRuns adds the ended runs before a position to a page, and returns it with the position of the next page.
+func endedRuns(tx *storage.Txn, list []Run, f RunFilter, from position, since int64) (page []Run, next string) {
+	failed := ``
+	if f.State == "failed" {
+		failed = ` AND r.state = 'failed'` // in the words of an index
+	}
+	var floor position // of the first run that is not looked at
+	if f.chooses() {
+		tx.Row([]any{&floor.at, &floor.id}, `SELECT r.ended_at, r.id FROM runs r WHERE (r.ended_at, r.id) < ($1, $2) AND r.ended_at >= $3`+failed+`
+			ORDER BY r.ended_at DESC, r.id DESC LIMIT 1 OFFSET `+mostCounted, from.at, from.id, since)
+	}
+	like := ""
+	if f.Text != "" {
+		like = "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(strings.ToLower(f.Text)) + "%"
+	}
+	page = append(list, storage.Rows(tx, (*Run).dest, endedRun+runMatches+` AND (r.ended_at, r.id) < ($4, $5) AND r.ended_at >= $6`+failed+` AND (r.ended_at, r.id) > ($7, $8)
+		AND ($9 = '' OR r.agent = $9) AND ($10 = '' OR $10 LIKE '%,' || r.state || ',%') AND ($11 = '' OR lower(r.error) LIKE $11 ESCAPE '\')
+		ORDER BY r.ended_at DESC, r.id DESC LIMIT CAST($12 AS BIGINT)`,
+		f.Workspace, f.Thread, f.Channel, from.at, from.id, since, floor.at, floor.id, f.Agent, endedStates[f.State], like, int64(f.Limit-len(list)))...)
+	switch {
+	case len(page) == f.Limit:
+		next = page[len(page)-1].cursor()
+	case floor.id != "":
+		next = fmt.Sprintf("%d:%s~", floor.at, floor.id) // after this id, and before the next one
+	}
+	return page, next
 }
 
 // RunID returns the id of the run that an id of any kind leads to: its own, the one by which its agent knows it, the one that its

@@ -35,10 +35,10 @@ func OfWorkspace(workspace string) storage.Step {
 // maxWords bounds the words of a query.
 const maxWords = 20
 
-// Query asks for messages of a workspace.
+// Query asks for messages.
 type Query struct {
-	Workspace string
-	Thread    string // UUID of the only thread; empty for all
+	Workspace string // empty for all
+	Thread    string // UUID of the only thread, which is of the workspace; empty for all
 	Text      string // a message is found if it has each of these words, in any order and case
 	Before    string // next of the page before; empty for the first page
 	Limit     int
@@ -47,12 +47,13 @@ type Query struct {
 // Found is a message that was found, in its present state.
 type Found struct {
 	messages.Message
-	ThreadID string // its thread's UUID
-	Channel  string // of the thread
+	ThreadID  string // its thread's UUID
+	Workspace string
+	Channel   string // of the thread
 }
 
 func (f *Found) dest() []any {
-	return []any{&f.Row, &f.UUID, &f.ThreadID, &f.Channel, &f.Seq, &f.SenderID, (*string)(&f.Author), &f.Content, &f.Metadata, &f.Version, &f.FileCount, &f.SentAt, &f.EditedAt, &f.DeletedAt, &f.ExternalID, &f.Memory, &f.Run}
+	return []any{&f.Row, &f.UUID, &f.ThreadID, &f.Workspace, &f.Channel, &f.Seq, &f.SenderID, (*string)(&f.Author), &f.Content, &f.Metadata, &f.Version, &f.FileCount, &f.SentAt, &f.EditedAt, &f.DeletedAt, &f.ExternalID, &f.Memory, &f.Run}
 }
 
 // Position is the message's position in the order of a search; see Query.
@@ -77,16 +78,18 @@ func (s *Search) SearchMessages(ctx context.Context, q Query) (list []Found, nex
 		return nil, "", faults
 	}
 	list, err = storage.Read(ctx, s.db, func(tx *storage.Txn) []Found {
-		place := ofWorkspace(q.Workspace)
+		if q.Workspace != "" && q.Thread == "" {
+			words = append(words, ofWorkspace(q.Workspace))
+		}
 		if q.Thread != "" {
 			var thread int64
 			if !tx.Row([]any{&thread}, `SELECT id FROM threads WHERE uuid = $1 AND workspace = $2`, q.Thread, q.Workspace) {
 				tx.Fail(storage.ErrNotFound)
 			}
-			place = ofThread(thread)
+			words = append(words, ofThread(thread))
 		}
-		all := strings.Join(append(words, place), " ")
-		list := storage.UpTo(tx, (*Found).size, (*Found).dest, `SELECT m.row, m.id, t.uuid, t.channel, m.seq, m.sender_id, m.author, m.content, m.metadata, m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.external_id, m.memory, m.run
+		all := strings.Join(words, " ")
+		list := storage.UpTo(tx, (*Found).size, (*Found).dest, `SELECT m.row, m.id, t.uuid, t.workspace, t.channel, m.seq, m.sender_id, m.author, m.content, m.metadata, m.version, m.files, m.sent_at, m.edited_at, m.deleted_at, m.external_id, m.memory, m.run
 			FROM messages m JOIN threads t ON t.id = m.thread
 			WHERE m.row IN (SELECT rowid FROM `+s.table(tx, all, before, q.Limit)+` WHERE rowid < $2 ORDER BY rowid DESC LIMIT CAST($3 AS BIGINT)) ORDER BY m.row DESC`,
 			all, before, int64(q.Limit))

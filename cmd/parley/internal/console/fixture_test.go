@@ -312,6 +312,11 @@ func (workspaceStates) Channels(context.Context, string) ([]string, error) {
 	return []string{roomID, "C0RANDOM"}, nil
 }
 
+func (workspaceStates) ChannelName(_ context.Context, _, channel string) (string, bool) {
+	name, ok := map[string]string{roomID: "garden", "C0QUIET": "quiet", "C0RANDOM": "random"}[channel]
+	return name, ok
+}
+
 func (workspaceStates) Check(context.Context, string) []operator.Finding {
 	return []operator.Finding{{State: operator.FindingWarning, Key: "slack.bot_token", Words: "lacks the scope reactions:read, which policy.reactions needs"}}
 }

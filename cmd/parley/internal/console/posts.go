@@ -8,7 +8,7 @@ import (
 )
 
 func deliveries(s *operator.Service, r request) (string, any, error) {
-	list, err := s.Deliveries(r.Context(), r.query("state"), r.page())
+	list, err := s.Deliveries(r.Context(), r.by, r.query("state"), r.page())
 	return "Deliveries", struct {
 		Items  []operator.Delivery
 		States []string

@@ -9,10 +9,14 @@ import (
 )
 
 func runList(s *operator.Service, r request) (string, any, error) {
+	f := listing.RunFilter{After: r.query("before"), Limit: rows}
 	failed := r.query("failed") == "true"
-	list, err := s.Runs(r.Context(), listing.RunFilter{Failed: failed, After: r.query("before"), Limit: rows})
+	if failed {
+		f.State = "failed"
+	}
+	list, err := s.Runs(r.Context(), r.by, f)
 	return "Runs", struct {
-		Items  []listing.Run
+		Items  []operator.Run
 		Failed bool
 		Next   string
 	}{list.Items, failed, r.next(list.Next)}, err
@@ -59,13 +63,13 @@ func barsOf(attempts []listing.Attempt) (bars []bar) {
 }
 
 func run(s *operator.Service, r request) (string, any, error) {
-	one, err := s.Journal.Listing.FindRun(r.Context(), r.PathValue("id"))
+	one, err := s.Run(r.Context(), r.by, r.PathValue("id"))
 	if err != nil {
 		return "", nil, err
 	}
 	bars := barsOf(one.Attempts)
 	return "Run of " + one.Agent, struct {
-		Run    listing.Run
+		Run    operator.Run
 		Bars   []bar
 		Height int
 		May    bool
@@ -87,6 +91,6 @@ func why(s *operator.Service, r request) (string, any, error) {
 	if ref == "" {
 		return "Why?", operator.Why{}, nil
 	}
-	life, err := s.Why(r.Context(), ref, r.by.ReadsAll())
+	life, err := s.Why(r.Context(), r.by, ref)
 	return "Why?", life, err
 }

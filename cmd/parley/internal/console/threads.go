@@ -9,13 +9,17 @@ import (
 	"parley/adapters/web/threads"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/card"
-	"parley/ingest/event"
+	"parley/ingest/journal/listing"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
 )
 
 func threadList(s *operator.Service, r request) (string, any, error) {
-	list, err := s.Threads(r.Context(), r.by, r.query("workspace"), r.page())
+	q := operator.ThreadQuery{ThreadFilter: listing.ThreadFilter{Before: r.query("before"), Limit: rows}}
+	if w := r.query("workspace"); w != "" {
+		q.Workspaces = []string{w}
+	}
+	list, err := s.Threads(r.Context(), r.by, q)
 	var ids []string
 	for _, w := range s.Config().Workspaces {
 		ids = append(ids, w.ID)
@@ -47,13 +51,7 @@ func cardOf(m *threads.Message) *card.View {
 }
 
 // author returns the name of who wrote a message, as its platform gave it.
-func author(m *threads.Message) string {
-	metadata, _ := event.ReadMetadata(m.Metadata) // a message without a name has an id
-	if metadata.SenderDisplayName != "" {
-		return metadata.SenderDisplayName
-	}
-	return strings.TrimPrefix(m.SenderID, "agent:")
-}
+func author(m *threads.Message) string { return operator.Author(m.SenderID, m.Metadata) }
 
 // Author returns the name of who wrote the message.
 func (t threadRow) Author() string { return author(&t.Message) }

@@ -274,6 +274,11 @@ func (w workspaces) Channels(ctx context.Context, workspace string) ([]string, e
 	return reader.Channels(ctx)
 }
 
+// ChannelName implements operator.Workspaces.
+func (w workspaces) ChannelName(ctx context.Context, workspace, channel string) (string, bool) {
+	return w.channelName(ctx, workspace, channel)
+}
+
 // channelsTime bounds the wait for the platform's list of channels.
 const channelsTime = 3 * time.Second
 

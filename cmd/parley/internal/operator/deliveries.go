@@ -27,7 +27,7 @@ var deliveryRoutes = []Route{
 		if err != nil {
 			return nil, err
 		}
-		return s.Deliveries(c.Context(), c.Query("state"), page)
+		return s.Deliveries(c.Context(), c.By, c.Query("state"), page)
 	}},
 	{Pattern: "GET deliveries/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
 		id, err := c.ID("id")
@@ -67,21 +67,23 @@ var deliveryRoutes = []Route{
 
 // Delivery is one call that puts a part of a reply on a platform.
 type Delivery struct {
-	ID         int64     `json:"id"`
-	Workspace  string    `json:"workspace"`
-	Thread     string    `json:"thread"` // key of its thread
-	Channel    string    `json:"channel"`
-	Run        string    `json:"run"`
-	Kind       string    `json:"kind"`
-	Part       int64     `json:"part"`  // of the reply, from 1; 0: it carries no part
-	Parts      int64     `json:"parts"` // of the reply
-	State      string    `json:"state"`
-	Attempts   int64     `json:"attempts"`
-	DueAt      time.Time `json:"due_at"` // when a worker looks at it next; if it has ended, about when
-	CreatedAt  time.Time `json:"created_at"`
-	Error      string    `json:"error"`
-	PlatformID string    `json:"platform_id"`
-	Link       string    `json:"link,omitempty"` // at which people see the post; empty for none, and in lists
+	ID        int64  `json:"id"`
+	Workspace string `json:"workspace"`
+	Thread    string `json:"thread"` // key of its thread
+	Channel   string `json:"channel"`
+	// ChannelName is empty if it is not known or if the caller may not read the thread.
+	ChannelName string    `json:"channel_name,omitempty"`
+	Run         string    `json:"run"`
+	Kind        string    `json:"kind"`
+	Part        int64     `json:"part"`  // of the reply, from 1; 0: it carries no part
+	Parts       int64     `json:"parts"` // of the reply
+	State       string    `json:"state"`
+	Attempts    int64     `json:"attempts"`
+	DueAt       time.Time `json:"due_at"` // when a worker looks at it next; if it has ended, about when
+	CreatedAt   time.Time `json:"created_at"`
+	Error       string    `json:"error"`
+	PlatformID  string    `json:"platform_id"`
+	Link        string    `json:"link,omitempty"` // at which people see the post; empty for none, and in lists
 	// Text is the text of the post; nil if it was removed or may not be shown, in lists, and after it was sent.
 	Text *string `json:"text,omitempty"`
 	// Card is the card beside the text; nil for none, and where Text is.
@@ -90,7 +92,7 @@ type Delivery struct {
 
 // Deliveries returns a page of the deliveries in some states, which are separated by commas, the newest first.
 // No state means all of them.
-func (s *Service) Deliveries(ctx context.Context, states string, page Page) (List[Delivery], error) {
+func (s *Service) Deliveries(ctx context.Context, by Caller, states string, page Page) (List[Delivery], error) {
 	before, err := page.Row()
 	if err != nil {
 		return List[Delivery]{}, err
@@ -107,9 +109,12 @@ func (s *Service) Deliveries(ctx context.Context, states string, page Page) (Lis
 	if err != nil {
 		return List[Delivery]{}, err
 	}
+	name, end := s.channelNames(ctx, by)
+	defer end()
 	items := make([]Delivery, len(rows))
 	for i, r := range rows {
 		items[i] = deliveryOf(r)
+		items[i].ChannelName = name(r.Workspace, r.Channel, !r.Private)
 	}
 	return listOf(items, len(rows) == page.Limit, func(d Delivery) string { return strconv.FormatInt(d.ID, 10) }), nil
 }
@@ -138,7 +143,8 @@ func (s *Service) Delivery(ctx context.Context, by Caller, id int64) (Delivery, 
 	}
 	shown := deliveryOf(row)
 	shown.Link = s.link(ctx, row)
-	if row.Private && !by.ReadsAll() {
+	shown.ChannelName = s.channelName(ctx, by, row.Workspace, row.Channel, !row.Private)
+	if !by.Reads(!row.Private) {
 		return shown, nil
 	}
 	held, err := s.Journal.Outbox.HeldDelivery(ctx, id)

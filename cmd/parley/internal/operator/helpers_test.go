@@ -91,10 +91,16 @@ func (working) Agent(string) operator.AgentHealth { return operator.AgentHealth{
 type workspaces struct {
 	channels []string
 	err      error
+	names    map[string]string // of channels
 }
 
 func (*workspaces) Status(string) (s adapters.Status, known bool) { return s, false }
 
 func (w *workspaces) Channels(context.Context, string) ([]string, error) { return w.channels, w.err }
+
+func (w *workspaces) ChannelName(_ context.Context, _, channel string) (string, bool) {
+	name, ok := w.names[channel]
+	return name, ok
+}
 
 func (*workspaces) Check(context.Context, string) []operator.Finding { return nil }

@@ -76,7 +76,7 @@ func (s *Service) InputOf(ctx context.Context, by Caller, thread, run string) (I
 	if err != nil {
 		return Input{}, err
 	}
-	in := Input{Run: given.Run, Agent: given.Agent, Kept: given.Kept != "", Hidden: !t.Room && !by.ReadsAll(), Messages: []InputMessage{}}
+	in := Input{Run: given.Run, Agent: given.Agent, Kept: given.Kept != "", Hidden: !by.Reads(t.Room), Messages: []InputMessage{}}
 	if in.Hidden {
 		return in, nil
 	}

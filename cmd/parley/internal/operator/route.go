@@ -48,6 +48,7 @@ func Routes() []Route {
 		whyRoutes,
 		tryRoutes,
 		runRoutes,
+		searchRoutes,
 		deadRoutes,
 		deliveryRoutes,
 		postRoutes,
@@ -92,6 +93,10 @@ func callerOf(o config.Operator) Caller {
 
 // ReadsAll reports whether the caller may read the texts of direct messages.
 func (c Caller) ReadsAll() bool { return c.Role.Has(config.RoleReader) }
+
+// Reads reports whether the caller may read the texts of a thread; room says that the thread is in a room. Each page and each search asks
+// it.
+func (c Caller) Reads(room bool) bool { return room || c.ReadsAll() }
 
 // Call is a request of an operator.
 type Call struct {
@@ -204,14 +209,23 @@ type List[T any] struct {
 	Next  *string `json:"next"` // the before of the next page; nil if this is the last one
 }
 
-// listOf returns a page. next is the position of its last row; it has no next page unless more is true.
-func listOf[T any](items []T, more bool, next func(last T) string) List[T] {
+// pageOf returns a page with the position of the next one; empty if there is none.
+func pageOf[T any](items []T, next string) List[T] {
 	list := List[T]{Items: items}
 	if items == nil {
 		list.Items = []T{}
 	}
-	if more && len(items) > 0 {
-		list.Next = new(next(items[len(items)-1]))
+	if next != "" {
+		list.Next = &next
 	}
 	return list
+}
+
+// listOf returns a page. next is the position of its last row; it has no next page unless more is true.
+func listOf[T any](items []T, more bool, next func(last T) string) List[T] {
+	position := ""
+	if more && len(items) > 0 {
+		position = next(items[len(items)-1])
+	}
+	return pageOf(items, position)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"parley/config"
 	"parley/ingest/event"
@@ -13,23 +14,27 @@ import (
 
 var runRoutes = []Route{
 	{Pattern: "GET runs", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
-		if err := c.Known("before", "limit", "failed", "since"); err != nil {
+		if err := c.Known("before", "limit", "failed", "state", "workspace", "thread", "channel", "agent", "q", "since", "until"); err != nil {
 			return nil, err
 		}
 		page, err := c.Page()
 		if err != nil {
 			return nil, err
 		}
-		f := listing.RunFilter{Failed: c.Query("failed") == "true", After: page.Before, Limit: page.Limit}
-		if since := c.Query("since"); since != "" {
-			if f.Since, err = Since(since, s.Now().UTC()); err != nil {
-				return nil, event.FieldErrors{{Field: "since", Message: err.Error()}}
-			}
+		f := listing.RunFilter{
+			State: c.Query("state"), Workspace: c.Query("workspace"), Thread: c.Query("thread"), Channel: c.Query("channel"), Agent: c.Query("agent"), Text: c.Query("q"),
+			After: page.Before, Limit: page.Limit,
 		}
-		return s.Runs(c.Context(), f)
+		if c.Query("failed") == "true" {
+			f.State = "failed"
+		}
+		if f.Since, f.Until, err = s.Times(c.Query("since"), c.Query("until")); err != nil {
+			return nil, err
+		}
+		return s.Runs(c.Context(), c.By, f)
 	}},
 	{Pattern: "GET runs/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
-		return s.Journal.Listing.FindRun(c.Context(), c.Path("id"))
+		return s.Run(c.Context(), c.By, c.Path("id"))
 	}},
 	{Pattern: "POST runs/{id}/retry", Role: config.RoleOperator, serve: func(s *Service, c *Call) (any, error) {
 		return s.RetryRun(c.Context(), c.Write(""), c.Path("id"))
@@ -40,12 +45,36 @@ var runRoutes = []Route{
 }
 
 // Runs returns a page of the runs, the unfinished ones first, and then those that ended last.
-func (s *Service) Runs(ctx context.Context, f listing.RunFilter) (List[listing.Run], error) {
+func (s *Service) Runs(ctx context.Context, by Caller, f listing.RunFilter) (List[Run], error) {
+	if f.State != "" && !slices.Contains(listing.RunStates(), f.State) {
+		return List[Run]{}, event.FieldErrors{{Field: "state", Message: "must be one of " + words(listing.RunStates())}}
+	}
 	rows, next, err := s.Journal.Listing.ListRuns(ctx, f)
 	if err != nil {
-		return List[listing.Run]{}, refusal(err)
+		return List[Run]{}, refusal(err)
 	}
-	return listOf(rows, next != "", func(listing.Run) string { return next }), nil
+	name, end := s.channelNames(ctx, by)
+	defer end()
+	items := make([]Run, len(rows))
+	for i, r := range rows {
+		items[i] = Run{r, name(r.Workspace, r.Channel, r.Room)}
+	}
+	return pageOf(items, next), nil
+}
+
+// Run is a run with the name of its channel, which is empty if it is not known or if the caller may not read the thread.
+type Run struct {
+	listing.Run
+	ChannelName string `json:"channel_name,omitempty"`
+}
+
+// Run returns a run by an id of any kind; see listing.RunID.
+func (s *Service) Run(ctx context.Context, by Caller, id string) (Run, error) {
+	run, err := s.Journal.Listing.FindRun(ctx, id)
+	if err != nil {
+		return Run{}, err
+	}
+	return Run{run, s.channelName(ctx, by, run.Workspace, run.Channel, run.Room)}, nil
 }
 
 // Retry is the result of RetryRun.

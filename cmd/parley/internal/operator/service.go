@@ -45,6 +45,8 @@ type Service struct {
 	Trial func(ctx context.Context, t Trial, thread *listing.Thread) (Played, error)
 	// Live is the running daemon; nil if the service works on the store alone.
 	Live *Live
+
+	hour hour
 }
 
 // Live has the functions and the parts of the running daemon. They may be used concurrently.
@@ -86,6 +88,8 @@ type Workspaces interface {
 	// Channels returns the channels whose messages reach a workspace, as the platform answers; nil if it
 	// has no list.
 	Channels(ctx context.Context, id string) ([]string, error)
+	// ChannelName returns the name of a channel, as its platform tells it; false if it has none or if it is not known in time.
+	ChannelName(ctx context.Context, workspace, channel string) (string, bool)
 	// Check asks the platform of a workspace whether the account has the access that it needs.
 	Check(ctx context.Context, id string) []Finding
 }

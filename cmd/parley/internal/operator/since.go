@@ -33,3 +33,12 @@ func Since(text string, now time.Time) (time.Time, error) {
 	}
 	return time.Time{}, errSince
 }
+
+// Until reads a time like Since. A date without a time of day is the end of that day.
+func Until(text string, now time.Time) (time.Time, error) {
+	at, err := Since(text, now)
+	if _, date := time.Parse(time.DateOnly, text); date == nil {
+		at = at.AddDate(0, 0, 1).Add(-time.Millisecond)
+	}
+	return at, err
+}

@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,11 +20,11 @@ import (
 
 var threadRoutes = []Route{
 	{Pattern: "GET threads", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
-		page, err := c.Page()
+		q, err := s.threadQuery(c)
 		if err != nil {
 			return nil, err
 		}
-		return s.Threads(c.Context(), c.By, c.Query("workspace"), page)
+		return s.Threads(c.Context(), c.By, q)
 	}},
 	{Pattern: "GET threads/{id}", Role: config.RoleViewer, serve: func(s *Service, c *Call) (any, error) {
 		var faults event.FieldErrors
@@ -42,12 +44,16 @@ type Thread struct {
 	Key       event.ThreadKey `json:"key"`
 	Workspace string          `json:"workspace"`
 	Channel   string          `json:"channel"`
-	Title     string          `json:"title"` // empty if the caller may not read it
-	LastAt    time.Time       `json:"last_at"`
-	Messages  int64           `json:"messages"` // its highest thread_seq
-	Waiting   int64           `json:"waiting"`  // envelopes without a result yet
-	Agent     string          `json:"agent"`    // of the due turn or the unfinished run; empty for none
-	Run       string          `json:"run"`      // the unfinished run; empty for none
+	// ChannelName is empty if it is not known or if the caller may not read the thread. ChannelType is room, direct or group; empty if it is not known.
+	ChannelName string            `json:"channel_name"`
+	ChannelType event.ChannelType `json:"channel_type"`
+	Title       string            `json:"title"` // empty if the caller may not read it
+	LastAt      time.Time         `json:"last_at"`
+	Messages    int64             `json:"messages"` // its highest thread_seq
+	Waiting     int64             `json:"waiting"`  // envelopes without a result yet
+	Agent       string            `json:"agent"`    // of the due turn or the unfinished run; empty for none
+	Run         string            `json:"run"`      // the unfinished run; empty for none
+	LastRun     string            `json:"last_run"` // the state of the newest run that has ended; empty for none among the newest messages
 }
 
 // ThreadPage is a thread with a page of its messages, by thread_seq.
@@ -59,27 +65,95 @@ type ThreadPage struct {
 	Hidden bool `json:"hidden"`
 }
 
-// Threads returns a page of the threads of a workspace, or of all configured ones, the last active
-// first.
-func (s *Service) Threads(ctx context.Context, by Caller, workspace string, page Page) (List[Thread], error) {
-	var ids []string
+// ThreadQuery asks for threads. An empty field chooses all.
+type ThreadQuery struct {
+	listing.ThreadFilter
+	// Text chooses the threads that have a message with each of its words, which the caller may read. They come in the order of their
+	// newest such message then.
+	Text string
+}
+
+// threadQuery reads the query of a request.
+func (s *Service) threadQuery(c *Call) (q ThreadQuery, err error) {
+	if err := c.Known("before", "limit", "workspace", "channel", "agent", "state", "since", "until", "q"); err != nil {
+		return q, err
+	}
+	page, err := c.Page()
+	if err != nil {
+		return q, err
+	}
+	q.Text, q.Channel, q.Agent, q.State, q.Before, q.Limit = c.Query("q"), c.Query("channel"), c.Query("agent"), listing.ThreadState(c.Query("state")), page.Before, page.Limit
+	if w := c.Query("workspace"); w != "" {
+		q.Workspaces = []string{w}
+	}
+	q.Since, q.Until, err = s.Times(c.Query("since"), c.Query("until"))
+	return q, err
+}
+
+// Times reads the bounds of a list's times, which Since and Until read; an empty one is none.
+func (s *Service) Times(since, until string) (from, to time.Time, err error) {
+	var faults event.FieldErrors
+	read := func(field, text string, read func(string, time.Time) (time.Time, error)) (at time.Time) {
+		if text != "" {
+			var err error
+			at, err = read(text, s.Now().UTC())
+			faults.Check(err == nil, field, errSince.Error())
+		}
+		return at
+	}
+	if from, to = read("since", since, Since), read("until", until, Until); len(faults) > 0 {
+		err = faults
+	}
+	return from, to, err
+}
+
+// workspaceIDs returns those of some workspaces that are configured; all configured ones for none.
+func (s *Service) workspaceIDs(of []string) (ids []string, err error) {
 	for _, w := range s.Config().Workspaces {
-		if workspace == "" || w.ID == workspace {
+		if len(of) == 0 || slices.Contains(of, w.ID) {
 			ids = append(ids, w.ID)
 		}
 	}
 	if len(ids) == 0 {
-		return List[Thread]{}, event.FieldErrors{{Field: "workspace", Message: "must be a configured workspace"}}
+		return nil, event.FieldErrors{{Field: "workspace", Message: "must be a configured workspace"}}
 	}
-	rows, more, err := s.Journal.Listing.AllThreads(ctx, ids, page.Before, page.Limit)
+	return ids, nil
+}
+
+// Threads returns a page of threads, the last active first.
+func (s *Service) Threads(ctx context.Context, by Caller, q ThreadQuery) (list List[Thread], err error) {
+	if q.State != "" && !slices.Contains(listing.ThreadStates(), q.State) {
+		return list, event.FieldErrors{{Field: "state", Message: "must be one of " + words(listing.ThreadStates())}}
+	}
+	if q.Workspaces, err = s.workspaceIDs(q.Workspaces); err != nil {
+		return list, err
+	}
+	var rows []listing.Thread
+	var next string
+	if q.Text != "" {
+		rows, next, err = s.threadsWith(ctx, by, q)
+	} else {
+		rows, next, err = s.Journal.Listing.AllThreads(ctx, q.ThreadFilter)
+	}
 	if err != nil {
-		return List[Thread]{}, err
+		return list, err
 	}
-	items, next := make([]Thread, len(rows)), ""
+	name, end := s.channelNames(ctx, by)
+	defer end()
+	items := make([]Thread, len(rows))
 	for i := range rows {
-		items[i], next = threadOf(&rows[i], by), rows[i].Cursor()
+		items[i] = threadOf(&rows[i], by, name)
 	}
-	return listOf(items, more, func(Thread) string { return next }), nil
+	return pageOf(items, next), nil
+}
+
+// words joins names for an error.
+func words[T ~string](names []T) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = string(n)
+	}
+	return strings.Join(list, ", ")
 }
 
 // thread returns the thread that a reference names: its UUID or key, or a message or a run of it as in Why.
@@ -109,7 +183,9 @@ func (s *Service) Thread(ctx context.Context, by Caller, ref string, page messag
 	if err != nil {
 		return ThreadPage{}, err
 	}
-	out := ThreadPage{Thread: threadOf(&t, by), Messages: make([]threads.Message, len(list)), Hidden: !t.Room && !by.ReadsAll()}
+	name, end := s.channelNames(ctx, by)
+	defer end()
+	out := ThreadPage{Thread: threadOf(&t, by, name), Messages: make([]threads.Message, len(list)), Hidden: !by.Reads(t.Room)}
 	for i := range list {
 		out.Messages[i] = threads.View(&list[i])
 		if out.Hidden {
@@ -134,9 +210,12 @@ func withhold(m *threads.Message) {
 	}
 }
 
-func threadOf(t *listing.Thread, by Caller) Thread {
-	out := Thread{ID: t.ID, Key: t.Key, Workspace: t.Workspace, Channel: t.Channel, LastAt: t.LastAt, Messages: t.Newest, Waiting: t.Pending, Agent: t.Agent, Run: t.Run}
-	if t.Room || by.ReadsAll() {
+func threadOf(t *listing.Thread, by Caller, name func(workspace, channel string, room bool) string) Thread {
+	out := Thread{
+		ID: t.ID, Key: t.Key, Workspace: t.Workspace, Channel: t.Channel, ChannelName: name(t.Workspace, t.Channel, t.Room), ChannelType: t.Type,
+		LastAt: t.LastAt, Messages: t.Newest, Waiting: t.Pending, Agent: t.Agent, Run: t.Run, LastRun: cmp.Or(messages.StateOf(t.Last), t.Last),
+	}
+	if by.Reads(t.Room) {
 		out.Title = threads.Title(&t.First)
 	}
 	return out

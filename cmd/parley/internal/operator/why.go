@@ -31,7 +31,7 @@ var whyRoutes = []Route{
 		if err := c.Known("ref"); err != nil {
 			return nil, err
 		}
-		return s.Why(c.Context(), c.Query("ref"), c.By.ReadsAll())
+		return s.Why(c.Context(), c.By, c.Query("ref"))
 	}},
 }
 
@@ -46,10 +46,15 @@ type Why struct {
 	Workspace string `json:"workspace,omitempty"`
 	Thread    string `json:"thread,omitempty"`
 	Channel   string `json:"channel,omitempty"`
-	Answered  bool   `json:"answered"`
-	Quiet     bool   `json:"quiet"`   // the agent chose to say nothing
-	Trigger   string `json:"trigger"` // run, passive, none
-	Reason    string `json:"reason"`  // empty for one that is not decided
+	// ChannelName is empty if it is not known or if the caller may not read the message. ThreadID is the thread's UUID.
+	ChannelName string `json:"channel_name,omitempty"`
+	ThreadID    string `json:"thread_id,omitempty"`
+	// RunID is the run that answers the message, or whose answer it is; empty for none.
+	RunID    string `json:"run_id,omitempty"`
+	Answered bool   `json:"answered"`
+	Quiet    bool   `json:"quiet"`   // the agent chose to say nothing
+	Trigger  string `json:"trigger"` // run, passive, none
+	Reason   string `json:"reason"`  // empty for one that is not decided
 	// Words tell the reason, and Change the key that changes the outcome; empty if none does.
 	Words  string `json:"words,omitempty"`
 	Change string `json:"change,omitempty"`
@@ -91,8 +96,8 @@ const maxRef = 1000
 var isUUID = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // Why returns the life of the message that a reference names: a link of a platform, an external id, the UUID of a message,
-// or the id of a run. reads says that the caller may read direct messages.
-func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) {
+// or the id of a run.
+func (s *Service) Why(ctx context.Context, by Caller, ref string) (Why, error) {
 	ref = strings.TrimSpace(ref)
 	if ref == "" || len(ref) > maxRef {
 		return Why{}, Fail(http.StatusBadRequest, "ref", "ref must be the link of a message, its id, or the id of a run")
@@ -108,11 +113,13 @@ func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) 
 	}
 	w.Found = true
 	w.tell(ctx, life, s.link)
+	reads := by.Reads(!life.Private)
+	w.ChannelName = s.channelName(ctx, by, life.Workspace, life.Channel, !life.Private)
 	if err := s.giveFiles(ctx, &w, life, reads); err != nil {
 		return w, err
 	}
 	w.judge(life, s.Config())
-	if w.Message != nil && life.Private && !reads {
+	if w.Message != nil && !reads {
 		w.Message.Content, w.Message.Metadata, w.Message.Attachments = "", []byte(`{}`), nil
 	}
 	return w, nil
@@ -120,7 +127,7 @@ func (s *Service) Why(ctx context.Context, ref string, reads bool) (Why, error) 
 
 // giveFiles adds a step with the files that the agent got with the input of the run. Texts are among the words of the input.
 func (s *Service) giveFiles(ctx context.Context, w *Why, life *listing.Life, reads bool) error {
-	if life.Run == nil || life.Private && !reads {
+	if life.Run == nil || !reads {
 		return nil
 	}
 	given, err := turn.GivenTo(ctx, s.Journal.Runs, s.Journal.Outbox, life.ThreadID, life.Run.ID, s.windowOf, config.Mentions, s.agentIDs()...)
@@ -219,7 +226,7 @@ func (w *Why) step(at time.Time, what, format string, args ...any) {
 
 // tell adds the steps of a life.
 func (w *Why) tell(ctx context.Context, l *listing.Life, link func(context.Context, listing.Delivery) string) {
-	w.Workspace, w.Thread, w.Channel = l.Workspace, string(l.Thread), l.Channel
+	w.Workspace, w.Thread, w.ThreadID, w.Channel = l.Workspace, string(l.Thread), l.ThreadID, l.Channel
 	for i, p := range l.Payloads {
 		w.payload(i, p)
 	}
@@ -292,6 +299,7 @@ func (w *Why) payload(i int, p listing.Payload) {
 // run adds the steps of the run that answers the message.
 func (w *Why) run(l *listing.Life) {
 	r := l.Run
+	w.RunID = r.ID
 	w.Answered, w.Quiet = r.State == "done", r.State == listing.Quiet
 	w.step(r.BegunAt, "turn", "run %s of agent %s, %s", r.ID, r.Agent, english.Plural(int(l.Turn), "message", ""))
 	said := "answered"

@@ -33,7 +33,7 @@ func (s *service) slackWorkspace(t *testing.T) {
 // holding returns the reasons that hold, and how many were not tested.
 func holding(t *testing.T, s *operator.Service, ref string) (holds []string, untested int) {
 	t.Helper()
-	w, err := s.Why(t.Context(), ref, true)
+	w, err := s.Why(t.Context(), operator.OnSocket(""), ref)
 	if err != nil || w.Found || len(w.Possible) == 0 {
 		t.Fatalf("%s: %v %+v", ref, err, w)
 	}
@@ -104,7 +104,7 @@ func TestAMissingMessageHasPossibleReasons(t *testing.T) {
 func TestWhyRefusesAReferenceWithoutContent(t *testing.T) {
 	t.Parallel()
 	for _, ref := range []string{"", "  ", strings.Repeat("x", 1001)} {
-		if _, err := newService(t).Why(t.Context(), ref, true); err == nil {
+		if _, err := newService(t).Why(t.Context(), operator.OnSocket(""), ref); err == nil {
 			t.Errorf("%.10q is no reference", ref)
 		}
 	}

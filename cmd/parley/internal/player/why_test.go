@@ -170,7 +170,7 @@ func (a asked) check(ctx context.Context, t *testing.T, s *operator.Service, dir
 	if ref == "" {
 		ref = result.Message.ID
 	}
-	w, err := s.Why(ctx, ref, true)
+	w, err := s.Why(ctx, operator.OnSocket(""), ref)
 	if err != nil || !w.Found || w.Workspace != a.workspace || w.Trigger != a.trigger || w.Reason != a.name || w.Words == "" {
 		t.Errorf("%s: %v, %+v", a.name, err, w)
 		return
@@ -202,12 +202,12 @@ func TestWhyHasManyNames(t *testing.T) {
 		`{"platform":"slack","workspace":"acme","body":`+strings.Replace(slackBody("000102", "a secret plan", `,"channel_type":"im"`), "C06RY3YBSLE", "D06RY3YBSLE", 1)+"}\n")
 	r := player.Recording{Config: c, Files: []string{path}, JSON: true, Out: io.Discard, Log: slog.New(slog.NewJSONHandler(io.Discard, nil))}
 	err = player.ReplayFor(t.Context(), r, t.TempDir(), func(s *operator.Service) {
-		first, err := s.Why(t.Context(), "D06RY3YBSLE/1700000000.000102", true)
+		first, err := s.Why(t.Context(), operator.OnSocket(""), "D06RY3YBSLE/1700000000.000102")
 		if err != nil || first.Message == nil || first.Message.Content != "a secret plan" || first.Message.Run == nil {
 			t.Fatalf("%v %+v", err, first)
 		}
 		for _, ref := range []string{first.Message.ID, strings.ToUpper(first.Message.ID), *first.Message.Run.ID, "https://acme.slack.com/archives/D06RY3YBSLE/p1700000000000102"} {
-			w, err := s.Why(t.Context(), ref, false)
+			w, err := s.Why(t.Context(), operator.Caller{}, ref)
 			if err != nil || w.Message == nil || w.Message.ID != first.Message.ID || len(w.Steps) != len(first.Steps) {
 				t.Errorf("%s: %v %+v", ref, err, w)
 				continue
