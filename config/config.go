@@ -50,6 +50,8 @@ type Config struct {
 	Log       Log    `yaml:"log"`
 	// Glob is the pattern of the workspaces' files.
 	Glob string `yaml:"workspaces"`
+	// Local leaves the built-in workspace beside workspaces of other platforms. It is true by default.
+	Local bool `yaml:"local"`
 	// Shutdown bounds the time that the daemon takes to stop.
 	Shutdown time.Duration `yaml:"shutdown"`
 	// RememberedWindows bounds the bytes of memory for the windows of threads that were answered lately.
@@ -61,7 +63,7 @@ type Config struct {
 	Operators         []Operator        `yaml:"operators"`
 	OperatorAPI       OperatorAPI       `yaml:"operator"`
 	Console           Console           `yaml:"console"`
-	// Workspaces are in the order of their files' names.
+	// Workspaces are in the order of their files' names. The built-in one is the last.
 	Workspaces []Workspace `yaml:"-"`
 	// Warnings tell what is allowed but not safe, or probably a mistake.
 	Warnings Faults `yaml:"-"`
@@ -176,9 +178,20 @@ func Default() *Config {
 	return c
 }
 
+// keepsLocal reports whether the built-in workspace belongs to the workspaces of the files. Alone it always
+// does. Beside others it does if Local is set, only this machine reaches the listener, and no file is that
+// of a web workspace, whose callers are those with its tokens, or has its id.
+func (c *Config) keepsLocal() bool {
+	others := func(w Workspace) bool { return w.Platform == event.Web || w.ID == localID }
+	return len(c.Workspaces) == 0 || c.Local && isLoopback(c.Listen) && !slices.ContainsFunc(c.Workspaces, others)
+}
+
+// localID is the id of the built-in workspace.
+const localID = "local"
+
 // local returns the built-in workspace, which the daemon gives its token.
 func local(agent string) Workspace {
-	w := NewWorkspace("local", event.Web, agent)
+	w := NewWorkspace(localID, event.Web, agent)
 	w.Config = &access.Config{Local: true}
 	return w
 }
@@ -189,8 +202,7 @@ func IsLocal(c adapters.Config) bool {
 	return ok && web.Local
 }
 
-// HasLocal reports whether a configuration has the built-in workspace, so that it is from no
-// file.
+// HasLocal reports whether a configuration has the built-in workspace.
 func (c *Config) HasLocal() bool {
 	return slices.ContainsFunc(c.Workspaces, func(w Workspace) bool { return IsLocal(w.Config) })
 }
@@ -217,6 +229,7 @@ func defaults() *Config {
 		Store:             Store{Engine: SQLite, Path: "data/parley.db"},
 		Log:               Log{Level: "info", Format: "auto"},
 		Glob:              "workspaces/*.yaml",
+		Local:             true,
 		Shutdown:          10 * time.Second,
 		RememberedWindows: journal.DefaultRemembered,
 		Retention:         journal.DefaultRetention(),

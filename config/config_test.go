@@ -181,7 +181,7 @@ func TestDocumentedExample(t *testing.T) {
 	quiet := acme.Settings
 	quiet.Agent, quiet.Policy.RequireMention, quiet.Turns.Mode = "echo", false, "interrupt"
 	acme.Channels = map[string]config.Settings{"C06RY3YBSLE": quiet}
-	want.Workspaces = []config.Workspace{acme}
+	want.Workspaces = append([]config.Workspace{acme}, want.Workspaces...)
 
 	if diff := cmp.Diff(want, got, equalSecrets, cmpopts.IgnoreUnexported(config.Config{})); diff != "" {
 		t.Errorf("the example (-want +got):\n%s", diff)
@@ -217,6 +217,36 @@ func TestOnlyAgents(t *testing.T) {
 	}
 	if len(c.Workspaces) != 1 || c.Workspaces[0].ID != "local" || c.Workspaces[0].Agent != "assistant" || !c.Workspaces[0].Config.(*access.Config).Local {
 		t.Errorf("workspaces %+v, want local with the first agent", c.Workspaces)
+	}
+}
+
+// TestLocalBesideOthers: the built-in workspace stays beside workspaces of platforms, for this machine alone.
+func TestLocalBesideOthers(t *testing.T) {
+	const slack = "platform: slack\nslack: {mode: http, bot_token: xoxb-test, signing_secret: 0123456789abcdef0123456789abcdef}\n"
+	const web = "platform: web\nweb: {tokens: [{id: t, token: 0123456789abcdefghijklmn, name: T, senders: own}]}\n"
+	for name, c := range map[string]struct{ main, id, file, want string }{
+		"beside Slack":           {"", "w", slack, "w local"},
+		"beside a web workspace": {"", "w", web, "w"},
+		"turned off":             {"local: false\n", "w", slack, "w"},
+		"others reach it":        {"listen: 0.0.0.0:8484\n", "w", slack, "w"},
+		"a file has its id":      {"", "local", slack, "local"},
+	} {
+		write(t, map[string]string{"parley.yaml": c.main, "workspaces/w.yaml": "id: " + c.id + "\nagent: echo\n" + c.file})
+		got, err := config.Load("")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var ids []string
+		for _, w := range got.Workspaces {
+			ids = append(ids, w.ID)
+		}
+		if strings.Join(ids, " ") != c.want {
+			t.Errorf("%s: workspaces %v, want %s", name, ids, c.want)
+		}
+	}
+	write(t, map[string]string{"parley.yaml": "local: false\n"})
+	if _, err := config.Load(""); err == nil || !strings.HasPrefix(err.Error(), "parley.yaml:1: local: leaves no workspace") {
+		t.Errorf("no workspace is left: %v", err)
 	}
 }
 

@@ -120,8 +120,11 @@ func (l *loader) config() *Config {
 		c.Workspaces = append(c.Workspaces, l.workspace(w, c.Agents))
 	}
 	l.checkReads(files[0], files[1:], c)
-	if len(c.Workspaces) == 0 && len(c.Agents) > 0 {
-		c.Workspaces = []Workspace{local(c.Agents[0].ID)}
+	if f.has("local") && !c.Local && len(files) == 1 && !f.hasFault("workspaces") {
+		f.fault(f.line("local"), "local", "leaves no workspace: write a file for one, or remove the key to run the built-in workspace")
+	}
+	if c.keepsLocal() && len(c.Agents) > 0 {
+		c.Workspaces = append(c.Workspaces, local(c.Agents[0].ID))
 	}
 	for _, f := range files {
 		l.faults = append(l.faults, f.sorted()...)

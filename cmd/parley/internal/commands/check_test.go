@@ -11,7 +11,7 @@ import (
 	"parley/ingest/attach/s3test"
 )
 
-// sound is the output of check for a configuration without faults.
+// sound is the output of check for a configuration without faults. The built-in workspace counts.
 func sound(workspaces int) string {
 	return fmt.Sprintf("the configuration is sound: %s, 1 agent\n", count(workspaces, "workspace"))
 }
@@ -57,17 +57,17 @@ func TestCheckAsksSlack(t *testing.T) {
 		status         int
 		stdout, stderr string // patterns
 	}{
-		"no fault": {stdout: "^" + sound(1) + "$", stderr: "^$"},
-		"optional scope missing": {scope: "channels:history", stdout: "^" + sound(1) + "$",
+		"no fault": {stdout: "^" + sound(2) + "$", stderr: "^$"},
+		"optional scope missing": {scope: "channels:history", stdout: "^" + sound(2) + "$",
 			stderr: `^workspaces/acme\.yaml:6: slack\.bot_token: warning: .*channels:history.*message\.channels.*\n$`},
 		"required scope missing": {scope: "chat:write", status: 1, stdout: `^workspaces/acme\.yaml:6: slack\.bot_token: .*chat:write.*\n$`,
 			stderr: "^parley: the configuration has 1 fault\n$"},
-		"offline": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(1) + "$", stderr: "^$"},
+		"offline": {scope: "chat:write", args: []string{"--offline"}, stdout: "^" + sound(2) + "$", stderr: "^$"},
 		"refused": {do: (*slacktest.Server).Revoke, status: 1, stderr: "^parley: the configuration has 2 faults\n$",
 			stdout: `^workspaces/acme\.yaml:5: slack\.app_token: .*token_revoked.*\nworkspaces/acme\.yaml:6: slack\.bot_token: .*token_revoked.*\n$`},
-		"another server": {do: func(s *slacktest.Server) { s.Script("auth.test", slacktest.Fault{Body: "\n<html>"}) }, stdout: "^" + sound(1) + "$",
+		"another server": {do: func(s *slacktest.Server) { s.Script("auth.test", slacktest.Fault{Body: "\n<html>"}) }, stdout: "^" + sound(2) + "$",
 			stderr: `^workspaces/acme\.yaml:4: slack: note: no answer from the platform: .*slack\.api_url.*\n$`},
-		"unreachable": {do: func(s *slacktest.Server) { _ = s.Close() }, stdout: "^" + sound(1) + "$",
+		"unreachable": {do: func(s *slacktest.Server) { _ = s.Close() }, stdout: "^" + sound(2) + "$",
 			stderr: `^workspaces/acme\.yaml:4: slack: note: no answer from the platform: .*auth\.test.*\n$`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestCheckIsConcurrent(t *testing.T) {
 		}
 	}()
 	got := parley(t, dir, "check")
-	if got.status != 0 || got.stdout != sound(2) || strings.Count(got.stderr, "users:read") != 2 {
+	if got.status != 0 || got.stdout != sound(3) || strings.Count(got.stderr, "users:read") != 2 {
 		t.Errorf("%+v", got)
 	}
 	if acme, other := strings.Index(got.stderr, "acme.yaml:6:"), strings.Index(got.stderr, "other.yaml:6:"); acme < 0 || other < acme {

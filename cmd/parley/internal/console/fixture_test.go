@@ -61,6 +61,7 @@ operators: [{id: vera, token: ` + viewerToken + `-long-enough, role: viewer}, {i
 agents:
   - {id: assistant, kind: openai, base_url: "http://127.0.0.1:11434/v1", model: llama3.2, approvers: ["operator:local", "operator:olga"]}
   - {id: coder, kind: agui, url: "http://127.0.0.1:9/agent"}
+local: false
 `,
 		"acme-workspace.yaml": `id: acme
 platform: slack

@@ -68,6 +68,59 @@ func TestRemovedFileOpensNoLocalWorkspace(t *testing.T) {
 	local(http.StatusUnauthorized)
 }
 
+// TestThePlatformLeavesTheLocalConversation: a platform that comes and goes by a reload leaves the built-in
+// workspace and its threads, and only the key ends it.
+func TestThePlatformLeavesTheLocalConversation(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	h.remove("workspaces/ours.yaml")
+	if got := h.web(http.MethodPost, "local/messages", h.local(), `{"thread_id":"`+thread+`","content":"hello"}`); got.status != http.StatusAccepted {
+		t.Fatalf("beside Slack: %d %s\n%s", got.status, got.body, h.log)
+	}
+	h.answerNext(replyWith("Hello."))
+	h.awaitMetric(`parley_runs_total{agent="helper",outcome="answered"}`, 1)
+	read := func(want int) {
+		t.Helper()
+		if got := h.web(http.MethodGet, "local/threads/"+thread+"/messages", h.local(), ""); got.status != want || want == http.StatusOK && !strings.Contains(got.body, "Hello.") {
+			t.Errorf("its thread: %d %s, want %d", got.status, got.body, want)
+		}
+	}
+	h.change("workspaces/branch.yaml", branch)
+	read(http.StatusOK)
+	h.remove("workspaces/branch.yaml")
+	read(http.StatusOK)
+	h.remove("workspaces/acme.yaml") // the last one: files that are gone change nothing
+	read(http.StatusOK)
+	h.change("workspaces/acme.yaml", branch)
+	h.change("parley.yaml", "local: false\n"+h.remove("parley.yaml"))
+	read(http.StatusUnauthorized)
+}
+
+// TestNoLocalConversationOnAPublicListener: the listener of the start counts, not the one of the files.
+func TestNoLocalConversationOnAPublicListener(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	ours := h.remove("workspaces/ours.yaml")
+	token := h.local()
+	h.change("workspaces/ours.yaml", ours)
+	main := h.remove("parley.yaml")
+	write(t, filepath.Join(h.dir, "parley.yaml"), strings.Replace(main, "127.0.0.1:0", "0.0.0.0:0", 1))
+	h.restart(func() {
+		if err := os.Remove(filepath.Join(h.dir, "workspaces/ours.yaml")); err != nil {
+			t.Error(err)
+		}
+	})
+	h.url = strings.Replace(h.url, "[::]", "127.0.0.1", 1)
+	for _, content := range []string{"", main} {
+		if content != "" {
+			h.change("parley.yaml", content)
+		}
+		if got := h.web(http.MethodPost, "local/messages", token, `{"content":"hello"}`); got.status != http.StatusUnauthorized {
+			t.Errorf("on a public listener: %d %s", got.status, got.body)
+		}
+	}
+}
+
 // TestLocalWorkspaceNeedsLoopback opens listeners on several addresses.
 func TestLocalWorkspaceNeedsLoopback(t *testing.T) {
 	t.Parallel()

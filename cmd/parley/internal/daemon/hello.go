@@ -67,3 +67,6 @@ Say hello in workspace %[1]s:
 Read the answer:
   curl -sS %[2]s/api/v1/workspaces/%[1]s/threads/%[3]s/messages -H 'Authorization: Bearer %[4]s'`, workspace, base, thread, token, chat)
 }
+
+// onlyLocal reports whether a configuration has the built-in workspace alone, so that no file names one.
+func onlyLocal(c *config.Config) bool { return len(c.Workspaces) == 1 && c.HasLocal() }

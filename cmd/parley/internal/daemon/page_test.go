@@ -6,8 +6,6 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -100,10 +98,8 @@ func TestChatPageAsksForToken(t *testing.T) {
 	if got := h.get("/ui/chat.html"); got.status != http.StatusNotFound {
 		t.Errorf("the page without its policy: %d", got.status)
 	}
-	if err := os.Remove(filepath.Join(h.dir, "workspaces/ours.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	h.reload()
+	h.change("parley.yaml", "local: false\n"+h.remove("parley.yaml"))
+	h.remove("workspaces/ours.yaml")
 	if got := h.get("/chat"); got.status != http.StatusNotFound {
 		t.Errorf("without a web workspace: %d", got.status)
 	}

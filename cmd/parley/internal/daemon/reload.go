@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
 )
@@ -76,8 +77,11 @@ func (d *Daemon) reload(serve, claim, work context.Context, workers *sync.WaitGr
 	result := operator.Reloaded{Faults: []operator.Fault{}, Changed: []string{}, Restart: []string{}}
 	next, err := d.load()
 	before, accounts := d.Setup().Config, d.accounts.all()
-	if err == nil && next.HasLocal() && !before.HasLocal() {
-		err = config.Faults{{File: config.File, Line: 1, Words: "the files of the workspaces are missing; without them the next start runs the built-in workspace"}}
+	if err == nil && onlyLocal(next) && !onlyLocal(before) {
+		err = config.Faults{{File: config.File, Line: 1, Words: "the files of the workspaces are missing; without them the next start runs the built-in workspace alone"}}
+	}
+	if err == nil && !boot.IsLoopback(d.listener.Addr()) { // the listener is that of the start, whatever the new file says
+		next.Workspaces = slices.DeleteFunc(next.Workspaces, func(w config.Workspace) bool { return config.IsLocal(w.Config) })
 	}
 	if err != nil {
 		d.metrics.Configured(false)
