@@ -5,8 +5,8 @@ import (
 
 	"parley/adapters/web/access"
 	"parley/adapters/web/files"
-	"parley/adapters/web/posts"
 	"parley/adapters/web/runs"
+	"parley/adapters/web/speak"
 	"parley/adapters/web/threads"
 	"parley/adapters/web/tools"
 )
@@ -18,11 +18,11 @@ type API struct {
 	Threads threads.API
 	Runs    runs.API
 	Tools   tools.API
-	Posts   posts.API
+	Speak   speak.API
 }
 
 // Routes returns the routes that name no workspace, because the caller's token does. Gate.Handler
 // returns the handler of each.
 func (a API) Routes() []access.Route {
-	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Posts.Routes(), a.Storage.Routes(), a.Tools.Routes(), a.Gate.Routes())
+	return slices.Concat(a.Threads.Routes(), a.Runs.Routes(), a.Speak.Routes(), a.Storage.Routes(), a.Tools.Routes(), a.Gate.Routes())
 }

@@ -2,7 +2,6 @@
 package threads
 
 import (
-	"net/http"
 	"time"
 
 	"parley/adapters"
@@ -22,8 +21,6 @@ type API struct {
 	Messages Messages
 	Streams  *exchange.Streams
 	Now      func() time.Time
-	// Inject takes a message of a caller for a workspace that is not the caller's.
-	Inject func(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error
 }
 
 // call is a request of a caller about the threads of its workspace.

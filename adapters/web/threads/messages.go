@@ -12,33 +12,6 @@ import (
 	"parley/ingest/journal/messages"
 )
 
-// PostMessage accepts a message: POST /api/v1/workspaces/{workspace}/messages.
-func (a API) PostMessage(w http.ResponseWriter, r *http.Request) {
-	exchange.Handler(a.Gate.Guard, "", a.postMessage)(w, r)
-}
-
-func (a API) postMessage(w http.ResponseWriter, r *http.Request) error {
-	workspace := r.PathValue("workspace")
-	if r.ContentLength > exchange.MaxBody {
-		return exchange.Fail(http.StatusRequestEntityTooLarge, "too-large", "the body must not be longer than 256 KiB")
-	}
-	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Sends)
-	if err != nil {
-		return err
-	}
-	if caller.Token.Actor.IsAgent() {
-		return exchange.Fail(http.StatusForbidden, "forbidden", access.AgentsMay)
-	}
-	raw, err := exchange.ReadBody(a.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
-	if err != nil {
-		return err
-	}
-	if caller.Injects(workspace) {
-		return a.Inject(w, r, workspace, caller, raw)
-	}
-	return a.Post(w, r, workspace, caller, raw)
-}
-
 // Post accepts the message of an authenticated caller.
 func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
 	b, err := caller.Complete(raw)

@@ -9,17 +9,11 @@ import (
 	"parley/adapters"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/adapters/web/posts"
+	"parley/adapters/web/speak"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
 )
-
-// Speaker posts and reacts in the name of Parley; see deliver.Outbox.
-type Speaker interface {
-	posts.Speaker
-	React(ctx context.Context, r adapters.Reaction) (outbox.State, error)
-}
 
 type postMessage struct {
 	Workspace string `json:"workspace,omitempty" jsonschema:"the id of the workspace; without it, the token's own"`
@@ -31,7 +25,7 @@ type postMessage struct {
 }
 
 // postMessage stores a post, which is sent soon, also after a restart.
-func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostView, err error) {
+func (c call) postMessage(ctx context.Context, in postMessage) (out speak.PostView, err error) {
 	workspace, err := c.workspace(in.Workspace, mayPost)
 	if err != nil {
 		return out, err
@@ -41,7 +35,7 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 		By: c.by, Key: in.Key,
 		May: func(channel string) error { return c.MayPost(workspace, channel) },
 	}
-	if err = posts.Check(s, false).Err(); err == nil && s.To.User != "" {
+	if err = speak.Check(s, false).Err(); err == nil && s.To.User != "" {
 		err = s.May("") // before the platform is asked
 	}
 	if err != nil {
@@ -53,8 +47,8 @@ func (c call) postMessage(ctx context.Context, in postMessage) (out posts.PostVi
 	case c.view != nil: // a key is the token's own
 		s.Key = c.view.run.ID + "/" + s.Key
 	}
-	p, _, err := c.Speaker.Speak(ctx, s)
-	return posts.View(p), err
+	p, _, err := c.Outbox.Speak(ctx, s)
+	return speak.View(p), err
 }
 
 type react struct {
@@ -79,7 +73,7 @@ func (c call) react(ctx context.Context, in react) (out reacted, err error) {
 	if !payload.IsUUID(r.Message) {
 		return out, event.FieldErrors{{Field: "message_id", Message: "must be a UUID"}}
 	}
-	if out.State, err = c.Speaker.React(ctx, r); errors.Is(err, storage.ErrNotFound) {
+	if out.State, err = c.Outbox.React(ctx, r); errors.Is(err, storage.ErrNotFound) {
 		err = exchange.Fail(http.StatusNotFound, "not-found", "the workspace has no such message")
 	}
 	return out, err

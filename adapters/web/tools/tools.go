@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"parley/adapters/deliver"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	webthreads "parley/adapters/web/threads"
@@ -28,7 +29,7 @@ type API struct {
 	Threads webthreads.API
 	Places  *threads.Threads
 	Search  *search.Search
-	Speaker Speaker
+	Outbox  *deliver.Outbox // posts and reacts
 	// Schedules are those of threads, and AgentOf returns the agent of a channel.
 	Schedules *schedule.Service
 	AgentOf   func(workspace, channel string) string

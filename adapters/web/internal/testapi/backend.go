@@ -17,6 +17,7 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
+	"parley/adapters/web/speak"
 	webthreads "parley/adapters/web/threads"
 	"parley/config/secret"
 	"parley/ingest/event"
@@ -158,7 +159,7 @@ func (b *Backend) Serve(t *testing.T) *httptest.Server {
 		Inbox:   b, Recorded: b, Places: b, Messages: b, Streams: exchange.NewStreams(), Now: func() time.Time { return Noon },
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /{workspace}/messages", api.PostMessage)
+	mux.HandleFunc("POST /{workspace}/messages", speak.API{Threads: api}.PostMessage)
 	mux.HandleFunc("GET /{workspace}/threads", api.ListThreads)
 	mux.HandleFunc("GET /{workspace}/threads/{thread_id}/messages", api.ListMessages)
 	server := httptest.NewServer(mux)

@@ -9,9 +9,8 @@ import (
 	"parley/adapters/web"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
-	"parley/adapters/web/inject"
-	"parley/adapters/web/posts"
 	"parley/adapters/web/runs"
+	"parley/adapters/web/speak"
 	"parley/adapters/web/static"
 	"parley/adapters/web/threads"
 	"parley/adapters/web/tools"
@@ -42,8 +41,8 @@ func (d *Daemon) routes(api web.API) []route {
 	routes := []route{
 		{"POST /hooks/{platform}/{workspace}", d.hook},
 		{"POST /hooks/{platform}/{workspace}/{secret}", d.hook},
-		{"POST /api/v1/workspaces/{workspace}/messages", api.Threads.PostMessage},
-		{"POST /api/v1/workspaces/{workspace}/posts", api.Posts.Post},
+		{"POST /api/v1/workspaces/{workspace}/messages", api.Speak.PostMessage},
+		{"POST /api/v1/workspaces/{workspace}/posts", api.Speak.Post},
 		{"GET /api/v1/workspaces/{workspace}/threads", api.Threads.ListThreads},
 		{"GET /api/v1/workspaces/{workspace}/threads/{thread_id}/messages", api.Threads.ListMessages},
 		{"POST /api/v1/runs/{run_id}/reply", api.Runs.Replies.Post},
@@ -145,7 +144,6 @@ func (d *Daemon) api() web.API {
 		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics}, Recorded: d.Ingest, Limits: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
-	threads.Inject = inject.API{Storage: d.storage, Places: d.outbox, Threads: threads, Reserved: reserved()}.Post
 	runs := runs.API{
 		Threads: threads, Runs: d.Journal.Runs, Stop: d.Turns.Stop,
 		Workstreams: d.workstreams, Children: d.Journal.Workstreams,
@@ -153,7 +151,7 @@ func (d *Daemon) api() web.API {
 	}
 	return web.API{
 		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
-		Posts: posts.API{Gate: gate, Storage: d.storage, Speaker: d.outbox},
+		Speak: speak.API{Threads: threads, Outbox: d.outbox, Reserved: reserved()},
 	}
 }
 
@@ -169,7 +167,7 @@ func reserved() []string {
 // tools returns the tools of agents and programs.
 func (d *Daemon) tools(t threads.API) tools.API {
 	return tools.API{
-		Threads: t, Places: d.Journal.Threads, Search: d.Journal.Search, Speaker: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
+		Threads: t, Places: d.Journal.Threads, Search: d.Journal.Search, Outbox: d.outbox, Schedules: d.schedules, AgentOf: d.agentOf, ChannelName: d.channelName, Version: d.version,
 		Runs: d.Journal.Runs, Rights: d.Rights, Namespace: d.namespace, Sees: d.sees, Sight: d.Sight, Artifacts: d.workstreams,
 	}
 }

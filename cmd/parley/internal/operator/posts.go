@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"parley/adapters"
-	"parley/adapters/web/posts"
+	"parley/adapters/web/speak"
 	"parley/config"
 )
 
@@ -32,30 +32,30 @@ type NewPost struct {
 }
 
 // Speak stores a post in the name of a place's agent. The daemon sends it.
-func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (posts.PostView, error) {
+func (s *Service) Speak(ctx context.Context, w Write, n NewPost) (speak.PostView, error) {
 	if err := s.needsLive("a post"); err != nil {
-		return posts.PostView{}, err
+		return speak.PostView{}, err
 	}
 	speech := adapters.Speech{Workspace: n.Workspace, To: adapters.Target{Channel: n.Channel, User: n.User}, Text: n.Content, By: "operator:" + w.By, Key: n.Post}
 	if n.Thread != "" {
 		t, err := s.Journal.Listing.ThreadOf(ctx, n.Thread)
 		if err != nil {
-			return posts.PostView{}, err
+			return speak.PostView{}, err
 		}
 		speech.To.Thread = t.ID
 	}
-	faults := posts.Check(speech, false)
+	faults := speak.Check(speech, false)
 	faults.Check(s.Config().Workspace(n.Workspace) != nil, "workspace", "must be a configured workspace")
 	if len(faults) > 0 {
-		return posts.PostView{}, faults
+		return speak.PostView{}, faults
 	}
-	return audited(ctx, s, w, "post", n.Workspace, func(ctx context.Context) (posts.PostView, error) {
+	return audited(ctx, s, w, "post", n.Workspace, func(ctx context.Context) (speak.PostView, error) {
 		p, _, err := s.Live.Outbox.Speak(ctx, speech)
-		return posts.View(p), err
+		return speak.View(p), err
 	})
 }
 
 // Speak asks for a post.
-func (c *Client) Speak(ctx context.Context, n NewPost) (posts.PostView, error) {
-	return Post[posts.PostView](ctx, c, "posts", n)
+func (c *Client) Speak(ctx context.Context, n NewPost) (speak.PostView, error) {
+	return Post[speak.PostView](ctx, c, "posts", n)
 }

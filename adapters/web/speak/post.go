@@ -1,8 +1,6 @@
-// Package posts serves the routes with which programs post messages of their own.
-package posts
+package speak
 
 import (
-	"context"
 	"net/http"
 	"path"
 	"strings"
@@ -10,7 +8,6 @@ import (
 	"parley/adapters"
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
-	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
@@ -18,38 +15,25 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// Speaker stores posts and sends them; see deliver.Outbox.
-type Speaker interface {
-	Speak(ctx context.Context, s adapters.Speech) (p record.Post, known bool, err error)
-	Post(ctx context.Context, id string) (record.Post, error)
-}
-
-// API serves the routes of posts.
-type API struct {
-	Gate    access.Gate
-	Storage files.Storage
-	Speaker Speaker
-}
-
 // maxKey bounds an idempotency key, and maxContent a content, in bytes.
 const maxKey, maxContent = 200, 200 << 10
 
 // Post takes a post: POST /api/v1/workspaces/{workspace}/posts.
 func (a API) Post(w http.ResponseWriter, r *http.Request) {
-	exchange.Handler(a.Gate.Guard, "", a.post)(w, r)
+	exchange.Handler(a.Threads.Gate.Guard, "", a.post)(w, r)
 }
 
 func (a API) post(w http.ResponseWriter, r *http.Request) error {
 	workspace := r.PathValue("workspace")
-	caller, err := a.Gate.Admit(w, r, workspace, access.Caller.Posts)
+	caller, err := a.Threads.Gate.Admit(w, r, workspace, access.Caller.Posts)
 	if err != nil {
 		return err
 	}
-	raw, err := exchange.ReadBody(a.Gate.Guard, w, r, "the body must have at most 256 KiB and arrive within 10 seconds")
+	raw, err := exchange.ReadBody(a.Threads.Gate.Guard, w, r, tooLong)
 	if err != nil {
 		return err
 	}
-	s, b, err := read(raw)
+	s, b, err := readPost(raw)
 	if err != nil {
 		return err
 	}
@@ -60,21 +44,21 @@ func (a API) post(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if err := a.Storage.Keep(r.Context(), w, workspace, s.By, &b); err != nil {
+	if err := a.Threads.Storage.Keep(r.Context(), w, workspace, s.By, &b); err != nil {
 		return err
 	}
 	for _, f := range b.Attachments {
 		s.Files = append(s.Files, event.Attachment{ID: path.Base(f.Path), Name: f.Name, MimeType: f.MimeType, Size: f.Size, Copy: &event.Copy{Bucket: f.Bucket, Path: f.Path}})
 	}
-	p, _, err := a.Speaker.Speak(r.Context(), s)
+	p, _, err := a.Outbox.Speak(r.Context(), s)
 	if err != nil {
 		return err
 	}
 	return exchange.Respond(w, http.StatusAccepted, Accepted(p))
 }
 
-// read reads the body of a post. Its error is event.FieldErrors.
-func read(raw []byte) (s adapters.Speech, b payload.Body, err error) {
+// readPost reads the body of a post. Its error is event.FieldErrors.
+func readPost(raw []byte) (s adapters.Speech, b payload.Body, err error) {
 	faults := payload.Members(raw, func(m event.Extra) string {
 		switch m.Key {
 		case "to":
@@ -108,13 +92,8 @@ func Accepted(p record.Post) any {
 	return map[string]any{"id": p.ID, "thread_id": p.Thread.ID, "message": map[string]string{"id": p.ID}, "state": p.State}
 }
 
-// Routes returns the route of the state of a post.
-func (a API) Routes() []access.Route {
-	return []access.Route{{Pattern: "GET /api/v1/posts/{id}", NotFound: "there is no such post", Serve: a.get}}
-}
-
-func (a API) get(c access.Call, w http.ResponseWriter, r *http.Request) error {
-	p, err := a.Speaker.Post(r.Context(), r.PathValue("id"))
+func (a API) getPost(c access.Call, w http.ResponseWriter, r *http.Request) error {
+	p, err := a.Outbox.Post(r.Context(), r.PathValue("id"))
 	if err == nil && !c.Token.MayPost(p.Thread.Workspace, p.Channel) {
 		err = storage.ErrNotFound
 	}

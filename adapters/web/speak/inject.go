@@ -1,8 +1,6 @@
-// Package inject takes the messages that programs put into workspaces in the name of people whom no platform knows.
-package inject
+package speak
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,29 +10,10 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/web/access"
-	"parley/adapters/web/files"
 	"parley/adapters/web/payload"
-	"parley/adapters/web/threads"
 	"parley/ingest/card"
 	"parley/ingest/event"
 )
-
-// Places finds the places of messages; see deliver.Outbox.
-type Places interface {
-	// Locate finds the place of a message. If the target is a new thread, id makes its key.
-	Locate(ctx context.Context, workspace string, to adapters.Target, id string) (adapters.Location, error)
-	// ThreadID returns the UUID of the thread with a key.
-	ThreadID(ctx context.Context, key event.ThreadKey) (string, error)
-}
-
-// API takes injected messages.
-type API struct {
-	Storage files.Storage
-	Places  Places
-	Threads threads.API
-	// Reserved are the sources and the namespaces of senders that no injected message may have.
-	Reserved []string
-}
 
 // maxDispatchType and maxDispatchConfig bound what a program gets back with an answer, in bytes.
 const maxDispatchType, maxDispatchConfig = 128, 16 << 10
@@ -48,9 +27,8 @@ type injection struct {
 	dispatch []event.Extra
 }
 
-// Post puts a message of an authenticated caller into a workspace that is not the caller's: POST
-// /api/v1/workspaces/{workspace}/messages.
-func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
+// inject puts a message of an authenticated caller into a workspace that is not the caller's.
+func (a API) inject(w http.ResponseWriter, r *http.Request, workspace string, caller access.Caller, raw []byte) error {
 	n, err := a.readInjection(raw)
 	if err != nil {
 		return err
@@ -60,9 +38,9 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 	}
 	by := caller.Workspace + "/" + caller.Token.ID
 	id := n.id(workspace, by)
-	at, err := a.Places.Locate(r.Context(), workspace, n.to, id)
+	at, err := a.Outbox.Locate(r.Context(), workspace, n.to, id)
 	if err == nil {
-		err = a.Storage.Keep(r.Context(), w, workspace, by, &n.Body)
+		err = a.Threads.Storage.Keep(r.Context(), w, workspace, by, &n.Body)
 	}
 	if err != nil {
 		return err
@@ -84,7 +62,7 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 	if err != nil {
 		return err
 	}
-	thread, err := a.Places.ThreadID(r.Context(), at.Thread) // it exists now
+	thread, err := a.Outbox.ThreadID(r.Context(), at.Thread) // it exists now
 	if err != nil {
 		return err
 	}
