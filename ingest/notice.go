@@ -8,6 +8,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // tell asks for a notice to the sender of a message.
@@ -39,7 +40,7 @@ func clears(t record.Tell) bool {
 
 // at returns a run of a thread that is for a message of a sender; without a sender, a run for the thread.
 func (w *workspace) at(thread event.ThreadKey, message, sender string) *runs.Run {
-	run := &runs.Run{Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread}
+	run := &runs.Run{Place: threads.Place{Platform: w.config.Platform, Workspace: w.config.ID, ThreadKey: thread}}
 	if sender != "" {
 		run.Messages = []messages.Message{{ExternalID: message, SenderID: sender, Author: messages.ByHuman}}
 	}

@@ -22,6 +22,7 @@ import (
 	"parley/ingest/journal"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 	"parley/ingest/work"
 )
@@ -534,7 +535,7 @@ func TestOptions(t *testing.T) {
 		"no options":      {buttoned{&chat{}}, "May I?", nil, []outbox.Post{{Text: "May I?"}}},
 	} {
 		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -566,7 +567,7 @@ func TestCards(t *testing.T) {
 		"no cards": {&chat{}, []outbox.Post{{Text: "Here."}, {Text: `Room \*7\*`}, {File: &file}}},
 	} {
 		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Workspace: "acme", ThreadKey: "t"}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -582,7 +583,7 @@ func TestCards(t *testing.T) {
 // TestNamesOfFiles proves that a file's name breaks no form, leads to no other folder, and shows its true end.
 func TestNamesOfFiles(t *testing.T) {
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
-	preview, err := box.Show(t.Context(), nil, &runs.Run{Workspace: "acme", ThreadKey: "t"}, nil, nil)
+	preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -605,7 +606,7 @@ func TestFormat(t *testing.T) {
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
 	format := func(workspace string, thread event.ThreadKey, text string, files ...outbox.File) ([]outbox.Post, error) {
-		preview, err := box.Show(t.Context(), nil, &runs.Run{Workspace: workspace, ThreadKey: thread}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: workspace, ThreadKey: thread}}, nil, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -671,10 +672,10 @@ func TestANoticeThatFailsHasNoPosts(t *testing.T) {
 		run  runs.Run
 		want []outbox.Post
 	}{
-		{runs.Run{Workspace: "acme", ThreadKey: "t"}, []outbox.Post{{Channel: "C1", Place: "t", Text: "Sorry."}}},
-		{runs.Run{Workspace: "acme"}, nil}, // without an address
-		{runs.Run{Workspace: "clumsy", ThreadKey: "t"}, nil},
-		{runs.Run{Workspace: "other", ThreadKey: "t"}, nil},
+		{runs.Run{Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, []outbox.Post{{Channel: "C1", Place: "t", Text: "Sorry."}}},
+		{runs.Run{Place: threads.Place{Workspace: "acme"}}, nil}, // without an address
+		{runs.Run{Place: threads.Place{Workspace: "clumsy", ThreadKey: "t"}}, nil},
+		{runs.Run{Place: threads.Place{Workspace: "other", ThreadKey: "t"}}, nil},
 	} {
 		same(t, c.run.Workspace, box.Notice(&c.run, "Sorry."), c.want)
 	}

@@ -16,6 +16,7 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 	"parley/ingest/wake"
@@ -56,7 +57,7 @@ func (o *Outbox) prepare(ctx context.Context, d *outbox.Delivery, platform Platf
 	case post.Text == "", shownOf(post) == shownOf(d.Post) && d.PlatformID != "", !edits && (d.PlatformID != "" || !isFinal(s)):
 		return false, o.Deliveries.KeepState(ctx, d)
 	}
-	run := &runs.Run{Workspace: d.Workspace, ThreadKey: d.ThreadKey}
+	run := &runs.Run{Place: threads.Place{Workspace: d.Workspace, ThreadKey: d.ThreadKey}}
 	if s.Answers != "" {
 		run.Messages = []messages.Message{{ExternalID: s.Answers}}
 	}

@@ -254,7 +254,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	defer previews.Wait()
 	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
 	bound := func(workspace string) int {
-		return r.Workspaces.Settings(&runs.Run{Workspace: workspace}).MaxConcurrent
+		return r.Workspaces.Settings(&runs.Run{Place: threads.Place{Workspace: workspace}}).MaxConcurrent
 	}
 	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Bound: bound, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {

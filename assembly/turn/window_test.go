@@ -13,6 +13,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // BenchmarkWindow reads and assembles a turn's input in threads of different lengths:
@@ -33,7 +34,7 @@ func BenchmarkWindow(b *testing.B) {
 				settings: Settings{Window: assembly.Window{Turns: 50, Bytes: 100_000, Thread: 20}},
 				profile:  Profile{ID: "echo"},
 				going: &going{run: &runs.Run{
-					ID: fmt.Sprint("run-", stored), Thread: 1, ThreadKey: "slack:w:C1:1.000001", Workspace: "w", Platform: event.Slack, Agent: "echo",
+					ID: fmt.Sprint("run-", stored), Place: threads.Place{Thread: 1, ThreadKey: "slack:w:C1:1.000001", Workspace: "w", Platform: event.Slack}, Agent: "echo",
 					ContextAfter: int64(stored - 1), BaseSeq: int64(stored),
 				}},
 			}

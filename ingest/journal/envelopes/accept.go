@@ -3,7 +3,6 @@ package envelopes
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -128,21 +127,16 @@ type acceptTx struct {
 	now         int64
 	messageUUID string
 
-	token  int64 // identifies this transaction in its thread's row
-	id     int64 // of the envelope; 0 if its key was stored before
-	thread int64
-	// The thread's row, if the envelope has a thread.
-	key            string
-	owner          string
-	fence, pending int64
-	free           bool // it has no run, and no turn that waits
+	token int64            // identifies this transaction in its thread's row
+	id    int64            // of the envelope; 0 if its key was stored before
+	row   threads.Accepted // of the thread, if the envelope has one
 
 	atOnce bool // the thread's row is needed in the transaction
 }
 
 // isIdle reports whether the envelope is stored in an idle thread; see AcceptThen.
 func (a *acceptTx) isIdle() bool {
-	return a.Err == nil && a.id != 0 && a.free && a.pending == 1 && a.Claim && a.owner == a.db.Node
+	return a.Err == nil && a.id != 0 && a.row.Free && a.row.Pending == 1 && a.Claim && a.row.Owner == a.db.Node
 }
 
 // result is valid after the transaction has ended, or if atOnce is set.
@@ -151,13 +145,13 @@ func (a *acceptTx) result() AcceptResult {
 	if r.Result != nil {
 		return r
 	}
-	r.MessageUUID, r.Thread, r.Key, r.Workspace, r.Only = a.messageUUID, a.thread, event.ThreadKey(a.key), a.Envelope.Workspace, a.pending == 1
+	r.MessageUUID, r.Thread, r.Key, r.Workspace, r.Only = a.messageUUID, a.row.Thread, a.row.Key, a.Envelope.Workspace, a.row.Pending == 1
 	switch {
-	case a.owner == "":
-	case a.owner != a.db.Node:
-		r.Owner = a.owner
+	case a.row.Owner == "":
+	case a.row.Owner != a.db.Node:
+		r.Owner = a.row.Owner
 	case a.Claim:
-		r.Fence, r.At = a.fence, storage.Instant(a.now)
+		r.Fence, r.At = a.row.Fence, storage.Instant(a.now)
 	}
 	return r
 }
@@ -192,10 +186,10 @@ func (a *acceptTx) place() {
 	case key == "":
 		a.insert("pending", insertApart)
 	case a.Keys.AltKey != "":
-		a.upsertThread(key, upsertByPayload, a.Keys.AltKey)
+		a.count(key, a.Keys.AltKey)
 		a.insert("pending", insertByPayload, string(key), a.token, a.Keys.AltKey)
 	default:
-		a.upsertThread(key, upsertByKey)
+		a.count(key, "")
 		a.insert("pending", insertByKey, string(key), a.token)
 	}
 }
@@ -212,43 +206,30 @@ func (a *acceptTx) threadKey() (known event.ThreadKey) {
 }
 
 // The statements that store an envelope in the thread with a key, or first in the thread of
-// another payload, which $14 names in the first statement and $18 in the second. The other
-// payload may have been stored between the two, in another thread; then the token is in the
-// thread with the key.
+// another payload, which $18 names. The other payload may have been stored after the thread has counted the
+// envelope, in another thread; then the token is in the thread with the key.
 var (
-	upsertByKey     = upsertThread(`$1`, threads.UnusedUUID)
 	insertByKey     = insertFirst + ` RETURNING id`
 	insertFirst     = insertEnvelope(`id FROM threads WHERE key = $16 AND accepting = $17`)
-	upsertByPayload = upsertThread(fmt.Sprintf(`coalesce(`+payloadThread+`, $1)`, `$3`, `$14`), "")
-	insertByPayload = insertEnvelope(fmt.Sprintf(`id FROM threads WHERE (key = $16 OR key = coalesce(`+payloadThread+`, $16)) AND accepting = $17`, `$1`, `$18`)) + ` RETURNING id`
+	insertByPayload = insertEnvelope(`id FROM threads WHERE (key = $16 OR key = coalesce((SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread
+		WHERE e.workspace = $1 AND e.dedupe_key = $18), $16)) AND accepting = $17`) + ` RETURNING id`
 	// insertApart stores an envelope without a thread if its key is new.
 	insertApart = insertEnvelope(`CAST(NULL AS BIGINT) WHERE NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $1 AND dedupe_key = $4)`) + ` RETURNING id`
 )
 
-const payloadThread = `(SELECT t.key FROM envelopes e JOIN threads t ON t.id = e.thread WHERE e.workspace = %s AND e.dedupe_key = %s)`
-
-// upsertThread returns the statement that makes the thread with a key or finds it, and counts
-// the envelope, under one more condition; see acceptTx.upsertThread.
-func upsertThread(key, condition string) string {
-	return threads.Upsert(key, condition, threads.Also{
-		Columns: `pending, intake_at, accepting`,
-		Values:  `1, $6, $9`,
-		Sets: `pending = threads.pending + 1, accepting = excluded.accepting,
-			intake_at = coalesce(threads.intake_at, excluded.intake_at)`,
-	})
+// accepting returns the envelope as its thread counts it.
+func (a *acceptTx) accepting(key event.ThreadKey, alt string) threads.Accepting {
+	return threads.Accepting{
+		Key: key, UUID: threads.ThreadUUID(a.secret, key, storage.Instant(a.now)), Workspace: a.Envelope.Workspace, Platform: a.Envelope.Platform, Channel: a.Keys.Channel,
+		Now: a.now, Token: a.token, Dedupe: a.Keys.Dedupe, AltKey: alt, Claim: a.Claim,
+	}
 }
 
-// upsertThread makes the thread or finds it, and counts the envelope. If the caller asked
+// count makes the thread or finds it, and counts the envelope. If the caller asked
 // for a claim, it claims the thread or extends this node's claim. A thread whose owner
 // ended during its work is not claimed here; see AcceptRequest.
-func (a *acceptTx) upsertThread(key event.ThreadKey, query string, other ...any) {
-	node := ""
-	if a.Claim {
-		node = a.db.Node
-	}
-	a.Later(nil, []any{&a.thread, &a.key, &a.owner, &a.fence, &a.pending, &a.free}, query,
-		append([]any{string(key), threads.ThreadUUID(a.secret, key, storage.Instant(a.now)), a.Envelope.Workspace, string(a.Envelope.Platform), a.Keys.Channel.ID,
-			a.now, node, a.now + a.db.Lease.Milliseconds(), a.token, a.Keys.Dedupe, threads.LeasesEnded(storage.Instant(a.now), a.db.Lease), a.db.Node, a.Keys.Channel.Parent}, other...)...)
+func (a *acceptTx) count(key event.ThreadKey, alt string) {
+	threads.Accept(a.Txn, a.db, a.accepting(key, alt), &a.row)
 }
 
 // insertEnvelope returns the statement that stores an envelope. thread is the end of a SELECT,
@@ -269,7 +250,7 @@ func (a *acceptTx) insert(state, query string, args ...any) {
 	if query == insertApart {
 		channel = a.Keys.Channel.ID
 	}
-	args = a.row(state, result, channel, args...)
+	args = a.values(state, result, channel, args...)
 	if a.atOnce {
 		a.Row([]any{&a.id}, query, args...)
 	} else {
@@ -277,8 +258,8 @@ func (a *acceptTx) insert(state, query string, args ...any) {
 	}
 }
 
-// row returns the arguments of insertEnvelope.
-func (a *acceptTx) row(state string, result event.Result, channel string, further ...any) []any {
+// values returns the arguments of insertEnvelope.
+func (a *acceptTx) values(state string, result event.Result, channel string, further ...any) []any {
 	body := storage.Bytes(a.Envelope.Body)
 	if result.Disposition == event.Ignored { // nobody reads it, and a delete of its message would not find it
 		body = storage.Bytes(nil)
@@ -303,9 +284,4 @@ func postThread(tx *storage.Txn, workspace, id string) (thread int64, key event.
 	tx.Row([]any{&thread, (*string)(&key)},
 		`SELECT t.id, t.key FROM deliveries d JOIN threads t ON t.id = d.thread WHERE d.workspace = $1 AND d.platform_id = $2`, workspace, id)
 	return thread, key
-}
-
-// AddPending counts envelopes that were moved into a thread.
-func AddPending(tx *storage.Txn, thread, n, now int64) {
-	tx.Do(`UPDATE threads SET pending = pending + $2, intake_at = coalesce(intake_at, $3) WHERE id = $1`, thread, n, now)
 }

@@ -64,16 +64,16 @@ func (e *Envelopes) Resubmit(ctx context.Context, l Letter, keys event.Keys) (Ac
 
 // resubmit stores the state of a letter that was read again.
 func (a *acceptTx) resubmit(l Letter) {
-	a.id, a.thread, a.key = l.ID, l.Thread, string(l.Key)
-	if a.thread != 0 {
-		a.Later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, a.thread) // first, as in every transaction
-		AddPending(a.Txn, a.thread, 1, a.now)
+	a.id, a.row.Thread, a.row.Key = l.ID, l.Thread, l.Key
+	if a.row.Thread != 0 {
+		a.Later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, a.row.Thread) // first, as in every transaction
+		threads.AddPending(a.Txn, a.row.Thread, 1, a.now)
 	} else {
 		l.Kind, l.MessageID = a.Keys.Kind, a.Keys.MessageID
 		a.reseat()
 	}
 	channel, state, result := "", "pending", event.Result{}
-	if a.thread == 0 {
+	if a.row.Thread == 0 {
 		channel = a.Keys.Channel.ID
 	}
 	if a.Keys.Result != nil {
@@ -85,7 +85,7 @@ func (a *acceptTx) resubmit(l Letter) {
 	a.Must(ErrSettled, `UPDATE envelopes SET state = $2, disposition = $3, reason = $4, error = $5, resubmitted_at = $6, thread = $7,
 		kind = $8, message_id = $9, channel = $10, attempts = 0, claims = 0, not_before = 0,
 		body = CASE WHEN $2 = 'done' THEN substr(body, 1, 0) ELSE body END WHERE id = $1 AND state = 'dead'`,
-		l.ID, state, string(result.Disposition), result.Reason, result.Error, a.now, threadOrNull(a.thread), string(l.Kind), l.MessageID, channel)
+		l.ID, state, string(result.Disposition), result.Reason, result.Error, a.now, threadOrNull(a.row.Thread), string(l.Kind), l.MessageID, channel)
 }
 
 // reseat finds or makes the thread of a letter that had none, and counts the letter there. A letter that
@@ -106,8 +106,8 @@ func (a *acceptTx) reseat() {
 	if key == "" {
 		return
 	}
-	a.upsertThread(key, upsertByKey)
-	if a.Has(`SELECT 1 FROM envelopes WHERE id = $1`, a.id); a.thread == 0 { // the row of the thread has been read by now
+	a.count(key, "")
+	if a.Has(`SELECT 1 FROM envelopes WHERE id = $1`, a.id); a.row.Thread == 0 { // the row of the thread has been read by now
 		a.Fail(storage.ErrNotFound)
 	}
 }

@@ -83,7 +83,7 @@ func (e *Envelopes) Postpone(ctx context.Context, claim *threads.Claim, envelope
 		words = failure.Error()
 	}
 	return e.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
-		tx.Must(storage.ErrFenced, `UPDATE threads SET intake_at = $3 WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, storage.Millis(until))
+		threads.PostponeIntake(tx, claim, storage.Millis(until))
 		tx.Must(ErrSettled, `UPDATE envelopes SET not_before = $3, attempts = attempts + $4, error = $5 WHERE `+workedOn,
 			envelope, claim.Thread, storage.Millis(until), storage.Number(failure != nil), words)
 	})
@@ -109,8 +109,7 @@ func (e *Envelopes) CountSuspect(ctx context.Context, claim *threads.Claim, enve
 // Bury settles an envelope as a dead letter. Its thread continues.
 func (e *Envelopes) Bury(ctx context.Context, claim *threads.Claim, envelope int64, cause error) error {
 	return e.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
-		tx.Must(storage.ErrFenced, `UPDATE threads SET pending = pending - 1, intake_at = CASE WHEN pending > 1 THEN CAST($3 AS BIGINT) END
-			WHERE id = $1 AND fence = $2`, claim.Thread, claim.Fence, storage.Millis(e.db.Now()))
+		threads.DropPending(tx, claim, storage.Millis(e.db.Now()))
 		tx.Must(ErrSettled, `UPDATE envelopes SET state = 'dead', disposition = 'dead', error = $3 WHERE `+workedOn,
 			envelope, claim.Thread, cause.Error())
 	})
@@ -207,7 +206,7 @@ func (e *Envelopes) review(ctx context.Context, w waiting) (waiting, error) {
 		}
 		tx.Later(nil, []any{new(int64)}, `SELECT id FROM threads WHERE id = $1 FOR UPDATE`, w.thread) // first, as in every transaction
 		if w.changed = tx.Exec(`UPDATE envelopes SET thread = $2, not_before = 0`+still, w.id, w.thread) > 0; w.changed {
-			AddPending(tx, w.thread, 1, storage.Millis(e.db.Now()))
+			threads.AddPending(tx, w.thread, 1, storage.Millis(e.db.Now()))
 		}
 		return w
 	})
@@ -245,18 +244,18 @@ func AdmitWaiting(tx *storage.Txn, workspace, messageID string, thread int64) in
 	return tx.Exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+messages.Awaiting, workspace, messageID, thread)
 }
 
-// AdmitMissed moves the envelopes that wait for any message of a thread into it; see Missed.
+// AdmitMissed moves the envelopes that wait for any message of a thread into it; see threads.Turn.
 func AdmitMissed(tx *storage.Txn, thread int64, workspace string, now int64) {
 	n := tx.Exec(`UPDATE envelopes AS e SET thread = $1, not_before = 0 WHERE e.workspace = $2 AND e.state = 'pending' AND e.thread IS NULL
 		AND EXISTS (`+target+` AND m.thread = $1)`, thread, workspace)
-	AddPending(tx, thread, n, now)
+	threads.AddPending(tx, thread, n, now)
 }
 
 // MoveTo moves an envelope from its thread to another one. The transaction fails with ErrSettled if it is
 // settled.
 func MoveTo(tx *storage.Txn, envelope, thread, to, now int64) {
 	tx.Must(ErrSettled, `UPDATE envelopes SET thread = $3 WHERE `+workedOn, envelope, thread, to)
-	AddPending(tx, to, 1, now)
+	threads.AddPending(tx, to, 1, now)
 }
 
 // LetWait takes an envelope out of its thread, so that it waits for its message. It returns false if the
@@ -273,7 +272,3 @@ func Settle(tx *storage.Txn, none error, envelope, thread int64, result event.Re
 	tx.Must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
 		envelope, thread, string(result.Disposition), result.Reason, message)
 }
-
-// Settles are the parts of an UPDATE of threads that changes the number of its pending envelopes by $4 at
-// the time $3.
-const Settles = `pending = pending + $4, intake_at = CASE WHEN pending + $4 > 0 THEN CAST($3 AS BIGINT) END`

@@ -16,9 +16,13 @@ func (e *Envelopes) SetSelf(ctx context.Context, workspace string, self event.Se
 		return err
 	}
 	now := storage.Millis(e.db.Now())
-	return e.db.EachThread(ctx, func(tx *storage.Txn, thread int64) {
-		tx.Do(`UPDATE threads SET intake_at = $1 WHERE id = $2 AND intake_at > $3`, now, thread, now)
+	late, err := threads.LaterIntakes(ctx, e.db, workspace, now)
+	if err != nil {
+		return err
+	}
+	return e.db.EachThread(ctx, late, func(tx *storage.Txn, thread int64) {
+		threads.HastenIntake(tx, thread, now)
 		// The state is named for the index of pending envelopes.
 		tx.Do(`UPDATE envelopes SET not_before = 0 WHERE thread = $1 AND state = 'pending' AND not_before > $2`, thread, now)
-	}, `intake_at > $1 AND workspace = $2`, now, workspace)
+	})
 }

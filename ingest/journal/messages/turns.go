@@ -1,6 +1,8 @@
 package messages
 
 import (
+	"slices"
+
 	"parley/ingest/event"
 	"parley/ingest/journal/storage"
 )
@@ -37,33 +39,6 @@ const OfTurn = `(m.author <> 'system' OR m.trigger = 'run')`
 // Waits is the condition that a message waits for a turn: $1 is the thread.
 const Waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
 
-// Grows are the parts of an UPDATE of threads that counts $2 new messages at the time $3.
-const Grows = `, next_seq = next_seq + $2, last_at = CASE WHEN $2 > 0 THEN $3 ELSE last_at END`
-
-// Opens is the part of an UPDATE of threads that stores in a new thread the message of another one on
-// which it was opened: $5.
-const Opens = `, opened_on = CASE WHEN opened_on = '' THEN $5 ELSE opened_on END`
-
-// Grow counts a new message of a thread.
-func Grow(tx *storage.Txn, thread, now int64) {
-	tx.Do(`UPDATE threads SET next_seq = next_seq + 1, last_at = $2 WHERE id = $1`, thread, now)
-}
-
-// GrowBefore counts a message of a thread from before the journal knew it.
-func GrowBefore(tx *storage.Txn, thread int64) {
-	tx.Do(`UPDATE threads SET next_seq = next_seq + 1 WHERE id = $1`, thread)
-}
-
-// GrowTo sets the next thread_seq of a thread, whose last message has a time.
-func GrowTo(tx *storage.Txn, thread, nextSeq, last int64) {
-	tx.Do(`UPDATE threads SET next_seq = $2, last_at = CASE WHEN last_at < $3 THEN $3 ELSE last_at END WHERE id = $1`, thread, nextSeq, last)
-}
-
-// Emptied notes that all messages of a thread were moved to another one.
-func Emptied(tx *storage.Txn, thread int64) {
-	tx.Do(`UPDATE threads SET last_at = 0 WHERE id = $1`, thread)
-}
-
 // RowsOf returns the rows of a thread's messages, in their order.
 func RowsOf(tx *storage.Txn, thread int64) []int64 {
 	return storage.Rows(tx, storage.Self[int64], `SELECT row FROM messages WHERE thread = $1 AND seq IS NOT NULL ORDER BY seq`, thread)
@@ -73,12 +48,6 @@ func RowsOf(tx *storage.Txn, thread int64) []int64 {
 // the thread_seq after.
 func Move(tx *storage.Txn, row, thread, after, seq int64) {
 	tx.Do(`UPDATE messages SET thread = $2, seq = $3, context_after = $4, base_seq = $3 WHERE row = $1`, row, thread, seq, after)
-}
-
-// Changed notes that a remembered transcript of a thread no longer holds, because a message got its
-// turn without being one that a run begins with. The store does the same after a change of a message.
-func Changed(tx *storage.Txn, thread int64) {
-	tx.Do(`UPDATE threads SET changed = changed + 1 WHERE id = $1`, thread)
 }
 
 // ofPeople is the condition that a message is the one with the row $2, or that a person wrote it; any message if $2 is 0.
@@ -108,9 +77,11 @@ func TakeRest(tx *storage.Txn, thread int64, run string) {
 	tx.Do(`UPDATE messages SET run = $2 WHERE thread = $1 AND `+rest(`$2`), thread, run)
 }
 
-// TakeJoining gives a run the messages that may join it, or the one with a row, and returns their number.
-func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string, named bool) int64 {
-	return tx.Exec(`UPDATE messages SET run = $4 WHERE `+Joins(named), thread, agent, row, run)
+// TakeJoining gives a run the messages that may join it, or the one with a row. It returns their number, and whether one of
+// them is a bot's.
+func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string, named bool) (n int, bots bool) {
+	authors := storage.Rows(tx, storage.Self[string], `UPDATE messages SET run = $4 WHERE `+Joins(named)+` RETURNING author`, thread, agent, row, run)
+	return len(authors), slices.Contains(authors, string(ByBot))
 }
 
 // TakeAll gives a run all messages that wait in a thread.
@@ -145,11 +116,6 @@ func MoveBase(tx *storage.Txn, run string, base int64) {
 // SetAgent gives the messages that wait for an agent to another one.
 func SetAgent(tx *storage.Txn, thread int64, agent, heir string) {
 	tx.Do(`UPDATE messages SET agent = $3 WHERE `+ForAgent, thread, agent, heir)
-}
-
-// OpenOn stores the external id of the message of another thread on which a thread was opened, unless the thread has one already.
-func OpenOn(tx *storage.Txn, thread, externalID string) {
-	tx.Do(`UPDATE threads SET opened_on = $2 WHERE key = $1 AND opened_on = ''`, thread, externalID)
 }
 
 // ReplyOf is the condition that a message is the reply of a post of ours: $1 is the

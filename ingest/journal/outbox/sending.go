@@ -72,7 +72,7 @@ func update(tx *storage.Txn, d *Delivery, set string, args ...any) {
 // takes over may be in progress: a worker that looks again need not wait for one.
 func (o *Outbox) BeginSend(ctx context.Context, claim *threads.Claim, d *Delivery, send Send) (Slot, error) {
 	return storage.Write(ctx, o.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) Slot {
-		threads.Lock(tx, claim, []any{new(int64)}, `id`)
+		threads.Lock(tx, claim)
 		every := send.Every
 		if !d.Puts() {
 			send.Every = 0

@@ -11,14 +11,15 @@ import (
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Question implements Look.
 func (r *recordTx) Question() *runs.Question {
-	if r.thread.question == "" {
+	if r.thread.Question == "" {
 		return nil
 	}
-	return runs.QuestionOf(r.Txn, r.thread.question, `state = 'open' AND until_at > $2`, r.now)
+	return runs.QuestionOf(r.Txn, r.thread.Question, `state = 'open' AND until_at > $2`, r.now)
 }
 
 // CardButton implements Look.
@@ -77,21 +78,21 @@ func (r *recordTx) answer(m *messages.Message, a *runs.Answer) {
 	if a.Option != "" { // other words stay in the message alone, whose delete blanks them
 		stored.Text = a.Text
 	}
-	r.out.Told = runs.Close(r.Txn, r.thread.question, "answered", r.Pack(stored, false), r.now) || r.out.Told
+	r.out.Told = runs.Close(r.Txn, r.thread.Question, "answered", r.Pack(stored, false), r.now) || r.out.Told
 }
 
 // forget takes the thread's question from its next run.
 func (r *recordTx) forget() {
-	r.out.Told = runs.Close(r.Txn, r.thread.question, "expired", "", r.now) || r.out.Told
-	runs.ForgetQuestion(r.Txn, r.claim.Thread, r.now)
+	r.out.Told = runs.Close(r.Txn, r.thread.Question, "expired", "", r.now) || r.out.Told
+	threads.ForgetQuestion(r.Txn, r.claim.Thread, r.now)
 }
 
 // unask closes the question of a run whose post was deleted. The thread's next run has the question
 // without an answer, and messages that wait for the answer are due at once.
 func (r *recordTx) unask(run string) {
-	if run == "" || run != r.thread.question || !runs.Close(r.Txn, run, "expired", "", r.now) {
+	if run == "" || run != r.thread.Question || !runs.Close(r.Txn, run, "expired", "", r.now) {
 		return
 	}
 	r.out.Told = true // the delivery that takes the buttons from other posts
-	runs.Hasten(r.Txn, r.claim.Thread, r.now)
+	threads.Hasten(r.Txn, r.claim.Thread, r.now)
 }

@@ -36,7 +36,7 @@ func (r *recordTx) exhausted() (exhausted bool) {
 // joins reports whether a message that asks for a run joins a turn that waits already: the newest
 // other message that waits is for the same agent, and came without an id for its run.
 func (r *recordTx) joins() bool {
-	if r.Coalesce == 0 || !r.thread.waiting {
+	if r.Coalesce == 0 || !r.thread.Waiting {
 		return false
 	}
 	var asks int64

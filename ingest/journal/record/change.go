@@ -122,12 +122,12 @@ func (r *recordTx) apply(known *messages.Message, m *event.Message, d Decision, 
 		r.renewWords(known)
 		r.erased = runs.ForgetResults(r.Txn, r.Workspace, known.UUID) || r.erased
 		known.EditedAt, r.out.Edited = storage.Instant(r.now), known.Run
-		if known.Run != "" && known.Run == r.thread.run {
+		if known.Run != "" && known.Run == r.thread.Run {
 			r.editedAt = r.now
 		}
 	}
 	if noted {
-		known.Seq = r.thread.nextSeq
+		known.Seq = r.thread.NextSeq
 		r.added++
 	}
 	if decided {
@@ -193,7 +193,7 @@ func (r *recordTx) raises(known *messages.Message, d Decision) bool {
 	if d.Trigger != messages.TriggerRun || known.Trigger == messages.TriggerRun || known.Run != "" {
 		return false
 	}
-	return r.Event.Kind.MakesMessage() || known.Seq > r.thread.begunSeq && known.Origin != messages.FromContext
+	return r.Event.Kind.MakesMessage() || known.Seq > r.thread.BegunSeq && known.Origin != messages.FromContext
 }
 
 // updateFiles drops the copies of files that the platform does not have any more: also of
@@ -257,11 +257,11 @@ func (r *recordTx) delete() {
 // unpost closes the thread's question if a post of it was deleted: people cannot answer what they do
 // not see. It returns false if the target is no such post.
 func (r *recordTx) unpost(target string) bool {
-	if r.thread.question == "" || !outbox.DropButtons(r.Txn, r.Workspace, target, r.thread.question) {
+	if r.thread.Question == "" || !outbox.DropButtons(r.Txn, r.Workspace, target, r.thread.Question) {
 		return false
 	}
 	r.out.Result = event.Result{Disposition: event.Updated}
-	r.unask(r.thread.question)
+	r.unask(r.thread.Question)
 	return true
 }
 
@@ -284,7 +284,7 @@ func (r *recordTx) blank(m *messages.Message, platformID string) {
 		r.blankReply(m)
 		return
 	}
-	if m.Run != "" && m.Run == r.thread.run {
+	if m.Run != "" && m.Run == r.thread.Run {
 		r.deleted++
 	}
 	envelopes.EmptyBodies(r.Txn, m)

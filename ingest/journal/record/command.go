@@ -7,6 +7,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/schedules"
+	"parley/ingest/journal/threads"
 	"parley/ingest/journal/workstreams"
 )
 
@@ -45,7 +46,7 @@ const maxWorkstreams = 20
 
 // before reads the work in the thread before a command.
 func (r *recordTx) before(d *Decision) (s ThreadState) {
-	s.Run, s.Asks = r.thread.run, r.Question() != nil
+	s.Run, s.Asks = r.thread.Run, r.Question() != nil
 	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
 		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
 		(SELECT count(*) FROM messages WHERE `+messages.Waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
@@ -90,17 +91,17 @@ func (r *recordTx) obey(row *messages.Message, d *Decision) {
 	case d.Command == CommandUnschedule:
 		schedules.Cancel(r.Txn, r.Workspace, r.claim.Key, d.Subject)
 	case d.Command == CommandNew:
-		runs.NewContext(r.Txn, thread, row.Seq)
+		threads.NewContext(r.Txn, thread, row.Seq)
 		r.forget()
 	case d.Command == CommandStop && state.Run != "":
 		if event.IsWorkstream(r.claim.Key) { // the workstream has ended: no other turn follows
 			runs.StopWaiting(r.Txn, thread, r.now)
 		}
-		r.added += runs.Stop(r.Txn, thread, r.now, r.thread.nextSeq+r.added, r.rows)
+		r.added += runs.Stop(r.Txn, thread, r.now, r.thread.NextSeq+r.added, r.rows)
 		r.out.Stopped = state.Run
 		r.out.Told = true // the previews and the sign of the run have deliveries
 	case d.Command == CommandStop:
 		runs.StopWaiting(r.Txn, thread, r.now)
-		r.out.Told = runs.Close(r.Txn, r.thread.question, "expired", "", r.now)
+		r.out.Told = runs.Close(r.Txn, r.thread.Question, "expired", "", r.now)
 	}
 }

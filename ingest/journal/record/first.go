@@ -4,16 +4,9 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
 )
-
-// makeThread makes the thread of a first message.
-var makeThread = envelopes.InsertThread(threads.Also{
-	Columns: `next_seq, last_at, opened_on, ` + runs.OfFirst,
-	Values:  `2, CAST($13 AS BIGINT), $14, ` + runs.OfFirstValues,
-})
 
 // recordFirst records a message as the first of a new thread, by three statements that write each row once and need
 // no result of one another. They change nothing if the message, its payload or its thread is known. It
@@ -31,18 +24,18 @@ func (r *recordTx) recordFirst(f *envelopes.First) bool {
 	if row.Author == messages.ByBot && row.Trigger == messages.TriggerRun { // the thread's row gets the bot's channel
 		return false
 	}
-	begins, due := r.begins(row, d), int64(0)
+	first := threads.First{MessageID: m.ExternalID, OpenedOn: m.OpenedOn, Run: r.begins(row, d), Agent: r.Agent}
 	switch {
-	case begins != "":
-		due = r.now + resumeAfter.Milliseconds()
+	case first.Run != "":
+		first.Due = r.now + resumeAfter.Milliseconds()
 	case row.Trigger == messages.TriggerRun:
-		due = r.now + min(r.Coalesce, r.CoalesceMax).Milliseconds()
-		r.asks, r.out.TurnDue = row, storage.Instant(due)
+		first.Due = r.now + min(r.Coalesce, r.CoalesceMax).Milliseconds()
+		r.asks, r.saved.TurnDue = row, storage.Instant(first.Due)
 	}
-	f.MakeThread(makeThread, m.ExternalID, append([]any{r.now, m.OpenedOn}, runs.OfFirstArgs(begins, r.Agent, r.now, due)...)...)
+	f.MakeThread(first)
 	f.MakeEnvelope(event.Result{Disposition: event.Stored, Reason: d.Reason})
 	messages.InsertFirst(r.Txn, messages.Insertion{
-		Message: row, Workspace: r.Workspace, Now: r.now, Begins: begins, NoMemory: d.NoMemory, Known: m.Known, RunInput: string(m.RunInput),
+		Message: row, Workspace: r.Workspace, Now: r.now, Begins: first.Run, NoMemory: d.NoMemory, Known: m.Known, RunInput: string(m.RunInput),
 	}, messages.First{Key: r.claim.Key, Token: f.Token, Dedupe: f.Dedupe, Thread: &f.Thread, Envelope: &f.Envelope})
 	r.first = f
 	r.out.Message, r.out.Trigger, r.added = row, row.Trigger, 1
@@ -59,7 +52,10 @@ func (r *recordTx) firstMade() {
 		return
 	}
 	r.asks = row
-	run := r.begun(row, r.Event.Message, 0)
-	run.ThreadKey, run.ThreadID, run.Platform, run.Channel, run.Parent, run.OpenedOn = r.claim.Key, r.first.ThreadUUID, r.first.Platform, r.first.Channel.ID, r.first.Channel.Parent, r.Event.Message.OpenedOn
-	r.out.Begun = run
+	f := r.first
+	r.out.Begun = r.begun(row, r.Event.Message, 0)
+	r.saved.Place = threads.Place{
+		Thread: f.Thread, ThreadKey: f.Key, ThreadID: f.UUID, Workspace: f.Workspace, Platform: f.Platform, Channel: f.Channel.ID, Parent: f.Channel.Parent,
+		OpenedOn: r.Event.Message.OpenedOn,
+	}
 }

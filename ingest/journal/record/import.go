@@ -9,7 +9,6 @@ import (
 
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
-	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
 )
@@ -45,8 +44,7 @@ func (r *Recorder) Import(ctx context.Context, to ImportThread, list []ImportMes
 		for _, m := range list {
 			i.add(m)
 		}
-		messages.GrowTo(tx, i.thread, i.nextSeq, i.lastAt)
-		runs.SetBegun(tx, i.thread, i.begunSeq)
+		threads.Finish(tx, i.thread, i.nextSeq, i.lastAt, i.begunSeq)
 		return i.added
 	})
 }

@@ -26,7 +26,7 @@ const lately = 20
 func (r *recordTx) Continued(m *event.Message) (how event.Addressed) {
 	r.Row([]any{(*string)(&how)}, `SELECT reason FROM messages WHERE thread = $1 AND seq >= $2 AND sender_id = $3 AND trigger = 'run'
 		AND reason IN ('mention', 'direct', 'reply') AND sent_at BETWEEN $4 AND $5 ORDER BY seq DESC LIMIT 1`,
-		r.claim.Thread, r.thread.nextSeq-lately, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin)), storage.Millis(m.SentAt))
+		r.claim.Thread, r.thread.NextSeq-lately, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin)), storage.Millis(m.SentAt))
 	return how
 }
 
@@ -38,7 +38,7 @@ func (r *recordTx) BotRuns(channel string, since time.Time) int {
 	outbox.LockPace(r.Txn, r.Workspace, channel)
 	asked, joined := `threads`, r.claim.Thread
 	if r.Coalesce == 0 {
-		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND `+runs.BotWaits, 0
+		asked, joined = `threads JOIN messages ON messages.thread = threads.id AND messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`, 0
 	}
 	var n int64
 	r.Row([]any{&n}, `SELECT (SELECT count(*) FROM runs WHERE bot_channel = $1 AND begun_at > $2 AND begun_at < $4)
@@ -70,10 +70,10 @@ func (r *recordTx) Echoes(content string, since time.Time) int {
 // channel returns the channel of a message. The new state of a message may leave it out.
 func (r *recordTx) channel(told string) string {
 	if told == "" {
-		return r.thread.channel
+		return r.thread.Channel
 	}
 	return told
 }
 
 // InvocationOnly implements Look.
-func (r *recordTx) InvocationOnly() bool { return r.thread.mode == threads.ModeInvocationOnly }
+func (r *recordTx) InvocationOnly() bool { return r.thread.Mode == threads.ModeInvocationOnly }

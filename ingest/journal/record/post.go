@@ -50,9 +50,9 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added b
 		messages.InsertFinished(tx, &m, n.Thread.Workspace, begun, seq)
 		messages.AddFiles(tx, &m, 0, n.Files)
 		runs.PostNotice(tx, queue, n.Thread.Workspace, n.ID, n.Posts, now)
-		messages.Grow(tx, thread, now)
-		messages.Changed(tx, thread)
-		runs.SetBegun(tx, thread, seq)
+		threads.Grow(tx, thread, now)
+		threads.CountChange(tx, thread)
+		threads.SetBegun(tx, thread, seq)
 		return true
 	})
 	if added {
@@ -67,7 +67,7 @@ func (r *Recorder) AddPost(ctx context.Context, n NewPost) (queue int64, added b
 func (r *Recorder) MovePosts(ctx context.Context, claim *threads.Claim, to threads.Thread, platform event.Platform, channel event.Channel, address outbox.Post) (thread int64, err error) {
 	thread, err = storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (thread int64) {
 		var seq, begun int64
-		threads.Lock(tx, claim, []any{new(int64)}, `id`)
+		threads.Lock(tx, claim)
 		threads.Add(tx, platform, channel.ID, to)
 		threads.LearnChannel(tx, to.Workspace, channel)
 		tx.Row([]any{&thread, &seq, &begun}, `SELECT id, next_seq, begun_seq FROM threads WHERE key = $1 FOR UPDATE`, string(to.Key))
@@ -75,10 +75,9 @@ func (r *Recorder) MovePosts(ctx context.Context, claim *threads.Claim, to threa
 			messages.Move(tx, row, thread, begun, seq)
 			begun, seq = seq, seq+1
 		}
-		messages.GrowTo(tx, thread, seq, storage.Millis(r.db.Now()))
-		messages.Changed(tx, thread)
-		messages.Emptied(tx, claim.Thread)
-		runs.SetBegun(tx, thread, begun)
+		threads.Finish(tx, thread, seq, storage.Millis(r.db.Now()), begun)
+		threads.CountChange(tx, thread)
+		threads.Empty(tx, claim.Thread)
 		outbox.Move(tx, claim.Thread, thread, address)
 		return thread
 	})
@@ -93,7 +92,7 @@ func (r *Recorder) MovePosts(ctx context.Context, claim *threads.Claim, to threa
 func (r *Recorder) OpenUnder(ctx context.Context, to threads.Thread, platform event.Platform, channel, post string, from event.ThreadKey) error {
 	return r.db.Change(ctx, to.Key, func(tx *storage.Txn) {
 		threads.Add(tx, platform, channel, to)
-		messages.OpenOn(tx, string(to.Key), post)
+		threads.OpenOn(tx, string(to.Key), post)
 		if from != "" {
 			schedules.Move(tx, to.Workspace, from, to.Key)
 		}

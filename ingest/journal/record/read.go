@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"parley/ingest/event"
-	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
@@ -35,9 +34,9 @@ func (s *Recorder) SetThreadHistory(ctx context.Context, claim *threads.Claim, r
 		stored        []messages.Message // nil unless all of the list were
 	}
 	made, err := storage.Write(ctx, s.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) (made result) {
-		var known string
-		if threads.Lock(tx, claim, []any{&known, &made.before}, `history, changed`); known != "" {
-			made.history = runs.ThreadHistoryOf(tx, known)
+		thread := threads.Lock(tx, claim)
+		if made.before = thread.Changes; thread.History != "" {
+			made.history = runs.ThreadHistoryOf(tx, thread.History)
 			return made
 		}
 		r := &recordTx{Entry: Entry{Workspace: run.Workspace, Origin: messages.FromContext}, Txn: tx, claim: claim, now: storage.Millis(s.db.Now()), out: &Result{}}
@@ -48,9 +47,9 @@ func (s *Recorder) SetThreadHistory(ctx context.Context, claim *threads.Claim, r
 			}
 		}
 		if r.moved > 0 {
-			envelopes.AddPending(tx, claim.Thread, r.moved, r.now)
+			threads.AddPending(tx, claim.Thread, r.moved, r.now)
 		}
-		tx.Later(nil, []any{&made.after}, runs.SetHistory, claim.Thread, tx.Pack(h, false))
+		threads.SetHistory(tx, claim.Thread, tx.Pack(h, false), &made.after)
 		if made.history = &h; len(stored) == len(list) && r.moved == 0 {
 			made.stored = stored
 		}
@@ -81,6 +80,6 @@ func (r *recordTx) addRead(read Read, h *runs.ThreadHistory) *messages.Message {
 	}
 	h.First = cmp.Or(h.First, row.Seq)
 	h.Last = row.Seq
-	messages.GrowBefore(r.Txn, r.claim.Thread)
+	threads.GrowBefore(r.Txn, r.claim.Thread)
 	return row
 }

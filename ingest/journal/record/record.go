@@ -215,7 +215,7 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 		eraser.Erased()
 	}
 	if stopped := r.out.Stopped; stopped != "" {
-		runs.RunEnded(ctx, s.db, &runs.Run{ID: stopped, Thread: claim.Thread, Followed: true}, 1) // it may have chunks
+		runs.RunEnded(ctx, s.db, &runs.Run{ID: stopped, Place: threads.Place{Thread: claim.Thread}, Followed: true}, 1) // it may have chunks
 	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
 		threads.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)
@@ -232,12 +232,9 @@ type recordTx struct {
 	*storage.Txn
 	claim  *threads.Claim
 	now    int64
-	thread threadState
+	thread threads.State
 	out    *Result
-
-	// Set from the thread's row after the transaction has ended.
-	runLeft int64  // messages of the unfinished run
-	history string // of a run that began
+	saved  threads.Changed // set after the transaction has ended
 
 	added   int64 // messages that got a thread_seq
 	moved   int64 // envelopes that the message moved into its thread
@@ -259,16 +256,6 @@ type recordTx struct {
 	told     bool                            // the sender was told in the first budget's window already
 
 	first *envelopes.First // recordFirst has recorded the message; nil if not
-}
-
-// threadState are the columns of a thread's row that intake needs.
-type threadState struct {
-	channel           string
-	nextSeq, begunSeq int64
-	run               string // the unfinished run; empty for none
-	waiting           bool   // messages wait for a turn
-	mode              threads.ThreadMode
-	question          string // the run whose question the next run gets; empty for none
 }
 
 // recordNew records a new message in three statements; most envelopes contain one. It
@@ -305,9 +292,7 @@ func isPlain(d Decision) bool {
 
 // run records any other event.
 func (r *recordTx) run() {
-	t := &r.thread
-	threads.Lock(r.Txn, r.claim, []any{&t.channel, &t.nextSeq, &t.begunSeq, &t.run, &t.waiting, (*string)(&t.mode), &t.question},
-		`channel, next_seq, begun_seq, run_id, turn_since IS NOT NULL, mode, question`)
+	r.thread = threads.Lock(r.Txn, r.claim)
 	e := r.Event
 	switch {
 	case e.Ignored != "":
@@ -476,11 +461,11 @@ const splitWithin = 2 * time.Second
 
 // continued returns the unfinished run that has the message whose rest this one is; null for none.
 func (r *recordTx) continued(m *event.Message) any {
-	if !m.Continues || r.thread.run == "" || !r.Has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
-		r.thread.run, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin))) {
+	if !m.Continues || r.thread.Run == "" || !r.Has(`SELECT 1 FROM messages WHERE run = $1 AND sender_id = $2 AND sent_at >= $3 LIMIT 1`,
+		r.thread.Run, m.Metadata.SenderID, storage.Millis(m.SentAt.Add(-splitWithin))) {
 		return nil
 	}
-	return r.thread.run
+	return r.thread.Run
 }
 
 // end settles the envelope, or lets it wait for its target, and updates the thread's row.
@@ -501,7 +486,7 @@ func (r *recordTx) moves() bool {
 		return true
 	}
 	if r.out.Waits {
-		r.out.Waits = envelopes.LetWait(r.Txn, r.Envelope, r.claim.Thread, r.thread.channel, r.now)
+		r.out.Waits = envelopes.LetWait(r.Txn, r.Envelope, r.claim.Thread, r.thread.Channel, r.now)
 		if !r.out.Waits {
 			r.ignore(event.ReasonUnknownMessage)
 		}

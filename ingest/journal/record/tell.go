@@ -69,7 +69,7 @@ func (r *recordTx) prepare(d *Decision, known *messages.Message) {
 // tell stores the notice of the decision, and its deliveries.
 func (r *recordTx) tell() {
 	n := &r.made.notice
-	outbox.AddNotice(r.Txn, r.claim.Thread, r.thread.nextSeq+r.added, r.Workspace, storage.Optional(r.out.Stopped), *n, r.now)
+	outbox.AddNotice(r.Txn, r.claim.Thread, r.thread.NextSeq+r.added, r.Workspace, storage.Optional(r.out.Stopped), *n, r.now)
 	r.added++
 	runs.PostNotice(r.Txn, r.claim.Thread, r.Workspace, fmt.Sprintf("%s/%d", r.out.Message.UUID, r.Envelope), n.Posts, r.now) // a later edit may have another
 	r.out.Told = r.out.Told || len(n.Posts) > 0

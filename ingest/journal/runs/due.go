@@ -16,10 +16,9 @@ import (
 // given time and no node has claimed its thread. A run that waits for its agent's later answer
 // becomes due, because the removed agent cannot give that answer.
 func (r *Runs) AssignOrphans(ctx context.Context, agents []string, heir string, overdue time.Duration) error {
-	const orphan = `turn_at IS NOT NULL AND agent = $1 AND turn_at <= $2 AND (owner = '' OR lease_until <= $3)`
 	now := storage.Millis(r.db.Now())
 	due, ended := threads.LeasesEnded(r.db.Now().Add(-overdue), r.db.Lease), threads.LeasesEnded(r.db.Now(), r.db.Lease) // no bounds in a store for one process
-	waiting, err := storage.List(ctx, r.db, storage.Self[string], `SELECT DISTINCT agent FROM threads WHERE turn_at IS NOT NULL`)
+	waiting, err := threads.TurnAgents(ctx, r.db)
 	if err != nil {
 		return err
 	}
@@ -27,13 +26,16 @@ func (r *Runs) AssignOrphans(ctx context.Context, agents []string, heir string, 
 		if slices.Contains(agents, agent) {
 			continue
 		}
-		if err := r.db.EachThread(ctx, func(tx *storage.Txn, thread int64) {
-			if tx.Exec(`UPDATE threads SET agent = $4, turn_at = CASE WHEN run_taken = 1 AND turn_at > $6 THEN $6 ELSE turn_at END,
-				run_not_before = CASE WHEN run_taken = 1 THEN 0 ELSE run_not_before END, run_taken = 0
-				WHERE id = $5 AND `+orphan, agent, due, ended, heir, thread, now) > 0 {
+		orphans := threads.Orphans{Agent: agent, Due: due, Ended: ended}
+		list, err := orphans.Threads(ctx, r.db)
+		if err != nil {
+			return err
+		}
+		if err := r.db.EachThread(ctx, list, func(tx *storage.Txn, thread int64) {
+			if orphans.Assign(tx, thread, heir, now) {
 				messages.SetAgent(tx, thread, agent, heir)
 			}
-		}, orphan, agent, due, ended); err != nil {
+		}); err != nil {
 			return err
 		}
 	}
@@ -44,7 +46,7 @@ func (r *Runs) AssignOrphans(ctx context.Context, agents []string, heir string, 
 // end of its input.
 func (r *Runs) HastenTurns(ctx context.Context) error {
 	_, err := storage.Write(ctx, r.db, storage.WriteOptions{}, func(tx *storage.Txn) struct{} {
-		tx.Do(`UPDATE threads SET turn_at = $1 WHERE turn_at > $1 AND run_id IS NULL`, storage.Millis(r.db.Now()))
+		threads.HastenAll(tx, storage.Millis(r.db.Now()))
 		return struct{}{}
 	})
 	return err

@@ -165,7 +165,7 @@ func (e *endRunTx) read() {
 func (r *Runs) committed(ctx context.Context, claim *threads.Claim, run *Run, send *outbox.Send) (*endRunTx, error) {
 	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{EndResult: EndResult{State: Done}}
-		threads.Lock(tx, claim, []any{&e.More}, `turn_since IS NOT NULL`)
+		e.More = threads.Lock(tx, claim).Waiting
 		if e.Message = messages.Find(tx, `run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
 			tx.Fail(storage.ErrFenced)
 		}
@@ -191,10 +191,12 @@ func (e *endRunTx) asked() bool {
 
 // join gives the run the messages that may join it, or one of them, and returns their number. The
 // run counts as a bot's if one of them is.
-func join(tx *storage.Txn, run *Run, row any) int64 {
-	tx.Do(`UPDATE threads SET run_bot_channel = coalesce(run_bot_channel, bot_channel)
-		WHERE id = $1 AND EXISTS (SELECT 1 FROM messages WHERE `+messages.Joins(run.Named)+` AND author = 'bot')`, run.Thread, run.Agent, row)
-	return messages.TakeJoining(tx, run.Thread, run.Agent, row, run.ID, run.Named)
+func join(tx *storage.Txn, run *Run, row any) int {
+	n, bots := messages.TakeJoining(tx, run.Thread, run.Agent, row, run.ID, run.Named)
+	if bots {
+		threads.CountBot(tx, run.Thread)
+	}
+	return n
 }
 
 // rerun runs the run again with the newer messages that have joined it. The others wait. The next
@@ -202,10 +204,7 @@ func join(tx *storage.Txn, run *Run, row any) int64 {
 func (e *endRunTx) rerun() {
 	base := e.nextSeq - 1
 	messages.MoveBase(e.Txn, e.run.ID, base)
-	e.Do(`UPDATE threads SET run_reruns = run_reruns + 1, begun_seq = $3, turn_at = $4,
-		turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END,
-		`+keepBotChannel+`, run_edited_at = 0, run_taken = 0, run_answer = NULL,
-		run_left = (SELECT count(*) FROM messages WHERE run = $2 AND deleted_at = 0) WHERE id = $1`, e.run.Thread, e.run.ID, base, e.now)
+	threads.RepeatRun(e.Txn, e.run.Thread, e.run.ID, base, e.now)
 }
 
 // store stores the reply with the thread's next thread_seq, its events and its
@@ -264,16 +263,14 @@ func (e *endRunTx) end(state State, cause string, answeredAt time.Time) {
 		Close(e.Txn, e.run.Question, "expired", "", e.now)
 	}
 	workstreams.RunEnded(e.Txn, e.run.ThreadKey, e.now)
-	e.Later(nil, []any{&e.More, &e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL`+messages.Grows+`,
-		turn_at = CASE WHEN turn_since IS NULL THEN NULL ELSE turn_at END WHERE id = $1
-		RETURNING turn_since IS NOT NULL, run_seq - run_events`, e.run.Thread, e.added, e.now)
+	threads.EndRun(e.Txn, e.run.Thread, e.added, e.now, &e.More, &e.chunks)
 }
 
 // giveUp ends the run without an answer. If its turn has no message left, the next turn
 // has its block.
 func (e *endRunTx) giveUp(state State, cause string, notice outbox.Notice) {
 	if e.left == 0 {
-		SetBegun(e.Txn, e.run.Thread, e.run.ContextAfter)
+		threads.SetBegun(e.Txn, e.run.Thread, e.run.ContextAfter)
 	}
 	e.tell(notice)
 	e.end(state, cause, time.Time{})
@@ -285,9 +282,7 @@ func (e *endRunTx) requeue() {
 	e.deliver(nil, nil)
 	e.record(Interrupted, "interrupted by a newer message", time.Time{})
 	messages.GiveBack(e.Txn, e.run.ID)
-	e.Later(nil, []any{&e.chunks}, `UPDATE threads SET run_id = NULL, run_bot_channel = NULL, run_answer = NULL, begun_seq = $2, turn_since = coalesce(turn_since, $3), turn_at = $3,
-		question = CASE WHEN run_question <> '' THEN run_question ELSE question END
-		WHERE id = $1 RETURNING run_seq - run_events`, e.run.Thread, e.run.ContextAfter, e.now)
+	threads.ReleaseRun(e.Txn, e.run.Thread, e.run.ContextAfter, e.now, &e.chunks)
 }
 
 // Unanswered describes the end of an attempt that has no answer.
@@ -354,8 +349,5 @@ func (e *endRunTx) postpone(u Unanswered) {
 	if u.Taken && (e.answered || removed) {
 		at, u.Taken = e.now, !removed
 	}
-	e.Later(nil, []any{&e.next}, `UPDATE threads SET run_attempts = run_attempts + $3, run_fence = 0, run_taken = CASE WHEN $5 = 1 THEN 1 ELSE run_taken END,
-		run_not_before = CASE WHEN CAST($2 AS BIGINT) > 0 THEN $2 ELSE run_not_before END,
-		turn_at = CASE WHEN $2 > 0 THEN $2 WHEN run_not_before > $4 THEN run_not_before ELSE $4 END
-		WHERE id = $1 RETURNING turn_at`, e.run.Thread, at, storage.Number(u.Failed), e.now, storage.Number(u.Taken))
+	threads.PostponeRun(e.Txn, e.run.Thread, at, u.Failed, u.Taken, e.now, &e.next)
 }

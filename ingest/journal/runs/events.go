@@ -47,7 +47,7 @@ func (r *Runs) AppendEvents(ctx context.Context, claim *threads.Claim, run *Run,
 			AND workstream = $4 AND activity = $5 AND text = $6`, run.ID, known, int64(m.Type), m.Workstream, m.ActivityID, m.Text) {
 			a.append(messages, false)
 		}
-		seq, told = a.seq, a.told
+		seq, told = a.stored.Seq, a.told
 	})
 	if run.unclear = errors.Is(err, storage.ErrUnclear) || err != nil && again; err == nil {
 		run.appended, run.Followed = seq, true
@@ -95,7 +95,7 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 		if !works {
 			failEnded(tx, run)
 		}
-		seq := a.seq
+		seq := a.stored.Seq
 		if added.Answer != nil {
 			last := *added.Answer
 			if slices.ContainsFunc(added.Messages, func(m stream.Message) bool {
@@ -118,7 +118,7 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 		}
 		var before, counted int64
 		if added.Most > 0 {
-			counted = a.seq - seq
+			counted = a.stored.Seq - seq
 			tx.Row([]any{&before}, `SELECT coalesce(CAST(sum(messages) AS BIGINT), 0) FROM run_posts WHERE run = $1`, run)
 		}
 		if before+counted > added.Most && added.Most > 0 {
@@ -154,13 +154,12 @@ func (a *appender) activity(m stream.Message) string {
 // of a run's events are committed in order.
 type appender struct {
 	*storage.Txn
-	run            string
-	now            int64
-	thread         int64
-	seq, count, at int64
-	dropped        int64 // number of its events, without chunks, that were removed
-	key            event.ThreadKey
-	told           []string // the runs above it that got its messages, too
+	run    string
+	now    int64
+	thread int64
+	stored threads.Events
+	key    event.ThreadKey
+	told   []string // the runs above it that got its messages, too
 
 	workspace, agent string
 	shows            func(workspace, agent, messages string) bool // as storage.DB.Shows
@@ -168,40 +167,37 @@ type appender struct {
 
 const appenderColumns = `key, id, run_seq, run_events, run_event_at, run_dropped, workspace, agent`
 
-// noEvents are the values of a run that begins: no events are stored, and no agent has taken it.
-const noEvents = `, run_seq = 0, run_events = 0, run_event_at = 0, run_dropped = 0, run_taken = 0, run_answer = NULL`
-
 func (a *appender) dest() []any {
-	return []any{(*string)(&a.key), &a.thread, &a.seq, &a.count, &a.at, &a.dropped, &a.workspace, &a.agent}
+	return []any{(*string)(&a.key), &a.thread, &a.stored.Seq, &a.stored.Count, &a.stored.At, &a.stored.Dropped, &a.workspace, &a.agent}
 }
 
 // append stores messages, without the results of tools, and with details that every reader can read: see event.Shallow.
 // ends means that the run ends with them. The times of a run's
 // events differ and rise, because clients order by them and continue behind them.
 func (a *appender) append(messages []stream.Message, ends bool) {
-	seq := a.seq
+	seq := a.stored.Seq
 	for _, m := range messages {
 		m = m.WithoutResult()
 		chunk := m.Type == stream.StreamingChunk
 		if isLast(m) && !ends {
 			continue
 		}
-		if m.ActivityID != "" && !chunk && a.seq > a.count {
+		if m.ActivityID != "" && !chunk && a.stored.Seq > a.stored.Count {
 			a.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND activity = $2`, a.run, m.ActivityID)
 		}
-		a.seq++
-		a.count += 1 - storage.Number(chunk)
-		a.at = max(a.now, a.at+1)
+		a.stored.Seq++
+		a.stored.Count += 1 - storage.Number(chunk)
+		a.stored.At = max(a.now, a.stored.At+1)
 		var details any
 		if len(m.Details) > 0 {
 			details = event.Shallow(m.Details)
 		}
 		a.Do(`INSERT INTO run_events (run, seq, type, workstream, activity, text, details, final, at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			a.run, a.seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, storage.Number(m.Final), a.at)
+			a.run, a.stored.Seq, int64(m.Type), m.Workstream, m.ActivityID, m.Text, details, storage.Number(m.Final), a.stored.At)
 	}
-	if a.seq > seq {
+	if a.stored.Seq > seq {
 		a.evict()
-		a.Do(`UPDATE threads SET run_seq = $2, run_events = $3, run_event_at = $4, run_dropped = $5 WHERE id = $1`, a.thread, a.seq, a.count, a.at, a.dropped)
+		threads.SetEvents(a.Txn, a.thread, a.stored)
 	}
 	a.state(messages)
 	if !ends {
@@ -227,10 +223,10 @@ func (a *appender) state(messages []stream.Message) {
 // evict removes the oldest events of a run beyond its bounds, but none that a live reader may not have.
 func (a *appender) evict() {
 	before := a.now - keptFor.Milliseconds()
-	if a.seq-a.count > maxRunChunks {
-		a.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND seq <= $2 AND at < $3`, a.run, a.seq-maxRunChunks, before)
+	if a.stored.Seq-a.stored.Count > maxRunChunks {
+		a.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND seq <= $2 AND at < $3`, a.run, a.stored.Seq-maxRunChunks, before)
 	}
-	excess := a.count - a.dropped - stream.MaxKept
+	excess := a.stored.Count - a.stored.Dropped - stream.MaxKept
 	if excess < spareRunEvents {
 		return
 	}
@@ -238,7 +234,7 @@ func (a *appender) evict() {
 		if excess > 0 {
 			n := a.Exec(`DELETE FROM run_events WHERE run = $1 AND seq IN (SELECT seq FROM run_events WHERE run = $1 AND type <> 12 AND at < $2 AND `+
 				types+` ORDER BY seq LIMIT CAST($3 AS BIGINT))`, a.run, before, excess)
-			excess, a.dropped = excess-n, a.dropped+n
+			excess, a.stored.Dropped = excess-n, a.stored.Dropped+n
 		}
 	}
 }
@@ -293,7 +289,7 @@ func (b *beginRunTx) replaceChunks(run *Run) (last int64) {
 	b.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE id = $1`, run.Thread)
 	b.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12 AND `+ownChunks, run.ID)
 	a.append(again, false)
-	return a.seq
+	return a.stored.Seq
 }
 
 // ownChunks matches the events of a run's own agent, and none of its workstreams.

@@ -21,7 +21,7 @@ var (
 // false, the agent has not taken it after all.
 func (r *Runs) TakeRun(ctx context.Context, claim *threads.Claim, run *Run, taken bool) error {
 	return r.db.Change(ctx, claim.Key, func(tx *storage.Txn) {
-		tx.Must(storage.ErrFenced, `UPDATE threads SET run_taken = $4 WHERE id = $1 AND fence = $2 AND run_id = $3`, claim.Thread, claim.Fence, run.ID, storage.Number(taken))
+		threads.TakeRun(tx, claim, run.ID, taken)
 	})
 }
 
@@ -50,8 +50,7 @@ func (r *Runs) AnswerRun(ctx context.Context, run string, said stream.Message, k
 // answer stores the later answer of a run, and reports false for a repetition. It fails with ErrAnswered or ErrEnded.
 func answer(tx *storage.Txn, run string, said stream.Message, keys []string, now int64) bool {
 	said.Details = event.Shallow(said.Details)
-	if tx.Exec(`UPDATE threads SET run_taken = 1, run_answer = $3, run_not_before = 0, turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE coalesce(turn_at, $2) END
-		WHERE run_id = $1 AND run_answer IS NULL`, run, now, tx.Pack(said, false)) > 0 {
+	if threads.AnswerRun(tx, run, tx.Pack(said, false), now) {
 		for _, key := range keys {
 			tx.Do(`INSERT INTO run_posts (run, key, messages, at) VALUES ($1, $2, 0, $3) ON CONFLICT DO NOTHING`, run, key, now)
 		}

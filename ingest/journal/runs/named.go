@@ -118,10 +118,10 @@ func (r *Runs) StopNamedRun(ctx context.Context, workspace, actor, threadID, nam
 		tx.Row([]any{&seq}, `SELECT next_seq FROM threads WHERE id = $1 FOR UPDATE`, thread)
 		run, now := RunID(tx, name), storage.Millis(r.db.Now())
 		messages.TakeOne(tx, message, run)
-		messages.Changed(tx, thread)
+		threads.CountChange(tx, thread)
 		tx.Do(insertStopped+`row = $1`, message, run, now, string(Canceled))
 		outbox.AddNotice(tx, thread, seq, workspace, run, notice, now)
-		messages.Grow(tx, thread, now)
+		threads.Grow(tx, thread, now)
 		return thread
 	})
 	if err == nil {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 )
 
@@ -59,9 +59,7 @@ func (e *endRunTx) ask(q *Question) {
 	}
 	e.Do(`INSERT INTO questions (run, thread, agent, state, body, asked_at, until_at) VALUES ($1, $2, $3, 'open', $4, $5, $6)`,
 		e.run.ID, e.run.Thread, e.run.Agent, e.Pack(q, false), e.now, storage.Millis(q.UntilAt))
-	// Messages that wait are older. A newer one that triggers a run ends their wait; see AskForTurn.
-	e.Do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN CAST($3 AS BIGINT) END WHERE id = $1`,
-		e.run.Thread, e.run.ID, storage.Millis(q.UntilAt))
+	threads.AskPeople(e.Txn, e.run.Thread, e.run.ID, storage.Millis(q.UntilAt)) // a newer message that triggers a run ends the wait; see threads.Asks
 }
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
@@ -121,24 +119,13 @@ func Close(tx *storage.Txn, question, state, answer string, now int64) bool {
 // still waits, and the people are asked to try again. A second failure leaves it closed, because
 // the agent may have forgotten it. A new context that began during the run has no question.
 func (e *endRunTx) reopen() bool {
-	question := e.run.Question
-	if question == "" || e.Exec(`UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'
-		AND EXISTS (SELECT 1 FROM threads WHERE id = $2 AND context_from <= $3)`, question, e.run.Thread, e.run.BaseSeq) == 0 {
+	question, until := e.run.Question, int64(0)
+	if question == "" || !e.Row([]any{&until}, `UPDATE questions SET state = 'open', answer = 'null' WHERE run = $1 AND state = 'answered'
+		AND EXISTS (SELECT 1 FROM threads WHERE id = $2 AND context_from <= $3) RETURNING until_at`, question, e.run.Thread, e.run.BaseSeq) {
 		return false
 	}
-	e.Do(`UPDATE threads SET question = $2, turn_at = CASE WHEN turn_since IS NOT NULL THEN (SELECT until_at FROM questions WHERE run = $2) END WHERE id = $1`,
-		e.run.Thread, question) // messages that wait are older; see ask
+	threads.AskPeople(e.Txn, e.run.Thread, question, until)
 	return true
-}
-
-// ForgetQuestion takes the question of a thread from its next run.
-func ForgetQuestion(tx *storage.Txn, thread, now int64) {
-	tx.Do(`UPDATE threads SET question = '', turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1 AND question <> ''`, thread, now)
-}
-
-// Hasten makes the turn of the messages that wait in a thread due at once.
-func Hasten(tx *storage.Txn, thread, now int64) {
-	tx.Do(`UPDATE threads SET turn_at = CASE WHEN turn_at > $2 THEN $2 ELSE turn_at END WHERE id = $1`, thread, now)
 }
 
 // expireBatch bounds the questions of one call.
@@ -171,12 +158,12 @@ func expire(tx *storage.Txn, run *Run, n outbox.Notice, now int64) {
 	}
 	outbox.AddNotice(tx, run.Thread, seq, run.Workspace, nil, n, now)
 	PostNotice(tx, run.Thread, run.Workspace, run.Question+"/expired", n.Posts, now)
-	messages.Grow(tx, run.Thread, now)
+	threads.Grow(tx, run.Thread, now)
 }
 
 // PostNotice stores the deliveries of a notice under a key.
 func PostNotice(tx *storage.Txn, thread int64, workspace, key string, posts []outbox.Post, now int64) {
-	of := &Run{ID: key, Thread: thread, Workspace: workspace}
+	of := &Run{ID: key, Place: threads.Place{Thread: thread, Workspace: workspace}}
 	for i, post := range posts {
 		d := of.delivery(outbox.KindPost, post, storage.Instant(now))
 		d.Key = outbox.Key(key, i)

@@ -18,17 +18,8 @@ import (
 // Run is the agent's work on one turn. The thread's row holds an unfinished run; a run
 // that has ended has a row of its own.
 type Run struct {
-	ID        string // the same at each attempt
-	Thread    int64
-	ThreadKey event.ThreadKey
-	ThreadID  string // the UUID by which agents know the thread
-	Workspace string
-	Platform  event.Platform
-	Channel   string
-	Parent    string // of the channel; see event.Channel
-	// OpenedOn is the external id of the message of another thread on which the thread
-	// was opened; empty for none.
-	OpenedOn string
+	ID string // the same at each attempt
+	threads.Place
 	// Announced has the platform's id of the post that shows people an injected message, by the message's UUID; it is empty while
 	// that post is on its way. Above is the platform's id of the thread's first post, if that is at the top of a channel; empty for
 	// none. The outbox sets both.
@@ -117,57 +108,6 @@ const (
 	Interrupted State = "interrupted" // the next run has its messages
 )
 
-// BeginWithMessage makes the run of a message the thread's run.
-const BeginWithMessage = `, run_context_from = context_from, run_question = question, question = '', run_id = $6, agent = $7, turn_at = $8, begun_seq = next_seq, run_begun_at = $3, run_not_before = 0,
-	run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = 1, run_edited_at = 0, run_bot_channel = NULL` + noEvents
-
-// OfFirst are the columns of the row of a new thread whose first message may begin a run or make a turn due, and OfFirstValues
-// their values, which OfFirstArgs returns.
-const (
-	OfFirst       = `run_id, agent, turn_at, turn_since, run_begun_at, begun_seq, run_fence, run_left`
-	OfFirstValues = `CAST($15 AS TEXT), $16, CAST($17 AS BIGINT), CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT)`
-)
-
-// OfFirstArgs returns the values of OfFirst at a time, for a run that begins and that another node may resume at due, or for a turn that
-// is due then. The run's id is empty if none begins, and due is 0 if no turn is due either.
-func OfFirstArgs(run, agent string, now, due int64) []any {
-	switch {
-	case due == 0:
-		return []any{nil, "", nil, nil, int64(0), int64(0)}
-	case run == "":
-		return []any{nil, agent, due, now, int64(0), int64(0)}
-	}
-	return []any{run, agent, due, nil, now, int64(1)}
-}
-
-// ChangeRun notes deletes and edits of messages of the unfinished run.
-const ChangeRun = `, run_left = run_left - $6, run_edited_at = CASE WHEN $7 > run_edited_at THEN $7 ELSE run_edited_at END`
-
-// WithdrawRun makes the unfinished run due if its last message was deleted: it waits for nothing any more, whether for its agent's
-// answer or for another attempt.
-const WithdrawRun = `, turn_at = CASE WHEN run_left <= $6 THEN $3 ELSE turn_at END, run_not_before = CASE WHEN run_left <= $6 THEN 0 ELSE run_not_before END`
-
-// dueAt is when a turn is due: at $8, but no more than $9 after the first message that waits; later if
-// a message that came by then waits for its files.
-const dueAt = `(SELECT CASE WHEN files.until > ready.at THEN files.until ELSE ready.at END
-	FROM (SELECT CASE WHEN coalesce(turn_since, $3) + $9 < $8 THEN coalesce(turn_since, $3) + $9 ELSE $8 END AS at) AS ready,
-		(SELECT max(files_until) AS until FROM messages WHERE thread = $1 AND files_until > 0 AND run IS NULL
-			AND created_at <= coalesce(turn_since, $3) + $9) AS files)`
-
-// AskForTurn makes a turn due. If waits is set, the turn is due when the time to answer the thread's question is over, or earlier if
-// the question is closed before. The thread keeps the agent of its unfinished run, or of the messages that wait already.
-func AskForTurn(waits bool) string {
-	const asks = `, agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $10 ELSE agent END, turn_since = coalesce(turn_since, $3), bot_channel = coalesce($11, bot_channel), turn_at = `
-	if waits {
-		return asks + `coalesce((SELECT until_at FROM questions WHERE run = question), ` + dueAt + `)`
-	}
-	return asks + dueAt
-}
-
-// AwaitTurn changes when the turn of waiting messages is due, unless they wait for an answer to a
-// question.
-const AwaitTurn = `, turn_at = CASE WHEN turn_since IS NULL OR question <> '' THEN turn_at ELSE ` + dueAt + ` END`
-
 // SetMessages sets the run's messages.
 func (run *Run) SetMessages(messages []messages.Message) {
 	run.Messages, run.counted = messages, int64(len(messages))
@@ -235,12 +175,12 @@ func (r *Runs) BeginRun(ctx context.Context, claim *threads.Claim, agent string,
 		b := &beginRunTx{Txn: tx, now: storage.Millis(r.db.Now()), agent: agent, gap: gap}
 		b.read(claim)
 		switch {
-		case b.turnAt == 0 || b.turnAt > b.now: // nothing is due
-		case b.pending > 0 && b.intakeAt != 0 && b.intakeAt <= b.now: // an edit or a delete may be among the accepted envelopes
-		case b.missed:
+		case b.thread.TurnAt == 0 || b.thread.TurnAt > b.now: // nothing is due
+		case b.thread.Pending > 0 && b.thread.IntakeAt != 0 && b.thread.IntakeAt <= b.now: // an edit or a delete may be among the accepted envelopes
+		case b.thread.Missed:
 			b.admit()
-		case b.agentDue != agent:
-			b.other = b.agentDue
+		case b.thread.Agent != agent:
+			b.other = b.thread.Agent
 		case b.run.ID != "":
 			b.resume(most)
 			b.made = &b.run
@@ -272,25 +212,20 @@ type beginRunTx struct {
 	made  *Run   // the result; nil for none
 	other string // the agent that the turn belongs to, if it is another one
 
-	run                       Run
-	nextSeq, begunSeq, turnAt int64
-	pending, intakeAt         int64
-	missed, admitted          bool // see envelopes.Missed
-	agentDue, botChannel      string
-	answer                    string // the later answer of the unfinished run; empty for none
+	run      Run
+	thread   threads.Turn
+	admitted bool // see threads.Turn
 }
 
 func (b *beginRunTx) read(claim *threads.Claim) {
-	run := &b.run
-	var history string
-	threads.Lock(b.Txn, claim, []any{(*string)(&run.ThreadKey), &run.ThreadID, &run.Workspace, (*string)(&run.Platform), &run.Channel, &run.Parent, &run.OpenedOn,
-		&b.nextSeq, &b.begunSeq, &b.turnAt, &b.pending, &b.intakeAt, &b.missed, &b.botChannel, &b.agentDue, &history, &run.Changed,
-		&run.ID, &run.BegunAt, &run.NotBefore, &run.Attempts, &run.Reruns, &run.ContextFrom, &run.Question, &run.Taken, &b.answer},
-		`key, uuid, workspace, platform, channel, parent, opened_on,
-		next_seq, `+messages.ContextAfter+`, turn_at, pending, intake_at, `+envelopes.Missed+`, bot_channel, agent, history, changed,
-		run_id, run_begun_at, run_not_before, run_attempts, run_reruns,
-		CASE WHEN run_id IS NULL THEN context_from ELSE run_context_from END, CASE WHEN run_id IS NULL THEN question ELSE run_question END, run_taken, run_answer`)
-	run.Thread, run.Agent, run.History = claim.Thread, b.agent, ThreadHistoryOf(b.Txn, history)
+	b.thread = threads.LockTurn(b.Txn, claim)
+	t, run := &b.thread, &b.run
+	run.Place, run.Agent, run.History, run.Changed = t.Place, b.agent, ThreadHistoryOf(b.Txn, t.History), t.Changes
+	if run.ContextFrom, run.Question = t.ContextFrom, t.Question; t.Run.ID != "" {
+		r := &t.Run
+		run.ID, run.BegunAt, run.NotBefore, run.Attempts, run.Reruns = r.ID, r.BegunAt, r.NotBefore, r.Attempts, r.Reruns
+		run.ContextFrom, run.Question, run.Taken = r.ContextFrom, r.Question, r.Taken
+	}
 }
 
 // admit moves the envelopes that wait for messages of the thread into it.
@@ -302,24 +237,23 @@ func (b *beginRunTx) admit() {
 // resume continues a run that was begun before and did not end.
 func (b *beginRunTx) resume(most int64) {
 	run := &b.run
-	const claims = `run_claims + CASE WHEN run_fence IN (0, fence) THEN 0 ELSE 1 END`
-	var left int64
-	b.Later(nil, []any{&run.Claims, &run.EventSeq, &left}, `UPDATE threads SET run_claims = `+claims+`, run_fence = CASE WHEN `+claims+` < $2 THEN fence ELSE 0 END
-		WHERE id = $1 RETURNING run_claims, run_seq, run_left`, run.Thread, most)
+	var row threads.Resumed
+	threads.ResumeRun(b.Txn, run.Thread, most, &row)
 	readKept(b.Txn, run)
-	b.Fail(storage.Unpack(b.answer, &run.Answer))
+	b.Fail(storage.Unpack(b.thread.Run.Answer, &run.Answer))
 	b.Row([]any{&run.ContextAfter, &run.BaseSeq, &run.Gap},
 		`SELECT context_after, base_seq, gap FROM messages WHERE run = $1 AND context_after IS NOT NULL`, run.ID)
-	if run.EventSeq > 0 && b.answer == "" { // else the answer, which came later, ends the streamed chunks
+	run.Claims, run.EventSeq = row.Claims, row.EventSeq
+	if run.EventSeq > 0 && b.thread.Run.Answer == "" { // else the answer, which came later, ends the streamed chunks
 		run.EventSeq = b.replaceChunks(run) // of the attempt before
 	}
-	if left <= 0 { // reports may have joined it, but the messages that it answers were deleted
+	if row.Left <= 0 { // reports may have joined it, but the messages that it answers were deleted
 		run.SetMessages(nil)
 		return
 	}
 	// An unfinished run has no reply.
 	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
-	run.counted = min(run.counted, left)
+	run.counted = min(run.counted, row.Left)
 }
 
 // readKept reads what the attempts before this one have left of a run: its previews, the sign of work, and whether it has steps.
@@ -346,29 +280,26 @@ func (b *beginRunTx) begin(alone bool) *Run {
 	answer := b.answered()
 	waiting := messages.Waiting(b.Txn, run.Thread, answer, limit+1)
 	if len(waiting) == 0 {
-		b.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, run.Thread)
+		threads.EndTurn(b.Txn, run.Thread)
 		return nil
 	}
 	if first := waiting[0].Agent; first != b.agent {
 		b.other = first
-		b.Do(`UPDATE threads SET agent = $2 WHERE id = $1`, run.Thread, first)
+		threads.SetAgent(b.Txn, run.Thread, first)
 		return nil
 	}
-	var since any // messages are left for a further turn
+	more := false // messages are left for a further turn
 	if n := together(waiting); n < len(waiting) || n > limit || answer > 0 && len(messages.Waiting(b.Txn, run.Thread, 0, len(waiting)+1)) > len(waiting) {
-		waiting, since = waiting[:min(n, limit)], b.now
+		waiting, more = waiting[:min(n, limit)], true
 	}
-	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = RunID(b.Txn, waiting[0].ClientRunID), b.begunSeq, b.nextSeq-1, storage.Instant(b.now), b.gap
-	run.Attempts, run.Reruns, run.NotBefore, run.Taken = 0, 0, time.Time{}, false // the row still has those of the run before
+	run.ID, run.ContextAfter, run.BaseSeq, run.BegunAt, run.Gap = RunID(b.Txn, waiting[0].ClientRunID), max(b.thread.BegunSeq, b.thread.ContextFrom), b.thread.NextSeq-1, storage.Instant(b.now), b.gap
 	for i := range waiting {
 		waiting[i].Run = run.ID
 	}
 	run.SetMessages(waiting)
 	run.Fresh = run.ContextAfter > 0 // else the thread's history is read first, which takes time
 	b.take(waiting, answer)
-	b.Do(`UPDATE threads SET run_context_from = context_from, run_question = question, question = '', run_id = $2, begun_seq = $3, turn_since = $4, run_begun_at = $5, run_not_before = 0,
-			run_attempts = 0, run_fence = fence, run_claims = 0, run_reruns = 0, run_left = $6, run_edited_at = 0, run_bot_channel = $7`+noEvents+`,
-			`+keepBotChannel+` WHERE id = $1`, run.Thread, run.ID, run.BaseSeq, since, b.now, int64(len(waiting)), b.askedByBot())
+	threads.BeginRun(b.Txn, run.Thread, threads.Beginning{Run: run.ID, BaseSeq: run.BaseSeq, Messages: int64(len(waiting)), Bot: b.askedByBot(), More: more}, b.now)
 	return run
 }
 
@@ -406,26 +337,14 @@ func (b *beginRunTx) take(waiting []messages.Message, answer int64) {
 	messages.Bound(b.Txn, &first, b.run.ContextAfter, b.run.BaseSeq, b.gap)
 }
 
-// askedByBot returns the channel in which a bot requested the run. It is null if no bot
+// askedByBot returns the channel in which a bot requested the run. It is empty if no bot
 // did, or if an earlier run gave the message back, because that run counts.
-func (b *beginRunTx) askedByBot() any {
+func (b *beginRunTx) askedByBot() string {
 	if slices.ContainsFunc(b.run.Messages, func(m messages.Message) bool { return m.Author == messages.ByBot }) {
-		return storage.Optional(b.botChannel)
+		return b.thread.BotChannel
 	}
-	return nil
+	return ""
 }
-
-// SetBegun sets the highest thread_seq of a thread when its last run began.
-func SetBegun(tx *storage.Txn, thread, seq int64) {
-	tx.Do(`UPDATE threads SET begun_seq = $2 WHERE id = $1`, thread, seq)
-}
-
-// BotWaits is the condition that a message is a bot's and waits for a run.
-const BotWaits = `messages.trigger = 'run' AND messages.run IS NULL AND messages.author = 'bot'`
-
-// keepBotChannel clears a thread's bot_channel unless a bot's message still waits.
-const keepBotChannel = `bot_channel = CASE WHEN bot_channel IS NOT NULL THEN (
-	SELECT threads.bot_channel FROM messages WHERE messages.thread = threads.id AND ` + BotWaits + ` LIMIT 1) END`
 
 // BotChannel returns the name under which the turns that bots request in a channel are
 // counted.

@@ -86,14 +86,9 @@ func (r *Runs) JoinRun(ctx context.Context, claim *threads.Claim, run *Run, m *m
 		var left int64
 		lockRun(tx, claim, run, []any{&left}, `run_left`)
 		if left > 0 && join(tx, run, m.Row) > 0 {
-			messages.Changed(tx, run.Thread)
-			more := int64(1)
-			if m.Reason == event.ReasonWorkstream { // no person can delete a report, and a run without its question has nothing to answer
-				more = 0
-			}
-			tx.Do(`UPDATE threads SET run_left = run_left + $4, `+keepBotChannel+`,
-				run_edited_at = coalesce((SELECT edited_at FROM messages WHERE row = $2 AND edited_at > $3), run_edited_at),
-				turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, run.Thread, m.Row, storage.Millis(m.EditedAt), more)
+			threads.CountChange(tx, run.Thread)
+			// No person can delete a report, and a run without its question has nothing to answer.
+			threads.JoinRun(tx, run.Thread, m.Row, m.EditedAt, m.Reason != event.ReasonWorkstream)
 		}
 	})
 }

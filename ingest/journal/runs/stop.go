@@ -10,6 +10,7 @@ import (
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Stopped is a run that a person has stopped.
@@ -61,7 +62,7 @@ func (r *Runs) UnfinishedRun(ctx context.Context, thread int64) (run string, err
 
 // stopping returns the end of a thread's unfinished run. The thread must be locked.
 func stopping(tx *storage.Txn, thread, now int64) *endRunTx {
-	run := &Run{Thread: thread}
+	run := &Run{Place: threads.Place{Thread: thread}}
 	e := &endRunTx{Txn: tx, now: now, states: true, run: run}
 	tx.Row([]any{&run.ID, (*string)(&run.ThreadKey), &run.Workspace, &run.Agent, &run.BegunAt, &run.Question, &e.nextSeq},
 		`SELECT run_id, key, workspace, agent, run_begun_at, run_question, next_seq FROM threads WHERE id = $1`, thread)
@@ -80,22 +81,22 @@ func StopWaiting(tx *storage.Txn, thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
 	tx.Do(insertStopped+messages.Waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(Canceled))
 	messages.TakeAll(tx, thread, id)
-	messages.Changed(tx, thread)
-	tx.Do(`UPDATE threads SET turn_at = NULL, turn_since = NULL, bot_channel = NULL WHERE id = $1`, thread)
+	threads.CountChange(tx, thread)
+	threads.EndTurn(tx, thread)
 }
 
 // ForgetReports lets no turn wait for reports alone: see messages.ForgetReports. The thread must be locked.
 func ForgetReports(tx *storage.Txn, thread int64, run string) {
 	if messages.ForgetReports(tx, thread, run) > 0 {
-		messages.Changed(tx, thread)
-		tx.Do(`UPDATE threads SET turn_since = CASE WHEN EXISTS (SELECT 1 FROM messages WHERE `+messages.Waits+`) THEN turn_since END WHERE id = $1`, thread)
+		threads.CountChange(tx, thread)
+		threads.CheckTurn(tx, thread)
 	}
 }
 
 // stop ends the run. Messages that wait for a turn are due at once.
 func (e *endRunTx) stop() {
 	e.end(Canceled, "stopped", time.Time{})
-	e.Do(`UPDATE threads SET turn_at = $2 WHERE id = $1 AND turn_at > $2`, e.run.Thread, e.now)
+	threads.Hasten(e.Txn, e.run.Thread, e.now)
 }
 
 // Stop ends a thread's unfinished run without an answer, because a person wants none. The thread must
@@ -108,11 +109,6 @@ func Stop(tx *storage.Txn, thread, now, seq int64, rows func(workspace string) [
 	e.deliver(nil, nil)
 	e.stop()
 	return added
-}
-
-// NewContext lets later turns see nothing from before a thread_seq.
-func NewContext(tx *storage.Txn, thread, seq int64) {
-	tx.Do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, seq)
 }
 
 // ErrNotFailed means that a run cannot be asked again, because it did not fail.
@@ -155,10 +151,8 @@ func (r *Runs) RetryRun(ctx context.Context, run string) (Again, error) {
 			tx.Fail(ErrAskedAgain)
 			return a
 		}
-		messages.Changed(tx, a.Thread)
-		tx.Do(`UPDATE threads SET agent = CASE WHEN run_id IS NULL AND turn_since IS NULL THEN $2 ELSE agent END, turn_since = coalesce(turn_since, $3), turn_at = $3,
-			begun_seq = CASE WHEN begun_seq = $5 AND run_id IS NULL THEN CAST($4 AS BIGINT) ELSE begun_seq END WHERE id = $1`,
-			a.Thread, a.Agent, storage.Millis(r.db.Now()), after, base)
+		threads.CountChange(tx, a.Thread)
+		threads.AskAgain(tx, a.Thread, a.Agent, after, base, storage.Millis(r.db.Now()))
 		return a
 	})
 }

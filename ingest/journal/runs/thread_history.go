@@ -27,9 +27,6 @@ type ThreadHistory struct {
 	Last  int64 `json:"last,omitempty"`
 }
 
-// SetHistory is the statement that stores the thread history $2 of the thread $1. It returns the thread's number of changes.
-const SetHistory = `UPDATE threads SET history = $2 WHERE id = $1 RETURNING changed`
-
 // SetHistory gives the run a thread history. The thread had a number of changes before and after the messages were
 // stored: if the first is another one than at the run's begin, the run's messages may have changed. stored are all
 // messages of the history, if the transaction has stored them; then a transcript of a thread without other messages

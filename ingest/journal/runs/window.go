@@ -7,6 +7,7 @@ import (
 
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // Turn is a run in a thread's transcript.
@@ -352,7 +353,7 @@ type PastInput struct {
 // The window bounds the turns. It changes nothing and fails with ErrNotFound if the thread has no such run.
 func (r *Runs) PastInput(ctx context.Context, thread, named string, window func(*Run) Window) (PastInput, error) {
 	var past PastInput
-	run := &Run{ThreadID: thread}
+	run := &Run{Place: threads.Place{ThreadID: thread}}
 	var history string
 	which, args := `ORDER BY m.sent_at DESC, m.seq DESC LIMIT 1`, []any{thread}
 	if named != "" {

@@ -8,14 +8,10 @@ import (
 // threadBatch bounds the threads that one transaction locks.
 const threadBatch = 100
 
-// EachThread changes the threads that meet a condition, a few in a transaction. All such
-// transactions lock threads in the order of their ids. change begins with the thread's own row,
-// and checks the condition again, because the thread was not locked when it met the condition.
-func (db *DB) EachThread(ctx context.Context, change func(tx *Txn, thread int64), condition string, args ...any) error {
-	threads, err := List(ctx, db, Self[int64], `SELECT id FROM threads WHERE `+condition, args...)
-	if err != nil {
-		return err
-	}
+// EachThread changes threads, a few in a transaction. All such transactions lock threads in the order
+// of their ids. change begins with the thread's own row, and checks again what the caller has read of it, because the
+// thread was not locked then.
+func (db *DB) EachThread(ctx context.Context, threads []int64, change func(tx *Txn, thread int64)) error {
 	slices.Sort(threads)
 	for batch := range slices.Chunk(threads, threadBatch) {
 		if err := db.Change(ctx, "", func(tx *Txn) {

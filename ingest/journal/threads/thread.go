@@ -75,7 +75,7 @@ func (s *Threads) MakeThread(ctx context.Context, platform event.Platform, chann
 	made, err = storage.Write(ctx, s.db, storage.WriteOptions{Urgent: true, Thread: n.Key}, func(tx *storage.Txn) bool {
 		var thread, now = int64(0), storage.Millis(s.db.Now())
 		made := tx.Row([]any{&thread}, `INSERT INTO threads (key, uuid, workspace, platform, channel, mode, made_by, made_at, closed)
-			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), CAST($9 AS BIGINT) WHERE true`+UnusedUUID+` ON CONFLICT (key) DO NOTHING RETURNING id`,
+			SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), CAST($9 AS BIGINT) WHERE true`+unusedUUID+` ON CONFLICT (key) DO NOTHING RETURNING id`,
 			string(n.Key), n.ID, n.Workspace, string(platform), channel, string(n.Mode), n.MadeBy, now, storage.Number(n.Closed))
 		for _, actor := range actors {
 			if made {

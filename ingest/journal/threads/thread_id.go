@@ -25,8 +25,8 @@ func IsDerived(id string) bool {
 	return err == nil && u.Version() == derivedVersion
 }
 
-// UnusedUUID is the condition that no other thread has the UUID $2 of the thread with the key $1.
-const UnusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND key <> $1)`
+// unusedUUID is the condition that no other thread has the UUID $2 of the thread with the key $1.
+const unusedUUID = ` AND NOT EXISTS (SELECT 1 FROM threads WHERE uuid = $2 AND key <> $1)`
 
 // ThreadID returns the UUID of the thread with a key, or the one that a new thread gets: a web thread's own,
 // else one that is derived from the key and the present time with a secret of the journal.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // threadRows are the rows that belong to a thread, by table: the condition that selects them, in which $1 is
@@ -62,8 +63,7 @@ func CopyThread(ctx context.Context, from, to storage.Engine, uuid string, most 
 				}
 			}
 		}
-		_, err := tx.Exec(`UPDATE threads SET owner = '', lease_until = 0, pending = 0, intake_at = NULL, turn_at = NULL, turn_since = NULL, bot_channel = NULL,
-			run_id = NULL, run_bot_channel = NULL, run_answer = NULL, question = ''`)
+		err := threads.Calm(tx)
 		if err == nil {
 			_, err = tx.Exec(`DELETE FROM deliveries WHERE state <> 'sent'`)
 		}

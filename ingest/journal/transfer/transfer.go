@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // The kinds of errors that Copy returns, with journal.ErrUnfinished.
@@ -181,9 +182,8 @@ func (c *copier) run(ctx context.Context) error {
 		return err
 	}
 	return c.to.Write(ctx, storage.WriteOptions{}, func(tx storage.Tx) error {
-		// The fences increase, so that no former owner can write to the copy.
 		// As in copy, a slow target may need more time.
-		if _, err := tx.Exec(`UPDATE threads SET owner = '', lease_until = 0, fence = fence + 1 WHERE owner <> ''`); err != nil {
+		if err := threads.ReleaseAll(tx); err != nil {
 			return err
 		}
 		return tx.Later(nil, nil, `DELETE FROM unfinished_copy`)

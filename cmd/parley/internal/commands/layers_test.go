@@ -19,7 +19,7 @@ var layers = [][]string{
 	0:  {"ingest/event", "ingest/wake", "ingest/stream", "config/secret", "adapters/guard"},
 	1:  {"adapters/adaptertest/faults", "adapters/browsertest", "ingest/card/...", "assembly/lookalike", "ingest/journal/storage/..."},
 	2:  {"adapters", "adapters/emoji", "adapters/httpcall", "adapters/jsonobject", "adapters/markdown", "adapters/sse", "adapters/words", "ingest/journal/...", "ingest/attach/...", "assembly", "assembly/legacy", "assembly/plan", "assembly/runinput"},
-	3:  {"adapters/supervise", "ingest/journal/messages"},
+	3:  {"adapters/supervise", "ingest/journal/messages", "ingest/journal/transfer"},
 	4:  {"ingest/journal/envelopes", "ingest/journal/outbox"},
 	5:  {"ingest/journal/workstreams"},
 	6:  {"ingest/journal/runs"},
