@@ -14,6 +14,7 @@ require (
 	github.com/go-jose/go-jose/v4 v4.1.9 // signed tokens of users, and the keys of their issuers
 	github.com/go-viper/mapstructure/v2 v2.5.0 // the options of viper's decoder: strict types, and the tags of YAML
 	github.com/google/go-cmp v0.7.0 // tests: differences
+	github.com/google/jsonschema-go v0.4.3 // the schemas of our tools' arguments; the Model Context Protocol's library has it
 	github.com/google/uuid v1.6.0 // thread and message ids
 	github.com/gorilla/websocket v1.5.3 // Slack's Socket Mode, Discord's gateway; slack-go and discordgo need it too, so another one would be a second
 	github.com/jackc/pgx/v5 v5.12.0 // the store that several daemons share
@@ -65,7 +66,6 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
-	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/gorilla/css v1.0.1 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/jackc/pgpassfile v1.0.0 // indirect

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"strconv"
 
 	"parley/assembly/runinput"
 	"parley/ingest/event"
@@ -28,36 +26,24 @@ var (
 )
 
 // Offered returns the tools that the model of a run may use, as far as its setting allows any.
-func (a API) Offered(run *runs.Run) []runinput.Tool {
+func (a API) Offered(run *runs.Run) (list []runinput.Tool) {
 	rights := a.rightsIn(run)
 	if !rights.Offers() {
 		return nil
 	}
 	child := event.IsWorkstream(run.ThreadKey)
-	return slices.DeleteFunc(slices.Clone(described()), func(t runinput.Tool) bool {
-		return child && slices.Contains(scheduling, t.Name) || !rights.schedules() && t.Name == "schedule_message" || len(rights.Post) == 0 && slices.Contains(acting, t.Name) ||
-			rights.Read != ReadChannel && rights.Read != ReadWorkspace && slices.Contains(further, t.Name) ||
+	hidden := func(t tool) bool {
+		return t.ofRun || child && slices.Contains(scheduling, t.Name) || !rights.schedules() && t.Name == "schedule_message" ||
+			len(rights.Post) == 0 && slices.Contains(acting, t.Name) || rights.Read != ReadChannel && rights.Read != ReadWorkspace && slices.Contains(further, t.Name) ||
 			rights.Read != ReadWorkspace && t.Name == "find_person"
-	})
-}
-
-// described returns all tools.
-var described = sync.OnceValue(func() (list []runinput.Tool) {
-	_ = call{}.within(context.Background(), func(ctx context.Context, s *mcp.ClientSession) error { // nothing is asked but this process
-		for tool, err := range s.Tools(ctx, nil) {
-			if err != nil {
-				return err
-			}
-			schema, err := json.Marshal(tool.InputSchema)
-			if err != nil {
-				return err
-			}
-			list = append(list, runinput.Tool{Name: tool.Name, Description: tool.Description, Parameters: schema})
+	}
+	for _, t := range all() {
+		if !hidden(t) {
+			list = append(list, runinput.Tool{Name: t.Name, Description: t.Description, Parameters: t.parameters})
 		}
-		return nil
-	})
+	}
 	return list
-})
+}
 
 // Call makes a call of the model of a run, and returns its result as JSON, also if something is wrong with the call. A post without
 // a key is once by the key of the call. An error is the store's.
@@ -73,47 +59,30 @@ func (a API) Call(ctx context.Context, run *runs.Run, key string, made runinput.
 	if err != nil {
 		return "", err
 	}
-	var broken error
-	c.key, c.broken = run.ID+"/"+key, &broken
-	err = c.within(ctx, func(ctx context.Context, s *mcp.ClientSession) error {
-		got, err := s.CallTool(ctx, &mcp.CallToolParams{Name: made.Name, Arguments: json.RawMessage(made.Object())})
-		if err != nil {
-			result = failure(err.Error()) // of the arguments
-			return nil
+	c.key = run.ID + "/" + key
+	i := slices.IndexFunc(all(), func(t tool) bool { return t.Name == made.Name })
+	if i < 0 {
+		return failure("there is no tool " + strconv.Quote(made.Name)), nil
+	}
+	out, err := all()[i].run(ctx, c, made.Object())
+	if err != nil {
+		words := c.explain(err)
+		if storage.Unavailable(err) {
+			return "", err
 		}
-		text, _ := got.Content[0].(*mcp.TextContent)
-		switch {
-		case text == nil:
-			result = failure("the tool has no result")
-		case got.IsError:
-			result = failure(text.Text)
-		case len(text.Text) > maxResult:
-			result = failure(fmt.Sprintf("the result has %d bytes, more than %d: ask for less, with limit", len(text.Text), maxResult))
-		default:
-			result = text.Text
-		}
-		return broken
-	})
-	return result, err
+		return failure(words), nil
+	}
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return "", err
+	}
+	if len(raw) > maxResult {
+		return failure(fmt.Sprintf("the result has %d bytes, more than %d: ask for less, with limit", len(raw), maxResult)), nil
+	}
+	return string(raw), nil
 }
 
 func failure(words string) string {
 	raw, _ := json.Marshal(map[string]string{"error": words}) // a text always encodes
 	return string(raw)
-}
-
-// within runs f with a client of the call's server in this process.
-func (c call) within(ctx context.Context, f func(context.Context, *mcp.ClientSession) error) error {
-	near, far := mcp.NewInMemoryTransports()
-	server, err := c.server().Connect(ctx, far, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = server.Close() }()
-	client, err := mcp.NewClient(&mcp.Implementation{Name: "parley", Version: c.Version}, nil).Connect(ctx, near, nil)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	return f(ctx, client)
 }
