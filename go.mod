@@ -39,6 +39,7 @@ require (
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	golang.org/x/net v0.60.0 // the elements of a page that change
+	golang.org/x/term v0.46.0 // the width of a terminal
 	golang.org/x/text v0.43.0 // the form in which people see a text
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo
@@ -101,7 +102,6 @@ require (
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/term v0.46.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect

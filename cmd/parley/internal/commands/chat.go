@@ -75,7 +75,7 @@ func talk(c *cobra.Command, f chatFlags) error {
 	if err != nil {
 		return err
 	}
-	s := &chat.Session{Client: client, Screen: &chat.Screen{Out: c.OutOrStdout(), Aside: c.ErrOrStderr(), Live: isTerminal(os.Stdout) && !f.json, JSON: f.json, Colour: isColoured(os.Stderr)}}
+	s := &chat.Session{Client: client, Screen: &chat.Screen{Out: c.OutOrStdout(), Aside: c.ErrOrStderr(), Live: isTerminal(os.Stdout) && !f.json, JSON: f.json, Colour: os.Getenv(forceColor) != "" || isTerminal(os.Stderr) && colored()}}
 	if f.quiet {
 		s.Screen.Aside = io.Discard
 	}
@@ -176,9 +176,4 @@ func (f chatFlags) token(conf *config.Config, workspace string) (secret.Value, e
 		return token, command.ExitError{Status: statusNoDaemon, Err: errors.New("no daemon has run with this configuration: start it with parley run")}
 	}
 	return token, err
-}
-
-// isColoured reports whether a person wants colours in a file: https://no-color.org.
-func isColoured(f *os.File) bool {
-	return isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,10 +34,14 @@ type letters struct {
 
 func deadCommand() *cobra.Command {
 	l := &letters{}
+	l.thing, l.lister = "dead letter", "parley dead"
 	c := l.Command("dead", "Lists the payloads that could not be recorded, and resubmits or discards them", wrong(cobra.NoArgs), l.list)
 	c.Example = "  parley dead\n  parley dead show 7\n  parley dead retry 7 --dry-run\n  parley dead retry --all --error 'event.text*' --yes"
 	list := l.Command("list", "Lists the dead letters, the newest first", wrong(cobra.NoArgs), l.list)
-	list.Flags().StringVar(&l.pattern, "error", "", "only those whose error has this form; * stands for any text")
+	l.ListFlags(c, list)
+	for _, one := range []*cobra.Command{c, list} {
+		one.Flags().StringVar(&l.pattern, "error", "", "only those whose error has this form; * stands for any text")
+	}
 	show := l.Command("show ID", "Shows a dead letter with its payload, in which tokens are masked", wrong(cobra.ExactArgs(1)), l.show)
 	show.Flags().BoolVar(&l.raw, "raw", false, "print the bytes of the payload alone, with its tokens")
 	c.AddCommand(list, show, l.retryCommand(), l.discardCommand(), l.exportCommand())
@@ -86,30 +90,6 @@ func (l *letters) someOrAll(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// each calls do for every dead letter whose error has the form of the pattern, the newest first.
-func (l *letters) each(ctx context.Context, client *operator.Client, do func(operator.DeadLetter) error) error {
-	form, err := glob(l.pattern)
-	for query := (url.Values{"limit": {"500"}}); err == nil; {
-		page, err := client.Dead(ctx, query)
-		if err != nil {
-			return err
-		}
-		for _, d := range page.Items {
-			if !form.MatchString(d.Error) {
-				continue
-			}
-			if err := do(d); err != nil {
-				return err
-			}
-		}
-		if page.Next == nil {
-			return nil
-		}
-		query.Set("before", *page.Next)
-	}
-	return err
-}
-
 // glob returns the regular expression of a pattern for a whole text. A * matches any text, and so does an empty pattern.
 func glob(pattern string) (*regexp.Regexp, error) {
 	parts := strings.Split(cmp.Or(pattern, "*"), "*")
@@ -120,27 +100,28 @@ func glob(pattern string) (*regexp.Regexp, error) {
 }
 
 func (l *letters) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	if l.JSON {
-		return l.each(ctx, client, func(d operator.DeadLetter) error { return printJSON(c.OutOrStdout(), d) })
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tWORKSPACE\tRECEIVED\tKIND\tERROR")
-	err := l.each(ctx, client, func(d operator.DeadLetter) error {
-		_, err := fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", d.ID, d.Workspace, clock(d.ReceivedAt), d.Kind, oneLine(d.Error))
+	form, err := glob(l.pattern)
+	if err != nil {
 		return err
-	})
-	return errors.Join(err, w.Flush())
+	}
+	now := time.Now()
+	return list[operator.DeadLetter]{
+		read: client.Dead, keep: func(d operator.DeadLetter) bool {
+			return form.MatchString(d.Error) && (l.workspace == "" || d.Workspace == l.workspace)
+		},
+		header: []string{"ID", "WORKSPACE", "RECEIVED", "KIND", "ERROR"},
+		row: func(d operator.DeadLetter) []any {
+			return []any{d.ID, d.Workspace, received(now, d), d.Kind, oneLine(d.Error)}
+		},
+	}.show(ctx, c, client, &l.shared)
 }
 
-// clock returns a time for a table: today's without the day.
-func clock(at *time.Time) string {
-	switch {
-	case at == nil:
+// received returns when a dead letter came.
+func received(now time.Time, d operator.DeadLetter) string {
+	if d.ReceivedAt == nil {
 		return "-"
-	case time.Since(*at) < 24*time.Hour:
-		return at.Local().Format(time.TimeOnly)
 	}
-	return at.Local().Format(time.DateTime)
+	return clock(now, *d.ReceivedAt)
 }
 
 // oneLine returns a text of strangers for a cell of a table: its lines and tabs as one line, and the rest as a terminal may show it.
@@ -166,21 +147,36 @@ func (l *letters) show(ctx context.Context, c *cobra.Command, client *operator.C
 		_, err = io.WriteString(out, *d.Payload)
 		return err
 	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "dead letter\t%d, %s\nworkspace\t%s (%s, %s)\n", d.ID, d.State, d.Workspace, d.Platform, d.Transport)
-	fmt.Fprintf(w, "received\t%s\nkind\t%s\nthread\t%s\nmessage\t%s\nkey\t%s\n", clock(d.ReceivedAt), d.Kind, cmp.Or(d.Thread, "-"), cmp.Or(d.Message, "-"), oneLine(d.Key))
+	t := displayOf(c).facts()
+	t.fact("dead letter", d.ID)
+	t.fact("state", state(string(d.State)))
+	t.fact("workspace", fmt.Sprintf("%s (%s, %s)", d.Workspace, d.Platform, d.Transport))
+	t.fact("received", received(time.Now(), d))
+	t.fact("kind", d.Kind)
+	t.fact("thread", d.Thread)
+	t.fact("message", d.Message)
+	t.fact("key", oneLine(d.Key))
 	if d.Disposition != "" {
-		fmt.Fprintf(w, "result\t%s\n", strings.TrimSpace(d.Disposition+" "+d.Reason))
+		t.fact("result", strings.TrimSpace(d.Disposition+" "+d.Reason))
 	}
 	if d.Error != "" {
-		fmt.Fprintf(w, "error\t%s\n", oneLine(d.Error))
+		t.fact("error", cell{oneLine(d.Error), red})
 	}
-	err = w.Flush()
+	err = t.end()
 	if d.Payload != nil {
-		_, more := fmt.Fprintln(out, oneLine(*d.Payload))
+		_, more := io.WriteString(out, "\n"+shownLines(pretty(*d.Payload)))
 		err = errors.Join(err, more)
 	}
 	return err
+}
+
+// pretty returns a payload with a line for each of its members, if it is JSON.
+func pretty(payload string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(payload), "", "  ") != nil {
+		return payload
+	}
+	return b.String()
 }
 
 func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
@@ -201,6 +197,8 @@ func (l *letters) retry(ctx context.Context, c *cobra.Command, client *operator.
 		switch {
 		case ok && l.all && refused.Status < 500: // the others are not concerned
 			r = operator.Retried{ID: id, Disposition: "refused", Trigger: "none", Error: refused.Error()}
+		case ok && refused.Code == "not-found":
+			return l.absent(err, strconv.FormatInt(id, 10))
 		case err != nil:
 			return fmt.Errorf("dead letter %d: %w; repeat the command for the rest", id, err)
 		}
@@ -232,9 +230,15 @@ func (l *letters) chosen(ctx context.Context, client *operator.Client, args []st
 		ids = append(ids, id)
 	}
 	if l.all {
-		err = l.each(ctx, client, func(d operator.DeadLetter) error {
-			ids = append(ids, d.ID)
-			return nil
+		form, wrong := glob(l.pattern)
+		if wrong != nil {
+			return nil, wrong
+		}
+		_, err = eachItem(ctx, url.Values{"limit": {"500"}}, client.Dead, func(d operator.DeadLetter) (bool, error) {
+			if form.MatchString(d.Error) {
+				ids = append(ids, d.ID)
+			}
+			return true, nil
 		})
 		slices.Reverse(ids)
 	}

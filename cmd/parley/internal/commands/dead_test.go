@@ -138,9 +138,11 @@ func TestDeadCommands(t *testing.T) {
 		status int
 		want   string // of the output, a pattern
 	}{
-		{"dead", 0, `ID  WORKSPACE  RECEIVED  KIND     ERROR\n5   ours       \S+  message  content: must be a string\n4 [^\n]*\n3 [^\n]*\n2 [^\n]*\n`},
+		{"dead", 0, `ID  WORKSPACE  RECEIVED         KIND     ERROR\n5   ours       \d\d:\d\d:\d\d [+-]\d\d:\d\d  message  content: must be a string\n4 [^\n]*\n3 [^\n]*\n2 [^\n]*\n`},
+		{"dead --limit 1 --workspace ours --quiet", 0, `ID [^\n]*\n\d [^\n]*\n`},
+		{"dead --workspace theirs", 2, ``},
 		{"dead list --error *number", 0, `ID  WORKSPACE  RECEIVED  KIND  ERROR\n`},
-		{"dead show 2", 0, `dead letter  2, dead\nworkspace    ours \(web, \w+\)\n(?s:.*)error        content: must be a string\n\{"content":"letter-0001"(?s:.*)`},
+		{"dead show 2", 0, `dead letter  2\nstate        dead\nworkspace    ours \(web, \w+\)\n(?s:.*)error        content: must be a string\n\n  \{\n    "content": "letter-0001",(?s:.*)`},
 		{"dead show 2 --raw", 0, `\{"content":"letter-0001".*\}`},
 		{"dead retry 2 --dry-run", 0, `2  stored, context \(passive\)\n`},
 		{"dead retry 2", 0, `2  stored, context \(passive\)\n`},

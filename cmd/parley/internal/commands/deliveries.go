@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"strconv"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,12 +19,12 @@ import (
 type deliveries struct {
 	shared
 	state, post string
-	limit       int
 	force       bool
 }
 
 func deliveriesCommand() *cobra.Command {
 	d := &deliveries{}
+	d.thing, d.lister = "delivery", "parley deliveries"
 	c := d.Command("deliveries", "Lists the posts of replies, and sends, confirms or drops those that are not sent", wrong(cobra.NoArgs), d.list)
 	c.Long = `Lists the posts of replies, and sends, confirms or drops those that are not sent.
 
@@ -34,9 +32,9 @@ A delivery is unknown if its platform could not tell whether the post arrived an
 hold. It is failed if its platform refused the post.`
 	c.Example = "  parley deliveries --state unknown,failed\n  parley deliveries resend 88\n  parley deliveries confirm 88 --post C06RY3YBSLE/1795754999.000100"
 	list := d.Command("list", "Lists the deliveries, the newest first", wrong(cobra.NoArgs), d.list)
+	d.ListFlags(c, list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().StringVar(&d.state, "state", "", "only those in these states: pending, sending, sent, unknown, failed, dropped")
-		one.Flags().IntVar(&d.limit, "limit", 100, "at most this many, up to 500")
 	}
 	resend := d.Command("resend ID", "Sends a delivery again, unless its post is there", wrong(cobra.ExactArgs(1)), d.resend)
 	resend.Flags().BoolVar(&d.force, "force", false, "do not look at the platform first; people may see the post twice")
@@ -48,24 +46,14 @@ hold. It is failed if its platform refused the post.`
 }
 
 func (d *deliveries) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	page, err := client.Deliveries(ctx, url.Values{"state": {d.state}, "limit": {strconv.Itoa(d.limit)}})
-	switch {
-	case err != nil:
-		return err
-	case d.JSON:
-		return printItems(c.OutOrStdout(), page.Items)
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "ID\tTHREAD\tPART\tSTATE\tTRIES\tAGE\tERROR\tPLATFORM")
 	now := time.Now()
-	for _, x := range page.Items {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\n", x.ID, oneLine(x.Thread), part(x), x.State, x.Attempts, age(now, x.CreatedAt),
-			cmp.Or(oneLine(x.Error), "-"), cmp.Or(x.PlatformID, "-"))
-	}
-	if page.Next != nil && !d.Quiet {
-		fmt.Fprintln(c.ErrOrStderr(), "there are more: see --limit and --state")
-	}
-	return w.Flush()
+	return list[operator.Delivery]{
+		query: url.Values{"state": {d.state}}, read: client.Deliveries, keep: func(x operator.Delivery) bool { return d.workspace == "" || x.Workspace == d.workspace },
+		header: []string{"ID", "THREAD", "PART", "STATE", "TRIES", "AGE", "ERROR", "PLATFORM"},
+		row: func(x operator.Delivery) []any {
+			return []any{x.ID, oneLine(x.Thread), part(x), state(x.State), x.Attempts, age(now, x.CreatedAt), oneLine(x.Error), oneLine(x.PlatformID)}
+		},
+	}.show(ctx, c, client, &d.shared)
 }
 
 // part returns the part of a reply that a delivery carries, or what else it does.
@@ -85,20 +73,26 @@ func (d *deliveries) show(ctx context.Context, c *cobra.Command, client *operato
 	if err != nil {
 		return err
 	}
-	return d.print(c.OutOrStdout(), x, func(out io.Writer) error {
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintf(w, "delivery\t%d, %s\nthread\t%s\nrun\t%s\npart\t%s\ntries\t%d\nmade\t%s\npost\t%s\n", x.ID, x.State, oneLine(x.Thread), x.Run, part(x),
-			x.Attempts, clock(&x.CreatedAt), cmp.Or(x.PlatformID, "-"))
+	return d.print(c, x, func(on display) error {
+		t := on.facts()
+		t.fact("delivery", x.ID)
+		t.fact("state", state(x.State))
+		t.fact("thread", oneLine(x.Thread))
+		t.fact("run", x.Run)
+		t.fact("part", part(x))
+		t.fact("tries", x.Attempts)
+		t.fact("made", clock(time.Now(), x.CreatedAt))
+		t.fact("post", oneLine(x.PlatformID))
 		if x.Link != "" {
-			fmt.Fprintf(w, "link\t%s\n", oneLine(x.Link))
+			t.fact("link", oneLine(x.Link))
 		}
 		if x.Error != "" {
-			fmt.Fprintf(w, "error\t%s\n", oneLine(x.Error))
+			t.fact("error", cell{oneLine(x.Error), red})
 		}
 		if x.Text != nil {
-			fmt.Fprintf(w, "text\t%s\n", oneLine(*x.Text))
+			t.fact("text", oneLine(*x.Text))
 		}
-		return w.Flush()
+		return t.end()
 	})
 }
 
@@ -149,13 +143,5 @@ func (d *deliveries) change(ctx context.Context, c *cobra.Command, client *opera
 	if err != nil {
 		return err
 	}
-	return d.print(c.OutOrStdout(), x, func(out io.Writer) error { return words(out, x) })
-}
-
-// print prints a delivery as JSON or in words.
-func (d *deliveries) print(out io.Writer, x operator.Delivery, words func(io.Writer) error) error {
-	if d.JSON {
-		return printJSON(out, x)
-	}
-	return words(out)
+	return d.print(c, x, func(on display) error { return words(on, x) })
 }

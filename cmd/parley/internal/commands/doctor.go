@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
+	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 
 	"parley/cmd/parley/internal/doctor"
@@ -36,7 +36,7 @@ Exit status: 0 without a fault, also with warnings; 1 with one.`,
 			case asJSON:
 				err = printJSON(c.OutOrStdout(), map[string]any{"checks": checks})
 			case !quiet:
-				err = printChecks(c.OutOrStdout(), checks)
+				err = printChecks(displayOf(c), checks)
 			}
 			return cmp.Or(err, diagnosis(checks))
 		},
@@ -58,17 +58,26 @@ func diagnosis(checks []doctor.Check) error {
 }
 
 // stateSigns are the signs of a check's state.
-var stateSigns = map[doctor.State]string{doctor.OK: "✓", doctor.Warning: "!", doctor.Fault: "✗"}
+var stateSigns = map[doctor.State]cell{doctor.OK: {"✓", green}, doctor.Warning: {"!", yellow}, doctor.Fault: {"✗", red}}
 
 // printChecks prints a line for each check.
-func printChecks(out io.Writer, checks []doctor.Check) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+func printChecks(out display, checks []doctor.Check) error {
+	widest := 0
+	for _, c := range checks {
+		widest = max(widest, uniseg.StringWidth(c.Name))
+	}
 	for _, c := range checks {
 		at := ""
-		if c.Key != "" {
-			at = fmt.Sprintf(" → %s (%s:%d)", c.Key, c.File, c.Line)
+		if c.Key != "" && c.State != doctor.OK {
+			at = " → " + c.Key
 		}
-		fmt.Fprintf(w, "%s %s\t%s%s\n", stateSigns[c.State], c.Name, c.Words, at)
+		if at != "" && c.File != "" {
+			at += fmt.Sprintf(" (%s:%d)", c.File, c.Line)
+		}
+		sign := stateSigns[c.State]
+		if _, err := fmt.Fprintf(out, "%s %s%s  %s%s\n", out.paint(sign.as, sign.text), c.Name, strings.Repeat(" ", widest-uniseg.StringWidth(c.Name)), c.Words, out.paint(dim, at)); err != nil {
+			return err
+		}
 	}
-	return w.Flush()
+	return nil
 }

@@ -33,16 +33,6 @@ func printJSON(to io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// printItems prints each item of a list as one JSON object a line.
-func printItems[T any](to io.Writer, items []T) error {
-	for _, item := range items {
-		if err := printJSON(to, item); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // configFlag adds the flag --config. If it is not given, the command reads otherwise.
 func configFlag(c *cobra.Command, path *string, otherwise string) {
 	given := ""

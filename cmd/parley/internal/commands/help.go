@@ -59,7 +59,7 @@ Documentation: README.md in the source; parley help exit-codes, environment or f
 // commonFlags adds the flags of all commands to the root, and applies them before a command runs.
 func commonFlags(root *cobra.Command) {
 	var color, envFile string
-	root.PersistentFlags().StringVar(&color, "color", "auto", "colours of the log: auto, always or never")
+	root.PersistentFlags().StringVar(&color, "color", "auto", "colours: auto, always or never")
 	root.PersistentFlags().StringVar(&envFile, "env-file", "", "a file with environment variables, one NAME=value a line; those that are set already stay")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains([]string{"auto", "always", "never"}, color) {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,12 +17,12 @@ import (
 // questions are the flags of the commands about questions of agents.
 type questions struct {
 	shared
-	limit      int
 	text, note string
 }
 
 func questionsCommand() *cobra.Command {
 	q := &questions{}
+	q.thing, q.lister = "open question of the run", "parley questions"
 	c := q.Command("questions", "Lists the open questions of agents, and answers one", wrong(cobra.NoArgs), q.list)
 	c.Long = `Lists the open questions of agents, and answers one.
 
@@ -32,9 +30,7 @@ An answer is a message of yours in the thread of the question: the agent goes on
 chat. If the agent has approvers, an approval needs operator:ID among them, on this machine operator:local.`
 	c.Example = "  parley questions\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b approve\n  parley questions answer 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b --text 'Only the roses.'"
 	list := q.Command("list", "Lists the open questions, the one whose time ends first before the others", wrong(cobra.NoArgs), q.list)
-	for _, one := range []*cobra.Command{c, list} {
-		one.Flags().IntVar(&q.limit, "limit", 100, "at most this many")
-	}
+	q.ListFlags(c, list)
 	answer := q.Command("answer RUN [OPTION]", "Answers the question of a run, by the id, label or number of an option", wrong(cobra.RangeArgs(1, 2)), q.answer)
 	answer.Flags().StringVar(&q.text, "text", "", "other words instead of an option")
 	answer.Flags().StringVar(&q.note, "note", "", "why, for the audit")
@@ -43,21 +39,14 @@ chat. If the agent has approvers, an approval needs operator:ID among them, on t
 }
 
 func (q *questions) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	out := c.OutOrStdout()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !q.JSON {
-		fmt.Fprintln(w, "RUN\tWORKSPACE\tAGENT\tLEFT\tOPTIONS\tQUESTION")
-	}
-	err := eachPage(ctx, q.limit, url.Values{}, client.Questions, func(items []operator.Question) error {
-		if q.JSON {
-			return printItems(out, items)
-		}
-		for _, x := range items {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", x.Run, x.Workspace, x.Agent, age(x.UntilAt, time.Now()), optionsOf(x), firstLine(x.Text))
-		}
-		return nil
-	})
-	return errors.Join(err, w.Flush())
+	now := time.Now()
+	return list[operator.Question]{
+		read: client.Questions, keep: func(x operator.Question) bool { return q.workspace == "" || x.Workspace == q.workspace },
+		header: []string{"RUN", "WORKSPACE", "AGENT", "LEFT", "OPTIONS", "QUESTION"},
+		row: func(x operator.Question) []any {
+			return []any{x.Run, x.Workspace, x.Agent, age(x.UntilAt, now), optionsOf(x), firstLine(x.Text)}
+		},
+	}.show(ctx, c, client, &q.shared)
 }
 
 // firstLine returns the first line of a text: the options of a question follow it.

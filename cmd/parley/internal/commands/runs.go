@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"net/url"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,9 +23,11 @@ type runs struct {
 
 func runsCommand() *cobra.Command {
 	r := &runs{}
+	r.thing, r.lister = "run", "parley runs"
 	c := r.Command("runs", "Lists the runs of agents, and asks again or stops one", wrong(cobra.NoArgs), r.list)
 	c.Example = "  parley runs --failed --since 1h\n  parley runs show 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b\n  parley runs retry 0190a1b2-c3d4-7e5f-8a6b-7c8d9e0f1a2b"
 	list := r.Command("list", "Lists the runs, the unfinished ones first", wrong(cobra.NoArgs), r.list)
+	r.ListFlags(c, list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().BoolVar(&r.failed, "failed", false, "only failed ones")
 		one.Flags().StringVar(&r.since, "since", "", "only those that ended since then: 90m, 7d, 2w, 2026-11-27 or 2026-11-27T09:00")
@@ -50,23 +50,14 @@ func (r *runs) list(ctx context.Context, c *cobra.Command, client *operator.Clie
 		}
 		query.Set("since", at.Format(time.RFC3339))
 	}
-	page, err := client.Runs(ctx, query)
-	switch {
-	case err != nil:
-		return err
-	case r.JSON:
-		return printItems(c.OutOrStdout(), page.Items)
-	}
-	w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "RUN\tTHREAD\tAGENT\tSTATE\tTRIES\tAGE\tERROR")
 	now := time.Now()
-	for _, x := range page.Items {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", x.ID, oneLine(string(x.Thread)), x.Agent, x.State, len(x.Attempts), age(now, x.BegunAt), cmp.Or(oneLine(x.Error), "-"))
-	}
-	if page.Next != nil && !r.Quiet {
-		fmt.Fprintln(c.ErrOrStderr(), "there are more: see --failed and --since")
-	}
-	return w.Flush()
+	return list[listing.Run]{
+		query: query, read: client.Runs, keep: func(x listing.Run) bool { return r.workspace == "" || x.Workspace == r.workspace },
+		header: []string{"RUN", "THREAD", "AGENT", "STATE", "TRIES", "AGE", "ERROR"},
+		row: func(x listing.Run) []any {
+			return []any{x.ID, oneLine(string(x.Thread)), x.Agent, state(x.State), len(x.Attempts), age(now, x.BegunAt), oneLine(x.Error)}
+		},
+	}.show(ctx, c, client, &r.shared)
 }
 
 func (r *runs) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
@@ -74,28 +65,32 @@ func (r *runs) show(ctx context.Context, c *cobra.Command, client *operator.Clie
 	if err != nil {
 		return err
 	}
-	return r.print(c.OutOrStdout(), x, func(out io.Writer) error { return printRun(out, x) })
+	return r.print(c, x, func(on display) error { return printRun(on, x, time.Now()) })
 }
 
 // printRun prints a run with its attempts and its workstreams.
-func printRun(out io.Writer, x listing.Run) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "run\t%s, %s\nthread\t%s\nagent\t%s\nbegun\t%s\n", x.ID, x.State, oneLine(string(x.Thread)), x.Agent, clock(&x.BegunAt))
+func printRun(on display, x listing.Run, now time.Time) error {
+	t := on.facts()
+	t.fact("run", x.ID)
+	t.fact("state", state(x.State))
+	t.fact("thread", oneLine(string(x.Thread)))
+	t.fact("agent", x.Agent)
+	t.fact("begun", clock(now, x.BegunAt))
 	if x.Error != "" {
-		fmt.Fprintf(w, "error\t%s\n", oneLine(x.Error))
+		t.fact("error", cell{oneLine(x.Error), red})
 	}
 	for _, a := range x.Attempts {
-		if a.Lost() {
-			fmt.Fprintf(w, "attempt %d\tlost: %s\n", a.N, a.Error)
-			continue
+		words := "lost: " + oneLine(a.Error)
+		if !a.Lost() {
+			words = fmt.Sprintf("%s, %s, %s in and %s out, %s", clock(now, a.BegunAt), took(a.EndedAt.Sub(a.BegunAt)), count(a.TokensIn, "token"), count(a.TokensOut, "token"),
+				cmp.Or(oneLine(a.Error), a.Finish, "answered"))
 		}
-		fmt.Fprintf(w, "attempt %d\t%s, %d ms, %d→%d tokens, %s\n", a.N, clock(&a.BegunAt), a.EndedAt.Sub(a.BegunAt).Milliseconds(), a.TokensIn, a.TokensOut,
-			cmp.Or(oneLine(a.Error), a.Finish, "answered"))
+		t.fact(fmt.Sprintf("attempt %d", a.N), words)
 	}
 	for _, child := range x.Workstreams {
-		fmt.Fprintf(w, "workstream\t%s\n", oneLine(child.String()))
+		t.fact("workstream", oneLine(child.String()))
 	}
-	return w.Flush()
+	return t.end()
 }
 
 func (r *runs) retry(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
@@ -103,8 +98,8 @@ func (r *runs) retry(ctx context.Context, c *cobra.Command, client *operator.Cli
 	if err != nil {
 		return err
 	}
-	return r.print(c.OutOrStdout(), x, func(out io.Writer) error {
-		_, err := fmt.Fprintf(out, "The %d messages of the run wait for another run.\n", x.Messages)
+	return r.print(c, x, func(on display) error {
+		_, err := fmt.Fprintf(on, "Asked again: %s of the run %s for another run.\n", count(x.Messages, "message"), verb(x.Messages, "waits", "wait"))
 		return err
 	})
 }
@@ -114,13 +109,5 @@ func (r *runs) stop(ctx context.Context, c *cobra.Command, client *operator.Clie
 	if err != nil {
 		return err
 	}
-	return r.print(c.OutOrStdout(), x, func(out io.Writer) error { return printRun(out, x) })
-}
-
-// print prints a result as JSON, or in words.
-func (r *runs) print(out io.Writer, x any, words func(io.Writer) error) error {
-	if r.JSON {
-		return printJSON(out, x)
-	}
-	return words(out)
+	return r.print(c, x, func(on display) error { return printRun(on, x, time.Now()) })
 }

@@ -26,7 +26,7 @@ func TestRunsCommand(t *testing.T) {
 	if got := parley(t, dir, "questions"); got.status != 0 || !strings.HasPrefix(got.stdout, "RUN") {
 		t.Errorf("%+v", got)
 	}
-	if got := parley(t, dir, "questions", "answer", id, "1"); got.status != 1 || !strings.Contains(got.stderr, "no such row") {
+	if got := parley(t, dir, "questions", "answer", id, "1"); got.status != 1 || !strings.Contains(got.stderr, "there is no open question of the run "+id+": see parley questions") {
 		t.Errorf("%+v", got)
 	}
 	if got := parley(t, dir, "questions", "answer", id); got.status != 2 || !strings.Contains(got.stderr, "--text") {

@@ -11,17 +11,19 @@ import (
 // TestRunText prints a run with its workstreams.
 func TestRunText(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2020, 11, 27, 9, 39, 16, 0, time.Local)
+	at := time.Date(2020, 11, 27, 9, 39, 16, 0, time.UTC)
 	var out strings.Builder
-	if err := printRun(&out, listing.Run{ID: "r1", Thread: "slack:acme:C1", Agent: "lead", State: "running", BegunAt: at, Workstreams: []listing.Workstream{
+	if err := printRun(display{Writer: &out}, listing.Run{ID: "r1", Thread: "slack:acme:C1", Agent: "lead", State: "running", BegunAt: at, Workstreams: []listing.Workstream{
 		{ID: "w1", Agent: "coder", State: "running", Phase: "executing_tool", Tool: "read\x1bfile"}, {ID: "w2", Agent: "coder", State: "failed", EndedAt: at, Error: "no\nmodel"},
-	}}); err != nil {
+	}, Attempts: []listing.Attempt{{N: 1, BegunAt: at, EndedAt: at.Add(1700 * time.Millisecond), TokensIn: 1200, TokensOut: 1}}}, at.Add(48*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	const want = `run         r1, running
+	const want = `run         r1
+state       running
 thread      slack:acme:C1
 agent       lead
-begun       2020-11-27 09:39:16
+begun       2020-11-27 09:39:16 +00:00
+attempt 1   2020-11-27 09:39:16 +00:00, 1.7 s, 1,200 tokens in and 1 token out, answered
 workstream  w1 of agent coder: running, executing read\u001bfile
 workstream  w2 of agent coder: failed: no model
 `

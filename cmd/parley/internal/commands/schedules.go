@@ -1,13 +1,10 @@
 package commands
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,18 +15,16 @@ import (
 // schedules are the flags of the commands about schedules.
 type schedules struct {
 	shared
-	limit int
-	note  string
+	note string
 }
 
 func schedulesCommand() *cobra.Command {
 	s := &schedules{}
+	s.thing, s.lister = "schedule", "parley schedules"
 	c := s.Command("schedules", "Lists the schedules, and runs, pauses or resumes one", wrong(cobra.NoArgs), s.list)
 	c.Example = "  parley schedules\n  parley schedules run morning\n  parley schedules pause acme/morning --note 'holidays'"
 	list := s.Command("list", "Lists the schedules, with their next and their last time", wrong(cobra.NoArgs), s.list)
-	for _, one := range []*cobra.Command{c, list} {
-		one.Flags().IntVar(&s.limit, "limit", 100, "at most this many")
-	}
+	s.ListFlags(c, list)
 	c.AddCommand(list)
 	for _, one := range []struct{ name, short, said string }{
 		{"run", "Lets a schedule ask now", "The agent is asked now."},
@@ -47,33 +42,30 @@ func schedulesCommand() *cobra.Command {
 }
 
 func (s *schedules) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	out := c.OutOrStdout()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !s.JSON {
-		fmt.Fprintln(w, "WORKSPACE\tID\tNEXT\tLAST\tRESULT\tRUN\tERROR")
-	}
-	err := eachPage(ctx, s.limit, url.Values{}, client.Schedules, func(items []operator.Schedule) error {
-		if s.JSON {
-			return printItems(out, items)
-		}
-		for _, x := range items {
-			next := moment(x.NextAt)
+	now := time.Now()
+	return list[operator.Schedule]{
+		read: client.Schedules, keep: func(x operator.Schedule) bool { return s.workspace == "" || x.Workspace == s.workspace },
+		header: []string{"ID", "WORKSPACE", "NEXT", "LAST", "RESULT", "RUN", "ERROR"},
+		row: func(x operator.Schedule) []any {
+			next := cell{text: inZone(now, x.NextAt, x.TimeZone)}
 			if x.Paused {
-				next = "paused"
+				next = state("paused")
 			}
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", x.Workspace, x.ID, next, moment(x.LastAt), cmp.Or(string(x.LastResult), "-"), cmp.Or(x.LastRun, "-"), cmp.Or(oneLine(x.LastError), "-"))
-		}
-		return nil
-	})
-	return errors.Join(err, w.Flush())
+			return []any{x.ID, x.Workspace, next, inZone(now, x.LastAt, x.TimeZone), state(string(x.LastResult)), x.LastRun, oneLine(x.LastError)}
+		},
+	}.show(ctx, c, client, &s.shared)
 }
 
-// moment returns a time in a cell.
-func moment(at *time.Time) string {
+// inZone returns a time of a schedule in the schedule's own time zone, with its name; in that of this machine if the schedule has none.
+func inZone(now time.Time, at *time.Time, name string) string {
 	if at == nil {
 		return "-"
 	}
-	return at.UTC().Format("2006-01-02 15:04 UTC")
+	zone, err := time.LoadLocation(name)
+	if name == "" || err != nil {
+		return clock(now, *at)
+	}
+	return clock(now.In(zone), *at) + " " + name
 }
 
 // change changes the schedule with an id, which may have its workspace before it.
@@ -96,19 +88,14 @@ func (s *schedules) change(ctx context.Context, c *cobra.Command, client *operat
 	return err
 }
 
-// allSchedules is more than a store has.
-const allSchedules = 1_000_000
-
 // find returns the workspace of the only schedule with an id.
 func (s *schedules) find(ctx context.Context, client *operator.Client, id string) (workspace, same string, err error) {
 	var found []string
-	err = eachPage(ctx, allSchedules, url.Values{}, client.Schedules, func(items []operator.Schedule) error {
-		for _, x := range items {
-			if x.ID == id {
-				found = append(found, x.Workspace)
-			}
+	_, err = eachItem(ctx, url.Values{}, client.Schedules, func(x operator.Schedule) (bool, error) {
+		if x.ID == id {
+			found = append(found, x.Workspace)
 		}
-		return nil
+		return true, nil
 	})
 	switch {
 	case err != nil:

@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"parley/cmd/internal/command"
@@ -33,7 +32,7 @@ health check of a container, it is 0 as long as the daemon takes messages.`,
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
-				show := func() (operator.Status, error) { return showStatus(ctx, c.OutOrStdout(), client, asJSON, quiet) }
+				show := func() (operator.Status, error) { return showStatus(ctx, displayOf(c), client, asJSON, quiet) }
 				st, err := show()
 				for watch && err == nil {
 					select {
@@ -56,7 +55,7 @@ health check of a container, it is 0 as long as the daemon takes messages.`,
 }
 
 // showStatus prints the state.
-func showStatus(ctx context.Context, out io.Writer, client *operator.Client, asJSON, quiet bool) (operator.Status, error) {
+func showStatus(ctx context.Context, out display, client *operator.Client, asJSON, quiet bool) (operator.Status, error) {
 	st, err := client.Status(ctx)
 	switch {
 	case err != nil, quiet:
@@ -82,37 +81,39 @@ func wellness(st operator.Status, ready bool) error {
 }
 
 // printStatus prints a state in words.
-func printStatus(out io.Writer, st operator.Status, now time.Time) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "parley %s on %s%s; store %s %.1f MB%s\n", st.Version, st.Host, since(st, now), st.Store.Engine, float64(st.Store.Bytes)/1e6, trouble(st.Store))
-	fmt.Fprintln(w, "WORKSPACE\tPLATFORM\tSTATE\tSINCE\tLAST EVENT\tWAITING\tBEHIND\tDEAD\t")
+func printStatus(out display, st operator.Status, now time.Time) error {
+	fmt.Fprintf(out, "parley %s on %s%s; store %s %s%s\n", st.Version, st.Host, since(st, now), st.Store.Engine, size(st.Store.Bytes), out.paint(red, trouble(st.Store)))
+	workspaces := out.table("WORKSPACE", "PLATFORM", "STATE", "SINCE", "LAST EVENT", "WAITING", "BEHIND", "DEAD", "ERROR")
 	for _, s := range st.Workspaces {
 		last := time.Time{}
 		if s.LastEventAt != nil {
 			last = *s.LastEventAt
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%s\n", s.ID, s.Platform, s.State, age(now, s.Since), age(now, last), s.Waiting, s.Behind, s.Dead, s.Error)
+		workspaces.add(s.ID, s.Platform, state(s.State), age(now, s.Since), age(now, last), humanize.Comma(s.Waiting), humanize.Comma(s.Behind), humanize.Comma(s.Dead), oneLine(s.Error))
 	}
-	fmt.Fprintln(w, "AGENT\tKIND\tSTATE\tRUNNING\tFIRST TOKEN\tLAST ERROR\t")
+	agents := out.table("AGENT", "KIND", "STATE", "RUNNING", "FIRST TOKEN", "LAST ERROR")
 	for _, a := range st.Agents {
 		first := "-"
 		if a.FirstTokenMS > 0 {
-			first = fmt.Sprintf("%.1f s", a.FirstTokenMS/1000)
+			first = took(time.Duration(a.FirstTokenMS * float64(time.Millisecond)))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", a.ID, a.Kind, a.State, a.Running, first, cmp.Or(a.LastError, "-"))
+		agents.add(a.ID, a.Kind, state(a.State), a.Running, first, oneLine(a.LastError))
+	}
+	if err := errors.Join(workspaces.end(), agents.end()); err != nil {
+		return err
 	}
 	for _, a := range st.Agents {
 		if len(a.Form) > 0 {
-			fmt.Fprintf(w, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
+			fmt.Fprintf(out, "%s's server has refused other forms of requests: %s\n", a.ID, strings.Join(a.Form, "; "))
 		}
 	}
 	if n := st.Schedules; n.Failed > 0 {
-		fmt.Fprintf(w, "Failed at their last time: %d of %d schedules (parley schedules)\n", n.Failed, n.Total)
+		fmt.Fprintf(out, "Failed at their last time: %d of %s (parley schedules)\n", n.Failed, count(n.Total, "schedule"))
 	}
 	if words := needs(st.Needs); words != "" {
-		fmt.Fprintln(w, "Needs you: "+words)
+		fmt.Fprintln(out, out.paint(yellow, "Needs you:")+" "+words)
 	}
-	return w.Flush()
+	return nil
 }
 
 // since returns the words about the running daemon.

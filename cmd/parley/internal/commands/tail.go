@@ -1,7 +1,6 @@
 package commands
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -31,6 +30,9 @@ THREAD is the UUID or the key of a thread.`,
 			}
 			defer client.Close()
 			warn(c, found)
+			if err := configured(c.Context(), client, workspace); err != nil {
+				return at.Explain(err)
+			}
 			query := url.Values{}
 			for name, value := range map[string]string{"workspace": workspace, "thread": thread} {
 				if value != "" {
@@ -44,7 +46,7 @@ THREAD is the UUID or the key of a thread.`,
 				if asJSON {
 					return printJSON(c.OutOrStdout(), s)
 				}
-				_, err := fmt.Fprintln(c.OutOrStdout(), stepLine(s))
+				_, err := fmt.Fprintln(c.OutOrStdout(), stepLine(displayOf(c), s, time.Now()))
 				return err
 			}))
 		},
@@ -58,36 +60,19 @@ THREAD is the UUID or the key of a thread.`,
 }
 
 // stepLine returns a step in one line.
-func stepLine(s operator.Step) string {
-	line := []string{s.At.Local().Format("15:04:05.000"), s.Workspace, fmt.Sprintf("%-8s", s.What)}
+func stepLine(on display, s operator.Step, now time.Time) string {
+	line := []string{on.paint(dim, clockMS(now, s.At)), s.Workspace, fmt.Sprintf("%-8s", s.What)}
 	if s.Thread != "" {
-		line = append(line, s.Thread)
+		line = append(line, oneLine(s.Thread))
 	}
 	if s.Agent != "" {
 		line = append(line, "→ "+s.Agent)
 	}
 	if s.Detail != "" {
-		line = append(line, s.Detail)
+		line = append(line, on.paint(stateStyles[s.Detail], oneLine(s.Detail)))
 	}
 	if s.MS > 0 {
-		line = append(line, (time.Duration(s.MS) * time.Millisecond).String())
+		line = append(line, took(time.Duration(s.MS)*time.Millisecond))
 	}
 	return strings.Join(line, "  ")
-}
-
-// eachPage calls show with each page of a list, until there are limit items or the list ends.
-func eachPage[T any](ctx context.Context, limit int, query url.Values, read func(context.Context, url.Values) (operator.List[T], error), show func([]T) error) error {
-	for left := limit; left > 0; {
-		query.Set("limit", fmt.Sprint(min(left, 100)))
-		page, err := read(ctx, query)
-		if err != nil {
-			return err
-		}
-		if err := show(page.Items); err != nil || page.Next == nil {
-			return err
-		}
-		left -= len(page.Items)
-		query.Set("before", *page.Next)
-	}
-	return nil
 }

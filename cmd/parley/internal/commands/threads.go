@@ -8,9 +8,9 @@ import (
 	"io"
 	"net/url"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"parley/adapters/replay"
@@ -19,18 +19,19 @@ import (
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 )
 
 // conversations are the flags of the commands about threads.
 type conversations struct {
 	shared
-	workspace, run string
-	limit          int
-	input          bool
+	run   string
+	input bool
 }
 
 func threadsCommand() *cobra.Command {
 	t := &conversations{}
+	t.thing, t.lister = "thread", "parley threads"
 	c := t.Command("threads", "Lists threads, shows one, or exports one for import", wrong(cobra.NoArgs), t.list)
 	c.Long = `Lists threads, shows one, or exports one for import.
 
@@ -38,10 +39,7 @@ THREAD is the key of a thread, its UUID, or a message or a run of it as in parle
 	c.Example = "  parley threads --workspace local\n  parley threads show slack:acme:C06RY3YBSLE:1700000000.000100\n" +
 		"  parley threads show --input https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley threads export 6ba7b810-9dad-41d1-80b4-00c04fd430c8 > thread.jsonl"
 	list := t.Command("list", "Lists threads, the last active first", wrong(cobra.NoArgs), t.list)
-	for _, one := range []*cobra.Command{c, list} {
-		one.Flags().StringVar(&t.workspace, "workspace", "", "only the threads of this workspace")
-		one.Flags().IntVar(&t.limit, "limit", 50, "at most this many")
-	}
+	t.ListFlags(c, list)
 	show := t.Command("show THREAD", "Shows the messages of a thread, or what its agent got", wrong(cobra.RangeArgs(1, 2)), t.show)
 	show.Flags().BoolVar(&t.input, "input", false, "show the input of the newest run: the messages that the agent got")
 	show.Flags().StringVar(&t.run, "run", "", "with --input: of this run")
@@ -54,22 +52,13 @@ func (t *conversations) list(ctx context.Context, c *cobra.Command, client *oper
 	if t.workspace != "" {
 		query.Set("workspace", t.workspace)
 	}
-	out := c.OutOrStdout()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !t.JSON {
-		fmt.Fprintln(w, "THREAD\tWORKSPACE\tLAST\tMESSAGES\tTITLE")
-	}
 	now := time.Now()
-	err := eachPage(ctx, t.limit, query, client.Threads, func(items []operator.Thread) error {
-		if t.JSON {
-			return printItems(out, items)
-		}
-		for _, x := range items {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", x.Key, x.Workspace, age(now, x.LastAt), x.Messages, oneLine(x.Title))
-		}
-		return nil
-	})
-	return errors.Join(err, w.Flush())
+	return list[operator.Thread]{
+		query: query, read: client.Threads, header: []string{"THREAD", "WORKSPACE", "LAST", "MESSAGES", "TITLE"},
+		row: func(x operator.Thread) []any {
+			return []any{oneLine(string(x.Key)), x.Workspace, age(now, x.LastAt), humanize.Comma(x.Messages), oneLine(x.Title)}
+		},
+	}.show(ctx, c, client, &t.shared)
 }
 
 func (t *conversations) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {
@@ -81,7 +70,13 @@ func (t *conversations) show(ctx context.Context, c *cobra.Command, client *oper
 	case t.run != "" && !t.input:
 		return command.UsageError{Err: errors.New("a run needs --input")}
 	case !t.input:
-		return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error { return printMessage(out, m, t.JSON) })
+		on, now := displayOf(c), time.Now()
+		return eachMessage(ctx, client, args[0], func(_ operator.Thread, m threads.Message) error {
+			if t.JSON {
+				return printJSON(out, m)
+			}
+			return printMessage(on, m, now)
+		})
 	}
 	in, err := client.Input(ctx, args[0], t.run)
 	switch {
@@ -139,16 +134,27 @@ func eachMessage(ctx context.Context, client *operator.Client, ref string, do fu
 	}
 }
 
-func printMessage(out io.Writer, m threads.Message, asJSON bool) error {
-	if asJSON {
-		return printJSON(out, m)
-	}
-	verdict := string(m.Trigger)
+// printMessage prints a message below a line about it.
+func printMessage(on display, m threads.Message, now time.Time) error {
+	words := map[messages.Trigger]string{messages.TriggerRun: "asks the agent", messages.TriggerPassive: "context"}[m.Trigger]
 	if m.Reason != "" {
-		verdict += " (" + m.Reason + ")"
+		words = strings.TrimSpace(words + " (" + m.Reason + ")")
 	}
-	_, err := fmt.Fprintf(out, "%d  %s  %s  %s\n%s\n", m.ThreadSeq, m.CreatedAt.Local().Format(time.DateTime), replay.Visible(m.SenderID), verdict, shownLines(m.Content))
+	line := fmt.Sprintf("%d  %s  %s", m.ThreadSeq, clock(now, m.CreatedAt), sender(m))
+	if words != "" {
+		line += "  " + words
+	}
+	_, err := fmt.Fprintf(on, "%s\n%s\n", on.paint(dim, line), shownLines(m.Content))
 	return err
+}
+
+// sender returns who has written a message: a name, if it has one, with the id.
+func sender(m threads.Message) string {
+	if m.Kind != "" {
+		return m.Kind + " of Parley"
+	}
+	by, _ := event.ReadMetadata(m.Metadata) // an unreadable one has no name
+	return replay.Visible(withName(by.SenderDisplayName, m.SenderID))
 }
 
 // shownLines returns the lines of a text, none of which looks like a line of ours.

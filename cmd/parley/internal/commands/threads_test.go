@@ -48,7 +48,7 @@ func TestThreadsAreExported(t *testing.T) {
 	if again.stdout != show.stdout {
 		t.Errorf("%s\nand then\n%s", show.stdout, again.stdout)
 	}
-	if got := parley(t, dir, "threads", "show", "web:ours:none"); got.status != 1 || !strings.Contains(got.stderr, "no such row") {
+	if got := parley(t, dir, "threads", "show", "web:ours:none"); got.status != 1 || !strings.Contains(got.stderr, "there is no thread web:ours:none: see parley threads") {
 		t.Errorf("%+v", got)
 	}
 }

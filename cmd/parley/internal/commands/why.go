@@ -2,9 +2,11 @@ package commands
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,11 +29,16 @@ not have the message, the command tests the possible reasons.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {
 				w, err := client.Why(ctx, args[0])
-				if err == nil && asJSON {
-					return printJSON(c.OutOrStdout(), w)
+				switch {
+				case err != nil:
+					return err
+				case asJSON:
+					err = printJSON(c.OutOrStdout(), w)
+				default:
+					_, err = io.WriteString(c.OutOrStdout(), whyText(displayOf(c), w, time.Now()))
 				}
-				if err == nil {
-					_, err = io.WriteString(c.OutOrStdout(), whyText(w))
+				if err == nil && !w.Found {
+					err = errors.New("the store does not have " + replay.Visible(args[0]))
 				}
 				return err
 			})
@@ -43,34 +50,36 @@ not have the message, the command tests the possible reasons.`,
 }
 
 // whyText returns the life of a message in words.
-func whyText(w operator.Why) string {
+func whyText(on display, w operator.Why, now time.Time) string {
 	var b strings.Builder
 	if !w.Found {
-		fmt.Fprintf(&b, "The store does not have %s. Possible reasons:\n", replay.Visible(w.Ref))
+		fmt.Fprintf(&b, "%s is not in the store. Possible reasons:\n", replay.Visible(w.Ref))
 		for _, p := range w.Possible {
-			fmt.Fprintf(&b, "  %-8s  %s\n", verdict(p), replay.Visible(p.Reason))
+			word, as := verdict(p)
+			fmt.Fprintf(&b, "  %s%s  %s\n", on.paint(as, word), strings.Repeat(" ", max(0, 8-len(word))), replay.Visible(p.Reason))
 		}
 		return b.String()
 	}
-	if w.Message != nil {
-		fmt.Fprintf(&b, "%s by %s", replay.Visible(quote(w.Message.Content)), replay.Visible(w.Message.SenderID))
-		fmt.Fprintf(&b, " in %s, %s\n", replay.Visible(w.Channel), w.Message.CreatedAt.Format("2006-01-02 15:04:05 MST"))
+	if m := w.Message; m != nil {
+		fmt.Fprintf(&b, "%s by %s in %s, %s\n", on.paint(bold, replay.Visible(quote(m.Content))), sender(*m), replay.Visible(w.Channel), clock(now, m.CreatedAt))
+		now = m.CreatedAt.In(now.Location()) // a step of another day has its date
 	}
 	for _, s := range w.Steps {
-		fmt.Fprintf(&b, "  %s  %-9s %s\n", s.At.Format("15:04:05.000"), s.What, replay.Visible(strings.TrimSpace(s.Detail+" "+s.Link)))
+		fmt.Fprintf(&b, "  %s  %-9s %s\n", on.paint(dim, clockMS(now, s.At)), s.What, replay.Visible(strings.TrimSpace(s.Detail+" "+s.Link)))
 	}
-	outcome := "NOT ANSWERED"
-	switch {
-	case w.Run != "": // the reason for which the run began is not why it has no answer
-		fmt.Fprintf(&b, "  %s  %s: %s\n", outcome, w.Run, replay.Visible(w.RunWords))
+	if w.Run != "" { // the reason for which the run began is not why it has no answer
+		fmt.Fprintf(&b, "  %s  %s: %s\n", on.paint(red, "NOT ANSWERED"), w.Run, replay.Visible(w.RunWords))
 		if w.Repair != "" {
 			fmt.Fprintf(&b, "  To ask again: %s\n", w.Repair)
 		}
 		return b.String()
+	}
+	outcome := on.paint(yellow, "NOT ANSWERED")
+	switch {
 	case w.Answered:
-		outcome = "ANSWERED"
+		outcome = on.paint(green, "ANSWERED")
 	case w.Quiet:
-		outcome = "QUIET"
+		outcome = on.paint(dim, "QUIET")
 	}
 	switch {
 	case w.Message != nil && w.Message.Role == "assistant" && w.Reason == "" && !w.Answered:
@@ -102,15 +111,15 @@ func because(s config.Setting) string {
 	return fmt.Sprintf("%s is %s (%s:%d)", s.Key, value, s.File, s.Line)
 }
 
-// verdict returns the result of a test in one word.
-func verdict(p operator.Possible) string {
+// verdict returns the result of a test in one word, and its style.
+func verdict(p operator.Possible) (string, style) {
 	switch {
 	case !p.Tested:
-		return "maybe"
+		return "maybe", yellow
 	case p.Holds:
-		return "YES"
+		return "YES", red
 	}
-	return "no"
+	return "no", dim
 }
 
 // maxQuote bounds the characters of a message that are shown.

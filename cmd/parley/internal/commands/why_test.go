@@ -24,12 +24,12 @@ func TestWhyCommand(t *testing.T) {
 		Found    bool
 		Possible []struct{ Reason string }
 	}
-	if err := json.Unmarshal([]byte(got.stdout), &w); err != nil || got.status != 0 || w.Ref != id || w.Found || len(w.Possible) == 0 {
+	if err := json.Unmarshal([]byte(got.stdout), &w); err != nil || got.status != 1 || w.Ref != id || w.Found || len(w.Possible) == 0 {
 		t.Errorf("%v %+v", err, got)
 	}
 	p.signal(os.Interrupt)
 	p.end()
-	if got := parley(t, dir, "why", id); got.status != 0 || !strings.Contains(got.stdout, "The store does not have "+id) || !strings.Contains(got.stderr, "daemon stopped") {
+	if got := parley(t, dir, "why", id); got.status != 1 || !strings.Contains(got.stdout, id+" is not in the store.") || !strings.Contains(got.stderr, "daemon stopped") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -242,7 +242,7 @@ func TestTheStepsOfAMessage(t *testing.T) {
 	}); err != nil || !slices.Equal(of[:min(3, len(of))], []string{operator.StepReceived, operator.StepDecided, operator.StepTurn}) {
 		t.Errorf("the steps of the thread: %q, %v", of, err)
 	}
-	if d := seen[operator.StepDecided].Detail; d != "message stored run mention" {
+	if d := seen[operator.StepDecided].Detail; d != "message, for the agent (mention)" {
 		t.Errorf("%s", d)
 	}
 }

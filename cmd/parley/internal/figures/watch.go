@@ -2,7 +2,6 @@ package figures
 
 import (
 	"log/slog"
-	"strings"
 	"time"
 
 	"parley/adapters/deliver"
@@ -10,6 +9,7 @@ import (
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest"
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/record"
 	"parley/ingest/journal/runs"
@@ -69,7 +69,7 @@ func (w *Watch) Processed(workspace string, _ int64, r record.Result) {
 		reason = "duplicate"
 	}
 	w.Metrics.envelopes.WithLabelValues(workspace, string(r.Kind), string(r.Disposition), reason).Inc()
-	s := operator.Step{Workspace: workspace, Thread: string(r.Thread), What: operator.StepDecided, Detail: words(string(r.Kind), string(r.Disposition), string(r.Trigger), r.Reason)}
+	s := operator.Step{Workspace: workspace, Thread: string(r.Thread), What: operator.StepDecided, Detail: decision(r)}
 	if r.Message != nil {
 		s.Agent = r.Message.Agent
 	}
@@ -80,8 +80,22 @@ func (w *Watch) Processed(workspace string, _ int64, r record.Result) {
 	}
 }
 
-// words joins the words that are not empty.
-func words(list ...string) string { return strings.Join(strings.Fields(strings.Join(list, " ")), " ") }
+// decision returns what was decided about a payload, such as "message, for the agent (mention)".
+func decision(r record.Result) string {
+	what := map[event.Disposition]string{
+		event.Updated: "changed its message", event.Duplicate: "known already", event.Ignored: "ignored", event.Dead: "can't be read: a dead letter",
+	}[r.Disposition]
+	switch {
+	case r.Disposition == event.Stored && r.Trigger == messages.TriggerRun:
+		what = "for the agent"
+	case r.Disposition == event.Stored:
+		what = "context"
+	}
+	if r.Reason != "" && string(r.Trigger) != r.Reason {
+		what += " (" + r.Reason + ")"
+	}
+	return string(r.Kind) + ", " + what
+}
 
 // RunEnded implements turn.Observer.
 func (w *Watch) RunEnded(run *runs.Run, r turn.Report) {

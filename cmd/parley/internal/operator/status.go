@@ -205,3 +205,8 @@ func (s *Service) agents(c *config.Config, counts listing.Counts) []AgentStatus 
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	return Get[Status](ctx, c, "status", nil)
 }
+
+// Workspaces returns the states of the configured workspaces.
+func (c *Client) Workspaces(ctx context.Context) (List[WorkspaceStatus], error) {
+	return Get[List[WorkspaceStatus]](ctx, c, "workspaces", nil)
+}
