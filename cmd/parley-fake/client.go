@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -19,6 +18,7 @@ import (
 
 	"parley/adapters/sse"
 	"parley/cmd/internal/command"
+	"parley/ingest/stream"
 )
 
 // dot is an image of one pixel: a PNG in base64.
@@ -133,9 +133,6 @@ func (c *client) do(method, address, contentType string, body []byte) (*http.Res
 	return http.DefaultClient.Do(request)
 }
 
-// types are the names of the compact messages that the client prints.
-var types = map[int]string{1: "THOUGHT", 2: "PLAN", 3: "UPDATE", 4: "COMPLETE", 6: "ERROR", 7: "ANSWER", 8: "QUESTION", 9: "REQUEST_INPUT", 11: "TERMINATED", 12: "STREAMING_CHUNK"}
-
 // follow prints the messages of a run until its stream ends.
 func (c *client) follow(path string) error {
 	c.printf("# follow the run\nGET %s\n", path)
@@ -152,15 +149,12 @@ func (c *client) follow(path string) error {
 		if err != nil {
 			return errors.New("follow the run: the stream ended before the run")
 		}
-		var m struct {
-			T    int
-			M, W string
-		}
-		if err := json.Unmarshal(e.Data, &m); err != nil {
+		m, err := stream.Parse(e.Data)
+		if err != nil {
 			return fmt.Errorf("follow the run: %w", err)
 		}
-		c.printf("%s %s\n", cmp.Or(types[m.T], fmt.Sprint("type ", m.T)), oneLine(m.M))
-		if (m.T == 4 || m.T == 11) && (m.W == "" || m.W == "main") {
+		c.printf("%s %s\n", m.Type, oneLine(m.Text))
+		if m.Ends() {
 			c.printf("\n")
 			return nil
 		}

@@ -77,6 +77,9 @@ func (m Message) WithoutResult() Message {
 // OfMain reports whether the message belongs to the main workstream.
 func (m Message) OfMain() bool { return m.Workstream == "" || m.Workstream == Main }
 
+// Ends reports whether the message is the last one of its run: a client that follows the run stops after it.
+func (m Message) Ends() bool { return m.OfMain() && (m.Type == Complete || m.Type == Terminated) }
+
 // Finished is a stage of a run's work that has ended, or a call of a tool, which has a name.
 type Finished struct {
 	Stage   string // StageIntent, StageExecution or StageToolExecution

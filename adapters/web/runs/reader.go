@@ -74,7 +74,7 @@ func (s *runReader) next(ctx context.Context) (list []runs.Event, last bool, err
 	}
 	for _, e := range page.Events {
 		s.after = e.Seq
-		last = last || isLast(e.Message)
+		last = last || e.Ends()
 	}
 	return list, last || ended, nil
 }
@@ -91,11 +91,6 @@ func (s *runReader) early(events []runs.Event) (list []runs.Event) {
 
 // isSince reports whether a message is one since the time, or ends the run.
 func (s *runReader) isSince(id int64, at time.Time) bool { return !at.Before(s.since) || id >= replyID }
-
-// isLast reports whether a reader stops after the message.
-func isLast(m stream.Message) bool {
-	return m.OfMain() && (m.Type == stream.Complete || m.Type == stream.Terminated)
-}
 
 // asked are the details of a message of the run's turn.
 type asked struct {
@@ -259,7 +254,7 @@ func (s *runReader) skip(ctx context.Context) error {
 	for {
 		page, err := s.runs.RunEvents(ctx, s.run, s.after, runPage)
 		for _, e := range page.Events {
-			if isLast(e.Message) {
+			if e.Ends() {
 				return nil
 			}
 			s.after = e.Seq

@@ -167,7 +167,7 @@ func parted(messages []stream.Message) (said []stream.Message, end *stream.Messa
 		default:
 			faults.Check(false, fmt.Sprintf("messages[%d]", i), "must not follow the "+before.String()+": a run has one answer, and this would change it")
 		}
-		if isEnd && (m.Type == stream.Complete || m.Type == stream.Terminated) {
+		if m.Ends() {
 			over = m.Type
 		}
 	}

@@ -30,7 +30,7 @@ func (a *appender) tellAbove(said []stream.Message) {
 	given := make([]stream.Message, 0, len(said))
 	for _, m := range said {
 		switch {
-		case isLast(m):
+		case m.Ends():
 			continue // the end of the workstream, and not that of its run, is its last message
 		case m.OfMain():
 			m.Workstream = launched

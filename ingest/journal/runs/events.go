@@ -179,7 +179,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	for _, m := range messages {
 		m = m.WithoutResult()
 		chunk := m.Type == stream.StreamingChunk
-		if isLast(m) && !ends {
+		if m.Ends() && !ends {
 			continue
 		}
 		if m.ActivityID != "" && !chunk && a.stored.Seq > a.stored.Count {
@@ -250,11 +250,6 @@ func numbers(types []stream.Type) string {
 	return strings.Join(list, ", ")
 }
 
-// isLast reports whether clients stop to follow a run after the message.
-func isLast(m stream.Message) bool {
-	return m.OfMain() && (m.Type == stream.Complete || m.Type == stream.Terminated)
-}
-
 // events stores the messages that are not stored yet, at the end of a run. It leaves out
 // those that readers compose from the run's row and its reply: see Page.
 func (e *endRunTx) events(events []stream.Message, state State, reply string) {
@@ -263,9 +258,9 @@ func (e *endRunTx) events(events []stream.Message, state State, reply string) {
 	}
 	e.tellAbove(events, state, reply)
 	kept := slices.DeleteFunc(slices.Clone(events), func(m stream.Message) bool {
-		return isLast(m) && (state != Done || len(m.Details) == 0 && (m.Text == "" || m.Text == reply))
+		return m.Ends() && (state != Done || len(m.Details) == 0 && (m.Text == "" || m.Text == reply))
 	})
-	if state == Done && !slices.ContainsFunc(kept, isLast) { // otherwise the ANSWER has its place before the last message
+	if state == Done && !slices.ContainsFunc(kept, stream.Message.Ends) { // otherwise the ANSWER has its place before the last message
 		kept = slices.DeleteFunc(kept, func(m stream.Message) bool { return m.Type == stream.Answer && repeats(m) })
 	}
 	if len(kept) == 0 {
