@@ -48,9 +48,9 @@ func TestDetailsStay(t *testing.T) {
 	for _, details := range []string{
 		``, `null`, `7`, `{"a":1}`, `{"uiSchema":null}`, `["ui_hints"]`, `{"a":"uiSchema"}`,
 		`{"a":1.50,"uiSchema":` + golden + `}`,
-		`{"uiSchema":{"version":"2.0","later":1.50,"root":{"type":"carousel","content":"x","children":["a",{"type":"text","content":"b"}]}}}`,
-		`{"uiSchema":{"version":"2.0","root":{"type":"table","columns":["a","b"],"rows":[["x",1],[{"type":"badge","label":"y"}]]}}}`,
-		`{"uiSchema":{"version":"2.0","root":{"type":"divider"}}}`,
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","later":1.50,"root":{"type":"carousel","content":"x","children":["a",{"type":"text","content":"b"}]}}}`,
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"table","columns":["a","b"],"rows":[["x",1],[{"type":"badge","label":"y"}]]}}}`,
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"divider"}}}`,
 	} {
 		if got, err := card.Compile(json.RawMessage(details)); err != nil || string(got) != details {
 			t.Errorf("%s: %v %s", details, err, got)
@@ -62,23 +62,29 @@ func TestDetailsStay(t *testing.T) {
 func TestFaultsNameTheirPaths(t *testing.T) {
 	deep := strings.Repeat(`{"type":"stack","children":[`, 20) + strings.Repeat(`]}`, 20)
 	many := `{"type":"stack","children":[` + strings.Repeat(`"x",`, 600) + `"x"]}`
-	schema := func(root string) string { return `{"uiSchema":{"version":"2.0","root":` + root + `}}` }
+	schema := func(root string) string {
+		return `{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":` + root + `}}`
+	}
 	for details, want := range map[string]string{
 		`{"uiSchema":7}`: "uiSchema",
-		`{"uiSchema":{"root":{"type":"divider"}}}`:                                                                         "uiSchema.version",
-		`{"uiSchema":{"version":"2.0"}}`:                                                                                   "uiSchema.root",
-		`{"uiSchema":{"version":"2.0","status":"fine","root":{"type":"divider"}}}`:                                         "uiSchema.status",
-		`{"uiSchema":{"version":"2.0","theme":"red","root":{"type":"divider"}}}`:                                           "uiSchema.theme",
-		`{"uiSchema":{"version":"2.0","meta":[],"root":{"type":"divider"}}}`:                                               "uiSchema.meta",
-		schema(`{"children":[]}`):                                                                                          "uiSchema.root.type",
+		`{"uiSchema":{"root":{"type":"divider"}}}`:                                                                           "uiSchema.version",
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default"}}`:                                     "uiSchema.root",
+		`{"uiSchema":{"version":"2.0","locale":"en","theme":"default","status":"fine","root":{"type":"divider"}}}`:           "uiSchema.status",
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"red","root":{"type":"divider"}}}`:               "uiSchema.theme",
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","meta":[],"root":{"type":"divider"}}}`: "uiSchema.meta",
+		`{"uiSchema":{"version":"2.0","status":"info","theme":"dark","root":{"type":"divider"}}}`:                            "uiSchema.locale",
+		`{"uiSchema":{"version":"2.0","locale":"en","theme":"dark","root":{"type":"divider"}}}`:                              "uiSchema.status",
+		`{"uiSchema":{"version":"2.0","locale":"en","status":"info","root":{"type":"divider"}}}`:                             "uiSchema.theme",
+		schema(`{"type":"divider"},"meta":{"requestId":5}`):                                                                  "uiSchema.meta.requestId",
+		schema(`{"children":[]}`): "uiSchema.root.type",
 		schema(`{"type":"stack","children":[{"type":"text","content":"a"},{"type":"badge","label":"b","status":"fine"}]}`): "uiSchema.root.children[1].status",
 		schema(`{"type":"stack","children":[{"type":"stack","children":[{"type":"text","content":7}]}]}`):                  "uiSchema.root.children[0].children[0].content",
-		schema(`{"type":"badge"}`):                                                                                         "uiSchema.root.label",
-		schema(`{"type":"image","url":"javascript:alert(1)"}`):                                                             "uiSchema.root.url",
-		schema(`{"type":"button","label":"x","url":"/relative"}`):                                                          "uiSchema.root.url",
-		schema(`{"type":"list","items":{}}`):                                                                               "uiSchema.root.items",
-		schema(`{"type":"table","columns":["a"],"rows":[["x"],["x","y"]]}`):                                                "uiSchema.root.rows[1]",
-		schema(`{"type":"progress","value":7,"max":3}`):                                                                    "uiSchema.root.value",
+		schema(`{"type":"badge"}`):                                          "uiSchema.root.label",
+		schema(`{"type":"image","url":"javascript:alert(1)"}`):              "uiSchema.root.url",
+		schema(`{"type":"button","label":"x","url":"/relative"}`):           "uiSchema.root.url",
+		schema(`{"type":"list","items":{}}`):                                "uiSchema.root.items",
+		schema(`{"type":"table","columns":["a"],"rows":[["x"],["x","y"]]}`): "uiSchema.root.rows[1]",
+		schema(`{"type":"progress","value":7,"max":3}`):                     "uiSchema.root.value",
 		schema(deep): "uiSchema.root" + strings.Repeat(".children[0]", 16),
 		schema(many): "uiSchema.root.children[499]",
 		schema(`{"type":"text","content":"` + strings.Repeat("x", 70<<10) + `"}`): "uiSchema",

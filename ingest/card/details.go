@@ -51,7 +51,7 @@ func Compile(details json.RawMessage) (json.RawMessage, error) {
 	case schema != nil && hints != nil:
 		err = event.FieldErrors{{Field: path, Message: "must not stand beside " + SchemaKey}}
 	case schema != nil:
-		_, err = Read(schema, SchemaKey)
+		err = submitted(schema, SchemaKey)
 	case hints != nil:
 		var c Card
 		if c, err = compile(hints, path); err == nil {
@@ -117,8 +117,7 @@ func Check(metadata json.RawMessage, path string) (faults event.FieldErrors) {
 	if !bytes.Contains(metadata, []byte(SchemaKey)) || json.Unmarshal(metadata, &m) != nil || !given(m[SchemaKey]) {
 		return nil
 	}
-	_, err := Read(m[SchemaKey], path+"."+SchemaKey)
-	faults, _ = errors.AsType[event.FieldErrors](err)
+	faults, _ = errors.AsType[event.FieldErrors](submitted(m[SchemaKey], path+"."+SchemaKey))
 	return faults
 }
 

@@ -2,6 +2,7 @@ package card
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -53,6 +54,25 @@ func Read(raw json.RawMessage, path string) (c Card, err error) {
 		c.Root = r.node(path+".root", m["root"], 1)
 	}
 	return c, r.faults.Err()
+}
+
+// submitted returns the faults of a uiSchema that somebody sends, as Read: it must also have the members that every reader of the
+// document counts on.
+func submitted(raw json.RawMessage, path string) error {
+	_, err := Read(raw, path)
+	faults, _ := errors.AsType[event.FieldErrors](err)
+	var m, meta map[string]json.RawMessage
+	if json.Unmarshal(raw, &m) != nil || m == nil {
+		return err
+	}
+	for _, key := range []string{"locale", "status", "theme"} {
+		faults.Check(given(m[key]), path+"."+key, "is required")
+	}
+	_ = json.Unmarshal(m["meta"], &meta) // Read tells what is no object
+	for _, key := range []string{"requestId", "toolId", "traceId", "userId"} {
+		faults.Check(!given(meta[key]) || meta[key][0] == '"', path+".meta."+key, "must be a text")
+	}
+	return faults.Err()
 }
 
 // reader reads the parts of a card, and collects their faults.

@@ -73,7 +73,7 @@ func TestReadable(t *testing.T) {
 		`{"t":7}`:                         head + `"type":7,"message":"","workstream_id":"main"}`,
 		`{"t":7,"d":0}`:                   head + `"type":7,"message":"","details":0,"workstream_id":"main"}`,
 		`{"t":7,"m":"x","ts":5,"w":"w1"}`: `{"timestamp":5,"workflow_run_id":"r","type":7,"message":"x","workstream_id":"w1"}`,
-		`{"t":7,"m":"x","w":"","d":null,"i":"act"}`:                                head + `"type":7,"message":"x","workstream_id":"main"}`,
+		`{"t":7,"m":"x","w":"","d":null,"i":"act"}`:                                head + `"type":7,"message":"x","workstream_id":"main","activity_id":"act"}`,
 		`{"t":12,"m":"c"}`:                                                         head + `"type":12,"message":"c","details":{"is_final":false,"streaming_id":"main"},"workstream_id":"main"}`,
 		`{"t":12,"m":"c","w":"w1","f":1,"i":"act"}`:                                head + `"type":12,"message":"c","details":{"activity_id":"act","is_final":true,"streaming_id":"w1"},"workstream_id":"w1"}`,
 		`{"t":12,"d":{"streaming_id":"S","activity_id":"Z","x":1},"i":"I"}`:        head + `"type":12,"message":"","details":{"activity_id":"I","is_final":false,"streaming_id":"S","x":1},"workstream_id":"main"}`,

@@ -15,7 +15,8 @@ type Readable struct {
 	Text       string          `json:"message"`
 	Details    json.RawMessage `json:"details,omitempty"`
 	Workstream string          `json:"workstream_id,omitempty"`
-	HTML       string          `json:"html,omitempty"` // never read
+	ActivityID string          `json:"activity_id,omitempty"` // of a chunk, it is in the details
+	HTML       string          `json:"html,omitempty"`        // never read
 }
 
 // The details of a chunk in the readable form.
@@ -28,7 +29,7 @@ const (
 // Message returns the compact form, which has no run id. Details that are null, false, 0 or
 // an empty text are left out.
 func (r Readable) Message() (Message, error) {
-	m := Message{Type: r.Type, Text: r.Text, Workstream: r.Workstream, Time: r.Time.Time}
+	m := Message{Type: r.Type, Text: r.Text, Workstream: r.Workstream, Time: r.Time.Time, ActivityID: r.ActivityID}
 	if m.Workstream == Main {
 		m.Workstream = ""
 	}
@@ -61,6 +62,7 @@ func (r Readable) Message() (Message, error) {
 func (m Message) Readable(run string) Readable {
 	r := Readable{Time: Instant{m.Time}, RunID: run, Type: m.Type, Text: m.Text, Details: m.Details, Workstream: cmp.Or(m.Workstream, Main), HTML: m.HTML}
 	if m.Type != StreamingChunk {
+		r.ActivityID = m.ActivityID
 		return r
 	}
 	details := object(m.Details)

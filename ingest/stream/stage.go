@@ -42,14 +42,24 @@ func (m Message) Stage() string {
 // Tool returns the name of the tool that the details of a message tell of, and the event of its call: "started",
 // "progress", "completed" or "failed". Both are empty for none.
 func (m Message) Tool() (name, happened string) {
-	var details struct {
-		Tool  string `json:"tool"`
-		Event string `json:"tool_event"`
+	call := m.toolCall()
+	return call.Tool, call.Event
+}
+
+// toolCall is what the details of a message tell of a call of a tool.
+type toolCall struct {
+	Tool  string          `json:"tool"`
+	Event string          `json:"tool_event"`
+	ID    string          `json:"tool_use_id"`
+	Error json.RawMessage `json:"error"`
+	Card  json.RawMessage `json:"uiSchema"`
+}
+
+func (m Message) toolCall() (c toolCall) {
+	if len(m.Details) == 0 || json.Unmarshal(m.Details, &c) != nil {
+		return toolCall{}
 	}
-	if len(m.Details) == 0 || json.Unmarshal(m.Details, &details) != nil {
-		return "", ""
-	}
-	return details.Tool, details.Event
+	return c
 }
 
 // WithoutResult returns the message without the result of a tool in its details, whose size in bytes takes its place. A
@@ -85,44 +95,62 @@ type Finished struct {
 	Stage   string // StageIntent, StageExecution or StageToolExecution
 	Tool    string // of StageToolExecution
 	Latency time.Duration
+	At      time.Time // when it ended
+	Failed  bool
+	Error   string          // of a call that failed, as its agent told it
+	Card    json.RawMessage // the uiSchema of a call's result; nil for none
 }
 
 // FinishedOf returns the stages and the calls of tools that the messages of a run tell of, in the order of their ends.
 // Each message has its time. The intent ends with the first message behind it of another stage, and the execution with
-// the run. The end of a call is that of the earliest open call of its tool.
+// the run. The end of a call is that of the open call with its tool_use_id, else of the earliest open call of its tool.
 func FinishedOf(begun, ended time.Time, said []Message) (list []Finished) {
-	type call struct {
-		workstream, tool string
-		at               time.Time
+	type begin struct {
+		toolCall
+		workstream string
+		at         time.Time
 	}
-	var open []call
+	var open []begin
 	var intends, intended bool
 	var executes time.Time
 	for _, m := range said {
 		stage := m.Stage()
 		if stage != StageIntent && intends && !intended {
-			intended, list = true, append(list, Finished{Stage: StageIntent, Latency: m.Time.Sub(begun)})
+			intended, list = true, append(list, Finished{Stage: StageIntent, Latency: m.Time.Sub(begun), At: m.Time})
 		}
 		intends = intends || stage == StageIntent
 		if executes.IsZero() && (stage == StageExecution || stage == StageToolExecution) {
 			executes = m.Time
 		}
-		switch tool, happened := m.Tool(); happened {
+		switch call := m.toolCall(); call.Event {
 		case "started":
-			open = append(open, call{m.Workstream, tool, m.Time})
+			open = append(open, begin{call, m.Workstream, m.Time})
 		case "completed", "failed":
-			done := Finished{Stage: StageToolExecution, Tool: tool}
-			if i := slices.IndexFunc(open, func(c call) bool { return c.workstream == m.Workstream && c.tool == tool }); i >= 0 {
+			done := Finished{Stage: StageToolExecution, Tool: call.Tool, At: m.Time, Failed: call.Event == "failed", Card: call.Card}
+			if done.Failed {
+				done.Error = m.Text
+				if told := text(call.Error); told != nil {
+					done.Error = *told
+				}
+			}
+			same := func(b begin) bool { return b.workstream == m.Workstream && b.ID == call.ID && call.ID != "" }
+			i := slices.IndexFunc(open, same)
+			if i < 0 {
+				i = slices.IndexFunc(open, func(b begin) bool {
+					return b.workstream == m.Workstream && b.Tool == call.Tool && (b.ID == "" || call.ID == "")
+				})
+			}
+			if i >= 0 {
 				done.Latency, open = m.Time.Sub(open[i].at), slices.Delete(open, i, i+1)
 			}
 			list = append(list, done)
 		}
 	}
 	if intends && !intended {
-		list = append(list, Finished{Stage: StageIntent, Latency: ended.Sub(begun)})
+		list = append(list, Finished{Stage: StageIntent, Latency: ended.Sub(begun), At: ended})
 	}
 	if !executes.IsZero() {
-		list = append(list, Finished{Stage: StageExecution, Latency: ended.Sub(executes)})
+		list = append(list, Finished{Stage: StageExecution, Latency: ended.Sub(executes), At: ended})
 	}
 	return list
 }

@@ -169,7 +169,7 @@ func TestHostileContent(t *testing.T) {
 	for _, root := range []string{deep, `null`, `7`, `"text"`, `[]`, `{"type":"__proto__"}`, `{"type":"constructor","children":5}`, `{"type":"table","columns":7,"rows":{"a":1}}`,
 		`{"type":"image","url":"javascript:alert(1)","alt":` + string(quoted) + `}`, `{"type":"button","label":"go","url":"javascript:document.title='hurt'"}`,
 		`{"type":"text","role":"title","content":` + string(quoted) + `}`, `{"type":"image","url":"https://evil.example/x.png","alt":"x"}`} {
-		all = append(all, message(7, "", `,"d":{"uiSchema":{"version":"2.0","root":`+root+`}}`))
+		all = append(all, message(7, "", `,"d":{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":`+root+`}}`))
 	}
 	all = append(all, message(7, "", `,"h":"<pre><code class=\"language-fusion-fragment\">{\"title\":{\"a\":1},\"sections\":[{\"fields\":[{\"key\":\"__proto__.x\",\"label\":7},null]},null]}</code></pre>"`), message(99, "unknown", ""), message(3, "the end", ""))
 	f := serve(t, all...)

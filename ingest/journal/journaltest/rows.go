@@ -15,6 +15,7 @@ func rowPromises() []promise {
 	return []promise{
 		{"what a run has finished are rows before its reply, and no agent gets them", rowsStored},
 		{"a run without an answer has its rows before its notice", rowsOfFailed},
+		{"the row of a call has its card, its error and the time of its end", rowsOfCalls},
 		{"a stopped run has its rows before its notice", rowsOfStopped},
 	}
 }
@@ -84,6 +85,27 @@ func rowsOfFailed(f *fixture) {
 	f.leaves(run, runs.Unanswered{State: runs.Failed, Cause: "broken", Notice: outbox.Notice{Text: "Sorry.", Metadata: []byte("{}")}})
 	same(f, "after the last one", f.lines(threadKey(1)), []string{"1 hi", "2 search", "3 search", "4 Sorry."})
 	same(f, "turns", f.turnsOf(f.asked(), 50), []string{"|hi|", "|hi|"})
+}
+
+func rowsOfCalls(f *fixture) {
+	f.leavesRows(runs.RowTool)
+	run, begun := f.asked(), f.clock.Now()
+	for _, details := range []string{
+		`{"tool":"search","tool_event":"started","tool_use_id":"a"}`, `{"tool":"search","tool_event":"started","tool_use_id":"b"}`,
+		`{"tool":"search","tool_event":"completed","tool_use_id":"b","uiSchema":{"version":"2.0"}}`, `{"tool":"search","tool_event":"failed","tool_use_id":"a","error":"no such book"}`,
+	} {
+		f.append(run, stream.Message{Type: stream.Update, Details: []byte(details)})
+		f.clock.advance(time.Second)
+	}
+	f.commit(run, answer("Found."))
+	same(f, "rows", f.listed(), []string{
+		"1 user hi",
+		fmt.Sprintf(`2 tool search {"run_id":%q,"stage":"tool_execution","latency_ms":1000,"message_id":"tool_%[1]s_1","tool_name":"search","uiSchema":{"version":"2.0"}}`, run.ID),
+		fmt.Sprintf(`3 tool search {"run_id":%q,"stage":"tool_execution","latency_ms":3000,"message_id":"tool_%[1]s_2","tool_name":"search","status":"failed","error":"no such book"}`, run.ID),
+		"4 assistant Found.",
+	})
+	at := each(f.list(threadKey(1)), func(m messages.Listed) time.Duration { return m.CreatedAt.Sub(begun) })
+	same(f, "times", at[1:3], []time.Duration{2 * time.Second, 3 * time.Second})
 }
 
 func rowsOfStopped(f *fixture) {

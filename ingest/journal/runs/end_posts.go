@@ -148,8 +148,12 @@ func (e *endRunTx) addRows(finished []stream.Finished, seq int64) int64 {
 			calls++
 			id, text = fmt.Sprintf("tool_%s_%d", e.run.ID, calls), f.Tool
 		}
-		metadata, _ := json.Marshal(rowMetadata{e.run.ID, f.Stage, f.Latency.Milliseconds(), id, f.Tool}) // texts and a number always encode
-		messages.InsertRow(e.Txn, e.run.Thread, seq+int64(i), e.run.Workspace, e.run.Agent, text, metadata, e.now)
+		row := rowMetadata{RunID: e.run.ID, Stage: f.Stage, LatencyMS: f.Latency.Milliseconds(), MessageID: id, ToolName: f.Tool, Error: event.Cut(f.Error, maxRowError), UISchema: f.Card}
+		if f.Failed {
+			row.Status = "failed"
+		}
+		metadata, _ := event.JSON(row) // texts, a number and a card that was read
+		messages.InsertRow(e.Txn, e.run.Thread, seq+int64(i), e.run.Workspace, e.run.Agent, text, metadata, storage.Millis(f.At))
 	}
 	return int64(len(finished))
 }
@@ -161,4 +165,12 @@ type rowMetadata struct {
 	LatencyMS int64  `json:"latency_ms"`
 	MessageID string `json:"message_id"`
 	ToolName  string `json:"tool_name,omitempty"`
+	// Status is "failed" for a call that failed; Error is what its agent told then.
+	Status string `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// UISchema is the card of a call's result.
+	UISchema json.RawMessage `json:"uiSchema,omitempty"`
 }
+
+// maxRowError bounds the error of a call in its row, in characters.
+const maxRowError = 1000

@@ -17,7 +17,7 @@ import (
 )
 
 // offered is the answer of the agent of carded: a text and a card.
-const offered = `{"content":"Here it is.","uiSchema":{"version":"2.0","status":"success","root":{"type":"stack","children":[
+const offered = `{"content":"Here it is.","uiSchema":{"version":"2.0","locale":"en","theme":"default","status":"success","root":{"type":"stack","children":[
 	{"type":"text","role":"title","content":"Room 7 <!channel>"},{"type":"text","content":"Free today"},{"type":"image","url":"https://img.example/a.png","alt":"The room"},
 	{"type":"image","url":"https://evil.example/b.png","alt":"A pixel"},
 	{"type":"button","label":"Book it","action":{"id":"book","value":{"room":7}}},{"type":"button","label":"Pay","action":"pay","approval":true}]}}}`

@@ -95,7 +95,7 @@ func TestCardsInThePage(t *testing.T) {
 func TestFaultyCardOfADirectAnswer(t *testing.T) {
 	t.Parallel()
 	_, tab, answers := openCards(t)
-	answers <- `{"content":"Look.","uiSchema":{"version":"2.0","root":{"type":"stack","children":[{"type":"badge","label":"x","status":"fine"}]}}}`
+	answers <- `{"content":"Look.","uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"stack","children":[{"type":"badge","label":"x","status":"fine"}]}}}`
 	tab.Find("[data-test=input]").Type("how is it?")
 	tab.Press(kb.Enter)
 	sees(tab, "[data-type='7']", "Look.")
@@ -110,8 +110,8 @@ func TestFaultyCardOfAPerson(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{}).echoes()
 	made := h.started(ownToken, runInput(thread, "run-001", `"hi"`))
-	const faulty = `"metadata":{"uiSchema":{"version":"2.0","root":{"type":"stack","children":[{"type":"text","content":"a"},{"type":"text"}]}}}`
-	const whole = `"metadata":{"uiSchema":{"version":"2.0","root":{"type":"text","content":"a"}}}`
+	const faulty = `"metadata":{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"stack","children":[{"type":"text","content":"a"},{"type":"text"}]}}}`
+	const whole = `"metadata":{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"text","content":"a"}}}`
 	for path, body := range map[string][2]string{
 		"/api/v1/workspaces/ours/messages":                    {`{"content":"look",`, `}`},
 		"/api/v1/chat/threads/" + made.ThreadID + "/messages": {`{"content":"look",`, `}`},

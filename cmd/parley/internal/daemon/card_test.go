@@ -21,7 +21,7 @@ func TestCards(t *testing.T) {
 	const card = `"uiSchema":{"version":"2.0","locale":"zh-CN","status":"success","theme":"default","root":{"type":"stack","appearance":"card","children":[` +
 		`{"type":"text","content":"日程已创建","role":"title"},{"type":"badge","label":"SUCCESS","status":"success"},{"type":"text","content":"您的会议日程创建成功","role":"body"}]}}`
 	for want, refused := range map[string]answer{
-		`"field":"messages[0].d.uiSchema.root.children[0].status"`: update(`{"t":3,"d":{"uiSchema":{"version":"2.0","root":{"type":"stack","children":[{"type":"badge","label":"x","status":"fine"}]}}}}`),
+		`"field":"messages[0].d.uiSchema.root.children[0].status"`: update(`{"t":3,"d":{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"stack","children":[{"type":"badge","label":"x","status":"fine"}]}}}}`),
 		`"field":"ui_hints.badges[0].label"`:                       h.reply(run, laterSecret, `{"content":"x","ui_hints":{"badges":[{"status":"success"}]}}`),
 	} {
 		if refused.status != http.StatusBadRequest || !strings.Contains(refused.body, want) {

@@ -13,7 +13,7 @@ import (
 // claimValues are values of the claimed keys that are well formed; any other key takes a text.
 var claimValues = map[string]string{
 	"sender_id": `"crm:7"`, "sender_type": `"human"`, "is_from_me": "true", "passive": "true", "include_in_memory": "true", "trigger_rag": "true", "recipient_id": `"bot:echo"`,
-	event.KeyCard:     `{"version":"2.0","root":{"type":"text","content":"a"}}`,
+	event.KeyCard:     `{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"text","content":"a"}}`,
 	event.KeyAction:   `{"id":"pay","value":1}`,
 	event.KeyMentions: `[]`,
 }

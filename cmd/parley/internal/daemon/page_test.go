@@ -122,7 +122,7 @@ web:
 `}})
 	made := "/" + decode[struct{ ID string }](t, h.chat(http.StatusCreated, "POST", "", ownToken,
 		`{"mode":"invocation_only","participants":["user:0b0b0b0b-0000-4000-8000-000000000002","agent:0b0b0b0b-0000-4000-8000-000000000003"]}`)).ID
-	const card = `"metadata":{"uiSchema":{"version":"2.0","root":{"type":"stack","children":[{"type":"button","label":"Confirm","value":"I confirm"},{"type":"button","label":"Look","url":"https://evil.example"}]}}}`
+	const card = `"metadata":{"uiSchema":{"version":"2.0","locale":"en","status":"info","theme":"default","root":{"type":"stack","children":[{"type":"button","label":"Confirm","value":"I confirm"},{"type":"button","label":"Look","url":"https://evil.example"}]}}}`
 	h.chat(http.StatusCreated, "POST", made+"/messages", ownToken, `{"content":"hello"}`)
 	h.chat(http.StatusCreated, "POST", made+"/messages", malToken, `{"content":"I hereby resign.",`+card+`}`)
 	h.chat(http.StatusCreated, "POST", made+"/agent-messages", helperToken, `{"content":"I am the helper.",`+card+`}`)
