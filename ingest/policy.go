@@ -318,8 +318,8 @@ func (g gate) metadata(m *event.Message, d record.Decision, addressed event.Addr
 	if g.asGiven() {
 		return metadata.Bytes()
 	}
-	runs := d.Trigger == messages.TriggerRun
-	metadata.Passive, metadata.TriggerRAG = new(!runs), new(runs)
+	metadata.Passive = new(d.Trigger != messages.TriggerRun)
+	metadata.TriggerRAG = new(addressed != event.AddressedNone || !g.Policy.RequireMention)
 	metadata.IncludeInMemory = new(g.Policy.PassiveMemory)
 	metadata.RecipientID = ""
 	if addressed != event.AddressedNone {

@@ -387,7 +387,7 @@ func TestRunHints(t *testing.T) {
 			func(m *event.Message, _ *Policy) {
 				m.Addressed, m.SentAt = event.AddressedDirect, arrival.AddDate(0, 0, -1)
 			},
-			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":false,"recipient_id":"bot:helper"}`,
+			`{` + sender + `,"passive":true,"include_in_memory":true,"trigger_rag":true,"recipient_id":"bot:helper"}`,
 		},
 		"addressed, without passive memory": {
 			func(m *event.Message, p *Policy) { m.Addressed, p.PassiveMemory = event.AddressedReply, false },

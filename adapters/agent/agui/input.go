@@ -18,6 +18,7 @@ var _ turn.TakesGiven = (*Agent)(nil)
 type runInput struct {
 	ThreadID       string            `json:"threadId"`
 	RunID          string            `json:"runId"`
+	ParentRunID    string            `json:"parentRunId,omitempty"`
 	State          json.RawMessage   `json:"state"`
 	Messages       []json.RawMessage `json:"messages"`
 	Tools          json.RawMessage   `json:"tools"`
@@ -59,7 +60,7 @@ type source struct {
 func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.Images) (runInput, error) {
 	given := input.Given
 	out := runInput{
-		ThreadID: input.ThreadID, RunID: input.RequestID(), Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
+		ThreadID: input.ThreadID, RunID: input.RequestID(), ParentRunID: given.ParentRunID, Resume: resume(input.Resume), State: runinput.Or(given.State, `{}`),
 		Context: runinput.Or(given.Context, `[]`), ForwardedProps: a.config.Noted(input.Notes).Forward(assembly.Dispatched(runinput.Or(given.ForwardedProps, `{}`), input.Said)),
 	}
 	tools, err := offered(input)

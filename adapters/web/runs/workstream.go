@@ -1,8 +1,10 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -114,7 +116,12 @@ func (a API) launch(w http.ResponseWriter, r *http.Request, run runs.Later, by w
 
 // readMembers reads the members of a request's object, whose types are checked.
 func readMembers(body []byte, given any) error {
-	err := json.Unmarshal(body, given)
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(given)
+	if name, unknown := strings.CutPrefix(fmt.Sprint(err), "json: unknown field "); unknown {
+		return event.FieldErrors{{Field: strings.Trim(name, `"`), Message: "is not a key of this request"}}
+	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return event.FieldErrors{{Field: wrong.Field, Message: "must not be a " + wrong.Value}}
 	}

@@ -108,7 +108,7 @@ class Backoff {
   constructor({ signal, onConnection } = {}) { Object.assign(this, { signal, onConnection }); }
   async wait(error) {
     if (!error.isPassing || this.attempts >= maxAttempts) throw error;
-    const grown = Math.min(firstDelay * 2 ** this.attempts++, lastDelay) * (1 + Math.random() / 10);
+    const grown = Math.min(firstDelay * 2 ** this.attempts++, lastDelay) * (1 - Math.random() / 10);
     const delay = Math.max(grown, error.retryAfter * 1000);
     this.onConnection?.({ state: 'waiting', attempt: this.attempts, delay, error });
     await sleep(delay, this.signal);
