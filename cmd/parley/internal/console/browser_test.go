@@ -56,7 +56,7 @@ func TestAPageFollows(t *testing.T) {
 		}
 		tab.Wait(fmt.Sprintf(`document.querySelector("#action-%d").innerText.includes("done")`, begun.ID))
 	}
-	if got := tab.Texts("#actions td[data-name=Subject]"); fmt.Sprint(got) != "[2 1 0]" {
+	if got := tab.Texts("#actions td[data-name=Subject] .id"); fmt.Sprint(got) != "[2 1 0]" {
 		t.Errorf("the order is %q", got)
 	}
 	if got := tab.Texts("#actions td[data-name=Note]"); got[0] != hostile {

@@ -78,6 +78,7 @@ func (c *Console) Handler(local bool) http.Handler {
 			rooms.HandleFunc(pattern, c.inside(c.show))
 		}
 	}
+	rooms.HandleFunc("GET /", c.inside(c.show))
 	for _, o := range operations {
 		rooms.HandleFunc("POST "+o.pattern, c.inside(c.operate(o)))
 	}
@@ -179,11 +180,15 @@ func (c *Console) show(w http.ResponseWriter, r call) {
 }
 
 func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
-	c.pages.write(w, http.StatusOK, "login", loginPage{})
+	c.pages.write(w, http.StatusOK, "login", c.loginPage(false))
 }
 
-// loginPage is the data of the login. Wrong tells that the last token or ticket was.
-type loginPage struct{ Wrong bool }
+// loginPage is the data of the login. Wrong tells that the last token or ticket was, and Tokens that operators have tokens.
+type loginPage struct{ Wrong, Tokens bool }
+
+func (c *Console) loginPage(wrong bool) loginPage {
+	return loginPage{Wrong: wrong, Tokens: len(c.Service.Config().Operators) > 0}
+}
 
 // login begins a session for a ticket or an operator's token.
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
@@ -197,7 +202,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(refusal.Status)
 			return
 		}
-		c.pages.write(w, refusal.Status, "login", loginPage{Wrong: true})
+		c.pages.write(w, refusal.Status, "login", c.loginPage(true))
 		return
 	}
 	c.Guard.Admit(r)

@@ -139,6 +139,7 @@ type saidBy struct {
 	id, by, content         string // by is the name of a person; empty for the agent
 	trigger, reason, run    string
 	metadata                string // of the agent; empty for none
+	uuid                    string // empty for one that the thread and the place give
 	at                      time.Time
 	edited, deleted, notice bool
 }
@@ -161,6 +162,9 @@ func (s store) said(m saidBy) {
 	}
 	if m.id != "" {
 		row["external_id"] = m.id
+	}
+	if m.uuid != "" {
+		row["id"] = m.uuid
 	}
 	if m.trigger != "" {
 		row["trigger"] = m.trigger
@@ -223,8 +227,19 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	db.said(saidBy{thread: 4, seq: 1, id: roomID + "/q", by: "Mara", content: "<@U0BOT> water the tomatoes", trigger: "run", reason: "mention", run: askingRun, at: ago(7 * time.Minute)})
 	db.said(saidBy{thread: 4, seq: 2, content: "May I open the valve of bed 2 for ten minutes?", run: askingRun, at: ago(6 * time.Minute)})
 	db.insert("runs", map[string]any{"id": askingRun, "thread": 4, "agent": "assistant", "state": "done", "begun_at": ago(7 * time.Minute), "answered_at": ago(7*time.Minute - time.Second), "ended_at": ago(6 * time.Minute), "error": ""})
-	body := `{"options":[{"id":"approve","label":"Approve"},{"id":"reject","label":"Reject"}],"approval":true}`
+	body := `{"options":[{"id":"approve","label":"Approve"},{"id":"reject","label":"Reject"}],"approval":true,"details":{"tool":"open_valve","arguments":{"bed":2,"minutes":10},"approval":true}}`
 	db.insert("questions", map[string]any{"run": askingRun, "thread": 4, "agent": "assistant", "state": "open", "body": body, "asked_at": ago(6 * time.Minute), "until_at": base.Add(23*time.Hour + 54*time.Minute)})
+	db.thread(5, "0190a1b2-0000-7000-8000-000000000005", "slack:acme:"+roomID+":1767311000.000100", roomID, ago(2*time.Minute), 40, nil)
+	for i := range 40 { // the messages of the last hour, whose ids have their times
+		at := ago(time.Duration(58-i-i*i/100) * time.Minute)
+		for range i % 3 {
+			at = at.Add(time.Second)
+		}
+		db.said(saidBy{thread: 5, seq: i + 1, id: fmt.Sprintf("%s/o%d", roomID, i), by: []string{"Mara", "Tom", "Olivia"}[i%3], content: []string{"the beans are up", "rain at noon?", "the sensor of bed 4 is dry again"}[i%3], trigger: "passive", reason: "no-mention", at: at,
+			uuid: fmt.Sprintf("%08x-%04x-7000-8005-00000000%04d", at.UnixMilli()>>16, at.UnixMilli()&0xffff, i)})
+	}
+	db.insert("runs", map[string]any{"id": "0190a1b2-0000-7000-8000-0000000000a5", "thread": 5, "agent": "assistant", "state": "done", "begun_at": ago(20 * time.Minute), "answered_at": ago(20*time.Minute - time.Second), "ended_at": ago(20*time.Minute - 2100*time.Millisecond), "error": ""})
+	db.insert("deliveries", map[string]any{"id": 5, "thread": 5, "run": "0190a1b2-0000-7000-8000-0000000000a5", "part": -1, "key": "sign", "workspace": "acme", "channel": roomID, "place": "", "payload": "", "state": "sent", "attempts": 1, "due_at": ago(20 * time.Minute), "created_at": ago(20 * time.Minute), "kind": "unsign"})
 	for i, id := range []string{"morning", "night", "off"} {
 		plan := `{"cron":"0 9 * * 1-5","time_zone":"Europe/Vienna","prompt":"Which beds need water?","channel":"` + roomID + `"}`
 		row := map[string]any{"workspace": "acme", "id": id, "thread": "", "plan": plan, "next_at": base.Add(5 * time.Hour), "created_at": ago(time.Hour), "paused": 0}
@@ -240,6 +255,9 @@ func (s *site) fill(t testing.TB, base time.Time) {
 	db.insert("schedules", map[string]any{"workspace": "acme", "id": "k3x9q2ab", "thread": key, "plan": `{"at":"2026-01-02T09:00:00Z","prompt":"a secret","agent":"assistant","platform":"slack","place":"` + roomID + `"}`, "next_at": base.Add(6 * time.Hour), "created_at": ago(time.Hour)})
 	db.insert("operator_log", map[string]any{"at": ago(30 * time.Minute), "who": "olga", "what": "dead.discard", "subject": "7", "note": "a test of \"mine\" <b>", "key": "", "result": `{}`})
 	db.insert("operator_log", map[string]any{"at": ago(10 * time.Minute), "who": "local:mara", "what": "delivery.resend", "subject": "2", "note": "", "key": "", "error": "it is there: 1767322863.000300"})
+	if err := s.journal.Search.FillSearch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	s.service.Live = filledLive(base)
 	handler := s.service.Live.Log.Handler(slog.DiscardHandler)
 	for i, r := range []struct {

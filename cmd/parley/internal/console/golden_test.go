@@ -37,14 +37,14 @@ var pagesOf = map[string]string{
 	"overview": "/", "threads": "/threads", "thread": "/threads/" + shownThread, "hostile": "/threads/" + hostileID, "private": "/threads/" + privateID,
 	"why": "/why?ref=" + roomID + "/" + passiveTS, "why-none": "/why?ref=1.1", "why-form": "/why", "runs": "/runs", "runs-failed": "/runs?failed=true", "run": "/runs/" + doneRun, "run-failed": "/runs/" + failedRun,
 	"deliveries": "/deliveries", "delivery-unknown": "/deliveries/2", "delivery-failed": "/deliveries/3", "dead": "/dead", "letter": "/dead/1", "workspace": "/workspaces/acme",
-	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "try": "/try", "log": "/log", "audit": "/audit",
+	"workspace-refused": "/workspaces/phone", "workspace-behind": "/workspaces/guild", "agents": "/agents", "approvals": "/approvals", "schedules": "/schedules", "search": "/search?q=beans+up", "search-none": "/search?q=nothing+of+it", "search-private": "/search?q=private", "search-form": "/search", "threads-filtered": "/threads?state=failed", "runs-filtered": "/runs?agent=coder", "try": "/try", "log": "/log", "audit": "/audit",
 }
 
 // listsOf are the pages that an empty site also has.
 var listsOf = []string{"overview", "threads", "runs", "deliveries", "dead", "agents", "approvals", "schedules", "log", "audit"}
 
 // ofOperators are the pages that differ for a viewer.
-var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed", "schedules"}
+var ofOperators = []string{"threads", "private", "delivery-unknown", "letter", "approvals", "workspace", "try", "run-failed", "schedules", "search-private"}
 
 // layout is the name of the golden file that has what is around the main part of each page.
 const layout = "layout"
@@ -108,7 +108,7 @@ func equal(t *testing.T, name, got string) {
 }
 
 // elements are those that the templates have. An element or an attribute of a stranger's text would be another one.
-var elements = strings.Fields("html head base meta title link script body a header nav ul li form label input button span main h1 h2 h3 p div section article table thead tbody tr th td time strong code pre bdi select option textarea details summary ol dl dt dd svg text rect footer small")
+var elements = strings.Fields("html head base meta title link script body a header nav ul li form label input button span main h1 h2 h3 p div section article table thead tbody tr th td time strong code pre bdi select option textarea details summary ol dl dt dd svg path line text rect small")
 
 // wellFormed checks that all markup of a page is of the templates: the only script is ours, no element handles events, and none has a style.
 func wellFormed(t *testing.T, name string, page []byte) {
@@ -154,6 +154,7 @@ func TestGoldenPages(t *testing.T) {
 	full.service.Live.Store = storeState{errors.Join(storage.ErrUnavailable, errors.New("disk full"))}
 	full.golden(t, operator, "/", "degraded-overview")
 	full.golden(t, operator, "/threads/none", "degraded-thread")
+	full.golden(t, operator, "/no-such-page", "nowhere")
 }
 
 // FuzzTexts stores a text as a message, and reads it on the page of its thread.

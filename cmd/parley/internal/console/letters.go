@@ -25,8 +25,8 @@ func letters(s *operator.Service, r request) (string, any, error) {
 	list, err := s.Dead(r.Context(), r.page())
 	return "Dead letters", struct {
 		Items []operator.DeadLetter
-		Next  string
-	}{list.Items, r.next(list.Next)}, err
+		Next  neighbours
+	}{list.Items, r.beside(list.Next)}, err
 }
 
 func letter(s *operator.Service, r request) (string, any, error) {

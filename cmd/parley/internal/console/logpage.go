@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 
 	"parley/cmd/parley/internal/operator"
 )
@@ -30,7 +31,7 @@ func logPage(s *operator.Service, r request) (string, any, error) {
 	if err := least.UnmarshalText([]byte(level)); err != nil {
 		level = "info" // one that is none shows all
 	}
-	workspace, run := r.query("workspace"), r.query("run")
+	workspace, run, words := r.query("workspace"), r.query("run"), strings.TrimSpace(r.query("q"))
 	lines := []logLine{}
 	if s.Live != nil && s.Live.Log != nil {
 		for number, record := range s.Live.Log.Newest(least) {
@@ -38,8 +39,13 @@ func logPage(s *operator.Service, r request) (string, any, error) {
 				continue
 			}
 			line := logLine{Record: record, Number: number}
+			text := record.Message
 			for _, name := range slices.Sorted(maps.Keys(record.Attrs)) {
 				line.Attrs = append(line.Attrs, attr{name, record.Attrs[name]})
+				text += " " + name + "=" + record.Attrs[name]
+			}
+			if !strings.Contains(strings.ToLower(text), strings.ToLower(words)) {
+				continue
 			}
 			if lines = append(lines, line); len(lines) == logRows {
 				break
@@ -51,5 +57,7 @@ func logPage(s *operator.Service, r request) (string, any, error) {
 		Levels         []string
 		Level          string
 		Workspace, Run string
-	}{lines, []string{"info", "warn", "error"}, level, workspace, run}, nil
+		Text           string
+		Workspaces     []string
+	}{lines, []string{"info", "warn", "error"}, level, workspace, run, words, filterOf(s, r).Workspaces}, nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -9,10 +10,12 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"parley/adapters/web/exchange"
 	"parley/cmd/parley/internal/operator"
+	"parley/ingest/journal/storage"
 )
 
 //go:embed templates
@@ -24,6 +27,7 @@ type page struct {
 	name    string // its template, and its place in the menu
 	follows bool   // the page has fragments that change
 	form    bool   // it also answers its own form, which changes nothing
+	missing string // the words for a row that the store does not have
 	// read returns the page's title and the data of its template.
 	read func(s *operator.Service, r request) (title string, data any, err error)
 }
@@ -45,16 +49,23 @@ type request struct {
 // query returns the values of the query that a list passes on to the service.
 func (r request) query(name string) string { return r.URL.Query().Get(name) }
 
-// menu lists the pages of the menu, in its order.
-var menu = []link{
-	{"Overview", "/", false}, {"Threads", "/threads", false}, {"Runs", "/runs", false}, {"Deliveries", "/deliveries", false}, {"Dead letters", "/dead", false},
-	{"Agents", "/agents", false}, {"Approvals", "/approvals", false}, {"Schedules", "/schedules", false}, {"Try", "/try", false}, {"Log", "/log", false}, {"Audit", "/audit", false},
+// menu lists the pages of the menu by their groups, in its order: what happens, what needs somebody, what is configured, and who did what.
+var menu = [][]link{
+	{{Name: "Overview", Path: "/"}, {Name: "Threads", Path: "/threads"}, {Name: "Runs", Path: "/runs"}},
+	{
+		{Name: "Approvals", Path: "/approvals", count: func(n operator.Needs) int64 { return n.Approvals }}, {Name: "Dead letters", Path: "/dead", count: func(n operator.Needs) int64 { return n.Dead }},
+		{Name: "Deliveries", Path: "/deliveries", count: func(n operator.Needs) int64 { return n.UnknownDeliveries + n.FailedDeliveries }},
+	},
+	{{Name: "Agents", Path: "/agents", count: func(n operator.Needs) int64 { return n.Agents }}, {Name: "Schedules", Path: "/schedules"}, {Name: "Try", Path: "/try"}},
+	{{Name: "Log", Path: "/log"}, {Name: "Audit", Path: "/audit"}},
 }
 
 // link is an entry of the menu.
 type link struct {
 	Name, Path string
 	Here       bool
+	Count      int64 // what waits there; 0 for nothing
+	count      func(operator.Needs) int64
 }
 
 // frame is the data of the layout.
@@ -62,7 +73,10 @@ type frame struct {
 	Title  string
 	Base   string // the path of the session, below which the links of the page are
 	Here   string // the path of the page below Base, with its query
-	Menu   []link
+	Menu   [][]link
+	Now    string // the name of the menu's entry that leads here; empty for none
+	Needs  int64  // the sum of the counts of the menu
+	Back   string // the page that lists what the page has not found; empty for none
 	Caller operator.Caller
 	Follow bool
 	Said   *said
@@ -99,6 +113,8 @@ func newPages(service *operator.Service) *pages {
 			p.byPath.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, one) })
 		}
 	}
+	p.templates[nowhere.name] = base
+	p.byPath.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, nowhere) })
 	p.templates["login"] = template.Must(template.ParseFS(templateFiles, "templates/login.html"))
 	return p
 }
@@ -113,23 +129,42 @@ type looking struct {
 	said *said
 }
 
+// nowhere answers an address that no page has.
+var nowhere = page{name: "nowhere", missing: "The console has no page at this address.", read: func(*operator.Service, request) (string, any, error) {
+	return "", nil, storage.ErrNotFound
+}}
+
+// elsewhere is the error of a page whose answer is another page.
+type elsewhere struct{ page string }
+
+func (e elsewhere) Error() string { return "the answer is the page " + e.page }
+
 // serve answers with a page. A page that fails says why.
 func (p *pages) serve(w http.ResponseWriter, r *http.Request, one page) {
 	at, _ := r.Context().Value(inContext{}).(looking)
 	title, data, err := one.read(p.service, request{Request: r, by: at.by})
-	f := frame{Title: title, Base: at.base, Here: r.URL.RequestURI(), Caller: at.by, Follow: one.follows && err == nil, Said: at.said, Menu: menuAt(r.URL.Path)}
+	if other, ok := errors.AsType[elsewhere](err); ok {
+		http.Redirect(w, r, strings.TrimSuffix(at.base, "/")+other.page, http.StatusSeeOther)
+		return
+	}
+	f := frame{Title: title, Base: at.base, Here: r.URL.RequestURI(), Caller: at.by, Follow: one.follows && err == nil, Said: at.said}
+	needs, _ := p.service.Needs(r.Context()) // a store that does not answer has no counts; the page itself says so
+	f.menu(r.URL.Path, needs)
 	status := http.StatusOK
 	var body bytes.Buffer
 	if err == nil {
 		err = p.templates[one.name].ExecuteTemplate(&body, "main", data)
 	}
 	if err != nil {
-		code, words := explain(err)
+		code, words := exchange.Explain(err, cmp.Or(one.missing, noRow))
 		if p.fault(err); code == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", "1")
 		}
 		status, f.Said = code, &said{Words: words, Bad: true}
 		f.Title, f.Follow = "This page has no answer", false
+		if code == http.StatusNotFound {
+			f.Title, f.Back = "Not found", listAt(r.URL.Path)
+		}
 		body.Reset()
 	}
 	f.Body = template.HTML(body.String())
@@ -143,16 +178,40 @@ func (p *pages) serve(w http.ResponseWriter, r *http.Request, one page) {
 	_, _ = w.Write(whole.Bytes())
 }
 
-// explain returns the status and the words of an error.
-func explain(err error) (int, string) { return exchange.Explain(err, "there is no such row") }
+// noRow are the words for a row that the store does not have, where the page has no better ones.
+const noRow = "The store does not have this row. It may have been removed with its age."
 
-func menuAt(path string) []link {
-	list := make([]link, len(menu))
-	for i, l := range menu {
-		l.Here = path == l.Path || l.Path != "/" && strings.HasPrefix(path, l.Path+"/")
-		list[i] = l
+// explain returns the status and the words of an error.
+func explain(err error) (int, string) { return exchange.Explain(err, noRow) }
+
+// listAt returns the page of the menu with the list to which an address belongs; empty for none.
+func listAt(path string) string {
+	for _, group := range menu {
+		for _, l := range group {
+			if l.Path != "/" && strings.HasPrefix(path, l.Path+"/") {
+				return l.Path
+			}
+		}
 	}
-	return list
+	return ""
+}
+
+// menu sets the menu of a page.
+func (f *frame) menu(path string, needs operator.Needs) {
+	for _, group := range menu {
+		entries := slices.Clone(group)
+		for i := range entries {
+			l := &entries[i]
+			if l.Here = path == l.Path || l.Path != "/" && strings.HasPrefix(path, l.Path+"/"); l.Here {
+				f.Now = l.Name
+			}
+			if l.count != nil {
+				l.Count = l.count(needs)
+				f.Needs += l.Count
+			}
+		}
+		f.Menu = append(f.Menu, entries)
+	}
 }
 
 // has reports whether an address is that of a page that changes.

@@ -13,8 +13,8 @@ func deliveries(s *operator.Service, r request) (string, any, error) {
 		Items  []operator.Delivery
 		States []string
 		State  string
-		Next   string
-	}{list.Items, listing.DeliveryStates(), r.query("state"), r.next(list.Next)}, err
+		Next   neighbours
+	}{list.Items, listing.DeliveryStates(), r.query("state"), r.beside(list.Next)}, err
 }
 
 func delivery(s *operator.Service, r request) (string, any, error) {

@@ -14,6 +14,8 @@ type question struct {
 	Acts []act
 	// Hidden tells that the caller may not read it.
 	Hidden bool
+	// Plan is what the agent gives with it, a line for each member; empty for nothing.
+	Plan string
 }
 
 // The ids and labels of options that allow and that refuse.
@@ -27,11 +29,14 @@ func questions(s *operator.Service, r request) (string, any, error) {
 	items := make([]question, len(list.Items))
 	for i, q := range list.Items {
 		items[i] = question{Question: q, Acts: actsOf(q), Hidden: q.Text == "" && !r.by.ReadsAll()}
+		if q.Details != nil {
+			items[i].Plan = pretty(new(string(q.Details)))
+		}
 	}
 	return "Approvals", struct {
 		Items []question
-		Next  string
-	}{items, r.next(list.Next)}, err
+		Next  neighbours
+	}{items, r.beside(list.Next)}, err
 }
 
 // actsOf returns an operation for each option of a question, or one for an answer in other words.

@@ -9,13 +9,16 @@ import (
 // schedule is a schedule with the operations on it.
 type schedule struct {
 	operator.Schedule
-	Acts []act
+	ChannelName string // empty if it is not known
+	Acts        []act
 }
 
 func schedules(s *operator.Service, r request) (string, any, error) {
 	page := r.page()
 	page.Limit = 30 // each row has two forms
 	list, err := s.Schedules(r.Context(), page)
+	name, end := s.ChannelNames(r.Context(), r.by)
+	defer end()
 	items := make([]schedule, len(list.Items))
 	for i, x := range list.Items {
 		path, may := "/schedules/"+x.Workspace+"/"+x.ID+"/", r.isOperator()
@@ -25,12 +28,12 @@ func schedules(s *operator.Service, r request) (string, any, error) {
 		} else {
 			acts = append(acts, newAct(may, "pause", path+"pause", "Pause", "The schedule asks no more until it is resumed. The times of the pause are left out."))
 		}
-		items[i] = schedule{x, acts}
+		items[i] = schedule{x, name(x.Workspace, x.Channel, false), acts}
 	}
 	return "Schedules", struct {
 		Items []schedule
-		Next  string
-	}{items, r.next(list.Next)}, err
+		Next  neighbours
+	}{items, r.beside(list.Next)}, err
 }
 
 // change does a change of the schedule of a form.

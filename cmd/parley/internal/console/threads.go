@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -15,21 +16,111 @@ import (
 )
 
 func threadList(s *operator.Service, r request) (string, any, error) {
-	q := operator.ThreadQuery{ThreadFilter: listing.ThreadFilter{Before: r.query("before"), Limit: rows}}
-	if w := r.query("workspace"); w != "" {
-		q.Workspaces = []string{w}
+	f := filterOf(s, r)
+	q, err := f.threads(s, r)
+	if err != nil {
+		return "", nil, err
 	}
 	list, err := s.Threads(r.Context(), r.by, q)
-	var ids []string
-	for _, w := range s.Config().Workspaces {
-		ids = append(ids, w.ID)
-	}
 	return "Threads", struct {
-		Items      []operator.Thread
-		Workspaces []string
-		Workspace  string
-		Next       string
-	}{list.Items, ids, r.query("workspace"), r.next(list.Next)}, err
+		Items  []operator.Thread
+		Filter filter
+		Next   neighbours
+	}{list.Items, f.with(listing.ThreadStates()), r.beside(list.Next)}, err
+}
+
+// filter are the fields with which the lists of threads, runs and messages are filtered, and the values from which to choose.
+type filter struct {
+	Text, Workspace, Channel, Agent, State, Since, Until string
+	Workspaces, Agents, States                           []string
+	// Set tells that one of the fields has a value, and More that one of those behind More filters has. Page is the list without a filter.
+	Set, More bool
+	Page      string
+}
+
+// filterOf returns the filter of a request.
+func filterOf(s *operator.Service, r request) filter {
+	f := filter{
+		Text: strings.TrimSpace(r.query("q")), Workspace: r.query("workspace"), Channel: strings.TrimSpace(r.query("channel")), Agent: r.query("agent"), State: r.query("state"),
+		Since: r.query("since"), Until: r.query("until"),
+	}
+	if r.query("failed") == "true" {
+		f.State = "failed"
+	}
+	for _, w := range s.Config().Workspaces {
+		f.Workspaces = append(f.Workspaces, w.ID)
+	}
+	for _, a := range s.Config().Agents {
+		f.Agents = append(f.Agents, a.ID)
+	}
+	f.More = f.Workspace+f.Channel+f.Agent+f.Since+f.Until != ""
+	f.Set, f.Page = f.More || f.Text+f.State != "", strings.TrimPrefix(r.URL.Path, "/")
+	return f
+}
+
+// with returns the filter with the states from which to choose.
+func (f filter) with(states []listing.ThreadState) filter {
+	for _, state := range states {
+		f.States = append(f.States, string(state))
+	}
+	return f
+}
+
+// threads returns the query for threads or their messages.
+func (f filter) threads(s *operator.Service, r request) (q operator.ThreadQuery, err error) {
+	q.Text, q.Channel, q.Agent, q.State, q.Before, q.Limit = f.Text, f.Channel, f.Agent, listing.ThreadState(f.State), r.query("before"), rows
+	if f.Workspace != "" {
+		q.Workspaces = []string{f.Workspace}
+	}
+	q.Since, q.Until, err = s.Times(f.Since, f.Until)
+	return q, err
+}
+
+// searchView is the data of the search.
+type searchView struct {
+	Filter   filter
+	Messages []operator.FoundMessage
+	People   []operator.FoundPerson
+	Next     neighbours
+}
+
+// mostPeople bounds the people of a search.
+const mostPeople = 8
+
+// searchPage leads to the message, the thread or the run that a link or an id names, and otherwise lists the messages with the words.
+func searchPage(s *operator.Service, r request) (string, any, error) {
+	v := searchView{Filter: filterOf(s, r)}
+	text := v.Filter.Text
+	if text == "" {
+		return "Search", v, nil
+	}
+	if !strings.ContainsAny(text, " \t\n") && strings.ContainsAny(text, "0123456789") {
+		switch thread, known, err := s.Known(r.Context(), text); {
+		case err != nil:
+			return "", nil, err
+		case thread != "":
+			return "", nil, elsewhere{"/threads/" + thread}
+		case known, strings.Contains(text, "://"):
+			return "", nil, elsewhere{"/why?" + url.Values{"ref": {text}}.Encode()}
+		}
+	}
+	q, err := v.Filter.threads(s, r)
+	if err != nil {
+		return "", nil, err
+	}
+	list, err := s.SearchMessages(r.Context(), r.by, q)
+	if err != nil {
+		return "", nil, err
+	}
+	v.Messages, v.Next = list.Items, r.beside(list.Next)
+	if r.by.ReadsAll() && q.Before == "" {
+		people, err := s.SearchPeople(r.Context(), v.Filter.Workspace, text, mostPeople)
+		if err != nil {
+			return "", nil, err
+		}
+		v.People = people.Items
+	}
+	return "Search", v, nil
 }
 
 // threadRow is a message of the thread, with the messages of the input that show it.
@@ -56,12 +147,23 @@ func author(m *threads.Message) string { return operator.Author(m.SenderID, m.Me
 // Author returns the name of who wrote the message.
 func (t threadRow) Author() string { return author(&t.Message) }
 
-// Treated returns the decision about a message as one word.
+// Treated returns the decision about a message: run, context or none.
 func (t threadRow) Treated() string {
 	if t.Trigger == messages.TriggerPassive {
 		return "context"
 	}
 	return string(t.Trigger)
+}
+
+// Decision returns the decision about a message in words.
+func (t threadRow) Decision() string {
+	switch t.Trigger {
+	case messages.TriggerRun:
+		return "asks the agent"
+	case messages.TriggerPassive:
+		return "context for a later question"
+	}
+	return "not for the agent"
 }
 
 // cutAt bounds the texts of a list of messages, in bytes, so that a page stays small. A message has a page of its own
@@ -116,7 +218,7 @@ type threadView struct {
 	Thread operator.Thread
 	Rows   []threadRow
 	Hidden bool
-	Older  string
+	Next   neighbours
 	Run    string // whose input is shown; empty for none
 	// Kept is that input, if it is as the agent got it: its messages name no message of the thread.
 	Kept []operator.InputMessage
@@ -138,8 +240,12 @@ func thread(s *operator.Service, r request) (string, any, error) {
 		return "", nil, err
 	}
 	v := threadView{Thread: got.Thread, Hidden: got.Hidden}
-	if got.Next != nil && one <= 0 {
-		v.Older = r.URL.Path + "?before=" + strconv.FormatInt(*got.Next, 10)
+	if one <= 0 {
+		var next *string
+		if got.Next != nil {
+			next = new(strconv.FormatInt(*got.Next, 10))
+		}
+		v.Next = r.beside(next)
 	}
 	for i := range got.Messages {
 		v.Rows = append(v.Rows, threadRow{Message: got.Messages[i], Card: cardOf(&got.Messages[i])})

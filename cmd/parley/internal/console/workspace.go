@@ -20,6 +20,8 @@ type workspaceView struct {
 	Heard         time.Time // every message up to then is recorded or in a gap
 	Gaps          []operator.WorkspaceGap
 	Check         *operator.WorkspaceCheck // nil before the platform was asked
+	// Names are those of the channels of the page; one whose name is not known has none.
+	Names map[string]string
 }
 
 // channelSettings are the settings of one channel that differ from those of the workspace.
@@ -46,9 +48,29 @@ func workspace(s *operator.Service, r request) (string, any, error) {
 		if r.Method == http.MethodPost {
 			err = v.check(s, r)
 		}
+		v.name(s, r)
 		return "Workspace " + id, v, err
 	}
 	return "", nil, storage.ErrNotFound
+}
+
+// name finds the names of the channels.
+func (v *workspaceView) name(s *operator.Service, r request) {
+	name, end := s.ChannelNames(r.Context(), r.by)
+	defer end()
+	v.Names = map[string]string{}
+	add := func(id string) { v.Names[id] = name(v.ID, id, false) }
+	for _, c := range v.ByChannel {
+		add(c.ID)
+	}
+	for _, g := range v.Gaps {
+		add(g.Channel)
+	}
+	if v.Check != nil {
+		for _, c := range v.Check.Channels {
+			add(c.ID)
+		}
+	}
 }
 
 // check asks the platform. Each check is a call of its API, so it needs the role operator.

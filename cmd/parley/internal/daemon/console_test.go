@@ -154,7 +154,7 @@ func TestConsoleShowsAThread(t *testing.T) {
 	runs := p.look("/runs")
 	p.has(runs, `data-test="run-row"`, "done")
 	p.has(p.look(first(runs)), `data-test="attempt"`)
-	p.has(p.look("/runs?failed=true"), "There is no such run.")
+	p.has(p.look("/runs?failed=true"), "No run matches here.")
 	p.has(p.look("/log"), `data-test="log-line"`, "parley is ready")
 	p.has(p.look("/approvals"), "No agent waits for an answer.")
 	p.has(p.look("/workspaces/acme"), "up")
@@ -170,7 +170,7 @@ func TestConsoleAnswersAQuestion(t *testing.T) {
 	a.posts(1)
 	p := a.console()
 	page := p.look("/approvals")
-	p.has(page, "Water them?", `data-test="approve"`, `data-test="reject"`, "The agent may do what it asks for.", "loses its buttons")
+	p.has(page, "Water them?", `data-test="request"`, "water the tomatoes", `data-test="approve"`, `data-test="reject"`, "The agent may do what it asks for.", "loses its buttons")
 	_, path, _ := strings.Cut(page, `action="./approvals/`)
 	path, _, _ = strings.Cut(path, `"`)
 	_, option, _ := strings.Cut(page, `name="option" value="`)
@@ -188,7 +188,7 @@ func TestConsoleShowsAWorkspace(t *testing.T) {
 	h.awaitState("acme", "up")
 	p := h.console()
 	page := p.look("/workspaces/acme")
-	p.has(page, "policy.allow_channels", "acme.yaml:", "C0QUIET", "policy.require_mention", "[secret]", "Heard of everything until", `data-test="check"`)
+	p.has(page, "policy.allow_channels", "acme.yaml:", "C0QUIET", "policy.require_mention", "[secret]", "Complete up to", `data-test="check"`)
 	if strings.Contains(page, signingSecret) {
 		t.Error("the page has a secret")
 	}

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -109,7 +110,7 @@ func (s *Service) Deliveries(ctx context.Context, by Caller, states string, page
 	if err != nil {
 		return List[Delivery]{}, err
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	items := make([]Delivery, len(rows))
 	for i, r := range rows {
@@ -118,6 +119,15 @@ func (s *Service) Deliveries(ctx context.Context, by Caller, states string, page
 	}
 	return listOf(items, len(rows) == page.Limit, func(d Delivery) string { return strconv.FormatInt(d.ID, 10) }), nil
 }
+
+// kinds tell what each kind of delivery does.
+var kinds = map[outbox.Kind]string{
+	outbox.KindPost: "post", outbox.KindPreview: "preview of an answer", outbox.KindRemove: "removal of a preview", outbox.KindClose: "removal of buttons", outbox.KindTell: "note to the asker alone",
+	outbox.KindCopy: "copy to a program", outbox.KindUnsign: "removal of the working sign", outbox.KindReact: "reaction", outbox.KindState: "post about a run", outbox.KindRestate: "change of that post",
+}
+
+// KindWords tells what a kind of delivery does.
+func KindWords(kind string) string { return cmp.Or(kinds[outbox.Kind(kind)], kind) }
 
 func deliveryOf(d listing.Delivery) Delivery {
 	return Delivery{

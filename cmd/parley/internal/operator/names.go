@@ -11,9 +11,9 @@ import (
 // namesTime bounds the time that the platforms get for the names of one answer. A name that comes later is in the next answer.
 const namesTime = 500 * time.Millisecond
 
-// channelNames returns a function that names channels for a caller; it returns "" for one whose name is not known, and for one that the
+// ChannelNames returns a function that names channels for a caller; it returns "" for one whose name is not known, and for one that the
 // caller may not read. end must be called after the last name.
-func (s *Service) channelNames(ctx context.Context, by Caller) (name func(workspace, channel string, room bool) string, end func()) {
+func (s *Service) ChannelNames(ctx context.Context, by Caller) (name func(workspace, channel string, room bool) string, end func()) {
 	ctx, cancel := context.WithTimeout(ctx, namesTime)
 	return func(workspace, channel string, room bool) string {
 		if s.Live == nil || s.Live.Workspaces == nil || channel == "" || !by.Reads(room) {
@@ -24,9 +24,9 @@ func (s *Service) channelNames(ctx context.Context, by Caller) (name func(worksp
 	}, cancel
 }
 
-// channelName is channelNames for one channel.
+// channelName is ChannelNames for one channel.
 func (s *Service) channelName(ctx context.Context, by Caller, workspace, channel string, room bool) string {
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	return name(workspace, channel, room)
 }

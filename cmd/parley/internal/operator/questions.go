@@ -63,7 +63,7 @@ func (s *Service) Questions(ctx context.Context, by Caller, page Page) (List[Que
 	if err != nil {
 		return List[Question]{}, err
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	items, next := make([]Question, len(rows)), ""
 	for i := range rows {

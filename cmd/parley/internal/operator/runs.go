@@ -53,7 +53,7 @@ func (s *Service) Runs(ctx context.Context, by Caller, f listing.RunFilter) (Lis
 	if err != nil {
 		return List[Run]{}, refusal(err)
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	items := make([]Run, len(rows))
 	for i, r := range rows {

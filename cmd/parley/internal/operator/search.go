@@ -124,7 +124,7 @@ func (s *Service) SearchMessages(ctx context.Context, by Caller, q ThreadQuery) 
 	if q.Workspaces, err = s.workspaceIDs(q.Workspaces); err != nil {
 		return list, err
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	var items []FoundMessage
 	next, err := s.findMessages(ctx, by, q, func(f found) bool {
@@ -193,30 +193,40 @@ type Hour struct {
 	ByMinute []int64 `json:"by_minute"` // messages, the earliest minute first
 }
 
-// hour keeps the figures of the last hour for a while, because many pages may show them.
-type hour struct {
+// kept keeps an answer of the store for a while, because many pages show it. The zero value is empty.
+type kept[T any] struct {
 	mu    sync.Mutex
 	at    time.Time
-	known Hour
+	known T
 }
 
-// hourTime is how long the figures of the last hour are kept.
-const hourTime = 10 * time.Second
+// get returns the answer, which is at most age old.
+func (k *kept[T]) get(now time.Time, age time.Duration, ask func() (T, error)) (known T, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if since := now.Sub(k.at); since >= 0 && since < age {
+		return k.known, nil
+	}
+	if known, err = ask(); err == nil {
+		k.at, k.known = now, known
+	}
+	return known, err
+}
 
 // LastHour returns the figures of the last hour, which are at most ten seconds old.
 func (s *Service) LastHour(ctx context.Context) (Hour, error) {
-	s.hour.mu.Lock()
-	defer s.hour.mu.Unlock()
-	now := s.Now()
-	if age := now.Sub(s.hour.at); age >= 0 && age < hourTime {
-		return s.hour.known, nil
-	}
-	h, err := s.Journal.Listing.LastHour(ctx)
-	if err != nil {
-		return Hour{}, err
-	}
-	s.hour.at, s.hour.known = now, Hour{h.Messages, h.Answers, h.Failures, h.Median.Milliseconds(), h.ByMinute[:]}
-	return s.hour.known, nil
+	return s.hour.get(s.Now(), 10*time.Second, func() (Hour, error) {
+		h, err := s.Journal.Listing.LastHour(ctx)
+		return Hour{h.Messages, h.Answers, h.Failures, h.Median.Milliseconds(), h.ByMinute[:]}, err
+	})
+}
+
+// Needs returns what waits for an operator, as it was at most five seconds ago.
+func (s *Service) Needs(ctx context.Context) (Needs, error) {
+	return s.needs.get(s.Now(), 5*time.Second, func() (Needs, error) {
+		st, err := s.Status(ctx)
+		return st.Needs, err
+	})
 }
 
 // SearchMessages returns a page of the messages that have the words q of a query.

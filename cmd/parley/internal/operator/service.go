@@ -46,7 +46,8 @@ type Service struct {
 	// Live is the running daemon; nil if the service works on the store alone.
 	Live *Live
 
-	hour hour
+	hour  kept[Hour]
+	needs kept[Needs]
 }
 
 // Live has the functions and the parts of the running daemon. They may be used concurrently.

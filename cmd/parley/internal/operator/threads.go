@@ -138,7 +138,7 @@ func (s *Service) Threads(ctx context.Context, by Caller, q ThreadQuery) (list L
 	if err != nil {
 		return list, err
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	items := make([]Thread, len(rows))
 	for i := range rows {
@@ -183,7 +183,7 @@ func (s *Service) Thread(ctx context.Context, by Caller, ref string, page messag
 	if err != nil {
 		return ThreadPage{}, err
 	}
-	name, end := s.channelNames(ctx, by)
+	name, end := s.ChannelNames(ctx, by)
 	defer end()
 	out := ThreadPage{Thread: threadOf(&t, by, name), Messages: make([]threads.Message, len(list)), Hidden: !by.Reads(t.Room)}
 	for i := range list {

@@ -339,13 +339,17 @@ func (w *Why) run(l *listing.Life) {
 
 // delivery adds the steps of a delivery.
 func (w *Why) delivery(d listing.Delivery, link string) {
-	words := fmt.Sprintf("%d (%s): %s, %d attempts", d.ID, d.Kind, d.State, d.Attempts)
+	words := fmt.Sprintf("%d (%s): %s, %s", d.ID, KindWords(d.Kind), d.State, english.Plural(int(d.Attempts), "attempt", ""))
 	if d.Error != "" {
 		words += ": " + d.Error
 	}
 	w.step(d.CreatedAt, "delivery", "%s", words)
 	if d.State == "sent" {
-		w.Steps = append(w.Steps, LifeStep{At: d.DueAt, What: "sent", Detail: fmt.Sprintf("delivery %d as %s", d.ID, cmp.Or(d.PlatformID, "no post")), Link: link})
+		sent := fmt.Sprintf("delivery %d", d.ID)
+		if d.PlatformID != "" {
+			sent += " as " + d.PlatformID
+		}
+		w.Steps = append(w.Steps, LifeStep{At: d.DueAt, What: "sent", Detail: sent, Link: link})
 	}
 }
 
@@ -408,6 +412,18 @@ func settingOf(c *config.Config, l *listing.Life, reason, key string) (config.Se
 		key = string(l.Platform) + key
 	}
 	return c.Setting(l.Workspace, key, l.Channel, l.Parent)
+}
+
+// Known reports whether the store has what a reference names: a thread, whose UUID it returns, or a message or a run as in Why.
+func (s *Service) Known(ctx context.Context, ref string) (thread string, known bool, err error) {
+	t, err := s.Journal.Listing.ThreadOf(ctx, ref)
+	if errors.Is(err, storage.ErrNotFound) {
+		_, _, err = s.find(ctx, ref)
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return "", false, nil
+	}
+	return t.ID, err == nil, err
 }
 
 // Why returns the life of the message that a reference names.

@@ -1,5 +1,5 @@
 // The console works without this script. The script makes a page follow the store, shows times as
-// ages, and adds keys.
+// ages, copies ids, and adds keys.
 
 // The server has escaped every fragment. Nothing else becomes HTML.
 const policy = window.trustedTypes?.createPolicy("console", { createHTML: (html) => html });
@@ -85,19 +85,53 @@ function keys(event) {
 }
 
 document.addEventListener("keydown", keys);
+
+// A page over http has no clipboard, unless it is of this machine. The old command works there, and else people copy by hand.
+function copyOldWay(text) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (!done) prompt("Copy it from here:", text);
+}
+
+async function copy(button) {
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy);
+  } catch {
+    copyOldWay(button.dataset.copy);
+    button.focus();
+  }
+  const told = document.querySelector(".lag");
+  button.dataset.done = told.textContent = "Copied.";
+  setTimeout(() => {
+    delete button.dataset.done;
+    if (told.textContent === "Copied.") told.textContent = "";
+  }, 1500);
+}
+
+document.documentElement.classList.add("js");
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
-  if (button) navigator.clipboard.writeText(button.dataset.copy).then(() => (button.textContent = "copied"));
+  if (button) return void copy(button);
+  const menu = document.querySelector("details.short[open]");
+  if (menu && !menu.contains(event.target)) menu.open = false;
 });
 
 // A session that its operator has ended is not tried again.
 document.querySelector("form.who")?.addEventListener("submit", () => localStorage.removeItem("session"));
 const login = document.querySelector("form.login");
-if (login && location.hash.length > 1) {
+function redeem() {
   login.elements.ticket.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);
   login.submit();
-} else if (login && !document.querySelector(".said")) {
+}
+// The link of a ticket may be opened in a tab that shows the login already.
+if (login) addEventListener("hashchange", redeem);
+if (login && location.hash.length > 1) redeem();
+else if (login && !document.querySelector(".said")) {
   // A tab without the path of the session, such as one with the bare address, tries it once.
   const session = localStorage.getItem("session");
   localStorage.removeItem("session");
