@@ -27,6 +27,8 @@ type Life struct {
 	Payloads []Payload
 	// Run is the run that answers the message, or whose reply the message is; nil for none.
 	Run *Run
+	// Again says that the messages of Run were asked again, so that another run has them now.
+	Again bool
 	// Turn is the number of the messages of the run.
 	Turn int64
 	// Deliveries carry the answer.
@@ -77,8 +79,11 @@ func (l *Listing) LifeByID(ctx context.Context, id string) (*Life, error) {
 	return storage.Read(ctx, l.db, func(tx *storage.Txn) *Life {
 		life := &Life{}
 		if !life.find(tx, `m.id = $1`, id) && !life.find(tx, `m.run = $1 AND m.trigger = 'run' ORDER BY m.author = 'system', m.seq LIMIT 1`, runID(tx, id)) {
-			tx.Fail(storage.ErrNotFound)
-			return nil
+			if life.bare(tx, runID(tx, id)); life.Run == nil {
+				tx.Fail(storage.ErrNotFound)
+				return nil
+			}
+			return life
 		}
 		life.payloads(tx, life.Message.ExternalID)
 		life.complete(tx)
@@ -149,6 +154,17 @@ func (l *Life) run(tx *storage.Txn, id string) {
 	l.Run = findRun(tx, id)
 	tx.Row([]any{&l.Turn}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE run = $1 AND author IN ('human', 'bot') LIMIT 1000) AS few`, id)
 	l.Deliveries = storage.Rows(tx, (*Delivery).dest, `SELECT `+deliveryColumns+ofDeliveries+`WHERE d.run = $1 ORDER BY d.id LIMIT CAST($2 AS BIGINT)`, id, int64(maxSteps))
+}
+
+// bare reads a run whose messages have another run since, and its place. Run is nil if there is none with the id.
+func (l *Life) bare(tx *storage.Txn, id string) {
+	if l.run(tx, id); l.Run == nil {
+		return
+	}
+	l.Again = true
+	tx.Row([]any{(*string)(&l.Thread), &l.ThreadID, &l.Workspace, (*string)(&l.Platform), &l.Channel, &l.Parent},
+		`SELECT key, uuid, workspace, platform, channel, parent FROM threads WHERE key = $1`, string(l.Run.Thread))
+	l.Private = !tx.Has(`SELECT 1 FROM channels WHERE workspace = $1 AND id = $2 AND type = 'room'`, l.Workspace, l.Channel)
 }
 
 // announcement reads the deliveries that have shown the message to people, before those of its answer.

@@ -157,7 +157,7 @@ func TestDeadCommands(t *testing.T) {
 		{"dead retry 9", 1, ``},
 		{"dead retry x", 2, ``},
 		{"dead --json", 0, ``},
-		{"deliveries", 0, `ID  THREAD  PART  STATE  TRIES  AGE  ERROR  PLATFORM\n`},
+		{"deliveries", 0, `ID  CHANNEL  PART  STATE  TRIES  AGE  THREAD  POST  ERROR\n`},
 		{"deliveries --state lost", 1, ``},
 		{"deliveries drop 7", 1, ``},
 		{"deliveries confirm 7", 2, ``},

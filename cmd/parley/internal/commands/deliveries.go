@@ -49,9 +49,9 @@ func (d *deliveries) list(ctx context.Context, c *cobra.Command, client *operato
 	now := time.Now()
 	return list[operator.Delivery]{
 		query: url.Values{"state": {d.state}}, read: client.Deliveries, keep: func(x operator.Delivery) bool { return d.workspace == "" || x.Workspace == d.workspace },
-		header: []string{"ID", "THREAD", "PART", "STATE", "TRIES", "AGE", "ERROR", "PLATFORM"},
+		header: []string{"ID", "CHANNEL", "PART", "STATE", "TRIES", "AGE", "THREAD", "POST", "ERROR"},
 		row: func(x operator.Delivery) []any {
-			return []any{x.ID, oneLine(x.Thread), part(x), state(x.State), x.Attempts, age(now, x.CreatedAt), oneLine(x.Error), oneLine(x.PlatformID)}
+			return []any{x.ID, place(x.ChannelName, x.Channel), part(x), state(x.State), x.Attempts, age(now, x.CreatedAt), oneLine(x.Thread), oneLine(x.PlatformID), oneLine(x.Error)}
 		},
 	}.show(ctx, c, client, &d.shared)
 }
@@ -77,6 +77,7 @@ func (d *deliveries) show(ctx context.Context, c *cobra.Command, client *operato
 		t := on.facts()
 		t.fact("delivery", x.ID)
 		t.fact("state", state(x.State))
+		t.fact("channel", place(x.ChannelName, x.Channel))
 		t.fact("thread", oneLine(x.Thread))
 		t.fact("run", x.Run)
 		t.fact("part", part(x))

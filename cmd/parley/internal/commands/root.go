@@ -50,7 +50,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(helpTopics()...)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
 	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(deadCommand(), deliveriesCommand(), postCommand(), schedulesCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand())
+	root.AddCommand(deadCommand(), deliveriesCommand(), postCommand(), schedulesCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand(), searchCommand())
 	root.AddCommand(statusCommand())
 	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
 	root.AddCommand(backupCommand(), restoreCommand())

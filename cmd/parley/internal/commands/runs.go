@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,8 +17,8 @@ import (
 // runs are the flags of the commands about runs.
 type runs struct {
 	shared
-	failed bool
-	since  string
+	failed              bool
+	state, agent, since string
 }
 
 func runsCommand() *cobra.Command {
@@ -30,6 +30,8 @@ func runsCommand() *cobra.Command {
 	r.ListFlags(c, list)
 	for _, one := range []*cobra.Command{c, list} {
 		one.Flags().BoolVar(&r.failed, "failed", false, "only failed ones")
+		one.Flags().StringVar(&r.state, "state", "", "only those in this state: "+strings.Join(listing.RunStates(), ", "))
+		one.Flags().StringVar(&r.agent, "agent", "", "only those of this agent")
 		one.Flags().StringVar(&r.since, "since", "", "only those that ended since then: 90m, 7d, 2w, 2026-11-27 or 2026-11-27T09:00")
 	}
 	c.AddCommand(list, r.Command("show RUN", "Shows a run with its attempts", wrong(cobra.ExactArgs(1)), r.show),
@@ -39,9 +41,9 @@ func runsCommand() *cobra.Command {
 }
 
 func (r *runs) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	query := url.Values{}
+	query := chosen(map[string]string{"workspace": r.workspace, "state": r.state, "agent": r.agent})
 	if r.failed {
-		query.Set("failed", "true")
+		query.Set("state", "failed")
 	}
 	if r.since != "" {
 		at, err := operator.Since(r.since, time.Now())
@@ -51,11 +53,10 @@ func (r *runs) list(ctx context.Context, c *cobra.Command, client *operator.Clie
 		query.Set("since", at.Format(time.RFC3339))
 	}
 	now := time.Now()
-	return list[listing.Run]{
-		query: query, read: client.Runs, keep: func(x listing.Run) bool { return r.workspace == "" || x.Workspace == r.workspace },
-		header: []string{"RUN", "THREAD", "AGENT", "STATE", "TRIES", "AGE", "ERROR"},
-		row: func(x listing.Run) []any {
-			return []any{x.ID, oneLine(string(x.Thread)), x.Agent, state(x.State), len(x.Attempts), age(now, x.BegunAt), oneLine(x.Error)}
+	return list[operator.Run]{
+		query: query, read: client.Runs, header: []string{"RUN", "CHANNEL", "AGENT", "STATE", "TRIES", "AGE", "THREAD", "ERROR"},
+		row: func(x operator.Run) []any {
+			return []any{x.ID, place(x.ChannelName, x.Channel), x.Agent, state(x.State), len(x.Attempts), age(now, x.BegunAt), oneLine(string(x.Thread)), oneLine(x.Error)}
 		},
 	}.show(ctx, c, client, &r.shared)
 }
@@ -69,10 +70,11 @@ func (r *runs) show(ctx context.Context, c *cobra.Command, client *operator.Clie
 }
 
 // printRun prints a run with its attempts and its workstreams.
-func printRun(on display, x listing.Run, now time.Time) error {
+func printRun(on display, x operator.Run, now time.Time) error {
 	t := on.facts()
 	t.fact("run", x.ID)
 	t.fact("state", state(x.State))
+	t.fact("channel", place(x.ChannelName, x.Channel))
 	t.fact("thread", oneLine(string(x.Thread)))
 	t.fact("agent", x.Agent)
 	t.fact("begun", clock(now, x.BegunAt))
@@ -109,5 +111,5 @@ func (r *runs) stop(ctx context.Context, c *cobra.Command, client *operator.Clie
 	if err != nil {
 		return err
 	}
-	return r.print(c, x, func(on display) error { return printRun(on, x, time.Now()) })
+	return r.print(c, x, func(on display) error { return printRun(on, operator.Run{Run: x}, time.Now()) })
 }

@@ -154,3 +154,14 @@ func (s *shared) print(c *cobra.Command, result any, words func(display) error) 
 	}
 	return words(displayOf(c))
 }
+
+// chosen returns the query with those values of a list's flags that are not empty.
+func chosen(values map[string]string) url.Values {
+	query := url.Values{}
+	for name, value := range values {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}

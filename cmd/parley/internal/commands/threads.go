@@ -25,8 +25,8 @@ import (
 // conversations are the flags of the commands about threads.
 type conversations struct {
 	shared
-	run   string
-	input bool
+	state, agent, run string
+	input             bool
 }
 
 func threadsCommand() *cobra.Command {
@@ -40,6 +40,10 @@ THREAD is the key of a thread, its UUID, or a message or a run of it as in parle
 		"  parley threads show --input https://acme.slack.com/archives/C06RY3YBSLE/p1795754356388078\n  parley threads export 6ba7b810-9dad-41d1-80b4-00c04fd430c8 > thread.jsonl"
 	list := t.Command("list", "Lists threads, the last active first", wrong(cobra.NoArgs), t.list)
 	t.ListFlags(c, list)
+	for _, one := range []*cobra.Command{c, list} {
+		one.Flags().StringVar(&t.state, "state", "", "only those in this state: running, queued, asking or failed")
+		one.Flags().StringVar(&t.agent, "agent", "", "only those of this agent")
+	}
 	show := t.Command("show THREAD", "Shows the messages of a thread, or what its agent got", wrong(cobra.RangeArgs(1, 2)), t.show)
 	show.Flags().BoolVar(&t.input, "input", false, "show the input of the newest run: the messages that the agent got")
 	show.Flags().StringVar(&t.run, "run", "", "with --input: of this run")
@@ -48,17 +52,25 @@ THREAD is the key of a thread, its UUID, or a message or a run of it as in parle
 }
 
 func (t *conversations) list(ctx context.Context, c *cobra.Command, client *operator.Client, _ []string) error {
-	query := url.Values{}
-	if t.workspace != "" {
-		query.Set("workspace", t.workspace)
-	}
 	now := time.Now()
 	return list[operator.Thread]{
-		query: query, read: client.Threads, header: []string{"THREAD", "WORKSPACE", "LAST", "MESSAGES", "TITLE"},
+		query: chosen(map[string]string{"workspace": t.workspace, "state": t.state, "agent": t.agent}), read: client.Threads,
+		header: []string{"THREAD", "WORKSPACE", "CHANNEL", "LAST", "MESSAGES", "STATE", "TITLE"},
 		row: func(x operator.Thread) []any {
-			return []any{oneLine(string(x.Key)), x.Workspace, age(now, x.LastAt), humanize.Comma(x.Messages), oneLine(x.Title)}
+			return []any{oneLine(string(x.Key)), x.Workspace, place(x.ChannelName, x.Channel), age(now, x.LastAt), humanize.Comma(x.Messages), threadState(x), oneLine(x.Title)}
 		},
 	}.show(ctx, c, client, &t.shared)
+}
+
+// threadState returns what goes on in a thread, or else how its newest run has ended.
+func threadState(x operator.Thread) cell {
+	switch {
+	case x.Run != "":
+		return state("running")
+	case x.Agent != "":
+		return state("queued")
+	}
+	return state(x.LastRun)
 }
 
 func (t *conversations) show(ctx context.Context, c *cobra.Command, client *operator.Client, args []string) error {

@@ -1,9 +1,14 @@
 package commands
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/ingest/journal"
+	"parley/ingest/journal/sqlite"
 )
 
 // TestThreadsAreExported in the form that import reads: an import into another store gives the same
@@ -33,6 +38,19 @@ func TestThreadsAreExported(t *testing.T) {
 	}
 	if got := parley(t, dir, "threads", "show", key, "--run", "1"); got.status != 2 {
 		t.Errorf("%+v", got)
+	}
+	fillSearch(t, dir)
+	for line, want := range map[string]string{
+		"search hello": "hello there", "search hello --workspace ours --person C --since 2024-01-01 --json": `"sender":"c"`,
+	} {
+		if got := parley(t, dir, strings.Fields(line)...); got.status != 0 || !strings.Contains(got.stdout, want) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+	for _, line := range []string{"search hello --person Nora", "search hello --since 2024-06-01", "search goodbye"} {
+		if got := parley(t, dir, strings.Fields(line)...); got.status != 0 || strings.Count(got.stdout, "\n") != 1 {
+			t.Errorf("%s: %+v", line, got)
+		}
 	}
 	exported := parley(t, dir, "threads", "export", key)
 	if exported.status != 0 || strings.Count(exported.stdout, "\n") != 2 {
@@ -80,4 +98,18 @@ func TestReload(t *testing.T) {
 	}
 	p.signal(os.Interrupt)
 	p.end()
+}
+
+// fillSearch puts the messages of the store of a stopped daemon into its index, as a daemon does.
+func fillSearch(t *testing.T, dir string) {
+	t.Helper()
+	engine, err := sqlite.Open(t.Context(), filepath.Join(dir, "data", "parley.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := journal.New(engine, journal.Options{Node: "test"})
+	err = j.Search.FillSearch(t.Context())
+	if err = errors.Join(err, j.Close()); err != nil {
+		t.Fatal(err)
+	}
 }

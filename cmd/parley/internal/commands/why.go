@@ -61,7 +61,7 @@ func whyText(on display, w operator.Why, now time.Time) string {
 		return b.String()
 	}
 	if m := w.Message; m != nil {
-		fmt.Fprintf(&b, "%s by %s in %s, %s\n", on.paint(bold, replay.Visible(quote(m.Content))), sender(*m), replay.Visible(w.Channel), clock(now, m.CreatedAt))
+		fmt.Fprintf(&b, "%s by %s in %s, %s\n", on.paint(bold, replay.Visible(quote(m.Content))), sender(*m), withName(place(w.ChannelName, ""), replay.Visible(w.Channel)), clock(now, m.CreatedAt))
 		now = m.CreatedAt.In(now.Location()) // a step of another day has its date
 	}
 	for _, s := range w.Steps {

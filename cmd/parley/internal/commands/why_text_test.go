@@ -15,12 +15,12 @@ func TestWhyText(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 27, 9, 39, 16, 388e6, time.UTC)
 	got := whyText(display{}, operator.Why{
-		Found: true, Channel: "C06RY3YBSLE", Trigger: "passive", Reason: "no-mention", Words: "it mentions nobody", Change: "policy.require_mention: false",
+		Found: true, Channel: "C06RY3YBSLE", ChannelName: "garden", Trigger: "passive", Reason: "no-mention", Words: "it mentions nobody", Change: "policy.require_mention: false",
 		Message: &threads.Message{Content: "hello\n\x1b[2Jeverybody", SenderID: "slack:U1", Metadata: []byte(`{"sender_display_name":"Nora"}`), Trigger: messages.TriggerPassive, CreatedAt: at},
 		Because: []config.Setting{{Key: "policy.require_mention", Value: "true"}, {Key: "agent", Value: "echo", File: "workspaces/acme.yaml", Line: 3}},
 		Steps:   []operator.LifeStep{{At: at, What: "received", Detail: "envelope 6 over socket"}},
 	}, at)
-	const want = `"hello \u001b[2Jeverybody" by Nora (slack:U1) in C06RY3YBSLE, 09:39:16 +00:00
+	const want = `"hello \u001b[2Jeverybody" by Nora (slack:U1) in #garden (C06RY3YBSLE), 09:39:16 +00:00
   09:39:16.388 +00:00  received  envelope 6 over socket
   NOT ANSWERED  no-mention: it mentions nobody
     policy.require_mention is true (default)

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -32,6 +33,14 @@ func withName(name, id string) string {
 		return id
 	}
 	return name + " (" + id + ")"
+}
+
+// place returns the name of a channel, or its id if it has none.
+func place(name, id string) string {
+	if name == "" {
+		return oneLine(id)
+	}
+	return "#" + oneLine(strings.TrimPrefix(name, "#"))
 }
 
 // size returns a number of bytes in words, such as "412 MB".

@@ -38,6 +38,9 @@ func TestAFailedRunIsAskedAgain(t *testing.T) {
 	if _, err := client.RetryRun(t.Context(), failed.Items[0].ID); err == nil {
 		t.Error("the same run was asked again twice")
 	}
+	if w, err := client.Why(t.Context(), failed.Items[0].ID); err != nil || !w.Found || w.Run != "failed" || !strings.Contains(w.RunWords, "asked again") || w.Repair != "" || w.Workspace != "acme" {
+		t.Errorf("the life of a run that was asked again: %v %+v", err, w)
+	}
 	a = <-h.model.asked
 	a.reply <- replyWith("Fine.")
 	same(t, h.posts(1)[0].Text, "Fine.")

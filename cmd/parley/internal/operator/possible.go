@@ -62,13 +62,15 @@ func (s *Service) possibleIn(ctx context.Context, id string, m sought, add func(
 		add(m.SentAt.After(watermark) && !watermark.IsZero(), "the workspace %s has not heard from the platform since then", id)
 		add(w.Backfill.MaxAge == 0 || s.Now().Sub(m.SentAt) > w.Backfill.MaxAge, "the workspace %s was down then, and the message is older than catch_up.max_age (%s)", id, age.Value)
 	}
-	s.possibleChannel(ctx, id, m.Channel, add, unknown)
+	if !platform.API {
+		s.possibleChannel(ctx, id, m.Channel, add, unknown)
+	}
 	return nil
 }
 
 // possibleChannel tests whether the messages of a channel reach a workspace.
 func (s *Service) possibleChannel(ctx context.Context, id, channel string, add func(holds bool, format string, args ...any), unknown func(reason string)) {
-	const words = "the bot is not in the channel: invite it there"
+	words := "the bot of the workspace " + id + " is not in the channel: invite it there"
 	if s.Live == nil {
 		unknown(words + " (only a running daemon can ask the platform)")
 		return
@@ -80,6 +82,6 @@ func (s *Service) possibleChannel(ctx context.Context, id, channel string, add f
 	case channel == "" || channels == nil:
 		unknown(words)
 	default:
-		add(!slices.Contains(channels, channel), "the bot is not in the channel %s: invite it there", channel)
+		add(!slices.Contains(channels, channel), "the bot of the workspace %s is not in the channel %s: invite it there", id, channel)
 	}
 }

@@ -131,13 +131,13 @@ func (s *Service) StopRun(ctx context.Context, w Write, id string) (listing.Run,
 }
 
 // Runs returns a page of runs.
-func (c *Client) Runs(ctx context.Context, query url.Values) (List[listing.Run], error) {
-	return Get[List[listing.Run]](ctx, c, "runs", query)
+func (c *Client) Runs(ctx context.Context, query url.Values) (List[Run], error) {
+	return Get[List[Run]](ctx, c, "runs", query)
 }
 
 // Run returns a run.
-func (c *Client) Run(ctx context.Context, id string) (listing.Run, error) {
-	return Get[listing.Run](ctx, c, "runs/"+url.PathEscape(id), nil)
+func (c *Client) Run(ctx context.Context, id string) (Run, error) {
+	return Get[Run](ctx, c, "runs/"+url.PathEscape(id), nil)
 }
 
 // RetryRun asks again for a failed run.

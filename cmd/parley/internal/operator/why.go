@@ -301,7 +301,11 @@ func (w *Why) run(l *listing.Life) {
 	r := l.Run
 	w.RunID = r.ID
 	w.Answered, w.Quiet = r.State == "done", r.State == listing.Quiet
-	w.step(r.BegunAt, "turn", "run %s of agent %s, %s", r.ID, r.Agent, english.Plural(int(l.Turn), "message", ""))
+	asked := ", " + english.Plural(int(l.Turn), "message", "")
+	if l.Again {
+		asked = ""
+	}
+	w.step(r.BegunAt, "turn", "run %s of agent %s%s", r.ID, r.Agent, asked)
 	said := "answered"
 	if w.Quiet {
 		said = listing.Quiet
@@ -331,7 +335,10 @@ func (w *Why) run(l *listing.Life) {
 		w.Run, w.RunWords = r.State, fmt.Sprintf("the agent %s works on run %s", r.Agent, r.ID)
 	default:
 		w.Run, w.RunWords = r.State, fmt.Sprintf("the agent %s: %s", r.Agent, cmp.Or(r.Error, "no error"))
-		if r.State == "failed" {
+		switch {
+		case l.Again:
+			w.RunWords += "; its messages were asked again, in another run"
+		case r.State == "failed":
 			w.Repair = "parley runs retry " + r.ID
 		}
 	}

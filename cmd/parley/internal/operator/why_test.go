@@ -48,6 +48,31 @@ func holding(t *testing.T, s *operator.Service, ref string) (holds []string, unt
 	return holds, untested
 }
 
+// TestAnUnknownWordHasPossibleReasons: they name the workspace whose bot may not be in a channel, and none is about the bot of the API, which has none.
+func TestAnUnknownWordHasPossibleReasons(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	bots := func() (words []string) {
+		w, err := s.Why(t.Context(), operator.OnSocket(""), "nonsense")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range w.Possible {
+			if strings.Contains(p.Reason, "the bot of the workspace ") {
+				words = append(words, p.Reason)
+			}
+		}
+		return words
+	}
+	if got := bots(); len(got) > 0 {
+		t.Errorf("%q", got)
+	}
+	s.slackWorkspace(t)
+	if got := bots(); len(got) != 1 || !strings.Contains(got[0], "the workspace acme is not in the channel") {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestAMissingMessageHasPossibleReasons makes each possible reason hold.
 func TestAMissingMessageHasPossibleReasons(t *testing.T) {
 	t.Parallel()
