@@ -95,6 +95,41 @@ func TestEnds(t *testing.T) {
 	shown(t, tab, "[data-test=message]", "half", "Stopped: out of time")
 }
 
+// TestWorking: from the question to the first words, an answer or a failure the conversation says that the agent works, also to a
+// screen reader; what comes from the history shows no sign.
+func TestWorking(t *testing.T) {
+	for name, said := range map[string]string{"a chunk": message(12, "We", ""), "an answer": message(7, "Well.", ""), "a failure": message(6, "Broken.", ""), "a stop": message(11, "", "")} {
+		t.Run(name, func(t *testing.T) {
+			f := serve(t, message(8, "How is the garden?", ""))
+			tab := f.open(t, shows)
+			works := in("[data-test=working]") + "[0].innerText.startsWith('The agent is thinking…')"
+			tab.Wait(works)
+			if role := browsertest.Eval[string](tab, in("[data-test=working]")+"[0].role"); role != "status" {
+				t.Errorf("its role is %q", role)
+			}
+			f.say(message(1, "Hm.", ""), message(12, "elsewhere", `,"w":"books"`))
+			shown(t, tab, "[data-test=thought]", "Thought")
+			if !browsertest.Eval[bool](tab, works) {
+				t.Error("a thought ends the sign")
+			}
+			f.say(said)
+			shown(t, tab, "[data-test=working]", "")
+		})
+	}
+}
+
+// TestFailure: a failed run is no stopped one. Its error has a button that asks the question again.
+func TestFailure(t *testing.T) {
+	f := serve(t, message(8, "How is the garden?", ""), message(6, "Sorry.", ""), message(11, "", ""))
+	tab := f.open(t, shows)
+	shown(t, tab, "[data-test=message]", "You: How is the garden?", "Error: Sorry. Try again")
+	tab.Find("[data-test=again]").Click()
+	shown(t, tab, "[data-test=message]", "You: How is the garden?", "Error: Sorry.", "You: How is the garden?")
+	if again := f.posted(t, tab, 1).body; !strings.Contains(again, `"How is the garden?"`) {
+		t.Errorf("asked again: %s", again)
+	}
+}
+
 // TestQuestion answers a question with a button, which then cannot be pressed again.
 func TestQuestion(t *testing.T) {
 	f := serve(t, message(8, "water", ""), message(9, "Which bed?", `,"d":{"ux":{"options":[{"id":"n","label":"North"},{"id":"s","label":"South"}]}}`), message(4, "", ""))

@@ -4,6 +4,7 @@ import { ThreadsApi } from "../sdk/parley.js"
 
 const at = (id) => document.getElementById(id)
 const KEY = "parley-token"
+const LOADING = "…" // the title of a conversation that is not read yet
 const PAGE = 30 // conversations that are listed at once
 
 // A token comes in the fragment, which no server sees, and leaves the address at once. Anybody may have made the
@@ -39,11 +40,18 @@ at("out").onclick = () => {
   location.replace(location.pathname)
 }
 
-const menu = (shown) => {
+// menu opens or closes the drawer of a narrow page. While it is open, the keyboard stays in it; a press beside it closes it.
+function menu(shown) {
+  if (shown === at("chat").classList.contains("listing")) return
   at("chat").classList.toggle("listing", shown)
-  at("menu").ariaExpanded = String(at("chat").classList.contains("listing"))
+  at("menu").ariaExpanded = String(shown)
+  conversation.inert = shown
+  at(shown ? "new" : "menu").focus()
 }
-at("menu").onclick = () => menu()
+at("menu").onclick = () => menu(true)
+at("chat").onclick = (e) => {
+  if (e.target === e.currentTarget) menu(false)
+}
 addEventListener("keydown", (e) => e.key === "Escape" && menu(false))
 
 // show shows the conversation of a thread; without one, a new conversation.
@@ -52,11 +60,20 @@ function show(thread) {
   conversation.run = null
   conversation.thread = thread
   current(thread)
+  if (!matchMedia("(pointer: coarse)").matches) conversation.focus() // on a phone the keyboard would hide the page
+}
+
+// entitle gives the page and its heading the title of the conversation.
+function entitle(title) {
+  if (title === LOADING) title = ""
+  document.title = title ? `${title} – Parley` : "Parley"
+  conversation.title = title || "Parley"
 }
 
 function current(thread) {
   history.replaceState(null, "", thread ? `?thread=${thread}` : location.pathname)
-  for (const b of at("threads").querySelectorAll("button")) b.toggleAttribute("aria-current", b.dataset.thread === thread)
+  for (const b of at("threads").querySelectorAll("button")) b.ariaCurrent = b.dataset.thread === thread ? "true" : null
+  entitle(at("threads").querySelector("[aria-current] span")?.textContent)
 }
 
 at("new").onclick = () => show("")
@@ -71,13 +88,14 @@ function entry(thread) {
   const [item, button, title, time] = ["li", "button", "span", "small"].map((tag) => document.createElement(tag))
   button.type = "button"
   button.dataset.thread = thread.id
-  title.textContent = "…"
+  title.textContent = LOADING
   time.textContent = new Date(thread.created_at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })
   button.onclick = () => show(thread.id)
   button.append(title, time)
   item.append(button)
   api.retrieveMessages(thread.id, { limit: 1 }).then(({ messages: [first] }) => {
     title.textContent = first?.content.slice(0, 200) || first?.attachments?.[0]?.name || "No message yet"
+    if (button.ariaCurrent) entitle(title.textContent)
   }, () => (title.textContent = "No message yet"))
   return item
 }

@@ -81,6 +81,8 @@ export class Composer {
     }
   }
 
+  focus(options) { this.#input.focus(options) }
+
   /** take adds files to the next message, and says why it takes one not. */
   take(files) {
     const { acceptedFileTypes, maxFiles, maxFileBytes, onFilesSelected } = this.#host

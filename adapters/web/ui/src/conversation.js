@@ -3,7 +3,7 @@ import { uuid } from "../sdk/parley.js"
 import { Backend } from "./backend.js"
 import { Composer } from "./composer.js"
 import { Timeline } from "./timeline.js"
-import { SYSTEM } from "./types.js"
+import { ANSWER, COMPLETE, ERROR, IDLE, QUESTION, REQUEST_INPUT, STREAMING_CHUNK, SYSTEM, TERMINATED } from "./types.js"
 import { h, list, part, words } from "./view.js"
 
 const HERE = new URL(import.meta.url)
@@ -45,6 +45,9 @@ const same = (a, b) => a?.run_id === b?.run_id && a?.workflow_id === b?.workflow
 // What the sign of the connection says in each state.
 const STATES = { idle: "", connecting: "Connecting…", live: "Live", reconnecting: "Connection lost, reconnecting…", failed: "No connection" }
 
+// The messages of the main workstream that end the agent's silence.
+const SPEAKS = [STREAMING_CHUNK, ANSWER, ERROR, REQUEST_INPUT, COMPLETE, IDLE, TERMINATED]
+
 class ParleyConversation extends HTMLElement {
   static observedAttributes = [...BY_ATTRIBUTE.keys()]
 
@@ -58,6 +61,10 @@ class ParleyConversation extends HTMLElement {
   #asks = false // whether a question waits for an answer
   #heard = false // whether the page has listened to close
   #due = false
+  #works = false // whether a run goes on
+  #silent = false // whether the agent owes the first words to a question
+  #ticks = 0 // the timer of the sign that it works
+  #wants = false // whether the page has given the input the focus
 
   constructor() {
     super()
@@ -79,6 +86,7 @@ class ParleyConversation extends HTMLElement {
     queueMicrotask(() => { // a move within the page is no end
       if (this.isConnected) return
       this.#backend?.close()
+      this.#working({ works: false })
       this.#backend = this.#run = null // a connection shows the run again
     })
   }
@@ -141,20 +149,23 @@ class ParleyConversation extends HTMLElement {
       lists: h("div", { className: "lists" }),
       latest: part("button", "latest", { className: "latest", onclick: () => this.#timeline.toEnd() }, "Newest message ↓"),
       initial: part("div", "initial"),
+      working: part("div", "working", { role: "status" }),
     }
     this.#timeline = new Timeline({
       root: p.lists, tabs: p.tabs, env: () => ({ server: this.server, fusionData: this.fusionData }),
       answer: (text, id) => this.#send(text, [], { option_id: id }), act: (node) => this.#act(node),
       shown: () => this.#timeline.asks !== this.#asks && this.#update(),
+      again: (text, files) => this.#send(text, files),
     })
     this.#composer = new Composer(this, { upload: (file) => this.#backend.upload(file), submit: (text, files) => this.#submit(text, files) })
     this.#composer.stop.onclick = () => this.#backend.stop(this.#run).catch((error) => this.#composer.say(error.message))
     p.root = part("section", "conversation", { className: "root", hidden: true }, h("header", {}, p.title, h("slot", { name: "header" }), p.connection, p.reset, p.close),
-      p.tabs, h("div", { className: "middle" }, p.initial, p.lists, p.latest), this.#composer.form)
+      p.tabs, h("div", { className: "middle" }, p.initial, p.lists, p.latest), p.working, this.#composer.form)
     this.#composer.drops(p.root)
     style.onload = style.onerror = () => { // it does not show without its style
       p.root.hidden = false
       this.#composer.update() // its size is known now
+      if (this.#wants) this.focus()
     }
     this.shadowRoot.append(style, p.root)
     return p
@@ -165,12 +176,44 @@ class ParleyConversation extends HTMLElement {
       server: new URL(this.server, location.href).href, token: () => (typeof this.token === "function" ? this.token() : this.token),
       message: (m) => this.#received(m),
       state: (state, note) => this.#state(state, note),
-      works: (works) => this.#composer.update({ works }),
+      works: (works) => {
+        this.#composer.update({ works })
+        this.#working({ works })
+      },
     })
+  }
+
+  /** focus puts the cursor into the input, also if the style is not there yet. */
+  focus(options) {
+    this.#wants = this.#parts?.root.hidden ?? true
+    this.#composer?.focus(options)
+  }
+
+  // working shows, with the seconds, that the agent works before its first words. What comes at once, as from the history, shows no sign.
+  #working({ works = this.#works, silent = this.#silent }) {
+    this.#works = works
+    this.#silent = silent
+    const is = works && silent
+    if (is === this.#ticks > 0) return
+    const { working } = this.#parts
+    clearTimeout(this.#ticks)
+    working.replaceChildren()
+    this.#ticks = 0
+    if (!is) return
+    const begun = Date.now()
+    const seconds = h("span", { ariaHidden: "true" })
+    const tick = () => {
+      const passed = Math.floor((Date.now() - begun) / 1000)
+      if (!working.firstChild) working.append(h("i", { ariaHidden: "true" }), "The agent is thinking…", seconds)
+      seconds.textContent = passed ? ` ${passed} s` : ""
+      this.#ticks = setTimeout(tick, 1000)
+    }
+    this.#ticks = setTimeout(tick, 250)
   }
 
   #received(m) {
     this.#timeline.add(m)
+    if ((m.workstream_id || "main") === "main" && (m.type === QUESTION || SPEAKS.includes(m.type))) this.#working({ silent: m.type === QUESTION })
     this.dispatchEvent(new CustomEvent("message", { detail: m }))
   }
 
@@ -217,6 +260,7 @@ class ParleyConversation extends HTMLElement {
     this.#backend = this.#connect()
     this.#timeline.clear()
     this.#composer.update({ works: false })
+    this.#working({ works: false, silent: false })
     this.#state("idle")
     this.#run = idsOf(this.run)
     if (this.#run) this.#backend.follow(this.#run)
@@ -259,6 +303,7 @@ class ParleyConversation extends HTMLElement {
   async #send(text, files, more) {
     const id = uuid()
     const settle = this.#timeline.sent(id, text, files)
+    this.#working({ silent: true })
     const attempt = async () => {
       try {
         const metadata = this.getMessageContext || more ? { ...this.getMessageContext?.(), ...more } : undefined

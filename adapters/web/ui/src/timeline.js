@@ -30,6 +30,7 @@ export class Timeline {
   #answer
   #act
   #shown
+  #again
   #streams = new Map()
   #open = new Set() // the articles of questions that wait for an answer
   #asked = new Map() // the articles of messages that were sent from here, by their ids
@@ -37,14 +38,15 @@ export class Timeline {
   #scheduled = false
   #selected = null
 
-  /** root gets the lists and tabs the tabs. env() is the environment of view.js; answer(text, id) answers a question, act(node) is a pressed button of a uiSchema, and shown() comes after messages were shown. */
-  constructor({ root, tabs, env, answer, act, shown }) {
+  /** root gets the lists and tabs the tabs. env() is the environment of view.js; answer(text, id) answers a question, act(node) is a pressed button of a uiSchema, shown() comes after messages were shown, and again(text, files) asks a question once more. */
+  constructor({ root, tabs, env, answer, act, shown, again }) {
     this.#root = root
     this.#tabs = tabs
     this.#env = env
     this.#answer = answer
     this.#act = act
     this.#shown = shown
+    this.#again = again
     this.clear()
     new ResizeObserver(() => this.#selected.follows && this.toEnd()).observe(root)
   }
@@ -106,6 +108,7 @@ export class Timeline {
     const article = this.#append(this.#stream("main"), m)
     this.#asked.set(id, article)
     article.dataset.state = "sending"
+    this.#stream("main").asked = m
     this.toEnd()
     return (error, again) => {
       article.dataset.state = error ? "failed" : "sent"
@@ -242,6 +245,7 @@ export class Timeline {
   #question(s, m) {
     for (const article of this.#open) if (s.panel.contains(article)) this.#close(article)
     const article = this.#asked.get(m.details?.ack)
+    if (!article) s.asked = m.author?.isMe === false ? null : m
     if (article) article.dataset.state = "sent"
     else this.#append(s, m)
   }
@@ -260,7 +264,18 @@ export class Timeline {
     s.answered = false
     s.texts.clear()
     s.lines.clear()
-    this.#append(s, { ...m, waits: m.type === COMPLETE && this.#open.has(s.panel.lastChild) }) // a run also ends with a question
+    if (m.type === TERMINATED && s.last?.dataset.type === String(ERROR)) return this.#failed(s)
+    const waits = m.type === COMPLETE && this.#open.has(s.panel.lastChild) // a run also ends with a question
+    const article = this.#append(s, { ...m, waits })
+    if (m.type === COMPLETE && !m.message && !waits) article.classList.add("spoken") // the answer shows it
+  }
+
+  // A failed run says so by its error, which gets the button that asks the person's question again.
+  #failed(s) {
+    const { asked } = s
+    if (!asked) return
+    const files = list(asked.files).map((f) => (f.attachment ? f : { ...f, attachment: f }))
+    s.last.firstChild.append(part("button", "again", { onclick: (e) => (e.target.remove(), this.#again(words(asked.message), files)) }, "Try again"))
   }
 
   #close(article, chosen) {

@@ -145,13 +145,14 @@ func TestPageForBrowsers(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{metrics: "metrics-7f3a9c51d2e84b60a1c35e97"})
 	got := h.get("/")
-	if got.status != http.StatusOK || !strings.Contains(got.body, "takes messages") || !strings.Contains(got.body, `href="/openapi.json"`) || strings.Contains(got.body, "acme") {
+	if got.status != http.StatusOK || !strings.Contains(got.body, "takes messages") || !strings.Contains(got.body, `href="/openapi.json"`) ||
+		!strings.Contains(got.body, `href="/chat"`) || strings.Contains(got.body, ">Console<") || strings.Contains(got.body, "acme") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if policy := got.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
 		t.Errorf("the policy is %q", policy)
 	}
-	if got := h.request(http.MethodGet, "/", "metrics-7f3a9c51d2e84b60a1c35e97", "", ""); !strings.Contains(got.body, "<td>acme<td>Slack<td>") {
+	if got := h.request(http.MethodGet, "/", "metrics-7f3a9c51d2e84b60a1c35e97", "", ""); !strings.Contains(got.body, "<td>acme<td>Slack<td>") || !strings.Contains(got.body, ">Console<") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	for request, want := range map[string]int{"GET /nothing": 404, "POST /healthz": 405, "DELETE /api/v1/chat/threads": 405, "GET /api/v2": 404} {

@@ -42,11 +42,13 @@ func TestChatPage(t *testing.T) {
 	tab.Size(1000, 700)
 	tab.Goto(address)
 	tab.Role("button", "Continue as You").Click()
-	tab.Role("textbox", "Type your message...").Type("hello there")
+	tab.Wait(inElement("[data-test=input]:focus") + ".length === 1")
+	tab.Press("hello there")
 	tab.Press(kb.Enter)
 	sees(tab, "[data-type='8']", "hello there")
 	sees(tab, "[data-type='7']", "hello there")
 	tab.Wait(`document.querySelector('#threads [aria-current] span')?.textContent === 'hello there'`)
+	tab.Wait(`document.title === 'hello there – Parley'`)
 	if at := browsertest.Eval[string](tab, "location.href"); strings.Contains(at, h.local()) || !strings.Contains(at, "?thread=") {
 		t.Errorf("the address is %s", at)
 	}
@@ -60,6 +62,10 @@ func TestChatPage(t *testing.T) {
 	tab.Wait(inElement("[data-test=message]") + ".length === 0")
 	tab.Find("#threads button").Click()
 	tab.Wait(inElement("[data-test=message]") + ".length === 4")
+	tab.Size(1920, 1000)
+	if wide := browsertest.Eval[float64](tab, "Math.max(..."+inElement("[data-type='7']")+".map(e => e.offsetWidth))"); wide > 800 {
+		t.Errorf("a line is %v px wide", wide)
+	}
 	tab.Size(1000, 250)
 	if high := browsertest.Eval[bool](tab, "document.documentElement.scrollHeight > innerHeight"); high {
 		t.Error("the page scrolls instead of the conversation")
@@ -67,7 +73,14 @@ func TestChatPage(t *testing.T) {
 	tab.Size(360, 640)
 	tab.Role("button", "Conversations").Click()
 	tab.Screenshot("chat-list-360")
+	for range 12 { // the keyboard stays in the drawer
+		tab.Press(kb.Tab)
+		if browsertest.Eval[bool](tab, "document.activeElement.id === 'conversation'") {
+			t.Fatal("the keyboard is behind the drawer")
+		}
+	}
 	tab.Press(kb.Escape)
+	tab.Wait("document.activeElement.id === 'menu'")
 	tab.Screenshot("chat-360")
 	if wide := browsertest.Eval[bool](tab, "document.documentElement.scrollWidth > innerWidth"); wide {
 		t.Error("the page scrolls sideways")
