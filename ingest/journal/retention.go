@@ -52,9 +52,7 @@ func (r Retention) steps(now time.Time) []storage.Step {
 // workspaceSteps lists each table that has rows of workspaces. A message is removed with
 // the rows of its attachments and its run; a run has at most 1,000 events.
 func workspaceSteps(workspace string) []storage.Step {
-	const page = `row > $1 AND row <= $2 AND workspace = $3`
-	const ofMessages, ofRuns = `message IN (SELECT row FROM messages WHERE ` + page + `)`, ` IN (SELECT run FROM messages WHERE ` + page + `)`
-	return slices.Concat(messages.OfWorkspace(workspace, append(files.Deletes(ofMessages), runs.Deletes(ofRuns)...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace)},
+	return slices.Concat(messages.OfWorkspace(workspace, append(files.OfMessages(), runs.OfMessages()...)), []storage.Step{budgets.OfWorkspace(workspace), workstreams.OfWorkspace(workspace), search.OfWorkspace(workspace)},
 		schedules.OfWorkspace(workspace), outbox.OfWorkspace(workspace), envelopes.OfWorkspace(workspace), threads.OfWorkspace(workspace))
 }
 

@@ -137,9 +137,7 @@ func (e *Envelopes) Envelope(ctx context.Context, id int64) (*Result, error) {
 			FROM envelopes e LEFT JOIN threads t ON t.id = e.thread WHERE e.id = $1`, id) || state == "pending" {
 			return nil
 		}
-		if found := messages.List(tx, `m.row = $1`, message); len(found) > 0 {
-			s.Message = &found[0]
-		}
+		s.Message = messages.ByRow(tx, message)
 		return &s
 	})
 }
@@ -241,7 +239,7 @@ func FreeKey(tx *storage.Txn, envelope int64) {
 
 // AdmitWaiting moves the envelopes that wait for a message into its thread, and returns their number.
 func AdmitWaiting(tx *storage.Txn, workspace, messageID string, thread int64) int64 {
-	return tx.Exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE `+messages.Awaiting, workspace, messageID, thread)
+	return tx.Exec(`UPDATE envelopes SET thread = $3, not_before = 0 WHERE workspace = $1 AND message_id = $2 AND state = 'pending' AND thread IS NULL`, workspace, messageID, thread)
 }
 
 // AdmitMissed moves the envelopes that wait for any message of a thread into it; see threads.Turn.

@@ -67,7 +67,8 @@ func Delete(tx *storage.Txn, message int64) {
 	tx.Do(`DELETE FROM attachments WHERE message = $1`, message)
 }
 
-// Deletes returns the statements that delete the attachments that meet a condition.
-func Deletes(condition string) []string {
+// OfMessages returns the statements that delete the attachments of a page of a workspace's messages; see storage.Step.
+func OfMessages() []string {
+	const condition = `message IN (SELECT row FROM messages WHERE row > $1 AND row <= $2 AND workspace = $3)`
 	return []string{checkAttached(condition), `DELETE FROM attachments WHERE ` + condition}
 }

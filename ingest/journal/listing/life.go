@@ -93,11 +93,13 @@ func (l *Listing) LifeByID(ctx context.Context, id string) (*Life, error) {
 
 // find reads the message that meets a condition, and its place. It returns false if there is none.
 func (l *Life) find(tx *storage.Txn, where string, args ...any) bool {
-	list := messages.List(tx, where, args...)
-	if len(list) == 0 {
+	var row int64
+	if !tx.Row([]any{&row}, `SELECT m.row FROM messages m WHERE `+where, args...) {
 		return false
 	}
-	l.Message = &list[0]
+	if l.Message = messages.ByRow(tx, row); l.Message == nil {
+		return false
+	}
 	tx.Row([]any{(*string)(&l.Thread), &l.ThreadID, &l.Workspace, (*string)(&l.Platform), &l.Channel, &l.Parent},
 		`SELECT key, uuid, workspace, platform, channel, parent FROM threads WHERE id = $1`, l.Message.Thread)
 	return true

@@ -10,12 +10,12 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// ContextAfter is the thread_seq after which the block of the thread's next turn begins.
-const ContextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE begun_seq END`
+// contextAfter is the thread_seq after which the block of the thread's next turn begins.
+const contextAfter = `CASE WHEN context_from > begun_seq THEN context_from ELSE begun_seq END`
 
-// Awaiting is the condition that an envelope waits for a target: $1 is the workspace, $2
+// awaiting is the condition that an envelope waits for a target: $1 is the workspace, $2
 // the target.
-const Awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
+const awaiting = `envelopes.workspace = $1 AND envelopes.message_id = $2 AND envelopes.state = 'pending' AND envelopes.thread IS NULL`
 
 // insertMessage stores a message with the thread's next thread_seq, and locks the thread
 // for the rest of the transaction. If a run's id is given, and the turn need not wait,
@@ -27,12 +27,12 @@ const insertMessage = `
 	SELECT $5, t.id, CASE WHEN $6 = 1 THEN t.next_seq END, $1, $7, $8, $9, $10, $11, $12, $13,
 		$14, $15, $16, $17, $18, $19, $20, $21, $23, $24, $25,
 		CAST($26 AS BIGINT), CAST($27 AS BIGINT), CASE WHEN $28 = 1 THEN t.next_seq - 1 END, $29, $30, $31, CAST($32 AS TEXT), t.begins, CASE WHEN t.begins IS NOT NULL THEN t.behind END, CASE WHEN t.begins IS NOT NULL THEN t.next_seq END
-	FROM (SELECT id, next_seq, ` + ContextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
-			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + Awaiting + `) THEN CAST($4 AS TEXT) END AS begins
+	FROM (SELECT id, next_seq, ` + contextAfter + ` AS behind, CASE WHEN $4 <> '' AND run_id IS NULL AND turn_since IS NULL AND pending = 1
+			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `) THEN CAST($4 AS TEXT) END AS begins
 		FROM threads WHERE id = $3 AND fence = $22`
 
 const insertMessageEnd = ` FOR UPDATE) AS t WHERE true ON CONFLICT DO NOTHING
-	RETURNING row, seq, run, context_after, EXISTS (SELECT 1 FROM envelopes WHERE ` + Awaiting + `)`
+	RETURNING row, seq, run, context_after, EXISTS (SELECT 1 FROM envelopes WHERE ` + awaiting + `)`
 
 // Insertion is a message to store.
 type Insertion struct {
@@ -127,7 +127,7 @@ func InsertReply(tx *storage.Txn, m *Message, workspace string, fence, base, fil
 			sent_at, created_at, run, base_seq, latest_seen_seq, server_seq, files)
 		SELECT $4, $4, t.id, t.next_seq, $5, $6, 'agent', 'none', $7, $8, $9, 'live', $10, $10, t.run_id, $11, $11, t.next_seq - 1, $13
 		FROM (SELECT id, next_seq, run_id FROM threads WHERE id = $1 AND fence = $2 AND run_id = $3 AND run_left > 0
-			AND (run_answer IS NULL OR $12 = 1) AND ($14 = 1 OR NOT (`+Incomplete(`$1`, `$3`, `$15`)+`)) FOR UPDATE) AS t WHERE true
+			AND (run_answer IS NULL OR $12 = 1) AND ($14 = 1 OR NOT (`+incomplete(`$1`, `$3`, `$15`)+`)) FOR UPDATE) AS t WHERE true
 		RETURNING row, seq`,
 		m.Thread, fence, m.Run, m.UUID, workspace, m.SenderID, m.Content, m.Metadata, m.Version, storage.Millis(m.CreatedAt), base, storage.Number(isLater), files,
 		storage.Number(isLast), filesRead)

@@ -53,12 +53,12 @@ func (m *Messages) ThreadMessages(ctx context.Context, workspace, threadID strin
 			tx.Fail(storage.ErrNotFound)
 		}
 		if page.Before == 0 || page.After > 0 {
-			return List(tx, `m.thread = $1 AND m.seq > $2 AND (m.seq < $3 OR $3 = 0) ORDER BY m.seq LIMIT CAST($4 AS BIGINT)`,
+			return list(tx, `m.thread = $1 AND m.seq > $2 AND (m.seq < $3 OR $3 = 0) ORDER BY m.seq LIMIT CAST($4 AS BIGINT)`,
 				thread, page.After, page.Before, int64(page.Limit))
 		}
-		list := List(tx, `m.thread = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
-		slices.Reverse(list)
-		return list
+		last := list(tx, `m.thread = $1 AND m.seq < $2 ORDER BY m.seq DESC LIMIT CAST($3 AS BIGINT)`, thread, page.Before, int64(page.Limit))
+		slices.Reverse(last)
+		return last
 	})
 }
 
@@ -100,12 +100,20 @@ func freshness(base, latest, server int64) *Freshness {
 	return fresh
 }
 
-// List reads messages, m in the condition, with the facts that a list shows.
-func List(tx *storage.Txn, where string, args ...any) []Listed {
-	list := storage.UpTo(tx, func(m *Listed) int { return m.Size() }, (*Listed).dest, `SELECT `+listedColumns+`
+// ByRow returns the message with a row, as a list shows it; nil for none.
+func ByRow(tx *storage.Txn, row int64) *Listed {
+	if found := list(tx, `m.row = $1`, row); len(found) > 0 {
+		return &found[0]
+	}
+	return nil
+}
+
+// list reads messages, m in the condition, with the facts that a list shows.
+func list(tx *storage.Txn, where string, args ...any) []Listed {
+	listed := storage.UpTo(tx, func(m *Listed) int { return m.Size() }, (*Listed).dest, `SELECT `+listedColumns+`
 		FROM messages m JOIN threads t ON t.id = m.thread LEFT JOIN runs r ON r.id = m.run WHERE `+where, args...)
-	for i := range list {
-		l := &list[i]
+	for i := range listed {
+		l := &listed[i]
 		unpack(tx, &l.Message)
 		LoadFiles(tx, &l.Message)
 		l.Freshness = freshness(l.base, l.latest, l.server)
@@ -115,7 +123,7 @@ func List(tx *storage.Txn, where string, args ...any) []Listed {
 			l.Asked = &asked
 		}
 	}
-	return list
+	return listed
 }
 
 // ThreadSummary describes a thread in a list.

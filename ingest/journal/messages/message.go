@@ -135,16 +135,6 @@ func (m *Message) dest() []any {
 		&m.FileCount, &m.FilesUntil, &m.reactions, &m.Envelopes, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.Memory}
 }
 
-// LineColumns are the columns of a message that a run and its transcript need.
-const LineColumns = `m.row, m.id, m.seq, m.external_id, m.sender_id, m.author, m.reason, m.agent, m.content, m.quotes, m.metadata,
-	m.version, m.memory, m.files, m.sent_at, m.created_at, m.edited_at, m.deleted_at, m.run, m.client_run_id`
-
-// Line is the scan target for lineColumns.
-func (m *Message) Line() []any {
-	return []any{&m.Row, &m.UUID, &m.Seq, &m.ExternalID, &m.SenderID, (*string)(&m.Author), &m.Reason, &m.Agent, &m.Content, &m.quotes, &m.Metadata,
-		&m.Version, &m.Memory, &m.FileCount, &m.SentAt, &m.CreatedAt, &m.EditedAt, &m.DeletedAt, &m.Run, &m.ClientRunID}
-}
-
 // unpack sets the fields that are JSON in the columns of a message.
 func unpack(tx *storage.Txn, m *Message) {
 	if err := errors.Join(storage.Unpack(m.quotes, &m.Quotes), storage.Unpack(m.reactions, &m.Reactions)); err != nil {
@@ -159,26 +149,6 @@ func MetadataOf(tx *storage.Txn, m *Message) event.Metadata {
 		tx.Fail(fmt.Errorf("message %d: metadata: %w", m.Row, err))
 	}
 	return metadata
-}
-
-// Find reads the first message that meets a condition, without its files; nil for none.
-func Find(tx *storage.Txn, where string, args ...any) *Message {
-	var m Message
-	if !tx.Row(m.dest(), `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...) {
-		return nil
-	}
-	unpack(tx, &m)
-	return &m
-}
-
-// FindAll reads the messages that meet a condition, with their files.
-func FindAll(tx *storage.Txn, where string, args ...any) []Message {
-	return Complete(tx, storage.Rows(tx, (*Message).dest, `SELECT `+messageColumns+` FROM messages m WHERE `+where, args...))
-}
-
-// Lines reads the columns of messages that a transcript shows, with their files.
-func Lines(tx *storage.Txn, where string, args ...any) []Message {
-	return Complete(tx, storage.Rows(tx, (*Message).Line, `SELECT `+LineColumns+` FROM messages m WHERE `+where, args...))
 }
 
 // Complete unpacks scanned messages, reads their files, and returns them.

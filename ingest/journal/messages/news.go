@@ -16,35 +16,25 @@ type News struct {
 	// Void says that there is nothing to tell any more: the message was deleted, or the actor may not
 	// read the thread.
 	Void bool
-
-	message int64
-	reads   bool
 }
-
-func (n *News) dest() []any { return append(n.Thread.Dest(), &n.Seq, &n.message, &n.reads) }
 
 // NewsOf returns the news of an actor after a seq, in order. If open is set, the actor reads each
 // thread that is not for its participants alone. A page ends at PageBytes.
 func (m *Messages) NewsOf(ctx context.Context, workspace, actor string, open bool, after int64, limit int) ([]News, error) {
-	return storage.Read(ctx, m.db, func(tx *storage.Txn) []News {
-		page := storage.Rows(tx, (*News).dest, `SELECT `+threads.ThreadColumns+`, n.seq, n.message, CASE WHEN closed = 0 AND $5 = 1
-				OR EXISTS (SELECT 1 FROM participants p WHERE p.thread = threads.id AND p.actor = $2) THEN 1 ELSE 0 END
-			FROM (SELECT seq, thread, message FROM news WHERE workspace = $1 AND actor = $2 AND seq > $3 ORDER BY seq LIMIT CAST($4 AS BIGINT)) AS n
-			JOIN threads ON threads.id = n.thread ORDER BY n.seq`, workspace, actor, after, int64(limit), storage.Number(open))
+	return storage.Read(ctx, m.db, func(tx *storage.Txn) (page []News) {
 		bytes := 0
-		for i := range page {
-			n := &page[i]
-			n.Void = !n.reads
-			if n.Void || n.message == 0 {
-				continue
+		for _, told := range threads.NewsOf(tx, workspace, actor, open, after, limit) {
+			n := News{Seq: told.Seq, Thread: told.Thread, Void: !told.Reads}
+			if !n.Void && told.Message != 0 {
+				n.Message = ByRow(tx, told.Message)
+				if n.Void = n.Message == nil || !n.Message.DeletedAt.IsZero(); n.Void {
+					n.Message = nil
+				} else {
+					bytes += n.Message.Size()
+				}
 			}
-			found := List(tx, `m.row = $1 AND m.deleted_at = 0`, n.message)
-			if n.Void = len(found) == 0; n.Void {
-				continue
-			}
-			n.Message = &found[0]
-			if bytes += n.Message.Size(); bytes >= storage.PageBytes {
-				return page[:i+1]
+			if page = append(page, n); bytes >= storage.PageBytes {
+				break
 			}
 		}
 		return page

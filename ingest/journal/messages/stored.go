@@ -14,10 +14,10 @@ const maxOriginals = 20
 // else of the newest in the thread that isOriginal accepts; nil for none.
 func (s *Messages) Author(ctx context.Context, thread int64, externalID string, isOriginal func(m *Message) bool) ([]byte, error) {
 	return storage.Read(ctx, s.db, func(tx *storage.Txn) []byte {
-		for _, m := range FindAll(tx, `m.thread = $1 AND m.author = 'human' AND m.external_id = $2`, thread, externalID) {
+		for _, m := range findAll(tx, `m.thread = $1 AND m.author = 'human' AND m.external_id = $2`, thread, externalID) {
 			return m.Metadata
 		}
-		list := FindAll(tx, `m.thread = $1 AND m.author = 'human' AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT $2`, thread, int64(maxOriginals))
+		list := findAll(tx, `m.thread = $1 AND m.author = 'human' AND m.seq IS NOT NULL ORDER BY m.seq DESC LIMIT $2`, thread, int64(maxOriginals))
 		if at := slices.IndexFunc(list, func(m Message) bool { return isOriginal(&m) }); at >= 0 {
 			return list[at].Metadata
 		}

@@ -12,7 +12,7 @@ import (
 // later, in the order of their changes. The plus keeps to the indexes of changed messages.
 func (m *Messages) ThreadChanges(ctx context.Context, t *threads.Thread, upTo int64, since time.Time, limit int) ([]Listed, error) {
 	return storage.Read(ctx, m.db, func(tx *storage.Txn) []Listed {
-		return List(tx, `m.thread = $1 AND +m.seq <= $2 AND (m.edited_at > 0 AND m.edited_at >= $3 OR m.deleted_at > 0 AND m.deleted_at >= $3)
+		return list(tx, `m.thread = $1 AND +m.seq <= $2 AND (m.edited_at > 0 AND m.edited_at >= $3 OR m.deleted_at > 0 AND m.deleted_at >= $3)
 			ORDER BY CASE WHEN m.deleted_at > m.edited_at THEN m.deleted_at ELSE m.edited_at END, m.seq LIMIT CAST($4 AS BIGINT)`,
 			t.Row, upTo, storage.Millis(since), int64(limit))
 	})

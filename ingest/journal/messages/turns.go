@@ -7,37 +7,69 @@ import (
 	"parley/ingest/journal/storage"
 )
 
-// ForAgent is the condition that a message waits for a run of an agent: $1 is the thread,
+// forAgent is the condition that a message waits for a run of an agent: $1 is the thread,
 // $2 the agent.
-const ForAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
+const forAgent = `thread = $1 AND trigger = 'run' AND run IS NULL AND agent = $2`
 
-// Incomplete is the condition that files of a run's messages, or the rest of one of them, came after
+// incomplete is the condition that files of a run's messages, or the rest of one of them, came after
 // its input was read. The arguments are a thread, its run and the number of files in the input.
-func Incomplete(thread, run, files string) string {
+func incomplete(thread, run, files string) string {
 	return `(SELECT CAST(coalesce(sum(files), 0) AS BIGINT) FROM messages WHERE author <> 'agent' AND run = ` + run + `) > ` + files + `
 		OR EXISTS (SELECT 1 FROM messages WHERE thread = ` + thread + ` AND ` + rest(run) + `)`
+}
+
+// IsIncomplete reports whether files of a run's messages, or the rest of one of them, came after its input was read, which has so many
+// files.
+func IsIncomplete(tx *storage.Txn, thread int64, run string, files int64) bool {
+	return tx.Has(`SELECT 1 FROM threads WHERE id = $1 AND (`+incomplete(`$1`, `$2`, `$3`)+`)`, thread, run, files)
 }
 
 // rest is the condition that a message is the rest of one of a run's.
 func rest(run string) string { return `trigger = 'run' AND run IS NULL AND continues = ` + run }
 
-// Joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
+// joins is the condition that a message may join a run: $1 is the thread, $2 the run's agent, $3
 // the message's row, or null for any. A message that came with an id for its run has a run of its
 // own. If the run is one of those, named, only reports of workstreams join it.
-func Joins(named bool) string {
-	condition := ForAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
+func joins(named bool) string {
+	condition := forAgent + ` AND client_run_id IS NULL AND row = coalesce($3, row)`
 	if named {
 		condition += ` AND reason = '` + string(event.ReasonWorkstream) + `'`
 	}
 	return condition
 }
 
-// OfTurn is the condition that a message m of a run is one of its turn: it asked for the run, or it is the run's answer or one of
-// the rows before that. A notice of Parley about the run is not; a report or a prompt of Parley that the run answers is.
-const OfTurn = `(m.author <> 'system' OR m.trigger = 'run')`
+// Joinable returns the messages that may join an unfinished run, by time: those that wait for its agent, or the reports of workstreams among
+// them if the run is named; see runs.Run.
+func Joinable(tx *storage.Txn, thread int64, agent, run string, named bool) []Message {
+	return lines(tx, joins(named)+` AND EXISTS (SELECT 1 FROM threads WHERE id = $1 AND run_id = $4) ORDER BY m.sent_at, m.seq`, thread, agent, nil, run)
+}
 
-// Waits is the condition that a message waits for a turn: $1 is the thread.
-const Waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
+// AsksAfter reports whether a message after a thread_seq waits for an agent, other than the prompt of a schedule and the report of a workstream.
+func AsksAfter(tx *storage.Txn, thread int64, agent string, seq int64) bool {
+	return tx.Has(`SELECT 1 FROM messages WHERE `+forAgent+` AND seq > $3 AND reason NOT IN ($4, $5) LIMIT 1`, thread, agent, seq, string(event.ReasonWorkstream), string(event.ReasonSchedule))
+}
+
+// IsWaiting reports whether the message with a row waits for a turn of a thread.
+func IsWaiting(tx *storage.Txn, thread, row int64) bool {
+	return tx.Has(`SELECT 1 FROM messages WHERE row = $2 AND `+waits, thread, row)
+}
+
+// CountWaiting returns the number of messages that wait for a turn of a thread.
+func CountWaiting(tx *storage.Txn, thread int64) (n int64) {
+	tx.Row([]any{&n}, `SELECT count(*) FROM messages WHERE `+waits, thread)
+	return n
+}
+
+// JoinsWaiting reports whether a message for an agent gets one run with those that wait in a thread: the newest of them, without the
+// one with a row, is for the same agent, and came without an id for its run.
+func JoinsWaiting(tx *storage.Txn, thread int64, agent string, row int64) (joins bool) {
+	tx.Row([]any{&joins}, `SELECT CASE WHEN agent = $2 AND client_run_id IS NULL THEN 1 ELSE 0 END FROM messages WHERE `+waits+` AND row <> $3
+		ORDER BY sent_at DESC, seq DESC LIMIT 1`, thread, agent, row)
+	return joins
+}
+
+// waits is the condition that a message waits for a turn: $1 is the thread.
+const waits = `thread = $1 AND trigger = 'run' AND run IS NULL`
 
 // RowsOf returns the rows of a thread's messages, in their order.
 func RowsOf(tx *storage.Txn, thread int64) []int64 {
@@ -56,7 +88,7 @@ const ofPeople = ` AND (CAST($2 AS BIGINT) = 0 OR row = $2 OR author = 'human' A
 // Waiting returns at most limit messages of a thread that wait for a turn, the earliest one first: all of them, or only the answer
 // to a question with its row and those that people have written themselves.
 func Waiting(tx *storage.Txn, thread, answer int64, limit int) []Message {
-	return Lines(tx, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL`+ofPeople+` ORDER BY m.sent_at, m.seq LIMIT CAST($3 AS BIGINT)`,
+	return lines(tx, `m.thread = $1 AND m.trigger = 'run' AND m.run IS NULL`+ofPeople+` ORDER BY m.sent_at, m.seq LIMIT CAST($3 AS BIGINT)`,
 		thread, answer, int64(limit))
 }
 
@@ -80,19 +112,19 @@ func TakeRest(tx *storage.Txn, thread int64, run string) {
 // TakeJoining gives a run the messages that may join it, or the one with a row. It returns their number, and whether one of
 // them is a bot's.
 func TakeJoining(tx *storage.Txn, thread int64, agent string, row any, run string, named bool) (n int, bots bool) {
-	authors := storage.Rows(tx, storage.Self[string], `UPDATE messages SET run = $4 WHERE `+Joins(named)+` RETURNING author`, thread, agent, row, run)
+	authors := storage.Rows(tx, storage.Self[string], `UPDATE messages SET run = $4 WHERE `+joins(named)+` RETURNING author`, thread, agent, row, run)
 	return len(authors), slices.Contains(authors, string(ByBot))
 }
 
 // TakeAll gives a run all messages that wait in a thread.
 func TakeAll(tx *storage.Txn, thread int64, run string) {
-	tx.Do(`UPDATE messages SET run = $2 WHERE `+Waits, thread, run)
+	tx.Do(`UPDATE messages SET run = $2 WHERE `+waits, thread, run)
 }
 
 // ForgetReports lets the reports wait no more that a thread's next turn would answer: those of a run's workstreams, or of all if run is
 // empty. They stay in the thread, for later runs to see. It returns their number.
 func ForgetReports(tx *storage.Txn, thread int64, run string) int64 {
-	return tx.Exec(`UPDATE messages SET trigger = 'passive' WHERE `+Waits+` AND reason = $3
+	return tx.Exec(`UPDATE messages SET trigger = 'passive' WHERE `+waits+` AND reason = $3
 		AND (CAST($2 AS TEXT) = '' OR EXISTS (SELECT 1 FROM workstreams w WHERE w.run = $2 AND messages.external_id LIKE w.thread || '/%'))`,
 		thread, run, string(event.ReasonWorkstream))
 }
@@ -115,12 +147,8 @@ func MoveBase(tx *storage.Txn, run string, base int64) {
 
 // SetAgent gives the messages that wait for an agent to another one.
 func SetAgent(tx *storage.Txn, thread int64, agent, heir string) {
-	tx.Do(`UPDATE messages SET agent = $3 WHERE `+ForAgent, thread, agent, heir)
+	tx.Do(`UPDATE messages SET agent = $3 WHERE `+forAgent, thread, agent, heir)
 }
-
-// ReplyOf is the condition that a message is the reply of a post of ours: $1 is the
-// post's workspace, $2 its platform id. The user adds the closing bracket.
-const ReplyOf = `author = 'agent' AND run = (SELECT d.run FROM deliveries d WHERE d.workspace = $1 AND d.platform_id = $2`
 
 // AskAgain lets the messages of a run that has failed wait again: those that asked for a run, also a schedule's and the report of a workstream,
 // without deleted ones. It returns their number.

@@ -19,7 +19,7 @@ func (r *recordTx) Question() *runs.Question {
 	if r.thread.Question == "" {
 		return nil
 	}
-	return runs.QuestionOf(r.Txn, r.thread.Question, `state = 'open' AND until_at > $2`, r.now)
+	return runs.OpenQuestion(r.Txn, r.thread.Question, r.now)
 }
 
 // CardButton implements Look.
@@ -40,8 +40,7 @@ func (r *recordTx) Pressed(action json.RawMessage) (button *card.Press, agent st
 	if json.Unmarshal(action, &pressed) != nil {
 		return nil, ""
 	}
-	for _, m := range messages.FindAll(r.Txn, `thread = $1 AND sender_id LIKE 'agent:%' AND author IN ('agent', 'bot') AND deleted_at = 0 AND seq IS NOT NULL
-		ORDER BY seq DESC LIMIT CAST($2 AS BIGINT)`, r.claim.Thread, int64(maxCards)) {
+	for _, m := range messages.NewestOfAgents(r.Txn, r.claim.Thread, maxCards) {
 		metadata, _ := event.ReadMetadata(m.Metadata) // it was checked when it was stored
 		for _, extra := range metadata.Extra {
 			if c, err := card.Read(extra.Value, card.SchemaKey); extra.Key == card.SchemaKey && err == nil {
@@ -56,7 +55,7 @@ func (r *recordTx) Pressed(action json.RawMessage) (button *card.Press, agent st
 
 // Cause implements Look.
 func (r *recordTx) Cause(run string) (sender string, alone bool) {
-	of := runs.Run{Messages: messages.FindAll(r.Txn, `run = $1 AND author IN ('human', 'bot', 'system') ORDER BY seq`, run)}
+	of := runs.Run{Messages: messages.Causes(r.Txn, run)}
 	return of.Cause()
 }
 

@@ -43,10 +43,7 @@ func (r *recordTx) joins() bool {
 	if r.asks != nil {
 		asks = r.asks.Row
 	}
-	var same bool
-	r.Row([]any{&same}, `SELECT CASE WHEN agent = $2 AND client_run_id IS NULL THEN 1 ELSE 0 END FROM messages WHERE `+messages.Waits+` AND row <> $3
-		ORDER BY sent_at DESC, seq DESC LIMIT 1`, r.claim.Thread, r.Agent, asks)
-	return same
+	return messages.JoinsWaiting(r.Txn, r.claim.Thread, r.Agent, asks)
 }
 
 // count adds the run that the message asks for to its budgets, or tells its sender that there

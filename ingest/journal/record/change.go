@@ -239,7 +239,7 @@ func (r *recordTx) delete() {
 	for _, target := range r.Event.Targets {
 		known := r.stored(target)
 		if known == nil { // the target may be the only post of a reply of ours
-			known = messages.Find(r.Txn, messages.ReplyOf+` AND NOT EXISTS (SELECT 1 FROM deliveries o WHERE o.run = d.run AND o.kind = 'post' AND o.id <> d.id))`, r.Workspace, target)
+			known = messages.ReplyOfOnly(r.Txn, r.Workspace, target)
 		}
 		if known == nil { // other messages may quote a message that was never recorded
 			r.dropWords(target, target)

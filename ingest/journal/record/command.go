@@ -47,9 +47,8 @@ const maxWorkstreams = 20
 // before reads the work in the thread before a command.
 func (r *recordTx) before(d *Decision) (s ThreadState) {
 	s.Run, s.Asks = r.thread.Run, r.Question() != nil
-	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken, &s.Waiting}, `SELECT agent, run_begun_at, run_attempts,
-		CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END,
-		(SELECT count(*) FROM messages WHERE `+messages.Waits+`) FROM threads WHERE id = $1`, r.claim.Thread)
+	r.Row([]any{&s.Agent, &s.BegunAt, &s.Attempts, &s.Taken}, `SELECT agent, run_begun_at, run_attempts, CASE WHEN run_answer IS NULL THEN run_taken ELSE 0 END FROM threads WHERE id = $1`, r.claim.Thread)
+	s.Waiting = messages.CountWaiting(r.Txn, r.claim.Thread)
 	switch d.Command {
 	case CommandStop:
 		for _, key := range r.reaches(d) {

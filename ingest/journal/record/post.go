@@ -101,9 +101,8 @@ func (r *Recorder) OpenUnder(ctx context.Context, to threads.Thread, platform ev
 
 // Post is a stored post.
 type Post struct {
-	ID      string
-	Thread  threads.Thread
-	Channel string // of the thread
+	ID string
+	threads.Spot
 	// State is the state of the post's deliveries as a whole, as outbox.StateOf returns it; sent if there is none.
 	State outbox.State
 	// PlatformID is the platform's id of the first part; empty if it was not sent.
@@ -116,10 +115,11 @@ type Post struct {
 // PostOf returns a post. It fails with ErrNotFound if there is none.
 func (r *Recorder) PostOf(ctx context.Context, id string) (p Post, err error) {
 	p, err = storage.Read(ctx, r.db, func(tx *storage.Txn) (p Post) {
-		if !tx.Row(append(p.Thread.Dest(), &p.Channel), `SELECT `+threads.ThreadColumns+`, channel FROM threads
-			WHERE id = (SELECT thread FROM messages WHERE id = $1 AND author = 'agent' AND origin = 'api')`, id) {
+		var thread int64
+		if !tx.Row([]any{&thread}, `SELECT thread FROM messages WHERE id = $1 AND author = 'agent' AND origin = 'api'`, id) {
 			tx.Fail(storage.ErrNotFound)
 		}
+		p.Spot = threads.SpotAt(tx, thread)
 		p.ID = id
 		p.State, p.PlatformID, p.Error = outbox.StateOf(tx, id)
 		return p

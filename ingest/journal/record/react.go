@@ -11,8 +11,7 @@ import (
 
 // Target is a message to which Parley reacts.
 type Target struct {
-	Thread  threads.Thread
-	Channel string // of the thread
+	threads.Spot // of the message
 	// PlatformID is the platform's id of the message; of a reply, that of its first post. It is empty if the platform
 	// does not have the message.
 	PlatformID string
@@ -25,10 +24,10 @@ func (r *Recorder) TargetOf(ctx context.Context, workspace, id string) (Target, 
 		var own bool
 		var external, run string
 		if !tx.Row([]any{&thread, &own, &external, &run}, `SELECT thread, CASE WHEN author IN ('agent', 'system') THEN 1 ELSE 0 END, coalesce(external_id, ''), coalesce(run, '')
-			FROM messages WHERE id = $1 AND workspace = $2 AND seq IS NOT NULL AND deleted_at = 0`, id, workspace) ||
-			!tx.Row(append(t.Thread.Dest(), &t.Channel), `SELECT `+threads.ThreadColumns+`, channel FROM threads WHERE id = $1`, thread) {
+			FROM messages WHERE id = $1 AND workspace = $2 AND seq IS NOT NULL AND deleted_at = 0`, id, workspace) {
 			tx.Fail(storage.ErrNotFound)
 		}
+		t.Spot = threads.SpotAt(tx, thread)
 		if _, injected := event.InjectedBy(external); injected { // the platform knows its announcement alone
 			own, run = true, id
 		}

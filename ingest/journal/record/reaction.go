@@ -12,7 +12,7 @@ import (
 func (r *recordTx) reaction() {
 	known := r.stored(r.Event.Targets[0])
 	if known == nil {
-		known = messages.Find(r.Txn, messages.ReplyOf+`)`, r.Workspace, r.Event.Targets[0])
+		known = messages.ReplyOf(r.Txn, r.Workspace, r.Event.Targets[0])
 	}
 	if known == nil {
 		r.unknown(event.ReasonUnknownMessage) // a post of ours that is no reply has no reactions

@@ -359,14 +359,14 @@ func (r *recordTx) known(m *event.Message) *messages.Message {
 		}
 	}
 	if m.RunID != "" {
-		return messages.Find(r.Txn, `client_run_id = $1 AND thread = $2`, m.RunID, r.claim.Thread)
+		return messages.ByRunID(r.Txn, r.claim.Thread, m.RunID)
 	}
-	return messages.Find(r.Txn, `thread = $1 AND sender_id = $2 AND client_message_id = $3`, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
+	return messages.ByClientID(r.Txn, r.claim.Thread, m.Metadata.SenderID, m.ClientMessageID)
 }
 
 // stored finds the message with an external id; nil for none.
 func (r *recordTx) stored(externalID string) *messages.Message {
-	return messages.Find(r.Txn, `workspace = $1 AND external_id = $2`, r.Workspace, externalID)
+	return messages.ByExternalID(r.Txn, r.Workspace, externalID)
 }
 
 // newMessage returns the row of a message that is not stored yet.

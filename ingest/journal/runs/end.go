@@ -135,7 +135,7 @@ func (e *endRunTx) commit(reply Reply) bool {
 	case stale && reply.Stale == "rerun" && e.run.Reruns < maxReruns:
 		join(e.Txn, e.run, nil)
 		e.rerun()
-	case e.run.Reruns < maxReruns && e.Has(`SELECT 1 FROM threads WHERE id = $1 AND (`+messages.Incomplete(`$1`, `$2`, `$3`)+`)`, e.run.Thread, e.run.ID, e.run.Files):
+	case e.run.Reruns < maxReruns && messages.IsIncomplete(e.Txn, e.run.Thread, e.run.ID, e.run.Files):
 		messages.TakeRest(e.Txn, e.run.Thread, e.run.ID)
 		e.rerun()
 	case stale && reply.Stale == "drop":
@@ -166,7 +166,7 @@ func (r *Runs) committed(ctx context.Context, claim *threads.Claim, run *Run, se
 	return storage.Write(ctx, r.db, storage.WriteOptions{Thread: claim.Key}, func(tx *storage.Txn) *endRunTx {
 		e := &endRunTx{EndResult: EndResult{State: Done}}
 		e.More = threads.Lock(tx, claim).Waiting
-		if e.Message = messages.Find(tx, `run = $1 AND author = 'agent'`, run.ID); e.Message == nil {
+		if e.Message = messages.Reply(tx, run.ID); e.Message == nil {
 			tx.Fail(storage.ErrFenced)
 		}
 		if d := outbox.OpenDelivery(tx, run.Thread); send != nil && d != nil && d.Key == outbox.Key(run.ID, 0) && d.SendBy.Equal(d.CreatedAt.Add(send.Timeout)) {
@@ -180,13 +180,13 @@ func (r *Runs) committed(ctx context.Context, claim *threads.Claim, run *Run, se
 // did not get it.
 func (e *endRunTx) stale() bool {
 	return e.nextSeq-1 > e.run.BaseSeq && e.Has(`SELECT 1 FROM messages WHERE thread = $1 AND seq > $2 AND (trigger = 'run' OR trigger = 'passive' AND memory = 1)
-		AND (run IS NULL OR run <> $3) AND reason NOT IN ($4, $5) AND `+notContext+` LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID, string(event.ReasonSchedule), string(event.ReasonWorkstream))
+		AND (run IS NULL OR run <> $3) AND reason NOT IN ($4, $5) AND origin <> 'context' LIMIT 1`, e.run.Thread, e.run.BaseSeq, e.run.ID, string(event.ReasonSchedule), string(event.ReasonWorkstream))
 }
 
 // asked reports whether a message that is newer than the run's begin asks its agent. Earlier
 // ones may wait too: they could not be in the same run.
 func (e *endRunTx) asked() bool {
-	return e.turnSince != 0 && e.Has(`SELECT 1 FROM messages WHERE `+messages.ForAgent+` AND seq > $3 AND reason NOT IN ($4, $5) LIMIT 1`, e.run.Thread, e.run.Agent, e.run.BaseSeq, string(event.ReasonWorkstream), string(event.ReasonSchedule))
+	return e.turnSince != 0 && messages.AsksAfter(e.Txn, e.run.Thread, e.run.Agent, e.run.BaseSeq)
 }
 
 // join gives the run the messages that may join it, or one of them, and returns their number. The

@@ -100,7 +100,7 @@ func (r *eventRow) dest() []any {
 // Deleted ones are left out.
 func (r *Runs) RunMessages(ctx context.Context, run string) ([]messages.Message, error) {
 	return storage.Read(ctx, r.db, func(tx *storage.Txn) []messages.Message {
-		return messages.FindAll(tx, `run = $1 AND deleted_at = 0 ORDER BY seq`, run)
+		return messages.OfRun(tx, run)
 	})
 }
 

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"slices"
 
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
@@ -16,7 +17,7 @@ func (r *Runs) GoingRun(ctx context.Context, id string) (*Run, error) {
 			`SELECT id, key, uuid, workspace, platform, channel, parent, agent, opened_on, run_context_from FROM threads WHERE run_id = $1`, id) {
 			tx.Fail(storage.ErrNotFound)
 		}
-		run.Messages = messages.FindAll(tx, `run = $1 AND author IN ('human', 'bot', 'system') AND deleted_at = 0 ORDER BY seq`, id)
+		run.Messages = slices.DeleteFunc(messages.Causes(tx, id), func(m messages.Message) bool { return !m.DeletedAt.IsZero() })
 		return run
 	})
 }

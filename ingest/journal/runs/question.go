@@ -64,7 +64,7 @@ func (e *endRunTx) ask(q *Question) {
 
 // Question returns the question of a run. It returns ErrNotFound if there is none.
 func (r *Runs) Question(ctx context.Context, run string) (Question, error) {
-	q, err := storage.Read(ctx, r.db, func(tx *storage.Txn) *Question { return QuestionOf(tx, run, `true`) })
+	q, err := storage.Read(ctx, r.db, func(tx *storage.Txn) *Question { return questionOf(tx, run, `true`) })
 	if err != nil || q == nil {
 		return Question{}, cmp.Or(err, storage.ErrNotFound)
 	}
@@ -78,9 +78,14 @@ func (r *Runs) HasAsked(ctx context.Context, known string) (bool, error) {
 	})
 }
 
-// QuestionOf returns the question of a run if it meets a condition, whose arguments begin with $2; nil for
+// OpenQuestion returns the question of a run if it is open and its time is not over; nil if it is not.
+func OpenQuestion(tx *storage.Txn, run string, now int64) *Question {
+	return questionOf(tx, run, `state = 'open' AND until_at > $2`, now)
+}
+
+// questionOf returns the question of a run if it meets a condition, whose arguments begin with $2; nil for
 // none.
-func QuestionOf(tx *storage.Txn, run, condition string, args ...any) *Question {
+func questionOf(tx *storage.Txn, run, condition string, args ...any) *Question {
 	q := &Question{Run: run}
 	var body, answer string
 	if !tx.Row([]any{&q.Agent, &body, &answer, &q.UntilAt}, `SELECT agent, body, answer, until_at FROM questions WHERE run = $1 AND `+condition,

@@ -251,8 +251,7 @@ func (b *beginRunTx) resume(most int64) {
 		run.SetMessages(nil)
 		return
 	}
-	// An unfinished run has no reply.
-	run.SetMessages(messages.Lines(b.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, run.ID))
+	run.SetMessages(messages.Lines(b.Txn, run.ID))
 	run.counted = min(run.counted, row.Left)
 }
 
@@ -312,7 +311,7 @@ func (b *beginRunTx) answered() int64 {
 		return 0
 	}
 	b.Fail(storage.Unpack(packed, &a))
-	if !b.Has(`SELECT 1 FROM messages WHERE row = $2 AND `+messages.Waits, b.run.Thread, a.Message) {
+	if !messages.IsWaiting(b.Txn, b.run.Thread, a.Message) {
 		return 0
 	}
 	return a.Message

@@ -27,9 +27,9 @@ func Aged(runs, events, inputs int64) []storage.Step {
 	}
 }
 
-// Deletes returns the statements that delete what is stored of the runs that meet a condition on
-// their id.
-func Deletes(condition string) []string {
+// OfMessages returns the statements that delete what is stored of the runs of a page of a workspace's messages; see storage.Step.
+func OfMessages() []string {
+	const condition = ` IN (SELECT run FROM messages WHERE row > $1 AND row <= $2 AND workspace = $3)`
 	return []string{
 		`DELETE FROM run_events WHERE run` + condition, `DELETE FROM run_posts WHERE run` + condition, `DELETE FROM run_steps WHERE run` + condition,
 		`DELETE FROM run_attempts WHERE run` + condition, `DELETE FROM run_inputs WHERE run` + condition,

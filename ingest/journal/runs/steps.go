@@ -66,7 +66,7 @@ func ForgetResults(tx *storage.Txn, workspace, message string) (found bool) {
 // ToldSince returns the passive messages in which Parley has told a run of its workstreams after a thread_seq.
 func (r *Runs) ToldSince(ctx context.Context, run *Run, seq int64) ([]messages.Message, error) {
 	return storage.Read(ctx, r.db, func(tx *storage.Txn) []messages.Message {
-		return messages.Lines(tx, `m.thread = $1 AND m.seq > $2 AND m.trigger = 'passive' AND m.reason = $3 ORDER BY m.seq`, run.Thread, max(seq, run.BaseSeq), string(event.ReasonWorkstream))
+		return messages.Told(tx, run.Thread, max(seq, run.BaseSeq))
 	})
 }
 
@@ -74,7 +74,7 @@ func (r *Runs) ToldSince(ctx context.Context, run *Run, seq int64) ([]messages.M
 // them if the run answers one message alone.
 func (r *Runs) Joinable(ctx context.Context, run *Run) ([]messages.Message, error) {
 	return storage.Read(ctx, r.db, func(tx *storage.Txn) []messages.Message {
-		return messages.Lines(tx, messages.Joins(run.Named)+` AND EXISTS (SELECT 1 FROM threads WHERE id = $1 AND run_id = $4) ORDER BY m.sent_at, m.seq`, run.Thread, run.Agent, nil, run.ID)
+		return messages.Joinable(tx, run.Thread, run.Agent, run.ID, run.Named)
 	})
 }
 

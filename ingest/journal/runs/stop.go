@@ -79,7 +79,7 @@ const insertStopped = `INSERT INTO runs (id, thread, agent, state, begun_at, ans
 // Its messages have a run that ended before it began.
 func StopWaiting(tx *storage.Txn, thread, now int64) {
 	id := uuid.Must(uuid.NewV7()).String()
-	tx.Do(insertStopped+messages.Waits+` ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(Canceled))
+	tx.Do(insertStopped+`thread = $1 AND trigger = 'run' AND run IS NULL ORDER BY sent_at, seq LIMIT 1`, thread, id, now, string(Canceled))
 	messages.TakeAll(tx, thread, id)
 	threads.CountChange(tx, thread)
 	threads.EndTurn(tx, thread)

@@ -98,21 +98,14 @@ func ThreadHistoryOf(tx *storage.Txn, column string) *ThreadHistory {
 	return h
 }
 
-// notContext is the condition that a message was not read as context for another turn.
-const notContext = `origin <> 'context'`
-
-// threadHistory reads the messages from before a thread's first turn. All messages from First to
-// Last were read as context, because one transaction stores them. A deleted one, or one that
-// a run has, is not passive any more.
+// threadHistory reads the messages from before a thread's first turn.
 func (t *transcript) threadHistory(h *ThreadHistory, turn *Turn) {
 	turn.Gap = turn.Gap || h.Gap
 	turn.Earlier += h.Earlier
 	if h.First == 0 {
 		return
 	}
-	read := messages.Lines(t.Txn, `thread = $1 AND seq BETWEEN $2 AND $3 AND trigger = 'passive'
-		AND (content <> '' OR files > 0 OR quotes <> '') ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)`,
-		t.run.Thread, h.First, h.Last, h.Last-h.First+1)
+	read := messages.ReadBefore(t.Txn, t.run.Thread, h.First, h.Last)
 	for i := range read {
 		t.bytes += len(read[i].Content)
 		if read[i].ExternalID == h.Root {

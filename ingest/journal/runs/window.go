@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -129,7 +128,7 @@ const (
 func (t *transcript) read() []Turn {
 	asked := t.run.Messages
 	if !t.run.Fresh {
-		asked = messages.Lines(t.Txn, `m.run = $1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, t.run.ID) // in their current state
+		asked = messages.Lines(t.Txn, t.run.ID) // in their current state
 	}
 	spans := []span{{run: t.run.ID, after: t.run.ContextAfter, upTo: t.run.BaseSeq, gap: t.run.Gap, messages: asked}}
 	t.see(asked)
@@ -182,30 +181,13 @@ func (t *transcript) see(messages []messages.Message) {
 // page reads at most limit turns after the first behind ones before the run's, newest first, with
 // their messages.
 func (t *transcript) page(behind, limit int) (spans []span) {
-	type line struct {
-		span
-		at, seq int64 // of the turn's first message
-		messages.Message
-	}
-	before, args := ``, []any{t.run.Thread, t.run.ID, int64(limit), int64(behind), t.run.ContextFrom}
+	turns := messages.Turns{Thread: t.run.Thread, Except: t.run.ID, From: t.run.ContextFrom}
 	if t.past {
-		before, args = ` AND context_after < $6`, append(args, t.run.BaseSeq)
+		turns.Before = t.run.BaseSeq
 	}
-	// SQLite would use an index of thread_seq for seq, and sort the whole thread; +seq has none.
-	lines := storage.Rows(t.Txn, func(l *line) []any {
-		return append([]any{&l.run, &l.after, &l.upTo, &l.gap, &l.at, &l.seq}, l.Line()...)
-	}, `
-		SELECT o.run, o.context_after, o.base_seq, o.gap, o.sent_at, o.seq, `+messages.LineColumns+`
-		FROM (SELECT run, context_after, base_seq, gap, sent_at, seq FROM messages WHERE thread = $1 AND context_after IS NOT NULL AND run <> $2 AND +seq > $5`+before+`
-			ORDER BY sent_at DESC, seq DESC LIMIT CAST($3 AS BIGINT) OFFSET CAST($4 AS BIGINT)) AS o
-		JOIN messages m ON m.run = o.run AND `+messages.OfTurn, args...)
-	// A store would write all columns of the lines once more to sort them.
-	slices.SortFunc(lines, func(a, b line) int {
-		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.seq, a.seq), a.SentAt.Compare(b.SentAt), cmp.Compare(a.Seq, b.Seq))
-	})
-	for _, l := range lines {
-		if n := len(spans); n == 0 || spans[n-1].run != l.run {
-			spans = append(spans, l.span)
+	for _, l := range turns.Lines(t.Txn, behind, limit) {
+		if n := len(spans); n == 0 || spans[n-1].run != l.Run {
+			spans = append(spans, span{run: l.Run, after: l.After, upTo: l.UpTo, gap: l.Gap})
 		}
 		if last := &spans[len(spans)-1]; l.Memory && l.DeletedAt.IsZero() {
 			last.messages = append(last.messages, l.Message)
@@ -232,7 +214,7 @@ func (t *transcript) turn(s span) Turn {
 		return turn
 	}
 	if s.after == 0 && t.run.OpenedOn != "" {
-		turn.OpenedOn = t.opening()
+		turn.OpenedOn = messages.Opening(t.Txn, t.run.Thread, t.run.Workspace, t.run.OpenedOn)
 	}
 	if t.unseen(s) {
 		t.block(s, &turn)
@@ -255,23 +237,11 @@ func (t *transcript) unseen(s span) bool {
 	return left > 0
 }
 
-// passive is the condition on a row of messages that it belongs to the block of a turn: $1 is the
-// thread, $2 and $3 are the block's bounds. A deleted message has no trigger.
-const passive = `thread = $1 AND seq > $2 AND seq <= $3 AND (trigger = 'passive' OR ` + neverBegun + `) AND memory = 1 AND ` + notContext + `
-	AND (content <> '' OR files > 0 OR quotes <> '')`
-
-// neverBegun is the condition that a message asked for a run that was stopped before it began. Then
-// no turn has the message.
-const neverBegun = `trigger = 'run' AND run IS NOT NULL
-	AND NOT EXISTS (SELECT 1 FROM messages AS turn WHERE turn.run = messages.run AND turn.context_after IS NOT NULL)`
-
 // block reads the passive messages of a turn: the newest, and the thread's root. Only the
 // messages that were recorded last are put in the order of time, so that the cost is bounded.
 func (t *transcript) block(s span, turn *Turn) {
-	most := int64(EarlierLimit + t.window.Context + 1)
-	turn.Context = messages.Lines(t.Txn, `row IN (SELECT row FROM (SELECT row, sent_at, seq FROM messages WHERE `+passive+` ORDER BY seq DESC LIMIT CAST($5 AS BIGINT)) AS last
-		ORDER BY sent_at DESC, seq DESC LIMIT CAST($4 AS BIGINT)) ORDER BY sent_at DESC, seq DESC`,
-		t.run.Thread, s.after, s.upTo, int64(t.window.Context), most)
+	most, block := EarlierLimit+t.window.Context+1, messages.Block{Thread: t.run.Thread, After: s.after, UpTo: s.upTo}
+	turn.Context = block.Newest(t.Txn, t.window.Context, most)
 	for i := range turn.Context {
 		t.bytes += len(turn.Context[i].Content)
 	}
@@ -282,13 +252,11 @@ func (t *transcript) block(s span, turn *Turn) {
 	if !full {
 		return
 	}
-	var n int64
-	t.Row([]any{&n}, `SELECT count(*) FROM (SELECT 1 FROM messages WHERE `+passive+` LIMIT CAST($4 AS BIGINT)) AS earlier`,
-		t.run.Thread, s.after, s.upTo, most)
+	n := block.Count(t.Txn, most)
 	if turn.Root != nil {
 		n--
 	}
-	turn.Earlier = min(int(n)-len(turn.Context), EarlierLimit)
+	turn.Earlier = min(n-len(turn.Context), EarlierLimit)
 }
 
 // root moves the thread's own first message to Root, if it belongs to the block.
@@ -297,48 +265,8 @@ func (t *transcript) root(turn *Turn, full bool) {
 		root := turn.Context[i]
 		turn.Root, turn.Context = &root, slices.Delete(turn.Context, i, i+1)
 	} else if full {
-		if root := messages.Lines(t.Txn, `row IN (SELECT row FROM messages WHERE `+passive+`)`, t.run.Thread, int64(0), int64(1)); len(root) > 0 {
-			turn.Root = &root[0]
-		}
+		turn.Root = messages.Root(t.Txn, t.run.Thread)
 	}
-}
-
-// opening reads the message of another thread on which this one was opened, by the
-// platform's id, and the other messages of its turn. A reply of ours has the ids of its posts, and a message that a post of
-// ours has shown to people has that of the post.
-func (t *transcript) opening() []messages.Message {
-	const elsewhere = ` AND thread <> $3 AND deleted_at = 0 AND seq IS NOT NULL`
-	opening := messages.Find(t.Txn, `workspace = $1 AND external_id = $2`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
-	if opening == nil {
-		opening = messages.Find(t.Txn, messages.ReplyOf+`)`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
-	}
-	if opening == nil {
-		opening = messages.Find(t.Txn, `id = (SELECT run FROM deliveries WHERE workspace = $1 AND platform_id = $2) AND author IN ('human', 'bot')`+elsewhere, t.run.Workspace, t.run.OpenedOn, t.run.Thread)
-	}
-	switch {
-	case opening == nil:
-		return nil
-	case opening.Run != "":
-		turn := messages.Lines(t.Txn, `m.run = $1 AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0 ORDER BY m.sent_at, m.seq`, opening.Run)
-		return append(turn, t.goesOn(opening)...)
-	}
-	messages.LoadFiles(t.Txn, opening)
-	return []messages.Message{*opening}
-}
-
-// mostBelow bounds the further messages of another thread that stand below its first post.
-const mostBelow = 20
-
-// goesOn reads the messages after the turn of an opening, up to the first message of a person. People see these messages below the opening, if only
-// Parley and programs ask in that thread.
-func (t *transcript) goesOn(opening *messages.Message) []messages.Message {
-	const asked = ` AND m.author <> 'agent' AND m.reason <> 'schedule' AND m.author <> 'system' AND m.external_id NOT LIKE 'injected:%'`
-	if t.Has(`SELECT 1 FROM messages m WHERE m.run = $1`+asked+` LIMIT 1`, opening.Run) {
-		return nil
-	}
-	return messages.Lines(t.Txn, `m.thread = $1 AND m.seq > (SELECT max(seq) FROM messages WHERE run = $2) AND m.author <> 'system' AND m.memory = 1 AND m.deleted_at = 0
-		AND m.seq < coalesce((SELECT min(m.seq) FROM messages m WHERE m.thread = $1 AND m.seq > (SELECT max(seq) FROM messages WHERE run = $2)`+asked+`), 9223372036854775807)
-		ORDER BY m.seq LIMIT CAST($3 AS BIGINT)`, opening.Thread, opening.Run, int64(mostBelow))
 }
 
 // PastInput has the input of a run that has begun: the input that its agent got, if it is kept, and otherwise its
@@ -371,7 +299,7 @@ func (r *Runs) PastInput(ctx context.Context, thread, named string, window func(
 	}
 	past.Turns, err = storage.Read(ctx, r.db, func(tx *storage.Txn) []Turn {
 		run.History = ThreadHistoryOf(tx, history)
-		run.SetMessages(messages.Lines(tx, `m.run = $1 AND m.deleted_at = 0 AND m.author <> 'agent' AND `+messages.OfTurn+` ORDER BY m.sent_at, m.seq`, run.ID))
+		run.SetMessages(messages.Questions(tx, run.ID))
 		run.Fresh = true
 		t := transcript{Txn: tx, run: run, window: window(run), past: named != ""}
 		return t.read()

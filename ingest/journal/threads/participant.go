@@ -66,7 +66,7 @@ func (s *Threads) ThreadsOf(ctx context.Context, workspace, actor string, open b
 	if err != nil {
 		return nil, err
 	}
-	return storage.List(ctx, s.db, (*Thread).Dest, `SELECT `+ThreadColumns+` FROM threads WHERE id IN (
+	return storage.List(ctx, s.db, (*Thread).dest, `SELECT `+threadColumns+` FROM threads WHERE id IN (
 			SELECT thread FROM (SELECT thread FROM participants WHERE workspace = $1 AND actor = $5 AND (made_at, thread) < ($3, $4)
 				ORDER BY made_at DESC, thread DESC LIMIT CAST($2 AS BIGINT)) AS named
 			UNION ALL SELECT id FROM (SELECT id FROM threads WHERE workspace = $1 AND made_by <> '' AND closed = 0 AND (made_at, id) < ($3, $4) AND $6 = 1
@@ -82,4 +82,22 @@ func AddNews(tx *storage.Txn, workspace, actor string, thread, message, now int6
 	tx.Row([]any{&seq}, `INSERT INTO actors (workspace, actor, last_seq) VALUES ($1, $2, 1)
 		ON CONFLICT (workspace, actor) DO UPDATE SET last_seq = actors.last_seq + 1 RETURNING last_seq`, workspace, actor)
 	tx.Do(`INSERT INTO news (workspace, actor, seq, thread, message, at) VALUES ($1, $2, $3, $4, $5, $6)`, workspace, actor, seq, thread, message, now)
+}
+
+// News is one fact for an actor: it takes part in a thread, or a message of a thread mentions it.
+type News struct {
+	Seq     int64
+	Thread  Thread
+	Message int64 // its row; 0: the actor began to take part
+	Reads   bool  // the actor may read the thread
+}
+
+// NewsOf returns the news of an actor after a seq, in order. If open is set, the actor reads each thread that is not for its participants
+// alone.
+func NewsOf(tx *storage.Txn, workspace, actor string, open bool, after int64, limit int) []News {
+	return storage.Rows(tx, func(n *News) []any { return append(n.Thread.dest(), &n.Seq, &n.Message, &n.Reads) },
+		`SELECT `+threadColumns+`, n.seq, n.message, CASE WHEN closed = 0 AND $5 = 1
+			OR EXISTS (SELECT 1 FROM participants p WHERE p.thread = threads.id AND p.actor = $2) THEN 1 ELSE 0 END
+		FROM (SELECT seq, thread, message FROM news WHERE workspace = $1 AND actor = $2 AND seq > $3 ORDER BY seq LIMIT CAST($4 AS BIGINT)) AS n
+		JOIN threads ON threads.id = n.thread ORDER BY n.seq`, workspace, actor, after, int64(limit), storage.Number(open))
 }

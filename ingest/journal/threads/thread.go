@@ -52,12 +52,12 @@ func ReadCursor(before string) (at, row int64, err error) {
 	return at, row, nil
 }
 
-// ThreadColumns are the columns of threads that a Thread has; see Dest.
-const ThreadColumns = `id, uuid, workspace, key, mode, made_by, closed,
+// threadColumns are the columns of threads that a Thread has; see dest.
+const threadColumns = `id, uuid, workspace, key, mode, made_by, closed,
 	CASE WHEN made_at > 0 THEN made_at ELSE (SELECT m.created_at FROM messages m WHERE m.thread = threads.id AND m.seq = 1) END, next_seq - 1`
 
-// Dest is the scan target for ThreadColumns.
-func (t *Thread) Dest() []any {
+// dest is the scan target for threadColumns.
+func (t *Thread) dest() []any {
 	return []any{&t.Row, &t.ID, &t.Workspace, (*string)(&t.Key), (*string)(&t.Mode), &t.MadeBy, &t.Closed, &t.CreatedAt, &t.Newest}
 }
 
@@ -95,14 +95,14 @@ func (s *Threads) MakeThread(ctx context.Context, platform event.Platform, chann
 
 // Thread returns a thread of a workspace. It fails with ErrNotFound if there is none.
 func (s *Threads) Thread(ctx context.Context, workspace, id string) (t Thread, err error) {
-	err = s.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	err = s.db.One(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
 	return t, err
 }
 
 // NewestMadeBy returns the newest thread that a client has made. It fails with ErrNotFound if there
 // is none.
 func (s *Threads) NewestMadeBy(ctx context.Context, workspace, madeBy string) (t Thread, err error) {
-	err = s.db.One(ctx, t.Dest(), `SELECT `+ThreadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
+	err = s.db.One(ctx, t.dest(), `SELECT `+threadColumns+` FROM threads WHERE workspace = $1 AND made_by = $2 AND made_by <> ''
 		ORDER BY made_at DESC, id DESC LIMIT 1`, workspace, madeBy)
 	return t, err
 }
@@ -114,10 +114,23 @@ type Spot struct {
 	Parent  string // of the channel; see event.Channel
 }
 
+const spotColumns = threadColumns + `, channel, parent`
+
+// dest is the scan target for spotColumns.
+func (s *Spot) dest() []any { return append(s.Thread.dest(), &s.Channel, &s.Parent) }
+
 // SpotOf returns a thread of a workspace with its place. It fails with ErrNotFound if there is none.
 func (s *Threads) SpotOf(ctx context.Context, workspace, id string) (spot Spot, err error) {
-	err = s.db.One(ctx, append(spot.Dest(), &spot.Channel, &spot.Parent), `SELECT `+ThreadColumns+`, channel, parent FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
+	err = s.db.One(ctx, spot.dest(), `SELECT `+spotColumns+` FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace)
 	return spot, err
+}
+
+// SpotAt returns the thread with a row, with its place. The transaction fails with ErrNotFound if there is none.
+func SpotAt(tx *storage.Txn, thread int64) (spot Spot) {
+	if !tx.Row(spot.dest(), `SELECT `+spotColumns+` FROM threads WHERE id = $1`, thread) {
+		tx.Fail(storage.ErrNotFound)
+	}
+	return spot
 }
 
 // ThreadChannel returns the platform's id of a thread's channel; empty if no payload has
