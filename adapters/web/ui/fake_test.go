@@ -99,6 +99,14 @@ func (f *fake) say(messages ...string) {
 	f.changed.Broadcast()
 }
 
+// turn gives the next run messages of its own. Without it, each run has the messages of all.
+func (f *fake) turn(messages ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.messages = messages
+	f.changed.Broadcast()
+}
+
 func (f *fake) page(w http.ResponseWriter, r *http.Request) {
 	body, ok := f.pages[r.PathValue("page")]
 	if !ok {

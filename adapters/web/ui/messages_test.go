@@ -135,6 +135,7 @@ func TestQuestion(t *testing.T) {
 	f := serve(t, message(8, "water", ""), message(9, "Which bed?", `,"d":{"ux":{"options":[{"id":"n","label":"North"},{"id":"s","label":"South"}]}}`), message(4, "", ""))
 	tab := f.open(t, shows+" interactive=false")
 	shown(t, tab, "[data-type='4']", "Waiting for you")
+	f.turn(message(4, "", "")) // the run of the answer asks nothing
 	tab.Role("button", "South").Click()
 	shown(t, tab, "[data-type='8']", "You: water", "You: South")
 	tab.Wait(in("[data-test=option]") + ".every(e => e.disabled)")
