@@ -39,7 +39,7 @@ require (
 	github.com/yuin/goldmark v1.8.7 // CommonMark, for the dialects of chats
 	go.yaml.in/yaml/v3 v3.0.6 // line numbers of faults in configuration
 	golang.org/x/net v0.60.0 // the elements of a page that change
-	golang.org/x/term v0.46.0 // the width of a terminal
+	golang.org/x/term v0.46.0 // the width of a terminal, and lines that a person edits
 	golang.org/x/text v0.43.0 // the form in which people see a text
 	modernc.org/libc v1.77.1 // tests: a faulty file system under SQLite
 	modernc.org/sqlite v1.60.1 // the embedded store, without cgo

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"parley/adapters/replay"
 	"parley/ingest/stream"
@@ -18,15 +19,22 @@ type Screen struct {
 	Live bool
 	// JSON prints an Answer instead, a line each.
 	JSON bool
-	// Colour allows the codes of a terminal in Aside.
-	Colour bool
+	// Colour allows the codes of a terminal in Aside, and Styled in Out, where they show Markdown.
+	Colour, Styled bool
+	// Waits shows in Out that the agent works before its first words.
+	Waits bool
 
+	waiting  bool // such a line is shown
+	style    style
 	activity string // whose text is being shown
 	shown    strings.Builder
 }
 
 // message shows a message of a run.
 func (s *Screen) message(m stream.Message) {
+	if m.OfMain() && m.Type != stream.Question {
+		s.arrived()
+	}
 	switch {
 	case s.JSON || !m.OfMain():
 	case m.Type == stream.StreamingChunk:
@@ -44,6 +52,22 @@ func (s *Screen) message(m stream.Message) {
 	}
 }
 
+// wait shows for how long the agent has been working without a word.
+func (s *Screen) wait(passed time.Duration) {
+	if s.Waits {
+		s.waiting = true
+		fmt.Fprintf(s.Out, "\rthe agent is thinking… %d s\x1b[K", int(passed.Seconds()))
+	}
+}
+
+// arrived removes the line of wait.
+func (s *Screen) arrived() {
+	if s.waiting {
+		fmt.Fprint(s.Out, "\r\x1b[K")
+	}
+	s.waiting = false
+}
+
 // chunk shows a part of a text as it comes.
 func (s *Screen) chunk(m stream.Message) {
 	if !s.Live {
@@ -54,7 +78,7 @@ func (s *Screen) chunk(m stream.Message) {
 		s.activity = m.ActivityID
 	}
 	s.shown.WriteString(m.Text)
-	fmt.Fprint(s.Out, s.plain(m.Text))
+	fmt.Fprint(s.Out, s.styled(m.Text))
 }
 
 // whole shows an answer, or only the rest of it if its beginning has been shown.
@@ -65,7 +89,15 @@ func (s *Screen) whole(activity, text string) {
 		rest = text
 	}
 	s.activity, s.shown = "", strings.Builder{}
-	fmt.Fprintln(s.Out, s.plain(rest))
+	fmt.Fprintln(s.Out, s.styled(rest)+s.style.end())
+}
+
+// styled returns the next part of an answer for Out.
+func (s *Screen) styled(text string) string {
+	if text = s.plain(text); s.Styled {
+		text = s.style.next(text)
+	}
+	return text
 }
 
 // end shows the end of a question. An answer that was only streamed has no line end yet.
@@ -81,7 +113,7 @@ func (s *Screen) end(a Answer) {
 // endLine ends a text that is being shown.
 func (s *Screen) endLine() {
 	if s.shown.Len() > 0 {
-		fmt.Fprintln(s.Out)
+		fmt.Fprintln(s.Out, s.style.end())
 	}
 	s.activity, s.shown = "", strings.Builder{}
 }
@@ -89,7 +121,7 @@ func (s *Screen) endLine() {
 // aside shows words that are no answer.
 func (s *Screen) aside(text string) {
 	if text = strings.TrimSpace(s.plain(text)); s.Colour {
-		text = "\x1b[2m" + text + "\x1b[0m"
+		text = faint + text + reset
 	}
 	fmt.Fprintln(s.Aside, text)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"parley/ingest/stream"
@@ -22,6 +23,9 @@ var (
 
 // maxLine bounds a typed line, in bytes.
 const maxLine = 1 << 20
+
+// waitEvery is the time between two signs that the agent works before its first words.
+const waitEvery = 500 * time.Millisecond
 
 // Session is a person's chat with an agent. One goroutine shows everything.
 type Session struct {
@@ -38,9 +42,20 @@ type Session struct {
 	outcome error         // of the last question
 }
 
+// help is what /help shows to a person.
+const help = `/stop    stops the answer
+/new     begins anew: the agent no longer sees what was said before
+/status  tells what the agent does
+/help    shows this
+Ctrl-C stops an answer, and twice ends the chat; Ctrl-D ends it. Up and down recall questions. A pasted block is one question.`
+
 // Once asks one question. The error is ErrNoAnswer if the agent gave no answer.
 func (s *Session) Once(ctx context.Context, text string) error {
-	if isCommand(text) {
+	switch {
+	case text == "/help" && s.Prompt != "":
+		s.Screen.aside(help)
+		return nil
+	case isCommand(text):
 		return s.command(ctx, text)
 	}
 	return s.ask(ctx, text)
@@ -50,9 +65,26 @@ func (s *Session) Once(ctx context.Context, text string) error {
 // typed during an answer is asked after it; with a prompt, /stop, /new and /status take effect at once. The
 // error is that of the last question.
 func (s *Session) Run(ctx context.Context, in io.Reader) error {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxLine)
+	return s.run(ctx, func() (string, error) {
+		if !scanner.Scan() || !utf8.Valid(scanner.Bytes()) {
+			return "", io.EOF
+		}
+		return scanner.Text(), nil
+	})
+}
+
+// Edit is Run for a person who edits questions.
+func (s *Session) Edit(ctx context.Context, e *Editor) error {
+	s.Interrupts = e.Interrupts
+	return s.run(ctx, e.Next)
+}
+
+func (s *Session) run(ctx context.Context, next func() (string, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.lines = read(ctx, in)
+	s.lines = read(ctx, next)
 	for {
 		if len(s.queue) > 0 {
 			next := s.queue[0]
@@ -112,11 +144,18 @@ func (s *Session) ask(ctx context.Context, text string) error {
 		})
 		done <- err
 	}()
-	interrupted := false
+	interrupted, begun := false, time.Now()
+	ticks := time.NewTicker(waitEvery)
+	defer ticks.Stop()
+	defer s.Screen.arrived()
 	for {
 		select {
 		case m := <-said:
-			s.Screen.message(m)
+			if s.Screen.message(m); m.OfMain() && m.Type != stream.Question {
+				ticks.Stop()
+			}
+		case <-ticks.C:
+			s.Screen.wait(time.Since(begun))
 		case line, more := <-s.lines:
 			if line = strings.TrimSpace(line); isCommand(line) && s.Prompt != "" {
 				s.report(s.command(ctx, line))
@@ -174,16 +213,19 @@ func (s *Session) command(ctx context.Context, text string) error {
 // a question for this program, and the daemon refuses to run it.
 func isCommand(line string) bool { return line == "/stop" || line == "/new" || line == "/status" }
 
-// read returns the lines of the input. The channel is closed at the end of the input, or at a line that is too long or not UTF-8.
-func read(ctx context.Context, in io.Reader) <-chan string {
+// read returns the lines that next returns. The channel is closed after its first error, as at the end of the input, or at a
+// line that is too long or not UTF-8.
+func read(ctx context.Context, next func() (string, error)) <-chan string {
 	lines := make(chan string)
 	go func() {
 		defer close(lines)
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(nil, maxLine)
-		for scanner.Scan() && utf8.Valid(scanner.Bytes()) {
+		for {
+			line, err := next()
+			if err != nil {
+				return
+			}
 			select {
-			case lines <- scanner.Text():
+			case lines <- line:
 			case <-ctx.Done():
 				return
 			}

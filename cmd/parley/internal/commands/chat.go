@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/boot"
@@ -48,7 +49,8 @@ func chatCommand() *cobra.Command {
 		Short: "Talks to the agent of a web workspace in the terminal",
 		Long: `Talks to the agent of a web workspace in the terminal, over the HTTP API of the running daemon.
 
-Each typed line is a question. /stop, /new and /status are commands. Ctrl-C stops the answer; twice, it ends the chat.
+Each typed line is a question. /stop, /new and /status are commands, and on a terminal /help, which lists them. There one can edit a
+line, recall earlier ones, and paste a block, which is one question; Markdown has its look. Ctrl-C stops the answer; twice, it ends the chat.
 The token of the built-in workspace is found beside the store. For another workspace, give the token of a caller in
 ` + tokenVariable + ` or with --token-file.
 
@@ -76,6 +78,8 @@ func talk(c *cobra.Command, f chatFlags) error {
 		return err
 	}
 	s := &chat.Session{Client: client, Screen: &chat.Screen{Out: c.OutOrStdout(), Aside: c.ErrOrStderr(), Live: isTerminal(os.Stdout) && !f.json, JSON: f.json, Colour: os.Getenv(forceColor) != "" || isTerminal(os.Stderr) && colored()}}
+	s.Screen.Styled = s.Screen.Live && colored()
+	s.Screen.Waits = s.Screen.Live && !f.quiet && os.Getenv("TERM") != "dumb"
 	if f.quiet {
 		s.Screen.Aside = io.Discard
 	}
@@ -90,9 +94,51 @@ func talk(c *cobra.Command, f chatFlags) error {
 	}
 	if isTerminal(os.Stdin) {
 		s.Prompt = "> "
-		fmt.Fprintf(s.Screen.Aside, "Workspace %s, thread %s. Ctrl-C stops an answer, Ctrl-D ends.\n", client.Workspace, client.Thread)
+		fmt.Fprintf(s.Screen.Aside, "Workspace %s, thread %s. Ctrl-C stops an answer, Ctrl-D ends, /help shows more.\n", client.Workspace, client.Thread)
+		if s.Screen.Live && os.Getenv("TERM") != "dumb" {
+			return chatStatus(edit(ctx, s))
+		}
 	}
 	return chatStatus(s.Run(ctx, os.Stdin))
+}
+
+// edit runs a chat whose person edits lines at the terminal, which is as before at the end.
+func edit(ctx context.Context, s *chat.Session) error {
+	in := int(os.Stdin.Fd())
+	before, err := term.MakeRaw(in)
+	if err != nil {
+		return s.Run(ctx, os.Stdin)
+	}
+	defer func() { _ = term.Restore(in, before) }()
+	e := chat.NewEditor(os.Stdin, os.Stdout)
+	defer e.SetBracketedPasteMode(false)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	resize := func() {
+		if columns, _, err := term.GetSize(in); err == nil {
+			e.SetWidth(columns, s.Prompt)
+		}
+	}
+	resize()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for {
+			select {
+			case <-resized:
+				resize()
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	s.Screen.Out = e
+	if s.Screen.Aside != io.Discard && isTerminal(os.Stderr) {
+		s.Screen.Aside = e
+	}
+	defer fmt.Fprintln(e)
+	return s.Edit(ctx, e)
 }
 
 // chatStatus gives the end of a chat its exit status.
