@@ -41,12 +41,11 @@ func schemaCommand() *cobra.Command {
 
 func configCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "config",
-		Short: "Shows the configuration",
-		Args:  wrong(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return command.UsageError{Err: errors.New("a command is needed: config show")}
-		},
+		Use:     "config",
+		Short:   "Shows the configuration",
+		Example: "  parley config show\n  parley config show --channel acme:C06RY3YBSLE",
+		Args:    wrong(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(configShowCommand())
 	return c

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -14,12 +15,15 @@ func TestHelpOfEachCommand(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	got := parley(t, dir, "--help")
-	_, list, _ := strings.Cut(got.stdout, "Available Commands:\n")
-	list, _, _ = strings.Cut(list, "\n\n")
-	if !strings.Contains(list, "completion") || !strings.Contains(list, "backup") {
-		t.Fatalf("the help lists no commands:\n%s", got.stdout)
+	for _, group := range []string{"Begin:\n  init ", "Look:\n  status ", "Act and repair:\n  runs ", "Store:\n  backup ", "Additional Commands:\n"} {
+		if !strings.Contains(got.stdout, group) {
+			t.Errorf("%q is not in\n%s", group, got.stdout)
+		}
 	}
-	for _, own := range []string{"run", "replay", "check", "copy-store", "import", "version", "backup", "restore", "status"} {
+	if alone := parley(t, dir); alone != got {
+		t.Errorf("without a command: %+v", alone)
+	}
+	for _, own := range listed(t, got.stdout) {
 		help := parley(t, dir, own, "--help").stdout
 		for _, part := range []string{"Examples:", "Documentation:"} {
 			if !strings.Contains(help, part) {
@@ -78,13 +82,8 @@ func TestManualPages(t *testing.T) {
 		return string(content)
 	}
 	list, own := parley(t, dir, "--help").stdout, page("parley")
-	_, list, _ = strings.Cut(list, "Available Commands:\n")
-	list, _, _ = strings.Cut(list, "\n\n")
-	for line := range strings.Lines(list) {
-		name := "parley-" + strings.Fields(line)[0]
-		if name == "parley-help" {
-			continue
-		}
+	for _, name := range listed(t, list) {
+		name = "parley-" + name
 		if shown := strings.ReplaceAll(name, "-", `\-`); !strings.Contains(own, `\fB`+shown+`\fR(1)`) || !strings.Contains(page(name), `.TH "`+strings.ToUpper(shown)+`" "1"`) {
 			t.Errorf("%s has no page, or its page no title", name)
 		}
@@ -108,5 +107,45 @@ func TestManualPages(t *testing.T) {
 		if err := read.Run(); err != nil || said.String() != "" {
 			t.Errorf("%s: %v\n%s", name, err, &said)
 		}
+	}
+}
+
+// listed returns the commands of the help, without help itself.
+func listed(t *testing.T, help string) (names []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z-]+)  +[A-Z]`).FindAllStringSubmatch(help, -1) {
+		if m[1] != "help" {
+			names = append(names, m[1])
+		}
+	}
+	if len(names) < 25 {
+		t.Fatalf("the help lists %v:\n%s", names, help)
+	}
+	return names
+}
+
+// TestCompletion offers values of the configuration, of the commands and of the running daemon, and no files in their place.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	serveOperators(t, dir)
+	p := start(t, dir, os.Args[0], "run")
+	ours := conversation{t, p.address()}
+	ours.call("POST", "messages", `{"thread_id":"`+threadID+`","content":"letter-0000","client_message_id":"letter-0000","passive":true}`)
+	ours.await("letter-0000")
+	for line, want := range map[string]string{
+		"threads --workspace ": "ours\tweb\n:4\n", "runs --agent ": "echo\techo\n:4\n", "deliveries --state ": "pending\nsending\nsent\nunknown\nfailed\ndropped\n:4\n",
+		"threads show ": threadID + "\tletter-0000\n:4\n", "tail --thread ": threadID + "\tletter-0000\n:4\n", "runs show ": ":4\n", "runs ": "list\tLists",
+		"init --platform ": "slack\n", "backup ": "verify\tReads a backup, and compares everything with its sums and counts\n:0\n", "status --config ": ":0\n", "--color ": "auto\nalways\nnever\n:4\n",
+		"threads show x ": ":4\n",
+	} {
+		if got := parley(t, dir, append([]string{"__complete"}, strings.Split(line, " ")...)...); got.status != 0 || !strings.HasPrefix(got.stdout, want) {
+			t.Errorf("%q: %q", line, got.stdout)
+		}
+	}
+	p.signal(os.Interrupt)
+	p.end()
+	if got := parley(t, dir, "__complete", "threads", "show", ""); got.stdout != ":4\n" {
+		t.Errorf("without a daemon: %q", got.stdout)
 	}
 }

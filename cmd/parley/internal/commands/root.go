@@ -34,14 +34,13 @@ func rootCommand() *cobra.Command {
 		Example: `  parley run
   parley status
   parley backup parley.tar.zst`,
-		Version: thisProgram().String(),
-		Args:    known,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return command.UsageError{Err: errors.New("a command is needed, such as run, status, chat or check")}
-		},
+		Version:       thisProgram().String(),
+		Args:          known,
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	cobra.EnableCommandSorting = false
 	root.SuggestionsMinimumDistance = 2
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().BoolP("version", "V", false, "print the version")
@@ -49,12 +48,23 @@ func rootCommand() *cobra.Command {
 	commonFlags(root)
 	root.AddCommand(helpTopics()...)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return command.UsageError{Err: err} })
-	root.AddCommand(runCommand(), replayCommand(), checkCommand(), copyStoreCommand(), importCommand(), versionCommand())
-	root.AddCommand(deadCommand(), deliveriesCommand(), postCommand(), schedulesCommand(), whyCommand(), runsCommand(), questionsCommand(), tailCommand(), threadsCommand(), searchCommand())
-	root.AddCommand(statusCommand())
-	root.AddCommand(chatCommand(), doctorCommand(), initCommand(), configCommand(), schemaCommand())
-	root.AddCommand(backupCommand(), restoreCommand())
-	root.AddCommand(consoleCommand())
-	root.AddCommand(reloadCommand(), manCommand())
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"begin", "Begin:", []*cobra.Command{initCommand(), runCommand(), chatCommand(), checkCommand(), reloadCommand(), configCommand(), schemaCommand()}},
+		{"look", "Look:", []*cobra.Command{statusCommand(), doctorCommand(), whyCommand(), threadsCommand(), searchCommand(), tailCommand(), consoleCommand()}},
+		{"repair", "Act and repair:", []*cobra.Command{runsCommand(), questionsCommand(), deliveriesCommand(), deadCommand(), schedulesCommand(), postCommand()}},
+		{"store", "Store:", []*cobra.Command{backupCommand(), restoreCommand(), importCommand(), copyStoreCommand()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(replayCommand(), versionCommand(), manCommand())
+	completionCommand(root)
+	completeValues(root)
 	return root
 }
