@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Changes returns the keys whose effective values differ from those of another configuration. A key of
-// a workspace's file follows the workspace's id, as in "acme: policy.max_age". A list entry with another agent
-// is one key, such as "agents[0]". A workspace that only
-// one of them has is "acme: added" or "acme: removed". A workspace, or a block of the main file such as
-// operators, in which only secrets differ is "acme: a secret", "operators: a secret".
+// Changes returns the keys whose effective values differ from those of another configuration, secrets and the values behind references
+// included. A key of a workspace's file follows the workspace's id, as in "acme: policy.max_age". An entry of a list with another id
+// is one key, such as "agents[0]" or "acme: schedules[2]". A workspace that only one of them has is "acme: added" or "acme: removed". A workspace, or
+// a block of the main file, that differs in a value without a key of its own is "acme: a secret", "operators: a secret".
 func (c *Config) Changes(before *Config) (keys []string) {
-	keys = agentsWhole(differing(c.Main(), before.Main(), ""))
+	c, before = c.revealed(), before.revealed()
+	keys = entriesWhole(differing(c.Main(), before.Main(), ""))
 	keys = append(keys, c.secretsOf(before, keys)...)
 	for _, w := range c.Workspaces {
 		old := before.Workspace(w.ID)
@@ -20,7 +20,7 @@ func (c *Config) Changes(before *Config) (keys []string) {
 			keys = append(keys, w.ID+": added")
 			continue
 		}
-		own := differing(c.Effective(w.ID), before.Effective(w.ID), w.ID+": ")
+		own := entriesWhole(differing(c.Effective(w.ID), before.Effective(w.ID), w.ID+": "))
 		if len(own) == 0 && !reflect.DeepEqual(w.Config, old.Config) {
 			own = append(own, w.ID+": a secret")
 		}
@@ -50,11 +50,11 @@ func (c *Config) secretsOf(before *Config, keys []string) (secrets []string) {
 	return secrets
 }
 
-// agentsWhole replaces the keys of each entry of agents whose id is among them by the key of the entry.
-func agentsWhole(keys []string) (whole []string) {
+// entriesWhole replaces the keys of each entry of a list whose id is among them by the key of the entry.
+func entriesWhole(keys []string) (whole []string) {
 	entry := ""
 	for _, key := range keys {
-		if list, isID := strings.CutSuffix(key, "].id"); isID && strings.HasPrefix(list, "agents[") {
+		if list, isID := strings.CutSuffix(key, "].id"); isID {
 			entry = list + "]"
 			whole = append(whole, entry)
 		} else if entry == "" || !strings.HasPrefix(key, entry+".") {

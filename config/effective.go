@@ -90,6 +90,18 @@ func (c *Config) Effective(workspace string, channels ...string) (all []Setting)
 	return all
 }
 
+// revealed returns the configuration with the values behind references and masks in its settings. They are for comparisons alone.
+func (c *Config) revealed() *Config {
+	open := *c
+	open.places = Places{}
+	for id := range c.places {
+		f := *c.places[id]
+		f.reveals = true
+		open.places[id] = &f
+	}
+	return &open
+}
+
 // own returns the settings that a channel's entry sets.
 func (f *file) own(entry, id string, s Settings) []Setting {
 	all := f.effective(entry, reflect.ValueOf(channel{ID: id, Settings: s}))
@@ -130,7 +142,11 @@ func (f *file) effective(path string, v reflect.Value) (all []Setting) {
 			all = append(all, f.effective(fmt.Sprintf("%s[%d]", path, i), v.Index(i))...)
 		}
 	case isScalar(v.Type()) || v.Kind() == reflect.Slice:
-		return []Setting{f.setting(path, text(v))}
+		value := text(v)
+		if hidden, ok := v.Interface().(secret.Value); ok && f.reveals {
+			value = hidden.Reveal()
+		}
+		return []Setting{f.setting(path, value)}
 	default:
 		for _, s := range settings(v) {
 			all = append(all, f.effective(join(path, s.key), s.value)...)
@@ -150,7 +166,7 @@ func (f *file) setting(path, value string) Setting {
 
 // shown returns the text of the value of a key with its references, if it has any. A mask stays.
 func (f *file) shown(path, value string) string {
-	if written, ok := f.written[path]; ok && value != masked {
+	if written, ok := f.written[path]; ok && value != masked && !f.reveals {
 		return written
 	}
 	return value
@@ -159,7 +175,10 @@ func (f *file) shown(path, value string) string {
 // storeSettings returns the settings of the store in the form in which the file has it.
 func (f *file) storeSettings(s Store) []Setting {
 	place := "sqlite:" + s.Path
-	if s.Engine == Postgres {
+	switch {
+	case s.Engine == Postgres && f.reveals:
+		place = s.URL.Reveal()
+	case s.Engine == Postgres:
 		place = masked
 	}
 	if !f.has("store.url") {

@@ -28,6 +28,8 @@ type file struct {
 	// entries are the paths of the channels' own settings, such as "channels[0]", by channel id.
 	entries map[string]string
 	faults  Faults
+	// reveals says that settings have the values behind references and masks.
+	reveals bool
 	// blocks are the keys of the only blocks that are read; nil for the whole file.
 	blocks []string
 	// faulty holds the keys with a fault. A check of such a key would judge a default

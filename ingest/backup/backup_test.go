@@ -307,15 +307,21 @@ func TestRestoreRefuses(t *testing.T) {
 	changed := bytes.Clone(whole)
 	changed[len(changed)/2] ^= 1
 	for name, content := range map[string][]byte{
-		"cut off": whole[:len(whole)*2/3], "without its end": whole[:len(whole)-8], "changed": changed, "empty": nil, "something else": []byte("hello"), "more": append(bytes.Clone(whole), 'x'),
+		"cut off early": whole[:len(whole)/10], "cut off": whole[:len(whole)*2/3], "cut off late": whole[:len(whole)*9/10], "without its end": whole[:len(whole)-8], "changed": changed, "empty": nil, "something else": []byte("hello"), "more": append(bytes.Clone(whole), 'x'),
 	} {
 		dir := filepath.Join(journaltest.Dir(t), "new")
 		target := backup.Target{Path: filepath.Join(dir, "parley.db"), Files: filesIn(t, dir, nil)}
+		cause := ""
 		if r, err := backup.Restore(t.Context(), bytes.NewReader(content), target); err == nil {
 			t.Errorf("an archive that is %s is restored: %+v", name, r)
+		} else {
+			cause = err.Error()
 		}
 		if _, err := os.Stat(target.Path); err == nil {
 			t.Errorf("an archive that is %s leaves a database", name)
+		}
+		if strings.HasPrefix(name, "cut off") && !strings.Contains(cause, "the file ends early: copy it again") {
+			t.Errorf("an archive that is %s: %s", name, cause)
 		}
 		if _, err := backup.Verify(t.Context(), bytes.NewReader(content), filepath.Join(dir, "draft")); err == nil {
 			t.Errorf("an archive that is %s is verified", name)

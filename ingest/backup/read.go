@@ -45,6 +45,11 @@ func unpack(ctx context.Context, archive io.Reader, to sink) (r Result, err erro
 		return r, err
 	}
 	defer plain.Close()
+	defer func() {
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = fmt.Errorf("%w: the file ends early: copy it again, or take another backup", ErrArchive)
+		}
+	}()
 	u := unpacker{ctx: ctx, sink: to, tar: tar.NewReader(plain)}
 	if err := u.run(); err != nil {
 		return r, err

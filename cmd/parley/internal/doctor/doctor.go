@@ -5,8 +5,9 @@
 package doctor
 
 import (
+	"github.com/dustin/go-humanize"
+
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -95,7 +96,7 @@ func number(n int64, thing string) string {
 	if n != 1 {
 		thing += "s"
 	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return humanize.Comma(n) + " " + thing
 }
 
 func fromFaults(state State, faults config.Faults) (all []Check) {

@@ -25,6 +25,8 @@ const (
 	lowSpace, noSpace = 1 << 30, 100 << 20
 	// fewDays of growth are a warning.
 	fewDays = 14
+	// manyDays of growth and more say nothing about the disk.
+	manyDays = 3650
 )
 
 // postgres looks at a PostgreSQL store, which has tools of its own for its integrity and its disk.
@@ -35,7 +37,7 @@ func (v *visit) postgres(ctx context.Context) Check {
 	if err != nil {
 		return v.at("store", Fault, "", "store", "can't be used: "+err.Error())
 	}
-	check := v.at("store", OK, "", "store", fmt.Sprintf("PostgreSQL %s, %s, %d of %d connections used", found.Version, humanize.IBytes(uint64(found.Bytes)), found.Connections, found.Limit))
+	check := v.at("store", OK, "", "store", fmt.Sprintf("PostgreSQL %s, %s, %d of %d connections used", found.Version, humanize.Bytes(uint64(found.Bytes)), found.Connections, found.Limit))
 	switch {
 	case found.Schema == 0:
 		check.Words += "; its tables are made at the first start"
@@ -61,10 +63,10 @@ func (v *visit) store(ctx context.Context) []Check {
 	if err == nil {
 		found, err = sqlite.Inspect(ctx, path, v.Now().Add(-24*time.Hour))
 	}
-	check := v.at("store", OK, "", "store", fmt.Sprintf("integrity ok, %s, %s", humanize.IBytes(uint64(bytes)), number(found.Messages, "message")))
+	check := v.at("store", OK, "", "store", fmt.Sprintf("integrity ok, %s, %s", humanize.Bytes(uint64(bytes)), number(found.Messages, "message")))
 	switch {
 	case ctx.Err() != nil:
-		check.State, check.Words = Warning, fmt.Sprintf("its %s could not be read within %v", humanize.IBytes(uint64(bytes)), integrityTime)
+		check.State, check.Words = Warning, fmt.Sprintf("its %s could not be read within %v", humanize.Bytes(uint64(bytes)), integrityTime)
 	case err != nil:
 		check.State, check.Words = Fault, "can't be read: "+err.Error()
 	case found.Damage != "":
@@ -130,11 +132,13 @@ func (v *visit) disk(perDay int64) Check {
 		return Check{Name: "disk", State: Warning, Words: "its free space can't be read: " + err.Error()}
 	}
 	free := uint64(disk.Bavail) * uint64(disk.Bsize)
-	check := Check{Name: "disk", State: OK, Words: humanize.IBytes(free) + " free"}
+	check := Check{Name: "disk", State: OK, Words: humanize.Bytes(free) + " free"}
 	days := uint64(fewDays)
 	if perDay > 0 {
 		days = free / uint64(perDay)
-		check.Words += fmt.Sprintf(", %d days at the rate of the last day", days)
+	}
+	if perDay > 0 && days < manyDays {
+		check.Words += fmt.Sprintf(", %s days at the rate of the last day", humanize.Comma(int64(days)))
 	}
 	switch {
 	case free < noSpace:
