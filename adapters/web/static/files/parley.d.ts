@@ -79,7 +79,7 @@ export declare class ParleyError extends Error {
 }
 
 export interface ClientOptions {
-  /** The address of the server; that of this module if it is absent. */
+  /** The http or https address of the server; that of this module if it is absent. A copy on disk needs it. */
   baseUrl?: string | URL;
   /** The bearer token, or a function that is called for each request. */
   token?: string | (() => string | undefined | Promise<string | undefined>);

@@ -171,6 +171,9 @@ async function* parse(body, touch) {
 class Api {
   constructor({ baseUrl, token, fetch, html = false } = {}) {
     this.baseUrl = String(baseUrl ?? new URL('..', import.meta.url)).replace(/\/+$/, '');
+    if (!/^https?:$/.test(new URL(this.baseUrl || '.', globalThis.location?.href ?? import.meta.url).protocol)) {
+      throw new TypeError("baseUrl must be the daemon's http or https address, such as http://127.0.0.1:8484");
+    }
     this.token = token;
     this.fetch = fetch ?? ((...args) => globalThis.fetch(...args));
     this.html = html;

@@ -107,6 +107,10 @@ async function phases(sdk) {
   const stop = new AbortController();
   const nothing = await new WorkflowsApi(s.options).streamMessages(run, () => setTimeout(() => stop.abort()), 0, { signal: stop.signal });
   same('an abort', nothing, null);
+
+  let refused;
+  try { new WorkflowsApi({ baseUrl: 'file:///sdk' }); } catch (error) { refused = error instanceof TypeError; }
+  same('an address that is none of a daemon', refused, true);
 }
 
 // until repeats a step until it is good.
