@@ -62,6 +62,11 @@ const pale = `(() => {
 func TestPictures(t *testing.T) {
 	base := time.Now()
 	s := filled(t, base)
+	door := browsertest.Open(t)
+	door.Size(1280, 800)
+	door.Goto(s.address + "/login")
+	door.Screenshot("login-light-1280")
+	shrink(t, "login-light-1280")
 	tab := s.enter(t)
 	for _, look := range []string{"light", "dark"} {
 		theme(tab, look)

@@ -23,7 +23,7 @@ var reasons = map[string]reason{
 	event.ReasonFollowed: {"the message continues a thread that the bot has answered", []string{"policy.follow_threads", "policy.require_mention"}, "policy.follow_threads: false"},
 	event.ReasonCommand:  {"the message is a command, or a program asked for its run", []string{"commands.prefix"}, ""},
 
-	event.ReasonNoMention: {"the bot answers a message in a room only if it mentions or answers the bot, and this one does not", []string{"policy.require_mention", "policy.follow_threads"},
+	event.ReasonNoMention: {"the bot answers a message in a channel only if it mentions or answers the bot, and this one does not", []string{"policy.require_mention", "policy.follow_threads"},
 		"policy.require_mention: false, or policy.follow_threads: true for threads that the bot has answered"},
 	event.ReasonPassive: {"its sender asked for no answer (passive: true)", nil, ""},
 	event.ReasonNotForUs: {"its recipient_id names another agent than those of the workspace", []string{"agent"},
