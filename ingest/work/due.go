@@ -45,7 +45,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 		turns = ` AND agent = $6 AND (pending = 0 OR intake_at IS NULL OR intake_at > $7)`
 		args = append(args, q.Agent, now.UnixMilli())
 	}
-	err = s.engine.ReadOne(ctx, func(tx storage.Tx) error {
+	err = s.db.Engine.ReadOne(ctx, func(tx storage.Tx) error {
 		list = nil
 		return tx.Rows(func(scan func(...any) error) error {
 			var d dueAt

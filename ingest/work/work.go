@@ -89,7 +89,7 @@ type Options struct {
 
 // Scheduler claims threads for this node and hands them to workers.
 type Scheduler struct {
-	engine   storage.Engine
+	db       *storage.DB
 	notifier storage.Notifier // nil if no other node shares the store
 	Options
 	begun time.Time
@@ -113,7 +113,7 @@ func New(engine storage.Engine, o Options) *Scheduler {
 	}
 	notifier, _ := engine.(storage.Notifier)
 	s := &Scheduler{
-		engine: engine, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
+		db: &storage.DB{Engine: engine, Node: o.Node, Lease: o.Lease, Now: o.Now}, notifier: notifier, Options: o, begun: time.Now(), serial: make(chan struct{}, 1),
 		claims: map[int64]*Claim{}, queues: map[queueKey]*queue{}, shares: map[share]int{},
 	}
 	s.serial <- struct{}{} // the process is young

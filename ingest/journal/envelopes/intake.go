@@ -270,3 +270,16 @@ func Settle(tx *storage.Txn, none error, envelope, thread int64, result event.Re
 	tx.Must(none, `UPDATE envelopes SET state = 'done', disposition = $3, reason = $4, error = '', message = $5 WHERE `+workedOn,
 		envelope, thread, string(result.Disposition), result.Reason, message)
 }
+
+// CorrectDue makes envelopes due now that are due later than a time, because the clock led.
+func CorrectDue(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE envelopes SET not_before = $1 WHERE state = 'pending' AND thread IS NOT NULL AND not_before > $2`, now, late)
+}
+
+// CountClaim counts a claim of a thread whose owner ended without a release, in the thread's first pending envelope, which may be the
+// cause. A postponed one is not, and of a suspect only its own worker counts.
+func CountClaim(tx *storage.Txn, thread, now int64) {
+	tx.Do(`UPDATE envelopes SET claims = claims + 1 WHERE id = (
+		SELECT id FROM envelopes WHERE thread = $1 AND state = 'pending' ORDER BY id LIMIT 1) AND not_before <= $2 AND claims < $3`,
+		thread, now, int64(SuspectClaims))
+}

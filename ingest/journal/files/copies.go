@@ -155,3 +155,9 @@ func (f *Files) SetAttachment(ctx context.Context, a Attachment, sha256 string) 
 	}
 	return err
 }
+
+// CorrectChecks makes checks of copies due now that are due later than a time, because the clock led. It ends holds that end later.
+func CorrectChecks(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE copies_to_check SET check_at = $1 WHERE check_at > $2`, now, late)
+	tx.Do(`UPDATE copies_to_check SET removed_until = $1 WHERE removed_until > $2`, now, late)
+}

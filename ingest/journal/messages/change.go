@@ -73,3 +73,8 @@ func ChangeQuotes(tx *storage.Txn, workspace, externalID, platformID string, cha
 	}
 	return list
 }
+
+// CorrectFiles ends the waits for files of messages that end later than a time, because the clock led.
+func CorrectFiles(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE messages SET files_until = $1 WHERE files_until > 0 AND run IS NULL AND files_until > $2`, now, late)
+}

@@ -100,3 +100,12 @@ func Spare(tx *storage.Txn, workspace, channel string, now int64, every time.Dur
 	}
 	return time.Time{}
 }
+
+// CorrectDue makes deliveries and paces due now that are due later than a time, because the clock led. The result of a call may be later, up to
+// lateCall, and the end of a rate limit up to lateLimit.
+func CorrectDue(tx *storage.Txn, now, late, lateCall, lateLimit int64) {
+	tx.Do(`UPDATE deliveries SET due_at = $1, reserved_at = 0 WHERE state IN ('pending', 'sending') AND due_at > $2`, now, late)
+	tx.Do(`UPDATE deliveries SET send_by = $1 WHERE state = 'sending' AND send_by > $2`, now, lateCall)
+	tx.Do(`UPDATE paces SET next_at = $1, left_at = $1 WHERE next_at > $2`, now, late)
+	tx.Do(`UPDATE paces SET blocked_until = $1 WHERE blocked_until > $2`, now, lateLimit)
+}

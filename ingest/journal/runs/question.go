@@ -175,3 +175,8 @@ func PostNotice(tx *storage.Txn, thread int64, workspace, key string, posts []ou
 		outbox.Add(tx, d, int64(i), false)
 	}
 }
+
+// CorrectQuestions lets open questions begin now that began later than a time, because the clock led.
+func CorrectQuestions(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE questions SET until_at = until_at - (asked_at - $1), asked_at = $1 WHERE state = 'open' AND asked_at > $2`, now, late)
+}

@@ -29,6 +29,52 @@ func LeasesEnded(at time.Time, lease time.Duration) int64 {
 	return storage.Millis(at)
 }
 
+// Take claims a thread for this node at a time, if it is free; otherwise the claim has no fence, and owner is the thread's owner. A claim
+// of a thread that this node owns keeps its fence. A row that another transaction has locked is not free. before is the
+// owner that the thread had.
+func Take(tx *storage.Txn, db *storage.DB, thread int64, now time.Time) (c Claim, before string) {
+	var free bool
+	c.Thread = thread
+	if !tx.Row([]any{&free, &c.Fence, (*string)(&c.Key), &c.Workspace, &before},
+		`SELECT owner = '' OR owner = $1 OR lease_until <= $2, fence, key, workspace, owner FROM threads WHERE id = $3 FOR UPDATE SKIP LOCKED`,
+		db.Node, LeasesEnded(now, db.Lease), thread) || !free {
+		c.Fence = 0
+		return c, before
+	}
+	if before != db.Node {
+		c.Fence++
+	}
+	tx.Do(`UPDATE threads SET owner = $1, fence = $2, lease_until = $3 WHERE id = $4`, db.Node, c.Fence, now.Add(db.Lease).UnixMilli(), thread)
+	return c, before
+}
+
+// Renew extends the lease of the claim, unless another node has claimed the thread, or the row is locked. It sets thread to the row of
+// the thread if it did, now or later; see storage.Tx. A renewal that reaches the server late shortens no lease.
+func (c *Claim) Renew(tx *storage.Txn, until time.Time, thread *int64) {
+	tx.Later(nil, []any{thread}, `UPDATE threads SET lease_until = $3
+		WHERE id = (SELECT id FROM threads WHERE id = $1 AND fence = $2 AND lease_until <= $3 FOR UPDATE SKIP LOCKED) RETURNING id`, c.Thread, c.Fence, until.UnixMilli())
+}
+
+// release ends a claim. The fence rises, because an accept at the same time may have returned this claim. A run that
+// this claim worked on did not end with its process.
+const release = `UPDATE threads SET owner = '', fence = fence + 1, run_fence = CASE WHEN run_fence = fence THEN 0 ELSE run_fence END WHERE `
+
+// Release ends the claim, unless another node has claimed the thread, or its lease ends at a time or later. It sets thread as Renew
+// does.
+func (c *Claim) Release(tx *storage.Txn, before time.Time, thread *int64) {
+	tx.Later(nil, []any{thread}, release+`id = $1 AND fence = $2 AND lease_until < $3 RETURNING id`, c.Thread, c.Fence, before.UnixMilli())
+}
+
+// ReleaseNode ends a node's claims of threads that have work.
+func ReleaseNode(tx *storage.Txn, node string) {
+	for _, works := range hasWork {
+		tx.Do(release+`owner = $1 AND `+works, node)
+	}
+}
+
+// hasWork are the conditions that a thread has work, by its kind.
+var hasWork = []string{`intake_at IS NOT NULL`, `turn_at IS NOT NULL`, `id IN (SELECT thread FROM deliveries WHERE state IN ('pending', 'sending'))`}
+
 // State is what work on a thread reads of its row.
 type State struct {
 	Channel           string

@@ -132,3 +132,15 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 		return taken
 	})
 }
+
+// CorrectTimes lets workstreams begin now that were launched later than a time, because the clock led. One that is due later, and
+// after its deadline, is due now.
+func CorrectTimes(tx *storage.Txn, now, late int64) {
+	tx.Do(`UPDATE workstreams SET deadline_at = deadline_at - (launched_at - $1), launched_at = $1 WHERE due_at IS NOT NULL AND launched_at > $2`, now, late)
+	tx.Do(`UPDATE workstreams SET due_at = $1 WHERE due_at > $2 AND due_at > deadline_at`, now, late)
+}
+
+// HastenAll makes each workstream due now that is due later.
+func HastenAll(tx *storage.Txn, now int64) {
+	tx.Do(`UPDATE workstreams SET due_at = $1 WHERE due_at > $1`, now)
+}
