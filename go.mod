@@ -30,7 +30,6 @@ require (
 	github.com/rivo/uniseg v0.4.7 // graphemes, for cutting text
 	github.com/robfig/cron/v3 v3.0.1 // the expressions of schedules
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: the schema of the configuration
-	github.com/schollz/progressbar/v3 v3.19.1 // progress of long work on a terminal
 	github.com/slack-go/slack v0.34.0 // Slack's Web API
 	github.com/spf13/cobra v1.10.2 // the command line
 	github.com/spf13/pflag v1.0.10 // the flags of commands, for their manual pages; cobra's own
@@ -77,7 +76,6 @@ require (
 	github.com/mattn/go-runewidth v0.0.24 // indirect
 	github.com/minio/crc64nvme v1.1.1 // indirect
 	github.com/minio/md5-simd v1.1.2 // indirect
-	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/mitchellh/hashstructure/v2 v2.0.2 // indirect
 	github.com/muesli/cancelreader v0.2.2 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

@@ -19,9 +19,9 @@ func newLogger(format string, w *os.File, level slog.Leveler) *slog.Logger {
 	case format == "text":
 		return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 	case format == "tint", format == "auto" && isatty.IsTerminal(w.Fd()):
-		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, NoColor: !colored()}))
+		return slog.New(tint.NewTextHandler(w, &tint.Options{Level: level, NoColor: !colored(), ReplaceAttr: rounded}))
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: readable}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: milliseconds}))
 }
 
 // colored reports whether the environment, which --color changes, allows colours.
@@ -29,10 +29,18 @@ func colored() bool {
 	return os.Getenv(forceColor) != "" || os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// readable gives a duration its unit, as the other formats do: slog writes nanoseconds to JSON.
-func readable(_ []string, a slog.Attr) slog.Attr {
+// milliseconds makes a duration a number with its unit in the key, such as "took_ms":9.413, so that a log store can compute with it.
+func milliseconds(_ []string, a slog.Attr) slog.Attr {
 	if a.Value.Kind() == slog.KindDuration {
-		a.Value = slog.StringValue(a.Value.Duration().String())
+		return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
+	}
+	return a
+}
+
+// rounded makes a duration short for people.
+func rounded(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(took(a.Value.Duration()))
 	}
 	return a
 }

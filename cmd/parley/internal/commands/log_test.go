@@ -14,13 +14,13 @@ import (
 // TestLogFormats logs one line in each format to a file, which is no terminal.
 func TestLogFormats(t *testing.T) {
 	for format, want := range map[string]string{
-		"json": `"msg":"hello","wait":"1s"}`, "auto": `"msg":"hello","wait":"1s"}`, "text": `msg=hello wait=1s`, "tint": "hello \x1b[2mwait=\x1b[0m1s",
+		"json": `"msg":"hello","wait_ms":1669.39}`, "auto": `"msg":"hello","wait_ms":1669.39}`, "text": `msg=hello wait=1.66939s`, "tint": "hello \x1b[2mwait=\x1b[0m\"1.7 s\"",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "log"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		newLogger(format, file, nil).Info("hello", "wait", time.Second)
+		newLogger(format, file, nil).Info("hello", "wait", 1669390*time.Microsecond)
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"github.com/mattn/go-isatty"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 const (
@@ -17,6 +18,10 @@ const (
 	quietFor = 2 * time.Second
 	// lineEvery is the time between two lines of progress where no terminal is.
 	lineEvery = 10 * time.Second
+	// drawEvery is the time between two pictures of the bar on a terminal.
+	drawEvery = 100 * time.Millisecond
+	// barCells is the width of the bar.
+	barCells = 20
 )
 
 // progress shows on stderr how far long work is: by a bar on a terminal, else by lines. Its methods
@@ -24,78 +29,89 @@ const (
 type progress struct {
 	out      io.Writer
 	terminal bool
+	width    int // of the terminal; 0: unknown
 	quiet    bool
 	now      func() time.Time
+
+	mu    sync.Mutex  // of the rest, which first also uses
+	first *time.Timer // draws the bar of work that tells no amounts
 
 	what  string
 	bytes bool // the amounts are bytes
 	total int64
 	begun time.Time
-	shown time.Time // when the last line was written
+	shown time.Time // when the last line or bar was written
 	done  int64
-	bar   *progressbar.ProgressBar
+	drawn bool // a bar is on the terminal
 }
 
 // newProgress returns the progress of a command. quiet shows nothing.
 func newProgress(c *cobra.Command, quiet bool) *progress {
-	file, isFile := c.ErrOrStderr().(*os.File)
-	return &progress{out: c.ErrOrStderr(), terminal: isFile && isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb", quiet: quiet, now: time.Now}
+	p := &progress{out: c.ErrOrStderr(), quiet: quiet, now: time.Now}
+	if file, ok := p.out.(*os.File); ok && isTerminal(file) && os.Getenv("TERM") != "dumb" {
+		p.terminal = true
+		p.width, _, _ = term.GetSize(int(file.Fd())) // 0 if the terminal does not tell
+	}
+	return p
 }
 
 // begin begins a part of the work with a total number of bytes or other things; -1: unknown.
 func (p *progress) begin(what string, total int64, bytes bool) {
 	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.what, p.total, p.done, p.bytes = what, total, 0, bytes
 	p.begun = p.now()
 	p.shown = p.begun
 	if p.terminal && !p.quiet {
-		p.bar = p.newBar()
+		p.first = time.AfterFunc(quietFor, func() {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.draw()
+		})
 	}
 }
 
 // at sets the number of things that are done.
 func (p *progress) at(done int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.done = done
-	now := p.now()
-	switch {
-	case p.bar != nil && p.total > 0:
-		_ = p.bar.Set64(min(done, p.total)) // it refuses more; an error is one of the terminal
-	case p.bar != nil:
-		_ = p.bar.Set64(done)
+	switch now := p.now(); {
 	case p.quiet:
-	case now.Sub(p.shown) >= lineEvery:
+	case p.terminal && now.Sub(p.shown) >= drawEvery:
+		p.draw()
+	case !p.terminal && now.Sub(p.shown) >= lineEvery:
 		p.shown = now
 		fmt.Fprintln(p.out, p.line(now.Sub(p.begun)))
 	}
 }
 
-// newBar returns the bar of the present part, which is invisible for quietFor.
-func (p *progress) newBar() *progressbar.ProgressBar {
-	things := "/s"
-	if p.bytes {
-		things = ""
+// draw draws the bar in the place of the one before, unless the part has just begun.
+func (p *progress) draw() {
+	now := p.now()
+	if now.Sub(p.begun) < quietFor {
+		return
 	}
-	return progressbar.NewOptions64(p.total, progressbar.OptionSetWriter(late{p}), progressbar.OptionSetDescription(p.what),
-		progressbar.OptionShowBytes(p.bytes), progressbar.OptionShowTotalBytes(p.total > 0), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString(things), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetWidth(20), progressbar.OptionUseANSICodes(true))
-}
-
-// late drops what is written in the first time of a part.
-type late struct{ *progress }
-
-// Write implements io.Writer.
-func (l late) Write(b []byte) (int, error) {
-	if l.now().Sub(l.begun) < quietFor {
-		return len(b), nil
+	line := p.line(now.Sub(p.begun))
+	if p.total > 0 {
+		full := int(min(p.done, p.total) * barCells / p.total)
+		line = strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + " " + line
 	}
-	return l.out.Write(b)
+	if p.width > 0 {
+		line = cut(line, p.width-1)
+	}
+	fmt.Fprint(p.out, "\r"+line+"\x1b[K")
+	p.shown, p.drawn = now, true
 }
 
 // line returns the progress in words, such as "messages: 42 %, 12,300 of 29,000, 1,230/s, 14s left".
 func (p *progress) line(after time.Duration) string {
 	rate := float64(p.done) / after.Seconds()
 	words := p.what + ": "
+	if p.done == 0 && p.total <= 0 {
+		return p.what
+	}
 	if p.total > 0 {
 		words += fmt.Sprintf("%d %%, ", min(100, p.done*100/p.total))
 	}
@@ -121,11 +137,15 @@ func (p *progress) amount(n int64) string {
 
 // end ends the part, and removes the bar.
 func (p *progress) end() {
-	if p.bar != nil {
-		_ = p.bar.Exit()
-		_ = p.bar.Clear()
-		p.bar = nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.first != nil {
+		p.first.Stop()
 	}
+	if p.drawn {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+	p.first, p.drawn = nil, false
 }
 
 // reader returns a reader that moves the progress on by each byte.

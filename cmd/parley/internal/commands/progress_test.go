@@ -75,7 +75,17 @@ func TestProgressOnATerminal(t *testing.T) {
 		t.Errorf("at once: %q", out.String())
 	}
 	now = now.Add(3 * time.Second)
-	p.begin("silent", 100, false)
+	p.at(25)
+	now = now.Add(time.Millisecond)
+	p.at(26) // too early for another picture
+	p.begin("checking lines", -1, false)
+	now = now.Add(4 * time.Second)
+	p.at(5000)
+	p.end()
+	const want = "\r█████░░░░░░░░░░░░░░░ importing messages: 25 %, 25 of 100, 8/s, 9s left\x1b[K\r\x1b[K" + "\rchecking lines: 5,000, 1,250/s\x1b[K\r\x1b[K"
+	if out.String() != want {
+		t.Errorf("%q", out.String())
+	}
 	p.quiet = true
 	p.begin("silent", 100, false)
 	p.at(50)

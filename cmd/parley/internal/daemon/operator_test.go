@@ -272,7 +272,7 @@ func TestReloadBySocket(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = reload("workspaces/ours.yaml", strings.ReplaceAll(string(good), ownToken, "canary-own-another-51c0e2"))
-	if !got.Applied || !slices.Equal(got.Changed, []string{"ours: policy.max_age"}) {
+	if !got.Applied || !slices.Equal(got.Changed, []string{"ours: web.tokens[0].token", "ours: policy.max_age"}) {
 		t.Errorf("%+v", got)
 	}
 	got = reload("workspaces/branch.yaml", branch)
