@@ -31,6 +31,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 	"parley/ingest/stream"
 	"parley/ingest/work"
 )
@@ -250,7 +251,7 @@ func (d *fixture) work() {
 }
 
 // Settings, Self and Sight implement turn.Workspaces.
-func (d *fixture) Settings(*runs.Run) turn.Settings                    { return d.settings }
+func (d *fixture) Settings(threads.Place) turn.Settings                { return d.settings }
 func (*fixture) Self(*runs.Run) event.Self                             { return event.Self{} }
 func (*fixture) Sight(context.Context, *runs.Run) (*runs.Sight, error) { return nil, nil }
 

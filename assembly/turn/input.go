@@ -350,5 +350,5 @@ func GivenTo(ctx context.Context, from *runs.Runs, sent *outbox.Outbox, thread, 
 
 // LastInput is GivenTo for the newest run of a thread.
 func (r *Runner) LastInput(ctx context.Context, thread string) (Given, error) {
-	return GivenTo(ctx, r.Runs, r.Deliveries, thread, "", func(run *runs.Run) assembly.Window { return r.Workspaces.Settings(run).Window }, r.Mentions, r.Agents.AgentIDs()...)
+	return GivenTo(ctx, r.Runs, r.Deliveries, thread, "", func(run *runs.Run) assembly.Window { return r.Workspaces.Settings(run.Place).Window }, r.Mentions, r.Agents.AgentIDs()...)
 }

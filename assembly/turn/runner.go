@@ -182,8 +182,8 @@ type Report struct {
 
 // Workspaces knows what applies to the runs of each workspace. It is called concurrently.
 type Workspaces interface {
-	// Settings returns the settings of a run's channel.
-	Settings(run *runs.Run) Settings
+	// Settings returns the settings of the channel of a place, or those of its workspace if the place has no channel.
+	Settings(at threads.Place) Settings
 	// Self returns the account of a run's workspace; the zero value if it is unknown.
 	Self(run *runs.Run) event.Self
 	// Sight returns what the agent of a run sees of the messages of its workspace. It is nil if that is everything.
@@ -254,7 +254,7 @@ func (r *Runner) Serve(ctx, running context.Context, agent string, slots int) er
 	defer previews.Wait()
 	heard := func(thread int64) { previews.Go(func() { r.verify(running, thread) }) }
 	bound := func(workspace string) int {
-		return r.Workspaces.Settings(&runs.Run{Place: threads.Place{Workspace: workspace}}).MaxConcurrent
+		return r.Workspaces.Settings(threads.Place{Workspace: workspace}).MaxConcurrent
 	}
 	return r.Work.Serve(ctx, work.Queue{Kind: work.Turns, Agent: agent, Slots: slots, Bound: bound, Heard: heard, Do: func(_ context.Context, c *work.Claim) error {
 		for ctx.Err() == nil {
@@ -298,7 +298,7 @@ func (r *Runner) turn(ctx context.Context, c *work.Claim, agent string, show fun
 	run.Agent = profile.ID // it may have taken over the threads of a removed agent
 	a := &attempt{
 		Runner: r, going: g, claim: c, profile: profile,
-		settings: r.Workspaces.Settings(run), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply}, show: show,
+		settings: r.Workspaces.Settings(run.Place), said: collector{limit: profile.MaxBytes, now: r.Now, quiet: profile.QuietReply}, show: show,
 	}
 	if run.IsScheduled() && profile.QuietReply == "" {
 		a.said.quiet = DefaultQuietReply
@@ -342,7 +342,7 @@ func (r *Runner) begin(ctx context.Context, c *work.Claim, agent string) (run *r
 // each reports whether every message of a thread is a turn of its own. A message
 // that interrupts a run joins its turn.
 func (r *Runner) each(run *runs.Run) bool {
-	settings := r.Workspaces.Settings(run)
+	settings := r.Workspaces.Settings(run.Place)
 	return settings.Coalesce == 0 && settings.Mode != ModeInterrupt
 }
 

@@ -52,7 +52,7 @@ func BenchmarkWindow(b *testing.B) {
 // nobody has neither workspaces nor agents.
 type nobody struct{}
 
-func (nobody) Settings(*runs.Run) Settings                           { return Settings{} }
+func (nobody) Settings(threads.Place) Settings                       { return Settings{} }
 func (nobody) Self(*runs.Run) event.Self                             { return event.Self{} }
 func (nobody) Sight(context.Context, *runs.Run) (*runs.Sight, error) { return nil, nil }
 func (nobody) Profile(string) (Profile, bool)                        { return Profile{}, false }

@@ -215,7 +215,7 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 		eraser.Erased()
 	}
 	if stopped := r.out.Stopped; stopped != "" {
-		runs.RunEnded(ctx, s.db, &runs.Run{ID: stopped, Place: threads.Place{Thread: claim.Thread}, Followed: true}, 1) // it may have chunks
+		runs.RunEnded(ctx, s.db, stopped, claim.Thread, true, 1) // it may have chunks, and readers on another node
 	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
 		threads.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)

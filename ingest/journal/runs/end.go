@@ -68,7 +68,7 @@ func (r *Runs) CommitReply(ctx context.Context, claim *threads.Claim, run *Run, 
 	if e.Begun != nil && e.Begun.State != outbox.Sending {
 		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
-	RunEnded(ctx, r.db, run, e.chunks)
+	RunEnded(ctx, r.db, run.ID, run.Thread, run.Followed, e.chunks)
 	runsChanged(r.db, e.told)
 	if e.Message != nil {
 		r.windows.put(run, e.Message)
@@ -337,7 +337,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *threads.Claim, run *Run, u
 		return time.Time{}, err
 	}
 	run.Followed, run.Copied = run.Followed || len(u.Events) > 0, e.Copied
-	RunEnded(ctx, r.db, run, e.chunks)
+	RunEnded(ctx, r.db, run.ID, run.Thread, run.Followed, e.chunks)
 	runsChanged(r.db, e.told)
 	return e.next, nil
 }

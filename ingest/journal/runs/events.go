@@ -295,13 +295,13 @@ func dropChunks(tx *storage.Txn, run string) {
 	tx.Do(`DELETE FROM run_events WHERE run = $1 AND type = 12`, run)
 }
 
-// RunEnded wakes the readers of a run that has ended and of its thread, and removes the run's
+// RunEnded wakes the readers of a run that has ended and of its thread, those on other nodes if tell is set, and removes the run's
 // chunks. If that fails, readers leave them out, and retention removes them.
-func RunEnded(ctx context.Context, db *storage.DB, run *Run, chunks int64) {
-	runChanged(db, run.ID, run.Followed)
-	threads.ThreadChanged(db, run.Thread, run.Followed)
+func RunEnded(ctx context.Context, db *storage.DB, run string, thread int64, tell bool, chunks int64) {
+	runChanged(db, run, tell)
+	threads.ThreadChanged(db, thread, tell)
 	if chunks > 0 {
-		_ = db.Change(ctx, "", func(tx *storage.Txn) { dropChunks(tx, run.ID) })
+		_ = db.Change(ctx, "", func(tx *storage.Txn) { dropChunks(tx, run) })
 	}
 }
 

@@ -39,8 +39,7 @@ func (r *Runs) StopRun(ctx context.Context, run string, notice outbox.Notice) (S
 		return s
 	})
 	if err == nil {
-		s.end.run.Followed = true // another node may have its readers
-		RunEnded(ctx, r.db, s.end.run, s.end.chunks)
+		RunEnded(ctx, r.db, run, s.Thread, true, s.end.chunks) // another node may have its readers
 	}
 	return s, err
 }

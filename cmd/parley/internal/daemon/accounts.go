@@ -23,6 +23,7 @@ import (
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // account is a configured workspace with its adapter.
@@ -96,12 +97,12 @@ func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup) []ing
 }
 
 // Settings implements turn.Workspaces.
-func (a *accounts) Settings(run *runs.Run) turn.Settings {
-	own := a.account(run.Workspace)
+func (a *accounts) Settings(at threads.Place) turn.Settings {
+	own := a.account(at.Workspace)
 	if own == nil {
-		return pipeline.TurnSettings(nil, run)
+		return pipeline.TurnSettings(nil, at)
 	}
-	s := pipeline.TurnSettings(&own.Workspace, run)
+	s := pipeline.TurnSettings(&own.Workspace, at)
 	s.API, s.KeepInputs = own.platform.API, a.Setup().Config.Retention.Inputs > 0
 	return s
 }

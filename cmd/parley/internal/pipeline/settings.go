@@ -7,7 +7,7 @@ import (
 	"parley/assembly/turn"
 	"parley/config"
 	"parley/ingest"
-	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // AgentsOf returns the ids of the agents of a workspace: its own one, and those of its channels.
@@ -39,12 +39,12 @@ func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapt
 	return settings
 }
 
-// TurnSettings returns the settings of a run's channel in its workspace; the defaults if w is nil, because the
+// TurnSettings returns the settings of the channel of a place in its workspace; the defaults if w is nil, because the
 // workspace is not configured any more.
-func TurnSettings(w *config.Workspace, run *runs.Run) turn.Settings {
+func TurnSettings(w *config.Workspace, at threads.Place) turn.Settings {
 	if w == nil {
-		none := config.NewWorkspace(run.Workspace, "", "")
+		none := config.NewWorkspace(at.Workspace, "", "")
 		w = &none
 	}
-	return turn.Settings{Config: w.Channel(run.Channel, run.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+	return turn.Settings{Config: w.Channel(at.Channel, at.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
 }

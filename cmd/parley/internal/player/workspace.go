@@ -10,6 +10,7 @@ import (
 	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
+	"parley/ingest/journal/threads"
 )
 
 // workspace returns the workspace of a line. Without a configuration it makes the workspace
@@ -97,9 +98,9 @@ var (
 )
 
 // Settings implements turn.Workspaces.
-func (p *player) Settings(run *runs.Run) turn.Settings {
-	w, _ := p.configured(run.Platform, run.Workspace) // nil for one that is not configured
-	return pipeline.TurnSettings(w, run)
+func (p *player) Settings(at threads.Place) turn.Settings {
+	w, _ := p.configured(at.Platform, at.Workspace) // nil for one that is not configured
+	return pipeline.TurnSettings(w, at)
 }
 
 // Sight implements turn.Workspaces: an agent sees everything.
