@@ -82,7 +82,8 @@ type Outbox interface {
 	Posted(c *work.Claim, begun *outbox.Delivery)
 }
 
-// Copier gives answers to the programs whose messages they answer.
+// Copier gives answers to the programs whose messages they answer. It is the outbox of the daemon, which imports this package; a replay
+// has none.
 type Copier interface {
 	// Copies returns the copies of the answer to a run.
 	Copies(ctx context.Context, run *runs.Run) ([]runs.Copy, error)

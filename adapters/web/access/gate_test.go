@@ -19,7 +19,7 @@ func documents(t *testing.T, local bool) *httptest.Server {
 	workspaces := []access.Workspace{
 		{ID: "ours", Config: access.Config{Local: local, Tokens: []access.Token{
 			{ID: "olivia", Token: secret.New(testapi.OwnToken)},
-			{ID: "helper", Token: secret.New(testapi.AnyToken), Actor: testapi.AgentActor},
+			{ID: "helper", Token: secret.New(testapi.AgentToken), Actor: testapi.AgentActor},
 		}}},
 		{ID: "theirs", Config: access.Config{Tokens: []access.Token{{ID: "olivia", Token: secret.New(testapi.ReaderToken)}}}},
 	}
@@ -51,10 +51,10 @@ func TestTokenNamesWorkspaceAndActor(t *testing.T) {
 	}{
 		"a user reads":                {"GET /all", testapi.OwnToken, 200, oliviaOfOurs},
 		"the same id elsewhere":       {"GET /all", testapi.ReaderToken, 200, oliviaOfTheirs},
-		"an agent reads":              {"GET /all", testapi.AnyToken, 200, helper},
+		"an agent reads":              {"GET /all", testapi.AgentToken, 200, helper},
 		"a user acts":                 {"POST /users", testapi.OwnToken, 200, oliviaOfOurs},
-		"an agent acts":               {"POST /agents", testapi.AnyToken, 200, helper},
-		"an agent acts like a user":   {"POST /users", testapi.AnyToken, 403, "forbidden"},
+		"an agent acts":               {"POST /agents", testapi.AgentToken, 200, helper},
+		"an agent acts like a user":   {"POST /users", testapi.AgentToken, 403, "forbidden"},
 		"a user acts like an agent":   {"POST /agents", testapi.OwnToken, 403, "forbidden"},
 		"nobody":                      {"GET /all", "", 401, "unauthorized"},
 		"a wrong token":               {"GET /all", "wrong", 401, "unauthorized"},

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"parley/adapters/web/payload"
 	"parley/ingest/attach"
 	"parley/ingest/event"
-	"parley/ingest/stream"
 )
 
 // Keep stores the bytes of the attachments of a message to a workspace, and finds the copies of links. The
@@ -30,7 +30,7 @@ func (s Storage) Keep(ctx context.Context, w http.ResponseWriter, workspace, sen
 			*file, b.Metadata = linked, payload.NameFile(b.Metadata, linked)
 			continue
 		}
-		kept, err := s.Store.PutFor(ctx, workspace+" "+sender, stream.File{Name: file.Name, MimeType: file.MimeType, Data: file.Data})
+		kept, err := s.Copies.PutFor(ctx, workspace+" "+sender, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
 		switch {
 		case attach.IsRefused(err):
 			return noRoom(w, err)

@@ -2,7 +2,6 @@
 package files
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -17,36 +16,15 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
 	"parley/ingest/attach"
-	"parley/ingest/event"
-	"parley/ingest/journal/outbox"
-	"parley/ingest/stream"
 )
 
 // serveTimeout bounds the time in which a client reads a file.
 const serveTimeout = 5 * time.Minute
 
-// Store stores the attachments of messages.
-type Store interface {
-	PutFor(ctx context.Context, sender string, file stream.File) (outbox.File, error)
-}
-
-// Copies stores the files of clients and reads the copies of all files.
-type Copies interface {
-	// PutFor stores a sender's file and holds it.
-	PutFor(ctx context.Context, sender string, source io.Reader, announced event.Attachment) (attach.Copy, error)
-	// Hold keeps a copy for a time, also if no message names it.
-	Hold(ctx context.Context, bucket, path string) error
-	// Address returns the address at which the place of a copy serves it, if it does.
-	Address(ctx context.Context, bucket, path string, header http.Header, valid time.Duration) (string, error)
-	// OpenAt opens a copy. A missing one is fs.ErrNotExist.
-	OpenAt(ctx context.Context, bucket, path string) (io.ReadSeekCloser, error)
-}
-
 // Storage serves files under their links.
 type Storage struct {
 	*Links
-	Copies Copies
-	Store  Store
+	Copies *attach.Store
 	// MaxBytes bounds a file that a client sends.
 	MaxBytes int64
 	Guard    *guard.Guard

@@ -3,40 +3,20 @@
 package runs
 
 import (
-	"context"
-
 	"parley/adapters/web/access"
 	"parley/adapters/web/threads"
 	"parley/assembly/runinput"
+	"parley/assembly/turn"
 	"parley/assembly/workstream"
-	"parley/ingest/journal/messages"
-	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/workstreams"
-	"parley/ingest/stream"
 )
-
-// Runs is the part of the journal that has the runs, with their messages, their names and the later answers of their agents.
-type Runs interface {
-	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
-	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
-	FollowRun(run string) (changed <-chan struct{}, stop func())
-	Artifacts(ctx context.Context, run string) ([]runs.Artifact, error)
-	NamedRun(ctx context.Context, workspace, actor, threadID, name string) (runs.Named, error)
-	IsNameOfSeveral(ctx context.Context, workspace, actor, name string) (bool, error)
-	AddEvents(ctx context.Context, run string, added runs.Added) error
-	StopNamedRun(ctx context.Context, workspace, actor, threadID, name string, notice outbox.Notice) error
-	LaterRun(ctx context.Context, known string) (runs.Later, error)
-	AnswerRun(ctx context.Context, run string, answer stream.Message, keys ...string) error
-}
 
 // API serves the routes of runs.
 type API struct {
 	Threads threads.API // the threads of the runs
-	Runs    Runs
-	// Stop ends an unfinished run because its reader wants no answer. The notice informs the
-	// thread.
-	Stop func(ctx context.Context, run string, notice outbox.Notice) error
+	Runs    *runs.Runs
+	Turns   *turn.Runner // stops a run whose reader wants no answer
 	// Replies takes the requests of agents that answer later.
 	Replies Replies
 	// Workstreams launches the workstreams of runs, and Children reads them.

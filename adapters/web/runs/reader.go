@@ -25,10 +25,18 @@ const (
 	replyID, lastID = 1<<40 + 1, 1<<40 + 2
 )
 
+// source has the messages of runs: it is *runs.Runs. The test of the memory that a reader needs makes the messages of a long run
+// while they are read.
+type source interface {
+	RunEvents(ctx context.Context, run string, after int64, limit int) (runs.Page, error)
+	RunMessages(ctx context.Context, run string) ([]messages.Message, error)
+	FollowRun(run string) (changed <-chan struct{}, stop func())
+}
+
 // runReader reads the messages of a run in order: the questions, the stored messages, and the
 // messages that follow from the run's end. A reader that begins behind an id gets what the first one gets next.
 type runReader struct {
-	runs  Runs
+	runs  source
 	run   string
 	begun <-chan string // gets the id of a run that has not begun; nil for one that has
 	asked bool          // the questions have been read

@@ -16,7 +16,7 @@ import (
 
 // longRun is a run with many large messages, which are made when they are read.
 type longRun struct {
-	Runs
+	source
 	events, size int
 	first, live  uint64 // bytes on the heap at the first read, and the most at any
 }

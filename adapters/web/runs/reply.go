@@ -12,14 +12,14 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/stream"
+	"parley/ingest/work"
 )
 
 // Replies handles the later answers of agents.
 type Replies struct {
 	Gate access.Gate
-	Runs Runs
-	// Wake makes the turn of a thread run.
-	Wake func(agent string, thread int64)
+	Runs *runs.Runs
+	Work *work.Scheduler // runs the turns of threads
 }
 
 // Post takes one answer: POST /api/v1/runs/{run_id}/reply {"content"}. Its other keys are the
@@ -55,7 +55,7 @@ func (p Replies) post(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	p.Wake(run.Agent, run.Thread)
+	p.Work.Wake(work.Turns, run.Agent, run.Thread)
 	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("run_id")})
 }
 

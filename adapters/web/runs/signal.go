@@ -77,7 +77,7 @@ func (c call) stopRun(w http.ResponseWriter, r *http.Request, run runs.Status) e
 		}
 	}
 	if err == nil {
-		err = c.Stop(r.Context(), run.ID, notice)
+		err = c.Turns.Stop(r.Context(), run.ID, notice)
 	}
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/runs"
 	"parley/ingest/stream"
+	"parley/ingest/work"
 )
 
 const (
@@ -132,7 +133,7 @@ func (p Replies) update(w http.ResponseWriter, r *http.Request, raw []byte, agen
 		return err
 	}
 	if end != nil {
-		p.Wake(run.Agent, run.Thread)
+		p.Work.Wake(work.Turns, run.Agent, run.Thread)
 	}
 	return exchange.Respond(w, http.StatusAccepted, map[string]any{"run_id": r.PathValue("runId"), "messages": len(messages)})
 }

@@ -8,18 +8,11 @@ import (
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
-	"parley/ingest/journal/envelopes"
 	"parley/ingest/journal/messages"
 )
 
 // recordTimeout bounds a POST's wait for the recording of its message.
 const recordTimeout = 2 * time.Second
-
-// Recorded waits for the result of an envelope's processing. Wait returns nil if ctx ends
-// first.
-type Recorded interface {
-	Wait(ctx context.Context, envelope int64) (*envelopes.Result, error)
-}
 
 // Accepted is the result of a message that was accepted durably.
 type Accepted struct {
@@ -55,7 +48,7 @@ func (a API) Give(r *http.Request, envelope event.Envelope) (s Accepted, err err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), recordTimeout)
 	defer cancel()
-	settled, err := a.Recorded.Wait(ctx, receipt.ID)
+	settled, err := a.Ingest.Wait(ctx, receipt.ID)
 	s = Accepted{ID: receipt.MessageUUID, known: receipt.Duplicate}
 	switch {
 	case err != nil || settled == nil:

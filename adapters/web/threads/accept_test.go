@@ -2,10 +2,13 @@ package threads_test
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,60 +19,92 @@ import (
 	"parley/adapters/web/internal/testapi"
 	"parley/adapters/web/payload"
 	"parley/ingest/event"
+	"parley/ingest/journal/messages"
 )
 
 // TestPostReturnsRecordedMessage checks that the response shows the message with its ids and
 // its run.
 func TestPostReturnsRecordedMessage(t *testing.T) {
-	b := &testapi.Backend{Result: testapi.Stored}
-	got := testapi.Do(t, b.Serve(t), "POST", "/messages", `{"content":" <b>hi ","thread_id":"`+strings.ToUpper(testapi.Thread)+`","client_message_id":"m1"}`)
+	api := testapi.New(t)
+	got := api.Do("POST", "/messages", `{"content":" <b>hi ","thread_id":"`+strings.ToUpper(testapi.Thread)+`","client_message_id":"m1"}`)
+	message, _ := got.Body["message"].(map[string]any)
+	if id, _ := message["id"].(string); uuid.Validate(id) != nil {
+		t.Errorf("the id of the message is %q", id)
+	}
+	delete(message, "id")
 	want := map[string]any{"thread_id": testapi.Thread, "message": map[string]any{
-		"id": testapi.RowID, "client_message_id": "m1", "sender_id": "web:olivia", "thread_seq": 1.0, "role": "user", "content": " <b>hi ", "attachments": []any{},
+		"client_message_id": "m1", "sender_id": "web:olivia", "thread_seq": 1.0, "role": "user", "content": " <b>hi ", "attachments": []any{},
 		"trigger": "run", "reason": "direct", "run": map[string]any{"id": nil, "state": "queued", "error": nil}, "created_at": testapi.Noon.Format(time.RFC3339),
 		"metadata": map[string]any{"source": "web", "sender_id": "web:olivia", "sender_display_name": "Olivia", "sender_type": "human"},
 	}}
 	if diff := cmp.Diff(testapi.Answer{Status: 202, Body: want}, got); diff != "" {
 		t.Error(diff)
 	}
-	e := b.Accepted[0]
+	e := api.Accepted()[0]
 	if e.Workspace != "ours" || e.Platform != event.Web || e.Transport != "api" || !e.ReceivedAt.Equal(testapi.Noon) {
 		t.Errorf("the accepted envelope is %+v", e)
 	}
 }
 
+// held lets no message be normalised before the function is called.
+func held(api *testapi.API) (release func()) {
+	wait := make(chan struct{})
+	api.Normalize = func(ctx context.Context) error {
+		if ctx.Err() == nil {
+			<-wait
+		}
+		return ctx.Err()
+	}
+	release = sync.OnceFunc(func() { close(wait) })
+	api.Cleanup(release)
+	return release
+}
+
 // TestPostFillsInIDs checks that Post adds a thread id and a message id before the durable
 // accept, and returns the id of the message's row if it is not recorded in time.
 func TestPostFillsInIDs(t *testing.T) {
-	b := &testapi.Backend{Receipt: adapters.Receipt{MessageUUID: testapi.RowID}}
-	got := testapi.Do(t, b.Serve(t), "POST", "/messages", `{"content":""}`)
-	if id := got.Body["message"].(map[string]any)["id"]; id != testapi.RowID || uuid.Validate(got.Body["thread_id"].(string)) != nil || got.Status != 202 {
-		t.Errorf("the response is %+v", got)
+	t.Parallel()
+	api := testapi.New(t)
+	release := held(api)
+	got := api.Do("POST", "/messages", `{"content":""}`)
+	thread, _ := got.Body["thread_id"].(string)
+	body, err := payload.ReadBody(api.Accepted()[0].Body)
+	if err != nil || got.Status != 202 || uuid.Validate(body.MessageID) != nil || uuid.Validate(thread) != nil || body.ThreadID != thread {
+		t.Errorf("the response is %+v, the accepted body %s", got, api.Accepted()[0].Body)
 	}
-	body, err := payload.ReadBody(b.Accepted[0].Body)
-	if err != nil || uuid.Validate(body.MessageID) != nil || body.ThreadID != got.Body["thread_id"] {
-		t.Errorf("the accepted body is %s", b.Accepted[0].Body)
+	release()
+	again := api.Do("POST", "/messages", `{"content":"next","thread_id":"`+thread+`"}`) // it is recorded after the first one
+	if again.Status != 202 {
+		t.Fatal(again)
+	}
+	list, err := api.Journal.Messages.ThreadMessages(t.Context(), "ours", thread, messages.Page{Limit: 1})
+	if err != nil || len(list) != 1 || got.Body["message"].(map[string]any)["id"] != list[0].UUID {
+		t.Errorf("the response is %+v, the first message %+v, %v", got, list, err)
 	}
 }
 
 // TestStatuses checks the status for every result of a message.
 func TestStatuses(t *testing.T) {
+	const body = `{"content":"hi","thread_id":"` + testapi.Thread + `","client_message_id":"m1"}`
 	for name, c := range map[string]struct {
-		backend testapi.Backend
-		want    int
-		reason  string
+		change func(api *testapi.API)
+		want   int
+		reason string
 	}{
-		"recorded":              {testapi.Backend{Result: testapi.Stored}, 202, ""},
-		"not in time":           {testapi.Backend{}, 202, ""},
-		"a duplicate body":      {testapi.Backend{Result: testapi.Stored, Receipt: adapters.Receipt{Duplicate: true}}, 200, ""},
-		"a duplicate message":   {testapi.Backend{Result: testapi.WithResult(event.Result{Disposition: event.Duplicate})}, 200, ""},
-		"refused by the policy": {testapi.Backend{Result: testapi.WithResult(*event.Ignore(event.ReasonUserRefused))}, 403, "refused"},
-		"a dead letter":         {testapi.Backend{Result: testapi.WithResult(event.Result{Disposition: event.Dead, Error: "panic: secret words"})}, 500, "dead"},
-		"a busy store":          {testapi.Backend{Busy: adapters.ErrBusy}, 503, "busy"},
+		"recorded":              {func(*testapi.API) {}, 202, ""},
+		"a duplicate":           {func(api *testapi.API) { api.Do("POST", "/messages", body) }, 200, ""},
+		"refused by the policy": {func(api *testapi.API) { api.Settings.Policy.AllowUsers = []string{} }, 403, "refused"},
+		"a dead letter": {func(api *testapi.API) {
+			api.Normalize = func(context.Context) error { return errors.New("secret words") }
+		}, 500, "dead"},
+		"a busy store": {func(api *testapi.API) { api.Accept = func(event.Envelope) error { return adapters.ErrBusy } }, 503, "busy"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := testapi.Do(t, c.backend.Serve(t), "POST", "/messages", `{"content":"hi","client_message_id":"m1"}`)
-			if got.Status != c.want || strings.Join(c.backend.Rejected, " ") != c.reason || c.backend.Faults != nil {
-				t.Errorf("status %d, rejections %q, faults %v; want %d, %q and none", got.Status, c.backend.Rejected, c.backend.Faults, c.want, c.reason)
+			api := testapi.New(t)
+			c.change(api)
+			got := api.Do("POST", "/messages", body)
+			if got.Status != c.want || strings.Join(api.Rejected(), " ") != c.reason || api.Faults() != nil {
+				t.Errorf("status %d, rejections %q, faults %v; want %d, %q and none", got.Status, api.Rejected(), api.Faults(), c.want, c.reason)
 			}
 			if problem, ok := got.Body["error"].(map[string]any); ok && (problem["code"] != c.reason || strings.Contains(problem["message"].(string), "secret")) {
 				t.Errorf("error %v", problem)
@@ -80,6 +115,7 @@ func TestStatuses(t *testing.T) {
 
 // TestCallers checks the senders that each kind of token may claim.
 func TestCallers(t *testing.T) {
+	api := testapi.New(t)
 	own, anybody := "Bearer own-token", "Bearer any-token"
 	for name, c := range map[string]struct {
 		token, metadata string
@@ -107,17 +143,17 @@ func TestCallers(t *testing.T) {
 		"a token without scheme": {"own-token", ``, 401, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &testapi.Backend{Result: testapi.Stored}
+			before := len(api.Accepted())
 			body := `{"content":"hi"}`
 			if c.metadata != "" {
 				body = `{"content":"hi","metadata":` + c.metadata + `}`
 			}
-			got := testapi.Do(t, b.Serve(t), "POST", "/messages", body, "Authorization", c.token)
-			if diff := cmp.Diff(c.faults, got.Faults()); got.Status != c.status || diff != "" {
+			got := api.Do("POST", "/messages", body, "Authorization", c.token)
+			if diff := cmp.Diff(c.faults, got.FaultyFields()); got.Status != c.status || diff != "" {
 				t.Errorf("status %d, want %d; faults %s", got.Status, c.status, diff)
 			}
-			if c.status != 202 && len(b.Accepted) > 0 || c.status == 202 && !strings.Contains(string(b.Accepted[0].Body), c.stored) {
-				t.Errorf("the accepted envelopes are %v", b.Accepted)
+			if accepted := api.Accepted()[before:]; c.status != 202 && len(accepted) > 0 || c.status == 202 && !strings.Contains(string(accepted[0].Body), c.stored) {
+				t.Errorf("the accepted envelopes are %v", accepted)
 			}
 		})
 	}
@@ -128,14 +164,16 @@ func TestCallers(t *testing.T) {
 func TestLocalWorkspace(t *testing.T) {
 	const whole = `{"content":"hi","metadata":{"source":"crm","sender_id":"crm:7","sender_display_name":"CRM","sender_type":"bot"}}`
 	for body, token := range map[string]string{`{"content":"hi"}`: testapi.OwnToken, whole: testapi.OwnToken} {
-		b := &testapi.Backend{Local: true, Result: testapi.Stored}
-		if got := testapi.Do(t, b.Serve(t), "POST", "/messages", body, "Authorization", "Bearer "+token, "X-Forwarded-For", "203.0.113.7"); got.Status != 202 {
+		api := testapi.New(t)
+		api.Local = true
+		if got := api.Do("POST", "/messages", body, "Authorization", "Bearer "+token, "X-Forwarded-For", "203.0.113.7"); got.Status != 202 {
 			t.Errorf("%s: status %d: %v", body, got.Status, got.Body)
 		}
 	}
 	for _, header := range [][]string{nil, {"Host", "localhost:8484"}, {"Origin", "http://localhost:8484"}} {
-		b := &testapi.Backend{Local: true, Result: testapi.Stored}
-		if got := testapi.Do(t, b.Serve(t), "POST", "/messages", `{"content":"hi"}`, append([]string{"Authorization", ""}, header...)...); got.Status != 401 {
+		api := testapi.New(t)
+		api.Local = true
+		if got := api.Do("POST", "/messages", `{"content":"hi"}`, append([]string{"Authorization", ""}, header...)...); got.Status != 401 {
 			t.Errorf("without a token, %v: status %d: %v", header, got.Status, got.Body)
 		}
 	}
@@ -143,36 +181,35 @@ func TestLocalWorkspace(t *testing.T) {
 
 // TestBodyLimit checks that a body over the limit is refused before authentication.
 func TestBodyLimit(t *testing.T) {
-	b := &testapi.Backend{Result: testapi.Stored}
-	server := b.Serve(t)
+	api := testapi.New(t)
 	long := `{"content":"` + strings.Repeat("x", 256<<10) + `"}`
-	if got := testapi.Do(t, server, "POST", "/messages", long, "Authorization", ""); got.Status != 413 {
+	if got := api.Do("POST", "/messages", long, "Authorization", ""); got.Status != 413 {
 		t.Errorf("with a Content-Length: status %d", got.Status)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+"/ours/messages", struct{ *strings.Reader }{strings.NewReader(long)})
+	request, err := http.NewRequestWithContext(t.Context(), "POST", api.Server.URL+"/api/v1/workspaces/ours/messages", struct{ *strings.Reader }{strings.NewReader(long)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer own-token")
-	response, err := server.Client().Do(request)
+	response, err := api.Server.Client().Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if response.StatusCode != 413 || len(b.Accepted) > 0 {
+	if response.StatusCode != 413 || len(api.Accepted()) > 0 {
 		t.Errorf("with chunks: status %d", response.StatusCode)
 	}
 }
 
 // TestMalformedChunks checks that the sender of a body in malformed chunks is told so.
 func TestMalformedChunks(t *testing.T) {
-	server := (&testapi.Backend{}).Serve(t)
+	server := testapi.New(t).Server
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	const request = "POST /ours/messages HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer own-token\r\nContent-Type: application/json\r\n" +
+	const request = "POST /api/v1/workspaces/ours/messages HTTP/1.1\r\nHost: parley\r\nAuthorization: Bearer own-token\r\nContent-Type: application/json\r\n" +
 		"Transfer-Encoding: chunked\r\n\r\nZZ\r\nhello\r\n"
 	if _, err := conn.Write([]byte(request)); err != nil {
 		t.Fatal(err)

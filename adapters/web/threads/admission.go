@@ -62,7 +62,7 @@ func (c call) sees(ctx context.Context, t *threads.Thread) error {
 
 // takesPart returns storage.ErrNotFound if an actor does not take part in a thread of its workspace.
 // An agent takes part in each thread that is not for its participants alone.
-func takesPart(ctx context.Context, store Places, actor payload.Actor, t *threads.Thread) error {
+func takesPart(ctx context.Context, store *threads.Threads, actor payload.Actor, t *threads.Thread) error {
 	if event.IsWorkstream(t.Key) { // no client takes part in it, and a message of one would not reach it
 		return storage.ErrNotFound
 	}

@@ -8,17 +8,19 @@ import (
 	"parley/adapters/web/access"
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/files"
+	"parley/ingest"
+	"parley/ingest/journal/messages"
+	"parley/ingest/journal/threads"
 )
 
 // API serves the routes of threads and their messages.
 type API struct {
 	Gate     access.Gate
 	Storage  files.Storage
-	Inbox    adapters.Inbox
-	Recorded Recorded
-	Limits   Limits
-	Places   Places
-	Messages Messages
+	Inbox    adapters.Inbox // accepts messages for Ingest
+	Ingest   *ingest.Ingest
+	Places   *threads.Threads
+	Messages *messages.Messages
 	Streams  *exchange.Streams
 	Now      func() time.Time
 }

@@ -1,24 +1,14 @@
 package threads
 
 import (
-	"context"
 	"errors"
 	"math"
 	"net/http"
 	"strconv"
-	"time"
 
 	"parley/adapters/web/exchange"
 	"parley/adapters/web/payload"
-	"parley/ingest/event"
 )
-
-// Limits bounds the runs that callers ask for.
-type Limits interface {
-	// Limited returns the time from which on the sender of an envelope may ask for a run
-	// again. It is zero if the sender may now, or if the envelope was accepted before.
-	Limited(ctx context.Context, envelope event.Envelope) (time.Time, error)
-}
 
 // ErrLimit means that a message was not recorded because its sender has asked for too many runs.
 var ErrLimit = errors.New("the limit of runs is reached; ask again later")
@@ -26,7 +16,7 @@ var ErrLimit = errors.New("the limit of runs is reached; ask again later")
 // MayAsk returns an error if the sender of a complete body may not ask for one more run in a workspace.
 // Nothing is stored then. The response has the time to wait.
 func (a API) MayAsk(w http.ResponseWriter, r *http.Request, workspace string, b payload.Body) error {
-	until, err := a.Limits.Limited(r.Context(), a.envelope(workspace, b))
+	until, err := a.Ingest.Limited(r.Context(), a.envelope(workspace, b))
 	if err != nil || until.IsZero() {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"parley/adapters"
-	web "parley/adapters/web/files"
 	"parley/assembly/turn"
 	"parley/ingest/attach"
 	"parley/ingest/event"
@@ -31,10 +30,7 @@ type attachments struct {
 	log      *slog.Logger
 }
 
-var (
-	_ turn.Files = attachments{}
-	_ web.Store  = attachments{}
-)
+var _ turn.Files = attachments{}
 
 // Keep implements turn.Files: it stores a copy of the attachment, which it fetches with
 // the platform's adapter.
@@ -109,12 +105,7 @@ func (s attachments) unavailable(run context.Context, a files.Attachment, cause 
 
 // Put implements turn.Files.
 func (s attachments) Put(ctx context.Context, file stream.File) (outbox.File, error) {
-	return s.PutFor(ctx, "", file)
-}
-
-// PutFor implements web.Store.
-func (s attachments) PutFor(ctx context.Context, sender string, file stream.File) (outbox.File, error) {
-	kept, err := s.store.PutFor(ctx, sender, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
+	kept, err := s.store.Put(ctx, bytes.NewReader(file.Data), event.Attachment{Name: file.Name, MimeType: file.MimeType, Size: int64(len(file.Data))})
 	return outbox.File{Name: file.Name, MimeType: kept.MimeType, Size: kept.Size, Bucket: kept.Bucket, Path: kept.Path}, err
 }
 

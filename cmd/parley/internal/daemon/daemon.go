@@ -214,7 +214,7 @@ func (d *Daemon) share(engine storage.Engine) journal.Options {
 func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journal.Journal, scheduler *work.Scheduler) {
 	kept := attachments{d.files, j.Files, &d.accounts, d.log}
 	d.watch = &figures.Watch{Metrics: d.metrics, Steps: new(operator.Steps), Workspaces: &d.accounts, Profiles: current, Log: d.log, Now: d.now}
-	d.storage = d.newStorage(c.Attachments, kept)
+	d.storage = d.newStorage(c.Attachments)
 	d.outbox = deliver.New(deliver.Parts{
 		Deliveries: j.Outbox, Records: j.Recorder, Runs: j.Runs, Threads: j.Threads,
 		Work: scheduler, Platform: d.platform, Files: d.files, Hook: d.hookOf, Caller: d.callerOf, Observer: d.watch, Log: d.log, Now: d.now,

@@ -17,12 +17,12 @@ func (d *Daemon) filesChanged(err error) {
 }
 
 // newStorage returns the storage of files that clients send and read.
-func (d *Daemon) newStorage(c attach.Config, store files.Store) files.Storage {
+func (d *Daemon) newStorage(c attach.Config) files.Storage {
 	return files.Storage{
 		Links: &files.Links{
 			Base: d.publicURL, TTL: c.TTL, Now: d.now,
 			Key: func(ctx context.Context) ([]byte, error) { return d.Journal.Threads.Key(ctx, "links") },
 		},
-		Copies: d.files, Store: store, MaxBytes: c.MaxBytes, Guard: d.guard,
+		Copies: d.files, MaxBytes: c.MaxBytes, Guard: d.guard,
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"parley/adapters/web/ui"
 	"parley/config"
 	"parley/ingest/event"
-	"parley/ingest/work"
 )
 
 const (
@@ -141,13 +140,13 @@ func (d *Daemon) api() web.API {
 		Secrets:    d.ReplySecrets, Tickets: d.Journal.Threads, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics}, Recorded: d.Ingest, Limits: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics}, Ingest: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
 	runs := runs.API{
-		Threads: threads, Runs: d.Journal.Runs, Stop: d.Turns.Stop,
+		Threads: threads, Runs: d.Journal.Runs, Turns: d.Turns,
 		Workstreams: d.workstreams, Children: d.Journal.Workstreams,
-		Replies: runs.Replies{Gate: gate, Runs: d.Journal.Runs, Wake: func(agent string, thread int64) { d.Work.Wake(work.Turns, agent, thread) }},
+		Replies: runs.Replies{Gate: gate, Runs: d.Journal.Runs, Work: d.Work},
 	}
 	return web.API{
 		Gate: gate, Storage: d.storage, Threads: threads, Runs: runs, Tools: d.tools(threads),
