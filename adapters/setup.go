@@ -5,13 +5,16 @@ type Setup struct {
 	ID    string // in a flag; empty for the platform's name
 	Title string // empty for the platform's title
 	// Note names the steps before the answers; empty for none.
-	Note   string
-	Fields []Field
+	Note string
+	// Manifest describes an app of the platform, for its form; empty for none.
+	Manifest string
+	Fields   []Field
 }
 
 // Field is a question for one setting.
 type Field struct {
 	Key   string // of the block of the platform or of the agent
+	Block string // another block of the workspace's file: policy; empty for that of the platform or the agent
 	Title string
 	// Secret values go into a file of their own.
 	Secret bool
@@ -25,6 +28,10 @@ type Field struct {
 	Unasked bool
 	// Made says that a random word is the value unless one is given.
 	Made bool
+	// Optional says that the setting may stay unset.
+	Optional bool
+	// List says that the setting is a list, whose items an answer has with commas between them.
+	List bool
 	// Form is the line of the file, with %s for the value; empty for the key and the value.
 	Form string
 }

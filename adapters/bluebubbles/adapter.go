@@ -50,6 +50,8 @@ func Platform() adapters.Platform {
 			Fields: []adapters.Field{
 				{Key: "url", Title: "Address of the BlueBubbles server", Env: "BLUEBUBBLES_URL"},
 				{Key: "password", Title: "Password of the server", Secret: true, Env: "BLUEBUBBLES_PASSWORD"},
+				{Key: "wake", Title: "Words that wake the bot in a group, with commas", List: true, Optional: true},
+				{Key: "allow_users", Block: "policy", Title: "Who may talk to it: phone numbers and addresses, with commas; none for everybody", List: true, Optional: true},
 				{Key: "webhook_secret", Title: "Secret of the webhook", Secret: true, Made: true},
 			},
 		},

@@ -3,6 +3,7 @@ package slack
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -61,6 +62,9 @@ var (
 	_ adapters.Metered          = (*Adapter)(nil)
 )
 
+//go:embed manifest.yaml
+var manifest string
+
 // Platform describes Slack.
 func Platform() adapters.Platform {
 	return adapters.Platform{
@@ -69,7 +73,8 @@ func Platform() adapters.Platform {
 		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.Conversation, NewThread: payload.NewThread, ThreadUnder: payload.ThreadUnder, Draft: payload.Draft,
 		Setup: &adapters.Setup{
-			Note: "Make an app from adapters/slack/manifest.yaml at https://api.slack.com/apps, install it, and make an app-level token with connections:write.",
+			Note:     "Make an app at https://api.slack.com/apps, From a manifest, with what parley init --manifest slack prints. Install it, and make an app-level token with connections:write.",
+			Manifest: manifest,
 			Fields: []adapters.Field{
 				{Key: "app_token", Title: "App-level token (xapp-…)", Secret: true, Env: "SLACK_APP_TOKEN"},
 				{Key: "bot_token", Title: "Bot token (xoxb-…)", Secret: true, Env: "SLACK_BOT_TOKEN"},

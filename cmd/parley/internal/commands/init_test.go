@@ -113,6 +113,62 @@ func TestInitWithData(t *testing.T) {
 	}
 }
 
+// TestAdd adds agents and a workspace to configurations of several forms. Their comments and their order stay.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	server, err := slacktest.Start(slacktest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	for name, c := range map[string]struct{ before, after string }{
+		"a list of lines": {"# ours\nagents: # two\n- id: helper # first\n  kind: echo\n\n# the rest\nlog: {level: warn}\n",
+			"# ours\nagents: # two\n- id: helper # first\n  kind: echo\n- id: more\n  kind: echo\n\n# the rest\nlog: {level: warn}\n"},
+		"a list in brackets": {"agents: [{id: helper, kind: echo}] # one\nlog: {level: warn}\n", "agents: [{id: helper, kind: echo}, {id: more, kind: echo}] # one\nlog: {level: warn}\n"},
+		"no list":            {"# nothing yet\n", "# nothing yet\nagents:\n  - id: more\n    kind: echo\n"},
+		"a text of lines": {"agents:\n  - id: helper\n    kind: openai\n    model: m\n    system_prompt: |\n      One.\n\n      Two.\n",
+			"agents:\n  - id: helper\n    kind: openai\n    model: m\n    system_prompt: |\n      One.\n\n      Two.\n  - id: more\n    kind: echo\n"},
+	} {
+		dir := t.TempDir()
+		write(t, dir, "parley.yaml", c.before)
+		if err := os.Chmod(filepath.Join(dir, "parley.yaml"), 0o640); err != nil {
+			t.Fatal(err)
+		}
+		if got := parley(t, dir, "agent", "add", "echo", "--id", "more", "--offline"); got.status != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		info, _ := os.Stat(filepath.Join(dir, "parley.yaml"))
+		if got, err := os.ReadFile(filepath.Join(dir, "parley.yaml")); err != nil || string(got) != c.after || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: %v %v\n%s", name, err, info.Mode(), got)
+		}
+		if got := parley(t, dir, "agent", "add", "echo", "--id", "more", "--offline"); got.status != 1 {
+			t.Errorf("%s: the same id: %+v", name, got)
+		}
+		write(t, dir, "bot", slacktest.Token)
+		write(t, dir, "app", slacktest.AppToken)
+		add := func(id string) output {
+			return parley(t, dir, "workspace", "add", "slack", "--id", id, "--agent", "more", "--set", "slack.api_url="+server.URL(), "--secret", "slack.bot_token=bot", "--secret", "slack.app_token=app")
+		}
+		if got := add("acme"); got.status != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := add("again"); got.status != 1 || !strings.Contains(got.stderr, "nothing is changed") { // the same account
+			t.Errorf("%s: %+v", name, got)
+		}
+		conf, err := config.Load(filepath.Join(dir, "parley.yaml"))
+		if err != nil || len(conf.Workspaces) != 2 || conf.Workspaces[0].ID != "acme" || conf.Workspaces[0].Agent != "more" {
+			t.Errorf("%s: %+v %v", name, conf, err)
+		}
+	}
+	if got := parley(t, t.TempDir(), "agent", "add", "echo"); got.status != 1 || !strings.Contains(got.stderr, "parley init") {
+		t.Errorf("no configuration: %+v", got)
+	}
+	manifest, err := os.ReadFile("../../../../adapters/slack/manifest.yaml")
+	if got := parley(t, t.TempDir(), "init", "--manifest", "slack"); err != nil || got.status != 0 || got.stdout != string(manifest) {
+		t.Errorf("the manifest: %+v %v", got, err)
+	}
+}
+
 // TestConfigShow prints where each value is from, and schema a schema.
 func TestConfigShow(t *testing.T) {
 	t.Parallel()

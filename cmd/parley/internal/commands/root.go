@@ -52,7 +52,7 @@ func rootCommand() *cobra.Command {
 		id, title string
 		commands  []*cobra.Command
 	}{
-		{"begin", "Begin:", []*cobra.Command{initCommand(), runCommand(), chatCommand(), checkCommand(), reloadCommand(), configCommand(), schemaCommand()}},
+		{"begin", "Begin:", []*cobra.Command{initCommand(), workspaceCommand(), agentCommand(), runCommand(), chatCommand(), checkCommand(), reloadCommand(), configCommand(), schemaCommand()}},
 		{"look", "Look:", []*cobra.Command{statusCommand(), doctorCommand(), whyCommand(), threadsCommand(), searchCommand(), tailCommand(), consoleCommand()}},
 		{"repair", "Act and repair:", []*cobra.Command{runsCommand(), questionsCommand(), deliveriesCommand(), deadCommand(), schedulesCommand(), postCommand()}},
 		{"store", "Store:", []*cobra.Command{backupCommand(), restoreCommand(), importCommand(), copyStoreCommand()}},

@@ -23,15 +23,17 @@ type Choice struct {
 	// Name is the name in the configuration; empty for the built-in workspace.
 	Name string
 	// Note names the steps before the answers; empty for none.
-	Note   string
-	Fields []adapters.Field
+	Note string
+	// Manifest describes an app of the platform; empty for none.
+	Manifest string
+	Fields   []adapters.Field
 }
 
 // Platforms returns the platforms to choose from.
 func Platforms() (all []Choice) {
 	for _, p := range config.Platforms() {
 		if p.Setup != nil {
-			all = append(all, Choice{ID: cmp.Or(p.Setup.ID, string(p.Name)), Title: cmp.Or(p.Setup.Title, p.Title), Name: string(p.Name), Note: p.Setup.Note, Fields: p.Setup.Fields})
+			all = append(all, Choice{ID: cmp.Or(p.Setup.ID, string(p.Name)), Title: cmp.Or(p.Setup.Title, p.Title), Name: string(p.Name), Note: p.Setup.Note, Manifest: p.Setup.Manifest, Fields: p.Setup.Fields})
 		}
 	}
 	return append(all, Choice{ID: "http", Title: "Only HTTP, and parley chat in a terminal"})
@@ -84,12 +86,18 @@ const OllamaURL = "http://127.0.0.1:11434/v1"
 
 // Models returns the models of the server of a compatible API at an address; nil if none answers within a
 // second.
-func Models(ctx context.Context, address string) (ids []string) {
+func Models(ctx context.Context, address string) []string { return models(ctx, address, "") }
+
+// models is Models with an API key, if it is not empty.
+func models(ctx context.Context, address, key string) (ids []string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/models", nil)
 	if err != nil {
 		return nil
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

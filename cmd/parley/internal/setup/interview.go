@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"parley/adapters"
+	"parley/config"
 )
 
 // Asker asks a person.
@@ -33,7 +34,14 @@ type Interview struct {
 
 // Complete completes a plan whose choices are made or empty.
 func (i *Interview) Complete(ctx context.Context, p *Plan, agents []Choice) error {
-	if err := i.choose(ctx, "Where do people talk?", &p.Platform.Choice, Platforms()); err != nil {
+	where, who := "Where do people talk?", "Who answers?"
+	platforms := Platforms()
+	if p.Onto != nil {
+		where, who = "What is added to "+config.File+"?", "Who answers there?"
+		platforms[len(platforms)-1].Title = "No workspace: only an agent"
+		agents = append(p.Onto.Agents(), agents...)
+	}
+	if err := i.choose(ctx, where, &p.Platform.Choice, platforms); err != nil {
 		return err
 	}
 	if p.Platform.Name == "" {
@@ -41,15 +49,30 @@ func (i *Interview) Complete(ctx context.Context, p *Plan, agents []Choice) erro
 	} else if p.Workspace == "" {
 		p.Workspace = p.Platform.ID
 	}
+	if p.Onto != nil && p.Platform.Name == "" {
+		agents = agents[len(p.Onto.Config.Agents):]
+	}
 	alone := Plan{Workspace: p.Workspace, Platform: p.Platform, Agent: Part{Choice: Choice{Name: "echo"}}}
 	if err := i.part(ctx, &alone.Platform, &alone); err != nil {
 		return err
 	}
 	p.Platform = alone.Platform
-	if err := i.choose(ctx, "Who answers?", &p.Agent.Choice, agents); err != nil {
+	if err := i.choose(ctx, who, &p.Agent.Choice, agents); err != nil {
 		return err
 	}
-	alone = Plan{Agent: p.Agent}
+	if p.Onto != nil && p.Agent.Name == "" {
+		p.AgentID = p.Agent.ID
+		return nil
+	}
+	if p.Onto != nil && p.AgentID == "" {
+		for n := 1; p.AgentID == "" || !p.Onto.isFree(p.AgentID); n++ {
+			p.AgentID = []string{agentID, p.Agent.ID}[min(n-1, 1)]
+			if n > 2 {
+				p.AgentID = fmt.Sprintf("%s-%d", p.Agent.ID, n-1)
+			}
+		}
+	}
+	alone = Plan{Agent: p.Agent, AgentID: p.AgentID}
 	if err := i.part(ctx, &alone.Agent, &alone); err != nil {
 		return err
 	}
@@ -90,8 +113,11 @@ func (i *Interview) part(ctx context.Context, part *Part, alone *Plan) error {
 		if err != nil {
 			return err
 		}
-		isFault := func(f Finding) bool { return f.Fault }
-		if err := i.tell(found); err != nil || !slices.ContainsFunc(found, isFault) {
+		open := func(f Finding) bool { return f.Fault || f.Unasked && i.Asker != nil }
+		if err := i.tell(found); err != nil || !slices.ContainsFunc(found, open) {
+			if err == nil && i.Asker != nil && part.Name != "" && part.Name != "echo" {
+				i.Asker.Say("✓ " + part.Title + " takes the answers.")
+			}
 			return err
 		}
 		switch n, err := i.Asker.Choose(ctx, "What now?", []string{"Answer again", "Keep the answers", "End without a file"}); {
@@ -129,6 +155,9 @@ func (i *Interview) fields(ctx context.Context, part *Part, again bool) error {
 	}
 	for _, f := range part.Fields {
 		value := i.Given(part.ID, f)
+		if f.Key == "model" && i.Asker != nil && part.Name == "openai" && len(f.Options) == 0 {
+			f.Options = models(ctx, strings.TrimSuffix(part.Answers["base_url"], "/"), part.Answers["api_key"])
+		}
 		if value == "" && f.Made {
 			value = cmp.Or(part.Answers[f.Key], made())
 		}
@@ -166,7 +195,7 @@ func (i *Interview) ask(ctx context.Context, choice string, f adapters.Field) (s
 
 // isOptional reports whether the setting may stay unset: an endpoint may need no token, and a server no key.
 func isOptional(f adapters.Field) bool {
-	return f.Key == "token" && f.Form != "" || f.Key == "api_key"
+	return f.Optional || f.Key == "token" && f.Form != "" || f.Key == "api_key"
 }
 
 // hint says where a secret is better than on the command line.

@@ -3,8 +3,13 @@ package setup_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"parley/adapters/bluebubbles"
+	"parley/config"
 
 	"parley/adapters"
 	"parley/adapters/slack/slacktest"
@@ -83,9 +88,66 @@ func TestFilesQuote(t *testing.T) {
 	agents := setup.Agents([]string{"m"})
 	choice, _ := setup.Find(agents, "openai")
 	plan := setup.Plan{Agent: setup.Part{Choice: choice, Answers: map[string]string{"base_url": "http://127.0.0.1:1/v1", "model": `a "b" ${C}: #`, "api_key": "k"}}}
-	files := plan.Files()
-	want := "# written by parley init\nagents:\n  - id: assistant\n    kind: openai\n    base_url: \"http://127.0.0.1:1/v1\"\n    api_key: \"${file:secrets/assistant-api_key}\"\n    model: \"a \\\"b\\\" $${C}: #\"\n"
-	if len(files) != 2 || files[0].Content != want || files[1].Content != "k\n" {
+	files, err := plan.Files()
+	want := "\n# Who answers. The first agent also answers parley chat.\nagents:\n  - id: assistant\n    kind: openai\n    base_url: \"http://127.0.0.1:1/v1\"\n    api_key: \"${file:secrets/assistant-api_key}\"\n    model: \"a \\\"b\\\" $${C}: #\"\n"
+	if err != nil || len(files) != 2 || !strings.HasSuffix(files[0].Content, want) || !strings.HasPrefix(files[0].Content, "# yaml-language-server: $schema=parley.schema.json\n") || files[1].Content != "k\n" {
 		t.Errorf("%+v", files)
+	}
+}
+
+// TestAPersonAddsAWorkspace: an interview about a configuration offers its agents, and a test that succeeds says so.
+func TestAPersonAddsAWorkspace(t *testing.T) {
+	t.Parallel()
+	server, err := slacktest.Start(slacktest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), []byte("agents: [{id: helper, kind: echo}]\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	base, err := setup.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &person{t: t, answers: []string{"Slack", slacktest.AppToken, slacktest.Token, "helper"}}
+	i := &setup.Interview{Asker: p, Given: func(_ string, f adapters.Field) string {
+		return map[string]string{"api_url": server.URL()}[f.Key]
+	}}
+	plan := setup.Plan{Onto: base}
+	if err := i.Complete(t.Context(), &plan, setup.Agents(nil)); err != nil {
+		t.Fatalf("%v after %q", err, p.heard)
+	}
+	if heard := strings.Join(p.heard, "\n"); !strings.Contains(heard, "✓ Slack") {
+		t.Error(heard)
+	}
+	paths, err := plan.Write(dir, false)
+	c, loadErr := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil || loadErr != nil || len(paths) != 3 || c.Workspaces[0].ID != "slack" || c.Workspaces[0].Agent != "helper" {
+		t.Errorf("%v %v %q", err, loadErr, paths)
+	}
+}
+
+// TestAnUnreachablePlatformIsAskedAbout: the person decides whether the answers stay.
+func TestAnUnreachablePlatformIsAskedAbout(t *testing.T) {
+	t.Parallel()
+	p := &person{t: t, answers: []string{"iMessage", "http://127.0.0.1:1", "pass", "parley, bot", "+15555550142,nora@example.org", "Keep the answers", "Later"}}
+	i := &setup.Interview{Asker: p, Given: func(string, adapters.Field) string { return "" }}
+	var plan setup.Plan
+	if err := i.Complete(t.Context(), &plan, setup.Agents(nil)); err != nil {
+		t.Fatalf("%v after %q", err, p.heard)
+	}
+	dir := t.TempDir()
+	if _, err := plan.Write(dir, false); err != nil {
+		t.Fatal(err)
+	}
+	c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.Workspaces[0]
+	if wake := w.Config.(*bluebubbles.Config).Wake; strings.Join(wake, "|") != "parley|bot" || len(w.Policy.AllowUsers) != 2 {
+		t.Errorf("wake %q, %+v", wake, w.Policy)
 	}
 }

@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"parley/cmd/parley/internal/doctor"
 	"parley/config"
@@ -25,6 +27,10 @@ type Part struct {
 
 // Plan is a configuration to write.
 type Plan struct {
+	// Onto is the configuration that gets the workspace and the agent; nil for a new one.
+	Onto *Base
+	// AgentID is the id of the agent that is made, or, if the plan makes none, of a configured one; empty for assistant.
+	AgentID   string
 	Workspace string // the id; empty for the built-in workspace
 	Platform  Part
 	Agent     Part
@@ -39,16 +45,52 @@ type File struct {
 }
 
 // Files returns the files of the plan. Those of secrets are in the folder secrets.
-func (p Plan) Files() []File {
-	agent, secrets := p.Agent.lines(agentID, "secrets/", "    ")
-	files := []File{{config.File, fmt.Sprintf("# written by parley init\n%sagents:\n  - id: %s\n    kind: %s\n%s", p.places(), agentID, p.Agent.Name, agent)}}
-	files = append(files, secrets...)
-	if p.Platform.Name == "" {
-		return files
+func (p Plan) Files() (files []File, err error) {
+	id := cmp.Or(p.AgentID, agentID)
+	if p.Agent.Name != "" {
+		lines, secrets := p.Agent.lines(id, "secrets/", "")
+		lines = append([]string{"id: " + id, "kind: " + p.Agent.Name}, lines...)
+		text := schemaLine("") + p.places() + "\n# Who answers. The first agent also answers parley chat.\nagents:\n" + item("  ", lines)
+		if p.Onto != nil {
+			if text, err = p.Onto.withAgent(lines); err != nil {
+				return nil, err
+			}
+		}
+		files = append(append(files, File{config.File, text}), secrets...)
 	}
-	block, secrets := p.Platform.lines(p.Workspace, "../secrets/", "  ")
-	text := fmt.Sprintf("# written by parley init\nid: %s\nplatform: %s\nagent: %s\n%s:\n%s", p.Workspace, p.Platform.Name, agentID, p.Platform.Name, block)
-	return append(append(files, File{"workspaces/" + p.Workspace + ".yaml", text}), secrets...)
+	if p.Platform.Name == "" {
+		return files, nil
+	}
+	path, err := p.file()
+	if err != nil {
+		return nil, err
+	}
+	up := strings.Repeat("../", strings.Count(path, "/"))
+	block, secrets := p.Platform.lines(p.Workspace, up+"secrets/", "")
+	text := schemaLine(up) + fmt.Sprintf("\nid: %s\nplatform: %s\n# The agent of parley.yaml that answers here.\nagent: %s\n\n# The account on the platform. Secrets are in files that only you can read.\n%s:\n  %s\n",
+		p.Workspace, p.Platform.Name, id, p.Platform.Name, strings.Join(block, "\n  "))
+	if policy, _ := p.Platform.lines(p.Workspace, "", "policy"); len(policy) > 0 {
+		text += "\n# Who may talk to the bot.\npolicy:\n  " + strings.Join(policy, "\n  ") + "\n"
+	}
+	return append(append(files, File{path, text}), secrets...), nil
+}
+
+// schemaLine is the head of a file, which tells editors where the schema is that parley schema prints.
+func schemaLine(folder string) string {
+	return "# yaml-language-server: $schema=" + folder + "parley.schema.json\n# Written by parley init. For an editor that completes and checks the keys: parley schema >parley.schema.json\n"
+}
+
+// file returns the path of the workspace's file, which the pattern of the configuration must match.
+func (p Plan) file() (string, error) {
+	pattern := "workspaces/*.yaml"
+	if p.Onto != nil {
+		pattern = p.Onto.Config.Glob
+	}
+	path := strings.Replace(filepath.ToSlash(filepath.Clean(pattern)), "*", p.Workspace, 1)
+	if filepath.IsAbs(path) || strings.HasPrefix(path, "../") || strings.ContainsAny(path, `*?[\\`) || path == pattern {
+		return "", fmt.Errorf("the key workspaces of %s is %s, for which there is no obvious name of a file: write the workspace's file by hand", config.File, pattern)
+	}
+	return path, nil
 }
 
 // places returns the lines of the store, the attachments and the socket; none for their defaults.
@@ -72,11 +114,15 @@ func quoted(text string) string {
 }
 
 // lines returns the lines of a block, and the files of its secrets, whose names begin with owner. folder is
-// that of the secrets as the file of the block names it.
-func (p Part) lines(owner, folder, indent string) (text string, secrets []File) {
+// that of the secrets as the file of the block names it; block is empty for that of the platform or the agent.
+func (p Part) lines(owner, folder, block string) (lines []string, secrets []File) {
 	for _, f := range p.Fields {
 		value := p.Answers[f.Key]
-		if value == "" || f.Unasked && value == f.Default {
+		if f.Block != block || value == "" || f.Unasked && value == f.Default {
+			continue
+		}
+		if f.List {
+			lines = append(lines, f.Key+": "+listed(value))
 			continue
 		}
 		if f.Secret {
@@ -90,14 +136,29 @@ func (p Part) lines(owner, folder, indent string) (text string, secrets []File) 
 		if line == "" {
 			line = f.Key + `: "%s"`
 		}
-		text += indent + fmt.Sprintf(line, value) + "\n"
+		lines = append(lines, fmt.Sprintf(line, value))
 	}
-	return text, secrets
+	return lines, secrets
+}
+
+// listed returns a text with commas as a list of YAML.
+func listed(text string) string {
+	var items []string
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.TrimSpace(one); one != "" {
+			items = append(items, `"`+yamlText(one)+`"`)
+		}
+	}
+	return "[" + strings.Join(items, ", ") + "]"
 }
 
 // Existing returns the files of the plan that are in a folder already.
 func (p Plan) Existing(dir string) (paths []string) {
-	for _, f := range p.Files() {
+	files, _ := p.Files() // Write reports the error
+	for _, f := range files {
+		if p.Onto != nil && f.Path == config.File {
+			continue
+		}
 		if _, err := os.Lstat(filepath.Join(dir, f.Path)); !errors.Is(err, fs.ErrNotExist) {
 			paths = append(paths, filepath.Join(dir, f.Path))
 		}
@@ -111,7 +172,11 @@ func (p Plan) Write(dir string, force bool) (paths []string, err error) {
 	if before := p.Existing(dir); len(before) > 0 && !force {
 		return nil, fmt.Errorf("%s exists already: use another folder, or --force to replace it", strings.Join(before, ", "))
 	}
-	for _, f := range p.Files() {
+	files, err := p.Files()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
 		path := filepath.Join(dir, f.Path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return paths, err
@@ -121,6 +186,19 @@ func (p Plan) Write(dir string, force bool) (paths []string, err error) {
 		}
 		paths = append(paths, path)
 	}
+	if p.Onto == nil {
+		return paths, nil
+	}
+	if _, err := config.Load(filepath.Join(dir, config.File)); err != nil {
+		for _, path := range paths {
+			if filepath.Base(path) == config.File {
+				err = errors.Join(err, replace(path, p.Onto.text))
+			} else {
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
+		return nil, fmt.Errorf("nothing is changed, because the files would have faults:\n%w", err)
+	}
 	return paths, nil
 }
 
@@ -129,6 +207,12 @@ func replace(path, content string) error {
 	draft, err := os.CreateTemp(filepath.Dir(path), ".parley-*") // its mode is 0600
 	if err != nil {
 		return err
+	}
+	if before, err := os.Stat(path); err == nil { // the daemon may be another user
+		owner := before.Sys().(*syscall.Stat_t)
+		if err := errors.Join(draft.Chmod(before.Mode().Perm()), draft.Chown(int(owner.Uid), int(owner.Gid))); err != nil {
+			return errors.Join(err, draft.Close(), os.Remove(draft.Name()))
+		}
 	}
 	_, err = draft.WriteString(content)
 	if err = errors.Join(err, draft.Close()); err == nil {
@@ -145,6 +229,8 @@ type Finding struct {
 	Key   string `json:"key"`
 	Words string `json:"words"`
 	Fault bool   `json:"fault"`
+	// Unasked says that nobody answered, so that the answers are not tried.
+	Unasked bool `json:"unasked"`
 }
 
 // Try reads the plan as a configuration, and asks its platform and its agent whether they take the answers.
@@ -160,7 +246,7 @@ func (p Plan) Try(ctx context.Context) (found []Finding, err error) {
 	c, err := config.Load(filepath.Join(dir, config.File))
 	if faults, ok := errors.AsType[config.Faults](err); ok {
 		for _, f := range faults {
-			found = append(found, Finding{f.Key, f.Words, true})
+			found = append(found, Finding{f.Key, f.Words, true, false})
 		}
 		return found, nil
 	}
@@ -169,7 +255,7 @@ func (p Plan) Try(ctx context.Context) (found []Finding, err error) {
 	}
 	for _, f := range doctor.Ask(ctx, c) {
 		if f.Workspace != "" || f.Agent != "" {
-			found = append(found, Finding{f.Key, f.Words, f.Fault})
+			found = append(found, Finding{f.Key, f.Words, f.Fault, f.Unasked})
 		}
 	}
 	return found, nil
