@@ -9,6 +9,7 @@ import (
 	"parley/adapters/guard"
 	"parley/adapters/web/exchange"
 	"parley/config/secret"
+	"parley/ingest/journal/threads"
 )
 
 // Gate authenticates the requests of the HTTP API.
@@ -17,7 +18,8 @@ type Gate struct {
 	Workspaces func() []Workspace
 	// Secrets are the secrets of the agents that may answer later, by agent; nil for none.
 	Secrets func() map[string]secret.Value
-	Tickets Tickets
+	// Tickets has the tickets of callers that cannot set a header, such as a browser's EventSource.
+	Tickets *threads.Threads
 	Keys    *KeySets
 	// RunTokens are the tokens of runs.
 	RunTokens *RunTokens

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -27,13 +26,6 @@ const (
 	// maxPath bounds the path of a ticket, in bytes.
 	maxPath = 2048
 )
-
-// Tickets stores the tickets of callers that cannot set a header, such as a browser's
-// EventSource.
-type Tickets interface {
-	PutTicket(ctx context.Context, secret string, t threads.Ticket, age time.Duration) error
-	TakeTicket(ctx context.Context, secret string) (threads.Ticket, error)
-}
 
 // postTicket responds with a ticket for one GET of a path with the caller's rights: POST
 // /api/v1/tickets {"path"}
