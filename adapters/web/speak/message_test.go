@@ -1,4 +1,4 @@
-package threads_test
+package speak_test
 
 import (
 	"bufio"
