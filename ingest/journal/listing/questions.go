@@ -25,7 +25,8 @@ type Question struct {
 
 // questionQuery reads questions, q in the condition, with their threads, t.
 const questionQuery = `SELECT q.run, q.agent, q.asked_at, q.until_at, q.state, q.body, t.uuid, t.key, t.workspace, t.platform, t.channel, t.parent,
-	EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
+	` + ofRoom + `,
+	` + channelType + `,
 	coalesce((SELECT m.content FROM messages m WHERE m.run = q.run AND m.author = 'agent' LIMIT 1), ''), m.sender_id, m.content, m.metadata, coalesce(m.version, 1)
 	FROM questions q JOIN threads t ON t.id = q.thread LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.run = q.run
 		AND f.trigger = 'run' AND f.author IN ('human', 'bot') ORDER BY f.seq LIMIT 1) WHERE `
@@ -33,7 +34,7 @@ const questionQuery = `SELECT q.run, q.agent, q.asked_at, q.until_at, q.state, q
 func (q *Question) dest() []any {
 	t := &q.Thread
 	return []any{&q.Run, &q.Agent, &q.AskedAt, &q.UntilAt, &q.State, &q.body, &t.ID, (*string)(&t.Key), &t.Workspace, (*string)(&t.Platform), &t.Channel, &q.Parent,
-		&t.Room, &q.Text, &q.First.SenderID, &q.First.Content, &q.First.Metadata, &q.First.Version}
+		&t.Room, (*string)(&t.Type), &q.Text, &q.First.SenderID, &q.First.Content, &q.First.Metadata, &q.First.Version}
 }
 
 // Questions returns the open questions of agents after a position, the one whose time ends first

@@ -23,10 +23,12 @@ type Run struct {
 	ThreadID  string          `json:"thread_id"` // the thread's UUID
 	Workspace string          `json:"workspace"`
 	Channel   string          `json:"channel"`
-	Room      bool            `json:"-"` // the thread is in a room, as in Thread
-	Agent     string          `json:"agent"`
-	State     string          `json:"state"` // running, done, quiet (the agent chose to say nothing), failed, cancelled
-	BegunAt   time.Time       `json:"begun_at"`
+	// ChannelType is room, direct or group; empty if it is not known.
+	ChannelType event.ChannelType `json:"channel_type"`
+	Room        bool              `json:"-"` // the thread is in a room, as in Thread
+	Agent       string            `json:"agent"`
+	State       string            `json:"state"` // running, done, quiet (the agent chose to say nothing), failed, cancelled
+	BegunAt     time.Time         `json:"begun_at"`
 	// FirstAt is the time of the answer's first part; zero for none. EndedAt is zero for an unfinished run.
 	FirstAt  time.Time `json:"first_byte_at,omitzero"`
 	EndedAt  time.Time `json:"ended_at,omitzero"`
@@ -98,10 +100,11 @@ type RunFilter struct {
 func RunStates() []string { return []string{"running", "done", Quiet, "failed", "cancelled"} }
 
 const (
-	ofRoom   = `EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room')`
-	endedRun = `SELECT r.id, t.key, t.uuid, t.workspace, t.channel, ` + ofRoom + `, r.agent, r.state, r.begun_at, r.answered_at, r.ended_at, r.error
+	channelType = `coalesce((SELECT c.type FROM channels c WHERE c.workspace = t.workspace AND c.id = t.channel), '')`
+	ofRoom      = `EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room')`
+	endedRun    = `SELECT r.id, t.key, t.uuid, t.workspace, t.channel, ` + channelType + `, ` + ofRoom + `, r.agent, r.state, r.begun_at, r.answered_at, r.ended_at, r.error
 		FROM runs r JOIN threads t ON t.id = r.thread WHERE `
-	openRun = `SELECT t.run_id, t.key, t.uuid, t.workspace, t.channel, ` + ofRoom + `, t.agent, 'running', t.run_begun_at, 0, 0, '' FROM threads t WHERE t.run_id IS NOT NULL AND `
+	openRun = `SELECT t.run_id, t.key, t.uuid, t.workspace, t.channel, ` + channelType + `, ` + ofRoom + `, t.agent, 'running', t.run_begun_at, 0, 0, '' FROM threads t WHERE t.run_id IS NOT NULL AND `
 	// runMatches is the condition of a RunFilter about the thread of a run: workspace, thread and channel.
 	runMatches = `($1 = '' OR t.workspace = $1) AND ($2 = '' OR $2 IN (t.key, t.uuid)) AND ($3 = '' OR $3 IN (t.channel, t.parent))`
 )
@@ -112,7 +115,7 @@ func (f *RunFilter) chooses() bool {
 }
 
 func (r *Run) dest() []any {
-	return []any{&r.ID, (*string)(&r.Thread), &r.ThreadID, &r.Workspace, &r.Channel, &r.Room, &r.Agent, &r.State, &r.BegunAt, &r.FirstAt, &r.EndedAt, &r.Error}
+	return []any{&r.ID, (*string)(&r.Thread), &r.ThreadID, &r.Workspace, &r.Channel, (*string)(&r.ChannelType), &r.Room, &r.Agent, &r.State, &r.BegunAt, &r.FirstAt, &r.EndedAt, &r.Error}
 }
 
 // endedStates are the stored states of the runs that have ended, by the name of RunStates.

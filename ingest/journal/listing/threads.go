@@ -47,9 +47,9 @@ func (t *Thread) dest() []any {
 // threadQuery reads threads, t in the condition, each with its first message that has a text. The
 // channel of a thread that is a channel itself, as on Discord, has a parent.
 const threadQuery = `SELECT t.id, t.uuid, t.key, t.workspace, t.platform, t.channel,
-	EXISTS (SELECT 1 FROM channels c WHERE c.workspace = t.workspace AND c.id IN (t.channel, t.parent) AND c.type = 'room'),
+	` + ofRoom + `,
 	CASE WHEN t.run_id IS NOT NULL OR t.turn_since IS NOT NULL THEN t.agent ELSE '' END, coalesce(t.run_id, ''), t.last_at,
-	t.next_seq - 1, t.pending, coalesce((SELECT c.type FROM channels c WHERE c.workspace = t.workspace AND c.id = t.channel), ''),
+	t.next_seq - 1, t.pending, ` + channelType + `,
 	coalesce((SELECT r.state FROM runs r WHERE r.id = (SELECT l.run FROM messages l WHERE l.thread = t.id AND l.seq > t.next_seq - 20 AND l.run IS NOT NULL ORDER BY l.seq DESC LIMIT 1)), ''), m.content, m.metadata, coalesce(m.version, 1)
 	FROM threads t LEFT JOIN messages m ON m.row = (SELECT f.row FROM messages f WHERE f.thread = t.id AND f.seq IS NOT NULL
 		AND f.content <> '' AND f.author <> 'system' ORDER BY f.seq LIMIT 1) WHERE `

@@ -44,12 +44,13 @@ type Question struct {
 	Channel   string          `json:"channel"`
 	// ChannelName, Asker and Request are empty if they are not known or if the caller may not read them. Asker is the name of the person
 	// whose message the agent works on, and AskerID the person's id; Request is the beginning of that message.
-	ChannelName string          `json:"channel_name"`
-	Asker       string          `json:"asker"`
-	AskerID     string          `json:"asker_id"`
-	Request     string          `json:"request"`
-	Text        string          `json:"text"`    // without the options; empty if the caller may not read it
-	Options     []stream.Option `json:"options"` // none if the caller may not read them
+	ChannelType event.ChannelType `json:"channel_type"` // room, direct or group; empty if it is not known
+	ChannelName string            `json:"channel_name"`
+	Asker       string            `json:"asker"`
+	AskerID     string            `json:"asker_id"`
+	Request     string            `json:"request"`
+	Text        string            `json:"text"`    // without the options; empty if the caller may not read it
+	Options     []stream.Option   `json:"options"` // none if the caller may not read them
 	// Details are what the agent gives with its question, such as a plan or the call of a tool; absent for nothing but the options, and if
 	// the caller may not read them.
 	Details json.RawMessage `json:"details,omitempty"`
@@ -70,7 +71,7 @@ func (s *Service) Questions(ctx context.Context, by Caller, page Page) (List[Que
 		q := &rows[i]
 		items[i] = Question{
 			Run: q.Run, Agent: q.Agent, Workspace: q.Thread.Workspace, Thread: q.Thread.Key, ThreadID: q.Thread.ID, AskedAt: q.AskedAt, UntilAt: q.UntilAt,
-			Channel: q.Thread.Channel, ChannelName: name(q.Thread.Workspace, q.Thread.Channel, q.Thread.Room),
+			Channel: q.Thread.Channel, ChannelType: q.Thread.Type, ChannelName: name(q.Thread.Workspace, q.Thread.Channel, q.Thread.Room),
 			Approval: q.Approval, Options: []stream.Option{}, MayAnswer: by.Role.Has(config.RoleOperator) && s.mayAnswer(&q.Question, by.ID),
 		}
 		if by.Reads(q.Thread.Room) {

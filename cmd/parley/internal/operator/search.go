@@ -41,18 +41,19 @@ var searchRoutes = []Route{
 
 // FoundMessage is a message that a search has found.
 type FoundMessage struct {
-	ID          string          `json:"message_id"`
-	ThreadID    string          `json:"thread_id"`
-	Thread      event.ThreadKey `json:"thread"`
-	ThreadSeq   int64           `json:"thread_seq"`
-	Workspace   string          `json:"workspace"`
-	Channel     string          `json:"channel"`
-	ChannelName string          `json:"channel_name"` // empty if it is not known
-	SenderID    string          `json:"sender_id"`
-	Sender      string          `json:"sender"`  // the name, or the id without one
-	Content     string          `json:"content"` // its beginning
-	SentAt      time.Time       `json:"sent_at"`
-	Run         string          `json:"run"` // that answers it, or whose answer it is; empty for none
+	ID          string            `json:"message_id"`
+	ThreadID    string            `json:"thread_id"`
+	Thread      event.ThreadKey   `json:"thread"`
+	ThreadSeq   int64             `json:"thread_seq"`
+	Workspace   string            `json:"workspace"`
+	Channel     string            `json:"channel"`
+	ChannelName string            `json:"channel_name"` // empty if it is not known
+	ChannelType event.ChannelType `json:"channel_type"`
+	SenderID    string            `json:"sender_id"`
+	Sender      string            `json:"sender"`  // the name, or the id without one
+	Content     string            `json:"content"` // its beginning
+	SentAt      time.Time         `json:"sent_at"`
+	Run         string            `json:"run"` // that answers it, or whose answer it is; empty for none
 }
 
 const (
@@ -129,7 +130,7 @@ func (s *Service) SearchMessages(ctx context.Context, by Caller, q ThreadQuery) 
 	var items []FoundMessage
 	next, err := s.findMessages(ctx, by, q, func(f found) bool {
 		items = append(items, FoundMessage{
-			ID: f.UUID, ThreadID: f.ThreadID, Thread: f.thread.Key, ThreadSeq: f.Seq, Workspace: f.Workspace, Channel: f.Channel, ChannelName: name(f.Workspace, f.Channel, f.thread.Room),
+			ID: f.UUID, ThreadID: f.ThreadID, Thread: f.thread.Key, ThreadSeq: f.Seq, Workspace: f.Workspace, Channel: f.Channel, ChannelName: name(f.Workspace, f.Channel, f.thread.Room), ChannelType: f.thread.Type,
 			SenderID: f.SenderID, Sender: Author(f.SenderID, f.Metadata), Content: event.Cut(threads.Display(&f.Message), maxFound), SentAt: f.SentAt, Run: f.Run,
 		})
 		return true
