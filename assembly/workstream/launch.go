@@ -227,11 +227,3 @@ func (s *Service) Report(ctx context.Context, id string, p workstreams.Progress,
 	}
 	return s.Workstreams.Report(ctx, id, p)
 }
-
-// Elapsed returns the share of the workstream's time that is over, in percent.
-func Elapsed(w *workstreams.Workstream, now time.Time) int64 {
-	if w.State.Ended() {
-		now = w.EndedAt
-	}
-	return min(100, 100*int64(now.Sub(w.LaunchedAt))/max(1, int64(w.DeadlineAt.Sub(w.LaunchedAt))))
-}

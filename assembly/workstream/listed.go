@@ -32,7 +32,7 @@ func List(children []workstreams.Workstream, now time.Time) []Listed {
 		w := &children[i]
 		list[i] = Listed{
 			ID: w.ID, Run: w.Run, Agent: w.Agent, Name: w.Name, State: w.State, Phase: w.Phase, Tool: w.Tool, Iteration: w.Iteration,
-			Message: w.Message, Elapsed: Elapsed(w, now), LaunchedAt: w.LaunchedAt.UTC(), Summary: w.Summary, Error: w.Error, Interactive: w.Interactive,
+			Message: w.Message, Elapsed: w.Elapsed(now), LaunchedAt: w.LaunchedAt.UTC(), Summary: w.Summary, Error: w.Error, Interactive: w.Interactive,
 		}
 		if w.State.Ended() {
 			list[i].EndedAt = new(w.EndedAt.UTC())

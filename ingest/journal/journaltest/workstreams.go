@@ -201,7 +201,8 @@ func workstreamMessages(f *fixture) {
 }
 
 func workstreamProgress(f *fixture) {
-	run := f.launched(f.parent(), "w1")
+	lead := f.parent()
+	run := f.launched(lead, "w1")
 	for _, c := range []struct {
 		said stream.Message
 		want workstreams.Progress
@@ -218,10 +219,18 @@ func workstreamProgress(f *fixture) {
 		f.must(err)
 		same(f, c.said.Type.String()+string(c.said.Details), w.Progress, c.want)
 	}
+	page, err := f.Runs.RunEvents(f.ctx, lead, 0, 100)
+	f.must(err)
+	same(f, "the readers above", string(page.Events[1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"executing search","state":"running","workstream_name":"helper"}`)
+	same(f, "their last message", string(page.Events[len(page.Events)-1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"synthesizing","state":"running","workstream_name":"helper"}`)
 	f.must(f.Runs.PutStep(f.ctx, f.claim(run.Thread), run, 2, "{}"))
 	w, err := f.Workstreams.Workstream(f.ctx, "w1")
 	f.must(err)
 	same(f, "the third request", w.Iteration, int64(3))
+	f.must(f.Workstreams.Report(f.ctx, "w1", workstreams.Progress{Phase: workstreams.Blocked}))
+	w, err = f.Workstreams.Workstream(f.ctx, "w1")
+	f.must(err)
+	same(f, "a report of the phase alone", w.Progress, workstreams.Progress{Phase: workstreams.Blocked, Iteration: 3})
 }
 
 func workstreamLocks(f *fixture) {

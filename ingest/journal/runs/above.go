@@ -1,10 +1,13 @@
 package runs
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 
 	"parley/ingest/event"
+	"parley/ingest/journal/storage"
 	"parley/ingest/journal/workstreams"
 	"parley/ingest/stream"
 )
@@ -12,8 +15,8 @@ import (
 // tellAbove gives the messages of a workstream's run to the run that launched the workstream, while that one
 // goes on. A message of main gets the launch_id as its workstream. Activities get the run's id, because other
 // runs may have the same ones. The rows of threads are locked from the child to its parent, and that of the workstream after
-// them, as by a stop of the parent.
-func (a *appender) tellAbove(said []stream.Message) {
+// them, as by a stop of the parent. If the messages end the run, their readers need no progress.
+func (a *appender) tellAbove(said []stream.Message, ends bool) {
 	if !event.IsWorkstream(a.key) {
 		return
 	}
@@ -21,13 +24,14 @@ func (a *appender) tellAbove(said []stream.Message) {
 	var launched string
 	found := a.Row(append(above.dest(), &above.run, &launched), `SELECT `+appenderColumns+`, run_id, (SELECT id FROM workstreams WHERE thread = $1)
 		FROM threads WHERE run_id = (SELECT run FROM workstreams WHERE thread = $1) FOR UPDATE`, string(a.key))
-	if a.progress(said) {
+	does := a.progress(said)
+	if does != nil {
 		workstreams.Told(a.Txn, a.key, a.now)
 	}
 	if !found {
 		return
 	}
-	given := make([]stream.Message, 0, len(said))
+	given := make([]stream.Message, 0, len(said)+1)
 	for _, m := range said {
 		switch {
 		case m.Ends():
@@ -39,6 +43,9 @@ func (a *appender) tellAbove(said []stream.Message) {
 			m.ActivityID = a.run + "/" + m.ActivityID
 		}
 		given = append(given, m)
+	}
+	if does != nil && !ends {
+		given = append(given, *does)
 	}
 	above.append(given, false)
 	a.told = append(append(a.told, above.run), above.told...)
@@ -55,27 +62,46 @@ func (e *endRunTx) tellAbove(events []stream.Message, state State, reply string)
 		said = append(said, stream.Message{Type: stream.Answer, Text: reply, ActivityID: AnswerActivity(e.run.ID)})
 	}
 	a := appender{Txn: e.Txn, run: e.run.ID, now: e.now, key: e.run.ThreadKey}
-	a.tellAbove(said)
+	a.tellAbove(said, true)
 	e.told = a.told
 }
 
-// progress stores the phase of a workstream that its run's messages tell of, and reports whether it has changed.
-func (a *appender) progress(said []stream.Message) bool {
+// progress stores the phase of a workstream that its run's messages tell of. If that is a change, it returns the message that tells the
+// readers of the run above, with the last words before the answer. Only these readers get the words: the state post on a platform
+// shows more people what a workstream does.
+func (a *appender) progress(said []stream.Message) (m *stream.Message) {
+	var phase workstreams.Phase
+	var tool, words string
 	for _, m := range slices.Backward(said) {
-		tool, happened := m.Tool()
-		var phase workstreams.Phase
+		name, happened := m.Tool()
+		var tells workstreams.Phase
 		switch {
 		case !m.OfMain():
+			continue
 		case happened == "started" || happened == "progress":
-			phase = workstreams.ExecutingTool
+			tells = workstreams.ExecutingTool
 		case happened != "" || m.Type == stream.StreamingChunk || m.Type == stream.Answer:
-			phase, tool = workstreams.Synthesizing, ""
+			tells, name = workstreams.Synthesizing, ""
 		case m.Type == stream.Thought || m.Type == stream.Plan:
-			phase = workstreams.Planning
+			tells = workstreams.Planning
 		}
-		if phase != "" {
-			return workstreams.Works(a.Txn, a.key, phase, event.Beginning(event.Text(tool), workstreams.MaxTool))
+		if phase == "" && tells != "" {
+			phase, tool = tells, event.Beginning(event.Text(name), workstreams.MaxTool)
+		}
+		if words == "" && (m.Type == stream.Thought || m.Type == stream.Plan || m.Type == stream.Update) {
+			words = event.Line(event.Text(m.Text), workstreams.MaxMessage)
 		}
 	}
-	return false
+	if phase == "" {
+		return nil
+	}
+	w := workstreams.Works(a.Txn, a.key, phase, tool)
+	if w == nil {
+		return nil
+	}
+	details, _ := json.Marshal(map[string]any{ // texts and numbers
+		"workstream_name": cmp.Or(w.Name, w.Agent), "state": string(w.State), "phase": w.Progress.String(), "iteration": w.Iteration, "message": cmp.Or(words, w.Message),
+		"deadline_elapsed": w.Elapsed(storage.Instant(a.now)),
+	})
+	return &stream.Message{Type: stream.Update, Workstream: w.ID, Details: details}
 }

@@ -201,7 +201,7 @@ func (a *appender) append(messages []stream.Message, ends bool) {
 	}
 	a.state(messages)
 	if !ends {
-		a.tellAbove(messages)
+		a.tellAbove(messages, false)
 	}
 }
 

@@ -100,6 +100,14 @@ type Workstream struct {
 	Said int64
 }
 
+// Elapsed returns the share of the workstream's time that is over, in percent.
+func (w *Workstream) Elapsed(now time.Time) int64 {
+	if w.State.Ended() {
+		now = w.EndedAt
+	}
+	return min(100, 100*int64(now.Sub(w.LaunchedAt))/max(1, int64(w.DeadlineAt.Sub(w.LaunchedAt))))
+}
+
 // Key is the key of the workstream's own thread.
 func (w *Workstream) Key() event.ThreadKey { return event.WorkstreamThread(w.ID) }
 
@@ -208,10 +216,11 @@ func WorkingBelow(tx *storage.Txn, thread event.ThreadKey, limit int) []Workstre
 		ORDER BY w.launched_at, w.id LIMIT CAST($2 AS BIGINT)`, string(thread), int64(limit))
 }
 
-// Report stores the progress of a workstream that works. It fails with ErrEnded if it does not work any
-// more, and with ErrNotFound if there is none.
+// Report stores the progress of a workstream that works. An iteration of 0 and an empty message leave what is known. Report fails with
+// ErrEnded if the workstream does not work any more, and with ErrNotFound if there is none.
 func (s *Workstreams) Report(ctx context.Context, id string, p Progress) error {
-	return s.change(ctx, id, `phase = $2, tool = $3, iteration = $4, message = $5 WHERE id = $1 AND state IN ('running', 'canceling')`,
+	return s.change(ctx, id, `phase = $2, tool = $3, iteration = CASE WHEN $4 > 0 THEN CAST($4 AS BIGINT) ELSE iteration END,
+			message = CASE WHEN $5 <> '' THEN $5 ELSE message END WHERE id = $1 AND state IN ('running', 'canceling')`,
 		string(p.Phase), p.Tool, p.Iteration, p.Message)
 }
 
@@ -275,13 +284,16 @@ func HasEnded(tx *storage.Txn, thread event.ThreadKey) bool {
 	return event.IsWorkstream(thread) && tx.Has(`SELECT 1 FROM workstreams WHERE thread = $1 AND state NOT IN ('running', 'canceling')`, string(thread))
 }
 
-// MaxTool bounds the characters of a tool's name.
-const MaxTool = 80
+// MaxTool and MaxMessage bound the characters of a tool's name and of what a run says of its work.
+const MaxTool, MaxMessage = 80, 200
 
-// Works notes what the run of a workstream's thread does. It writes only a change, and reports whether there is one.
-func Works(tx *storage.Txn, thread event.ThreadKey, phase Phase, tool string) bool {
-	return tx.Exec(`UPDATE workstreams SET phase = $2, tool = $3 WHERE thread = $1 AND state IN ('running', 'canceling') AND (phase <> $2 OR tool <> $3)`,
-		string(thread), string(phase), tool) > 0
+// Works notes what the run of a workstream's thread does. It writes only a change, and returns the workstream after it; nil for none.
+func Works(tx *storage.Txn, thread event.ThreadKey, phase Phase, tool string) *Workstream {
+	if tx.Exec(`UPDATE workstreams SET phase = $2, tool = $3 WHERE thread = $1 AND state IN ('running', 'canceling') AND (phase <> $2 OR tool <> $3)`,
+		string(thread), string(phase), tool) == 0 {
+		return nil
+	}
+	return find(tx, `w.thread = $1`, string(thread))
 }
 
 // Told notes that the state post of the run changes that has launched the workstream of a thread. The transaction locks no thread

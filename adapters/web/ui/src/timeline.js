@@ -234,7 +234,9 @@ export class Timeline {
   }
 
   // Updates change one line, and a plan changes the plan before it.
+  // The progress of a workstream without words is in its tab.
   #change(s, m) {
+    if (m.details?.phase && !m.message) return
     const key = `${m.type} ${activityOf(m)}`
     const before = s.lines.get(key)
     const goesOn = m.type === PLAN || activityOf(m) || s.last === before
