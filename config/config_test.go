@@ -476,3 +476,12 @@ func TestSeverity(t *testing.T) {
 		}
 	}
 }
+
+// TestLineOfATab names the line that has the tab, for which the parser gives the line before.
+func TestLineOfATab(t *testing.T) {
+	write(t, map[string]string{"parley.yaml": "log:\n  level: info\n\tformat: json\n"})
+	_, err := config.Load("")
+	if err == nil || !strings.HasPrefix(err.Error(), "parley.yaml:3: is not YAML") || !strings.HasSuffix(err.Error(), "indent with spaces instead of tabs") {
+		t.Error(err)
+	}
+}

@@ -133,11 +133,17 @@ func (f *file) syntax(content []byte, err error) {
 		}
 	}
 	lines := bytes.Split(bytes.TrimRight(content, "\n"), []byte{'\n'})
-	line = min(line, len(lines)) // the parser counts the end of a file as a line
+	isTabbed := func(line int) bool {
+		return line <= len(lines) && bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t"))
+	}
+	line = min(line, len(lines))                                                         // the parser counts the end of a file as a line
+	if !isTabbed(line) && isTabbed(line+1) && strings.Contains(words, "tab character") { // it gives the line before
+		line++
+	}
 	if bytes.Contains(lines[line-1], []byte("${")) {
 		words += "; put a ${NAME} between { } or [ ] in quotes"
 	}
-	if bytes.HasPrefix(bytes.TrimLeft(lines[line-1], " "), []byte("\t")) {
+	if isTabbed(line) {
 		words += "; indent with spaces instead of tabs"
 	}
 	f.fault(line, "", words)

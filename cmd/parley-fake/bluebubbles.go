@@ -67,10 +67,11 @@ func playBlueBubbles(ctx context.Context, args []string, in io.Reader, out io.Wr
 	}
 	defer s.server.Close()
 	text := s.workspace(file)
-	if err := file.save(text); err != nil {
+	said, err := file.save(text)
+	if err != nil {
 		return err
 	}
-	s.printf("%s\n%s", text, macHelp)
+	s.printf("%s%s\n%s", text, said, macHelp)
 	eachLine(ctx, in, s.do)
 	return nil
 }

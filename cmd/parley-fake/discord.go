@@ -67,10 +67,11 @@ func playDiscord(ctx context.Context, args []string, in io.Reader, out io.Writer
 	d.server.AddGuild(discordtest.Guild{ID: discordServer, Name: "fake"})
 	d.server.SetChannel(discordtest.Channel{ID: discordDirect, Type: discordtest.Direct, User: discordUser})
 	text := d.workspace(file)
-	if err := file.save(text); err != nil {
+	said, err := file.save(text)
+	if err != nil {
 		return err
 	}
-	d.printf("%s\n%s", text, discordHelp)
+	d.printf("%s%s\n%s", text, said, discordHelp)
 	eachLine(ctx, in, d.do)
 	return nil
 }

@@ -33,20 +33,20 @@ func head(path string) string {
 	return fmt.Sprintf("# %s, beside a parley.yaml that may be empty\n", path)
 }
 
-// save writes the text to the path of -write. It replaces a file only if a fake of this id wrote it.
-func (f *workspaceFile) save(text string) error {
+// save writes the text to the path of -write, and returns words about it. It replaces a file only if a fake of this id wrote it.
+func (f *workspaceFile) save(text string) (said string, err error) {
 	if f.write == "" {
-		return nil
+		return "", nil
 	}
 	first, _, _ := bytes.Cut([]byte(text), []byte{'\n'})
 	switch before, err := os.ReadFile(f.write); {
 	case err == nil && !bytes.HasPrefix(before, first):
-		return fmt.Errorf("%s is not from this fake: remove it, or write to another path", f.write)
+		return "", fmt.Errorf("%s is not from this fake: remove it, or write to another path", f.write)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return err
+		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(f.write), 0o700); err != nil {
-		return err
+		return "", err
 	}
-	return os.WriteFile(f.write, []byte(text), 0o600)
+	return fmt.Sprintf("\nwrote %s\nnext: parley reload, or parley run\n", f.write), os.WriteFile(f.write, []byte(text), 0o600)
 }

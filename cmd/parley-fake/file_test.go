@@ -28,8 +28,17 @@ func TestFakesTogether(t *testing.T) {
 	for _, w := range c.Workspaces {
 		ids[w.ID] = w.Agent == "helper"
 	}
-	if len(ids) != 3 || !ids["fake-slack"] || !ids["fake-discord"] || !ids["fake-imessage"] {
+	if !ids["fake-slack"] || !ids["fake-discord"] || !ids["fake-imessage"] {
 		t.Errorf("the workspaces and their agents are %v", ids)
+	}
+}
+
+// TestWriteSaysSo names the file that was written, and the next command.
+func TestWriteSaysSo(t *testing.T) {
+	file := workspaceFile{agent: "echo", write: filepath.Join(t.TempDir(), "workspaces", "fake.yaml")}
+	said, err := file.save(file.text("fake-slack", "slack", ""))
+	if want := "\nwrote " + file.write + "\nnext: parley reload, or parley run\n"; err != nil || said != want {
+		t.Errorf("%q, %v", said, err)
 	}
 }
 

@@ -68,10 +68,11 @@ func playSlack(ctx context.Context, args []string, in io.Reader, out io.Writer) 
 		s.server.SetHook(slacktest.Hook{URL: hook, Secret: slackSecret})
 	}
 	text := s.workspace(file, mode)
-	if err := file.save(text); err != nil {
+	said, err := file.save(text)
+	if err != nil {
 		return err
 	}
-	s.printf("%s\n%s", text, slackHelp)
+	s.printf("%s%s\n%s", text, said, slackHelp)
 	ctx, cancel := context.WithCancel(ctx)
 	defer s.sent.Wait()
 	defer cancel()

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"parley/adapters/web/access"
 	"parley/cmd/internal/command"
 	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/chat"
@@ -51,8 +52,8 @@ func chatCommand() *cobra.Command {
 
 Each typed line is a question. /stop, /new and /status are commands, and on a terminal /help, which lists them. There one can edit a
 line, recall earlier ones, and paste a block, which is one question; Markdown has its look. Ctrl-C stops the answer; twice, it ends the chat.
-The token of the built-in workspace is found beside the store. For another workspace, give the token of a caller in
-` + tokenVariable + ` or with --token-file.
+The token of the built-in workspace is found beside the store, and that of another one in its file. Give the token of another
+caller in ` + tokenVariable + ` or with --token-file.
 
 Exit status: 0 answered, 1 refused, 4 no daemon, 5 no answer to the last question, 130 interrupted.`,
 		Example: "  parley chat\n  parley chat --once 'What is new?'",
@@ -148,6 +149,9 @@ func chatStatus(err error) error {
 		status int
 	}{{chat.ErrAway, statusNoDaemon}, {chat.ErrNoAnswer, statusNoAnswer}, {chat.ErrInterrupted, statusInterrupted}} {
 		if errors.Is(err, known.err) {
+			if known.err == chat.ErrNoAnswer {
+				err = fmt.Errorf("%w: see parley runs --failed", err)
+			}
 			return command.ExitError{Status: known.status, Err: err}
 		}
 	}
@@ -214,6 +218,9 @@ func (f chatFlags) token(conf *config.Config, workspace string) (secret.Value, e
 	if given = strings.TrimSpace(given); given != "" {
 		return secret.New(given), nil
 	}
+	if own := ownToken(conf, workspace); f.url == "" && own != nil {
+		return *own, nil
+	}
 	if !slices.ContainsFunc(conf.Workspaces, func(w config.Workspace) bool { return w.ID == workspace && config.IsLocal(w.Config) }) {
 		return secret.Value{}, command.UsageError{Err: fmt.Errorf("workspace %s needs one of its tokens in %s or with --token-file", workspace, tokenVariable)}
 	}
@@ -222,4 +229,21 @@ func (f chatFlags) token(conf *config.Config, workspace string) (secret.Value, e
 		return token, command.ExitError{Status: statusNoDaemon, Err: errors.New("no daemon has run with this configuration: start it with parley run")}
 	}
 	return token, err
+}
+
+// ownToken returns the first token of a workspace whose holder speaks for themselves, as its file has it; nil for none.
+func ownToken(conf *config.Config, workspace string) *secret.Value {
+	w := conf.Workspace(workspace)
+	if w == nil {
+		return nil
+	}
+	web, ok := w.Config.(*access.Config)
+	if !ok {
+		return nil
+	}
+	i := slices.IndexFunc(web.Tokens, func(t access.Token) bool { return t.Senders != access.SendersAny && !t.Token.IsZero() })
+	if i < 0 {
+		return nil
+	}
+	return &web.Tokens[i].Token
 }

@@ -105,13 +105,14 @@ func TestChatWithoutDaemon(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "ran/parley.yaml", "listen: 127.0.0.1:1\n")
 	write(t, dir, "ran/data/local.token", "ci-7f3a9c51d2e84b60a1c35e97\n")
-	write(t, dir, "ours/parley.yaml", "")
+	write(t, dir, "ours/parley.yaml", "listen: 127.0.0.1:1\n")
 	write(t, dir, "ours/workspaces/ours.yaml", "id: ours\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: "+webToken+", name: c}]}\n")
 	write(t, dir, "new/parley.yaml", "")
 	for line, status := range map[string]int{
 		"--config new/parley.yaml --once hello":                                                             statusNoDaemon,
 		"--config ran/parley.yaml --once hello":                                                             statusNoDaemon,
-		"--config ours/parley.yaml --once hello":                                                            2,
+		"--config ours/parley.yaml --workspace ours --once hello":                                           statusNoDaemon, // with the token of the file
+		"--config ours/parley.yaml --workspace ours --once hello --url http://127.0.0.1:1":                  2,              // which nobody else gets
 		"--config ours/parley.yaml --workspace theirs":                                                      2,
 		"--config ran/parley.yaml --thread one --once hello":                                                2,
 		"--config ran/parley.yaml --token-file none --once hello":                                           1,

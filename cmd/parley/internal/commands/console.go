@@ -20,7 +20,7 @@ func consoleCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "console",
 		Short:   "Opens the console of the running daemon in a browser, and logs you in",
-		Example: "  parley console\n  ssh -L 8485:127.0.0.1:8485 server parley console --print",
+		Example: "  parley console\n  ssh -L 8485:127.0.0.1:8485 server    # it stays open; in it:\n  parley console --print",
 		Args:    wrong(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return operate(c, &at, func(ctx context.Context, client *operator.Client) error {

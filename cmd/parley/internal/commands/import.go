@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -106,7 +107,7 @@ func printImported(to io.Writer, added, known int, asJSON bool) error {
 	if known == 1 {
 		verb = "was"
 	}
-	_, err := fmt.Fprintf(to, "%s %s imported; %d %s known\n", count(added, "message"), are(added), known, verb)
+	_, err := fmt.Fprintf(to, "%s %s imported; %s %s known\n", count(added, "message"), are(added), humanize.Comma(int64(known)), verb)
 	return err
 }
 

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -79,10 +81,23 @@ func helloOn(w *os.File) func(text string) {
 
 // commandLine returns the command line of a command for the daemon with this configuration.
 func commandLine(command, path string) string {
-	if path == "" {
-		return "parley " + command
+	line := programName() + " " + command
+	if path != "" && path != systemConfig {
+		line += " --config " + path
 	}
-	return "parley " + command + " --config " + path
+	return line
+}
+
+// programName returns how a person starts this program. The one that go run has built is gone afterwards.
+func programName() string {
+	built, err := os.Executable()
+	switch _, missing := exec.LookPath("parley"); {
+	case err == nil && strings.Contains(built, "go-build") && filepath.Base(built) == "parley":
+		return "go run ./cmd/parley"
+	case missing != nil && strings.ContainsRune(os.Args[0], filepath.Separator) && filepath.Base(os.Args[0]) == "parley":
+		return os.Args[0]
+	}
+	return "parley"
 }
 
 func replayCommand() *cobra.Command {

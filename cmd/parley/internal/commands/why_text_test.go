@@ -10,6 +10,13 @@ import (
 	"parley/ingest/journal/messages"
 )
 
+// TestProgramName: the tests are not run by go run, and their program has another name.
+func TestProgramName(t *testing.T) {
+	if got := commandLine("chat", "other.yaml"); got != "parley chat --config other.yaml" {
+		t.Error(got)
+	}
+}
+
 // TestWhyText prints the life of a message that was not answered. Strangers' text moves no cursor.
 func TestWhyText(t *testing.T) {
 	t.Parallel()

@@ -26,7 +26,7 @@ func (d *Daemon) sayHello(a *account) {
 			d.hello("Open the conversation in a browser: " + d.baseURL() + "/chat#" + token)
 			d.hello(localHello(d.chat, d.baseURL(), a.ID, token))
 		case a.platform.API:
-			d.hello(fmt.Sprintf("Say hello in workspace %s: POST to %s/api/v1/workspaces/%s/messages with one of its tokens", a.ID, d.baseURL(), a.ID))
+			d.hello(fmt.Sprintf("Say hello in workspace %[1]s: open %[2]s/chat in a browser, or POST to %[2]s/api/v1/workspaces/%[1]s/messages, with one of its tokens", a.ID, d.baseURL()))
 		default:
 			d.hello(fmt.Sprintf("Say hello in workspace %s: mention the bot in %s, or write to it directly", a.ID, a.platform.Title))
 		}

@@ -83,7 +83,9 @@ func TestHelloCommands(t *testing.T) {
 func TestHelloIsOnce(t *testing.T) {
 	t.Parallel()
 	h := open(t, plan{hello: true})
-	h.awaitHello("ours")
+	if text := h.awaitHello("ours"); !strings.Contains(text, h.url+"/chat in a browser") {
+		t.Error(text)
+	}
 	h.reload()
 	h.change("workspaces/more.yaml", "id: more\nplatform: web\nagent: echo\nweb: {tokens: [{id: a, token: canary-more-5c1f07-93d2ae60, name: A}]}\n")
 	for done := false; !done; {

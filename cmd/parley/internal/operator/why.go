@@ -289,7 +289,7 @@ func (w *Why) payload(i int, p listing.Payload) {
 	case p.State == "dead" || p.Disposition == event.Dead:
 		w.step(p.AcceptedAt, "dead", "dead letter %d: %s", p.ID, p.Error)
 	case p.State == "pending" && p.Attempts > 0:
-		w.step(p.AcceptedAt, "decided", "not yet: %d attempts failed, the last one with: %s", p.Attempts, p.Error)
+		w.step(p.AcceptedAt, "decided", "not yet: %s failed, the last one with: %s", english.Plural(int(p.Attempts), "attempt", ""), p.Error)
 	case p.Disposition == event.Ignored && w.Reason == "":
 		w.Reason = p.Reason
 		w.step(p.AcceptedAt, "decided", "%s", decided("ignored", p.Reason))
