@@ -166,7 +166,7 @@ func New(ctx context.Context, o Options) (*Daemon, error) {
 	if err := d.configure(ctx, o.Config); err != nil {
 		return nil, errors.Join(err, d.Journal.Close())
 	}
-	d.metrics.Stored(context.WithoutCancel(ctx), d.Journal, d.probe, &d.counts, d.now)
+	d.metrics.Stored(context.WithoutCancel(ctx), d.Journal, d.probe, &d.counts, d.configured, d.now)
 	d.metrics.Connected(&d.accounts, d.streams)
 	d.metrics.Remembered(d.Journal)
 	d.metrics.Describe(o.Version)
@@ -232,6 +232,18 @@ func (d *Daemon) assemble(c *config.Config, current *pipeline.Current, j *journa
 		Schedules: j.Schedules, Threads: j.Threads,
 		Inbox: d.Ingest, Places: d.outbox, Observer: d.watch, Serves: d.serves, Zone: d.timeZone, Log: d.log, Now: j.Schedules.PlanTime,
 	})
+}
+
+// configured returns the ids of the workspaces and of the agents in use.
+func (d *Daemon) configured() (workspaces, agents []string) {
+	c := d.Setup().Config
+	for _, w := range c.Workspaces {
+		workspaces = append(workspaces, w.ID)
+	}
+	for _, a := range c.Agents {
+		agents = append(agents, a.ID)
+	}
+	return workspaces, agents
 }
 
 // Addr returns the address that the daemon listens on.

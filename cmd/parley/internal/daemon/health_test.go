@@ -140,6 +140,19 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestFiguresBeginAtZero: a graph of a healthy daemon has zeros, and no holes.
+func TestFiguresBeginAtZero(t *testing.T) {
+	t.Parallel()
+	h := open(t, plan{})
+	body := h.get("/metrics").body
+	for _, line := range []string{`parley_deliveries_open{state="failed",workspace="acme"} 0`, `parley_turns_waiting{agent="helper"} 0`, `parley_runs_in_progress{agent="echo"} 0`,
+		`parley_questions_open{agent="helper"} 0`, `parley_backfill_channels_behind{workspace="ours"} 0`} {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
+}
+
 // TestPageForBrowsers checks the words at the root, and that a page of another site learns nothing.
 func TestPageForBrowsers(t *testing.T) {
 	t.Parallel()

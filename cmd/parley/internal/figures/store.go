@@ -51,6 +51,7 @@ type storeMetrics struct {
 	now     func() time.Time
 	counts  *atomic.Bool // this node tells the figures of the store
 	takes   Taker
+	known   func() (workspaces, agents []string)
 
 	up, pending, dead, bytes, free, backup                        *prometheus.Desc
 	deliveries, waiting, running, questions, behind, oldestSecond *prometheus.Desc
@@ -62,13 +63,13 @@ type Taker interface {
 	TakesMessages(ctx context.Context) error
 }
 
-// Stored adds the figures of the store. counts says whether this node tells them.
-func (m *Metrics) Stored(ctx context.Context, j *journal.Journal, takes Taker, counts *atomic.Bool, now func() time.Time) {
+// Stored adds the figures of the store. counts says whether this node tells them, and known names what has figures also while they are 0.
+func (m *Metrics) Stored(ctx context.Context, j *journal.Journal, takes Taker, counts *atomic.Bool, known func() (workspaces, agents []string), now func() time.Time) {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)
 	}
 	m.Registry.MustRegister(&storeMetrics{
-		ctx: ctx, journal: j, now: now, counts: counts, takes: takes,
+		ctx: ctx, journal: j, now: now, counts: counts, takes: takes, known: known,
 		up:           desc("parley_store_up", "1 if the store takes messages of this node, else 0."),
 		pending:      desc("parley_pending_envelopes", "Envelopes without a result yet; at most 10,000."),
 		dead:         desc("parley_dead_letters", "Envelopes whose processing failed for good; at most 10,000."),
@@ -140,17 +141,22 @@ func (m *storeMetrics) described(ctx context.Context, send func(d *prometheus.De
 
 // grouped sends the figures of workspaces and agents.
 func (m *storeMetrics) grouped(f listing.Figures, send func(d *prometheus.Desc, value float64, labels ...string)) {
-	for state, counts := range f.Deliveries {
-		for workspace, n := range counts {
-			send(m.deliveries, float64(n), workspace, state)
+	workspaces, agents := m.known()
+	each := func(known []string, counts map[string]int64, send func(label string, n float64)) {
+		for _, label := range known {
+			if _, counted := counts[label]; !counted {
+				send(label, 0)
+			}
+		}
+		for label, n := range counts {
+			send(label, float64(n))
 		}
 	}
-	for _, one := range []struct {
-		desc   *prometheus.Desc
-		counts map[string]int64
-	}{{m.waiting, f.Waiting}, {m.running, f.Running}, {m.questions, f.Questions}, {m.behind, f.Behind}} {
-		for label, n := range one.counts {
-			send(one.desc, float64(n), label)
-		}
+	for _, state := range []string{"pending", "sending", "unknown", "failed"} {
+		each(workspaces, f.Deliveries[state], func(workspace string, n float64) { send(m.deliveries, n, workspace, state) })
 	}
+	each(agents, f.Waiting, func(agent string, n float64) { send(m.waiting, n, agent) })
+	each(agents, f.Running, func(agent string, n float64) { send(m.running, n, agent) })
+	each(agents, f.Questions, func(agent string, n float64) { send(m.questions, n, agent) })
+	each(workspaces, f.Behind, func(workspace string, n float64) { send(m.behind, n, workspace) })
 }
