@@ -92,7 +92,7 @@ func TestPersonResendsAPost(t *testing.T) {
 	}
 	h.held(h.operate(), "unknown")
 	tab, _ := h.person()
-	tab.Role("link", "1 delivery with an unknown result").Click()
+	tab.Role("link", "1 post with an unknown result").Click()
 	tab.Find("[data-test=delivery-row] a.open").Click()
 	press(tab, "resend", "it is not there")
 	atResult(tab, "The delivery is")
