@@ -116,9 +116,26 @@ func TestDeployedMetrics(t *testing.T) {
 	} else {
 		same(t, table, want.String())
 	}
-	var dashboard any
+	var dashboard map[string]any
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(deployed, "grafana/parley.json"))), &dashboard); err != nil {
 		t.Fatal(err)
+	}
+	for _, panel := range dashboard["panels"].([]any) {
+		for _, expression := range expressions(panel) {
+			for _, use := range regexp.MustCompile(`\b((?:parley|process|go)_[a-z_]+)\b(\{[^}]*\})?`).FindAllStringSubmatch(expression, -1) {
+				chosen := []string{`job="$job"`}
+				for _, label := range []string{"workspace", "agent"} {
+					if slices.Contains(strings.Split(strings.Split(rows[named(use[1], rows)[0]], " | ")[2], ", "), label) {
+						chosen = append(chosen, fmt.Sprintf(`%s=~"$%[1]s"`, label))
+					}
+				}
+				for _, matcher := range chosen {
+					if !strings.Contains(use[2], matcher) {
+						t.Errorf("the dashboard's expression %s asks %s without %s", expression, use[1], matcher)
+					}
+				}
+			}
+		}
 	}
 	rules := read(t, filepath.Join(deployed, "prometheus/rules.yaml"))
 	for place, text := range map[string]string{"the dashboard": strings.Join(expressions(dashboard), "\n"), "the alerts": rules} {
