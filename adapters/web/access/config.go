@@ -93,6 +93,16 @@ func (c Config) DeliversTo(workspace, sender string) (id string, ok bool) {
 	return "", false
 }
 
+// ActorOf returns the actor of the token to whose holder a sender_id of the workspace belongs; false for none.
+func (c Config) ActorOf(workspace, sender string) (payload.Actor, bool) {
+	for _, t := range c.Tokens {
+		if t.isHolder(workspace, sender) {
+			return t.ActorIn(workspace), true
+		}
+	}
+	return "", false
+}
+
 // LocalConfig returns the configuration of the built-in workspace with its token.
 func LocalConfig(token secret.Value) *Config {
 	return &Config{Local: true, Tokens: []Token{{ID: "local", Name: "You", Token: token}}}

@@ -25,10 +25,28 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 		return err
 	}
 	s, err := a.Send(r, workspace, b)
+	if err == nil && b.TokenID != "" && s.Message != nil {
+		err = a.join(r.Context(), caller, workspace, b.ThreadID)
+	}
 	if err != nil {
 		return err
 	}
 	return a.Accepted(w, s, b.ThreadID, caller)
+}
+
+// join lets a caller that has written in its own name take part in a thread that no client has made, so that the thread is its
+// conversation on the other routes, too.
+func (a API) join(ctx context.Context, c access.Caller, workspace, id string) error {
+	actor := string(c.Token.ActorIn(c.Workspace))
+	t, err := a.Places.Thread(ctx, workspace, id)
+	if err != nil || isPrivate(&t) {
+		return err
+	}
+	takes, err := a.Places.TakesPart(ctx, &t, actor)
+	if err == nil && !takes {
+		_, err = a.Places.AddParticipant(ctx, &t, actor)
+	}
+	return err
 }
 
 // Accepted responds to the caller of a message that was accepted in a thread.

@@ -19,6 +19,7 @@ import (
 
 	"parley/adapters/jsonobject"
 	"parley/adapters/replay"
+	"parley/adapters/web/access"
 	"parley/adapters/web/payload"
 	"parley/cmd/parley/internal/boot"
 	"parley/config"
@@ -268,8 +269,35 @@ func (i *importer) flush(ctx context.Context) error {
 	}
 	added, err := i.journal.Recorder.Import(ctx, i.to, i.batch)
 	i.added += added
+	if err == nil && added > 0 {
+		err = i.join(ctx)
+	}
 	i.batch = nil
 	return err
+}
+
+// join lets the callers of our own API take part in the thread of the batch in which they have written.
+func (i *importer) join(ctx context.Context) error {
+	own, ok := i.of.settings.Config.(*access.Config)
+	if !ok {
+		return nil
+	}
+	joined := map[string]bool{}
+	for _, m := range i.batch {
+		actor, ok := own.ActorOf(i.to.Workspace, m.SenderID)
+		if !ok || m.Own || joined[string(actor)] {
+			continue
+		}
+		joined[string(actor)] = true
+		t, err := i.journal.Threads.Thread(ctx, i.to.Workspace, i.to.ID)
+		if err == nil && t.MadeBy == "" {
+			_, err = i.journal.Threads.AddParticipant(ctx, &t, string(actor))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // thread returns the thread of a line: the one with its key or its UUID, or a new one.

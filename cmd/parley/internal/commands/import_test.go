@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"parley/adapters/web/access"
 	"parley/ingest/journal"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/storage"
@@ -83,6 +84,26 @@ func TestImport(t *testing.T) {
 	got := [][]string{read("ours", pastWeb), read("acme", pastSlack), read("acme", keyed)}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestImportedConversation: who has written in an imported thread of our own API takes part in it.
+func TestImportedConversation(t *testing.T) {
+	t.Parallel()
+	dir := importDir(t)
+	write(t, dir, "old.jsonl", joinLines(strings.Replace(pastLine("m-1", "ours", pastWeb, "user", "hi", 1), "slack:U1", "web:a", 1), pastLine("m-2", "ours", pastWeb, "assistant", "Hello.", 2)))
+	expect(t, parley(t, dir, "import", "old.jsonl"), 0, "2 messages are imported; 0 were known\n", "")
+	engine := open(t, dir+"/data/parley.db")
+	defer done(t, engine)
+	j := journal.New(engine, journal.Options{})
+	thread, err := j.Threads.Thread(t.Context(), "ours", pastWeb)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := access.Token{ID: "a"}
+	got, err := j.Threads.Participants(t.Context(), &thread)
+	if diff := cmp.Diff([]string{string(token.ActorIn("ours"))}, got); err != nil || diff != "" {
+		t.Error(err, diff)
 	}
 }
 

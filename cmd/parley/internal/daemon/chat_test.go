@@ -522,3 +522,29 @@ func TestSignalSpeaksAsActor(t *testing.T) {
 		t.Errorf("the input is %s", two)
 	}
 }
+
+// TestOneConversationOnAllRoutes begins a conversation on the plain route. Its writer reads it, and goes on with it, on every other one. A
+// caller who knows its id does so on the plain route alone, until it writes there.
+func TestOneConversationOnAllRoutes(t *testing.T) {
+	everyChat(t, func(t *testing.T, h *harness) {
+		posted := h.web(http.MethodPost, "ours/messages", ownToken, `{"content":"hello"}`)
+		same(t, posted.status, http.StatusAccepted)
+		id := decode[struct {
+			ThreadID string `json:"thread_id"`
+		}](t, posted.body).ThreadID
+		history := "/api/v1/agent/history?threadId=" + id
+		same(t, h.request(http.MethodGet, history, ownToken, "", "").status, http.StatusOK)
+		h.chat(http.StatusOK, http.MethodGet, "/"+id, ownToken, "")
+		if list := h.chat(http.StatusOK, http.MethodGet, "", ownToken, ""); !strings.Contains(list, id) {
+			t.Errorf("her threads are %s", list)
+		}
+		h.chat(http.StatusCreated, http.MethodPost, "/"+id+"/messages", ownToken, `{"content":"and again"}`)
+		if got := h.postRun(ownToken, runInput(id, "run-1", `"hi"`)); got.status != http.StatusAccepted && got.status != http.StatusOK {
+			t.Errorf("a run: %d %s", got.status, got.body)
+		}
+		same(t, h.request(http.MethodGet, history, bobToken, "", "").status, http.StatusNotFound)
+		h.chat(http.StatusNotFound, http.MethodGet, "/"+id, bobToken, "")
+		same(t, h.web(http.MethodPost, "ours/messages", bobToken, `{"content":"me too","thread_id":"`+id+`"}`).status, http.StatusAccepted)
+		same(t, h.request(http.MethodGet, history, bobToken, "", "").status, http.StatusOK)
+	})
+}
