@@ -123,7 +123,7 @@ func TestPersonWatchesAThread(t *testing.T) {
 	h.answerNext(replyWith("One."))
 	h.awaitMetric(sent, 1)
 	tab, base := h.person()
-	tab.Role("link", "Threads").Click()
+	tab.Goto(base + "/threads")
 	tab.Find("[data-test=thread-row] a.open").Click()
 	tab.Wait(`document.querySelectorAll("#messages article").length === 2`)
 	second := h.newMessage("<@" + slacktest.BotUser + "> second")
