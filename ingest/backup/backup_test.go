@@ -370,6 +370,43 @@ func TestAFailedBackupLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestBackupNeedsAFolderOfTemporaryFiles for the copies alone: it must take files, and have room for the largest
+// copy. The error names the folder and TMPDIR.
+func TestBackupNeedsAFolderOfTemporaryFiles(t *testing.T) {
+	p := stored(t, journaltest.Dir(t))
+	begin := func() error {
+		s, err := backup.Begin(t.Context(), backup.Source{Engine: p.engine, Files: p.files, Now: time.Now})
+		if err == nil {
+			err = s.Close()
+		}
+		return err
+	}
+	refused := func(dir string) {
+		t.Helper()
+		if err := begin(); !errors.Is(err, backup.ErrSpool) || !strings.Contains(err.Error(), "make room in "+dir+", or set TMPDIR") {
+			t.Errorf("%v", err)
+		}
+	}
+	dir, missing := t.TempDir(), filepath.Join(t.TempDir(), "missing")
+	t.Setenv("TMPDIR", missing)
+	if err := begin(); err != nil {
+		t.Errorf("a store without copies: %v", err)
+	}
+	p.attach(1, p.put("kept"))
+	refused(missing)
+	t.Setenv("TMPDIR", dir)
+	if err := begin(); err != nil {
+		t.Error(err)
+	}
+	large := p.put("large")
+	large.Size = 1 << 60
+	p.attach(2, large)
+	refused(dir)
+	if diff := cmp.Diff([]string(nil), names(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestSharedStore saves the copies in a PostgreSQL store, whose database is saved by its own tools.
 func TestSharedStore(t *testing.T) {
 	t.Parallel()

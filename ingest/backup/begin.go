@@ -12,7 +12,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"parley/ingest/attach"
 	"parley/ingest/journal/sqlite"
@@ -39,12 +42,22 @@ type Snapshot struct {
 	source  Source
 	journal *os.File   // of the database, without a name; nil: the archive has none
 	copies  [][32]byte // the sums of the copies, which are their names
+	largest int64      // the size of the largest of the copies, as far as it is known
+	spool   *os.File   // a file without a name for one copy at a time; nil: there are no copies
 	bytes   int64      // about the size of the contents
 }
 
+// ErrSpool means that the folder of temporary files does not take the copies. Its text has the folder and what to do.
+var ErrSpool = errors.New("the folder of temporary files does not take the attachments")
+
+// spoolError returns the ErrSpool for the cause.
+func spoolError(cause error) error {
+	return fmt.Errorf("%w: %w: make room in %s, or set TMPDIR to another folder in the environment of the daemon, or of this command if no daemon runs", ErrSpool, cause, os.TempDir())
+}
+
 // Begin makes a snapshot of the store, which the caller closes. It writes nothing into the store, and
-// needs as much room beside an embedded database as that has. Its error wraps sqlite.ErrSnapshot if
-// another snapshot is being made.
+// needs as much room beside an embedded database as that has, and room for the largest copy in the folder of
+// temporary files, or its error is ErrSpool. Its error wraps sqlite.ErrSnapshot if another snapshot is being made.
 func Begin(ctx context.Context, source Source) (*Snapshot, error) {
 	s := &Snapshot{source: source, About: About{Format: format, Program: source.Program, At: source.Now().UTC(), Engine: Postgres, Bucket: source.Files.Bucket()}}
 	var err error
@@ -53,6 +66,9 @@ func Begin(ctx context.Context, source Source) (*Snapshot, error) {
 		err = embedded.Snapshot(ctx, func(path string) error { return s.take(ctx, path) })
 	} else {
 		err = source.Engine.Read(ctx, s.read)
+	}
+	if err == nil && len(s.copies) > 0 {
+		err = s.makeSpool()
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -83,7 +99,7 @@ func (s *Snapshot) read(tx storage.Tx) (err error) {
 	if s.Tables, err = transfer.Count(tx); err != nil {
 		return err
 	}
-	s.copies, s.bytes = nil, 0 // again, if the engine repeats the read
+	s.copies, s.bytes, s.largest = nil, 0, 0 // again, if the engine repeats the read
 	var last [32]byte
 	return tx.Rows(func(scan func(...any) error) error {
 		var sum string
@@ -95,7 +111,7 @@ func (s *Snapshot) read(tx storage.Tx) (err error) {
 		if n, err := hex.Decode(name[:], []byte(sum)); err != nil || n != len(name) || name == last {
 			return nil // no copy of ours, or named by both a message and a delivery
 		}
-		s.copies, s.bytes, last = append(s.copies, name), s.bytes+size, name
+		s.copies, s.bytes, s.largest, last = append(s.copies, name), s.bytes+size, max(s.largest, size), name
 		return nil
 	}, named, s.Bucket)
 }
@@ -113,10 +129,31 @@ func (s *Snapshot) Bytes() int64 { return s.bytes }
 
 // Close ends the snapshot.
 func (s *Snapshot) Close() error {
-	if s.journal == nil {
-		return nil
+	var err error
+	for _, file := range []*os.File{s.journal, s.spool} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
 	}
-	return s.journal.Close()
+	return err
+}
+
+// makeSpool opens the spool in a folder with room for the largest copy.
+func (s *Snapshot) makeSpool() (err error) {
+	if s.spool, err = os.CreateTemp("", "parley-"); err != nil {
+		return spoolError(err)
+	}
+	if err := os.Remove(s.spool.Name()); err != nil {
+		return err
+	}
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(os.TempDir(), &disk); err != nil {
+		return spoolError(err)
+	}
+	if free := int64(disk.Bavail) * int64(disk.Bsize); free < s.largest {
+		return spoolError(fmt.Errorf("%s are free, and the largest has %s", humanize.Bytes(uint64(free)), humanize.Bytes(uint64(s.largest))))
+	}
+	return nil
 }
 
 // Write writes the contents of the archive, a tar file that is not compressed, to w. A copy that cannot be
@@ -143,24 +180,16 @@ func (s *Snapshot) Write(ctx context.Context, w io.Writer) error {
 // writeCopies writes the copies. Each goes through a file first: only a whole copy with the right sum is
 // written, because an entry begins with its size.
 func (s *Snapshot) writeCopies(ctx context.Context, out writer, end *sums) error {
-	spool, err := os.CreateTemp("", "parley-")
-	if err != nil {
-		return err
-	}
-	defer spool.Close()
-	if err := os.Remove(spool.Name()); err != nil {
-		return err
-	}
 	for _, name := range s.copies {
 		sum := hex.EncodeToString(name[:])
 		path := sum[:2] + "/" + sum
-		err := s.fetch(ctx, spool, path)
+		err := s.fetch(ctx, path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, attach.ErrDamaged):
 			end.Missing = append(end.Missing, path)
 			continue
 		case err == nil:
-			_, err = out.copy(filesAt+path, spool)
+			_, err = out.copy(filesAt+path, s.spool)
 		}
 		if err != nil {
 			return err
@@ -170,19 +199,22 @@ func (s *Snapshot) writeCopies(ctx context.Context, out writer, end *sums) error
 	return nil
 }
 
-// fetch replaces the contents of a file by a copy.
-func (s *Snapshot) fetch(ctx context.Context, spool *os.File, path string) error {
-	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+// fetch replaces the contents of the spool by a copy.
+func (s *Snapshot) fetch(ctx context.Context, path string) error {
+	if _, err := s.spool.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	if err := spool.Truncate(0); err != nil {
+	if err := s.spool.Truncate(0); err != nil {
 		return err
 	}
 	content, err := s.source.Files.Open(ctx, s.Bucket, path)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(spool, content)
+	_, err = io.Copy(s.spool, content)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		err = spoolError(err)
+	}
 	return cmp.Or(err, content.Close())
 }
 

@@ -38,7 +38,7 @@ func backupCommand() *cobra.Command {
 		Short: "Saves the whole store in one file, while the daemon works",
 		Long: `Saves the journal, as it is at one moment, and the attachments that it names in FILE, and
 reads FILE back. The daemon goes on meanwhile. Beside an SQLite database there must be as
-much free space as it has.
+much free space as it has, and in TMPDIR of the daemon (or /tmp) as the largest attachment has.
 
 A PostgreSQL database is saved by pg_dump; FILE then has only the attachments that are in
 the database, so that pg_dump may leave them out with --exclude-table-data=blobs. Make the
@@ -113,9 +113,13 @@ func verifyCommand() *cobra.Command {
 		Example: "  parley backup verify /backups/parley-2026-11-27.tar.zst",
 		Args:    wrong(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
+			draft, err := draftFor(args[0])
+			if err != nil {
+				return err
+			}
 			shown := newProgress(c, f.quiet)
 			result, err := withArchive(args[0], "verifying", shown, func(archive io.Reader) (backup.Result, error) {
-				return backup.Verify(c.Context(), archive, draftFor(args[0]))
+				return backup.Verify(c.Context(), archive, draft)
 			})
 			if err != nil {
 				return err
@@ -128,13 +132,18 @@ func verifyCommand() *cobra.Command {
 	return c
 }
 
-// draftFor returns the name of a file for the database of an archive: beside it if its folder takes files.
-func draftFor(archive string) string {
+// draftFor returns the name of a file for the database of an archive: beside it if its folder takes files, or else
+// in the folder of temporary files.
+func draftFor(archive string) (string, error) {
+	const writing = 2
 	draft := archive + ".verify"
-	if syscall.Access(filepath.Dir(archive), 2) != nil { // 2 asks for writing
-		draft = filepath.Join(os.TempDir(), filepath.Base(draft))
+	if syscall.Access(filepath.Dir(archive), writing) == nil {
+		return draft, nil
 	}
-	return draft
+	if err := syscall.Access(os.TempDir(), writing); err != nil {
+		return "", fmt.Errorf("neither %s nor %s, the folder of temporary files, takes a file: %w: set TMPDIR to a folder with as much room as the database has", filepath.Dir(archive), os.TempDir(), err)
+	}
+	return filepath.Join(os.TempDir(), filepath.Base(draft)), nil
 }
 
 // withArchive opens an archive and shows the progress of its reading.

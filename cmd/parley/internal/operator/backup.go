@@ -75,13 +75,16 @@ func (s *Service) streamBackup(c *Call, w http.ResponseWriter) error {
 		}
 		panic(http.ErrAbortHandler)
 	}
-	return busyBackup(err)
+	return refusedBackup(err)
 }
 
-// busyBackup turns the error of a second backup into a refusal.
-func busyBackup(err error) error {
-	if errors.Is(err, sqlite.ErrSnapshot) {
+// refusedBackup turns the error of a second backup, and of one without a place for temporary files, into a refusal.
+func refusedBackup(err error) error {
+	switch {
+	case errors.Is(err, sqlite.ErrSnapshot):
 		return Fail(http.StatusConflict, "busy", sqlite.ErrSnapshot.Error())
+	case errors.Is(err, backup.ErrSpool):
+		return Fail(http.StatusInsufficientStorage, "temporary-files", err.Error())
 	}
 	return err
 }

@@ -5,12 +5,15 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"parley/cmd/parley/internal/operator"
 	"parley/ingest/backup"
+	"parley/ingest/journal/storage"
 )
 
 // save makes a backup with a client.
@@ -66,6 +69,25 @@ func TestBackup(t *testing.T) {
 	}
 	if err := operator.Alone(s.Service, nil).BackupVerified(t.Context(), operator.Backup{}); err == nil {
 		t.Error("a backup without a sum is stored")
+	}
+}
+
+// TestBackupWithoutRoom for an attachment in the folder of temporary files is refused in words for the caller.
+func TestBackupWithoutRoom(t *testing.T) {
+	t.Parallel()
+	s := newService(t)
+	err := s.Journal.Engine().Write(t.Context(), storage.WriteOptions{}, func(tx storage.Tx) error {
+		_, err := tx.Exec(`INSERT INTO attachments (message, part, external_id, name, mime_type, size, state, bucket, path, sha256) VALUES (1, 0, 'F', 'a', 'text/plain', $1, 'stored', $2, $3, $4)`,
+			int64(1<<60), s.Files.Bucket(), "aa/"+strings.Repeat("a", 64), strings.Repeat("a", 64))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = operator.Alone(s.Service, nil).Backup(t.Context())
+	refused, ok := errors.AsType[*operator.Error](err)
+	if !ok || refused.Status != http.StatusInsufficientStorage || !strings.Contains(refused.Error(), os.TempDir()) || !strings.Contains(refused.Error(), "TMPDIR") {
+		t.Errorf("%v", err)
 	}
 }
 
