@@ -1,17 +1,26 @@
 package browsertest
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -208,16 +217,62 @@ func (tab *Tab) Size(width, height int64) {
 	run(tab, "set the size", chromedp.EmulateViewport(width, height))
 }
 
+// Theme makes the browser prefer "light" or "dark" pages.
+func (tab *Tab) Theme(name string) {
+	tab.t.Helper()
+	tab.Do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}}})
+		return chromedp.Void{}, err
+	})
+}
+
 // Screenshot writes a picture of the whole page as NAME.png to the folder that Pictures names, if it
-// is set.
+// is set. The picture has the page's 128 most frequent colours, so that it stays small.
 func (tab *Tab) Screenshot(name string) {
 	tab.t.Helper()
 	folder := os.Getenv(Pictures)
 	if folder == "" {
 		return
 	}
-	picture := run(tab, "take a screenshot", chromedp.FullScreenshot(100))
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o644); err != nil {
+	full, err := png.Decode(bytes.NewReader(run(tab, "take a screenshot", chromedp.FullScreenshot(100))))
+	if err != nil {
 		tab.t.Fatal(err)
 	}
+	var out bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	if err = encoder.Encode(&out, reduced(full)); err == nil {
+		err = os.WriteFile(filepath.Join(folder, name+".png"), out.Bytes(), 0o644)
+	}
+	if err != nil {
+		tab.t.Fatal(err)
+	}
+}
+
+// reduced returns a picture with a palette of its most frequent colours.
+func reduced(full image.Image) image.Image {
+	const colours = 128
+	count := map[color.RGBA]int{}
+	for y := full.Bounds().Min.Y; y < full.Bounds().Max.Y; y++ {
+		for x := full.Bounds().Min.X; x < full.Bounds().Max.X; x++ {
+			count[color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)]++
+		}
+	}
+	frequent := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), slices.Compare([]uint8{a.R, a.G, a.B}, []uint8{b.R, b.G, b.B}))
+	})
+	var palette color.Palette
+	for _, c := range frequent[:min(colours, len(frequent))] {
+		palette = append(palette, c)
+	}
+	small := image.NewPaletted(full.Bounds(), palette)
+	near := map[color.RGBA]uint8{}
+	for c := range count {
+		near[c] = uint8(palette.Index(c))
+	}
+	for y := full.Bounds().Min.Y; y < full.Bounds().Max.Y; y++ {
+		for x := full.Bounds().Min.X; x < full.Bounds().Max.X; x++ {
+			small.SetColorIndex(x, y, near[color.RGBAModel.Convert(full.At(x, y)).(color.RGBA)])
+		}
+	}
+	return small
 }

@@ -133,7 +133,7 @@ async function open(refused = "") {
   if (!token()) return login(refused)
   at("threads").replaceChildren()
   try {
-    at("who").textContent = named(await api.caller())
+    at("who").title = at("who").textContent = named(await api.caller())
     await page()
   } catch (error) {
     return login(error.status === 401 ? "This token is not known here." : error.message)

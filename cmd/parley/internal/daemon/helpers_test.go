@@ -58,7 +58,7 @@ type plan struct {
 	acme    string // further lines of acme's file, such as "policy: {…}"
 	turns   string // the turns of both workspaces; "coalesce: 0s" if empty
 	fake    slacktest.Options
-	files   map[string]string // further files, by name
+	files   map[string]string // further files, by name; an empty one is left out
 	without bool              // no files: the built-in workspace
 	clock   *clock            // the daemon's; a new one if nil
 	steps   bool              // the clock may step back; the daemon's waits don't, as without a clock of the test
@@ -134,6 +134,9 @@ turns: {` + turns + `}
 		files[name] = content
 	}
 	for name, content := range files {
+		if content == "" {
+			continue
+		}
 		write(t, filepath.Join(p.dir, name), replace.Replace(content))
 	}
 }
