@@ -192,7 +192,7 @@ func TestDeployedImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	toolchain := regexp.MustCompile(`(?m)^toolchain go(\S+)$`).FindStringSubmatch(string(module))[1]
-	for _, part := range []string{"FROM golang:" + toolchain + "-", "FROM scratch\n", "USER 65532:65532\n", "EXPOSE 8484\n", "ARG VERSION=" + version + "\n", "PARLEY_CONFIG=/etc/parley/parley.yaml\n"} {
+	for _, part := range []string{"FROM golang:" + toolchain + "-", "FROM scratch\n", "USER 65532:65532\n", "EXPOSE 8484\n", "ARG VERSION=" + version + "\n", "PARLEY_CONFIG=/etc/parley/parley.yaml\n", "prepare.sh /image/usr/share/doc/parley && cp --parents LICENSE README.md "} {
 		if !strings.Contains(file, part) {
 			t.Errorf("the Dockerfile has no %q", part)
 		}
