@@ -11,10 +11,13 @@ type Setup struct {
 	Fields   []Field
 }
 
+// MainFile is the Block of a key of parley.yaml itself. A configuration that has the key keeps it.
+const MainFile = "parley.yaml"
+
 // Field is a question for one setting.
 type Field struct {
 	Key   string // of the block of the platform or of the agent
-	Block string // another block of the workspace's file: policy; empty for that of the platform or the agent
+	Block string // policy for that block of the workspace's file, MainFile for parley.yaml; empty for the platform's or the agent's
 	Title string
 	// Secret values go into a file of their own.
 	Secret bool

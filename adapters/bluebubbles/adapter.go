@@ -53,6 +53,8 @@ func Platform() adapters.Platform {
 				{Key: "wake", Title: "Words that wake the bot in a group, with commas", List: true, Optional: true},
 				{Key: "allow_users", Block: "policy", Title: "Who may talk to it: phone numbers and addresses, with commas; none for everybody", List: true, Optional: true},
 				{Key: "webhook_secret", Title: "Secret of the webhook", Secret: true, Made: true},
+				{Key: "public_url", Block: adapters.MainFile, Title: "Address at which the server reaches Parley, such as http://192.168.1.20:8484; none if it runs on this machine", Optional: true},
+				{Key: "listen", Block: adapters.MainFile, Title: "Address that Parley listens on, such as 0.0.0.0:8484 for other machines; none for 127.0.0.1:8484", Optional: true},
 			},
 		},
 	}

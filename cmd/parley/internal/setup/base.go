@@ -43,6 +43,21 @@ func (b *Base) Agents() (all []Choice) {
 	return all
 }
 
+// main returns the values of the keys of parley.yaml that a platform may ask for, as far as the file has them.
+func (b *Base) main() map[string]string {
+	var keys map[string]any
+	if yaml.Unmarshal([]byte(b.text), &keys) != nil {
+		return nil
+	}
+	all := map[string]string{"listen": b.Config.Listen, "public_url": b.Config.PublicURL}
+	for key := range all {
+		if _, ok := keys[key]; !ok {
+			delete(all, key)
+		}
+	}
+	return all
+}
+
 // isFree reports whether no agent has an id.
 func (b *Base) isFree(id string) bool {
 	return !slices.ContainsFunc(b.Config.Agents, func(a config.Agent) bool { return a.ID == id })

@@ -52,6 +52,9 @@ func (i *Interview) Complete(ctx context.Context, p *Plan, agents []Choice) erro
 	if p.Onto != nil && p.Platform.Name == "" {
 		agents = agents[len(p.Onto.Config.Agents):]
 	}
+	if p.Onto != nil {
+		p.Platform.Fixed = p.Onto.main()
+	}
 	alone := Plan{Workspace: p.Workspace, Platform: p.Platform, Agent: Part{Choice: Choice{Name: "echo"}}}
 	if err := i.part(ctx, &alone.Platform, &alone); err != nil {
 		return err
@@ -154,6 +157,10 @@ func (i *Interview) fields(ctx context.Context, part *Part, again bool) error {
 		part.Answers = map[string]string{}
 	}
 	for _, f := range part.Fields {
+		if fixed, ok := part.Fixed[f.Key]; ok && f.Block == adapters.MainFile {
+			part.Answers[f.Key] = fixed
+			continue
+		}
 		value := i.Given(part.ID, f)
 		if f.Key == "model" && i.Asker != nil && part.Name == "openai" && len(f.Options) == 0 {
 			f.Options = models(ctx, strings.TrimSuffix(part.Answers["base_url"], "/"), part.Answers["api_key"])

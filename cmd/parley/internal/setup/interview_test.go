@@ -132,7 +132,7 @@ func TestAPersonAddsAWorkspace(t *testing.T) {
 // TestAnUnreachablePlatformIsAskedAbout: the person decides whether the answers stay.
 func TestAnUnreachablePlatformIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	p := &person{t: t, answers: []string{"iMessage", "http://127.0.0.1:1", "pass", "parley, bot", "+15555550142,nora@example.org", "Keep the answers", "Later"}}
+	p := &person{t: t, answers: []string{"iMessage", "http://127.0.0.1:1", "pass", "parley, bot", "+15555550142,nora@example.org", "http://192.168.1.20:8484", "0.0.0.0:8484", "Keep the answers", "Later"}}
 	i := &setup.Interview{Asker: p, Given: func(string, adapters.Field) string { return "" }}
 	var plan setup.Plan
 	if err := i.Complete(t.Context(), &plan, setup.Agents(nil)); err != nil {
@@ -149,5 +149,37 @@ func TestAnUnreachablePlatformIsAskedAbout(t *testing.T) {
 	w := c.Workspaces[0]
 	if wake := w.Config.(*bluebubbles.Config).Wake; strings.Join(wake, "|") != "parley|bot" || len(w.Policy.AllowUsers) != 2 {
 		t.Errorf("wake %q, %+v", wake, w.Policy)
+	}
+	if c.PublicURL != "http://192.168.1.20:8484" || c.Listen != "0.0.0.0:8484" {
+		t.Errorf("the server calls %q, and the daemon listens on %q", c.PublicURL, c.Listen)
+	}
+}
+
+// TestAConfigurationKeepsItsAddress: a platform's questions about parley.yaml are those that the file has no answer to.
+func TestAConfigurationKeepsItsAddress(t *testing.T) {
+	t.Parallel()
+	for _, agent := range []string{"helper", "Later"} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), []byte("# ours\nlisten: 127.0.0.1:9000\nagents: [{id: helper, kind: echo}]"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		base, err := setup.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := []string{"iMessage", "http://127.0.0.1:1", "pass", "parley", "+15555550142", "http://192.168.1.20:8484", "Keep the answers", agent}
+		p := &person{t: t, answers: answers}
+		i := &setup.Interview{Asker: p, Given: func(string, adapters.Field) string { return "" }}
+		plan := setup.Plan{Onto: base}
+		if err := i.Complete(t.Context(), &plan, setup.Agents(nil)); err != nil {
+			t.Fatalf("%v after %q", err, p.heard)
+		}
+		if _, err := plan.Write(dir, false); err != nil {
+			t.Fatal(err)
+		}
+		c, err := config.Load(filepath.Join(dir, "parley.yaml"))
+		if err != nil || c.Listen != "127.0.0.1:9000" || c.PublicURL != "http://192.168.1.20:8484" {
+			t.Errorf("%v: listen %q, public_url %q", err, c.Listen, c.PublicURL)
+		}
 	}
 }

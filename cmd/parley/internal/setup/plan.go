@@ -9,9 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
+	"parley/adapters"
 	"parley/cmd/parley/internal/doctor"
 	"parley/config"
 )
@@ -23,6 +25,8 @@ const agentID = "assistant"
 type Part struct {
 	Choice
 	Answers map[string]string
+	// Fixed are answers that the configuration has already, so they are neither asked for nor written.
+	Fixed map[string]string
 }
 
 // Plan is a configuration to write.
@@ -47,16 +51,26 @@ type File struct {
 // Files returns the files of the plan. Those of secrets are in the folder secrets.
 func (p Plan) Files() (files []File, err error) {
 	id := cmp.Or(p.AgentID, agentID)
+	main, _ := p.Platform.lines(p.Workspace, "", adapters.MainFile)
+	if p.Onto != nil {
+		main = slices.DeleteFunc(main, func(line string) bool {
+			_, ok := p.Platform.Fixed[line[:strings.Index(line, ":")]]
+			return ok
+		})
+	}
 	if p.Agent.Name != "" {
 		lines, secrets := p.Agent.lines(id, "secrets/", "")
 		lines = append([]string{"id: " + id, "kind: " + p.Agent.Name}, lines...)
-		text := schemaLine("") + p.places() + "\n# Who answers. The first agent also answers parley chat.\nagents:\n" + item("  ", lines)
+		text := schemaLine("") + p.places() + written(main) + "\n# Who answers. The first agent also answers parley chat.\nagents:\n" + item("  ", lines)
 		if p.Onto != nil {
 			if text, err = p.Onto.withAgent(lines); err != nil {
 				return nil, err
 			}
+			text = joined(text, main)
 		}
 		files = append(append(files, File{config.File, text}), secrets...)
+	} else if len(main) > 0 {
+		files = append(files, File{config.File, joined(p.Onto.text, main)})
 	}
 	if p.Platform.Name == "" {
 		return files, nil
@@ -73,6 +87,22 @@ func (p Plan) Files() (files []File, err error) {
 		text += "\n# Who may talk to the bot.\npolicy:\n  " + strings.Join(policy, "\n  ") + "\n"
 	}
 	return append(append(files, File{path, text}), secrets...), nil
+}
+
+// written returns lines as they stand in a file.
+func written(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// joined returns a text with lines at its end.
+func joined(text string, lines []string) string {
+	if len(lines) > 0 && text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text + written(lines)
 }
 
 // schemaLine is the head of a file, which tells editors where the schema is that parley schema prints.
