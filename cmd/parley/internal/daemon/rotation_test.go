@@ -108,7 +108,7 @@ func TestATicketEndsWithItsToken(t *testing.T) {
 	}
 	old := ticket(ownToken)
 	h.rotate(plan{}, ownToken, rotated)
-	statuses(t, h.get(path+"?ticket="+old), h.get(path+"?ticket="+ticket(rotated)), http.StatusNotFound) // the message made the thread, not the caller
+	statuses(t, h.get(path+"?ticket="+old), h.get(path+"?ticket="+ticket(rotated)), http.StatusOK) // she has written in the thread
 }
 
 // TestMetricsTokenRotates changes the token of the metrics.
