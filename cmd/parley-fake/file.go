@@ -48,5 +48,9 @@ func (f *workspaceFile) save(text string) (said string, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.write), 0o700); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("\nwrote %s\nnext: parley reload, or parley run\n", f.write), os.WriteFile(f.write, []byte(text), 0o600)
+	next := "parley reload, or parley run"
+	if _, err := os.Stat(filepath.Join(filepath.Dir(filepath.Dir(f.write)), "parley.yaml")); errors.Is(err, fs.ErrNotExist) {
+		next = "make the file parley.yaml, which may be empty, and then " + next
+	}
+	return fmt.Sprintf("\nwrote %s\nnext: %s\n", f.write, next), os.WriteFile(f.write, []byte(text), 0o600)
 }

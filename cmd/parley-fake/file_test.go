@@ -33,12 +33,18 @@ func TestFakesTogether(t *testing.T) {
 	}
 }
 
-// TestWriteSaysSo names the file that was written, and the next command.
+// TestWriteSaysSo names the file that was written, and what to do next: without a parley.yaml, no file of a workspace is read.
 func TestWriteSaysSo(t *testing.T) {
-	file := workspaceFile{agent: "echo", write: filepath.Join(t.TempDir(), "workspaces", "fake.yaml")}
-	said, err := file.save(file.text("fake-slack", "slack", ""))
-	if want := "\nwrote " + file.write + "\nnext: parley reload, or parley run\n"; err != nil || said != want {
-		t.Errorf("%q, %v", said, err)
+	dir := t.TempDir()
+	file := workspaceFile{agent: "echo", write: filepath.Join(dir, "workspaces", "fake.yaml")}
+	for _, next := range []string{"make the file parley.yaml, which may be empty, and then parley reload, or parley run", "parley reload, or parley run"} {
+		said, err := file.save(file.text("fake-slack", "slack", ""))
+		if want := "\nwrote " + file.write + "\nnext: " + next + "\n"; err != nil || said != want {
+			t.Errorf("%q, %v", said, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "parley.yaml"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

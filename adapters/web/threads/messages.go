@@ -2,6 +2,7 @@ package threads
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -25,11 +26,13 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 		return err
 	}
 	s, err := a.Send(r, workspace, b)
-	if err == nil && b.TokenID != "" && s.Message != nil {
-		err = a.join(r.Context(), caller, workspace, b.ThreadID)
-	}
 	if err != nil {
 		return err
+	}
+	if b.TokenID != "" && s.Message != nil {
+		if err := a.join(r.Context(), caller, workspace, b.ThreadID); err != nil {
+			a.Gate.Guard.Fault(fmt.Errorf("let the sender take part in the thread: %w", err)) // the message is accepted: its sender must not send it again
+		}
 	}
 	return a.Accepted(w, s, b.ThreadID, caller)
 }

@@ -221,8 +221,8 @@ func workstreamProgress(f *fixture) {
 	}
 	page, err := f.Runs.RunEvents(f.ctx, lead, 0, 100)
 	f.must(err)
-	same(f, "the readers above", string(page.Events[1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"executing search","state":"running","workstream_name":"helper"}`)
-	same(f, "their last message", string(page.Events[len(page.Events)-1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"synthesizing","state":"running","workstream_name":"helper"}`)
+	same(f, "the readers above", string(page.Events[1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"executing_tool","state":"running","tool_name":"search","workstream_name":"helper"}`)
+	same(f, "their last message", string(page.Events[len(page.Events)-1].Details), `{"deadline_elapsed":0,"iteration":0,"message":"","phase":"synthesizing","state":"running","tool_name":"","workstream_name":"helper"}`)
 	f.must(f.Runs.PutStep(f.ctx, f.claim(run.Thread), run, 2, "{}"))
 	w, err := f.Workstreams.Workstream(f.ctx, "w1")
 	f.must(err)

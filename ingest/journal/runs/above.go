@@ -100,7 +100,7 @@ func (a *appender) progress(said []stream.Message) (m *stream.Message) {
 		return nil
 	}
 	details, _ := json.Marshal(map[string]any{ // texts and numbers
-		"workstream_name": cmp.Or(w.Name, w.Agent), "state": string(w.State), "phase": w.Progress.String(), "iteration": w.Iteration, "message": cmp.Or(words, w.Message),
+		"workstream_name": cmp.Or(w.Name, w.Agent), "state": string(w.State), "phase": string(w.Phase), "tool_name": w.Tool, "iteration": w.Iteration, "message": cmp.Or(words, w.Message),
 		"deadline_elapsed": w.Elapsed(storage.Instant(a.now)),
 	})
 	return &stream.Message{Type: stream.Update, Workstream: w.ID, Details: details}

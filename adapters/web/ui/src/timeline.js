@@ -164,7 +164,7 @@ export class Timeline {
     const given = words(m.details?.state ?? m.details?.status)
     const by = { [COMPLETE]: "completed", [ERROR]: "failed", [TERMINATED]: "canceled" }[m.type]
     const state = given in STATES ? given : by ?? (s.tab.dataset.state && m.type === SYSTEM ? s.tab.dataset.state : "running")
-    const note = [STATES[state], state === "running" && words(m.details?.phase)].filter(Boolean).join(", ")
+    const note = [STATES[state], state === "running" && words(m.details?.phase).replaceAll("_", " ")].filter(Boolean).join(", ")
     if (s.tab.dataset.state !== state) s.tab.dataset.state = state
     if (s.tab.lastChild.textContent !== note) s.tab.lastChild.textContent = note
     const name = words(m.details?.workstream_name ?? m.details?.name)

@@ -14,21 +14,21 @@ import (
 const (
 	keyInterrupt  = 0x03 // Ctrl-C
 	keyDeleteLine = 0x15 // Ctrl-U
-	// lineMark stands for a line end of a pasted block while the block is edited as one line.
+	// lineMark shows a line end of a pasted block, which is edited as one line.
 	lineMark = "⏎"
 )
 
 var pasteStart, pasteEnd = []byte("\x1b[200~"), []byte("\x1b[201~")
 
-// Editor lets a person edit and recall lines at a terminal. A pasted block is one line, whose line ends are signs until it
-// is asked. What is written to it appears above what the person types.
+// Editor lets a person edit and recall lines at a terminal. It shows a pasted block as one line, with lineMark for each line end. Text
+// written to the Editor appears above the line that the person types.
 type Editor struct {
 	*term.Terminal
 	// Interrupts gets each Ctrl-C, which also empties the line.
 	Interrupts <-chan os.Signal
 }
 
-// NewEditor returns an editor of the keys of a terminal in raw mode, which shows what it writes.
+// NewEditor returns an editor that reads the keys of a terminal in raw mode and writes to its screen.
 func NewEditor(keys io.Reader, screen io.Writer) *Editor {
 	interrupts := make(chan os.Signal, 2)
 	t := term.NewTerminal(struct {
@@ -39,7 +39,7 @@ func NewEditor(keys io.Reader, screen io.Writer) *Editor {
 	return &Editor{t, interrupts}
 }
 
-// SetWidth tells the editor the columns of the terminal, of which the prompt takes some in the first row.
+// SetWidth sets the columns of the terminal. The prompt takes some of them in the first row.
 func (e *Editor) SetWidth(columns int, prompt string) {
 	_ = e.SetSize(max(columns-len(prompt), 1), 1) // a failure to paint shows at the next line
 }
