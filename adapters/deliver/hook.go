@@ -49,7 +49,8 @@ type hookAnswer struct {
 func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, err error) {
 	for i := range run.Messages {
 		m := &run.Messages[i]
-		by, ok := o.programOf(run, m)
+		metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one has nothing to give back
+		by, ok := o.programOf(run, m, metadata)
 		if _, hooked := o.hook(by); !ok || !hooked {
 			continue
 		}
@@ -59,7 +60,6 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 			return nil, err
 		}
 		answer := hookAnswer{ThreadID: run.ThreadID, RunID: run.AgentID(), InReplyTo: m.UUID, DispatchType: null, DispatchConfig: null}
-		metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one has nothing to give back
 		for _, extra := range metadata.Extra {
 			switch extra.Key {
 			case event.DispatchType:
@@ -83,10 +83,16 @@ func (o *Outbox) Copies(ctx context.Context, run *runs.Run) (list []runs.Copy, e
 	return list, nil
 }
 
-// programOf returns the program that has injected a message, or has sent it in its own name.
-func (o *Outbox) programOf(run *runs.Run, m *messages.Message) (by string, ok bool) {
+// programOf returns the program that has injected a message, or has sent it to its own workspace.
+func (o *Outbox) programOf(run *runs.Run, m *messages.Message, metadata event.Metadata) (by string, ok bool) {
 	if by, ok = event.InjectedBy(m.ExternalID); ok || run.Platform != event.Web || o.Caller == nil {
 		return by, ok
+	}
+	for _, extra := range metadata.Extra {
+		if extra.Key == event.KeySentBy {
+			id, err := event.Unquote(extra.Value)
+			return run.Workspace + "/" + id, err == nil
+		}
 	}
 	return o.Caller(run.Workspace, m.SenderID)
 }

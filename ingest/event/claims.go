@@ -56,6 +56,8 @@ const (
 	KeyCausedBy = "caused_by"
 	// KeyPostedBy names who had a post written.
 	KeyPostedBy = "posted_by"
+	// KeySentBy is the id of the token that has sent a message in the name of somebody else, and gets the answer delivered.
+	KeySentBy = "sent_by"
 	// KeyProxiedBy is the bot that has posted a copy of a person's message.
 	KeyProxiedBy = "proxied_by"
 	// KeyBlocks is the layout of the blocks in which a client sent the content, and KeyFirstFile the place of the first file.
@@ -112,6 +114,7 @@ func Claims() []Claim {
 		{Key: KeyPlannedAt},
 		{Key: KeyCausedBy},
 		{Key: KeyPostedBy},
+		{Key: KeySentBy},
 		{Key: KeyProxiedBy},
 		{Key: KeyBlocks},
 		{Key: KeyFirstFile},

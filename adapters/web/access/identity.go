@@ -29,13 +29,28 @@ func (c Caller) Complete(raw []byte) (payload.Body, error) {
 	}
 	faults.Check(!threads.IsDerived(b.ThreadID), "thread_id", payload.DerivedID)
 	faults.Check(b.Known == nil, "known", "is allowed only on the route of agent-messages")
+	if len(b.Dispatch) > 0 {
+		faults.Check(c.any || c.Token.Deliver.isSet(), b.Dispatch[0].Key, "is allowed only for a token with senders: any or with deliver")
+		if faults = append(faults, b.JoinDispatch()...); len(faults) > 0 {
+			return b, faults
+		}
+	}
 	metadata, more := c.metadata(b.Metadata)
 	b.Metadata, b.TokenID = metadata, c.Token.named(c.Workspace, metadata)
 	faults = append(append(faults, more...), b.Unsent()...)
 	if len(faults) > 0 {
 		return b, faults
 	}
+	if c.Token.Deliver.isSet() && b.TokenID == "" {
+		b.Metadata = sentBy(metadata, c.Token.ID)
+	}
 	return b, Recipient(metadata).Err()
+}
+
+// sentBy returns checked metadata with the token that gets the answer to a message in the name of somebody else.
+func sentBy(metadata []byte, token string) []byte {
+	members, _ := event.ReadObject(metadata)
+	return event.WriteObject(append(members, event.Extra{Key: event.KeySentBy, Value: payload.Encode(token)}))
 }
 
 // named returns the token's id if a message has one of the ids of the token's holder, else "": the

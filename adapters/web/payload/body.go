@@ -31,6 +31,8 @@ type Body struct {
 	// RunID and RunInput are those of event.Message. Only the handler of runs sets them.
 	RunID    string
 	RunInput json.RawMessage
+	// Dispatch stands beside the metadata, and JoinDispatch puts it there.
+	Dispatch Dispatch
 }
 
 // ReadBody reads a body. A source beside the metadata becomes a part of the metadata. Its
@@ -76,6 +78,13 @@ func (b *Body) MergeSource(source string) (faults event.FieldErrors) {
 		}
 	}
 	b.Metadata = append(merged, '}')
+	return faults
+}
+
+// JoinDispatch adds the members of Dispatch to the metadata.
+func (b *Body) JoinDispatch() (faults event.FieldErrors) {
+	b.Metadata, faults = b.Dispatch.Join(b.object())
+	b.Dispatch = nil
 	return faults
 }
 
@@ -127,6 +136,8 @@ func (b *Body) Set(m event.Extra, source *string) string {
 		}
 	case "token_id":
 		return Text(m.Value, &b.TokenID)
+	case event.DispatchType, event.DispatchConfig:
+		return b.Dispatch.Set(m)
 	case "run_id":
 		return Text(m.Value, &b.RunID)
 	case "run_input":
@@ -136,7 +147,7 @@ func (b *Body) Set(m event.Extra, source *string) string {
 			return "must be true or false"
 		}
 	default:
-		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id, passive, source and attachments"
+		return "is not a key of a message; the known keys are content, metadata, thread_id, client_message_id, passive, source, attachments, dispatch_type and dispatch_config"
 	}
 	return ""
 }

@@ -125,6 +125,7 @@ func read(raw []byte) (Body, event.Metadata, error) {
 	if len(faults) == 0 {
 		faults.Check(b.ThreadID != "", "thread_id", "is required")
 		faults.Check(b.ClientMessageID != "" || b.MessageID != "", "message_id", "is required if there is no client_message_id")
+		faults = append(faults, b.JoinDispatch()...)
 	}
 	metadata, more := ParseMetadata(b.Metadata)
 	return b, metadata, append(faults, more...).Err()

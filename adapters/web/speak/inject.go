@@ -2,7 +2,6 @@ package speak
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"path"
@@ -15,16 +14,11 @@ import (
 	"parley/ingest/event"
 )
 
-// maxDispatchType and maxDispatchConfig bound what a program gets back with an answer, in bytes.
-const maxDispatchType, maxDispatchConfig = 128, 16 << 10
-
 // injection is the body of a message that a program injects.
 type injection struct {
 	payload.Body
 	to                  adapters.Target
 	mentioned, announce bool
-	// dispatch are the members dispatch_type and dispatch_config, as far as they are given.
-	dispatch []event.Extra
 }
 
 // inject puts a message of an authenticated caller into a workspace that is not the caller's.
@@ -79,7 +73,7 @@ func (n *injection) id(workspace, by string) string {
 }
 
 // common are the members of an injected message that each message may have.
-var common = []string{"content", "metadata", "thread_id", "client_message_id", "passive", "source", "attachments"}
+var common = []string{"content", "metadata", "thread_id", "client_message_id", "passive", "source", "attachments", event.DispatchType, event.DispatchConfig}
 
 // readInjection reads the body of an injected message. Its error is event.FieldErrors.
 func (a API) readInjection(raw []byte) (n injection, err error) {
@@ -89,7 +83,7 @@ func (a API) readInjection(raw []byte) (n injection, err error) {
 			content = content || m.Key == "content"
 			return n.Set(m, &source)
 		}
-		if string(m.Value) == "null" && slices.Contains([]string{"to", "mentioned", "announce", event.DispatchType, event.DispatchConfig}, m.Key) {
+		if string(m.Value) == "null" && slices.Contains([]string{"to", "mentioned", "announce"}, m.Key) {
 			return ""
 		}
 		return n.set(m)
@@ -109,7 +103,7 @@ func (a API) readInjection(raw []byte) (n injection, err error) {
 		faults = append(faults, a.checkSender(n.Metadata)...)
 	}
 	if faults = append(faults, n.Unsent()...); len(faults) == 0 {
-		faults = n.addDispatch()
+		faults = n.JoinDispatch()
 	}
 	return n, faults.Err()
 }
@@ -123,22 +117,9 @@ func (n *injection) set(m event.Extra) string {
 		return flag(m.Value, &n.mentioned)
 	case "announce":
 		return flag(m.Value, &n.announce)
-	case event.DispatchType:
-		var text string
-		if payload.Text(m.Value, &text) != "" || text == "" || len(text) > maxDispatchType {
-			return "must be a text of 1 to 128 bytes"
-		}
-		n.dispatch = append(n.dispatch, m)
-	case event.DispatchConfig:
-		if m.Value[0] != '{' || len(m.Value) > maxDispatchConfig || event.IsDeep(m.Value) {
-			return "must be an object of at most 16 KiB that is not nested deeply"
-		}
-		n.dispatch = append(n.dispatch, m)
-	default:
-		return "is not a key of an injected message; the known keys are content, metadata, thread_id, to, passive, mentioned, announce, " +
-			"dispatch_type, dispatch_config, client_message_id, source and attachments"
 	}
-	return ""
+	return "is not a key of an injected message; the known keys are content, metadata, thread_id, to, passive, mentioned, announce, " +
+		"dispatch_type, dispatch_config, client_message_id, source and attachments"
 }
 
 func flag(value json.RawMessage, into *bool) string {
@@ -159,17 +140,4 @@ func (a API) checkSender(raw []byte) event.FieldErrors {
 	faults.Check(!access.ReadsLike(m.SenderID, a.Reserved), "metadata.sender_id", "must not begin with the name of a platform, nor with one of Parley's own")
 	faults = append(faults, m.RefusedTo(event.Program)...)
 	return append(append(faults, access.Recipient(raw)...), card.Check(raw, "metadata")...)
-}
-
-// addDispatch puts dispatch_type and dispatch_config into the metadata, which agents get.
-func (n *injection) addDispatch() (faults event.FieldErrors) {
-	if len(n.dispatch) == 0 {
-		return nil
-	}
-	members, err := event.ReadObject(n.Metadata)
-	if err != nil && !errors.As(err, &faults) {
-		return event.FieldErrors{{Field: "metadata", Message: err.Error()}}
-	}
-	n.Metadata = event.WriteObject(append(members, n.dispatch...))
-	return faults
 }

@@ -300,6 +300,59 @@ func TestAnswersGoToTheirProgram(t *testing.T) {
 	same(t, len(calls), 0)
 }
 
+// TestAnswersToPeopleGoToTheirProgram: a token that writes in people's names in its own workspace gets the answers at its deliver,
+// and nobody can send a message whose answer goes to another's.
+func TestAnswersToPeopleGoToTheirProgram(t *testing.T) {
+	t.Parallel()
+	bodies := make(chan string, 10)
+	program := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body) // the test ends if it is incomplete
+		bodies <- string(raw)
+	}))
+	defer program.Close()
+	h := open(t, plan{files: map[string]string{"workspaces/ours.yaml": `
+id: ours
+platform: web
+agent: helper
+web:
+  tokens:
+    - {id: desk, token: ` + crmToken + `, name: Desk, senders: any, deliver: {url: "` + program.URL + `", secret: ` + crmSecret + `}}
+    - {id: robot, token: ` + anyToken + `, name: Robot, senders: any}
+    - {id: nora, token: ` + ownToken + `, name: Nora}
+`}})
+	post := func(token, body string) answer { return h.web(http.MethodPost, "ours/messages", token, body) }
+	nora := `{"content":"is it dry?","client_message_id":"m1","metadata":{` + crmSays + `},"dispatch_type":"mail","dispatch_config":{"box": 7}}`
+	m := decode[injectedMessage](t, post(crmToken, nora).body)
+	asked := h.answerNext(replyWith("Yes."))
+	if got := asked.text(); !strings.Contains(got, `dispatch_config: {"box": 7}`) {
+		t.Errorf("the agent gets %q", got)
+	}
+	got := <-bodies
+	if !strings.Contains(got, `"in_reply_to":"`+m.Message.ID+`","dispatch_type":"mail","dispatch_config":{"box":7}}`) || !strings.Contains(got, `"content":"Yes."`) {
+		t.Errorf("the program gets %s", got)
+	}
+	same(t, post(crmToken, strings.Replace(nora, `"content"`, `"thread_id":"`+m.ThreadID+`","content"`, 1)).status, http.StatusOK)
+	for _, c := range []struct{ token, body, field string }{
+		{anyToken, `{"content":"x","metadata":{` + crmSays + `,"sent_by":"desk"}}`, "metadata.sent_by"},
+		{crmToken, `{"content":"x","metadata":{` + crmSays + `,"sent_by":"desk"}}`, "metadata.sent_by"},
+		{ownToken, `{"content":"x","metadata":{"sent_by":"desk"}}`, "metadata.sent_by"},
+		{ownToken, `{"content":"x","dispatch_type":"mail"}`, "dispatch_type"},
+		{anyToken, `{"content":"x","metadata":{` + crmSays + `,"dispatch_type":"a"},"dispatch_type":"b"}`, "dispatch_type"},
+		{anyToken, `{"content":"x","metadata":{` + crmSays + `},"dispatch_config":[]}`, "dispatch_config"},
+	} {
+		if got := post(c.token, c.body); got.status != http.StatusBadRequest || !strings.Contains(got.body, `"field":"`+c.field+`"`) {
+			t.Errorf("%s: %d %s", c.body, got.status, got.body)
+		}
+	}
+	same(t, post(anyToken, nora).status, http.StatusAccepted) // in a thread of its own; this token has no deliver
+	h.answerNext(replyWith("No."))
+	m = decode[injectedMessage](t, post(crmToken, strings.Replace(nora, "m1", "m2", 1)).body)
+	h.answerNext(replyWith("Still."))
+	if got := <-bodies; !strings.Contains(got, m.Message.ID) {
+		t.Errorf("the program gets %s", got)
+	}
+}
+
 // TestEndsWithoutAnswer: a program learns that its message gets no answer. People are told of a failed run only if they have
 // seen the question, and below it.
 func TestEndsWithoutAnswer(t *testing.T) {
