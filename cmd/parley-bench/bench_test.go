@@ -66,6 +66,8 @@ func TestScenariosWithOneDaemon(t *testing.T) {
 		"load":      {[]string{"load", "-events=60", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20"}, loadFigures},
 		"load old":  {[]string{"load", "-events=30", "-workload=old", "-connections=4", "-calm=0s", "-warmup=4"}, `(?s)` + loadFigures + `.*ratio .* times its CPU`},
 		"load talk": {[]string{"load", "-events=60", "-workload=talk", "-connections=4", "-calm=0s", "-warmup=4", "-only=parley"}, loadFigures},
+		"load stream": {[]string{"load", "-workload=stream", "-agent=all", "-events=4", "-tokens=130", "-token-rate=100", "-connections=4", "-calm=0s", "-warmup=4"},
+			`(?s)openai: .*floor .* last token to end .*` + loadFigures + `.* last token to end .*ratio   parley has [\d.]+ times its CPU.*anthropic: .*agui: .*webhook: .*run-api: .*ratio `},
 		"load rate": {[]string{"load", "-events=30", "-threads=16", "-connections=4", "-calm=0s", "-warmup=20", "-rate=150", "-only=parley"}, loadFigures},
 		"peers": {[]string{"peers", "-events=60", "-rounds=1", "-connections=4", "-calm=0s", "-warmup=20"},
 			`(?s)\d{4}-\d\d-\d\d; .*parley .*ratio   parley has .* of the floor's messages/s`},

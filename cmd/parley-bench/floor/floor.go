@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -49,11 +50,13 @@ type program struct {
 	posts  sync.WaitGroup
 	// marksSending says that the floor commits, before a post, that it is being sent.
 	marksSending bool
+	relay        *relay // streams a model's answer; nil for the message's own text
 }
 
 // options are the flags of the subcommand floor.
 type options struct {
 	listen, api, store, postgres string
+	model, agent                 string
 	connections                  int
 }
 
@@ -62,6 +65,8 @@ func (f *options) define(flags *rig.FlagSet) {
 	flags.StringVar(&f.api, "api", "", "base URL of the Web API")
 	flags.StringVar(&f.store, "store", "floor.db", "the SQLite file")
 	flags.StringVar(&f.postgres, "postgres", "", "URL of a PostgreSQL database with the floor's tables, instead of the file")
+	flags.StringVar(&f.model, "model", "", "URL of a model, whose answers the floor streams instead of the message's text")
+	flags.StringVar(&f.agent, "agent", "openai", "the kind of agent that the model is")
 	flags.Number(&f.connections, "connections", postgres.DefaultConnections, 1, "connections to PostgreSQL, the same number as a daemon's")
 }
 
@@ -77,8 +82,11 @@ func Run(ctx context.Context, args []string) error {
 	}
 	defer closeStore()
 	f := &program{store: store, marksSending: given.postgres != "", api: given.api, slots: make(chan struct{}, workers), client: &http.Client{
-		Timeout: postTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: workers},
+		Transport: &http.Transport{MaxIdleConnsPerHost: workers},
 	}}
+	if given.model != "" {
+		f.relay = &relay{given.model, given.agent}
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST "+rig.HookPath, f.hook)
@@ -100,7 +108,9 @@ func Run(ctx context.Context, args []string) error {
 // posted is the part of an event that the floor reads.
 type posted struct {
 	EventID string `json:"event_id"`
+	Team    string `json:"team_id"`
 	Event   struct {
+		User     string `json:"user"`
 		Channel  string `json:"channel"`
 		TS       string `json:"ts"`
 		ThreadTS string `json:"thread_ts"`
@@ -136,7 +146,11 @@ func (f *program) hook(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	if isNew {
 		ctx := context.WithoutCancel(r.Context())
-		f.posts.Go(func() { _ = f.answer(ctx, id, event) }) // the ledger finds a missing reply
+		f.posts.Go(func() {
+			if err := f.answer(ctx, id, event); err != nil { // the ledger finds the missing reply
+				fmt.Fprintf(os.Stderr, "answer %s: %v\n", event.EventID, err)
+			}
+		})
 	}
 }
 
@@ -145,7 +159,7 @@ func (f *program) hook(w http.ResponseWriter, r *http.Request) {
 func (f *program) answer(ctx context.Context, id int64, event posted) error {
 	f.slots <- struct{}{}
 	defer func() { <-f.slots }()
-	e := event.Event
+	e := &event.Event
 	if e.ThreadTS == "" && !strings.HasPrefix(e.Channel, "D") {
 		e.ThreadTS = e.TS
 	}
@@ -164,21 +178,52 @@ func (f *program) answer(ctx context.Context, id int64, event posted) error {
 			return err
 		}
 	}
-	form := url.Values{"token": {slacktest.Token}, "channel": {e.Channel}, "text": {e.Text}}
-	if e.ThreadTS != "" {
-		form.Set("thread_ts", e.ThreadTS)
+	post := f.post
+	if f.relay != nil {
+		post = f.stream
 	}
-	response, err := f.client.PostForm(f.api+"chat.postMessage", form)
+	ts, err := post(ctx, event)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	var answer struct{ TS string }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return err
-	}
-	sent.args = []any{answer.TS, id}
+	sent.args = []any{ts, id}
 	return f.store.commit(ctx, sent)
+}
+
+// post posts the message's text.
+func (f *program) post(ctx context.Context, event posted) (ts string, err error) {
+	return f.call(ctx, "chat.postMessage", url.Values{"channel": {event.Event.Channel}, "thread_ts": {event.Event.ThreadTS}, "text": {event.Event.Text}})
+}
+
+// call calls a method of the Web API and returns the ts of its message.
+func (f *program) call(ctx context.Context, method string, form url.Values) (ts string, err error) {
+	form.Set("token", slacktest.Token)
+	if form.Get("thread_ts") == "" {
+		form.Del("thread_ts")
+	}
+	ctx, cancel := context.WithTimeout(ctx, postTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.api+method, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	response, err := f.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var answer struct {
+		TS, Error string
+		OK        bool
+	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return "", err
+	}
+	if !answer.OK {
+		return "", fmt.Errorf("%s: %s", method, answer.Error)
+	}
+	return answer.TS, nil
 }
 
 // store makes the commits of a message. Each commit is durable when its call returns.

@@ -16,8 +16,9 @@ import (
 //go:embed bolt.cjs
 var boltApp string
 
-// NewBolt prepares an app of Bolt, which npm has installed in folder, for the API at a URL.
-func (b *Bench) NewBolt(name, folder, api string) (*Child, error) {
+// NewBolt prepares an app of Bolt, which npm has installed in folder, for the API at a URL. If it has a model's URL, it
+// streams that model's answers.
+func (b *Bench) NewBolt(name, folder, api, model string) (*Child, error) {
 	node, err := exec.LookPath("node")
 	if err != nil {
 		return nil, fmt.Errorf("find node for Bolt: %w", err)
@@ -29,7 +30,7 @@ func (b *Bench) NewBolt(name, folder, api string) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Args = []string{"bolt.cjs", folder, c.Address, api, slacktest.Token, SigningSecret, HookPath}
+	c.Args = []string{"bolt.cjs", folder, c.Address, api, slacktest.Token, SigningSecret, HookPath, model}
 	return c, c.write("bolt.cjs", boltApp)
 }
 

@@ -25,12 +25,14 @@ func Dialects() []Dialect {
 	event := func(body string) string { return "data: " + body + "\n\n" }
 	return []Dialect{{
 		Kind: "openai", settings: `base_url: "%s/v1", model: fake`,
-		delta: event(`{"choices":[{"index":0,"delta":{"content":%s}}]}`),
-		end:   event(`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`) + event("[DONE]"),
+		// The members beside the text are those of OpenAI's own server.
+		delta: event(`{"id":"chatcmpl-CzV8Yd1lX2mQk7pTn4rJw9sBfGh","object":"chat.completion.chunk","created":1764547200,"model":"fake","service_tier":"default","system_fingerprint":"fp_3c5a1e9d27","choices":[{"index":0,"delta":{"content":%s},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"kZ4v9Qx"}`),
+		end: event(`{"id":"chatcmpl-CzV8Yd1lX2mQk7pTn4rJw9sBfGh","object":"chat.completion.chunk","created":1764547200,"model":"fake","service_tier":"default","system_fingerprint":"fp_3c5a1e9d27","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null,"obfuscation":"q7"}`) +
+			event("[DONE]"),
 	}, {
 		Kind: "anthropic", settings: `base_url: "%s", api_key: bench, model: fake`,
 		begin: event(`{"type":"message_start","message":{"usage":{"input_tokens":1}}}`) + event(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`),
-		delta: event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`),
+		delta: "event: content_block_delta\n" + event(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%s}}`),
 		end:   event(`{"type":"content_block_stop","index":0}`) + event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`) + event(`{"type":"message_stop"}`),
 	}, {
 		Kind: "agui", settings: `url: "%s/agent"`,

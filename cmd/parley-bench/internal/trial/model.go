@@ -70,6 +70,33 @@ func ShortAnswers(duration time.Duration) Behaviour {
 	}
 }
 
+// Tokens are answers of n tokens, which come one by one at a rate per second.
+func Tokens(n int, rate float64) Behaviour {
+	piece := func(id, revision, i int) string {
+		switch {
+		case i == 0:
+			return ledger.Mark(id, revision, 1) + ":"
+		case i%60 == 0 && i < n-1:
+			return ".\n\nAnd"
+		}
+		return tokenWords[(id+i)%len(tokenWords)]
+	}
+	return Behaviour{
+		Duration: func(int) time.Duration { return time.Duration(float64(n) / rate * float64(time.Second)) },
+		Answer: func(id, revision int) []string {
+			var all strings.Builder
+			for i := range n {
+				all.WriteString(piece(id, revision, i))
+			}
+			return []string{all.String()}
+		},
+		Pieces: n, Piece: piece,
+	}
+}
+
+// tokenWords are tokens of an English text, in their usual lengths.
+var tokenWords = strings.Split(" the| deploy| of|,| and| which| took| about| nine| minutes| because| cache| warm|ing| had| to| run| first| so| please| check| logs| before| you| restart| it| again", "|")
+
 // The shape of a long answer. A post of Slack's ends after a paragraph of this length.
 const (
 	paragraphs     = 3
@@ -98,10 +125,13 @@ func StartModel(b *rig.Bench, l *ledger.Ledger, answers Behaviour) *Model {
 	return m
 }
 
+// URL returns the address that a program's requests go to.
+func (m *Model) URL(program string) string { return m.url + "/" + program }
+
 // Agent returns the entry of the agent in a daemon's configuration. The daemon's name is part of
 // the agent's address.
 func (m *Model) Agent(daemon, more string) string {
-	return fmt.Sprintf("  - {id: model, kind: %s, %s%s}\n", m.Dialect.Kind, with(m.Dialect.settings, m.url+"/"+daemon), more)
+	return fmt.Sprintf("  - {id: model, kind: %s, %s%s}\n", m.Dialect.Kind, with(m.Dialect.settings, m.URL(daemon)), more)
 }
 
 // turn is one message of a request's input.
@@ -141,26 +171,27 @@ func (m *Model) stream(w http.ResponseWriter, r *http.Request, given *ledger.Req
 		_ = write(w, with(m.Dialect.delta, quote(m.Piece(given.ID, given.Revision, 0))))
 		panic(http.ErrAbortHandler)
 	}
-	said := ""
+	var said strings.Builder
+	at := time.Now()
 	for i := range m.Pieces {
 		wait := m.Duration(given.ID) / time.Duration(m.Pieces)
 		if i == 0 && m.First != nil {
 			wait = m.First(given.ID)
 		}
-		if !wake.After(r.Context(), wait) {
+		if at = at.Add(wait); !wake.After(r.Context(), time.Until(at)) {
 			return
 		}
 		if i == 0 && m.OnFirstToken != nil {
 			m.OnFirstToken(given.ID)
 		}
 		piece := m.Piece(given.ID, given.Revision, i)
-		said += piece
+		said.WriteString(piece)
 		if err := write(w, with(m.Dialect.delta, quote(piece))); err != nil {
 			return
 		}
 	}
 	m.Ledger.Change(func() { given.Ended = time.Now() })
-	_ = write(w, with(m.Dialect.end, quote(said)))
+	_ = write(w, with(m.Dialect.end, quote(said.String())))
 }
 
 // write writes and flushes.

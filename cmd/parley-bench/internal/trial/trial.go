@@ -62,7 +62,11 @@ func New(ctx context.Context, b *rig.Bench, name string, s Setup) (t *Trial, err
 		newChild = t.newFloor
 	case s.Bolt != "":
 		newChild = func(name string, _ *rig.Database) (*rig.Child, error) {
-			return b.NewBolt(name, s.Bolt, t.API.ClientURL(name))
+			model := ""
+			if t.Model != nil {
+				model = t.Model.URL(name)
+			}
+			return b.NewBolt(name, s.Bolt, t.API.ClientURL(name), model)
 		}
 	}
 	if t.Nodes, err = b.NewNodes(ctx, name, newChild); err != nil {
@@ -200,6 +204,8 @@ type Setup struct {
 	// Streams says that Slack shows the model's answers while they grow, that a reaction
 	// shows the run, and that a newer message interrupts the run.
 	Streams bool
+	// Relay says that Slack shows the model's answers while they grow, once a second, and that nothing else shows the run.
+	Relay bool
 	// WholeThread gives the model the default window of a thread, not a short one.
 	WholeThread bool
 	// Runs is the number of concurrent runs of the model; 0 for 128.
@@ -234,7 +240,9 @@ func (s Setup) workspace(apiURL string) string {
 	if s.Model != nil && !s.WholeThread {
 		window = "context: {turns: 3, bytes: 20000, thread: 5}\n" // the answers are long, and only the last message counts
 	}
-	if s.Streams {
+	if s.Relay {
+		slack = append(slack, "preview: stream, preview_every: 1s, working: off")
+	} else if s.Streams {
 		slack, mode = append(slack, "preview: stream, preview_every: 50ms, working: reaction"), "interrupt"
 	} else if s.Model != nil {
 		slack = append(slack, "preview: off, working: off")
@@ -263,6 +271,9 @@ func (t *Trial) newFloor(name string, d *rig.Database) (*rig.Child, error) {
 	c.Args = []string{"floor", "-listen", c.Address, "-api", t.API.ClientURL(name), "-store", c.StorePath()}
 	if d != nil {
 		c.Args = append(c.Args, "-postgres", d.URL)
+	}
+	if t.Model != nil {
+		c.Args = append(c.Args, "-model", t.Model.URL(name), "-agent", t.Model.Dialect.Kind)
 	}
 	return c, nil
 }

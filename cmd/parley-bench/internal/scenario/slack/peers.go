@@ -12,12 +12,13 @@ type Peers struct{ Load }
 
 func (p *Peers) Define(f *rig.FlagSet) {
 	p.Load.Define(f)
-	for name, value := range map[string]string{"workload": newThreads, "rounds": "3", "events": "5000"} {
+	p.fallback = 5000
+	for name, value := range map[string]string{"workload": newThreads, "rounds": "3"} {
 		own := f.Lookup(name)
 		_ = own.Value.Set(value) // each is a value of its flag
 		own.DefValue = value
 	}
-	f.StringVar(&p.bolt, "bolt", "", "the folder in which npm has installed @slack/bolt; without it the floor alone is the peer")
+	f.StringVar(&p.bolt, "bolt", "", "the folder in which npm has installed @slack/bolt, and openai for -workload stream; without it the floor alone is the peer")
 }
 
 func (p *Peers) Run(ctx context.Context, b *rig.Bench) error {
