@@ -61,6 +61,12 @@ type Address struct {
 	Place string
 }
 
+// Dispatcher is a Sender whose posts tell the program about the message that they answer.
+type Dispatcher interface {
+	// Dispatch returns the address of a post, as Address returned it, for an answer to a message with this metadata. Pure.
+	Dispatch(to Address, answered event.Metadata) Address
+}
+
 // Limits are a platform's bounds on our posts.
 type Limits struct {
 	// PostRate is the number of posts a second that one channel takes. If it is 0, only
@@ -70,6 +76,8 @@ type Limits struct {
 	// long. Such a part has no room for the mark of a post that is sent again. 0 means that every
 	// part leaves room for it.
 	PostText int
+	// Once says that the platform does a post with a key once, so that its call may be repeated after any failure.
+	Once bool
 	// Timeout bounds one call.
 	Timeout time.Duration
 	// Preview is the form of the live preview. PreviewEvery is the shortest time between

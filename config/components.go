@@ -15,6 +15,7 @@ import (
 	"parley/adapters/discord"
 	"parley/adapters/slack"
 	"parley/adapters/web"
+	"parley/adapters/web/bridge"
 	"parley/ingest/event"
 )
 
@@ -24,6 +25,7 @@ var platforms = []adapters.Platform{
 	discord.Platform(),
 	bluebubbles.Platform(),
 	web.Platform(),
+	bridge.Platform(),
 }
 
 // kinds are the kinds of agents. A new kind is a line here.

@@ -223,7 +223,7 @@ func (o *Outbox) begin(ctx context.Context, c *work.Claim, d *outbox.Delivery, p
 		return err
 	})
 	if err != nil {
-		return true, o.failed(context.WithoutCancel(ctx), d, err)
+		return true, o.failed(context.WithoutCancel(ctx), d, platform, err)
 	}
 	return o.sent(ctx, c, d, id)
 }
@@ -310,10 +310,10 @@ func (o *Outbox) sent(ctx context.Context, c *work.Claim, d *outbox.Delivery, id
 }
 
 // failed handles a failed call.
-func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) error {
+func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, platform Platform, cause error) error {
 	now := o.Now()
 	failure := failureOf(cause)
-	unclear := failure.Failure == adapters.Unclear
+	unclear := failure.Failure == adapters.Unclear && !platform.isOnce(d)
 	switch {
 	case failure.Failure == adapters.Permanent && takesOver(d):
 		return o.Deliveries.Repost(ctx, d, cause.Error())
@@ -326,8 +326,8 @@ func (o *Outbox) failed(ctx context.Context, d *outbox.Delivery, cause error) er
 	case unclear && d.Kind == outbox.KindTell:
 		return o.giveUp(ctx, d, outbox.Unknown, cause)
 	case !unclear:
-		if failure.Failure == adapters.NotSent {
-			o.Log.Warn("a post was not sent; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
+		if failure.Failure != adapters.RateLimited {
+			o.Log.Warn("a post was not taken; it is tried again", "workspace", d.Workspace, "delivery", d.Key, "err", cause)
 		}
 		return o.Deliveries.Resend(ctx, d, now.Add(pauseAfter(failure, backoff(d.Attempts))), cause.Error())
 	}

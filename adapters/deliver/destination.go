@@ -56,7 +56,21 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 		key = cmp.Or(under(platform, run.Workspace, key, run.Above), key)
 	}
 	address, err := platform.Sender.Address(key, answered(run))
+	if dispatcher, ok := platform.Sender.(adapters.Dispatcher); ok && err == nil {
+		address = dispatch(dispatcher, address, run)
+	}
 	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
+}
+
+// dispatch returns the address of an answer to the last message of a run's turn that the platform knows.
+func dispatch(d adapters.Dispatcher, to adapters.Address, run *runs.Run) adapters.Address {
+	for i := len(run.Messages) - 1; i >= 0; i-- {
+		if m := &run.Messages[i]; m.Author != messages.BySystem && !isInjected(m.ExternalID) {
+			metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one has nothing to give back
+			return d.Dispatch(to, metadata)
+		}
+	}
+	return to
 }
 
 // conversation returns the key of the platform's thread for a thread of ours: that of the channel for the own thread of a tick.

@@ -36,7 +36,7 @@ func (o *Outbox) ResendHeld(ctx context.Context, id int64, force bool) error {
 		return outbox.ErrEmptied
 	case platform.Sender == nil:
 		return fmt.Errorf("workspace %q is not configured", d.Workspace)
-	case !force && !repeatable(d) && event.PersonOf(d.ThreadKey) == "": // to a person, nothing was sent yet
+	case !force && !repeatable(d, platform) && event.PersonOf(d.ThreadKey) == "": // to a person, nothing was sent yet
 		if err := o.look(ctx, d, platform); err != nil {
 			return err
 		}

@@ -3,10 +3,7 @@ package deliver
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -149,26 +146,8 @@ func (s hookSender) Send(ctx context.Context, post adapters.Post) (string, error
 		return "", adapters.Permanently("the address of deliver is not usable")
 	}
 	response, _, err := httpcall.Do(s.outbox.programs, request, maxHookAnswer)
-	if err != nil {
-		return "", adapters.WithoutEffect(err)
+	if err == nil {
+		err = httpcall.RefusalOf(response)
 	}
-	return "", refusal(response)
-}
-
-// refusal returns the error of a program's response; nil if the program has taken the answer.
-func refusal(response *http.Response) error {
-	status := response.StatusCode
-	err := fmt.Errorf("the program answers with status %d", status)
-	switch {
-	case status/100 == 2:
-		return nil
-	case status == http.StatusTooManyRequests:
-		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // another form asks for no certain time
-		return &adapters.SendError{Failure: adapters.RateLimited, RetryAfter: min(time.Duration(max(seconds, 0))*time.Second, time.Hour), Err: err}
-	case status/100 == 5, status == http.StatusRequestTimeout, status == http.StatusTooEarly:
-		return &adapters.SendError{Failure: adapters.NotSent, Err: err}
-	case status/100 == 3:
-		err = errors.Join(err, errors.New("set deliver.url to the final address"))
-	}
-	return &adapters.SendError{Failure: adapters.Permanent, Err: err}
+	return "", adapters.WithoutEffect(err)
 }

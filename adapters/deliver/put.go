@@ -117,7 +117,14 @@ func takesOver(d *outbox.Delivery) bool {
 }
 
 // repeatable reports whether a delivery's call may be repeated after any outcome.
-func repeatable(d *outbox.Delivery) bool { return takesOver(d) || !d.Puts() }
+func repeatable(d *outbox.Delivery, platform Platform) bool {
+	return takesOver(d) || !d.Puts() || platform.isOnce(d)
+}
+
+// isOnce reports whether the platform makes a delivery's post once, however often it is sent.
+func (p Platform) isOnce(d *outbox.Delivery) bool {
+	return p.Limits.Once && d.Puts() && !takesOver(d) && !d.Stream
+}
 
 // earlier reports on earlier calls about the post, or the sign of work, of a delivery.
 // After settles, none of them can take effect any more; zero means now. stands reports

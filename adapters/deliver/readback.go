@@ -22,7 +22,7 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery
 	}
 	var id string
 	var found bool
-	if !repeatable(d) {
+	if !repeatable(d, platform) {
 		id, found, err = o.find(ctx, d, platform)
 	}
 	switch {
@@ -41,7 +41,7 @@ func (o *Outbox) readBack(ctx context.Context, c *work.Claim, d *outbox.Delivery
 		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), err)), err.Error())
 	case now.Before(d.SendBy.Add(o.settles(d, platform))):
 		return true, o.Deliveries.AwaitReadBack(ctx, d, now.Add(askAgain(now.Sub(d.SendBy), nil)), "the post may still appear")
-	case d.Kind == outbox.KindPreview:
+	case d.Kind == outbox.KindPreview && !platform.isOnce(d):
 		return true, o.Deliveries.GiveUp(ctx, d, outbox.Failed, "the post had not arrived")
 	case now.Sub(d.CreatedAt) > maxAge:
 		return true, o.giveUp(ctx, d, outbox.Failed, errTooOld)
@@ -92,7 +92,7 @@ func (o *Outbox) find(ctx context.Context, d *outbox.Delivery, platform Platform
 
 // settles returns how long after the end of its call a delivery's post may still appear.
 func (o *Outbox) settles(d *outbox.Delivery, platform Platform) time.Duration {
-	if lister, ok := platform.Sender.(adapters.Lister); ok && !repeatable(d) {
+	if lister, ok := platform.Sender.(adapters.Lister); ok && !repeatable(d, platform) {
 		return lister.Settles(o.post(d))
 	}
 	return 0

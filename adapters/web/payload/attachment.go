@@ -80,9 +80,9 @@ func NameFile(metadata []byte, file Attachment) []byte {
 	return m.Bytes()
 }
 
-// event returns the attachment of the message. Its id is the SHA-256 of the bytes, with which
+// Event returns the attachment of the message. Its id is the SHA-256 of the bytes, with which
 // the path of a copy ends too.
-func (a Attachment) event() event.Attachment {
+func (a Attachment) Event() event.Attachment {
 	switch {
 	case a.URL != "": // only a recording of a request has a link here, and nothing reads it
 		address, _, _ := strings.Cut(a.URL, "?")

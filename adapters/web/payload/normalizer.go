@@ -84,7 +84,7 @@ func (Normalizer) Normalize(_ context.Context, envelope event.Envelope, _ adapte
 		m.LimitedAs = OwnSender(b.TokenID)
 	}
 	for _, a := range b.Attachments {
-		m.Attachments = append(m.Attachments, a.event())
+		m.Attachments = append(m.Attachments, a.Event())
 	}
 	if m.Passive = b.Passive; m.Passive && metadata.Passive != nil && !*metadata.Passive { // the two contradict each other
 		m.Metadata.Passive = new(true)

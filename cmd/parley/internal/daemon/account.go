@@ -60,7 +60,7 @@ func (d *Daemon) supervise(ctx context.Context, a *account, c adapters.Connectio
 	supervise.Run(ctx, supervise.Connection{
 		Connection: c,
 		Each:       func(ctx context.Context, c adapters.Connection) { d.supervise(ctx, a, c) },
-		Inbox:      timed{d.Ingest, d.metrics},
+		Inbox:      timed{d.Ingest, d.metrics, d.storage},
 		Lease:      supervise.Lease{Store: d.Journal.Threads, Name: path.Join("workspace", a.ID, c.Name)},
 		Link: adapters.Link{
 			Up: func(self event.Self) {

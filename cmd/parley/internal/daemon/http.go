@@ -119,7 +119,7 @@ func (d *Daemon) hook(w http.ResponseWriter, r *http.Request) {
 		d.guard.Refuse(w, d.guard.Unauthorized(w, r, "no-such-hook"))
 		return
 	}
-	hook.Handler(timed{d.Ingest, d.metrics}, d.guard).ServeHTTP(w, r)
+	hook.Handler(timed{d.Ingest, d.metrics, d.storage}, d.guard).ServeHTTP(w, r)
 }
 
 // noHooks are the adapters without secrets, by platform. A platform without a hook has none.
@@ -140,7 +140,7 @@ func (d *Daemon) api() web.API {
 		Secrets:    d.ReplySecrets, Tickets: d.Journal.Threads, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics}, Ingest: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics, d.storage}, Ingest: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
 		Streams: d.streams, Now: d.now,
 	}
 	runs := runs.API{

@@ -2,9 +2,13 @@ package daemon
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/web/bridge"
+	"parley/adapters/web/files"
+	"parley/adapters/web/payload"
 	"parley/assembly/turn"
 	"parley/cmd/parley/internal/figures"
 	"parley/ingest"
@@ -16,6 +20,14 @@ import (
 type timed struct {
 	*ingest.Ingest
 	metrics *figures.Metrics
+	storage files.Storage
+}
+
+var _ bridge.Storage = timed{}
+
+// Keep implements bridge.Storage.
+func (t timed) Keep(ctx context.Context, w http.ResponseWriter, workspace, sender string, b *payload.Body) error {
+	return t.storage.Keep(ctx, w, workspace, sender, b)
 }
 
 // Accept implements adapters.Inbox.
