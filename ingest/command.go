@@ -126,6 +126,15 @@ func (g gate) obey(m *event.Message, command record.Command) record.Decision {
 	}
 }
 
+// restarts lets a direct conversation that was quiet for long begin anew with a message that asks for a run.
+func (g gate) restarts(m *event.Message, d record.Decision, look record.Look) record.Decision {
+	if g.RestartAfter > 0 && m.Channel.Type == event.ChannelDirect && g.kind != event.KindEdit && d.Trigger == messages.TriggerRun && d.Tell == nil && look.Question() == nil &&
+		look.Quiet(g.now().Add(-g.RestartAfter)) {
+		d.Restart, d.Tell = true, tell(m, "It was quiet here for long, so I begin anew: I don't see what was said here before.")
+	}
+	return d
+}
+
 // answer returns what the sender of a command is told.
 func (g gate) answer(command record.Command, state record.ThreadState) string {
 	switch {

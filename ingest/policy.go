@@ -66,7 +66,7 @@ func (g gate) decide(m *event.Message, look record.Look) record.Decision {
 	case d.Reason == event.ReasonLimit && isTold(m):
 		d.Tell = tell(m, limitText)
 	default:
-		d = g.answers(m, d, look)
+		d = g.restarts(m, g.answers(m, d, look), look)
 	}
 	if m.AwaitsFiles && (d.Trigger == messages.TriggerRun || m.IsEmpty() && addressed != event.AddressedNone) {
 		d.AwaitsFiles = true

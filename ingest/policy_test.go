@@ -21,6 +21,7 @@ var arrival = time.Date(2026, 9, 21, 14, 0, 0, 0, time.UTC)
 type store struct {
 	ours     string // external id of one of our messages
 	answered bool
+	last     time.Time       // of the thread's last message
 	before   event.Addressed // how the message addressed us that this one continues
 	botRuns  int
 	echoes   int
@@ -63,6 +64,8 @@ func (s *store) CardButton(id string) (*card.Press, string) {
 }
 
 func (s *store) InvocationOnly() bool { return s.invocationOnly }
+
+func (s *store) Quiet(since time.Time) bool { return s.last.Before(since) }
 
 func (s *store) BotRuns(channel string, since time.Time) int {
 	s.channel, s.since = channel, since
@@ -607,6 +610,38 @@ func TestAllowedChannels(t *testing.T) {
 		}
 		if got := g.refuses(sender{id: "slack:U1", kind: event.Human}, ""); got != "" {
 			t.Errorf("%v: an event without a channel is refused for %q", c.list, got)
+		}
+	}
+}
+
+// TestRestart checks which messages begin a conversation anew. Its person is told.
+func TestRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		kind   event.Kind
+		typ    event.ChannelType
+		after  time.Duration
+		change func(m *event.Message, s *store)
+		want   bool
+	}{
+		"after the quiet time": {event.KindMessage, event.ChannelDirect, time.Hour, nil, true},
+		"without the key":      {event.KindMessage, event.ChannelDirect, 0, nil, false},
+		"in a room":            {event.KindMessage, event.ChannelRoom, time.Hour, nil, false},
+		"in a group":           {event.KindMessage, event.ChannelGroup, time.Hour, nil, false},
+		"an edit":              {event.KindEdit, event.ChannelDirect, time.Hour, nil, false},
+		"soon":                 {event.KindMessage, event.ChannelDirect, time.Hour, func(_ *event.Message, s *store) { s.last = arrival.Add(-time.Minute) }, false},
+		"a message for nobody": {event.KindMessage, event.ChannelDirect, time.Hour, func(m *event.Message, _ *store) { m.Passive = true }, false},
+		"a command":            {event.KindMessage, event.ChannelDirect, time.Hour, func(m *event.Message, _ *store) { m.Content = "/status" }, false},
+		"a question is open":   {event.KindMessage, event.ChannelDirect, time.Hour, func(m *event.Message, s *store) { s.question = &runs.Question{Run: "r"} }, false},
+	} {
+		g := defaultGate()
+		g.kind, g.RestartAfter, g.Prefix = c.kind, c.after, "/"
+		m, s := room(), &store{last: arrival.Add(-2 * time.Hour)}
+		m.Channel.Type, m.Addressed = c.typ, event.AddressedDirect
+		if c.change != nil {
+			c.change(m, s)
+		}
+		if d := g.decide(m, s); d.Restart != c.want || c.want != (d.Tell != nil && d.Command == "") && d.Command == "" {
+			t.Errorf("%s: restart %t, told %v", name, d.Restart, d.Tell)
 		}
 	}
 }

@@ -42,6 +42,8 @@ type Config struct {
 	Unknown string `yaml:"unknown"`
 	// MaxAttempts is the number of failed attempts after which the thread is told.
 	MaxAttempts int `yaml:"max_attempts"`
+	// RestartAfter is the quiet time after which a direct conversation begins anew, as by /new. 0 means never.
+	RestartAfter time.Duration `yaml:"restart_after"`
 }
 
 // DefaultConfig returns the settings that the configuration changes.
@@ -65,5 +67,6 @@ func (c Config) Validate() event.FieldErrors {
 	faults.Check(c.Stale == StaleSend || c.Stale == StaleRerun || c.Stale == StaleDrop, "stale", "must be send, rerun or drop")
 	faults.Check(c.Unknown == UnknownResend || c.Unknown == UnknownMarked || c.Unknown == UnknownHold, "unknown", "must be resend, marked or hold")
 	faults.Check(c.MaxAttempts > 0, "max_attempts", "must be at least 1")
+	faults.Check(c.RestartAfter == 0 || c.RestartAfter >= time.Minute, "restart_after", "must be at least 1m, or 0s for never")
 	return faults
 }

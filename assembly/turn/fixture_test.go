@@ -160,6 +160,7 @@ type fixture struct {
 	show    func(*runs.Run)       // is called when a run is shown; nil for none
 	answer  *runs.Answer          // of each message to the open question; nil for none
 	reason  string                // for which each message triggers a run
+	quiet   time.Duration         // after which the conversation begins anew; 0 for never
 
 	*testing.T
 	*turn.Runner
@@ -480,20 +481,24 @@ func (d *fixture) accept(trigger messages.Trigger, e event.Event) {
 		Keys:     event.Keys{Kind: e.Kind, Dedupe: fmt.Sprint(d.serial), Thread: d.place, Channel: event.Channel{ID: "C1"}},
 	})
 	d.must(err)
-	reason, answer := d.reason, d.answer
+	reason, answer, quiet := d.reason, d.answer, d.quiet
 	d.mu.Lock()
 	d.thread = accepted.Thread
 	d.entries[d.thread] = append(d.entries[d.thread], record.Entry{
 		Envelope: accepted.ID, Workspace: workspace, Event: e, Agent: d.asked,
 		Coalesce: d.settings.Coalesce, CoalesceMax: d.settings.CoalesceMax, Begin: d.history == nil,
 		Notice: func(record.Tell) outbox.Notice { return outbox.Notice{Text: "Done."} },
-		Decide: func(m *event.Message, _ record.Look) record.Decision {
+		Decide: func(m *event.Message, look record.Look) record.Decision {
 			if command, ok := strings.CutPrefix(m.Content, "/"); ok {
 				return record.Decision{
 					Trigger: messages.TriggerNone, Metadata: m.Metadata.Bytes(), Command: record.Command(command), Tell: &record.Tell{},
 				}
 			}
-			return record.Decision{Trigger: trigger, Reason: reason, Metadata: m.Metadata.Bytes(), Answer: answer}
+			decision := record.Decision{Trigger: trigger, Reason: reason, Metadata: m.Metadata.Bytes(), Answer: answer}
+			if quiet > 0 && look.Quiet(time.Now().Add(-quiet)) {
+				decision.Restart, decision.Tell = true, &record.Tell{}
+			}
+			return decision
 		},
 	})
 	d.mu.Unlock()

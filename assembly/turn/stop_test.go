@@ -64,6 +64,29 @@ func TestTheCommandNew(t *testing.T) {
 	})
 }
 
+// TestAQuietConversationBeginsAnew: a message after the quiet time is the first that its turn and later ones see, but not while a run
+// works. The quiet time begins again with each message.
+func TestAQuietConversationBeginsAnew(t *testing.T) {
+	inBubble(t, nil, func(d *fixture) {
+		d.quiet = 30 * time.Second
+		d.agent.does = []script{answers("yes"), answers("again"), thinks(50*time.Second, "at last")}
+		d.record(messages.TriggerPassive, human("0", "aside"))
+		d.asks("1", "one")
+		pass(20 * time.Second)
+		d.asks("2", "two")
+		pass(40 * time.Second)
+		d.asks("3", "three")
+		pass(40 * time.Second) // the run works
+		d.asks("4", "four")
+		pass(time.Minute)
+		d.outcomes()
+		old := "system: [Thread context — prior messages in this thread, newest last]\n- Olivia: aside\nuser: [Olivia]: one\nassistant: yes\n"
+		same(t, "before", d.assembled(1), old+"user: [Olivia]: two\n")
+		same(t, "after the quiet time", d.assembled(2), "user: [Olivia]: three\n")
+		same(t, "during a run", d.assembled(3), "user: [Olivia]: three\nassistant: at last\nuser: [Olivia]: four\n")
+	})
+}
+
 // TestAStopCancelsTheRun at once, on the node that works on it and on another one, and the
 // next message has a run of its own.
 func TestAStopCancelsTheRun(t *testing.T) {

@@ -19,6 +19,11 @@ func (r *recordTx) Answered() bool {
 		WHERE turn.thread = $1 AND turn.context_after IS NOT NULL LIMIT 1`, r.claim.Thread)
 }
 
+// Quiet implements Look.
+func (r *recordTx) Quiet(since time.Time) bool {
+	return threads.IsQuiet(r.Txn, r.claim.Thread, storage.Millis(since))
+}
+
 // lately is the number of a thread's newest messages among which one is looked for whose rest comes.
 const lately = 20
 

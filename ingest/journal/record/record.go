@@ -83,6 +83,8 @@ type Decision struct {
 	// Command is the chat command that a new message is; empty for none.
 	Command Command
 	Subject string // the word after the command; empty for none
+	// Restart lets the message's turn and later ones see nothing from before the message.
+	Restart bool
 	// Above is the key of the thread of ours below whose first post the command stands: its workstreams are those of the command's
 	// thread, too. It is empty for none.
 	Above event.ThreadKey
@@ -118,6 +120,8 @@ type ThreadLook interface {
 	Pressed(action json.RawMessage) (button *card.Press, agent string)
 	// InvocationOnly reports whether only mentions of an agent trigger runs in the thread.
 	InvocationOnly() bool
+	// Quiet reports whether the last message of the message's thread is from before a time, and no run is unfinished there.
+	Quiet(since time.Time) bool
 }
 
 // LoopLook is the part of Look that bounds the runs of bots that answer each other.
@@ -408,6 +412,9 @@ func (r *recordTx) newMessage(m *event.Message, d Decision) *messages.Message {
 func (r *recordTx) insert(m *event.Message, d Decision, envelope int64) bool {
 	row := r.newMessage(m, d)
 	begins := r.begins(row, d)
+	if d.Restart {
+		threads.NewContext(r.Txn, r.claim.Thread, r.thread.NextSeq-1)
+	}
 	made, ok := messages.Insert(r.Txn, messages.Insertion{
 		Message: row, Workspace: r.Workspace, Fence: r.claim.Fence, Now: r.now, Begins: begins, Noted: d.Note, NoMemory: d.NoMemory,
 		Known: m.Known, RunInput: string(m.RunInput), Continues: r.continued(m),

@@ -156,6 +156,11 @@ func SetHistory(tx *storage.Txn, thread int64, history string, changes *int64) {
 	tx.Later(nil, []any{changes}, `UPDATE threads SET history = $2 WHERE id = $1 RETURNING changed`, thread, history)
 }
 
+// IsQuiet reports whether the last message of a thread is from before a time and visible to later turns, and no run is unfinished.
+func IsQuiet(tx *storage.Txn, thread, since int64) bool {
+	return tx.Has(`SELECT 1 FROM threads WHERE id = $1 AND last_at > 0 AND last_at < $2 AND run_id IS NULL AND next_seq > context_from + 1`, thread, since)
+}
+
 // NewContext lets later turns see nothing from before a thread_seq.
 func NewContext(tx *storage.Txn, thread, seq int64) {
 	tx.Do(`UPDATE threads SET context_from = $2 WHERE id = $1`, thread, seq)

@@ -27,7 +27,7 @@ func AgentsOf(w *config.Workspace) []string {
 func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapters.Platform, channel, parent string) ingest.Settings {
 	s := w.Channel(channel, parent)
 	settings := ingest.Settings{
-		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, LateAge: w.Backfill.MaxAge,
+		Agent: s.Agent, Policy: s.Policy, Coalesce: s.Turns.Coalesce, CoalesceMax: s.Turns.CoalesceMax, RestartAfter: s.Turns.RestartAfter, LateAge: w.Backfill.MaxAge,
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
