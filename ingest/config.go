@@ -39,6 +39,8 @@ type Policy struct {
 	// Proxies are the ids of the bots that post messages again in the name of people, such as
 	// PluralKit on Discord. Such a copy is a message of the person.
 	Proxies []string `yaml:"proxies"`
+	// Reply is where the answer to a message at the top of a channel stands: ReplyThread or ReplyChannel.
+	Reply string `yaml:"reply"`
 	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
@@ -67,6 +69,12 @@ func (p Policy) sms() string {
 	return SMSRun
 }
 
+// The places of the answer to a message at the top of a channel, on a platform with threads under messages.
+const (
+	ReplyThread  = "thread"  // in the thread under the message
+	ReplyChannel = "channel" // in the channel, beside the message
+)
+
 // The handling of messages of bots.
 const (
 	BotsIgnored = "ignore"  // they are not stored, nor shown in quotations
@@ -87,6 +95,7 @@ func DefaultPolicy() Policy {
 		PassiveMemory:  true,
 		BotMessages:    BotsShown,
 		MaxAge:         time.Hour,
+		Reply:          ReplyThread,
 		LoopGuard:      LoopGuard{Runs: 10, Per: 5 * time.Minute},
 	}
 }
@@ -101,10 +110,10 @@ const (
 
 // Forms report whether a string has the form of the id of a user or a bot, of a channel, or of a server
 // on the platform. A nil one means that any string may be an id. NoServers says that the platform has
-// no servers.
+// no servers, and NoThreads that no answer there is in a thread under its question.
 type Forms struct {
 	User, Channel, Server func(id string) bool
-	NoServers             bool
+	NoServers, NoThreads  bool
 }
 
 // Validate returns every fault, by key, without any value.
@@ -114,6 +123,8 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	faults.Check(p.MaxAge > 0, "max_age", "must be more than 0s")
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
+	faults.Check(p.Reply == ReplyThread || p.Reply == ReplyChannel, "reply", "must be thread or channel")
+	faults.Check(p.Reply != ReplyChannel || !forms.NoThreads, "reply", "has no effect on this platform, whose answers are in no thread under the question: remove it")
 	for i, id := range p.AllowUsers {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), NotUser)
 	}

@@ -76,6 +76,8 @@ type Platform struct {
 	Limits adapters.Limits
 	// Unknown returns the policy of a delivery's channel for an unknown outcome.
 	Unknown func(*outbox.Delivery) string
+	// Beside reports whether the answers in a channel stand beside their questions, as Of.Beside says; nil for nowhere.
+	Beside func(channel, parent string) bool
 	// Shows reports whether the state posts of an agent's runs show some messages, by a name of turn.Shown; nil for all.
 	Shows func(agent, messages string) bool
 	// Of describes the platform, and Agent returns the agent of a channel; for posts of programs.

@@ -59,6 +59,9 @@ func (o *Outbox) way(run *runs.Run) (platform Platform, to outbox.Post, err erro
 	if dispatcher, ok := platform.Sender.(adapters.Dispatcher); ok && err == nil {
 		address = dispatch(dispatcher, address, run)
 	}
+	if beside := platform.Of.Beside; beside != nil && platform.Beside != nil && platform.Beside(run.Channel, run.Parent) {
+		address = beside(address, answered(run))
+	}
 	return platform, outbox.Post{Channel: address.Channel, Place: address.Place, Asker: asker(run)}, err
 }
 

@@ -97,10 +97,26 @@ func Address(thread event.ThreadKey, answered string) (adapters.Address, error) 
 	return adapters.Address{Channel: channel, Place: root}, err
 }
 
+// Beside returns the channel itself if the answered message is the root of the thread, or a shortcut. A command stays in the
+// address, because its response URL may have to take the post.
+func Beside(to adapters.Address, answered string) adapters.Address {
+	isCommand := strings.HasPrefix(to.Place, CommandPrefix)
+	if answered == MessageID(to.Channel, to.Place) && !isCommand || strings.HasPrefix(answered, MessageID(to.Channel, "shortcut-")) {
+		to.Place = beside
+	}
+	return to
+}
+
+// beside is the Place of an answer that stands beside its question.
+const beside = "beside"
+
+// IsBeside reports whether a destination is beside the answered message, where Slack has no status.
+func IsBeside(to adapters.Address) bool { return to.Place == beside }
+
 // ThreadTS returns the thread_ts of a destination; empty for the top level of its channel, where the
 // answer to a command goes.
 func ThreadTS(to adapters.Address) string {
-	if strings.HasPrefix(to.Place, CommandPrefix) {
+	if strings.HasPrefix(to.Place, CommandPrefix) || IsBeside(to) {
 		return ""
 	}
 	return to.Place

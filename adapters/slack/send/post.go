@@ -3,7 +3,6 @@ package send
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/slack-go/slack"
 
@@ -55,16 +54,10 @@ func (s *Sender) Send(ctx context.Context, post adapters.Post) (string, error) {
 	return payload.MessageID(payload.FirstOf(channel, post.To.Channel), ts), nil
 }
 
-// EphemeralAddress returns the channel without the thread if the answered message is the thread's
-// root, or a shortcut: Slack shows an ephemeral message only in a thread that has a reply. A command
-// stays in the address, because its response URL may have to take the message.
+// EphemeralAddress returns the place beside the answered message: Slack shows an ephemeral message only in a thread that has a reply.
 // https://docs.slack.dev/reference/methods/chat.postEphemeral#arg_thread_ts
 func (s *Sender) EphemeralAddress(to adapters.Address, answered string) adapters.Address {
-	isCommand := strings.HasPrefix(to.Place, payload.CommandPrefix)
-	if answered == payload.MessageID(to.Channel, to.Place) && !isCommand || strings.HasPrefix(answered, payload.MessageID(to.Channel, "shortcut-")) {
-		to.Place = ""
-	}
-	return to
+	return payload.Beside(to, answered)
 }
 
 // PostEphemeral calls chat.postEphemeral. Only one user sees the post, until that user reloads

@@ -34,9 +34,18 @@ const statusEvery = 90 * time.Second
 // notifies nobody.
 var plainStatus = strings.NewReplacer("<", "‹", ">", "›")
 
+// working returns how the agent's work is shown. A status is in a thread: an answer beside its question in a channel has a
+// reaction instead.
+func (s *Sender) working(sign adapters.Sign) string {
+	if s.settings.Working == WorkingStatus && payload.IsBeside(sign.To) {
+		return WorkingReaction
+	}
+	return s.settings.Working
+}
+
 // ShowWorking shows that the agent is working, as configured.
 func (s *Sender) ShowWorking(ctx context.Context, sign adapters.Sign) error {
-	switch s.settings.Working {
+	switch s.working(sign) {
 	case WorkingStatus:
 		return s.status(ctx, sign, cmp.Or(plainStatus.Replace(sign.Text), s.settings.WorkingText))
 	case WorkingReaction:
@@ -48,7 +57,7 @@ func (s *Sender) ShowWorking(ctx context.Context, sign adapters.Sign) error {
 // ClearWorking removes the working sign. Slack removes a status when a message follows, but
 // not every turn ends with a message.
 func (s *Sender) ClearWorking(ctx context.Context, sign adapters.Sign) error {
-	switch s.settings.Working {
+	switch s.working(sign) {
 	case WorkingStatus:
 		return s.status(ctx, sign, "")
 	case WorkingReaction:

@@ -10,6 +10,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/slack"
 	"parley/adapters/slack/internal/testapp"
+	"parley/adapters/slack/payload"
 	"parley/adapters/slack/slacktest"
 )
 
@@ -207,7 +208,7 @@ func TestEphemeralAddress(t *testing.T) {
 		testapp.Room + "/" + root: "", testapp.Room + "/shortcut-1-2": "", testapp.Room + "/1600000000.000200": root, testapp.Room + "/action-1-2": root,
 	} {
 		got := adapter.EphemeralAddress(adapters.Address{Channel: testapp.Room, Place: root}, answered)
-		if got != (adapters.Address{Channel: testapp.Room, Place: want}) {
+		if got.Channel != testapp.Room || payload.ThreadTS(got) != want {
 			t.Errorf("%s: %+v, want %q", answered, got, want)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"parley/adapters"
 	"parley/adapters/deliver"
 	"parley/config"
+	"parley/ingest"
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 )
@@ -98,7 +99,10 @@ func (d *Daemon) platform(workspace string) (deliver.Platform, bool) {
 		Page:   page,
 		Sender: sender, Limits: a.adapter.Limits(),
 		Unknown: func(d *outbox.Delivery) string { return a.Channel(d.Channel, d.Parent).Turns.Unknown },
-		Shows:   func(agent, messages string) bool { return d.shows(workspace, agent, messages) },
-		Of:      a.platform, Agent: func(channel string) string { return a.Channel(channel, "").Agent },
+		Beside: func(channel, parent string) bool {
+			return a.Channel(channel, parent).Policy.Reply == ingest.ReplyChannel
+		},
+		Shows: func(agent, messages string) bool { return d.shows(workspace, agent, messages) },
+		Of:    a.platform, Agent: func(channel string) string { return a.Channel(channel, "").Agent },
 	}, true
 }
