@@ -23,6 +23,8 @@ type Notes struct {
 	Place event.Place
 	// Days are the days of the thread's parts, if it spans several: the oldest first.
 	Days []Day
+	// Mentions are the people whom an answer may mention as @Name; none if names are no mentions.
+	Mentions []Name
 }
 
 // Name is the name of a person, a group or a channel.
@@ -39,10 +41,10 @@ type Day struct {
 
 // IsEmpty reports whether there is nothing to say.
 func (n Notes) IsEmpty() bool {
-	return n.Now.IsZero() && len(n.Names) == 0 && len(n.Days) == 0 && n.Place == event.Place{}
+	return n.Now.IsZero() && len(n.Names) == 0 && len(n.Days) == 0 && len(n.Mentions) == 0 && n.Place == event.Place{}
 }
 
-// MarshalJSON returns {"now","time_zone","place","names","days"}.
+// MarshalJSON returns {"now","time_zone","place","names","days","mentions"}.
 func (n Notes) MarshalJSON() ([]byte, error) {
 	var out struct {
 		Now   string      `json:"now,omitempty"`
@@ -50,6 +52,10 @@ func (n Notes) MarshalJSON() ([]byte, error) {
 		Place event.Place `json:"place,omitzero"`
 		Names []Name      `json:"names,omitempty"`
 		Days  []Day       `json:"days,omitempty"`
+		Ping  []string    `json:"mentions,omitempty"` // such as @Mara
+	}
+	for _, p := range n.Mentions {
+		out.Ping = append(out.Ping, "@"+p.Name)
 	}
 	if out.Place, out.Names, out.Days = n.Place, n.Names, n.Days; !n.Now.IsZero() {
 		out.Now, out.Zone = n.Now.Format(time.RFC3339), n.Now.Location().String()
@@ -77,6 +83,15 @@ func (n Notes) Block() string {
 	}
 	for _, name := range n.Names {
 		b.WriteString("\n- " + name.Token + " is " + name.Name)
+	}
+	if len(n.Mentions) > 0 {
+		b.WriteString("\n- To mention somebody, write @ before the name: ")
+		for i, p := range n.Mentions {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString("@" + p.Name)
+		}
 	}
 	if len(n.Days) > 0 {
 		dates := make([]string, len(n.Days))

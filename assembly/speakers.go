@@ -1,6 +1,9 @@
 package assembly
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Speakers are the names of a thread's authors, as the agent reads them.
 type Speakers struct {
@@ -11,12 +14,14 @@ type Speakers struct {
 	Account func() string
 	// Headers are the headers of the other authors of the turns, such as "[Olivia (<@U06>)]:".
 	Headers []string
+	// People are those of the other authors whom the agent can mention by a name that nobody else has, in any case.
+	People []Name
 }
 
 // FindSpeakers returns the authors of the turns. The arguments are those of Assemble.
 func FindSpeakers(agent string, turns []Turn, mentions Mentions, others ...string) Speakers {
 	names := naming{clean(agent), mentions, others}
-	s := Speakers{Agent: names.agent}
+	s, people := Speakers{Agent: names.agent}, []Name(nil)
 	for _, t := range turns {
 		v := view{Turn: t}
 		v.each(func(l *Line) {
@@ -25,8 +30,18 @@ func FindSpeakers(agent string, turns []Turn, mentions Mentions, others ...strin
 			}
 			if header := names.attribute(l, ""); !slices.Contains(s.Headers, header) {
 				s.Headers = append(s.Headers, header)
+				if token := names.mention(&l.Metadata); token != "" && !l.Parley {
+					people = append(people, Name{token, NameOf(&l.Metadata)})
+				}
 			}
 		})
+	}
+	for i, p := range people {
+		isAnother := func(o Name) bool { return strings.EqualFold(o.Name, p.Name) && o.Token != p.Token }
+		isSame := func(o Name) bool { return strings.EqualFold(o.Name, p.Name) }
+		if !slices.ContainsFunc(people, isAnother) && !slices.ContainsFunc(people[:i], isSame) {
+			s.People = append(s.People, p)
+		}
 	}
 	return s
 }

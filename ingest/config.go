@@ -41,6 +41,8 @@ type Policy struct {
 	Proxies []string `yaml:"proxies"`
 	// Reply is where the answer to a message at the top of a channel stands: ReplyThread or ReplyChannel.
 	Reply string `yaml:"reply"`
+	// Mentions are those that take effect in answers: MentionsTokens, MentionsNames or MentionsNone.
+	Mentions string `yaml:"mentions"`
 	// LoopGuard bounds the runs that bots begin.
 	LoopGuard LoopGuard `yaml:"loop_guard"`
 	// FromMe says that the account owner's own messages are judged like
@@ -75,6 +77,13 @@ const (
 	ReplyChannel = "channel" // in the channel, beside the message
 )
 
+// The mentions that take effect in answers.
+const (
+	MentionsTokens = "tokens" // the tokens of the agent's input
+	MentionsNames  = "names"  // also @Name of the one person of that name in the input
+	MentionsNone   = "none"
+)
+
 // The handling of messages of bots.
 const (
 	BotsIgnored = "ignore"  // they are not stored, nor shown in quotations
@@ -96,6 +105,7 @@ func DefaultPolicy() Policy {
 		BotMessages:    BotsShown,
 		MaxAge:         time.Hour,
 		Reply:          ReplyThread,
+		Mentions:       MentionsTokens,
 		LoopGuard:      LoopGuard{Runs: 10, Per: 5 * time.Minute},
 	}
 }
@@ -124,6 +134,7 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	faults.Check(p.LoopGuard.Runs > 0, "loop_guard.runs", "must be at least 1")
 	faults.Check(p.LoopGuard.Per > 0, "loop_guard.per", "must be more than 0s")
 	faults.Check(p.Reply == ReplyThread || p.Reply == ReplyChannel, "reply", "must be thread or channel")
+	faults.Check(slices.Contains([]string{MentionsTokens, MentionsNames, MentionsNone}, p.Mentions), "mentions", "must be tokens, names or none")
 	faults.Check(p.Reply != ReplyChannel || !forms.NoThreads, "reply", "has no effect on this platform, whose answers are in no thread under the question: remove it")
 	for i, id := range p.AllowUsers {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("allow_users[%d]", i), NotUser)

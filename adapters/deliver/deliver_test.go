@@ -17,6 +17,7 @@ import (
 
 	"parley/adapters"
 	"parley/adapters/deliver"
+	"parley/assembly/turn"
 	"parley/ingest/card"
 	"parley/ingest/event"
 	"parley/ingest/journal"
@@ -535,7 +536,7 @@ func TestOptions(t *testing.T) {
 		"no options":      {buttoned{&chat{}}, "May I?", nil, []outbox.Post{{Text: "May I?"}}},
 	} {
 		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, turn.Mentions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -567,7 +568,7 @@ func TestCards(t *testing.T) {
 		"no cards": {&chat{}, []outbox.Post{{Text: "Here."}, {Text: `Room \*7\*`}, {File: &file}}},
 	} {
 		box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: c.sender}, true }})
-		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{ID: "run-1", Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, turn.Mentions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -583,7 +584,7 @@ func TestCards(t *testing.T) {
 // TestNamesOfFiles proves that a file's name breaks no form, leads to no other folder, and shows its true end.
 func TestNamesOfFiles(t *testing.T) {
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(string) (deliver.Platform, bool) { return deliver.Platform{Sender: &chat{}}, true }})
-	preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, nil, nil)
+	preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: "acme", ThreadKey: "t"}}, turn.Mentions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -606,7 +607,7 @@ func TestFormat(t *testing.T) {
 	platform := deliver.Platform{Sender: c}
 	box := deliver.New(deliver.Parts{Work: work.New(nil, work.Options{}), Platform: func(id string) (deliver.Platform, bool) { return platform, id == "acme" }})
 	format := func(workspace string, thread event.ThreadKey, text string, files ...outbox.File) ([]outbox.Post, error) {
-		preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: workspace, ThreadKey: thread}}, nil, nil)
+		preview, err := box.Show(t.Context(), nil, &runs.Run{Place: threads.Place{Workspace: workspace, ThreadKey: thread}}, turn.Mentions{}, nil)
 		if err != nil {
 			return nil, err
 		}

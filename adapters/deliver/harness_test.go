@@ -171,7 +171,7 @@ func (h *harness) turn(ctx context.Context, j *journal.Journal, scheduler *work.
 		box.Posted(c, nil)
 		return true, err
 	}
-	preview, err := box.Show(ctx, c, run, nil, h.show)
+	preview, err := box.Show(ctx, c, run, turn.Mentions{}, h.show)
 	if err != nil {
 		h.Error(err)
 		return false, err

@@ -98,7 +98,7 @@ func (o *Outbox) announce(run *runs.Run, m *event.Message) (list []outbox.Post, 
 			files = append(files, outbox.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Copy.Bucket, Path: f.Copy.Path})
 		}
 	}
-	texts, attached := platform.posts(to, announced(m), nil, files)
+	texts, attached := platform.posts(to, announced(m), mentioned{}, files)
 	return append(texts, attached...), nil
 }
 

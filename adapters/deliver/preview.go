@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"parley/adapters"
+	"parley/adapters/markdown"
 	"parley/assembly/turn"
 	"parley/ingest/card"
 	"parley/ingest/event"
@@ -27,7 +28,7 @@ type LivePreview struct {
 	run      *runs.Run
 	platform Platform
 	to       outbox.Post // without a text
-	mentions []string
+	mentions mentioned
 
 	grower   adapters.PartialFormatter // nil if a growing answer is not shown
 	editor   adapters.Editor           // set only together with grower
@@ -51,7 +52,7 @@ type LivePreview struct {
 var _ turn.LivePreview = (*LivePreview)(nil)
 
 // Show implements turn.Outbox. Calls in progress end with ctx.
-func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (turn.LivePreview, error) {
+func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions turn.Mentions, start func(func())) (turn.LivePreview, error) {
 	if err := o.findPosts(ctx, run); err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mention
 	}
 	preview, stop := context.WithCancel(ctx)
 	s := &LivePreview{
-		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentions, last: newPreviewPost(""),
+		outbox: o, claim: c, run: run, platform: platform, to: to, mentions: mentionedBy(mentions), last: newPreviewPost(""),
 		grown: wake.NewSignal(), noted: wake.NewSignal(), stop: stop, stopped: preview.Err,
 	}
 	if editor, ok := platform.Sender.(adapters.Editor); ok && platform.Limits.Preview != adapters.PreviewOff && platform.Limits.Preview != "" {
@@ -80,6 +81,20 @@ func (o *Outbox) Show(ctx context.Context, c *work.Claim, run *runs.Run, mention
 		start(func() { s.sign(ctx, preview, signer) })
 	}
 	return s, nil
+}
+
+// mentioned are the mentions that take effect in a text.
+type mentioned struct {
+	tokens []string
+	people markdown.People // whom it may mention by name
+}
+
+func mentionedBy(mentions turn.Mentions) mentioned {
+	list := make([]markdown.Person, len(mentions.Names))
+	for i, n := range mentions.Names {
+		list[i] = markdown.Person(n)
+	}
+	return mentioned{mentions.Tokens, markdown.NewPeople(list)}
 }
 
 // Grow implements turn.LivePreview.
@@ -175,11 +190,11 @@ const firstPost = 20_000
 
 // posts returns the posts of a text, and those of files, at the destination of to. A text that is too long becomes a file
 // behind its first post.
-func (p Platform) posts(to outbox.Post, text string, mentions []string, files []outbox.File) (list, attached []outbox.Post) {
+func (p Platform) posts(to outbox.Post, text string, mentions mentioned, files []outbox.File) (list, attached []outbox.Post) {
 	texts := p.format(text, mentions)
 	if isOver(text, p.Limits.FileOver) && strings.TrimSpace(text) != "" {
 		texts = texts[:min(len(texts), 1)]
-		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text, Mentions: mentions}}, files...)
+		files = append([]outbox.File{{Name: "reply.md", MimeType: "text/markdown", Size: int64(len(text)), Text: text, Mentions: mentions.tokens}}, files...)
 	}
 	for _, file := range files {
 		file.Name = fileName(file.Name)
@@ -209,11 +224,12 @@ func (p Platform) card(to outbox.Post, shown *card.View) (list []outbox.Post) {
 // format returns the texts of a text's posts. Of a text that becomes a file only the first
 // post is used, so only its beginning is formatted: the time can grow with the square of the
 // length.
-func (p Platform) format(text string, mentions []string) []string {
+func (p Platform) format(text string, mentions mentioned) []string {
 	if over := p.Limits.FileOver; over > 0 {
 		text = event.Beginning(text, max(over, firstPost))
 	}
-	return p.Sender.Format(text, mentions)
+	text, _ = mentions.people.Mention(text, true)
+	return p.Sender.Format(text, mentions.tokens)
 }
 
 // write runs f, which writes to the journal, unless the preview has ended. It returns

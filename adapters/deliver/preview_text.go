@@ -67,7 +67,9 @@ func (s *LivePreview) look() (v *view, err error) {
 	p.source += said[len(said)-s.fresh:]
 	s.fresh = 0
 	v = &view{previewPost: p}
-	v.text, v.rest, v.ends = s.grower.FormatPartial(p.source, s.mentions, false)
+	named, held := s.mentions.people.Mention(p.source, false)
+	v.text, v.rest, v.ends = s.grower.FormatPartial(named, s.mentions.tokens, false)
+	v.rest += held
 	if v.text == "" || p.d != nil && p.clean && v.text == p.shown && !v.ends {
 		return nil, nil
 	}

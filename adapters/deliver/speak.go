@@ -79,7 +79,7 @@ func (a place) posts(log *slog.Logger, s adapters.Speech) (list []outbox.Post, e
 	for _, f := range s.Files {
 		files = append(files, outbox.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Copy.Bucket, Path: f.Copy.Path})
 	}
-	texts, attached := a.platform.posts(a.to, s.Text, nil, files)
+	texts, attached := a.platform.posts(a.to, s.Text, mentioned{}, files)
 	return append(texts, attached...), nil
 }
 

@@ -296,14 +296,14 @@ func (d *fixture) intake(ctx context.Context, c *work.Claim) error {
 }
 
 // Show, Expect, Notice and Posted implement turn.Outbox.
-func (d *fixture) Show(_ context.Context, c *work.Claim, run *runs.Run, mentions []string, _ func(func())) (turn.LivePreview, error) {
+func (d *fixture) Show(_ context.Context, c *work.Claim, run *runs.Run, mentions turn.Mentions, _ func(func())) (turn.LivePreview, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.show != nil {
 		d.show(run)
 	}
 	d.serials = append(d.serials, c.Serial())
-	d.mentions = append(d.mentions, mentions)
+	d.mentions = append(d.mentions, mentions.Tokens)
 	d.shown = append(d.shown, nil)
 	return &preview{d: d, run: len(d.shown) - 1}, d.cannot
 }

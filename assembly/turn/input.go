@@ -70,6 +70,9 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	input.Speakers = assembly.FindSpeakers(a.profile.ID, shown, a.Mentions, a.Agents.AgentIDs()...)
 	input.Speakers.Account = func() string { return a.account(ctx) }
 	input.Notes = a.notes(ctx, input.Messages, shown)
+	if a.settings.Names && !a.settings.NoMentions {
+		input.Notes.Mentions = input.Speakers.People
+	}
 	if a.Tokens != nil {
 		if input.RunToken, err = a.Tokens.Token(ctx, a.run.ID); err != nil {
 			return input, err
@@ -279,6 +282,23 @@ func fileSaid(f event.Attachment, end Copying) stream.Message {
 
 // maxSaidName bounds the name of a file in a message about it, in bytes.
 const maxSaidName = 200
+
+// Mentions are those that take effect in an answer.
+type Mentions struct {
+	Tokens []string        // any other token was invented by the agent
+	Names  []assembly.Name // of the people whom the answer may mention as @Name
+}
+
+// mentions returns the mentions that may take effect in the answer to the input.
+func (a *attempt) mentions() (m Mentions) {
+	input := &a.report.Input
+	if a.settings.NoMentions {
+		return m
+	}
+	m.Tokens = mentions(input.Messages)
+	m.Names = input.Notes.Mentions
+	return m
+}
 
 // mention matches a token that names a user or a channel.
 var mention = regexp.MustCompile(`<[@#][^<>\n]{1,125}>`)

@@ -98,7 +98,7 @@ func (a *attempt) ask(running, asking context.Context) error {
 		} else if err != nil {
 			return err
 		}
-		if a.preview, err = a.Outbox.Show(running, a.claim, a.run, mentions(a.report.Input.Messages), a.show); err != nil {
+		if a.preview, err = a.Outbox.Show(running, a.claim, a.run, a.mentions(), a.show); err != nil {
 			return err
 		}
 		a.showSaid()

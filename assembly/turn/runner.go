@@ -33,6 +33,8 @@ type Settings struct {
 	API bool
 	// MaxConcurrent bounds the workspace's runs on this node at one time; 0 for no bound.
 	MaxConcurrent int
+	// NoMentions lets no mention in answers take effect. Names also lets @Name mention the one person of that name.
+	NoMentions, Names bool
 	// KeepInputs stores the inputs of agents.
 	KeepInputs bool
 	// TimeZone is the workspace's; nil for UTC.
@@ -73,7 +75,7 @@ type Outbox interface {
 	// Show begins to show that the run goes on. Mentions are the tokens that its
 	// answer may use. The preview ends when ctx ends. Its goroutines are begun with
 	// start; the caller waits for them.
-	Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions []string, start func(func())) (LivePreview, error)
+	Show(ctx context.Context, c *work.Claim, run *runs.Run, mentions Mentions, start func(func())) (LivePreview, error)
 	// Notice returns posts that tell the asker of a run something that is not a
 	// reply. It returns no posts if the platform has no way to tell, or if it fails.
 	Notice(run *runs.Run, text string) []outbox.Post

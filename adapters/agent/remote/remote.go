@@ -82,7 +82,7 @@ func (c Config) Noted(n assembly.Notes) assembly.Notes {
 		n.Now, n.Days = time.Time{}, nil
 	}
 	if !slices.Contains(c.Notes, NoteNames) {
-		n.Names = nil
+		n.Names, n.Mentions = nil, nil
 	}
 	if !slices.Contains(c.Notes, NotePlace) {
 		n.Place = event.Place{}

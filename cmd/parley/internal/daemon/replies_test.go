@@ -113,6 +113,30 @@ func TestReplyMentionsOnlyUsersOfTranscript(t *testing.T) {
 	h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
 }
 
+// TestReplyMentionsByName: with policy.mentions the name of a person of the thread is a mention, of which the agent learns, or no mention
+// has an effect.
+func TestReplyMentionsByName(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]string{
+		"names":  "<@" + mara + "> and @Ash: `@Mara` <@" + mara + ">",
+		"tokens": "@mara and @Ash: `@Mara` <@" + mara + ">",
+		"none":   "@mara and @Ash: `@Mara` <\u200b@" + mara + ">",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, plan{slack: livePreview, helper: "notes: [names]", acme: "policy: {mentions: " + setting + "}"})
+			h.slack.AddUser(slacktest.User{ID: mara, DisplayName: "Mara"})
+			m := h.mention("who is there?")
+			request := h.answerNext(replyWith("@mara and @Ash: `@Mara` <@" + mara + ">"))
+			h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
+			said := slices.ContainsFunc(request.messages, func(m chatMessage) bool { return strings.Contains(m.Content, "To mention somebody, write @ before the name: @Mara") })
+			if said != (setting == "names") {
+				t.Errorf("the notes tell how to mention: %t", said)
+			}
+		})
+	}
+}
+
 // TestReplySpeaksForTheBotAlone: it has no header with the name of the bot's account on the platform, and ends
 // before the header of another person.
 func TestReplySpeaksForTheBotAlone(t *testing.T) {

@@ -46,5 +46,6 @@ func TurnSettings(w *config.Workspace, at threads.Place) turn.Settings {
 		none := config.NewWorkspace(at.Workspace, "", "")
 		w = &none
 	}
-	return turn.Settings{Config: w.Channel(at.Channel, at.Parent).Turns, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
+	channel := w.Channel(at.Channel, at.Parent)
+	return turn.Settings{Config: channel.Turns, NoMentions: channel.Policy.Mentions == ingest.MentionsNone, Names: channel.Policy.Mentions == ingest.MentionsNames, Window: w.Context, MaxConcurrent: w.MaxConcurrent, TimeZone: w.Location()}
 }

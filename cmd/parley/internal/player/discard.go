@@ -28,7 +28,7 @@ var (
 func (discard) Expect(context.Context, *work.Claim, *runs.Run) {}
 
 // Show implements turn.Outbox.
-func (s discard) Show(context.Context, *work.Claim, *runs.Run, []string, func(func())) (turn.LivePreview, error) {
+func (s discard) Show(context.Context, *work.Claim, *runs.Run, turn.Mentions, func(func())) (turn.LivePreview, error) {
 	return s, nil
 }
 
