@@ -39,6 +39,8 @@ type Policy struct {
 	// Proxies are the ids of the bots that post messages again in the name of people, such as
 	// PluralKit on Discord. Such a copy is a message of the person.
 	Proxies []string `yaml:"proxies"`
+	// AppsOfPeople are the ids of the apps whose posts with a person's token count as the person's.
+	AppsOfPeople []string `yaml:"apps_of_people"`
 	// Reply is where the answer to a message at the top of a channel stands: ReplyThread or ReplyChannel.
 	Reply string `yaml:"reply"`
 	// Mentions are those that take effect in answers: MentionsTokens, MentionsNames or MentionsNone.
@@ -110,20 +112,21 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// NotChannel, NotUser, NotBot and NotServer are the words of a fault of a string that is no id.
+// NotApp, NotChannel, NotUser, NotBot and NotServer are the words of a fault of a string that is no id.
 const (
+	NotApp     = "must be an app's id, such as A0123456789, not a name"
 	NotServer  = "must be the id of a server or team, not a name: names can be taken by others"
 	NotBot     = "must be a bot's id, not a name: names can be taken by others"
 	NotChannel = "must be a channel's id, not a name: names can be taken by others"
 	NotUser    = "must be a user's id, not a name: names can be taken by others"
 )
 
-// Forms report whether a string has the form of the id of a user or a bot, of a channel, or of a server
-// on the platform. A nil one means that any string may be an id. NoServers says that the platform has
+// Forms report whether a string has the form of the id of a user or a bot, of a channel, of a server, or of an app that posts with
+// people's tokens on the platform; a nil App says that there are none. Any other nil one means that any string may be an id. NoServers says that the platform has
 // no servers, and NoThreads that no answer there is in a thread under its question.
 type Forms struct {
-	User, Channel, Server func(id string) bool
-	NoServers, NoThreads  bool
+	User, Channel, Server, App func(id string) bool
+	NoServers, NoThreads       bool
 }
 
 // Validate returns every fault, by key, without any value.
@@ -144,6 +147,10 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	}
 	for i, id := range p.Proxies {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("proxies[%d]", i), NotBot)
+	}
+	faults.Check(forms.App != nil || p.AppsOfPeople == nil, "apps_of_people", "has no effect on this platform: remove it")
+	for i, id := range p.AppsOfPeople {
+		faults.Check(forms.App == nil || forms.App(id), fmt.Sprintf("apps_of_people[%d]", i), NotApp)
 	}
 	faults.Check(!forms.NoServers || p.AllowServers == nil, "allow_servers", "has no effect on a platform without servers: remove it")
 	for i, id := range p.AllowServers {

@@ -202,6 +202,7 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 				return g, err
 			}
 		}
+		in.throughApp(ctx, w, g, r.Message)
 		g.hide(r.Message)
 		switch agent, ok := askedAgent(r.Message); {
 		case r.Message.Internal != nil:

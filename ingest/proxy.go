@@ -41,6 +41,23 @@ func (g gate) unproxy(m *event.Message) bool {
 	return true
 }
 
+// throughApp makes a message of the person with whose token an app of the policy has written it. It stays the app's if the platform does
+// not say that the user is a person.
+func (in *Ingest) throughApp(ctx context.Context, w *workspace, g gate, m *event.Message) {
+	t := m.Through
+	if t == nil || m.Metadata.SenderType != event.Bot || !slices.Contains(g.Policy.AppsOfPeople, t.App) {
+		return
+	}
+	user, known := in.directory(ctx, w).User(ctx, t.User)
+	if !known || user.IsBot {
+		return
+	}
+	m.AltSenderID = ""
+	m.Metadata.SenderType, m.Metadata.SenderID, m.Metadata.SenderDisplayName, m.Metadata.MentionToken = event.Human, g.senders+":"+t.User, event.Text(user.DisplayName), t.Mention
+	m.Metadata.Extra = append(m.Metadata.Extra, event.Extra{Key: event.KeyProxiedBy, Value: json.RawMessage(strconv.Quote(t.App))})
+	m.Metadata.Edited()
+}
+
 // nameAuthor gives the copy that a proxy bot has posted to the person who wrote the original. The copy
 // keeps the name that people see. Without a known original, its author has the id of the copy's, which
 // is on no list of people.

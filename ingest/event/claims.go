@@ -61,7 +61,7 @@ const (
 	KeyPostedBy = "posted_by"
 	// KeySentBy is the id of the token that has sent a message in the name of somebody else, and gets the answer delivered.
 	KeySentBy = "sent_by"
-	// KeyProxiedBy is the bot that has posted a copy of a person's message.
+	// KeyProxiedBy is the bot that has posted a copy of a person's message, or the app that has written with the person's token.
 	KeyProxiedBy = "proxied_by"
 	// KeyBlocks is the layout of the blocks in which a client sent the content, and KeyFirstFile the place of the first file.
 	KeyBlocks    = "content_blocks"

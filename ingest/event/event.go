@@ -400,6 +400,8 @@ type Message struct {
 	// instead of the sender's: the user of a Slack bot, the application of a Discord webhook; empty
 	// for none.
 	AltSenderID string
+	// Through is the app by whose hand a bot's message may be a person's; nil for none.
+	Through *Through
 	// Own says that the payload itself shows that we wrote it.
 	Own bool
 	// Passive says that its sender wants it stored only, even if it addresses us.
@@ -454,6 +456,13 @@ func (n Names) In(text string) (found Names) {
 		text = text[end:]
 	}
 	return found
+}
+
+// Through is an app that has written a message with the token of a user. The app's own messages look the same, with its bot as the user.
+type Through struct {
+	App     string // its id
+	User    string // the user's id, without a namespace
+	Mention string // the token that mentions the user
 }
 
 // Quote is a message inside another message.

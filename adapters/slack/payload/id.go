@@ -25,6 +25,9 @@ func IsTeam(s string) bool {
 	return IsID(s) && strings.ContainsAny(s[:1], "TE") && strings.ToUpper(s) == s
 }
 
+// IsApp reports whether s can be the id of an app.
+func IsApp(s string) bool { return IsID(s) && s[0] == 'A' && strings.ToUpper(s) == s }
+
 // IsUser reports whether s can be the id of a user or a bot.
 func IsUser(s string) bool { return looksLikeID.MatchString(s) }
 

@@ -82,6 +82,7 @@ func (p *Payload) toMessage(ctx context.Context, envelope event.Envelope, direct
 		Revision:    FirstOf(p.revision, m.editedAt()),
 		Addressed:   p.addressed(channel, directory),
 		AltSenderID: m.botUser(),
+		Through:     m.through(),
 		Own:         m.IsOwn(self),
 		Forwarded:   forwarded(ctx, m.Attachments, self, directory),
 		AwaitsFiles: slices.ContainsFunc(m.Files, File.isBeingProcessed) || m.awaitsLinked(),

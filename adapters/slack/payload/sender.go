@@ -67,6 +67,18 @@ func (m *Message) botUser() string {
 	return event.Text(m.User)
 }
 
+// through returns the app that has written the message with a user's token, which may be that of its own bot; nil for none.
+func (m *Message) through() *event.Through {
+	user, app := m.botUser(), m.AppID
+	if app == "" && m.BotProfile != nil {
+		app = m.BotProfile.AppID
+	}
+	if user == "" || !IsApp(app) {
+		return nil
+	}
+	return &event.Through{App: app, User: user, Mention: event.Text(mentionToken(user))}
+}
+
 // senderTeam returns the team of the sender. In a channel that several teams share, a message names the
 // team of its author. A reaction names none, so its sender counts as one of the event's team.
 func (p *Payload) senderTeam(facts adapters.Facts) string {

@@ -48,6 +48,7 @@ type Message struct {
 	ChannelType  string           `json:"channel_type"`
 	User         string           `json:"user"`
 	BotID        string           `json:"bot_id"`
+	AppID        string           `json:"app_id"`
 	Username     string           `json:"username"`
 	UserTeam     string           `json:"user_team"`
 	SourceTeam   string           `json:"source_team"`

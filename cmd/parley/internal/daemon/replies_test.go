@@ -129,7 +129,9 @@ func TestReplyMentionsByName(t *testing.T) {
 			m := h.mention("who is there?")
 			request := h.answerNext(replyWith("@mara and @Ash: `@Mara` <@" + mara + ">"))
 			h.awaitVisible(m, "the answer", func(texts []string) bool { return slices.Equal(texts, []string{want}) })
-			said := slices.ContainsFunc(request.messages, func(m chatMessage) bool { return strings.Contains(m.Content, "To mention somebody, write @ before the name: @Mara") })
+			said := slices.ContainsFunc(request.messages, func(m chatMessage) bool {
+				return strings.Contains(m.Content, "To mention somebody, write @ before the name: @Mara")
+			})
 			if said != (setting == "names") {
 				t.Errorf("the notes tell how to mention: %t", said)
 			}
