@@ -68,10 +68,17 @@ type File struct {
 	// Words are the text of the file, which the input has instead of the file. They are empty for
 	// a file that is only named.
 	Words string
+	// Document says that it is a document which the agent takes.
+	Document bool
 }
 
 // IsPicture reports whether the file is a picture by its type.
 func (f *File) IsPicture() bool { return strings.HasPrefix(f.MimeType, "image/") }
+
+// IsDocument reports whether a file is a document by its type or its name.
+func IsDocument(name, mimeType string) bool {
+	return mimeType == "application/pdf" || strings.HasSuffix(strings.ToLower(name), ".pdf")
+}
 
 // Turn is one request to the agent: an earlier one, or the current one.
 type Turn struct {

@@ -127,7 +127,7 @@ func viewOf(t Turn, lines int) view {
 const maxGiven = 10
 
 // giveFiles adds the files of the block to the turn's last message, the newest first: a question about a picture or a
-// log seldom has it itself. A file that is neither a picture nor words is only named by its line.
+// log seldom has it itself. A file that is neither a picture, a document that the agent takes, nor words is only named by its line.
 func (v *view) giveFiles() {
 	if len(v.Messages) == 0 {
 		return
@@ -135,7 +135,7 @@ func (v *view) giveFiles() {
 	var given []File
 	give := func(line *Line) {
 		for _, file := range line.Files {
-			if len(given) < maxGiven && !line.Own && (file.Words != "" || file.Path != "" && file.IsPicture()) {
+			if len(given) < maxGiven && !line.Own && (file.Words != "" || file.Path != "" && (file.IsPicture() || file.Document)) {
 				given = append(given, file)
 			}
 		}

@@ -51,7 +51,7 @@ func (a *attempt) input(ctx context.Context) (assembly.Input, error) {
 	}
 	a.keepFiles(ctx, turns)
 	a.readWords(ctx, turns)
-	l := lines{agent: a.run.Agent}
+	l := lines{agent: a.run.Agent, documents: a.takesDocuments()}
 	shown := make([]assembly.Turn, len(turns))
 	for i := range turns {
 		shown[i] = l.turn(&turns[i])
@@ -195,7 +195,7 @@ func said(messages []messages.Message) []assembly.Said {
 	out := make([]assembly.Said, len(messages))
 	for i := range messages {
 		m := &messages[i]
-		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata, Files: filesOf(m)}
+		out[i] = assembly.Said{ID: m.UUID, Content: m.Content, Metadata: m.Metadata, Files: new(lines).filesOf(m)}
 	}
 	return out
 }
@@ -221,7 +221,7 @@ func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 			switch {
 			case a.profile.Files == FilesText && file.Words != "" && !isPicture: // its words are known
 			case file.State != files.Pending || failed && !current:
-			case !wanted && !isPicture && !(a.profile.Files == FilesText && mayBeText(file.Name, file.MimeType)): // it would only be named
+			case !wanted && !isPicture && !(a.takesDocuments() && assembly.IsDocument(file.Name, file.MimeType)) && !(a.profile.Files == FilesText && mayBeText(file.Name, file.MimeType)): // it would only be named
 			default:
 				var end Copying
 				*file, end = a.Files.Keep(ctx, a.run.Workspace, m.SenderID, *file)
@@ -245,6 +245,12 @@ func (a *attempt) keepFiles(ctx context.Context, turns []runs.Turn) {
 			left -= keep(m, true, false, left)
 		}
 	}
+}
+
+// takesDocuments reports whether the agent may get documents.
+func (a *attempt) takesDocuments() bool {
+	agent, ok := a.profile.Agent.(TakesDocuments)
+	return ok && agent.TakesDocuments()
 }
 
 // inBlock returns the messages of a turn's block, the newest first.

@@ -18,10 +18,11 @@ import (
 
 // lines converts the journal's messages for assembly.
 type lines struct {
-	agent  string          // the agent of the run
-	last   *event.Metadata // the metadata that was read last
-	quotes []*event.Quote  // of our own posts
-	err    error           // the error of the first unreadable message
+	agent     string          // the agent of the run
+	documents bool            // the agent may get documents
+	last      *event.Metadata // the metadata that was read last
+	quotes    []*event.Quote  // of our own posts
+	err       error           // the error of the first unreadable message
 }
 
 func (l *lines) turn(t *runs.Turn) assembly.Turn {
@@ -57,7 +58,7 @@ func (l *lines) one(m *messages.Message) *assembly.Line {
 	if q := m.Quotes.Quoted; q != nil && q.Own && q.ExternalID != "" {
 		l.quotes = append(l.quotes, q)
 	}
-	line.Files = filesOf(m)
+	line.Files = l.filesOf(m)
 	return line
 }
 
@@ -76,9 +77,11 @@ func isParleys(m *messages.Message) bool {
 }
 
 // files returns the attachments of a message; nil for none.
-func filesOf(m *messages.Message) (files []assembly.File) {
+func (l *lines) filesOf(m *messages.Message) (files []assembly.File) {
 	for _, f := range m.Attachments {
-		files = append(files, assembly.File{Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path, Words: f.Words})
+		files = append(files, assembly.File{
+			Name: f.Name, MimeType: f.MimeType, Size: f.Size, Bucket: f.Bucket, Path: f.Path, Words: f.Words, Document: l.documents && assembly.IsDocument(f.Name, f.MimeType),
+		})
 	}
 	return files
 }

@@ -111,7 +111,7 @@ func (s *steering) join(ctx context.Context, input assembly.Input, read time.Tim
 func (s *steering) hand(ctx context.Context, input assembly.Input, message []messages.Message) error {
 	a := s.attempt
 	return a.guard("steering", func() error {
-		l := lines{agent: a.run.Agent}
+		l := lines{agent: a.run.Agent, documents: a.takesDocuments()}
 		turn := assembly.Turn{Messages: l.many(message)}
 		if l.err != nil {
 			return l.err

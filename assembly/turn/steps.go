@@ -142,7 +142,7 @@ func (a *attempt) joinBetween(ctx context.Context, s *step, upTo int64) ([]assem
 	if len(waiting) == 0 {
 		return nil, nil
 	}
-	l := lines{agent: a.run.Agent}
+	l := lines{agent: a.run.Agent, documents: a.takesDocuments()}
 	turn := assembly.Turn{Messages: l.many(waiting)}
 	if l.err != nil {
 		return nil, l.err

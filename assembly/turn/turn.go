@@ -29,6 +29,11 @@ type TakesGiven interface {
 	TakesGiven() assembly.Native
 }
 
+// TakesDocuments is implemented by an Agent that may get documents, and not their names alone.
+type TakesDocuments interface {
+	TakesDocuments() bool
+}
+
 // Learner is implemented by an Agent that learns in which form its server accepts requests. Learnt says
 // it in words for the operator, a note each. It is called concurrently.
 type Learner interface {

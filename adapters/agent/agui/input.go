@@ -70,7 +70,7 @@ func (a *Agent) input(ctx context.Context, input assembly.Input, images *remote.
 	if out.Tools, err = json.Marshal(tools); err != nil {
 		return out, err
 	}
-	contents := images.Contents(ctx, input.Messages, func(kind, mark string) any {
+	contents := images.Contents(ctx, input.Messages, func(kind, mark, _ string) any {
 		return imagePart{"image", source{"data", mark, kind}}
 	})
 	var messages []message

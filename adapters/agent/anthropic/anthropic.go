@@ -29,10 +29,11 @@ const version = "2023-06-01"
 const maxImage = 5 << 20 / 4 * 3
 
 var (
-	_ turn.Agent      = (*Agent)(nil)
-	_ turn.Learner    = (*Agent)(nil)
-	_ turn.TakesGiven = (*Agent)(nil)
-	_ agent.ToolUser  = (*Config)(nil)
+	_ turn.Agent          = (*Agent)(nil)
+	_ turn.Learner        = (*Agent)(nil)
+	_ turn.TakesDocuments = (*Agent)(nil)
+	_ turn.TakesGiven     = (*Agent)(nil)
+	_ agent.ToolUser      = (*Config)(nil)
 )
 
 // Kind describes agents behind Anthropic's Messages API.
@@ -49,13 +50,14 @@ type Config struct {
 	remote.Config      `yaml:",inline"`
 	remote.Reading     `yaml:",inline"`
 	remote.Pictures    `yaml:",inline"`
+	remote.Documents   `yaml:",inline"`
 	remote.ClientTools `yaml:",inline"`
 	remote.OtherTools  `yaml:",inline"`
 }
 
 // DefaultConfig returns the defaults. Model and APIKey have none.
 func DefaultConfig() Config {
-	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), ClientTools: remote.DefaultClientTools()}
+	return Config{BaseURL: "https://api.anthropic.com", MaxTokens: 4096, Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), Documents: remote.DefaultDocuments(), ClientTools: remote.DefaultClientTools()}
 }
 
 // Validate returns every fault by key. The faults contain no configured value.
@@ -68,6 +70,7 @@ func (c Config) Validate() event.FieldErrors {
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
+	c.Documents.Check(&faults)
 	c.ClientTools.Check(&faults)
 	c.OtherTools.Check(&faults)
 	return faults
@@ -89,6 +92,9 @@ func New(config Config, files agent.Files, transport http.RoundTripper) *Agent {
 // Learnt implements turn.Learner.
 func (a *Agent) Learnt() []string { return a.client.Learnt() }
 
+// TakesDocuments implements turn.TakesDocuments.
+func (a *Agent) TakesDocuments() bool { return a.config.TakesDocuments() }
+
 // TakesGiven implements turn.TakesGiven.
 func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 
@@ -97,7 +103,7 @@ func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 // with its cause.
 func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.Message) error) error {
 	forms := remote.Forms{Images: a.config.Images, NewImages: func() *remote.Images {
-		return remote.NewImages(a.files, maxImage, remote.DefaultImagesBytes)
+		return a.config.NewImages(a.files, maxImage)
 	}}
 	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
 		return a.ask(ctx, form, emit)

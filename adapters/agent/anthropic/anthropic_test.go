@@ -215,19 +215,27 @@ func TestImagesAreBlocks(t *testing.T) {
 		agenttest.Stream(w, events(start, block, one, end, stop))
 	})
 	input, files := agenttest.Looks()
-	config := anthropic.DefaultConfig()
-	config.BaseURL, config.Model = address, "claude"
-	if _, err := agenttest.Run(t.Context(), anthropic.New(config, files, http.DefaultTransport), input); err != nil {
-		t.Fatal(err)
-	}
 	type object = map[string]any
-	want := []any{object{"role": "user", "content": []any{
-		object{"type": "text", "text": "[Olivia]: hi"},
-		object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": base64.StdEncoding.EncodeToString([]byte(agenttest.PNG))}},
-		object{"type": "text", "text": "(file: b.pdf, application/pdf, 8 B)"},
-	}}}
-	if diff := cmp.Diff(want, got.Messages); diff != "" {
-		t.Error(diff)
+	for _, c := range []struct {
+		documents []string
+		want      object
+	}{
+		{nil, object{"type": "text", "text": "(file: b.pdf, application/pdf, 8 B)"}},
+		{[]string{"pdf"}, object{"type": "document", "title": "b.pdf", "source": object{"type": "base64", "media_type": "application/pdf", "data": base64.StdEncoding.EncodeToString([]byte("%PDF-1.7"))}}},
+	} {
+		config := anthropic.DefaultConfig()
+		config.BaseURL, config.Model, config.Types = address, "claude", c.documents
+		if _, err := agenttest.Run(t.Context(), anthropic.New(config, files, http.DefaultTransport), input); err != nil {
+			t.Fatal(err)
+		}
+		want := []any{object{"role": "user", "content": []any{
+			object{"type": "text", "text": "[Olivia]: hi"},
+			object{"type": "image", "source": object{"type": "base64", "media_type": "image/png", "data": base64.StdEncoding.EncodeToString([]byte(agenttest.PNG))}},
+			c.want,
+		}}}
+		if diff := cmp.Diff(want, got.Messages); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -33,6 +33,14 @@ type imageBlock struct {
 	Source source `json:"source"`
 }
 
+// documentBlock is a document.
+// https://docs.anthropic.com/en/docs/build-with-claude/pdf-support
+type documentBlock struct {
+	Type   string `json:"type"` // document
+	Source source `json:"source"`
+	Title  string `json:"title"`
+}
+
 type source struct {
 	Type      string `json:"type"` // base64
 	MediaType string `json:"media_type"`
@@ -67,7 +75,10 @@ type toolChoice struct {
 
 func (a *Agent) request(ctx context.Context, form remote.Form, tools *remote.Tools) request {
 	messages := remote.Alternate(form.Input.Messages, assembly.Join)
-	contents := form.Images.Contents(ctx, messages, func(kind, mark string) any {
+	contents := form.Images.Contents(ctx, messages, func(kind, mark, name string) any {
+		if kind == remote.PDF {
+			return documentBlock{"document", source{"base64", kind, mark}, name}
+		}
 		return imageBlock{"image", source{"base64", kind, mark}}
 	})
 	out := request{Model: a.config.Model, MaxTokens: a.config.MaxTokens, System: a.config.Prompt(form.Input.Notes), Stream: true}

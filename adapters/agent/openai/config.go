@@ -28,6 +28,7 @@ type Config struct {
 	remote.Config      `yaml:",inline"`
 	remote.Reading     `yaml:",inline"`
 	remote.Pictures    `yaml:",inline"`
+	remote.Documents   `yaml:",inline"`
 	remote.ClientTools `yaml:",inline"`
 	remote.OtherTools  `yaml:",inline"`
 }
@@ -38,7 +39,7 @@ var _ agent.ToolUser = (*Config)(nil)
 func DefaultConfig() Config {
 	c := Config{
 		BaseURL: "http://127.0.0.1:11434/v1", MaxImageBytes: remote.DefaultImageBytes, Messages: remote.Auto,
-		Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), ClientTools: remote.DefaultClientTools(),
+		Config: remote.DefaultConfig(), Reading: remote.DefaultReading(), Pictures: remote.DefaultPictures(), Documents: remote.DefaultDocuments(), ClientTools: remote.DefaultClientTools(),
 	}
 	c.SystemPrompt = "You are a helpful colleague."
 	return c
@@ -56,6 +57,7 @@ func (c Config) Validate() event.FieldErrors {
 	c.Config.Check(&faults)
 	c.Reading.Check(&faults)
 	c.Pictures.Check(&faults)
+	c.Documents.Check(&faults)
 	c.ClientTools.Check(&faults)
 	c.OtherTools.Check(&faults)
 	return faults

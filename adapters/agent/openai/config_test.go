@@ -13,7 +13,7 @@ func TestConfigFaults(t *testing.T) {
 		want   []string
 	}{
 		"the defaults with a model": {func(c *Config) {}, nil},
-		"nothing":                   {func(c *Config) { *c = Config{} }, []string{"base_url", "model", "max_image_bytes", "messages", "timeout", "first_byte", "max_bytes", "max_concurrent", "answer_within", "thinking", "images", "client_tools"}},
+		"nothing":                   {func(c *Config) { *c = Config{} }, []string{"base_url", "model", "max_image_bytes", "messages", "timeout", "first_byte", "max_bytes", "max_concurrent", "answer_within", "thinking", "images", "max_file_bytes", "client_tools"}},
 		"a key in the address":      {func(c *Config) { c.BaseURL = "https://api.example.org/v1?key=1" }, []string{"base_url"}},
 	} {
 		settings := DefaultConfig()

@@ -21,9 +21,10 @@ import (
 )
 
 var (
-	_ turn.Agent      = (*Agent)(nil)
-	_ turn.Learner    = (*Agent)(nil)
-	_ turn.TakesGiven = (*Agent)(nil)
+	_ turn.Agent          = (*Agent)(nil)
+	_ turn.Learner        = (*Agent)(nil)
+	_ turn.TakesDocuments = (*Agent)(nil)
+	_ turn.TakesGiven     = (*Agent)(nil)
 )
 
 // Kind describes agents behind an OpenAI-compatible API.
@@ -59,6 +60,9 @@ func addressHint(base string) string {
 // Learnt implements turn.Learner.
 func (a *Agent) Learnt() []string { return a.client.Learnt() }
 
+// TakesDocuments implements turn.TakesDocuments.
+func (a *Agent) TakesDocuments() bool { return a.config.TakesDocuments() }
+
 // TakesGiven implements turn.TakesGiven.
 func (a *Agent) TakesGiven() assembly.Native { return a.config.TakesGiven() }
 
@@ -74,7 +78,7 @@ func (a *Agent) Run(ctx context.Context, input assembly.Input, emit func(stream.
 		parameters = append(parameters, clientTools)
 	}
 	forms := remote.Forms{Messages: a.config.Messages, Images: a.config.Images, Parameters: parameters, NewImages: func() *remote.Images {
-		return remote.NewImages(a.files, a.config.MaxImageBytes, remote.DefaultImagesBytes)
+		return a.config.NewImages(a.files, a.config.MaxImageBytes)
 	}}
 	return a.client.Adapt(input, forms, emit, func(form remote.Form, emit func(stream.Message) error) error {
 		return a.ask(ctx, form, emit)

@@ -81,6 +81,18 @@ type imagePart struct {
 	ImageURL imageURL `json:"image_url"`
 }
 
+// filePart is a document.
+// https://platform.openai.com/docs/guides/pdf-files
+type filePart struct {
+	Type string `json:"type"` // file
+	File file   `json:"file"`
+}
+
+type file struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"` // a data: address
+}
+
 type imageURL struct {
 	URL string `json:"url"`
 }
@@ -102,7 +114,10 @@ func (a *Agent) request(ctx context.Context, form remote.Form, tools *remote.Too
 	if prompt != "" {
 		body.Messages = append(body.Messages, message{Role: assembly.RoleSystem, Content: prompt})
 	}
-	contents := form.Images.Contents(ctx, said, func(kind, mark string) any {
+	contents := form.Images.Contents(ctx, said, func(kind, mark, name string) any {
+		if kind == remote.PDF {
+			return filePart{"file", file{name, "data:" + kind + ";base64," + mark}}
+		}
 		return imagePart{"image_url", imageURL{"data:" + kind + ";base64," + mark}}
 	})
 	first := len(body.Messages)

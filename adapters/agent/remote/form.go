@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"parley/adapters"
+	"parley/adapters/agent"
 	"parley/assembly"
 	"parley/assembly/runinput"
 	"parley/assembly/turn"
@@ -43,6 +44,38 @@ func DefaultPictures() Pictures { return Pictures{Images: AutoSwitch} }
 // Check adds the faults of the settings.
 func (p Pictures) Check(faults *event.FieldErrors) {
 	faults.Check(slices.Contains([]adapters.Switch{AutoSwitch, adapters.On, adapters.Off}, p.Images), "images", "must be auto, true or false")
+}
+
+// Documents is the settings of the agents that send documents.
+type Documents struct {
+	// Types are the documents that the model takes in the API's own form: pdf.
+	Types []string `yaml:"documents"`
+	// MaxFileBytes bounds a document. The model gets only the name of a larger one.
+	MaxFileBytes int64 `yaml:"max_file_bytes"`
+}
+
+// DefaultDocuments returns the defaults.
+func DefaultDocuments() Documents { return Documents{MaxFileBytes: 20 << 20} }
+
+// PDF is the type of a document.
+const PDF = "application/pdf"
+
+// Check adds the faults of the settings.
+func (d Documents) Check(faults *event.FieldErrors) {
+	faults.Check(!slices.ContainsFunc(d.Types, func(t string) bool { return t != "pdf" }), "documents", "must be [pdf], or be left out")
+	faults.Check(d.MaxFileBytes > 0, "max_file_bytes", "must be more than 0")
+}
+
+// TakesDocuments reports whether PDFs are sent.
+func (d Documents) TakesDocuments() bool { return len(d.Types) > 0 }
+
+// NewImages returns the images and documents of a request; see NewImages.
+func (d Documents) NewImages(files agent.Files, limit int64) *Images {
+	i := NewImages(files, limit, DefaultImagesBytes)
+	if d.TakesDocuments() {
+		i.limits[PDF], i.room = d.MaxFileBytes, max(i.room, d.MaxFileBytes)
+	}
+	return i
 }
 
 // Forms are the forms that a kind's requests can have.
@@ -260,8 +293,13 @@ func (c *Client) form(input assembly.Input, forms Forms, next trial) Form {
 	for _, tool := range next.tools {
 		f.leftOut[toolKey(tool.Tool)] = true
 	}
-	if forms.Images == adapters.On || forms.Images == AutoSwitch && !time.Now().Before(l.until) {
+	if pictures := forms.Images == adapters.On || forms.Images == AutoSwitch && !time.Now().Before(l.until); forms.NewImages != nil {
 		f.Images = forms.NewImages()
+		for _, kind := range imageTypes {
+			if !pictures {
+				delete(f.Images.limits, kind)
+			}
+		}
 		f.Images.leftOut = l.pictures.keys(time.Now())
 		for _, file := range next.pictures {
 			f.Images.leftOut[pictureKey(file)] = true
@@ -324,7 +362,7 @@ func (c *Client) Adapt(input assembly.Input, forms Forms, emit func(stream.Messa
 		default:
 			again = c.learn(cause, fault, forms, f)
 		}
-		if !again && forms.Images == AutoSwitch && f.Images.Any() && !fault.mayPass(forms) {
+		if !again && (forms.Images == AutoSwitch || f.Images.papers) && f.Images.Any() && !fault.mayPass(forms) {
 			next.pictures, again = append(next.pictures, f.Images.list...), true
 		}
 		switch {
@@ -536,8 +574,9 @@ var (
 	longWords  = regexp.MustCompile(`(?i)context_length_exceeded|context[ _](?:length|size|window|limit|overflow)|exceed_context_size|(?:prompt|input|request|message|string)s?(?: is| are)? too (?:long|large)|request_too_large|too many (?:input )?tokens|maximum (?:context|prompt|model|number of tokens|input)|input token count|input length|model token limit|reduce the length|tokens to keep|\bn_ctx\b|\bmax_(?:seq|model)_len|\bmax_new_tokens|prompt\W[^.]{0,60}(?:too long|exceed|(?:long|great)er than)`)
 	imageWords = regexp.MustCompile(`(?i)image|picture|vision|visual|multi-?modal|mmproj|must be a string|valid string|expected a string|type \W?string|content (?:type|part)`)
 	// pictureWords are about a picture and not about the model. modelWords are about the model, even if they name a picture.
-	pictureWords = regexp.MustCompile(`(?i)dimension|pixel|(?:image|picture|media|mime)[ _]?(?:format|type)|formats?\W|too (?:large|big|small|many)|exceed|corrupt|truncat|decod|(?:not|n't|unable to|fail(?:ed)? to|cannot|could not be) (?:process|identify|load|loaded|download|fetch|read|represent)|valid (?:base64 |data |input )?(?:image|picture|png|jpe?g|gif|webp|data)|unsupported (?:image|picture|media)\b|maximum|at most|base64`)
-	modelWords   = regexp.MustCompile(`(?i)at most 0\b|mmproj|multi-?modal|no endpoints found|(?:by|certain|this|the|that) models?\b|image input`)
+	pictureWords  = regexp.MustCompile(`(?i)dimension|pixel|(?:image|picture|media|mime)[ _]?(?:format|type)|formats?\W|too (?:large|big|small|many)|exceed|corrupt|truncat|decod|(?:not|n't|unable to|fail(?:ed)? to|cannot|could not be) (?:process|identify|load|loaded|download|fetch|read|represent)|valid (?:base64 |data |input )?(?:image|picture|png|jpe?g|gif|webp|data)|unsupported (?:image|picture|media)\b|maximum|at most|base64`)
+	modelWords    = regexp.MustCompile(`(?i)at most 0\b|mmproj|multi-?modal|no endpoints found|(?:by|certain|this|the|that) models?\b|image input`)
+	documentWords = regexp.MustCompile(`(?i)\b(?:file|document|pdf)s?\b|file_data|content(?:\[[^\]]*\])?[ .](?:type|part)`)
 	// schemaWords are about the schema of a tool, callWords about a call that the model has written.
 	schemaWords   = regexp.MustCompile(`(?i)\b(?:json[ _]?)?schemas?\b|function[ _]declarations?|invalid_function_parameters|\b(?:tools?|functions?)(?:\.|\[)\d`)
 	callWords     = regexp.MustCompile(`(?i)did not match|tool[ _]call|tool_use_failed|failed_generation|call a function`)
@@ -605,6 +644,8 @@ func refusalOf(fault *Error, forms Forms, f Form) refusal {
 		return badParameter
 	case longWords.MatchString(words), fault.Status == 413 && !f.Images.Any():
 		return tooLong
+	case f.Images.papers && (imageWords.MatchString(words) || documentWords.MatchString(words)):
+		return badPicture
 	case f.Images.Any() && (fault.Status == 413 || imageWords.MatchString(words) && pictureWords.MatchString(words) && !modelWords.MatchString(words)):
 		return badPicture
 	case f.Images.Any() && imageWords.MatchString(words):

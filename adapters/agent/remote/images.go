@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -33,47 +34,68 @@ const (
 	markDigits = 4
 )
 
-// Images are the images of one request. No image is held in memory. The request's JSON has a
-// mark for each image, and Send replaces the mark by the image.
+// Images are the images and documents of one request. None is held in memory. The request's JSON has a
+// mark for each, and Send replaces the mark by the bytes.
 type Images struct {
-	files agent.Files
-	limit int64  // of one image, in bytes
-	room  int64  // of all further images together, in bytes
-	mark  string // begins every mark; it is random, so no text contains it
-	list  []assembly.File
-	// leftOut are pictures that the server has refused, by their keys.
+	files  agent.Files
+	limits map[string]int64 // of one file, in bytes, by its type; a file of another type is not sent
+	room   int64            // of all further files together, in bytes
+	mark   string           // begins every mark; it is random, so no text contains it
+	list   []assembly.File
+	papers bool // there is a document among list
+	// leftOut are files that the server has refused, by their keys.
 	leftOut map[string]bool
 }
 
 // NewImages returns no images. Each one that is added has at most limit bytes, and all together
 // have at most room bytes. They are read from files; if that is nil, none can be added.
 func NewImages(files agent.Files, limit, room int64) *Images {
-	return &Images{files: files, limit: limit, room: room, mark: rand.Text()}
+	i := &Images{files: files, limits: map[string]int64{}, room: room, mark: rand.Text()}
+	for _, kind := range imageTypes {
+		i.limits[kind] = limit
+	}
+	return i
 }
 
-// Add adds a file if it is an image that is not too large. It returns the image's type, and
+// Add adds a file if it is an image or a document that is not too large. It returns its type, and
 // the mark for the JSON.
 func (i *Images) Add(ctx context.Context, file assembly.File) (kind, mark string, ok bool) {
-	if len(i.list) == maxImages || i.leftOut[pictureKey(file)] {
+	if len(i.list) == maxImages || file.Size > i.room || i.leftOut[pictureKey(file)] {
 		return "", "", false
 	}
-	kind, file.Size, ok = CheckImage(ctx, i.files, file, min(i.limit, i.room))
+	kind, file.Size, ok = checkFile(ctx, i.files, file, func(kind string) int64 { return min(i.limits[kind], i.room) })
 	if !ok {
 		return "", "", false
 	}
 	i.room -= file.Size
-	i.list = append(i.list, file)
+	i.list, i.papers = append(i.list, file), i.papers || !slices.Contains(imageTypes, kind)
 	return kind, fmt.Sprintf("%s%0*d", i.mark, markDigits, len(i.list)-1), true
 }
 
-// Any reports whether there is an image.
+// imageTypes are the types of images that models accept.
+var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// Any reports whether there is an image or a document.
 func (i *Images) Any() bool { return len(i.list) > 0 }
 
 // CheckImage returns the type and the size of a file, if its bytes are an image that models
 // accept, at most so many. It reads the whole copy from files, because a damaged one must be
 // left out. If files is nil, there is no copy.
 func CheckImage(ctx context.Context, files agent.Files, file assembly.File, most int64) (kind string, size int64, ok bool) {
-	if files == nil || file.Path == "" || file.Size > most {
+	if file.Size > most {
+		return "", 0, false
+	}
+	return checkFile(ctx, files, file, func(kind string) int64 {
+		if slices.Contains(imageTypes, kind) {
+			return most
+		}
+		return 0
+	})
+}
+
+// checkFile is CheckImage for types that have a limit in bytes.
+func checkFile(ctx context.Context, files agent.Files, file assembly.File, limit func(kind string) int64) (kind string, size int64, ok bool) {
+	if files == nil || file.Path == "" {
 		return "", 0, false
 	}
 	opened, err := files.Open(ctx, file.Bucket, file.Path)
@@ -84,7 +106,8 @@ func CheckImage(ctx context.Context, files agent.Files, file assembly.File, most
 	copied := bufio.NewReader(opened)
 	head, _ := copied.Peek(512)
 	kind = http.DetectContentType(head)
-	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, kind) {
+	most := limit(kind)
+	if most <= 0 || file.Size > most {
 		return "", 0, false
 	}
 	size, err = io.Copy(io.Discard, io.LimitReader(copied, most+1))
@@ -97,21 +120,21 @@ type TextPart struct {
 	Text string `json:"text"`
 }
 
-// Contents returns the content of each message: a list of parts if it has images, else a
-// text. Only a user's message can have images; image returns the part of one, from its type
-// and its mark. The newest images have priority. Files without room, and those that are not
+// Contents returns the content of each message: a list of parts if it has images or documents, else a
+// text. Only a user's message can have them; part returns the part of one, from its type, its
+// mark and its name. The newest have priority. Files without room, and those that are not
 // read within a minute, are only named.
-func (i *Images) Contents(ctx context.Context, messages []assembly.Message, image func(kind, mark string) any) []any {
+func (i *Images) Contents(ctx context.Context, messages []assembly.Message, part func(kind, mark, name string) any) []any {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	contents := make([]any, len(messages))
 	for n, m := range slices.Backward(messages) {
-		contents[n] = i.content(ctx, m, image)
+		contents[n] = i.content(ctx, m, part)
 	}
 	return contents
 }
 
-func (i *Images) content(ctx context.Context, m assembly.Message, image func(kind, mark string) any) any {
+func (i *Images) content(ctx context.Context, m assembly.Message, part func(kind, mark, name string) any) any {
 	before := len(i.list)
 	parts := make([]any, len(m.Parts))
 	texts := make([]string, len(m.Parts))
@@ -121,7 +144,7 @@ func (i *Images) content(ctx context.Context, m assembly.Message, image func(kin
 			texts[n] = Describe(*p.File)
 			if m.Role == assembly.RoleUser {
 				if kind, mark, ok := i.Add(ctx, *p.File); ok {
-					parts[n] = image(kind, mark)
+					parts[n] = part(kind, mark, cmp.Or(Plain(p.File.Name, 120), "file"))
 					continue
 				}
 			}

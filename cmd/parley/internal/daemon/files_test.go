@@ -37,10 +37,13 @@ func (s *chatMessage) UnmarshalJSON(raw []byte) error {
 	var parts []struct {
 		Text     string
 		ImageURL struct{ URL string } `json:"image_url"`
+		File     struct {
+			Data string `json:"file_data"`
+		}
 	}
 	err := json.Unmarshal(message.Content, &parts)
 	for _, p := range parts {
-		s.Content += p.Text + p.ImageURL.URL + "\n"
+		s.Content += p.Text + p.ImageURL.URL + p.File.Data + "\n"
 	}
 	return err
 }
@@ -201,6 +204,34 @@ func TestMissingCopy(t *testing.T) {
 			if log := h.log.String(); h.warnings("copy") == 0 || !strings.Contains(log, name) {
 				t.Errorf("the log has no warning about the copy:\n%s", log)
 			}
+		})
+	}
+}
+
+// TestDocumentOfTheThread: an agent with documents gets the PDF that somebody has posted in the thread before the question, and any
+// other agent its name.
+func TestDocumentOfTheThread(t *testing.T) {
+	t.Parallel()
+	const pdf = "%PDF-1.7 the plan"
+	for setting, want := range map[string]string{
+		"documents: [pdf]": "data:application/pdf;base64," + base64.StdEncoding.EncodeToString([]byte(pdf)),
+		"documents: []":    "(file: plan.pdf)",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			h := open(t, plan{helper: setting})
+			h.slack.AddFile(slacktest.File{ID: "F0PLAN", Name: "plan.pdf", MimeType: "application/pdf", Content: []byte(pdf)})
+			m := h.newMessage("here is the plan")
+			h.accept(inner(fmt.Sprintf(`{"type":"message","subtype":"file_share","channel_type":"channel","channel":%q,"user":%q,"text":%q,"ts":%q,"event_ts":%q,
+				"files":[{"id":"F0PLAN","name":"plan.pdf","mimetype":"application/pdf","size":%d}]}`, m.Channel, m.User, m.Text, m.TS, m.TS, len(pdf))))
+			again := h.newMessage("<@" + slacktest.BotUser + "> is it good?")
+			again.ThreadTS = m.TS
+			h.accept(again.Mention())
+			asked := h.answerNext(replyWith("Yes."))
+			if all := fmt.Sprint(asked.messages); !strings.Contains(all, want) || strings.Contains(all, "base64") != strings.Contains(want, "base64") {
+				t.Errorf("the agent was asked %q, want %q", asked.messages, want)
+			}
+			h.posts(1)
 		})
 	}
 }
