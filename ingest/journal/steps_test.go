@@ -15,10 +15,12 @@ import (
 // released has the SHA-256 of each step that a store may have, as its engine gets it. A line is added with a step for each
 // engine, and never changes.
 var released = map[string]string{
-	"postgres 0001_init.sql":        "0d737b2046ab8911787c1b25955632c9b5e9d20bc7b75c062d906f307090f73d",
-	"postgres 0002_message_ids.sql": "4e177918ce5fcb1db631346dd3451c4ee957039ab9cf371d0478cd3b95203ea1",
-	"sqlite 0001_init.sql":          "65ca5295137527d5a23d3c2315bb59f80411381337453080add30b6a410cad1f",
-	"sqlite 0002_message_ids.sql":   "900bb648d2dcdef5e41215cb18e92f3653603d0eb4f13c45f32d34eec258da67",
+	"postgres 0001_init.sql":          "0d737b2046ab8911787c1b25955632c9b5e9d20bc7b75c062d906f307090f73d",
+	"postgres 0002_message_ids.sql":   "4e177918ce5fcb1db631346dd3451c4ee957039ab9cf371d0478cd3b95203ea1",
+	"postgres 0003_fewer_indexes.sql": "659cea3903f405e8bac18938a433a36085b3e093dd39da573a43ec8711e53b67",
+	"sqlite 0001_init.sql":            "65ca5295137527d5a23d3c2315bb59f80411381337453080add30b6a410cad1f",
+	"sqlite 0003_fewer_indexes.sql":   "659cea3903f405e8bac18938a433a36085b3e093dd39da573a43ec8711e53b67",
+	"sqlite 0002_message_ids.sql":     "900bb648d2dcdef5e41215cb18e92f3653603d0eb4f13c45f32d34eec258da67",
 }
 
 // TestReleasedStepsStay proves that a store of any version gets the same steps for good.

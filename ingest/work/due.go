@@ -16,16 +16,20 @@ type dueAt struct {
 }
 
 // dueColumn is the column that shows when a thread's work of a kind is due, and dueFrom
-// its table. Of a thread's open deliveries, the first one counts. Those that remove a sign
-// of work or change a state post come after all others, each when it is due. The pieces of a
-// refused post, and the notice of it, come where the post was; see outbox.OpenDelivery.
+// where to find it. Deliveries that are pending, and those that are sending, are in different indexes.
 var (
 	dueColumn = map[Kind]string{Intake: "intake_at", Turns: "turn_at", Deliveries: "due_at"}
-	dueFrom   = map[Kind]string{Intake: "threads", Turns: "threads", Deliveries: `deliveries d JOIN threads ON threads.id = d.thread
-		AND d.state IN ('pending', 'sending') AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.thread = d.thread
-			AND e.state IN ('pending', 'sending') AND (CASE WHEN e.kind IN ('unsign', 'restate') THEN e.due_at ELSE 0 END, CASE WHEN e.kind IN ('post', 'tell') AND e.replaces <> 0 THEN e.replaces ELSE e.id END, e.id)
-				< (CASE WHEN d.kind IN ('unsign', 'restate') THEN d.due_at ELSE 0 END, CASE WHEN d.kind IN ('post', 'tell') AND d.replaces <> 0 THEN d.replaces ELSE d.id END, d.id))`}
+	dueFrom   = map[Kind][]string{Intake: {"threads WHERE intake_at IS NOT NULL"}, Turns: {"threads WHERE turn_at IS NOT NULL"},
+		Deliveries: {firstOpen + ` WHERE d.state = 'pending'`, firstOpen + ` WHERE d.state IN ('pending', 'sending') AND d.state = 'sending'`}}
 )
+
+// firstOpen finds the first open delivery of each thread. Those that remove a sign
+// of work or change a state post come after all others, each when it is due. The pieces of a
+// refused post, and the notice of it, come where the post was; see outbox.OpenDelivery.
+const firstOpen = `deliveries d JOIN threads ON threads.id = d.thread
+	AND NOT EXISTS (SELECT 1 FROM deliveries e WHERE e.thread = d.thread
+		AND e.state IN ('pending', 'sending') AND (CASE WHEN e.kind IN ('unsign', 'restate') THEN e.due_at ELSE 0 END, CASE WHEN e.kind IN ('post', 'tell') AND e.replaces <> 0 THEN e.replaces ELSE e.id END, e.id)
+			< (CASE WHEN d.kind IN ('unsign', 'restate') THEN d.due_at ELSE 0 END, CASE WHEN d.kind IN ('post', 'tell') AND d.replaces <> 0 THEN d.replaces ELSE d.id END, d.id))`
 
 // due returns threads that have work of a queue and that this node may claim, the
 // longest due first. Threads whose work is due after now follow.
@@ -45,6 +49,12 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 		turns = ` AND agent = $6 AND (pending = 0 OR intake_at IS NULL OR intake_at > $7)`
 		args = append(args, q.Agent, now.UnixMilli())
 	}
+	rest := ` AND ` + available + ` AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%') AND $5 NOT LIKE '%,' || threads.workspace || ',%'` + turns +
+		` ORDER BY ` + column + ` LIMIT CAST($3 AS BIGINT)`
+	var parts []string
+	for _, from := range dueFrom[q.Kind] {
+		parts = append(parts, `SELECT * FROM (SELECT threads.id, `+column+`, threads.workspace FROM `+from+rest+`) AS part`)
+	}
 	err = s.db.Engine.ReadOne(ctx, func(tx storage.Tx) error {
 		list = nil
 		return tx.Rows(func(scan func(...any) error) error {
@@ -52,8 +62,7 @@ func (s *Scheduler) due(ctx context.Context, q *queue, now time.Time, limit int)
 			err := scan(&d.thread, &d.at, &d.workspace)
 			list = append(list, d)
 			return err
-		}, `SELECT threads.id, `+column+`, threads.workspace FROM `+dueFrom[q.Kind]+` WHERE `+column+` IS NOT NULL AND `+available+`
-			AND ($4 = '' OR $4 LIKE '%,' || threads.workspace || ',%') AND $5 NOT LIKE '%,' || threads.workspace || ',%'`+turns+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
+		}, strings.Join(parts, ` UNION ALL `)+` ORDER BY `+column+` LIMIT CAST($3 AS BIGINT)`, args...)
 	})
 	return list, err
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"parley/ingest/journal/sqlite"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
+	"parley/ingest/work"
 )
 
 // recorder is an engine that records the text of each statement, and counts transactions.
@@ -369,6 +371,33 @@ func TestDeliveriesAreListedByAnIndex(t *testing.T) {
 	}
 }
 
+// TestDueDeliveriesAreFoundByTheirIndexes proves that a look for due deliveries reads the pending ones in the order of their times, and else
+// only those that are sending.
+func TestDueDeliveriesAreFoundByTheirIndexes(t *testing.T) {
+	c := newConversation(t)
+	run, claim := c.ask("C1/1")
+	_, err := c.Runs.CommitReply(c.Context(), claim, run, runs.Reply{
+		Content: "Hello.", Stale: "send", Attempt: runs.Attempt{BegunAt: time.Now()}, Posts: []outbox.Post{{Channel: "C1", Place: "1", Text: "Hello."}},
+		Metadata: func(string, time.Duration) []byte { return []byte("{}") },
+	})
+	c.must(err)
+	c.recorder.taken()
+	ctx, stop := context.WithCancel(c.Context())
+	c.must(work.New(c.recorder, work.Options{Node: "a", Log: slog.New(slog.DiscardHandler)}).Serve(ctx, work.Queue{Kind: work.Deliveries, Slots: 1, Do: func(context.Context, *work.Claim) error {
+		stop()
+		return nil
+	}}))
+	for statement, plan := range c.plans() {
+		if !strings.Contains(statement, "due_at") {
+			continue
+		}
+		if !strings.Contains(plan, "SCAN d USING INDEX deliveries_due") || !strings.Contains(plan, "SEARCH d USING INDEX deliveries_open (state=?)") ||
+			strings.Contains(plan, "SCAN d\n") || strings.Contains(plan, "SCAN e") || strings.Contains(plan, "SCAN threads") {
+			t.Errorf("%s\nreads more than the deliveries that are due:\n%s", statement, plan)
+		}
+	}
+}
+
 // plans returns the plans of the recorded statements.
 func (c *conversation) plans() map[string]string {
 	c.Helper()
@@ -378,7 +407,7 @@ func (c *conversation) plans() map[string]string {
 	defer db.Close()
 	plans := map[string]string{}
 	for _, statement := range statements {
-		plan, err := explain(db, strings.ReplaceAll(statement, " FOR UPDATE", ""))
+		plan, err := explain(db, strings.NewReplacer(" FOR UPDATE SKIP LOCKED", "", " FOR UPDATE", "").Replace(statement))
 		if err != nil {
 			c.Errorf("%v: %s", err, statement)
 		}

@@ -36,9 +36,10 @@ func (l *Listing) Figures(ctx context.Context) (Figures, error) {
 		f.Running = by(tx, `agent`, `threads WHERE run_id IS NOT NULL`)
 		f.Questions, f.Behind = by(tx, `agent`, `questions WHERE state = 'open'`), by(tx, `workspace`, `gaps`)
 		for queue, query := range map[string]string{
-			"intake":   `SELECT min(intake_at) FROM threads WHERE intake_at IS NOT NULL`,
-			"turn":     `SELECT min(turn_at) FROM (SELECT turn_at FROM threads WHERE turn_at IS NOT NULL AND run_id IS NULL` + limited,
-			"delivery": `SELECT min(due_at) FROM deliveries WHERE state IN ('pending', 'sending')`,
+			"intake": `SELECT min(intake_at) FROM threads WHERE intake_at IS NOT NULL`,
+			"turn":   `SELECT min(turn_at) FROM (SELECT turn_at FROM threads WHERE turn_at IS NOT NULL AND run_id IS NULL` + limited,
+			"delivery": `SELECT min(at) FROM (SELECT min(due_at) AS at FROM deliveries WHERE state = 'pending'
+				UNION ALL SELECT min(due_at) FROM deliveries WHERE state IN ('pending', 'sending') AND state = 'sending') AS open`,
 		} {
 			var at int64
 			if tx.Row([]any{&at}, query); at > 0 && at < now {
