@@ -168,11 +168,13 @@ const insertDelivery = `INSERT INTO deliveries (thread, run, part, key, workspac
 	created_at, kind, replaces, stream, asker, file, buttons, card, send_by, state, attempts, due_at)`
 
 // beginDelivery marks the delivery as sending if no delivery comes before it and neither
-// its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once.
+// its channel nor its workspace must wait. Otherwise the delivery is pending, and due at once. Without LIMIT, PostgreSQL would
+// look once for each use of free.
 const beginDelivery = insertDelivery + ` SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, CASE WHEN free = 1 THEN CAST($17 AS BIGINT) ELSE 0 END,
 	CASE WHEN free = 1 THEN 'sending' ELSE 'pending' END, free, CASE WHEN free = 1 THEN CAST($17 AS BIGINT) ELSE $9 END
 	FROM (SELECT CASE WHEN NOT EXISTS (SELECT 1 FROM deliveries WHERE thread = $1 AND ` + open + ` AND kind NOT IN ` + late + `)
-		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel IN ($6, '') AND blocked_until > $9) THEN 1 ELSE 0 END AS free) AS f
+		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = $6 AND blocked_until > $9)
+		AND NOT EXISTS (SELECT 1 FROM paces WHERE workspace = $5 AND channel = '' AND blocked_until > $9) THEN 1 ELSE 0 END AS free LIMIT 1) AS f
 	WHERE true RETURNING id, state, attempts`
 
 // Key returns the idempotency key of one part of a run's reply: 25 of [a-z2-7],

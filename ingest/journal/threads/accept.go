@@ -99,7 +99,8 @@ func AddFirst(tx *storage.Txn, db *storage.DB, a Accepting, m First) {
 			run_id, agent, turn_at, turn_since, run_begun_at, begun_seq, run_fence, run_left)
 		SELECT $1, $2, $3, $4, $5, $6, $7, CAST($8 AS BIGINT), 1, CAST($9 AS BIGINT), 2, CAST($13 AS BIGINT), $14,
 			CAST($15 AS TEXT), $16, CAST($17 AS BIGINT), CAST($18 AS BIGINT), CAST($19 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT), CAST($20 AS BIGINT)
-		WHERE true`+unusedUUID+` AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key IN ($10, $11))
+		WHERE true`+unusedUUID+` AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $10)
+			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND dedupe_key = $11)
 			AND NOT EXISTS (SELECT 1 FROM envelopes WHERE workspace = $3 AND message_id = $12 AND state = 'pending' AND thread IS NULL)
 			AND NOT EXISTS (SELECT 1 FROM messages WHERE workspace = $3 AND external_id = $12)
 		ON CONFLICT (key) DO NOTHING`,
