@@ -92,16 +92,18 @@ func Waiting(tx *storage.Txn, thread, answer int64, limit int) []Message {
 		thread, answer, int64(limit))
 }
 
-// TakeUpTo gives a run the messages that Waiting returns, up to one of them.
-func TakeUpTo(tx *storage.Txn, thread, answer int64, run string, last *Message) {
-	tx.Do(`UPDATE messages SET run = $3 WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $4 OR (sent_at = $4 AND seq <= $5))`+ofPeople,
-		thread, answer, run, storage.Millis(last.SentAt), last.Seq)
+// Bounds are the bounds of the block of a turn.
+type Bounds struct {
+	After, Base int64
+	Gap         bool // some earlier messages could not be read
 }
 
-// Bound stores the bounds of a turn's block with its first message. gap means that some earlier messages
-// could not be read.
-func Bound(tx *storage.Txn, first *Message, after, base int64, gap bool) {
-	tx.Do(`UPDATE messages SET context_after = $2, base_seq = $3, gap = $4 WHERE row = $1`, first.Row, after, base, storage.Number(gap))
+// TakeUpTo gives a run the messages that Waiting returns, from the first one, which gets the bounds of the turn's block, up to the last one.
+func TakeUpTo(tx *storage.Txn, thread, answer int64, run string, first, last *Message, block Bounds) {
+	tx.Do(`UPDATE messages SET run = $3, context_after = CASE WHEN row = $6 THEN CAST($7 AS BIGINT) ELSE context_after END,
+		base_seq = CASE WHEN row = $6 THEN CAST($8 AS BIGINT) ELSE base_seq END, gap = CASE WHEN row = $6 THEN CAST($9 AS BIGINT) ELSE gap END
+		WHERE thread = $1 AND trigger = 'run' AND run IS NULL AND (sent_at < $4 OR (sent_at = $4 AND seq <= $5))`+ofPeople,
+		thread, answer, run, storage.Millis(last.SentAt), last.Seq, first.Row, block.After, block.Base, storage.Number(block.Gap))
 }
 
 // TakeRest gives a run the rest of its messages.

@@ -331,9 +331,8 @@ func together(waiting []messages.Message) int {
 
 // take gives the run its messages. The first one carries the bounds of the turn's block.
 func (b *beginRunTx) take(waiting []messages.Message, answer int64) {
-	first, last := waiting[0], waiting[len(waiting)-1]
-	messages.TakeUpTo(b.Txn, b.run.Thread, answer, b.run.ID, &last)
-	messages.Bound(b.Txn, &first, b.run.ContextAfter, b.run.BaseSeq, b.gap)
+	messages.TakeUpTo(b.Txn, b.run.Thread, answer, b.run.ID, &waiting[0], &waiting[len(waiting)-1],
+		messages.Bounds{After: b.run.ContextAfter, Base: b.run.BaseSeq, Gap: b.gap})
 }
 
 // askedByBot returns the channel in which a bot requested the run. It is empty if no bot
