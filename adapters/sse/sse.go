@@ -32,6 +32,7 @@ type Reader struct {
 	body    *bufio.Reader
 	longest int // bytes of an event
 	line    []byte
+	name    string // the last one
 	event   Event
 }
 
@@ -59,7 +60,10 @@ func (r *Reader) Next() (Event, error) {
 		case "id":
 			r.event.ID = string(value)
 		case "event":
-			r.event.Name = string(value)
+			if string(value) != r.name { // most events of a stream have the same one
+				r.name = string(value)
+			}
+			r.event.Name = r.name
 		case "data":
 			r.add(value, hasData)
 			hasData = true

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"parley/adapters/agent/remote"
 )
 
 // streamEvent is one event of a run, with the fields that this package reads. A null reads as
@@ -91,6 +94,13 @@ var nullable = map[string]bool{"snapshot": true}
 // decode reads one streamEvent, in the names of version 1.0. A known event that lacks a field, or
 // has one of another type, is an error that names the field.
 func decode(data []byte) (streamEvent, error) {
+	if e, ok := deltaOf(data); ok {
+		return e, nil
+	}
+	return decodeAny(data)
+}
+
+func decodeAny(data []byte) (streamEvent, error) {
 	var e streamEvent
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(data, &fields); err != nil {
@@ -122,6 +132,39 @@ func decode(data []byte) (streamEvent, error) {
 	}
 	e.raw = data
 	return e, e.check()
+}
+
+// deltaOf returns an event that brings a part of a text and nothing else, as nearly all events of a run do; false for any
+// other one.
+func deltaOf(data []byte) (e streamEvent, ok bool) {
+	var kind, id []byte
+	ok = remote.Members(data, func(key, value []byte) bool {
+		switch string(key) {
+		case "type":
+			kind = value
+		case "messageId":
+			id = value
+		case "delta":
+			e.Delta = value
+			return value[0] == '"'
+		default:
+			return string(key) == "timestamp" || string(key) == "rawEvent"
+		}
+		return value[0] == '"' && bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value)
+	})
+	if !ok || id == nil || e.Delta == nil {
+		return e, false
+	}
+	switch string(kind) {
+	case `"TEXT_MESSAGE_CONTENT"`:
+		e.Type = "TEXT_MESSAGE_CONTENT"
+	case `"REASONING_MESSAGE_CONTENT"`:
+		e.Type = "REASONING_MESSAGE_CONTENT"
+	default:
+		return e, false
+	}
+	e.MessageID, e.raw = string(id[1:len(id)-1]), data
+	return e, true
 }
 
 // check returns the fault of a field with a known set of values.

@@ -55,6 +55,9 @@ func (m *message) take(event remote.Event) error {
 	if len(bytes.TrimSpace(event.Data)) == 0 {
 		return nil
 	}
+	if text, ok := textOf(event.Data); ok {
+		return m.say(text)
+	}
 	var e streamEvent
 	err := json.Unmarshal(event.Data, &e)
 	switch ended := m.stop != ""; {
@@ -97,6 +100,40 @@ func (m *message) take(event remote.Event) error {
 		m.answer.Done()
 	}
 	return nil
+}
+
+// textOf returns the text of an event that brings nothing else, as nearly all events of an answer do; false for any other one.
+func textOf(data []byte) (text []byte, ok bool) {
+	var delta []byte
+	isDelta, isText := false, false
+	ok = remote.Members(data, func(key, value []byte) bool {
+		switch string(key) {
+		case "type":
+			isDelta = string(value) == `"content_block_delta"`
+			return isDelta
+		case "delta":
+			taken := delta != nil
+			delta = value
+			return !taken
+		case "error", "message", "content", "stop_reason", "content_block", "usage":
+			return string(value) == "null"
+		}
+		return remote.IsPlain(key)
+	})
+	ok = ok && isDelta && delta != nil && remote.Members(delta, func(key, value []byte) bool {
+		switch string(key) {
+		case "type":
+			isText = string(value) == `"text_delta"`
+			return isText
+		case "text":
+			text = value
+			return value[0] == '"'
+		case "thinking", "signature", "partial_json", "stop_reason", "citation":
+			return string(value) == "null"
+		}
+		return remote.IsPlain(key)
+	})
+	return text, ok && isText && text != nil
 }
 
 func (m *message) invalid(err error) error {

@@ -79,6 +79,9 @@ func (c *completion) take(e remote.Event) error {
 		c.answer.Done()
 		return nil
 	}
+	if content, ok := contentOf(data); ok {
+		return c.say(content)
+	}
 	var event chunk
 	err := json.Unmarshal(data, &event)
 	switch ended := c.finish != ""; {
@@ -117,6 +120,63 @@ func (c *completion) take(e remote.Event) error {
 		}
 	}
 	return nil
+}
+
+// contentOf returns the text of a chunk that brings nothing else, as nearly all chunks of an answer do; false for any other one.
+func contentOf(data []byte) (content []byte, ok bool) {
+	var choices []byte
+	ok = remote.Members(data, func(key, value []byte) bool {
+		switch string(key) {
+		case "choices":
+			taken := choices != nil
+			choices = value
+			return !taken
+		case "error", "usage", "base_resp", "citations", "search_results":
+			return string(value) == "null"
+		}
+		return remote.IsPlain(key)
+	})
+	var choice []byte
+	ok = ok && choices != nil && remote.Elements(choices, func(value []byte) bool {
+		taken := choice != nil
+		choice = value
+		return !taken
+	})
+	var delta []byte
+	ok = ok && choice != nil && remote.Members(choice, func(key, value []byte) bool {
+		switch string(key) {
+		case "delta":
+			taken := delta != nil
+			delta = value
+			return !taken
+		case "index":
+			return string(value) == "0"
+		case "error", "message", "finish_reason":
+			return string(value) == "null"
+		}
+		return remote.IsPlain(key)
+	})
+	ok = ok && delta != nil && remote.Members(delta, func(key, value []byte) bool {
+		switch string(key) {
+		case "content":
+			content = value
+			return value[0] == '"'
+		case "refusal", "reasoning", "reasoning_content", "reasoning_details", "tool_calls", "images", "annotations":
+			return string(value) == "null"
+		}
+		return remote.IsPlain(key)
+	})
+	return content, ok && content != nil
+}
+
+// say takes the text of such a chunk.
+func (c *completion) say(content []byte) error {
+	text, err := c.text.Join(content)
+	if err != nil {
+		return c.invalid(err)
+	}
+	c.took.text = c.took.text || text != ""
+	return c.answer.Text(text)
 }
 
 func (c *completion) invalid(err error) error {

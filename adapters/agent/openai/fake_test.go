@@ -83,10 +83,51 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
 	case p.conns <- server:
-		return client, nil
+		return buffer(client), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// buffered is a connection with a buffer for what has arrived, as that of a socket.
+type buffered struct {
+	net.Conn
+	mu      sync.Mutex
+	more    *sync.Cond
+	arrived bytes.Buffer
+	err     error
+}
+
+// buffer returns a connection whose other end need not wait for its reads.
+func buffer(conn net.Conn) net.Conn {
+	b := &buffered{Conn: conn}
+	b.more = sync.NewCond(&b.mu)
+	go func() {
+		part := make([]byte, 1<<10)
+		for {
+			n, err := conn.Read(part)
+			b.mu.Lock()
+			b.arrived.Write(part[:n])
+			b.err = err
+			b.mu.Unlock()
+			if b.more.Broadcast(); err != nil {
+				return
+			}
+		}
+	}()
+	return b
+}
+
+func (b *buffered) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.arrived.Len() == 0 && b.err == nil {
+		b.more.Wait()
+	}
+	if b.arrived.Len() > 0 {
+		return b.arrived.Read(p)
+	}
+	return 0, b.err
 }
 
 func (p *pipes) Accept() (net.Conn, error) {

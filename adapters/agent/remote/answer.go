@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// interval and batch pace the chunks. The next chunk is emitted interval after the last
-	// one, or earlier if it has reached batch characters.
+	// interval and batch pace the chunks. For interval after a chunk, the events that arrive stay unread. Then they are
+	// read in one go, and their text is the next chunk; several ones if it has batch characters or more.
 	interval = 16 * time.Millisecond
 	batch    = 200
 	// grace bounds the wait for the stream's end after the server's end mark. After
@@ -50,8 +50,7 @@ type Answer struct {
 	last    time.Time
 	measure func(assembly.Usage) // nil for nobody
 	shown   shown
-	due     <-chan time.Time // fires when the next chunk is due; nil if there is none
-	end     <-chan time.Time // fires when the wait for the stream's end is over
+	done    bool // the server has marked the end of its answer
 }
 
 // NewAnswer returns the answer of a run. Its text has at most limit bytes.
@@ -258,15 +257,18 @@ func (a *Answer) write(text string) error {
 		return err
 	}
 	a.text.WriteString(text)
-	a.chars += utf8.RuneCountInString(text)
-	wait := interval - time.Since(a.last)
-	if wait <= 0 || a.chars >= batch {
+	if a.chars += utf8.RuneCountInString(text); a.chars >= batch {
 		return a.chunk(false)
 	}
-	if a.due == nil {
-		a.due = time.After(wait)
-	}
 	return nil
+}
+
+// grown emits the text that no chunk has emitted.
+func (a *Answer) grown() error {
+	if a.chars == 0 {
+		return nil
+	}
+	return a.chunk(false)
 }
 
 // isHeld reports whether the text may be a thought, as that of an earlier answer was.
@@ -296,6 +298,9 @@ func (a *Answer) EndThought() error {
 	if text == "" {
 		return nil
 	}
+	if err := a.grown(); err != nil {
+		return err
+	}
 	a.thinks++
 	return a.say(stream.Message{Type: stream.Thought, Text: text, ActivityID: fmt.Sprintf("%s/thought-%d", a.activity, a.thinks)})
 }
@@ -305,16 +310,18 @@ func (a *Answer) Say(m stream.Message) error {
 	if err := a.EndThought(); err != nil {
 		return err
 	}
+	if err := a.grown(); err != nil { // it came before
+		return err
+	}
 	return a.say(m)
 }
 
 // Done says that the server has marked the end of its answer. Further events may follow it
 // for a short time.
-func (a *Answer) Done() {
-	if a.end == nil {
-		a.end = time.After(grace)
-	}
-}
+func (a *Answer) Done() { a.done = true }
+
+// Paced says that the events have brought a chunk by themselves.
+func (a *Answer) Paced() { a.last = time.Now() }
 
 // String returns the text so far, without a beginning that may still be thinking.
 func (a *Answer) String() string { return a.text.String() }
@@ -495,11 +502,10 @@ func (a *Answer) id() string {
 // chunk emits the text that no chunk has emitted, unless it is held.
 func (a *Answer) chunk(final bool) error {
 	if a.isHeld() {
-		a.due = nil
 		return nil
 	}
 	text := a.text.String()[a.sent:]
-	a.sent, a.chars, a.due, a.last = a.text.Len(), 0, nil, time.Now()
+	a.sent, a.chars, a.last = a.text.Len(), 0, time.Now()
 	if a.again {
 		if text = ""; !final {
 			return nil
@@ -511,27 +517,6 @@ func (a *Answer) chunk(final bool) error {
 func (a *Answer) say(m stream.Message) error {
 	m.Time = time.Now()
 	return a.emit(m)
-}
-
-// follow passes events to take, and emits chunks when they are due. It returns whether Done
-// was called, after the events have ended or the grace has passed.
-func (a *Answer) follow(events <-chan Event, take func(Event) error) (done bool, err error) {
-	for {
-		select {
-		case event, open := <-events:
-			if !open {
-				return a.end != nil, nil
-			}
-			err = take(event)
-		case <-a.due:
-			err = a.chunk(false)
-		case <-a.end:
-			return true, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
 }
 
 // ToolCall returns the message that a model calls a tool.

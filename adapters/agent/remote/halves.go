@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Halves joins a character whose UTF-16 halves come in the strings of two events, as servers
@@ -28,6 +29,9 @@ func (h *Halves) Join(raw json.RawMessage) (text string, err error) {
 	}
 	if cut := len(inner) - len(`\ud83d`); cut >= 0 && isFirstHalf(inner[cut:]) && !isEscaped(inner[:cut]) {
 		h.held, inner = bytes.Clone(inner[cut:]), inner[:cut]
+	}
+	if bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner), nil
 	}
 	err = json.Unmarshal(append(append([]byte{'"'}, inner...), '"'), &text)
 	return text, err

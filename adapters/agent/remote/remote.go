@@ -354,21 +354,12 @@ func (c *Client) Follow(r *Response, answer *Answer, end string, take func(Event
 	if !r.IsStream() {
 		return c.wrongType(r, r.Header.Get("Content-Type"), "an event stream (check the agent's address)", opening(r.Body))
 	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	events := make(chan Event)
-	var broken error
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		defer close(events)
-		broken = c.read(ctx, r, events)
-	})
-	defer func() { cancel(); r.Close(); reader.Wait() }()
-	done, err := answer.follow(events, take)
+	broken, err := c.read(r, answer, take)
 	switch {
-	case done:
-		return nil
 	case err != nil:
 		return c.explain(r.ctx, err)
+	case answer.done:
+		return nil
 	case broken != nil:
 		return c.explain(r.ctx, broken)
 	}
@@ -395,31 +386,42 @@ func (c *Client) FollowOrTake(r *Response, answer *Answer, end string, take func
 	return take(Event{Data: whole})
 }
 
-// read sends the stream's events until the stream ends or fails.
-func (c *Client) read(ctx context.Context, r *Response, events chan<- Event) error {
-	stream, n := sse.NewReader(r.Body, longestEvent(c.config.MaxBytes)), 0
+// read passes the stream's events to take until the stream ends, breaks or goes on for longer than the grace after its end
+// mark. The error is that of take or of the answer's emit.
+func (c *Client) read(r *Response, answer *Answer, take func(Event) error) (broken, err error) {
+	body := &paced{response: r, answer: answer}
+	stream, n, marked := sse.NewReader(body, longestEvent(c.config.MaxBytes)), 0, false
 	stream.Cuts = r.TakeCut
 	for {
 		event, err := stream.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return c.interrupted(err)
-		}
-		if len(event.Data) == 0 {
+		switch {
+		case body.err != nil:
+			return nil, body.err
+		case err == io.EOF:
+			return nil, nil
+		case err != nil:
+			return c.interrupted(err), nil
+		case len(event.Data) == 0:
 			continue
 		}
-		r.Begun()
-		for _, event := range objects(event) {
+		if n == 0 {
+			r.Begun()
+		}
+		list := []Event{event}
+		if bytes.IndexByte(event.Data, '\n') >= 0 {
+			list = objects(event)
+		}
+		for _, event := range list {
 			if n++; n > maxEvents {
-				return c.interrupted(errManyEvents)
+				return c.interrupted(errManyEvents), nil
 			}
-			select {
-			case events <- event:
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := take(event); err != nil {
+				return nil, err
 			}
+		}
+		if answer.done && !marked {
+			marked = true
+			defer time.AfterFunc(grace, r.close).Stop()
 		}
 	}
 }

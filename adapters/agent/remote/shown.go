@@ -163,13 +163,17 @@ type scanner struct {
 	wraps     byte // the sign that ends what is around the address; 0 for nothing
 	skips     bool // the address has ended, and its wrapper has not
 
-	line   string // the beginning of the current line
+	line   []byte // the beginning of the current line
 	ticks  int    // backticks in it
 	fenced bool   // it is in a fence
 }
 
 // add returns the text without pictures, which take gets. take returns whether it is one.
 func (s *scanner) add(text string, take func(head, data string) bool) string {
+	if s.rest == "" && !s.skips && s.data == nil && !mayHave(text) {
+		s.pass(text)
+		return text
+	}
 	var out strings.Builder
 	pass := func(text string) {
 		s.pass(text)
@@ -232,6 +236,11 @@ func (s *scanner) add(text string, take func(head, data string) bool) string {
 	return out.String()
 }
 
+// mayHave reports whether a text may contain or begin an address, since few texts do. See dataBegin and mayBegin.
+func mayHave(text string) bool {
+	return strings.IndexByte(text, '[') >= 0 || strings.IndexByte(text, '<') >= 0 || strings.HasSuffix(text, "!") || strings.Contains(text, "data:")
+}
+
 // end returns the rest of the text. An address that does not end is left out.
 func (s *scanner) end(take func(head, data string) bool) string {
 	rest := s.rest
@@ -255,16 +264,16 @@ func (s *scanner) pass(text string) {
 	for _, c := range []byte(text) {
 		switch {
 		case c == '\n':
-			if begin := strings.TrimLeft(s.line, " \t>"); strings.HasPrefix(begin, "```") || strings.HasPrefix(begin, "~~~") {
+			if begin := bytes.TrimLeft(s.line, " \t>"); bytes.HasPrefix(begin, []byte("```")) || bytes.HasPrefix(begin, []byte("~~~")) {
 				s.fenced = !s.fenced
 			}
-			s.line, s.ticks = "", 0
+			s.line, s.ticks = s.line[:0], 0
 			continue
 		case c == '`':
 			s.ticks++
 		}
 		if len(s.line) < 16 {
-			s.line += string(rune(c))
+			s.line = append(s.line, c)
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"parley/adapters/sse"
+	"parley/ingest/wake"
 )
 
 var (
@@ -38,6 +40,25 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// paced is the body of a stream. Before each read, the answer emits the text of the events so far, which have arrived
+// together, and the next ones gather until the next chunk is due. So a stream of tokens costs a read for each chunk and not
+// for each token.
+type paced struct {
+	response *Response
+	answer   *Answer
+	err      error // of the answer's emit
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	if !p.answer.done { // the text of the last events belongs to the last chunk
+		if p.err = p.answer.grown(); p.err != nil {
+			return 0, p.err
+		}
+		wake.After(p.response.ctx, interval-time.Since(p.answer.last))
+	}
+	return p.response.Body.Read(b)
+}
+
 // Event is one server-sent event of an agent. An agent gets one that is cut if it asks for it with Response.TakeCut. For
 // others the event is an error.
 type Event = sse.Event
@@ -50,7 +71,7 @@ func IsNote(e Event) bool {
 // objects returns an event as several, if its lines are several complete JSON values, perhaps with an
 // end mark behind them.
 func objects(e Event) []Event {
-	if e.Cut || !bytes.Contains(e.Data, []byte("\n")) || json.Valid(e.Data) {
+	if e.Cut || json.Valid(e.Data) {
 		return []Event{e}
 	}
 	var list []Event

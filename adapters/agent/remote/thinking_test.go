@@ -2,6 +2,7 @@ package remote
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -100,7 +101,7 @@ func TestPreviewWaitsIfThinkingMayFollow(t *testing.T) {
 			return nil
 		}).Read(DefaultReading(), client, assembly.Speakers{})
 		for _, chunk := range []string{"Hm.", "</think>", "Hi"} {
-			if err := answer.Text(chunk); err != nil {
+			if err := errors.Join(answer.Text(chunk), answer.grown()); err != nil { // each comes alone
 				t.Fatal(err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"parley/adapters/agent/remote"
 	"parley/assembly"
+	"parley/ingest/event"
 	"parley/ingest/stream"
 	"parley/ingest/wake"
 )
@@ -30,6 +31,7 @@ type follower struct {
 	input assembly.Input
 	run   string
 	emit  func(stream.Message) error
+	paced func() // tells that a chunk has come
 	// speech keeps the messages in the agent's own voice.
 	speech *remote.Speech
 
@@ -66,7 +68,7 @@ type unread struct {
 
 func newFollower(a *Agent, input assembly.Input, emit func(stream.Message) error) *follower {
 	return &follower{
-		agent: a, input: input, run: input.RunID, emit: emit, speech: remote.NewSpeech(input.Speakers),
+		agent: a, input: input, run: input.RunID, emit: emit, paced: func() {}, speech: remote.NewSpeech(input.Speakers),
 		taken: map[[sha256.Size]byte]int{}, heard: map[[sha256.Size]byte]int{}, numbered: map[string][sha256.Size]byte{}, told: map[[sha256.Size]byte]bool{},
 	}
 }
@@ -121,6 +123,7 @@ func (f *follower) connect(ctx context.Context) error {
 		response.Begun() // a run that has begun may be silent for longer
 	}
 	answer := remote.NewAnswer(f.run, f.agent.config.MaxBytes, f.emit)
+	f.paced = answer.Paced
 	err = f.agent.client.Follow(response, answer, "COMPLETE or TERMINATED", func(e remote.Event) error {
 		err := f.read(ctx, e)
 		if f.ended {
@@ -144,6 +147,9 @@ func (f *follower) read(ctx context.Context, e remote.Event) error {
 	if err := f.tell(); err != nil {
 		return err
 	}
+	if m, ok := chunkOf(e.Data); ok {
+		return f.take(ctx, m, e)
+	}
 	if isControl(e.Data) {
 		return nil
 	}
@@ -164,6 +170,45 @@ func (f *follower) tell() error {
 	}
 	f.told[u.sum] = true
 	return f.emit(stream.Message{Type: stream.Warning, Text: "A message of the agent is left out, because it cannot be read: " + u.fault.Error()})
+}
+
+// chunkOf returns a chunk in the compact form that has a text and what belongs to it, as nearly all messages of a run are;
+// false for any other message.
+func chunkOf(raw []byte) (m stream.Message, ok bool) {
+	said := false
+	word := func(value []byte) (text string, ok bool) {
+		if value[0] != '"' {
+			return "", false
+		}
+		text, err := event.Unquote(value)
+		return text, err == nil
+	}
+	ok = remote.Members(raw, func(key, value []byte) (ok bool) {
+		switch string(key) {
+		case "t":
+			said = string(value) == "12"
+			return said
+		case "m":
+			m.Text, ok = word(value)
+		case "i":
+			m.ActivityID, ok = word(value)
+		case "w":
+			m.Workstream, ok = word(value)
+		case "ts":
+			ms, err := strconv.ParseInt(string(value), 10, 64)
+			if ok = err == nil && ms > 0 && ms < 1<<53; ok {
+				m.Time = time.UnixMilli(ms).UTC()
+			}
+		case "f":
+			m.Final, ok = string(value) == "1", string(value) == "1" || string(value) == "0"
+		}
+		return ok
+	})
+	if m.Workstream == stream.Main {
+		m.Workstream = ""
+	}
+	m.Type = stream.StreamingChunk
+	return m, ok && said
 }
 
 // isControl reports whether an event is a frame of the protocol's connection, and no message of the run.
@@ -187,6 +232,9 @@ func (f *follower) take(ctx context.Context, m stream.Message, e remote.Event) e
 	if main {
 		f.answered = f.answered || m.Type == stream.Answer || m.Type == stream.RequestInput || m.Type == stream.Complete && m.Text != ""
 		f.end(m)
+	}
+	if m.Type == stream.StreamingChunk {
+		f.paced()
 	}
 	for _, said := range f.speech.Say(m) {
 		if err := f.emit(said); err != nil {
@@ -213,6 +261,9 @@ func (f *follower) end(m stream.Message) {
 // with the very time of since again, or more of them. They are recognised by their SSE id, or else as
 // a whole. A message without an id and a time, such as a chunk, is never sent again.
 func (f *follower) known(m stream.Message, e remote.Event) bool {
+	if e.ID == "" && m.Time.IsZero() {
+		return false
+	}
 	whole := sha256.Sum256(e.Data)
 	if e.ID != "" {
 		first, numbered := f.numbered[e.ID]

@@ -196,7 +196,17 @@ func (p *pieces) take(event remote.Event) error {
 	var piece struct {
 		Content, Error json.RawMessage
 	}
-	err := json.Unmarshal(event.Data, &piece)
+	var err error
+	isPiece := remote.Members(event.Data, func(key, value []byte) bool {
+		if string(key) == "content" {
+			piece.Content = value
+		}
+		return remote.IsPlain(key) && string(key) != "error"
+	})
+	if !isPiece {
+		piece.Content = nil
+		err = json.Unmarshal(event.Data, &piece)
+	}
 	if err == nil && remote.IsError(piece.Error) {
 		text, status := remote.ErrorText(event.Data)
 		return p.client.Failure("the stream reports: "+text, status)
