@@ -35,6 +35,8 @@ type Wants struct {
 	Hook string
 	// Reactions says that some channel passes reactions to the agent.
 	Reactions bool
+	// Groups says that user groups decide who is admitted or approves.
+	Groups bool
 	// Reacts says that an agent or a program may add reactions.
 	Reacts bool
 	// MissedAge is the age up to which missed messages are read, and MissedMessages how many of one

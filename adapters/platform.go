@@ -37,6 +37,9 @@ type Platform struct {
 	// IsServer reports whether a string has the form of the id of a server, which bounds the senders
 	// of a channel. It is nil for a platform without servers.
 	IsServer func(id string) bool
+	// IsRole and IsGroup report whether a string has the form of the id of a role of a server, or of a user group. They are nil for a
+	// platform without them.
+	IsRole, IsGroup func(id string) bool
 	// IsApp reports whether a string has the form of the id of an app that posts with people's tokens; see event.Through. It is nil for
 	// a platform without such apps.
 	IsApp func(id string) bool

@@ -180,3 +180,12 @@ type Viewer interface {
 	// Sees reports whether a user can read a channel of the workspace now. An error says that it is not known.
 	Sees(ctx context.Context, channel, user string) (bool, error)
 }
+
+// GroupsTime is how long a Grouper may keep the groups of people.
+const GroupsTime = 10 * time.Minute
+
+// Grouper is an adapter that knows in which groups people are: roles on Discord, user groups on Slack.
+type Grouper interface {
+	// GroupsOf returns the groups of a user, at least those among of. They are at most GroupsTime old. An error says that they are not known.
+	GroupsOf(ctx context.Context, user string, of []string) ([]string, error)
+}

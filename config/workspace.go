@@ -150,7 +150,7 @@ func formsOf(p adapters.Platform) (forms ingest.Forms) {
 			return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsUser != nil && p.IsUser(id) })
 		}
 	}
-	forms.App = p.IsApp
+	forms.App, forms.Role, forms.Group = p.IsApp, p.IsRole, p.IsGroup
 	forms.NoServers, forms.NoThreads = p.Name != "" && p.IsServer == nil, p.Name != "" && p.Beside == nil
 	forms.Server = func(id string) bool {
 		return slices.ContainsFunc(platforms, func(p adapters.Platform) bool { return p.IsServer != nil && p.IsServer(id) })

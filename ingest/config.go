@@ -28,9 +28,12 @@ type Policy struct {
 	// our message is a reply. Any other triggers nothing.
 	Reactions bool `yaml:"reactions"`
 	// AllowUsers, AllowBots and AllowChannels are the ids of the admitted people, bots and
-	// channels, as the platform writes them. A nil list admits everybody. An empty list that is
+	// channels, as the platform writes them. A nil list admits everybody; of people, only if each list of them is nil. An empty list that is
 	// not nil admits nobody.
-	AllowUsers    []string `yaml:"allow_users"`
+	AllowUsers []string `yaml:"allow_users"`
+	// AllowRoles and AllowGroups are the roles of Discord and the user groups of Slack whose people are admitted, too.
+	AllowRoles    []string `yaml:"allow_roles"`
+	AllowGroups   []string `yaml:"allow_groups"`
 	AllowBots     []string `yaml:"allow_bots"`
 	AllowChannels []string `yaml:"allow_channels"`
 	// AllowServers are the ids of the admitted servers: Discord's servers, Slack's teams. With a
@@ -67,7 +70,7 @@ func (p Policy) sms() string {
 	switch {
 	case p.SMS != "":
 		return p.SMS
-	case p.AllowUsers != nil:
+	case !p.Everybody():
 		return SMSShown
 	}
 	return SMSRun
@@ -121,12 +124,12 @@ const (
 	NotUser    = "must be a user's id, not a name: names can be taken by others"
 )
 
-// Forms report whether a string has the form of the id of a user or a bot, of a channel, of a server, or of an app that posts with
-// people's tokens on the platform; a nil App says that there are none. Any other nil one means that any string may be an id. NoServers says that the platform has
+// Forms report whether a string has the form of the id of a user or a bot, of a channel, of a server, of an app that posts with
+// people's tokens, of a role, or of a user group on the platform. A nil one of the last three says that there are none. Any other nil one means that any string may be an id. NoServers says that the platform has
 // no servers, and NoThreads that no answer there is in a thread under its question.
 type Forms struct {
-	User, Channel, Server, App func(id string) bool
-	NoServers, NoThreads       bool
+	User, Channel, Server, App, Role, Group func(id string) bool
+	NoServers, NoThreads                    bool
 }
 
 // Validate returns every fault, by key, without any value.
@@ -148,6 +151,14 @@ func (p Policy) Validate(forms Forms) event.FieldErrors {
 	for i, id := range p.Proxies {
 		faults.Check(IsID(id, forms.User), fmt.Sprintf("proxies[%d]", i), NotBot)
 	}
+	inGroups := func(key, what string, list []string, hasForm func(id string) bool) {
+		faults.Check(hasForm != nil || list == nil, key, "has no effect on a platform without "+what+": remove it")
+		for i, id := range list {
+			faults.Check(hasForm == nil || hasForm(id), fmt.Sprintf("%s[%d]", key, i), "must be an id, as the platform writes those of "+what+", not a name: names can be taken by others")
+		}
+	}
+	inGroups("allow_roles", "roles", p.AllowRoles, forms.Role)
+	inGroups("allow_groups", "user groups", p.AllowGroups, forms.Group)
 	faults.Check(forms.App != nil || p.AppsOfPeople == nil, "apps_of_people", "has no effect on this platform: remove it")
 	for i, id := range p.AppsOfPeople {
 		faults.Check(forms.App == nil || forms.App(id), fmt.Sprintf("apps_of_people[%d]", i), NotApp)
@@ -175,6 +186,31 @@ func (p Policy) Known(person, place func(configured string) string) Policy {
 	known(&p.Proxies, person)
 	known(&p.AllowChannels, place)
 	return p
+}
+
+// Everybody reports whether no list limits the people.
+func (p Policy) Everybody() bool {
+	return p.AllowUsers == nil && p.AllowRoles == nil && p.AllowGroups == nil
+}
+
+// RolePrefix and GroupPrefix begin an approver that is a role or a user group.
+const RolePrefix, GroupPrefix = "role:", "group:"
+
+// GroupsIn returns the ids of the roles and user groups among approvers.
+func GroupsIn(approvers []string) (ids []string) {
+	for _, entry := range approvers {
+		if id, ok := groupIn(entry); ok {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func groupIn(approver string) (id string, ok bool) {
+	if id, ok = strings.CutPrefix(approver, RolePrefix); !ok {
+		id, ok = strings.CutPrefix(approver, GroupPrefix)
+	}
+	return id, ok
 }
 
 // IsID reports whether a string may be a platform's id: it is no name and no mention. A nil hasForm

@@ -203,6 +203,7 @@ func (in *Ingest) judge(ctx context.Context, w *workspace, c *work.Claim, t task
 			}
 		}
 		in.throughApp(ctx, w, g, r.Message)
+		g.learn(r.Message)
 		g.hide(r.Message)
 		switch agent, ok := askedAgent(r.Message); {
 		case r.Message.Internal != nil:

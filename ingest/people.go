@@ -1,8 +1,11 @@
 package ingest
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"parley/ingest/event"
 )
@@ -16,6 +19,9 @@ func (g gate) isOn(list []string, sender string) bool {
 		return false
 	}
 	return slices.ContainsFunc(list, func(entry string) bool {
+		if _, isGroup := groupIn(entry); isGroup {
+			return false
+		}
 		isWhole := g.API && strings.Contains(entry, ":")
 		return entry == sender || !isWhole && g.senders+":"+entry == sender
 	})
@@ -28,7 +34,74 @@ func (g gate) admits(list []string, sender string) bool { return list == nil || 
 // cannot prove who its sender is, nor the telephone network.
 func (g gate) approves(agent string, m *event.Message) bool {
 	list := g.Approvers(agent)
-	return isPerson(m) && (len(list) == 0 || g.isOn(list, m.Metadata.SenderID))
+	return isPerson(m) && (len(list) == 0 || g.isOn(list, m.Metadata.SenderID) || g.isIn(GroupsIn(list), m.Metadata.SenderID))
+}
+
+// isListed reports whether a list of the policy names a person, or one of the person's groups.
+func (g gate) isListed(sender string) bool {
+	p := g.Policy
+	return g.isOn(p.AllowUsers, sender) || g.isIn(p.AllowRoles, sender) || g.isIn(p.AllowGroups, sender)
+}
+
+// isIn reports whether a sender of the workspace's own platform is in one of some groups. Nobody is in a group that the platform does
+// not tell.
+func (g gate) isIn(groups []string, sender string) bool {
+	id, own := strings.CutPrefix(sender, g.senders+":")
+	if len(groups) == 0 || !own || g.people == nil || event.IsOperator(sender) {
+		return false
+	}
+	return slices.ContainsFunc(g.people.groupsOf(id), func(group string) bool { return slices.Contains(groups, group) })
+}
+
+// members are the groups of the people whom a gate judges. A platform is asked once for each, at the latest before a transaction
+// begins.
+type members struct {
+	ask   func(user string) []string
+	mu    sync.Mutex
+	known map[string][]string // by user
+}
+
+// members returns the members of a gate whose settings name groups; nil for none.
+func (w *workspace) members(of []string) *members {
+	if len(of) == 0 || w.config.Groups == nil {
+		return nil
+	}
+	return &members{known: map[string][]string{}, ask: func(user string) []string {
+		ctx, cancel := context.WithTimeout(context.Background(), groupsTime)
+		defer cancel()
+		return w.config.Groups(ctx, user, of)
+	}}
+}
+
+// groupsTime bounds the wait for the groups of a person.
+const groupsTime = 2 * time.Second
+
+func (p *members) groupsOf(user string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	groups, known := p.known[user]
+	if !known {
+		groups = p.ask(user)
+		p.known[user] = groups
+	}
+	return groups
+}
+
+// learn notes the groups of a message's sender, by the payload or by the platform.
+func (g gate) learn(m *event.Message) {
+	if g.people == nil {
+		return
+	}
+	id, own := strings.CutPrefix(m.Metadata.SenderID, g.senders+":")
+	switch {
+	case !own:
+	case m.Groups != nil:
+		g.people.mu.Lock()
+		defer g.people.mu.Unlock()
+		g.people.known[id] = m.Groups
+	default:
+		g.people.groupsOf(id)
+	}
 }
 
 // isPerson reports whether a platform or a token proves that a person wrote a message.

@@ -16,6 +16,8 @@ type gate struct {
 	kind event.Kind
 	// senders is the namespace of the platform's people; see Workspace.Senders.
 	senders string
+	// people are the groups of people; nil if the settings name none.
+	people *members
 	// channel is the event's; a list that admits its parent admits it.
 	channel event.Channel
 	// server is the event's, as in event.Event.
@@ -35,7 +37,8 @@ type gate struct {
 
 // gate returns the gate of a channel, without what only an event has.
 func (w *workspace) gate(channel event.Channel) gate {
-	return gate{Settings: w.config.Settings(channel.ID, channel.Parent), senders: w.config.Senders, channel: channel}
+	settings := w.config.Settings(channel.ID, channel.Parent)
+	return gate{Settings: settings, senders: w.config.Senders, people: w.members(settings.Groups), channel: channel}
 }
 
 // decide judges a message, or the new state of one. Every decision has a reason.
@@ -93,7 +96,7 @@ func (g gate) refusesHere(s sender, channel event.Channel) string {
 	private := channel.Type == event.ChannelDirect || channel.Type == event.ChannelGroup
 	switch list := g.Policy.AllowServers; {
 	case list == nil:
-	case g.server != "" && !slices.Contains(list, g.server), g.server == "" && private && !g.isOn(g.Policy.AllowUsers, s.id):
+	case g.server != "" && !slices.Contains(list, g.server), g.server == "" && private && !g.isListed(s.id):
 		return event.ReasonServerRefused
 	}
 	return g.refuses(s, channel.ID)
@@ -102,14 +105,14 @@ func (g gate) refusesHere(s sender, channel event.Channel) string {
 // refuses returns the reason for which a sender is refused. It is empty for an admitted sender. A
 // sender of unknown kind must be on a list if there is one.
 func (g gate) refuses(s sender, channel string) string {
-	users, bots := g.Policy.AllowUsers, g.Policy.AllowBots
+	everybody, bots := g.Policy.Everybody(), g.Policy.AllowBots
 	isBot := g.admits(bots, s.id) || s.altID != "" && g.isOn(bots, g.senders+":"+s.altID)
 	switch {
 	case s.kind == event.Bot && (g.Policy.BotMessages == BotsIgnored || !isBot):
 		return event.ReasonBotMessage
-	case s.kind == event.Human && !g.admits(users, s.id):
+	case s.kind == event.Human && !everybody && !g.isListed(s.id):
 		return event.ReasonUserRefused
-	case s.kind == "" && (users != nil || bots != nil) && !g.isOn(users, s.id) && !g.isOn(bots, s.id):
+	case s.kind == "" && (!everybody || bots != nil) && !g.isListed(s.id) && !g.isOn(bots, s.id):
 		return event.ReasonUserRefused
 	case channel != "" && !g.admitsChannel(channel):
 		return event.ReasonChannelRefused

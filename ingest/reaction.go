@@ -32,7 +32,7 @@ func (w *workspace) refusesReaction(ctx context.Context, g gate, e *resolved) st
 	r := e.Reaction
 	switch {
 	case r.All:
-		g.Policy.AllowUsers, g.Policy.AllowBots = nil, nil
+		g.Policy.AllowUsers, g.Policy.AllowRoles, g.Policy.AllowGroups, g.Policy.AllowBots = nil, nil, nil, nil
 	case r.SenderID == w.ownID():
 		return event.ReasonOwnMessage
 	case r.TextMessage && g.Policy.sms() == SMSIgnored:

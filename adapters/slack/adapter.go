@@ -58,6 +58,7 @@ var (
 	_ adapters.MentionNamer     = (*Adapter)(nil)
 	_ adapters.PlaceNamer       = (*Adapter)(nil)
 	_ adapters.ChannelTyper     = (*Adapter)(nil)
+	_ adapters.Grouper          = (*Adapter)(nil)
 	_ adapters.Stateful         = (*Adapter)(nil)
 	_ adapters.Metered          = (*Adapter)(nil)
 )
@@ -70,7 +71,7 @@ func Platform() adapters.Platform {
 	return adapters.Platform{
 		Name: event.Slack, Title: "Slack", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
-		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsApp: payload.IsApp, IsMention: payload.IsMention,
+		Normalizer: payload.Normalizer{}, Self: payload.SelfOf, IsUser: payload.IsUser, IsChannel: payload.IsChannel, IsServer: payload.IsTeam, IsApp: payload.IsApp, IsGroup: payload.IsGroup, IsMention: payload.IsMention,
 		MessageOf: payload.MessageOf, Conversation: payload.Conversation, NewThread: payload.NewThread, ThreadUnder: payload.ThreadUnder, Beside: payload.Beside, Draft: payload.Draft,
 		Setup: &adapters.Setup{
 			Note:     "Make an app at https://api.slack.com/apps, From a manifest, with what parley init --manifest slack prints. Install it, and make an app-level token with connections:write.",
@@ -88,13 +89,19 @@ func Platform() adapters.Platform {
 // opens no connection.
 func New(workspace string, config Config) *Adapter {
 	client := call.New(call.Options{URL: config.APIURL, BotToken: config.BotToken, AppToken: config.AppToken, Timeout: config.Timeout})
-	greeter := send.NewGreeter(client, config.SuggestedPrompts)
+	greeter, reader := send.NewGreeter(client, config.SuggestedPrompts), read.New(client, workspace)
+	noted := func(p *payload.Payload) {
+		greeter.Request(p)
+		if p.ChangesGroups() {
+			reader.ForgetGroups()
+		}
+	}
 	return &Adapter{
 		config:  config,
 		Client:  client,
 		greeter: greeter,
-		Live:    live.New(client, workspace, live.Settings{Sockets: config.Sockets, SigningSecret: config.SigningSecret}, greeter.Request),
-		Reader:  read.New(client, workspace),
+		Live:    live.New(client, workspace, live.Settings{Sockets: config.Sockets, SigningSecret: config.SigningSecret}, noted),
+		Reader:  reader,
 		Sender: send.New(client, send.Settings{
 			PostRate: config.PostRate, FileOver: config.FileOver, Preview: config.Preview, PreviewEvery: config.PreviewEvery,
 			Working: config.Working, WorkingText: config.WorkingText, WorkingEmoji: config.WorkingEmoji,

@@ -40,6 +40,7 @@ const (
 	effectWorking   = "no reaction shows that the agent is working"
 	effectReacts    = "agents and programs can't add reactions"
 	effectPersons   = "a program can't post to people who have not written to the bot"
+	effectGroups    = "user groups admit nobody, and none of their members approves"
 	effectPrompts   = "new threads show no suggested prompts"
 )
 
@@ -68,6 +69,8 @@ var scopes = []scope{
 		needed: func(c Config, _ adapters.Wants) bool { return c.Working == send.WorkingReaction }},
 	{name: "reactions:write", effect: effectReacts,
 		needed: func(_ Config, wants adapters.Wants) bool { return wants.Reacts }},
+	{name: "usergroups:read", effect: effectGroups, events: []string{"subteam_members_changed", "subteam_updated"},
+		needed: func(_ Config, wants adapters.Wants) bool { return wants.Groups }},
 	{name: "assistant:write", effect: effectPrompts,
 		needed: func(c Config, _ adapters.Wants) bool { return len(c.SuggestedPrompts) > 0 }},
 }

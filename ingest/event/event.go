@@ -400,6 +400,8 @@ type Message struct {
 	// instead of the sender's: the user of a Slack bot, the application of a Discord webhook; empty
 	// for none.
 	AltSenderID string
+	// Groups are the ids of the sender's groups, such as the roles on Discord; nil if the payload does not name them.
+	Groups []string
 	// Through is the app by whose hand a bot's message may be a person's; nil for none.
 	Through *Through
 	// Own says that the payload itself shows that we wrote it.

@@ -29,10 +29,11 @@ func (u User) wire() map[string]any {
 // names some.
 type Guild struct {
 	ID, Name string
-	Nicks    map[string]string // by user id
-	Roles    map[string]string // the names of further roles, by id
-	Denied   int64             // permissions that the bot lacks
-	Everyone int64             // permissions of everybody
+	Nicks    map[string]string   // by user id
+	Roles    map[string]string   // the names of further roles, by id
+	Has      map[string][]string // the roles of a user, by the user's id
+	Denied   int64               // permissions that the bot lacks
+	Everyone int64               // permissions of everybody
 	// Unavailable means that a session announces the guild and does not send it.
 	Unavailable bool
 }
@@ -212,6 +213,9 @@ func (g *Guild) roles() []any {
 
 func (s *Server) member(g *Guild, user string) map[string]any {
 	wire := map[string]any{"nick": nil, "roles": []string{}, "joined_at": "2026-01-01T00:00:00.000000+00:00", "user": s.users[user].wire()}
+	if roles := g.Has[user]; roles != nil {
+		wire["roles"] = roles
+	}
 	if user == BotUser {
 		wire["roles"] = []string{BotRole}
 	}

@@ -406,3 +406,16 @@ func (g *Servers) RememberDirect(ctx context.Context, state adapters.State, chan
 	g.direct[channel] = true
 	return nil
 }
+
+// WithRoles returns the ids of the servers that have one of some roles, in order.
+func (g *Servers) WithRoles(ids []string) (servers []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, known := range g.known {
+		if slices.ContainsFunc(known.Roles, func(r *discordgo.Role) bool { return slices.Contains(ids, r.ID) }) {
+			servers = append(servers, id)
+		}
+	}
+	slices.Sort(servers)
+	return servers
+}

@@ -71,6 +71,9 @@ func readInteractionUser(d jsonobject.Fields) user {
 	}
 	u := readUser(who)
 	u.nick, u.hasMember = readNick(d), inGuild
+	if inGuild {
+		u.roles = readRoles(d)
+	}
 	return u
 }
 

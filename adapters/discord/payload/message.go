@@ -57,6 +57,9 @@ func readMessage(d jsonobject.Fields) message {
 	m := readBody(d)
 	m.id = requiredSnowflake(d, "id")
 	m.author.nick, m.author.hasMember = readNick(d), d.Has("member")
+	if member, ok := d.Child("member"); ok {
+		m.author.roles = readRoles(member)
+	}
 	m.readPlace(d)
 	if d.Has("mention_roles") {
 		d.Decode("mention_roles", "a list of ids", &m.roles)

@@ -93,6 +93,7 @@ func (m *message) event(ctx context.Context, workspace string, directory adapter
 		ReplyTo:     m.repliedTo(),
 		FollowUp:    m.threaded && !m.callsSomeone(),
 		AltSenderID: m.author.application,
+		Groups:      m.author.roles,
 		Own:         m.author.is(self),
 	}
 	out.Metadata.Extra = m.extra

@@ -16,10 +16,19 @@ type user struct {
 	globalName string
 	username   string
 	bot        bool
-	hasMember  bool // the payload has the nickname, if there is one
-	webhook    bool // a webhook, which is no member
+	hasMember  bool     // the payload has the nickname, if there is one
+	webhook    bool     // a webhook, which is no member
+	roles      []string // in the guild; nil if the payload does not name them
 	// application is the program behind a bot or a webhook; empty if the message does not name it.
 	application string
+}
+
+// readRoles returns the roles of a member; nil if the payload does not name them.
+func readRoles(member jsonobject.Fields) (roles []string) {
+	if member.Has("roles") {
+		member.Optional().Decode("roles", "a list of ids", &roles)
+	}
+	return roles
 }
 
 func readUser(d jsonobject.Fields) user {

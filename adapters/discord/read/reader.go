@@ -20,8 +20,9 @@ type Reader struct {
 	memory    *memory.Memory
 	workspace string // its name in thread keys
 	files     *http.Client
-	names     *adapters.Names // of fetched messages' authors
-	guilds    sync.Map        // the servers of channels whose links were asked for, by channel
+	names     *adapters.Names         // of fetched messages' authors
+	roles     adapters.Kept[[]string] // of people, by the servers and the user
+	guilds    sync.Map                // the servers of channels whose links were asked for, by channel
 }
 
 // New returns a reader that makes its calls by a client.

@@ -24,7 +24,7 @@ const withheldFor = 90 * time.Second
 const withheldSince = withheldFor + 8*time.Minute
 
 // notingInbox is an inbox that also notes the payloads that concern the adapter itself: the
-// notice that Slack withholds events, the start of an assistant thread, and a question in such a thread.
+// notice that Slack withholds events, a change of a user group, the start of an assistant thread, and a question in such a thread.
 type notingInbox struct {
 	adapters.Inbox
 	receiver *Receiver
@@ -34,7 +34,7 @@ type notingInbox struct {
 var threadMember, directType = []byte(`"thread_ts"`), []byte(`"im"`)
 
 // notedTypes are the types of those payloads.
-var notedTypes = [][]byte{[]byte("app_rate_limited"), []byte("assistant_thread_started")}
+var notedTypes = [][]byte{[]byte("app_rate_limited"), []byte("assistant_thread_started"), []byte("subteam_")}
 
 // Accept implements adapters.Inbox.
 func (i notingInbox) Accept(ctx context.Context, envelope event.Envelope) (adapters.Receipt, error) {

@@ -28,6 +28,9 @@ func IsTeam(s string) bool {
 // IsApp reports whether s can be the id of an app.
 func IsApp(s string) bool { return IsID(s) && s[0] == 'A' && strings.ToUpper(s) == s }
 
+// IsGroup reports whether s can be the id of a user group.
+func IsGroup(s string) bool { return IsID(s) && s[0] == 'S' && strings.ToUpper(s) == s }
+
 // IsUser reports whether s can be the id of a user or a bot.
 func IsUser(s string) bool { return looksLikeID.MatchString(s) }
 

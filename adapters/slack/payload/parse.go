@@ -23,6 +23,7 @@ type Payload struct {
 	faults event.FieldErrors // of a refused payload
 
 	withheld    bool   // Slack withholds events
+	regroups    bool   // a user group has changed
 	mention     bool   // the event is an app_mention
 	channel     string // of the message, or of the message to which the event refers
 	channelType string // Slack's channel type; often missing
@@ -123,7 +124,7 @@ func (p *Payload) read(raw []byte, path string) *Payload {
 		p.kind = event.KindMember
 		return p.ignore(event.ReasonMember)
 	default:
-		p.withheld = head.Type == "app_rate_limited"
+		p.withheld, p.regroups = head.Type == "app_rate_limited", strings.HasPrefix(head.Type, "subteam_")
 		return p.ignore(event.ReasonNotAnEvent)
 	}
 }
@@ -158,6 +159,10 @@ func (p *Payload) messageID() string { return MessageID(p.channel, p.ts) }
 
 // IsWithheldNotice reports whether Slack says in the payload that it withholds events.
 func (p *Payload) IsWithheldNotice() bool { return p.withheld }
+
+// ChangesGroups reports whether the payload tells of a change of a user group.
+// https://docs.slack.dev/reference/events/subteam_members_changed
+func (p *Payload) ChangesGroups() bool { return p.regroups }
 
 // StartedThread returns the assistant thread whose start the payload reports. It returns false for any
 // other payload, and for the event of another team or app than self.

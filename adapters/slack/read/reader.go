@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync"
 
+	"parley/adapters"
 	"parley/adapters/httpcall"
 	"parley/adapters/slack/call"
 )
@@ -14,6 +15,7 @@ type Reader struct {
 	workspace string // its name in thread keys
 	files     *http.Client
 	kinds     *sync.Map // of each channel's type in Slack's terms, by channel id
+	groups    adapters.Kept[map[string][]string]
 }
 
 // New returns a reader that makes its calls by a client.

@@ -2,7 +2,10 @@ package slacktest
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 
 	"parley/adapters/slack/slacktest/internal/wire"
 )
@@ -19,6 +22,32 @@ func (s *Server) AddUser(user User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.users[user.ID] = user
+}
+
+// SetGroup sets the members of a user group.
+func (s *Server) SetGroup(id string, users ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.groups == nil {
+		s.groups = map[string][]string{}
+	}
+	s.groups[id] = users
+}
+
+// listGroups is usergroups.list.
+// https://docs.slack.dev/reference/methods/usergroups.list
+func (s *Server) listGroups(form url.Values) []byte {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	groups := []any{}
+	for _, id := range slices.Sorted(maps.Keys(s.groups)) {
+		group := map[string]any{"id": id, "name": id, "handle": strings.ToLower(id), "user_count": len(s.groups[id])}
+		if form.Get("include_users") == "true" {
+			group["users"] = s.groups[id]
+		}
+		groups = append(groups, group)
+	}
+	return wire.Encode(map[string]any{"ok": true, "usergroups": groups})
 }
 
 // userInfo is users.info. It always knows the bot's own user.

@@ -57,6 +57,7 @@ var methods = map[string]method{
 	"reactions.get":                         {run: (*Server).getReactions, scope: "reactions:read", tier: 50},
 	"reactions.remove":                      {run: (*Server).removeReaction, scope: "reactions:write", tier: 20},
 	"team.info":                             {run: (*Server).teamInfo, scope: "team:read", tier: 50},
+	"usergroups.list":                       {run: (*Server).listGroups, scope: "usergroups:read", tier: 20},
 	"users.conversations":                   {run: (*Server).ourChannels, scope: "*:read", tier: 50},
 	"users.info":                            {run: (*Server).userInfo, scope: "users:read", tier: 100},
 }
@@ -115,7 +116,7 @@ func (s *Server) authTest(form url.Values) []byte {
 func AllScopes() []string {
 	return []string{"app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write", "commands",
 		"files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "im:write", "mpim:history",
-		"mpim:read", "reactions:read", "reactions:write", "team:read", "users:read"}
+		"mpim:read", "reactions:read", "reactions:write", "team:read", "usergroups:read", "users:read"}
 }
 
 // granted reports whether the bot has the scope.

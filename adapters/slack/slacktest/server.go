@@ -50,6 +50,7 @@ type Server struct {
 	mu          sync.RWMutex
 	channels    map[string]*channel
 	users       map[string]User
+	groups      map[string][]string // the members of user groups
 	files       map[string]File
 	uploads     map[string]*upload // not shared yet
 	uploadCount int

@@ -3,6 +3,7 @@ package daemon
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (a *accounts) all() map[string]*account {
 func (a *accounts) account(workspace string) *account { return a.all()[workspace] }
 
 // ingestWorkspaces returns accounts with the agents of a setup in the form that ingest needs.
-func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup) []ingest.Workspace {
+func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup, log *slog.Logger) []ingest.Workspace {
 	var list []ingest.Workspace
 	for _, a := range accounts {
 		w := ingest.Workspace{
@@ -90,10 +91,26 @@ func ingestWorkspaces(accounts map[string]*account, setup *pipeline.Setup) []ing
 			w.Backfill = a.backfill
 		}
 		w.Context, _ = a.adapter.(adapters.ContextReader)
+		w.Groups = a.groups(log)
 		w.Quoted, _ = a.adapter.(adapters.QuotedReader)
 		list = append(list, w)
 	}
 	return list
+}
+
+// groups returns the groups of people as the platform tells them; nil if it has none.
+func (a *account) groups(log *slog.Logger) func(ctx context.Context, user string, of []string) []string {
+	grouper, ok := a.adapter.(adapters.Grouper)
+	if !ok {
+		return nil
+	}
+	return func(ctx context.Context, user string, of []string) []string {
+		groups, err := grouper.GroupsOf(ctx, user, of)
+		if err != nil {
+			log.Warn("the groups of a person are not known: no group admits the person now", "workspace", a.ID, "user", user, "err", err)
+		}
+		return groups
+	}
 }
 
 // Settings implements turn.Workspaces.

@@ -17,6 +17,7 @@ import (
 	"parley/cmd/parley/internal/boot"
 	"parley/cmd/parley/internal/operator"
 	"parley/config"
+	"parley/ingest"
 )
 
 // checkTime bounds the wait for the answers of all platforms to a check.
@@ -119,13 +120,23 @@ func checkAgent(ctx context.Context, i int, id string, checker agents.Checker) (
 func Wants(public string, c *config.Config, w config.Workspace) adapters.Wants {
 	everywhere := append(slices.Collect(maps.Values(w.Channels)), w.Settings)
 	return adapters.Wants{
-		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowUsers == nil }),
+		Everybody: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Everybody() }),
 		AnyServer: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.AllowServers == nil }),
 		Hook:      public + path.Join("/hooks", string(w.Platform), w.ID),
 		Reactions: slices.ContainsFunc(everywhere, func(s config.Settings) bool { return s.Policy.Reactions }),
+		Groups:    slices.ContainsFunc(everywhere, func(s config.Settings) bool { return len(s.Policy.AllowGroups) > 0 }) || approversInGroups(c, everywhere),
 		Reacts:    mayReact(c, w.ID),
 		MissedAge: w.Backfill.MaxAge, MissedMessages: w.Backfill.Messages,
 	}
+}
+
+// approversInGroups reports whether the agent of some settings has a user group among its approvers.
+func approversInGroups(c *config.Config, everywhere []config.Settings) bool {
+	return slices.ContainsFunc(c.Agents, func(a config.Agent) bool {
+		answers := func(s config.Settings) bool { return s.Agent == a.ID }
+		isGroup := func(entry string) bool { return strings.HasPrefix(entry, ingest.GroupPrefix) }
+		return a.Config != nil && slices.ContainsFunc(everywhere, answers) && slices.ContainsFunc(a.Config.Bounds().Approvers, isGroup)
+	})
 }
 
 // mayReact reports whether an agent, or the holder of a token, may add reactions somewhere in a workspace.

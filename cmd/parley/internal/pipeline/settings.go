@@ -31,6 +31,10 @@ func IngestSettings(w *config.Workspace, agents map[string]Agent, platform adapt
 		Limits: s.Limits, WorkspaceLimits: w.Limits, Commands: w.Commands,
 		Approvers: func(id string) []string { return agents[id].approvers(platform) },
 	}
+	settings.Groups = slices.Concat(s.Policy.AllowRoles, s.Policy.AllowGroups)
+	for _, id := range AgentsOf(w) {
+		settings.Groups = append(settings.Groups, ingest.GroupsIn(settings.Approvers(id))...)
+	}
 	settings.HasAgent, settings.API = func(agent string) bool { return slices.Contains(AgentsOf(w), agent) }, platform.API
 	if platform.API { // a token admits its holder, also a bot
 		settings.KeepMetadata, settings.Policy.BotMessages = true, ingest.BotsRun

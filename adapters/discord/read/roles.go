@@ -1,0 +1,34 @@
+package read
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/bwmarrin/discordgo"
+
+	"parley/adapters"
+	"parley/adapters/discord/call"
+	"parley/adapters/discord/payload"
+)
+
+// GroupsOf implements adapters.Grouper: it asks for the member in each server that has one of the roles.
+func (r *Reader) GroupsOf(ctx context.Context, user string, of []string) (roles []string, err error) {
+	if !payload.IsID(user) {
+		return nil, nil
+	}
+	for _, guild := range r.memory.Servers.WithRoles(of) {
+		in, err := r.roles.Get(ctx, guild+"/"+user, adapters.GroupsTime, func(ctx context.Context) ([]string, error) {
+			var member discordgo.Member
+			err := r.client.Get(ctx, "/guilds/"+guild+"/members/"+user, &member)
+			if code := call.Code(err); code == discordgo.ErrCodeUnknownMember || code == discordgo.ErrCodeUnknownUser {
+				return nil, nil
+			}
+			return member.Roles, err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look up the roles of a member of discord server %s: %w", guild, err)
+		}
+		roles = append(roles, in...)
+	}
+	return roles, nil
+}
