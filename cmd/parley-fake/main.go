@@ -4,6 +4,7 @@
 //	go run ./cmd/parley-fake slack
 //	go run ./cmd/parley-fake discord
 //	go run ./cmd/parley-fake bluebubbles
+//	go run ./cmd/parley-fake bridge
 //	go run ./cmd/parley-fake client
 //
 // It prints the workspace file for a daemon and shows every action of the bot. It sends
@@ -36,6 +37,9 @@ func dispatch(ctx context.Context, args []string, in io.Reader, out io.Writer) e
 		}},
 		{Name: "bluebubbles", Purpose: "an iMessage account behind a BlueBubbles server, with one other person", Run: func(ctx context.Context, args []string) error {
 			return playBlueBubbles(ctx, args, in, out)
+		}},
+		{Name: "bridge", Purpose: "a program that connects a chat which Parley does not know, with one person", Run: func(ctx context.Context, args []string) error {
+			return playBridge(ctx, args, in, out)
 		}},
 		{Name: "client", Purpose: "a client of the HTTP API, which plays a whole conversation", Run: func(ctx context.Context, args []string) error {
 			return playClient(ctx, args, out)

@@ -22,9 +22,9 @@ const (
 	Program
 	// Agent is an agent of Parley that gives keys with its answer.
 	Agent
-	// Bridge connects a chat that Parley does not know, as a platform of its own. It says who has written, and its workspace is a
+	// Bridging connects a chat that Parley does not know, as a platform of its own. It says who has written, and its workspace is a
 	// part of each sender's id.
-	Bridge
+	Bridging
 )
 
 // Claim is a key of the metadata that Parley writes or trusts, with those who may set it besides Parley and the adapters of
@@ -86,10 +86,10 @@ const (
 func Claims() []Claim {
 	return []Claim{
 		// A Client may only repeat its own identity.
-		{Key: "source", By: writers | Bridge},
-		{Key: "sender_id", By: writers | Bridge},
-		{Key: "sender_display_name", By: writers | Bridge},
-		{Key: "sender_type", By: writers | Bridge},
+		{Key: "source", By: writers | Bridging},
+		{Key: "sender_id", By: writers | Bridging},
+		{Key: "sender_display_name", By: writers | Bridging},
+		{Key: "sender_type", By: writers | Bridging},
 		{Key: "channel_external_id", By: Integration},
 		{Key: "mention_token", By: Integration},
 		{Key: "thread_context", By: Integration},
@@ -100,7 +100,7 @@ func Claims() []Claim {
 		{Key: "recipient_id", By: Integration | Program}, // it names an agent of the workspace, or the message is context
 		{Key: "message_guid", By: Integration},
 
-		{Key: KeySubject, By: writers | Agent | Bridge},
+		{Key: KeySubject, By: writers | Agent | Bridging},
 		{Key: KeyCard, By: writers | Agent},
 		{Key: KeyAction, By: Client | Integration, Instead: "must be left out: a button is pressed by a person of the workspace"},
 		{Key: KeyMentions, Instead: "must stand beside the metadata, on the routes that take mentions"},
@@ -162,7 +162,7 @@ func refusal(by Claimant, key string) string {
 		return ""
 	case c.Instead != "":
 		return c.Instead
-	case c.By&Integration != 0 && by&Bridge != 0:
+	case c.By&Integration != 0 && by&Bridging != 0:
 		return "must be left out: Parley sets it itself, or the policy decides it"
 	case c.By&Integration != 0 && by&Program == 0:
 		return onlyIntegrations

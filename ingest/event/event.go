@@ -21,6 +21,7 @@ const (
 	Slack       Platform = "slack"
 	Discord     Platform = "discord"
 	BlueBubbles Platform = "bluebubbles"
+	Bridge      Platform = "bridge" // a program of the operator's own
 	Web         Platform = "web"
 )
 

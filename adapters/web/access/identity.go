@@ -97,9 +97,13 @@ func (c Caller) metadata(raw []byte) ([]byte, event.FieldErrors) {
 	if c.any && len(faults) == 0 {
 		faults = m.RefusedTo(event.Integration)
 		faults.Check(!ReadsLike(m.SenderID, ownAuthors), "metadata.sender_id", "must not begin with the name of one of Parley's own authors")
+		faults.Check(!ReadsLike(m.SenderID, bridges), "metadata.sender_id", "must not begin with bridge: only the program of a bridge workspace names its people")
 	}
 	return raw, append(faults, card.Check(raw, "metadata")...)
 }
+
+// bridges is the namespace of the people of other programs, who prove them by tokens of their own.
+var bridges = []string{string(event.Bridge)}
 
 // ownAuthors are the namespaces of Parley's own authors.
 var ownAuthors = []string{"operator", "schedule", "system"}

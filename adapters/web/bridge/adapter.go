@@ -12,10 +12,6 @@ import (
 	"parley/ingest/event"
 )
 
-// Name is the name of the platform, and the namespace of its senders. The id of a sender begins with the workspace, because each
-// program knows only its own people.
-const Name event.Platform = "bridge"
-
 // Adapter is one program. It is safe for concurrent use.
 type Adapter struct {
 	Normalizer
@@ -45,7 +41,7 @@ var (
 // Platform describes the programs.
 func Platform() adapters.Platform {
 	return adapters.Platform{
-		Name: Name, Title: "a program of your own", Config: func() adapters.Config { return new(DefaultConfig()) },
+		Name: event.Bridge, Title: "a program of your own", Config: func() adapters.Config { return new(DefaultConfig()) },
 		New:        func(workspace string, c adapters.Config) adapters.Adapter { return New(workspace, *c.(*Config)) },
 		Normalizer: Normalizer{}, Draft: Draft,
 		Setup: &adapters.Setup{

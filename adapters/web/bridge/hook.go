@@ -41,7 +41,7 @@ func (a *Adapter) Handler(inbox adapters.Inbox, g *guard.Guard) http.Handler {
 			return err
 		}
 		receipt, err := inbox.Accept(r.Context(), event.Envelope{
-			Workspace: a.workspace, Platform: Name, Transport: "http", ReceivedAt: time.Now(), Body: body,
+			Workspace: a.workspace, Platform: event.Bridge, Transport: "http", ReceivedAt: time.Now(), Body: body,
 		})
 		if err != nil {
 			return err

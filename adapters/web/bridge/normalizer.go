@@ -101,7 +101,7 @@ func (q *request) addressed() event.Addressed {
 func (q *request) edited(envelope event.Envelope) *event.Message {
 	at := cmp.Or(q.sentAt, envelope.ReceivedAt)
 	m := &event.Message{ExternalID: external(q.id), Content: q.Content, EditedAt: at, Addressed: q.addressed()}
-	m.Metadata.Source = string(Name)
+	m.Metadata.Source = string(event.Bridge)
 	m.Revision = at.UTC().Format("2006-01-02T15:04:05.000000000")
 	m.Dated = len(m.Revision)
 	m.Revision += " " + adapters.Digest([]byte(q.Content))

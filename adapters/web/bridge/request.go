@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"parley/adapters"
 	"parley/adapters/web/payload"
@@ -97,8 +98,8 @@ func (q *request) set(m event.Extra) string {
 	case "id":
 		return name(m.Value, &q.id, maxID)
 	case "channel":
-		if json.Unmarshal(m.Value, &q.channel) != nil || q.channel.ID == "" || len(q.channel.ID) > maxID || event.Text(q.channel.ID) != q.channel.ID || !slices.Contains(channelTypes, q.channel.Type) {
-			return `must be {"id","type"}, with an id of 1 to 200 bytes and the type room, group or direct`
+		if json.Unmarshal(m.Value, &q.channel) != nil || !isName(q.channel.ID, maxID) || !slices.Contains(channelTypes, q.channel.Type) {
+			return `must be {"id","type"}, with an id of 1 to 200 bytes without control characters and the type room, group or direct`
 		}
 	case "thread":
 		return name(m.Value, &q.thread, maxID)
@@ -133,10 +134,15 @@ var earliest, latest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(21
 
 // name reads an id of at most so many bytes.
 func name(value json.RawMessage, into *string, most int) string {
-	if payload.Text(value, into) != "" || *into == "" || len(*into) > most || strings.ContainsRune(*into, '\x00') {
-		return fmt.Sprintf("must be a text of 1 to %d bytes", most)
+	if payload.Text(value, into) != "" || !isName(*into, most) {
+		return fmt.Sprintf("must be a text of 1 to %d bytes without control characters", most)
 	}
 	return ""
+}
+
+// isName reports whether a text may be an id: no character of it ends a line of the program's protocol.
+func isName(s string, most int) bool {
+	return s != "" && len(s) <= most && event.Text(s) == s && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 func flag(value json.RawMessage, into *bool) string {
@@ -156,13 +162,13 @@ func (q *request) attribute(workspace string) (faults event.FieldErrors) {
 			if m.Key == "sender_id" && name(m.Value, &id, maxID) == "" {
 				given[i].Value = payload.Encode(senderID(workspace, id))
 			} else if m.Key == "sender_id" {
-				return event.FieldErrors{{Field: "metadata.sender_id", Message: fmt.Sprintf("must be a text of 1 to %d bytes", maxID)}}
+				return event.FieldErrors{{Field: "metadata.sender_id", Message: fmt.Sprintf("must be a text of 1 to %d bytes without control characters", maxID)}}
 			}
 			named = named || m.Key == "source" && string(m.Value) != "null"
 		}
 		if !named {
 			given = slices.DeleteFunc(given, func(m event.Extra) bool { return m.Key == "source" })
-			given = append([]event.Extra{{Key: "source", Value: payload.Encode(string(Name))}}, given...)
+			given = append([]event.Extra{{Key: "source", Value: payload.Encode(string(event.Bridge))}}, given...)
 		}
 		raw = event.WriteObject(given)
 	}
@@ -170,7 +176,7 @@ func (q *request) attribute(workspace string) (faults event.FieldErrors) {
 	if len(faults) > 0 {
 		return faults
 	}
-	faults = m.RefusedTo(event.Bridge)
+	faults = m.RefusedTo(event.Bridging)
 	m.ChannelExternalID = q.channel.ID
 	m.Extra = append(m.Extra, q.Dispatch...)
 	m.Edited()

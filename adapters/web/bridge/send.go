@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -66,7 +65,7 @@ func readPlace(text string) (p place) {
 type outgoing struct {
 	Type    string `json:"type"`
 	ID      string `json:"id,omitempty"`
-	Channel string `json:"channel"`
+	Channel string `json:"channel,omitempty"`
 	place
 	Content *string    `json:"content,omitempty"`
 	Asker   string     `json:"asker,omitempty"`
@@ -176,8 +175,8 @@ func (a *Adapter) Send(ctx context.Context, post adapters.Post) (string, error) 
 	if json.Unmarshal(answer, &sent) != nil || sent.ID == "" { // another body is not for us
 		return external(post.Key), nil
 	}
-	if len(sent.ID) > maxID || event.Text(sent.ID) != sent.ID {
-		return "", &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("the program's id of the post must have at most %d bytes", maxID)}
+	if !isName(sent.ID, maxID) {
+		return "", &adapters.SendError{Failure: adapters.Unclear, Err: fmt.Errorf("the program's id of the post must have at most %d bytes and no control characters", maxID)}
 	}
 	return external(sent.ID), nil
 }
@@ -216,7 +215,7 @@ func (e Editing) Remove(ctx context.Context, id string, post adapters.Post) erro
 		return errForeign
 	}
 	_, err := e.call(ctx, e.outgoing(typeRemove, internal(id), post))
-	if errors.Is(err, errGone) {
+	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusGone {
 		return nil
 	}
 	return err
@@ -259,9 +258,6 @@ func (a *Adapter) React(ctx context.Context, sign adapters.Sign) error {
 	return err
 }
 
-// errGone means that the program does not know a post any more.
-var errGone = errors.New("the program has no such post")
-
 // call makes one request of the program, and returns the body of its answer. Its errors are *adapters.SendError.
 func (a *Adapter) call(ctx context.Context, out outgoing) ([]byte, error) {
 	body, _ := json.Marshal(out) // texts, JSON and bytes always encode
@@ -284,9 +280,6 @@ func (a *Adapter) call(ctx context.Context, out outgoing) ([]byte, error) {
 	err = httpcall.RefusalOf(answer)
 	if wait, limited := adapters.RetryAfter(err); limited {
 		a.meter.Throttled(wait)
-	}
-	if gone := answer.StatusCode == http.StatusNotFound || answer.StatusCode == http.StatusGone; gone && out.Type != typePost {
-		err = &adapters.SendError{Failure: adapters.Permanent, Err: errGone}
 	}
 	return raw, err
 }

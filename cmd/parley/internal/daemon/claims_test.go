@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,7 +50,7 @@ web:
     - {id: robot, token: ` + anyToken + `, name: Robot, senders: any}
     - {id: scout, token: ` + scoutToken + `, name: Scout, actor: "` + scoutID + `"}
     - {id: crm, token: ` + crmToken + `, name: CRM, injects: [acme], deliver: {url: "http://127.0.0.1:1/", secret: ` + crmSecret + `}}
-`}})
+`, "workspaces/irc.yaml": bridgeFile("irc", ircToken, "http://127.0.0.1:1/", "")}})
 	made := h.started(ownToken, runInput(thread, "run-001", `"hi"`))
 	quiet := h.newThread("invocation_only")
 	robots := "/" + decode[struct{ ID string }](t, h.chat(http.StatusCreated, "POST", "", anyToken, `{"mode":"invocation_only"}`)).ID
@@ -63,7 +64,17 @@ web:
 		contract    = `"source":"crm","sender_id":"crm:7","sender_display_name":"Nora","sender_type":"human"`
 		said        = `{"signal":"UserInput","data":{"message":"look",`
 	)
+	ids := 0
+	bridge := func(before string) func(string) answer {
+		return func(members string) answer {
+			ids++
+			return h.bridge("irc", ircToken, `{"id":"c`+strconv.Itoa(ids)+`",`+before+`"metadata":{`+members+`}}`)
+		}
+	}
 	list := []metadataWay{
+		{"POST /hooks/bridge/{workspace}", event.Bridging, bridge(ircGarden + `,"content":"look",`), contract},
+		{"POST /hooks/bridge/{workspace}", event.Bridging, bridge(`"type":"reaction","emoji":"+1",`), contract},
+		{"POST /hooks/bridge/{workspace}", event.Bridging, bridge(`"type":"press","post":"1","button":"parley-1",` + ircGarden + `,`), contract},
 		{toWorkspace, event.Client, send("/api/v1/workspaces/ours/messages", ownToken, `{"content":"look",`, `}`), ""},
 		{toWorkspace, event.Client | event.Receiver, send("/api/v1/workspaces/ours/messages", crmToken, `{"content":"look",`, `}`), ""},
 		{toWorkspace, event.Integration, send("/api/v1/workspaces/ours/messages", anyToken, `{"content":"look",`, `}`), contract},
