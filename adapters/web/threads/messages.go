@@ -41,12 +41,8 @@ func (a API) Post(w http.ResponseWriter, r *http.Request, workspace string, call
 // conversation on the other routes, too.
 func (a API) join(ctx context.Context, c access.Caller, workspace, id string) error {
 	actor := string(c.Token.ActorIn(c.Workspace))
-	t, err := a.Places.Thread(ctx, workspace, id)
-	if err != nil || isPrivate(&t) {
-		return err
-	}
-	takes, err := a.Places.TakesPart(ctx, &t, actor)
-	if err == nil && !takes {
+	t, takes, err := a.Places.ThreadFor(ctx, workspace, id, actor)
+	if err == nil && !takes && !isPrivate(&t) {
 		_, err = a.Places.AddParticipant(ctx, &t, actor)
 	}
 	return err

@@ -45,6 +45,13 @@ func (s *Threads) TakesPart(ctx context.Context, t *Thread, actor string) (bool,
 	return s.db.Row(ctx, []any{new(int64)}, `SELECT 1 FROM participants WHERE thread = $1 AND actor = $2`, t.Row, actor)
 }
 
+// ThreadFor returns a thread of a workspace, and whether an actor takes part in it. It fails with ErrNotFound if there is none.
+func (s *Threads) ThreadFor(ctx context.Context, workspace, id, actor string) (t Thread, takesPart bool, err error) {
+	err = s.db.One(ctx, append(t.dest(), &takesPart), `SELECT `+threadColumns+`, EXISTS (SELECT 1 FROM participants WHERE thread = threads.id AND actor = $3)
+		FROM threads WHERE uuid = $1 AND workspace = $2`, id, workspace, actor)
+	return t, takesPart, err
+}
+
 // Participants returns the actors that take part in a thread, in the order of their names.
 func (s *Threads) Participants(ctx context.Context, t *Thread) ([]string, error) {
 	return storage.List(ctx, s.db, storage.Self[string], `SELECT actor FROM participants WHERE thread = $1 ORDER BY actor`, t.Row)
