@@ -43,10 +43,11 @@ func (r *reading) readies() int {
 	return r.asked
 }
 
-func (r *reading) ReadHistory(context.Context, *threads.Claim, *runs.Run, int) error {
+func (r *reading) ReadHistory(_ context.Context, _ *threads.Claim, run *runs.Run, _ int) error {
 	if r.history == nil {
 		return nil
 	}
+	run.Fresh = false
 	return r.history()
 }
 

@@ -130,7 +130,7 @@ type History interface {
 	Ready(claim *threads.Claim, wake func()) (ready, gap bool)
 	// ReadHistory stores, before a thread's first turn, the thread's root and its newest
 	// messages, unless they are stored already, and sets run.History. It takes a few
-	// seconds at most. It does nothing if the thread began with a message of the
+	// seconds at most, and clears run.Fresh if the run's messages may have changed meanwhile. It does nothing if the thread began with a message of the
 	// run. An error is the store's, or that ctx ended: a platform that cannot be read
 	// is a gap.
 	ReadHistory(ctx context.Context, claim *threads.Claim, run *runs.Run, newest int) error

@@ -73,6 +73,11 @@ func historyEditedMeanwhile(f *fixture) {
 	f.change(threadKey(1), edited("C1/a", "A", "2"), triggers)
 	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"}, read("C1/root", "root"))
 	same(f, "transcript", f.transcript(run, wide), []string{"^root", ">A"})
+	f.message(threadKey(2), said("C1/b", "b"), triggers)
+	run = f.begin(threadKey(2))
+	f.change(threadKey(2), edited("C1/b", "B", "2"), triggers)
+	f.readHistory(run, runs.ThreadHistory{Root: "C1/root"})
+	same(f, "transcript without a history", f.transcript(run, wide), []string{">B"})
 }
 
 func historyOnce(f *fixture) {

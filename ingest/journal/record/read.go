@@ -26,6 +26,7 @@ type Read struct {
 // read that one again.
 func (s *Recorder) SetThreadHistory(ctx context.Context, claim *threads.Claim, run *runs.Run, history runs.ThreadHistory, list []Read) error {
 	if len(list) == 0 && !history.Gap && history.Earlier == 0 {
+		run.Fresh = false // its messages may have changed while the platform was asked
 		return nil
 	}
 	type result struct {

@@ -296,7 +296,7 @@ func (b *beginRunTx) begin(alone bool) *Run {
 		waiting[i].Run = run.ID
 	}
 	run.SetMessages(waiting)
-	run.Fresh = run.ContextAfter > 0 // else the thread's history is read first, which takes time
+	run.Fresh = true
 	b.take(waiting, answer)
 	threads.BeginRun(b.Txn, run.Thread, threads.Beginning{Run: run.ID, BaseSeq: run.BaseSeq, Messages: int64(len(waiting)), Bot: b.askedByBot(), More: more}, b.now)
 	return run
