@@ -98,6 +98,9 @@ func (a *attempt) before(ctx context.Context) (messages []stream.Message) {
 
 // add takes a message. It never waits.
 func (r *recorder) add(m stream.Message) {
+	if m.Type == stream.StreamingChunk && !r.chunks {
+		return
+	}
 	m = m.WithoutResult() // as the store has it: an attempt that continues a run compares them
 	m.Text, m.Workstream, m.ActivityID = event.Text(m.Text), event.Text(m.Workstream), event.Text(m.ActivityID)
 	if r.chunks {
@@ -107,9 +110,6 @@ func (r *recorder) add(m stream.Message) {
 	defer r.mu.Unlock()
 	switch {
 	case m.Type == stream.StreamingChunk:
-		if !r.chunks {
-			return
-		}
 		r.join(m)
 	case isHeld(m):
 		r.held = append(r.held, m)

@@ -55,20 +55,30 @@ func (a *attempt) addressed() bool {
 // token shows a token of the answer as soon as the tokens cannot be the beginning of the quiet reply any more,
 // so that neither the live preview nor a follower of the run ever sees that.
 func (c *collector) token(m stream.Message) {
+	if c.speaks {
+		c.show(m.Text)
+		c.events.add(m)
+		return
+	}
 	c.held = append(c.held, m)
 	var text strings.Builder
 	for _, m := range c.held {
 		text.WriteString(m.Text)
 	}
-	if !c.speaks && strings.HasPrefix(c.quiet, strings.TrimSpace(text.String())) {
+	if strings.HasPrefix(c.quiet, strings.TrimSpace(text.String())) {
 		return
 	}
 	c.speaks = true
-	if c.grow != nil {
-		c.grow(text.String())
-	}
+	c.show(text.String())
 	for _, m := range c.held {
 		c.events.add(m)
 	}
 	c.held = nil
+}
+
+// show lets people see more of the answer, if they see it grow.
+func (c *collector) show(text string) {
+	if c.grow != nil {
+		c.grow(text)
+	}
 }

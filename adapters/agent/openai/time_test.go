@@ -110,7 +110,7 @@ func TestCancelledRunReturnsCause(t *testing.T) {
 }
 
 // TestChunksArePaced checks that the text of 16 ms is one chunk, or several ones if it has more than 200
-// characters, and that a pause of the model does not delay the rest.
+// characters, that the chunks behind the first one come at multiples of 16 ms, and that a pause of the model does not delay the rest.
 func TestChunksArePaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("ü", 199)
@@ -142,7 +142,7 @@ func TestChunksArePaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := []chunk{{0, "a"}, {16, "bcd"}, {35, "e"}, {51, "f"}, {1036, "g"}, {1052, long + "h"}, {1052, "i"}}
+		want := []chunk{{0, "a"}, {16, "bcd"}, {35, "e"}, {48, "f"}, {1036, "g"}, {1056, long + "h"}, {1056, "i"}}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

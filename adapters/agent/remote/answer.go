@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// interval and batch pace the chunks. For interval after a chunk, the events that arrive stay unread. Then they are
-	// read in one go, and their text is the next chunk; several ones if it has batch characters or more.
+	// interval and batch pace the chunks. For about interval after a chunk, the events that arrive stay unread. Then they are
+	// read in one go, and their text is the next chunk; several ones if it has batch characters or more. See rest.
 	interval = 16 * time.Millisecond
 	batch    = 200
 	// grace bounds the wait for the stream's end after the server's end mark. After

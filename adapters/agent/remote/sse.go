@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"parley/adapters/sse"
-	"parley/ingest/wake"
 )
 
 var (
@@ -54,9 +53,18 @@ func (p *paced) Read(b []byte) (int, error) {
 		if p.err = p.answer.grown(); p.err != nil {
 			return 0, p.err
 		}
-		wake.After(p.response.ctx, interval-time.Since(p.answer.last))
+		rest(p.answer.last)
 	}
 	return p.response.Body.Read(b)
+}
+
+// rest waits until the next chunk is due after the last one. All answers wake at the same multiples of interval, so that
+// the process can sleep between them: it wakes as often for many streams as for one. No end of a run is worth a wake for itself.
+func rest(last time.Time) {
+	if now := time.Now(); now.Sub(last) < interval {
+		due := last.Add(interval / 2).Truncate(interval).Add(interval)
+		time.Sleep(due.Sub(now))
+	}
 }
 
 // Event is one server-sent event of an agent. An agent gets one that is cut if it asks for it with Response.TakeCut. For
