@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"parley/adapters/web/exchange"
@@ -121,7 +122,8 @@ func authorOf(m *messages.Message) author {
 func questions(stored []messages.Message) (list []runs.Event) {
 	for i := range stored {
 		m := &stored[i]
-		if m.Author == messages.ByAgent || m.Author == messages.BySystem {
+		isTold := m.Author == messages.BySystem && strings.HasPrefix(m.SenderID, "user:") // a client's words for a workstream
+		if m.Author == messages.ByAgent || m.Author == messages.BySystem && !isTold {
 			continue
 		}
 		q := stream.Message{Type: stream.Question, Text: threads.Display(m), Time: m.CreatedAt}

@@ -57,7 +57,7 @@ func (c call) readsRun(ctx context.Context, run *runs.Status) error {
 	if !reader.Reads(run.Workspace) {
 		return storage.ErrNotFound
 	}
-	return c.Threads.Uses(ctx, reader, run.Workspace, run.MadeBy, run.ThreadID)
+	return c.Threads.Reads(ctx, reader, run.Workspace, run.MadeBy, run.ThreadID)
 }
 
 // ownRun is run for a request that changes the run. A run that the caller may only read is like an
@@ -76,6 +76,9 @@ func (c call) ownRun(r *http.Request) (runs.Status, error) {
 	run, err := c.run(r)
 	if err == nil && run.Workspace != c.Workspace {
 		err = storage.ErrNotFound
+	}
+	if err == nil && run.ID != "" {
+		err = c.Threads.Uses(r.Context(), c.AsCaller(event.Human), run.Workspace, run.MadeBy, run.ThreadID)
 	}
 	return run, err
 }

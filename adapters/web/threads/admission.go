@@ -26,6 +26,30 @@ func (a API) Uses(ctx context.Context, c access.Caller, workspace, madeBy, threa
 	return err
 }
 
+// Reads is Uses for a caller that only reads: the thread of a workstream is also for those who may use the thread from which it was
+// launched, because they get its messages with those of the run that launched it.
+func (a API) Reads(ctx context.Context, c access.Caller, workspace, madeBy, threadID string) error {
+	err := a.Uses(ctx, c, workspace, madeBy, threadID)
+	if !errors.Is(err, storage.ErrNotFound) || !threads.IsDerived(threadID) {
+		return err
+	}
+	t, err := a.Places.Thread(ctx, workspace, threadID)
+	if err != nil || !event.IsWorkstream(t.Key) {
+		return storage.ErrNotFound
+	}
+	root, err := a.Children.Root(ctx, t.Key)
+	if err == nil {
+		threadID, err = a.Places.ThreadID(ctx, root)
+	}
+	if err == nil {
+		t, err = a.Places.Thread(ctx, workspace, threadID)
+	}
+	if err != nil {
+		return err
+	}
+	return a.Uses(ctx, c, workspace, t.MadeBy, threadID)
+}
+
 // Admit returns an error if the caller may not use the thread of a workspace with an id; there may
 // be none yet. Another client's thread is like an unknown one.
 func (a API) Admit(ctx context.Context, c access.Caller, workspace, id string) error {

@@ -11,6 +11,7 @@ import (
 	"parley/ingest"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/workstreams"
 )
 
 // API serves the routes of threads and their messages.
@@ -21,6 +22,7 @@ type API struct {
 	Ingest   *ingest.Ingest
 	Places   *threads.Threads
 	Messages *messages.Messages
+	Children *workstreams.Workstreams // of the runs of threads
 	Streams  *exchange.Streams
 	Now      func() time.Time
 }
@@ -30,6 +32,7 @@ type call struct {
 	API
 	access.Call
 	html bool // the caller wants the text of agents as HTML, too
+	work bool // the caller wants the work of the thread, too
 }
 
 // Routes returns the routes of threads that name no workspace.

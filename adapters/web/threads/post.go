@@ -152,7 +152,7 @@ func (c call) chatMetadata(raw []byte, kind event.SenderType, mentions []payload
 }
 
 // listChatMessages responds with a page of a thread's messages, without deleted ones: GET
-// /api/v1/chat/threads/{thread_id}/messages?after=&before=&limit=&html=
+// /api/v1/chat/threads/{thread_id}/messages?after=&before=&limit=&html=&work=
 func (c call) listChatMessages(w http.ResponseWriter, r *http.Request) error {
 	t, err := c.thread(r)
 	if err != nil {
@@ -160,7 +160,7 @@ func (c call) listChatMessages(w http.ResponseWriter, r *http.Request) error {
 	}
 	var faults event.FieldErrors
 	page := pageOf(r, &faults)
-	c.html = exchange.HTMLOf(r, &faults)
+	c.html, c.work = exchange.HTMLOf(r, &faults), workOf(r, &faults)
 	if len(faults) > 0 {
 		return faults
 	}

@@ -2,14 +2,17 @@ package threads
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"parley/adapters/web/exchange"
+	"parley/assembly/workstream"
 	"parley/ingest/event"
 	"parley/ingest/journal/messages"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/workstreams"
 )
 
 const (
@@ -20,7 +23,10 @@ const (
 )
 
 // streamThread sends a thread's messages as they come, behind a thread_seq: GET
-// /api/v1/chat/threads/{thread_id}/stream?after=&html=
+// /api/v1/chat/threads/{thread_id}/stream?after=&html=&work=
+//
+// With work=true it also tells of the run that goes on, as the event run, and of the workstreams that were launched from the thread, as
+// the event workstream: when the stream begins, and after each change.
 //
 // An edited message is sent again as the event edit, and a deleted one as the event delete. A
 // reader that comes back gets the changes since its last message, maybe again.
@@ -31,7 +37,8 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 	}
 	var faults event.FieldErrors
 	c.html = exchange.HTMLOf(r, &faults)
-	s := chatStream{call: c, thread: &t, after: exchange.PositionOf(r, "a thread_seq: 0 or more", &faults), sent: map[int64]time.Time{}}
+	c.work = workOf(r, &faults)
+	s := chatStream{call: c, thread: &t, after: exchange.PositionOf(r, "a thread_seq: 0 or more", &faults), sent: map[int64]time.Time{}, told: map[string]string{}}
 	if len(faults) > 0 {
 		return faults
 	}
@@ -43,6 +50,13 @@ func (c call) streamThread(w http.ResponseWriter, r *http.Request) error {
 	return c.Streams.Follow(w, r, c, exchange.Source{Changed: changed, Next: s.next, May: func(ctx context.Context) error { return c.sees(ctx, &t) }})
 }
 
+// workOf reads from the query whether the caller wants the work of the thread.
+func workOf(r *http.Request, faults *event.FieldErrors) bool {
+	work := r.URL.Query().Get("work")
+	faults.Check(work == "" || work == "true" || work == "false", "work", "must be true or false")
+	return work == "true"
+}
+
 // chatStream is the position of a stream in its thread.
 type chatStream struct {
 	call   call
@@ -51,12 +65,17 @@ type chatStream struct {
 	since  time.Time // changes before it are sent
 	// sent are the times of the changes since then that are sent, by thread_seq.
 	sent map[int64]time.Time
+
+	told  map[string]string // what was told of each workstream, by its launch_id
+	run   string            // the run that was told last
+	ended time.Time         // workstreams that ended before it are not told of
 }
 
 // begin finds the time since which the reader may have missed changes: that of its last
 // message.
 func (s *chatStream) begin(ctx context.Context) error {
 	s.since = s.call.Now().Add(-lateCommit)
+	s.ended = s.since
 	if s.after == 0 {
 		return nil
 	}
@@ -64,6 +83,7 @@ func (s *chatStream) begin(ctx context.Context) error {
 	if err == nil && len(last) > 0 && last[0].CreatedAt.Before(s.since) {
 		s.since = last[0].CreatedAt
 	}
+	s.ended = s.since
 	return err
 }
 
@@ -97,7 +117,38 @@ func (s *chatStream) next(ctx context.Context) (events []exchange.Event, last bo
 			events = append(events, exchange.Event{ID: strconv.FormatInt(m.Seq, 10), Data: s.call.viewChat(ctx, s.thread.ID, m)})
 		}
 	}
-	return events, false, nil
+	work, err := s.work(ctx)
+	return append(events, work...), false, err
+}
+
+// work returns the events of the run that has begun, and of the workstreams that have changed.
+func (s *chatStream) work(ctx context.Context) (events []exchange.Event, err error) {
+	if !s.call.work {
+		return nil, nil
+	}
+	work, err := s.call.Children.WorkIn(ctx, s.thread.Row, s.ended)
+	if err != nil {
+		return nil, err
+	}
+	if work.Run != "" && work.Run != s.run {
+		s.run = work.Run
+		events = append(events, exchange.Event{Kind: "run", Data: map[string]string{"run_id": work.Run}})
+	}
+	for _, c := range work.Children {
+		told := fmt.Sprint(c.State, " ", c.Runs, " ", c.Progress)
+		if s.told[c.ID] == told {
+			continue
+		}
+		s.told[c.ID] = told
+		if ended := c.EndedAt.Add(-lateCommit); c.State.Ended() && ended.After(s.ended) {
+			s.ended = ended
+		}
+		events = append(events, exchange.Event{Kind: "workstream", Data: struct {
+			workstream.Listed
+			Runs []string `json:"own_run_ids"`
+		}{workstream.List([]workstreams.Workstream{c.Workstream}, s.call.Now())[0], append([]string{}, c.Runs...)}})
+	}
+	return events, nil
 }
 
 // forget moves the stream behind the changes up to the newest one that was read. A full page
@@ -121,7 +172,11 @@ func (s *chatStream) change(ctx context.Context, m *messages.Listed) exchange.Ev
 	if m.DeletedAt.IsZero() {
 		return exchange.Event{Kind: "edit", Data: s.call.viewChat(ctx, s.thread.ID, m)}
 	}
-	return exchange.Event{Kind: "delete", Data: map[string]any{"id": m.UUID, "thread_id": s.thread.ID, "thread_seq": m.Seq}}
+	gone := map[string]any{"id": m.UUID, "thread_id": s.thread.ID, "thread_seq": m.Seq}
+	if run := runOf(m); run != "" {
+		gone["run_id"] = run
+	}
+	return exchange.Event{Kind: "delete", Data: gone}
 }
 
 // changedAt returns the time of a message's last change; zero for none.

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"strings"
@@ -26,6 +27,7 @@ type chatMessage struct {
 	ThreadSeq       int64           `json:"thread_seq"`
 	Attachments     []chatFile      `json:"attachments,omitempty"`
 	*freshness                      // nil for a message of no agent
+	*origin                         // nil unless the caller wants the work of the thread
 }
 
 // chatFile is a file of a message.
@@ -36,6 +38,33 @@ type chatFile struct {
 	Type     string  `json:"type,omitempty"`
 	Duration int64   `json:"duration_ms,omitempty"`
 	URL      *string `json:"url"` // a new link; null while there is no copy
+}
+
+// origin is where a message comes from, and what it has caused.
+type origin struct {
+	SenderName string           `json:"sender_display_name"`
+	Source     string           `json:"source"` // the platform or the program from which it came
+	Trigger    messages.Trigger `json:"trigger"`
+	Reason     string           `json:"reason,omitempty"` // of the trigger
+	// RunID is the run that the message asked for, or of which it is the answer, a row or a notice; empty for none yet.
+	RunID string `json:"run_id,omitempty"`
+}
+
+func originOf(m *messages.Listed) *origin {
+	metadata, _ := event.ReadMetadata(m.Metadata) // an unreadable one names nobody
+	o := &origin{metadata.SenderDisplayName, metadata.Source, m.Trigger, m.Reason, runOf(m)}
+	if name, ok := strings.CutPrefix(m.SenderID, "agent:"); ok {
+		o.SenderName = cmp.Or(o.SenderName, name)
+	}
+	return o
+}
+
+// runOf returns the run of a message; empty for none. That of a post is the post itself.
+func runOf(m *messages.Listed) string {
+	if m.Run == m.UUID {
+		return ""
+	}
+	return m.Run
 }
 
 // freshness shows how much of its thread an agent knew. Its members are null if the agent did
@@ -52,6 +81,9 @@ func (c call) viewChat(ctx context.Context, thread string, m *messages.Listed) c
 	view := chatMessage{
 		ID: m.UUID, ThreadID: thread, SenderID: c.sender(m.SenderID, m.Author), Role: m.Role(), Content: Display(&m.Message),
 		Metadata: givenMetadata(m.Metadata), CreatedAt: m.CreatedAt, ClientMessageID: given(m.ClientMessageID), ThreadSeq: m.Seq,
+	}
+	if c.work {
+		view.origin = originOf(m)
 	}
 	if c.html && m.Author == messages.ByAgent {
 		view.HTML = exchange.HTML(view.Content)

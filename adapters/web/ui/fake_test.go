@@ -27,12 +27,14 @@ const (
 	personID = "user:0b0b0b0b-0000-4000-8000-000000000001"
 )
 
-// fake is a server that speaks the daemon's protocol for one run, and serves the element.
+// fake is a server that speaks the daemon's protocol for one thread with a run, and serves the element. A message that it takes begins a
+// run of its own, by the name of the message.
 type fake struct {
 	*httptest.Server
 	mu       sync.Mutex
 	changed  *sync.Cond
 	messages []string // of the run, in compact form
+	thread   []event  // of the thread
 	posts    []post   // the requests that have a body
 	pages    map[string]string
 	scripts  map[string]string
@@ -40,15 +42,31 @@ type fake struct {
 	policy   string // Content-Security-Policy of the pages
 	cut      bool   // streams end at once
 	refuse   bool   // a request with a body is refused
+	unasked  bool   // a message asks nobody
 }
 
 // post is a request with a body.
 type post struct{ path, token, body string }
 
-// serve starts a fake with the messages of its run.
+// event is an event of the stream of the thread.
+type event struct {
+	kind string // empty for a message
+	data string
+}
+
+// serve starts a fake with the messages of its run. Its questions are messages of the thread.
 func serve(t *testing.T, messages ...string) *fake {
 	f := &fake{messages: messages, pages: map[string]string{}, scripts: map[string]string{}}
 	f.changed = sync.NewCond(&f.mu)
+	for _, m := range messages {
+		var asked struct {
+			T int
+			M string
+		}
+		if err := json.Unmarshal([]byte(m), &asked); err == nil && asked.T == 8 {
+			f.write(asked.M, fmt.Sprintf(`,"sender_id":%q,"role":"user","trigger":"run","run_id":%q`, personID, runID))
+		}
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ui/{file}", ui.File)
 	mux.HandleFunc("GET /sdk/parley.js", static.File("parley.js"))
@@ -57,6 +75,8 @@ func serve(t *testing.T, messages ...string) *fake {
 	mux.HandleFunc("GET /api/v1/chat/caller", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"id":"`+personID+`","name":"Nora"}`)
 	})
+	mux.HandleFunc("GET /api/v1/chat/threads/{thread}/messages", f.list)
+	mux.HandleFunc("GET /api/v1/chat/threads/{thread}/stream", f.news)
 	mux.HandleFunc("POST /", f.take)
 	mux.HandleFunc("GET /{page}", f.page)
 	mux.HandleFunc("GET /scripts/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -107,6 +127,70 @@ func (f *fake) turn(messages ...string) {
 	f.changed.Broadcast()
 }
 
+// write adds a message to the thread, with its further members.
+func (f *fake) write(content, more string) {
+	raw, _ := json.Marshal(content)
+	seq := len(f.thread) + 1
+	f.thread = append(f.thread, event{data: fmt.Sprintf(`{"id":"message-%d","thread_id":%q,"thread_seq":%d,"content":%s,"created_at":"2026-09-21T12:00:00Z"%s}`, seq, threadID, seq, raw, more)})
+}
+
+// tell adds an event to the thread's stream: without a kind, Sam's message, or one with the further members that begin with a comma.
+func (f *fake) tell(kind, data string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case kind == "" && data[0] == ',':
+		f.write("words", data)
+	case kind == "":
+		f.write(data, sam+`,"role":"user","trigger":"none"`)
+	default:
+		f.thread = append(f.thread, event{kind, data})
+	}
+	f.changed.Broadcast()
+}
+
+func (f *fake) list(w http.ResponseWriter, _ *http.Request) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []string
+	for _, e := range f.thread {
+		if e.kind == "" {
+			list = append(list, e.data)
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	fmt.Fprintf(w, `{"messages":[%s],"next":null}`, strings.Join(list, ","))
+}
+
+// news sends the events of the thread behind a thread_seq, which is the number of an event.
+func (f *fake) news(w http.ResponseWriter, r *http.Request) {
+	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+	f.follow(w, r, func() {
+		for ; after < len(f.thread); after++ {
+			if e := f.thread[after]; e.kind == "" {
+				fmt.Fprintf(w, "id: %d\ndata: %s\n\n", after+1, e.data)
+			} else if r.URL.Query().Get("work") == "true" || e.kind == "edit" || e.kind == "delete" {
+				fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e.kind, e.data)
+			}
+		}
+	})
+}
+
+// follow sends the next events when the fake has changed, until its streams end.
+func (f *fake) follow(w http.ResponseWriter, r *http.Request, next func()) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	stop := context.AfterFunc(r.Context(), f.changed.Broadcast)
+	defer stop()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, _ = io.WriteString(w, ":\n\n")
+	for !f.cut && r.Context().Err() == nil {
+		next()
+		_ = http.NewResponseController(w).Flush()
+		f.changed.Wait()
+	}
+}
+
 func (f *fake) page(w http.ResponseWriter, r *http.Request) {
 	body, ok := f.pages[r.PathValue("page")]
 	if !ok {
@@ -147,23 +231,46 @@ func (f *fake) updates(w http.ResponseWriter, r *http.Request) {
 
 // stream sends the messages behind Last-Event-ID, which is a number of messages, or else from the time since on.
 func (f *fake) stream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	stop := context.AfterFunc(r.Context(), f.changed.Broadcast)
-	defer stop()
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	after, err := strconv.Atoi(r.Header.Get("Last-Event-ID"))
 	if err != nil {
 		after = len(f.messages) - len(f.since(r))
 	}
-	_, _ = io.WriteString(w, ":\n\n")
-	for !f.cut && r.Context().Err() == nil {
+	f.mu.Unlock()
+	f.follow(w, r, func() {
 		for ; after < len(f.messages); after++ {
 			fmt.Fprintf(w, "id: %d\ndata: %s\n\n", after+1, f.messages[after])
 		}
-		_ = http.NewResponseController(w).Flush()
-		f.changed.Wait()
+	})
+}
+
+// said adds the message of a request to the thread, and begins its run.
+func (f *fake) said(body []byte) {
+	var given struct {
+		Data struct {
+			Message     string          `json:"message"`
+			ID          string          `json:"client_message_id"`
+			Attachments json.RawMessage `json:"attachments"`
+		} `json:"data"`
+		Content     string          `json:"content"`
+		ID          string          `json:"client_message_id"`
+		Attachments json.RawMessage `json:"attachments"`
 	}
+	if json.Unmarshal(body, &given) != nil {
+		return
+	}
+	id, files := given.ID+given.Data.ID, string(given.Attachments)+string(given.Data.Attachments)
+	if files == "" {
+		files = "[]"
+	}
+	if f.unasked {
+		f.write(given.Content, fmt.Sprintf(`,"sender_id":%q,"role":"user","trigger":"none","reason":"no mention","client_message_id":%q`, personID, id))
+		f.changed.Broadcast()
+		return
+	}
+	f.write(given.Content+given.Data.Message, fmt.Sprintf(`,"sender_id":%q,"role":"user","trigger":"run","client_message_id":%q,"run_id":%q,"attachments":%s`, personID, id, id, files))
+	f.thread = append(f.thread, event{"run", fmt.Sprintf(`{"run_id":%q}`, id)})
+	f.changed.Broadcast()
 }
 
 func (f *fake) take(w http.ResponseWriter, r *http.Request) {
@@ -182,9 +289,15 @@ func (f *fake) take(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/attachments"):
 		fmt.Fprintf(w, `{"url":"http://%s/storage/v1/object/sign/attachments/%d"}`, r.Host, len(f.posts))
 	case strings.HasSuffix(r.URL.Path, "/signals"):
+		f.said(body)
 		fmt.Fprintf(w, `{"thread_id":%q,"message":{"id":"message-%d","trigger":"run"}}`, threadID, len(f.posts))
 	case strings.HasSuffix(r.URL.Path, "/runs"):
 		fmt.Fprintf(w, `{"threadId":%q,"runId":%q}`, threadID, runID)
+	case strings.Contains(r.URL.Path, "/workstreams/"):
+		_, _ = io.WriteString(w, `{}`)
+	case strings.HasSuffix(r.URL.Path, "/messages"):
+		f.said(body)
+		fmt.Fprintf(w, `{"id":"message-%d","thread_id":%q}`, len(f.thread), threadID)
 	default:
 		fmt.Fprintf(w, `{"id":%q}`, threadID)
 	}

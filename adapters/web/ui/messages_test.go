@@ -123,6 +123,7 @@ func TestFailure(t *testing.T) {
 	f := serve(t, message(8, "How is the garden?", ""), message(6, "Sorry.", ""), message(11, "", ""))
 	tab := f.open(t, shows)
 	shown(t, tab, "[data-test=message]", "You: How is the garden?", "Error: Sorry. Try again")
+	f.turn()
 	tab.Find("[data-test=again]").Click()
 	shown(t, tab, "[data-test=message]", "You: How is the garden?", "Error: Sorry.", "You: How is the garden?")
 	if again := f.posted(t, tab, 1).body; !strings.Contains(again, `"How is the garden?"`) {

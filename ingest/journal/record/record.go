@@ -18,6 +18,7 @@ import (
 	"parley/ingest/journal/runs"
 	"parley/ingest/journal/storage"
 	"parley/ingest/journal/threads"
+	"parley/ingest/journal/workstreams"
 )
 
 // Entry is a normalised event, ready to record.
@@ -223,6 +224,7 @@ func (s *Recorder) committed(ctx context.Context, r *recordTx) (Result, error) {
 	}
 	if r.added > 0 || r.out.Disposition == event.Updated {
 		threads.ThreadChanged(s.db, claim.Thread, entry.Origin == messages.API)
+		workstreams.Changed(ctx, s.db, claim.Key)
 	}
 	if r.added > 0 && entry.Event.Message != nil {
 		threads.NewsChanged(s.db, entry.Workspace, entry.Event.Message.Mentions...)

@@ -27,6 +27,7 @@ func (a *appender) tellAbove(said []stream.Message, ends bool) {
 	does := a.progress(said)
 	if does != nil {
 		workstreams.Told(a.Txn, a.key, a.now)
+		a.told = append(a.told, workstreams.Words(a.Txn, a.key))
 	}
 	if !found {
 		return
@@ -48,7 +49,7 @@ func (a *appender) tellAbove(said []stream.Message, ends bool) {
 		given = append(given, *does)
 	}
 	above.append(given, false)
-	a.told = append(append(a.told, above.run), above.told...)
+	a.told = append(append(a.told, storage.OfRun+above.run), above.told...)
 }
 
 // tellAbove gives the run that launched a workstream the messages at the end of a run of the workstream. The

@@ -69,7 +69,7 @@ func (r *Runs) CommitReply(ctx context.Context, claim *threads.Claim, run *Run, 
 		e.Begun = nil // another delivery comes first, or its channel must wait
 	}
 	RunEnded(ctx, r.db, run.ID, run.Thread, run.Followed, e.chunks)
-	runsChanged(r.db, e.told)
+	wake(r.db, e.told)
 	if e.Message != nil {
 		r.windows.put(run, e.Message)
 	}
@@ -106,7 +106,7 @@ type endRunTx struct {
 	EndResult           // its Begun may not be marked as sending
 	added     int64     // messages that got a thread_seq: the reply or the notice
 	chunks    int64     // that were stored of the run, if it has ended
-	told      []string  // the runs above it that got its last messages
+	told      []string  // as of an appender
 	next      time.Time // when the run is due again, if an attempt without an answer has not ended it
 
 	turnSince, nextSeq, left, editedAt, reruns int64 // of the thread's row
@@ -338,7 +338,7 @@ func (r *Runs) EndAttempt(ctx context.Context, claim *threads.Claim, run *Run, u
 	}
 	run.Followed, run.Copied = run.Followed || len(u.Events) > 0, e.Copied
 	RunEnded(ctx, r.db, run.ID, run.Thread, run.Followed, e.chunks)
-	runsChanged(r.db, e.told)
+	wake(r.db, e.told)
 	return e.next, nil
 }
 

@@ -51,7 +51,7 @@ func (r *Runs) AppendEvents(ctx context.Context, claim *threads.Claim, run *Run,
 	})
 	if run.unclear = errors.Is(err, storage.ErrUnclear) || err != nil && again; err == nil {
 		run.appended, run.Followed = seq, true
-		runsChanged(r.db, append(told, run.ID))
+		wake(r.db, append(told, storage.OfRun+run.ID))
 	}
 	return err
 }
@@ -80,7 +80,7 @@ var ErrManyEvents = errors.New("the run has too many messages of other writers")
 // is none, and with ErrManyEvents; with an answer also as AnswerRun. It stores all of them or none, and a repetition of the answer
 // does nothing.
 func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
-	told := []string{run}
+	told := []string{storage.OfRun + run}
 	err := r.db.Change(ctx, "", func(tx *storage.Txn) {
 		a := appender{Txn: tx, run: run, now: storage.Millis(r.db.Now()), shows: r.db.Shows}
 		works := tx.Row(a.dest(), `SELECT `+appenderColumns+` FROM threads WHERE run_id = $1 FOR UPDATE`, run)
@@ -128,7 +128,7 @@ func (r *Runs) AddEvents(ctx context.Context, run string, added Added) error {
 		told = append(told, a.told...)
 	})
 	if err == nil {
-		runsChanged(r.db, told)
+		wake(r.db, told)
 	}
 	return err
 }
@@ -159,7 +159,7 @@ type appender struct {
 	thread int64
 	stored threads.Events
 	key    event.ThreadKey
-	told   []string // the runs above it that got its messages, too
+	told   []string // the words that wake the readers of the runs and threads above it
 
 	workspace, agent string
 	shows            func(workspace, agent, messages string) bool // as storage.DB.Shows

@@ -113,9 +113,9 @@ func (r *Runs) FollowRun(run string) (changed <-chan struct{}, stop func()) {
 // runChanged wakes the readers of a run on this node and, if tell is set, on others.
 func runChanged(db *storage.DB, run string, tell bool) { db.Changed(storage.OfRun+run, tell) }
 
-// runsChanged wakes the readers of runs on every node.
-func runsChanged(db *storage.DB, runs []string) {
-	for _, run := range runs {
-		runChanged(db, run, true)
+// wake wakes the readers of things on every node.
+func wake(db *storage.DB, words []string) {
+	for _, of := range words {
+		db.Changed(of, true)
 	}
 }

@@ -188,6 +188,7 @@ func (r *Runs) BeginRun(ctx context.Context, claim *threads.Claim, agent string,
 			StopWaiting(b.Txn, b.run.Thread, b.now)
 		default:
 			b.made = b.begin(b.run.Question == "" && each(&b.run)) // else the answer may not be the earliest
+			b.begun = b.made != nil
 		}
 		return b
 	})
@@ -198,6 +199,9 @@ func (r *Runs) BeginRun(ctx context.Context, claim *threads.Claim, agent string,
 		return nil, OtherAgentError(b.other)
 	case b.admitted:
 		return nil, ErrMissed
+	case b.begun:
+		threads.RunBegun(r.db, b.run.Thread, b.run.ThreadKey)
+		workstreams.Changed(ctx, r.db, b.run.ThreadKey)
 	}
 	return b.made, nil
 }
@@ -210,6 +214,7 @@ type beginRunTx struct {
 	gap   bool
 
 	made  *Run   // the result; nil for none
+	begun bool   // made is a new run
 	other string // the agent that the turn belongs to, if it is another one
 
 	run      Run

@@ -117,7 +117,7 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 	case !before.EndedAt.IsZero():
 		ended = storage.Millis(before.EndedAt)
 	}
-	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
+	taken, err := storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) bool {
 		taken := tx.Exec(`UPDATE workstreams SET state = $4, phase = CASE WHEN CAST($5 AS TEXT) = $12 THEN phase ELSE $5 END,
 			said = $6, summary = $7, error = $8, due_at = $9, ended_at = $10, reported = $13
 			WHERE id = $1 AND state = $2 AND said = $3 AND due_at = $11
@@ -131,6 +131,10 @@ func (s *Workstreams) Settle(ctx context.Context, before *Due, next Step) (bool,
 		}
 		return taken
 	})
+	if taken && err == nil {
+		Changed(ctx, s.db, before.Key())
+	}
+	return taken, err
 }
 
 // CorrectTimes lets workstreams begin now that were launched later than a time, because the clock led. One that is due later, and

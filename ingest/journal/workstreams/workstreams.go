@@ -11,6 +11,7 @@ import (
 	"parley/ingest/event"
 	"parley/ingest/journal/outbox"
 	"parley/ingest/journal/storage"
+	"parley/ingest/journal/threads"
 )
 
 // State is the state of a workstream, in the spelling of our API.
@@ -138,7 +139,7 @@ type Bounds struct {
 // ended, with ErrTooMany and with ErrTooDeep.
 func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (Workstream, error) {
 	now := storage.Millis(s.db.Now())
-	return storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) Workstream {
+	launched, err := storage.Write(ctx, s.db, storage.WriteOptions{}, func(tx *storage.Txn) Workstream {
 		if known := find(tx, `w.id = $1`, w.ID); known != nil {
 			return *known
 		}
@@ -164,6 +165,10 @@ func (s *Workstreams) Launch(ctx context.Context, w Workstream, bounds Bounds) (
 		outbox.StateChanged(tx, w.Run, now, !event.IsWorkstream(w.Of.Thread) && s.db.Shows != nil && s.db.Shows(w.Of.Workspace, w.Asker, "workstream"))
 		return w
 	})
+	if err == nil {
+		Changed(ctx, s.db, w.Key())
+	}
+	return launched, err
 }
 
 // depth returns the generation of a child of a thread: 1 below a thread of people.
@@ -259,7 +264,7 @@ func StopOf(tx *storage.Txn, run string, now int64) {
 
 // change changes a workstream that works.
 func (s *Workstreams) change(ctx context.Context, id, set string, args ...any) error {
-	return s.db.Change(ctx, "", func(tx *storage.Txn) {
+	err := s.db.Change(ctx, "", func(tx *storage.Txn) {
 		if tx.Exec(`UPDATE workstreams SET `+set, append([]any{id}, args...)...) > 0 {
 			tellState(tx, `id = $1`, id, storage.Millis(s.db.Now()))
 			return
@@ -269,6 +274,30 @@ func (s *Workstreams) change(ctx context.Context, id, set string, args ...any) e
 		}
 		tx.Fail(storage.ErrNotFound)
 	})
+	if err == nil {
+		Changed(ctx, s.db, event.WorkstreamThread(id))
+	}
+	return err
+}
+
+const parentOf = `SELECT id FROM threads WHERE key = (SELECT parent FROM workstreams WHERE thread = $1)`
+
+// Changed wakes the readers of the thread from which the workstream of a thread was launched, because the workstream or its runs have
+// changed. Other threads have none. Without an answer of the store, they look again by themselves.
+func Changed(ctx context.Context, db *storage.DB, thread event.ThreadKey) {
+	var parent int64
+	if event.IsWorkstream(thread) {
+		if known, err := db.Row(ctx, []any{&parent}, parentOf, string(thread)); known && err == nil {
+			threads.ThreadChanged(db, parent, true)
+		}
+	}
+}
+
+// Words are the words that wake the readers of Changed.
+func Words(tx *storage.Txn, thread event.ThreadKey) string {
+	var parent int64
+	tx.Row([]any{&parent}, parentOf, string(thread))
+	return threads.Words(parent)
 }
 
 // RunEnded makes the workstream of a thread due, because a run or a workstream of the thread has ended. Other threads have

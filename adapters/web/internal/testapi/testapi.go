@@ -182,7 +182,7 @@ func (a *API) routes(scheduler *work.Scheduler, streams *exchange.Streams) http.
 	links := &files.Links{Base: func() string { return "https://parley.example" }, TTL: time.Hour, Now: a.Now, Key: func(ctx context.Context) ([]byte, error) { return j.Threads.Key(ctx, "links") }}
 	t := threads.API{
 		Gate: gate, Storage: files.Storage{Links: links, Copies: store, MaxBytes: 1000, Guard: guards},
-		Inbox: inbox{a}, Ingest: a.Ingest, Places: j.Threads, Messages: j.Messages, Streams: streams, Now: a.Now,
+		Inbox: inbox{a}, Ingest: a.Ingest, Places: j.Threads, Messages: j.Messages, Children: j.Workstreams, Streams: streams, Now: a.Now,
 	}
 	r := runs.API{
 		Threads: t, Runs: j.Runs, Turns: turn.New(turn.Parts{Runs: j.Runs, Work: scheduler}), Children: j.Workstreams,

@@ -143,17 +143,36 @@ export declare class WorkflowsApi extends Api {
     options?: { key?: string; signal?: AbortSignal }): Promise<{ run_id: string; messages: number }>;
   /** Sends a signal. UserInput and Stop are repeated until they arrive; UserInput is recorded once. */
   sendSignal<S extends keyof Signals>(run: Run, signal: S, data?: Signals[S], options?: { signal?: AbortSignal }): Promise<any>;
+  /** Gives a workstream of a run a message or a directive, or ends it, once by the key, also after the end of the run. */
+  changeWorkstream(run: Run, launchId: string, action: 'messages', body: { message: string }, options?: { key?: string; signal?: AbortSignal }): Promise<{ launch_id: string }>;
+  changeWorkstream(run: Run, launchId: string, action: 'steer', body: { command: string; text?: string }, options?: { key?: string; signal?: AbortSignal }): Promise<{ launch_id: string }>;
+  changeWorkstream(run: Run, launchId: string, action: 'terminate', body?: {}, options?: { key?: string; signal?: AbortSignal }): Promise<{ launch_id: string }>;
 }
 
 export interface Thread { id: string; mode: 'open' | 'invocation_only'; created_at: string }
 
 export interface ThreadMessage {
-  id: string; thread_id: string; sender_id: string; role: 'user' | 'assistant' | 'system'; content: string;
+  id: string; thread_id: string; sender_id: string;
+  /** With `work`: the name of the sender, and the platform or the program. */
+  sender_display_name?: string; source?: string;
+  role: 'user' | 'assistant' | 'system' | 'tool'; content: string;
   /** The content as sanitised HTML, with the option `html`. */
   html?: string;
   metadata: Record<string, unknown> | null; created_at: string; client_message_id: string | null; thread_seq: number;
   attachments?: { name: string; mime_type: string; size: number; type?: string; duration_ms?: number; url: string | null }[];
+  /** With `work`: whether the message asks for a run, and why. */
+  trigger?: 'run' | 'passive' | 'none'; reason?: string;
+  /** With `work`: the run for which it has asked, or of which it is the answer, a row or a notice; absent before the run begins. */
+  run_id?: string;
   base_seq?: number | null; latest_seen_seq?: number | null; server_seq_at_submit?: number; stale?: boolean | null; stale_lag?: number | null;
+}
+
+export interface Workstream {
+  launch_id: string; run_id: string; agent: string; name: string; state: 'running' | 'canceling' | 'completed' | 'failed' | 'timeout' | 'canceled';
+  phase: string; tool: string; iteration: number; message: string; deadline_elapsed: number; launched_at: string; ended_at: string | null;
+  summary: string; error: string; interactive: boolean;
+  /** The newest 20 runs of the workstream itself, the first one first. */
+  own_run_ids: string[];
 }
 
 export interface NewMessage {
@@ -167,7 +186,7 @@ export declare class ThreadsApi extends Api {
   list(page?: { before?: string; limit?: number }): Promise<{ threads: Thread[]; next: string | null }>;
   retrieve(id: string): Promise<Thread & { participants: { id: string; name: string }[]; thread_seq: number }>;
   update(id: string, thread: { mode: Thread['mode'] }): Promise<Thread>;
-  retrieveMessages(id: string, page?: { after?: number; before?: number; limit?: number }): Promise<{ messages: ThreadMessage[]; next: number | null }>;
+  retrieveMessages(id: string, page?: { after?: number; before?: number; limit?: number; work?: boolean }): Promise<{ messages: ThreadMessage[]; next: number | null }>;
   /** One day of a thread, the newest if `before` is absent. */
   history(page?: { threadId?: string; before?: string; beforeSeq?: number }): Promise<any>;
   /** Sends a message until it arrives. It is recorded once: it has a client_message_id, which may be given. */
@@ -177,4 +196,7 @@ export declare class ThreadsApi extends Api {
   /** Calls onMessage with each message behind a thread_seq, and with its edits and its deletion, until an abort. */
   streamMessages(id: string, onMessage: (message: ThreadMessage, kind: 'message' | 'edit' | 'delete') => void, after?: number,
     options?: StreamOptions): Promise<void>;
+  /** With `work`, it also gets the run that goes on and the workstreams of the thread, when the stream begins and after each change. */
+  streamMessages(id: string, onMessage: (event: ThreadMessage | { run_id: string } | Workstream,
+    kind: 'message' | 'edit' | 'delete' | 'run' | 'workstream') => void, after: number, options: StreamOptions & { work: true }): Promise<void>;
 }

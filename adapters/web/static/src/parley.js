@@ -363,6 +363,11 @@ export class WorkflowsApi extends Api {
     const send = () => this.post(changePath(run, 'signals'), { signal, data }, options);
     return signal === 'FileUploaded' ? send() : until(send, options);
   }
+
+  changeWorkstream(run, launchId, action, body = {}, { key = uuid(), signal } = {}) {
+    const path = changePath(run, `workstreams/${encodeURIComponent(launchId)}/${action}`);
+    return until(() => this.post(path, body, { signal, headers: { 'Idempotency-Key': key } }), { signal });
+  }
 }
 
 const threadPath = id => `/api/v1/chat/threads/${encodeURIComponent(id)}`;
@@ -376,8 +381,8 @@ export class ThreadsApi extends Api {
   history({ threadId, before, beforeSeq } = {}) {
     return this.json('/api/v1/agent/history' + query({ threadId, before, beforeSeq, html: this.html }));
   }
-  retrieveMessages(id, { after, before, limit } = {}) {
-    return this.json(threadPath(id) + '/messages' + query({ after, before, limit, html: this.html }));
+  retrieveMessages(id, { after, before, limit, work } = {}) {
+    return this.json(threadPath(id) + '/messages' + query({ after, before, limit, work, html: this.html }));
   }
 
   send(path, message, options) {
@@ -389,7 +394,7 @@ export class ThreadsApi extends Api {
 
   async streamMessages(id, onMessage, after = 0, options = {}) {
     const backoff = new Backoff(options);
-    const where = () => ({ path: threadPath(id) + '/stream' + query({ after, html: this.html }) });
+    const where = () => ({ path: threadPath(id) + '/stream' + query({ after, html: this.html, work: options.work }) });
     for await (const event of this.follow(where, options, backoff)) {
       if (event.kind === undefined) after = Number(event.id);
       backoff.attempts = 0;

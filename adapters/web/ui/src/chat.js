@@ -5,6 +5,7 @@ import { ThreadsApi } from "../sdk/parley.js"
 const at = (id) => document.getElementById(id)
 const KEY = "parley-token"
 const LOADING = "…" // the title of a conversation that is not read yet
+const NONE = "No message yet"
 const PAGE = 30 // conversations that are listed at once
 
 // A token comes in the fragment, which no server sees, and leaves the address at once. Anybody may have made the
@@ -70,10 +71,12 @@ function entitle(title) {
   conversation.title = title || "Parley"
 }
 
+const chosen = () => at("threads").querySelector("[aria-current] span")
+
 function current(thread) {
   history.replaceState(null, "", thread ? `?thread=${thread}` : location.pathname)
   for (const b of at("threads").querySelectorAll("button")) b.ariaCurrent = b.dataset.thread === thread ? "true" : null
-  entitle(at("threads").querySelector("[aria-current] span")?.textContent)
+  entitle(chosen()?.textContent)
 }
 
 at("new").onclick = () => show("")
@@ -81,6 +84,10 @@ conversation.addEventListener("runstart", (e) => {
   const { workflow_id: thread } = e.detail
   at("threads").prepend(entry({ id: thread, created_at: Date.now() }))
   current(thread)
+})
+
+conversation.addEventListener("message", ({ detail: m }) => {
+  if (m.id && m.message && chosen()?.textContent === NONE) entitle((chosen().textContent = m.message.slice(0, 200)))
 })
 
 // entry is a conversation in the list. Its title is the beginning of its first message.
@@ -94,9 +101,9 @@ function entry(thread) {
   button.append(title, time)
   item.append(button)
   api.retrieveMessages(thread.id, { limit: 1 }).then(({ messages: [first] }) => {
-    title.textContent = first?.content.slice(0, 200) || first?.attachments?.[0]?.name || "No message yet"
+    title.textContent = first?.content.slice(0, 200) || first?.attachments?.[0]?.name || NONE
     if (button.ariaCurrent) entitle(title.textContent)
-  }, () => (title.textContent = "No message yet"))
+  }, () => (title.textContent = NONE))
   return item
 }
 

@@ -3,7 +3,7 @@ import { uuid } from "../sdk/parley.js"
 import { Backend } from "./backend.js"
 import { Composer } from "./composer.js"
 import { Timeline } from "./timeline.js"
-import { ANSWER, COMPLETE, ERROR, IDLE, QUESTION, REQUEST_INPUT, STREAMING_CHUNK, SYSTEM, TERMINATED } from "./types.js"
+import { ANSWER, COMPLETE, ERROR, IDLE, QUESTION, REQUEST_INPUT, STREAMING_CHUNK, TERMINATED } from "./types.js"
 import { h, list, part, words } from "./view.js"
 
 const HERE = new URL(import.meta.url)
@@ -154,11 +154,11 @@ class ParleyConversation extends HTMLElement {
     this.#timeline = new Timeline({
       root: p.lists, tabs: p.tabs, env: () => ({ server: this.server, fusionData: this.fusionData }),
       answer: (text, id) => this.#send(text, [], { option_id: id }), act: (node) => this.#act(node),
-      shown: () => this.#timeline.asks !== this.#asks && this.#update(),
+      shown: () => this.#timeline.asks !== this.#asks ? this.#update() : this.#stops(),
       again: (text, files) => this.#send(text, files),
     })
     this.#composer = new Composer(this, { upload: (file) => this.#backend.upload(file), submit: (text, files) => this.#submit(text, files) })
-    this.#composer.stop.onclick = () => this.#backend.stop(this.#run).catch((error) => this.#composer.say(error.message))
+    this.#composer.stop.onclick = () => this.#backend.stop(this.#run?.run_id, this.#timeline.selected.id).catch((error) => this.#composer.say(error.message))
     p.root = part("section", "conversation", { className: "root", hidden: true }, h("header", {}, p.title, h("slot", { name: "header" }), p.connection, p.reset, p.close),
       p.tabs, h("div", { className: "middle" }, p.initial, p.lists, p.latest), p.working, this.#composer.form)
     this.#composer.drops(p.root)
@@ -174,13 +174,21 @@ class ParleyConversation extends HTMLElement {
   #connect() {
     return new Backend({
       server: new URL(this.server, location.href).href, token: () => (typeof this.token === "function" ? this.token() : this.token),
-      message: (m) => this.#received(m),
+      message: (m) => this.#received(m), change: (m) => this.#timeline.add(m),
       state: (state, note) => this.#state(state, note),
       works: (works) => {
-        this.#composer.update({ works })
+        this.#timeline.works(works)
         this.#working({ works })
+        this.#stops()
       },
     })
+  }
+
+  // stops shows the button Stop while the work goes on that the shown list is of.
+  #stops() {
+    const { id, state } = this.#timeline.selected
+    const works = this.#backend?.isWorkstream(id) ? state === "running" : this.#works
+    if (works !== this.#composer.works) this.#composer.update({ works })
   }
 
   /** focus puts the cursor into the input, also if the style is not there yet. */
@@ -232,7 +240,7 @@ class ParleyConversation extends HTMLElement {
     const isNew = changed.has("run") && !same(idsOf(this.run), this.#run)
     if (!this.#backend || isNew || changed.has("server") || changed.has("thread")) this.#open()
     const starts = !this.#run && !this.thread
-    p.title.textContent = this.title || this.#run?.workflow_id || ""
+    p.title.textContent = this.title || this.#run?.workflow_id || this.thread
     p.root.ariaLabel = this.title || "Conversation"
     p.root.setAttribute("role", "region")
     p.reset.hidden = !this.resetWorkflow
@@ -263,8 +271,7 @@ class ParleyConversation extends HTMLElement {
     this.#working({ works: false, silent: false })
     this.#state("idle")
     this.#run = idsOf(this.run)
-    if (this.#run) this.#backend.follow(this.#run)
-    else if (this.thread) this.#backend.open(this.thread).then((run) => (this.#run ??= run))
+    if (this.#run || this.thread) this.#backend.open(this.#run?.workflow_id ?? this.thread, this.#run)
   }
 
   #reset() {
@@ -288,10 +295,9 @@ class ParleyConversation extends HTMLElement {
       const run = this.startWorkflow ? await this.startWorkflow(text || undefined) : await this.#backend.start(text, files, this.getMessageContext?.())
       if (!run) return this.#composer.update({ works: false })
       this.#values.run = this.#run = idsOf(run)
+      this.#backend.open(this.#run.workflow_id, this.#run)
       if (files.length && this.startWorkflow) await this.#send("", files)
-      else if (files.length) this.#timeline.sent(this.#run.run_id, text, files)(null) // the run repeats only its words
       this.fire("runstart", this.#run)
-      this.#backend.follow(this.#run)
     } catch (error) {
       this.#composer.update({ works: false })
       throw error
@@ -299,19 +305,20 @@ class ParleyConversation extends HTMLElement {
     this.set("run", this.#run)
   }
 
-  // send shows the message at once. If the server does not take it, it stays with a button that sends it again.
+  // send shows the message at once: it is for the workstream whose list is shown. If the server does not take it, it stays with a button that sends it again.
   async #send(text, files, more) {
     const id = uuid()
+    const workstream = this.#timeline.selected.id
+    const tells = this.#backend.isWorkstream(workstream)
+    if (tells && files.length) throw new Error("A workstream takes no files.")
     const settle = this.#timeline.sent(id, text, files)
-    this.#working({ silent: true })
+    if (!tells) this.#working({ silent: true })
     const attempt = async () => {
       try {
         const metadata = this.getMessageContext || more ? { ...this.getMessageContext?.(), ...more } : undefined
-        const run = await this.#backend.send(this.#run ?? { workflow_id: this.thread }, { id, text, files, metadata })
+        if (tells) await this.#backend.tell(workstream, id, text)
+        else this.#values.run = this.#run = await this.#backend.send({ id, text, files, metadata }, this.#run?.run_id)
         settle(null)
-        if (run.note) this.#timeline.add({ type: SYSTEM, message: run.note, timestamp: Date.now() })
-        else this.#run = run
-        this.#values.run = this.#run
       } catch (error) {
         settle(error.message, attempt)
       }

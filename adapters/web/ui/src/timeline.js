@@ -34,6 +34,7 @@ export class Timeline {
   #streams = new Map()
   #open = new Set() // the articles of questions that wait for an answer
   #asked = new Map() // the articles of messages that were sent from here, by their ids
+  #articles = new Map() // of the thread's messages by their ids, and of answers by their runs
   #waiting = [] // messages for the next frame
   #scheduled = false
   #selected = null
@@ -51,6 +52,9 @@ export class Timeline {
     new ResizeObserver(() => this.#selected.follows && this.toEnd()).observe(root)
   }
 
+  /** selected is the list that is shown: its id, and the state of its work. */
+  get selected() { return { id: this.#selected.id, state: this.#selected.tab.dataset.state } }
+
   /** asks says whether a question waits for an answer. */
   get asks() { return this.#open.size > 0 }
 
@@ -58,6 +62,7 @@ export class Timeline {
     this.#selected = null
     this.#streams.clear()
     this.#asked.clear()
+    this.#articles.clear()
     this.#open.clear()
     this.#waiting = []
     this.#root.replaceChildren()
@@ -66,7 +71,7 @@ export class Timeline {
     this.#select(this.#stream("main"))
   }
 
-  /** add shows a message with the next frame. The chunks of a frame become one, so that a fast stream costs one change and one layout a frame. */
+  /** add shows a message, or a change, with the next frame. The chunks of a frame become one, so that a fast stream costs one change and one layout a frame. */
   add(m) {
     const last = this.#waiting.at(-1)
     if (last?.type === STREAMING_CHUNK && m.type === STREAMING_CHUNK && last.workstream_id === m.workstream_id && activityOf(last) === activityOf(m)) {
@@ -105,10 +110,13 @@ export class Timeline {
   /** sent shows a message of this person before the server has it. It returns what to call with an error; null for a success. */
   sent(id, text, files = []) {
     const m = { type: QUESTION, message: text, files, timestamp: Date.now(), details: { ack: id } }
-    const article = this.#append(this.#stream("main"), m)
+    const s = this.#selected
+    for (const open of this.#open) if (s.panel.contains(open)) this.#close(open)
+    const article = this.#append(s, m)
     this.#asked.set(id, article)
     article.dataset.state = "sending"
-    this.#stream("main").asked = m
+    article.sent = text
+    s.asked = m
     this.toEnd()
     return (error, again) => {
       article.dataset.state = error ? "failed" : "sent"
@@ -129,7 +137,7 @@ export class Timeline {
       s.follows = panel.scrollHeight - panel.scrollTop - panel.clientHeight < 60
       if (s.follows) this.#root.removeAttribute("data-behind")
     }
-    tab.onclick = () => this.#select(s)
+    tab.onclick = () => this.#choose(s)
     tab.onkeydown = (e) => this.#turn(e, s)
     this.#streams.set(id, s)
     panel.hidden = this.#streams.size > 1
@@ -150,30 +158,55 @@ export class Timeline {
     if (s.follows) this.toEnd()
   }
 
+  #choose(s) {
+    this.#select(s)
+    this.#shown()
+  }
+
   // The arrow keys go from tab to tab.
   #turn(e, s) {
     const step = { ArrowLeft: -1, ArrowRight: 1 }[e.key]
     if (!step) return
     const all = [...this.#streams.values()]
     const next = all[(all.indexOf(s) + step + all.length) % all.length]
-    this.#select(next)
+    this.#choose(next)
     next.tab.focus()
   }
 
   #mark(s, m) {
     const given = words(m.details?.state ?? m.details?.status)
     const by = { [COMPLETE]: "completed", [ERROR]: "failed", [TERMINATED]: "canceled" }[m.type]
-    const state = given in STATES ? given : by ?? (s.tab.dataset.state && m.type === SYSTEM ? s.tab.dataset.state : "running")
-    const note = [STATES[state], state === "running" && words(m.details?.phase).replaceAll("_", " ")].filter(Boolean).join(", ")
-    if (s.tab.dataset.state !== state) s.tab.dataset.state = state
-    if (s.tab.lastChild.textContent !== note) s.tab.lastChild.textContent = note
+    if (given in STATES) s.told = true // the server tells the states of its workstreams
+    const state = given in STATES ? given : s.told ? s.tab.dataset.state : by ?? (s.tab.dataset.state && m.type === SYSTEM ? s.tab.dataset.state : "running")
+    const note = [STATES[state], state === "running" && (s.phase = words(m.details?.phase).replaceAll("_", " ") || s.phase)].filter(Boolean).join(", ")
+    this.#note(s, state, note)
     const name = words(m.details?.workstream_name ?? m.details?.name)
     if (name && s.id !== "main") s.tab.firstChild.textContent = name
   }
 
+  #note({ tab }, state, note = STATES[state]) {
+    if (tab.dataset.state !== state) tab.dataset.state = state
+    if (tab.lastChild.textContent !== note) tab.lastChild.textContent = note
+  }
+
+  /** works notes whether the thread's own agent works. */
+  works(is) {
+    const main = this.#stream("main")
+    if (is || main.tab.dataset.state === "running") this.#note(main, is ? "running" : "completed")
+  }
+
   #show(m) {
+    const known = this.#articles.get(m.id) ?? (m.change && this.#articles.get(m.run))
+    if (m.change === "edit") return known && this.#fill(known, m)
+    if (m.change === "delete") return known && (this.#open.delete(known), known.remove())
+    if (known) return
     const s = this.#stream(m.workstream_id || "main")
-    this.#mark(s, m)
+    if (m.change) return this.#ends(s, m.change)
+    if (m.id && m.type !== QUESTION) { // of the thread
+      if (m.type === SYSTEM) s.asked = null
+      return this.#append(s, m)
+    }
+    if (!m.id) this.#mark(s, m)
     if (s.idle && m.type !== IDLE) {
       s.idle.remove()
       s.idle = null
@@ -185,6 +218,17 @@ export class Timeline {
       case COMPLETE: case IDLE: case TERMINATED: return this.#end(s, m)
       default: return this.#whole(s, m)
     }
+  }
+
+  // ends ends the texts of a run of a workstream. If its messages come again, the list is emptied but for the task.
+  #ends(s, change) {
+    for (const t of s.texts.values()) t.article.ariaBusy = null
+    s.texts.clear()
+    s.lines.clear()
+    if (change === "end") return
+    for (const article of s.panel.children) this.#open.delete(article)
+    s.panel.replaceChildren(...[...s.panel.querySelectorAll(`[data-type="${SYSTEM}"]`)].slice(0, 1))
+    s.idle = s.last = null
   }
 
   #append(s, m) {
@@ -246,10 +290,13 @@ export class Timeline {
 
   #question(s, m) {
     for (const article of this.#open) if (s.panel.contains(article)) this.#close(article)
-    const article = this.#asked.get(m.details?.ack)
-    if (!article) s.asked = m.author?.isMe === false ? null : m
-    if (article) article.dataset.state = "sent"
-    else this.#append(s, m)
+    // The messages of a workstream have no id of their sender.
+    const article = this.#asked.get(m.details?.ack) ?? (s.id !== "main" && [...s.panel.children].find((a) => a.sent === m.message))
+    s.asked = m.author?.isMe === false ? null : m
+    if (!article) return this.#append(s, m)
+    article.dataset.state = "sent"
+    article.sent = null
+    if (m.id) this.#articles.set(m.id, article)
   }
 
   // The text that is left at the end is an answer. A COMPLETE with words is one, too, if there is no other.
@@ -289,8 +336,10 @@ export class Timeline {
   }
 
   #fill(article, m) {
-    const kind = KINDS[m.waits ? IDLE : m.type] ?? "system"
+    const kind = m.row ? "row" : KINDS[m.waits ? IDLE : m.type] ?? "system"
     article.dataset.type = m.type
+    if (m.id) this.#articles.set(m.id, article)
+    if (m.run && m.type === ANSWER) this.#articles.set(m.run, article)
     this.#open.delete(article)
     const others = m.author && !m.author.isMe
     article.toggleAttribute("data-others", Boolean(others && m.type === QUESTION))
@@ -314,8 +363,10 @@ export class Timeline {
     if (files.length) inner.append(h("ul", { className: "files" }, ...files.map((f) => h("li", {}, file(f, env)))))
   }
 
+  _system(inner, m) { return m.isReport ? this._thought(inner, m) : this._plain(inner, m) }
+
   _thought(inner, m) {
-    const details = part("details", "thought", {}, h("summary", {}, m.details?.tool ? `Tool ${words(m.details.tool)}` : "Thought"))
+    const details = part("details", "thought", {}, h("summary", {}, m.isReport ? "Workstream" : m.details?.tool ? `Tool ${words(m.details.tool)}` : "Thought"))
     this.#body(details, m)
     return details
   }
@@ -338,6 +389,15 @@ export class Timeline {
     const text = words(m.message) || words(d?.message)
     inner.append(h("span", {}, text))
     if (m.type === BATCH_PROGRESS) inner.append(h("span", { className: "count" }, max > 0 ? `${words(value) || 0} of ${words(max)}` : ""), h("label", {}, h("span", { className: "spoken" }, text || "Progress"), bar(value, max)))
+    return inner
+  }
+
+  // A row is a stage of the work that has ended, or a call of a tool.
+  _row(inner, { details: d }) {
+    const failed = d.status === "failed"
+    inner.append(h("span", {}, words(d.tool_name ?? d.stage)), h("small", { "data-state": failed ? "failed" : "done" }, [failed ? "failed" : "done", Number.isFinite(d.latency_ms) && `${(d.latency_ms / 1000).toFixed(1)} s`].filter(Boolean).join(", ")))
+    if (d.error) inner.append(h("div", { className: "text" }, words(d.error)))
+    this.#body(inner, { details: d })
     return inner
   }
 
@@ -370,7 +430,7 @@ export class Timeline {
 
 // named is the author of a message above it: the name, which people may choose, and the id, which they may not.
 function named({ id, name }) {
-  return part("div", "author", { className: "author" }, h("bdi", {}, words(name) || words(id)), h("span", { className: "spoken" }, " "), name ? h("small", {}, words(id)) : null, h("span", { className: "spoken" }, ": "))
+  return part("div", "author", { className: "author" }, h("bdi", {}, words(name) || words(id)), h("span", { className: "spoken" }, " "), name && id ? h("small", {}, words(id)) : null, h("span", { className: "spoken" }, ": "))
 }
 
 /** file is a link to a file of a message: one with an address, or with its bytes; else only its name. */

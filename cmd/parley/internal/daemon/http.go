@@ -140,7 +140,7 @@ func (d *Daemon) api() web.API {
 		Secrets:    d.ReplySecrets, Tickets: d.Journal.Threads, Keys: d.keys, RunTokens: d.runTokens, Guard: d.guard,
 	}
 	threads := threads.API{
-		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics, d.storage}, Ingest: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages,
+		Gate: gate, Storage: d.storage, Inbox: timed{d.Ingest, d.metrics, d.storage}, Ingest: d.Ingest, Places: d.Journal.Threads, Messages: d.Journal.Messages, Children: d.Journal.Workstreams,
 		Streams: d.streams, Now: d.now,
 	}
 	runs := runs.API{

@@ -351,7 +351,8 @@ func TestAWorkstreamIsPrivate(t *testing.T) {
 	as(http.MethodGet, messages, anyToken, "", http.StatusOK)
 	as(http.MethodGet, messages, ownToken, "", http.StatusNotFound)
 	as(http.MethodGet, "/api/v1/runs/"+child.RunID+"/events", anyToken, "", http.StatusOK)
-	as(http.MethodGet, "/api/v1/runs/"+child.RunID+"/events", ownToken, "", http.StatusNotFound)
+	as(http.MethodGet, "/api/v1/runs/"+child.RunID+"/events", ownToken, "", http.StatusOK) // who reads the run above reads its messages there, too
+	as(http.MethodPost, "/runs/"+child.RunID+"/signals", ownToken, `{"signal":"Stop"}`, http.StatusNotFound)
 	as(http.MethodGet, "/api/v1/chat/threads/"+thread, anyToken, "", http.StatusNotFound)
 	as(http.MethodPost, "/api/v1/chat/threads/"+thread+"/messages", anyToken, `{"content":"hi"}`, http.StatusNotFound)
 	as(http.MethodPost, "/api/v1/workspaces/ours/messages", ownToken, `{"thread_id":"`+thread+`","content":"hi"}`, http.StatusBadRequest)
