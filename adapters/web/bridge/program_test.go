@@ -38,6 +38,7 @@ type post struct {
 	}
 	DispatchType   string          `json:"dispatch_type"`
 	DispatchConfig json.RawMessage `json:"dispatch_config"`
+	Card           json.RawMessage
 	removed        bool
 }
 
